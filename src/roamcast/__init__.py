@@ -1,0 +1,3 @@
+"""roamcast: publish/subscribe for networks that have no network."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,50 @@
+"""Everything roamcast raises on purpose.
+
+    RoamcastError
+    ├── InputError          what a person typed or wrote in a file is wrong: one clear line, exit status 2
+    │   ├── FilterError     a filter's text, with the position of the offending character
+    │   └── MapError        a street map that cannot be driven on
+    └── Malformed           bytes from the air that are no frame: counted and dropped, never shown to a protocol
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import Iterable
+
+
+class RoamcastError(Exception):
+    """Base of all errors that roamcast raises on purpose."""
+
+
+class InputError(RoamcastError):
+    """Wrong input. The message is one line that names the field and says what would be right."""
+
+
+class FilterError(InputError):
+    """A filter's text does not parse. `position` counts characters from 0."""
+
+    def __init__(self, message: str, text: str, position: int) -> None:
+        super().__init__(message)
+        self.message = message
+        self.text = text
+        self.position = position
+
+    def __str__(self) -> str:
+        return f"{self.message} at character {self.position + 1}\n  {self.text}\n  {' ' * self.position}^"
+
+
+class MapError(InputError):
+    """A street map that cannot be driven on."""
+
+
+class Malformed(RoamcastError):
+    """Bytes or fields that are no frame."""
+
+
+def unknown(what: str, name: str, known: Iterable[str]) -> InputError:
+    """`unknown protocol 'gosip'; did you mean 'gossip'?`"""
+    names = sorted(known)
+    close = get_close_matches(name, names, n=1, cutoff=0.5)
+    hint = f"did you mean {close[0]!r}?" if close else "known: " + ", ".join(names)
+    return InputError(f"unknown {what} {name!r}; {hint}")

@@ -1,0 +1,230 @@
+"""The interface everything hangs on: what a protocol is told, and what it may ask for.
+
+A protocol is told what happened by a call of one of its `on_…` methods and asks for what it wants through its `Host`.
+It has no clock, no socket and no randomness of its own, learns about other nodes from frames alone, and never touches
+another node. So one object runs unchanged in the simulator and over real sockets.
+
+What every host promises (tests/conformance holds both drivers to it):
+  - time never decreases; handlers of one node never nest (no re-entrance); effects happen in the order asked for;
+  - setting a live timer replaces it; a cancelled timer never fires; a timer fires once;
+  - no node hears itself;
+  - after `mute(id)`, later frames with that id are counted (`heard(id)`) and not handed up.
+
+What every protocol promises, for speed and for determinism:
+  - frames are never changed after they were handed to the host: all receivers share one object;
+  - frame ids and timer keys are ints; nobody iterates over a set; time is asked, not stored;
+  - a decision is reported with a reason constant and ints (`note`): its text is made when somebody reads it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Final
+
+from mypy_extensions import mypyc_attr
+
+from roamcast.errors import Malformed
+from roamcast.pubsub.event import Event
+from roamcast.pubsub.filters import Filter
+
+BROADCAST: Final = -1
+NOBODY: Final = -1
+
+
+# ---------------------------------------------------------------------------------------------------------- frames
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Frame:
+    """One link-layer payload: an immutable value with a wire encoding.
+
+    `kind` names it in the log ("event", "beacon"), `id` is what `Host.mute` refers to (an event's id, or 0 for frames
+    that are never muted), `size` is the length of its wire encoding in bytes (see `wire.py`).
+    """
+
+    def __init__(self, kind: str, id: int, size: int) -> None:
+        self.kind = kind
+        self.id = id
+        self.size = size
+
+    def events(self) -> list[Event]:
+        """The events this frame carries."""
+        return []
+
+    def fields(self) -> list[Any]:
+        """What goes on the air, as msgpack values. `from_fields` is the inverse."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_fields(cls, fields: list[Any]) -> Frame:
+        """Rebuild a frame from fields that came from the air; raise `Malformed` for anything that is no such frame."""
+        raise Malformed("no such frame")
+
+
+# --------------------------------------------------------------------------------------------------------- reasons
+
+_reasons: list[tuple[str, str, str]] = [("note", "", "")]
+
+
+def reason(kind: str, label: str, template: str = "") -> int:
+    """Declare why a protocol does something; returns the constant to pass to `Host.note`.
+
+    `kind` is the log's kind ("forward", "suppress", "drop", "delay", "note"), `label` what the log counts by, and
+    `template` the sentence made when somebody reads it, with {event}, {peer} and {value}.
+    """
+    entry = (kind, label, template or label)
+    if entry in _reasons:
+        return _reasons.index(entry)
+    _reasons.append(entry)
+    return len(_reasons) - 1
+
+
+def reason_kind(code: int) -> str:
+    return _reasons[code][0]
+
+
+def reason_label(code: int) -> str:
+    return _reasons[code][1]
+
+
+def reason_count() -> int:
+    return len(_reasons)
+
+
+def explain(kind: str, label: str, event: int, peer: int, value: int) -> str:
+    """The sentence behind a note's row in the log."""
+    for declared_kind, declared_label, template in _reasons:
+        if (declared_kind, declared_label) == (kind, label):
+            return f"{kind}: " + template.format(event=f"{event:#x}", peer=f"n{peer}", value=value)
+    return f"{kind}: {label}"
+
+
+# ------------------------------------------------------------------------------------------------------ parameters
+
+
+def param(
+    default: Any,
+    doc: str,
+    source: str,
+    *,
+    unit: str = "",
+    low: float | None = None,
+    high: float | None = None,
+    choices: tuple[str, ...] = (),
+) -> Any:
+    """A protocol parameter. `source` cites the paper's table or section, or says "ours"."""
+    return field(
+        default=default,
+        metadata={"doc": doc, "source": source, "unit": unit, "low": low, "high": high, "choices": choices},
+    )
+
+
+@dataclass(frozen=True)
+class Params:
+    """Base of protocols' parameters. Subclasses are frozen dataclasses whose fields are made by `param`."""
+
+
+# ------------------------------------------------------------------------------------------------------------ host
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Host:
+    """What a protocol can ask of the node it runs on."""
+
+    def __init__(self, id: int) -> None:
+        self.id = id
+
+    def now(self) -> int:
+        """This node's clock, in microseconds. No other node's clock need agree."""
+        raise NotImplementedError
+
+    def random(self) -> float:
+        """The next number in [0, 1) of this node's own stream."""
+        raise NotImplementedError
+
+    def broadcast(self, frame: Frame) -> None:
+        """Hand a frame to the MAC for every node in range."""
+        raise NotImplementedError
+
+    def send(self, to: int, frame: Frame) -> None:
+        """Hand a frame to the MAC for one neighbour, acknowledged and retried; `on_undelivered` tells of failure."""
+        raise NotImplementedError
+
+    def set_timer(self, key: int, delay_us: int) -> None:
+        raise NotImplementedError
+
+    def cancel_timer(self, key: int) -> None:
+        raise NotImplementedError
+
+    def deliver(self, event: Event) -> None:
+        """Give an event to the application on this node."""
+        raise NotImplementedError
+
+    def note(self, reason: int, event: int = 0, peer: int = NOBODY, value: int = 0) -> None:
+        """Record why something was forwarded, delayed, suppressed or dropped."""
+        raise NotImplementedError
+
+    def mute(self, id: int) -> None:
+        """From now on frames with this id need only be counted."""
+        raise NotImplementedError
+
+    def heard(self, id: int) -> int:
+        """How many frames with this id arrived since it was muted."""
+        raise NotImplementedError
+
+    def signal(self) -> float:
+        """Strength of the frame being handled, in dBm; NaN where the radio does not tell."""
+        raise NotImplementedError
+
+    def speed(self) -> float:
+        """This node's own speed in m/s; NaN where nobody measures it."""
+        raise NotImplementedError
+
+    def battery(self) -> float:
+        """Share of this node's energy that is left, in [0, 1]."""
+        raise NotImplementedError
+
+
+# -------------------------------------------------------------------------------------------------------- protocol
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Protocol:
+    """Base of protocols. A driver calls these methods; none of them blocks, and all effects go through `self.host`."""
+
+    params_class: ClassVar[type[Params]] = Params
+    frames: ClassVar[tuple[type[Frame], ...]] = ()
+    """The frames this protocol sends; the position is the tag on the wire, so new ones go to the end."""
+    wants_motion: ClassVar[bool] = False
+    """Whether `on_motion` is to be called."""
+
+    def __init__(self, host: Host, params: Params) -> None:
+        self.host = host
+
+    def on_start(self) -> None:
+        """The node has come up: for the first time, or again after a crash (then perhaps with its old tables)."""
+
+    def on_frame(self, frame: Frame, sender: int) -> None:
+        """A frame arrived intact from the neighbour with link address `sender`."""
+
+    def on_timer(self, key: int) -> None:
+        """The timer with this key went off."""
+
+    def on_publish(self, event: Event) -> None:
+        """The application on this node publishes an event."""
+
+    def on_subscribe(self, subscription: int, filter: Filter) -> None:
+        """The application on this node subscribes; `subscription` names it for `on_unsubscribe`."""
+
+    def on_unsubscribe(self, subscription: int) -> None:
+        """The application on this node takes a subscription back."""
+
+    def on_motion(self, moving: bool) -> None:
+        """This node started or stopped moving."""
+
+    def on_undelivered(self, frame: Frame, to: int) -> None:
+        """`send` gave up: the neighbour did not acknowledge the frame."""
+
+    def memory(self) -> tuple[int, int]:
+        """Routing state held now: (entries, bytes). Subscriptions of the node's own application do not count."""
+        return (0, 0)

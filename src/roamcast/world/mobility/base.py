@@ -1,0 +1,39 @@
+"""Mobility is piecewise linear: a node walks legs, and a model says what the next leg is."""
+
+from __future__ import annotations
+
+from typing import final
+
+from mypy_extensions import mypyc_attr
+
+from roamcast.world.streams import Stream
+
+
+@final
+class Leg:
+    """From (x, y) at `start_s` with a constant velocity (m/s) until `end_s`; a pause has velocity zero."""
+
+    __slots__ = ("end_s", "start_s", "vx", "vy", "x", "y")
+
+    def __init__(self, start_s: float, x: float, y: float, vx: float, vy: float, end_s: float) -> None:
+        self.start_s = start_s
+        self.x = x
+        self.y = y
+        self.vx = vx
+        self.vy = vy
+        self.end_s = end_s
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Mobility:
+    """A model of movement for all nodes. `first` is called once for each node in order, `next` when a leg is over.
+
+    `stream` is the node's own; a model draws from nothing else. Legs of a node follow each other without a gap and
+    without a jump (`next` starts where and when the leg before ended), and never have zero length in time.
+    """
+
+    def first(self, node: int, stream: Stream) -> Leg:
+        raise NotImplementedError
+
+    def next(self, node: int, leg: Leg, stream: Stream) -> Leg:
+        raise NotImplementedError

@@ -1,0 +1,143 @@
+"""A scenario: everything about a run but the protocol and the seed. Flat, frozen, validated at construction."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from roamcast.errors import InputError, unknown
+
+Positive = Annotated[float, Meta(gt=0)]
+NonNegative = Annotated[float, Meta(ge=0)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+
+
+class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Units are in the names. Presets (roamcast.papers) fill these in, each value with its source."""
+
+    # the field and its people
+    nodes: Annotated[int, Meta(ge=1, le=1_000_000)] = 100
+    width_m: Positive = 1000.0
+    height_m: Positive = 1000.0
+    duration_s: Positive = 100.0
+
+    # mobility
+    mobility: Literal[
+        "static", "waypoint", "direction", "gauss-markov", "manhattan", "city", "trace", "contacts"
+    ] = "waypoint"
+    speed_min_mps: NonNegative = 1.0
+    speed_max_mps: NonNegative = 2.0
+    speed_law: Literal["uniform", "normal"] = "uniform"
+    pause_min_s: NonNegative = 0.0
+    pause_max_s: NonNegative = 0.0
+    memory: Share = 0.75  # gauss-markov: how much of the last velocity stays
+    step_s: Positive = 1.0  # gauss-markov: length of a step
+    block_m: Positive = 100.0  # manhattan: distance between streets
+    turn: Share = 0.5  # manhattan: probability of turning at a crossing
+    street_map: str = ""  # city: a WKT, CSV or SUMO file; empty means the campus generator
+    stop_share: Share = 0.3  # city: share of intersections that stop a car
+    stop_max_s: NonNegative = 20.0  # city: longest stop
+    parking_max_s: NonNegative = 60.0  # city: longest parking pause at a destination
+    trace: str = ""  # trace, contacts: the file
+
+    # radio
+    radio: Literal["disc", "free-space", "two-ray", "log-distance", "table"] = "disc"
+    range_m: Positive = 150.0
+    range_max_m: NonNegative = 0.0  # above range_m: ranges are uniform between the two
+    range_per: Literal["node", "frame"] = "node"
+    carrier_sense_ratio: Annotated[float, Meta(ge=1)] = 1.0  # carrier-sense range / range
+    capture_db: NonNegative = 10.0
+    path_loss_exponent: Positive = 3.0  # log-distance
+    shadowing_db: NonNegative = 0.0  # log-distance
+    links: str = ""  # table: a file of measured links
+    loss: Share = 0.0  # of every reception, independently
+
+    # medium access
+    mac: Literal["ideal", "dcf", "tinyos"] = "dcf"
+    rate_bps: Positive = 1_000_000.0
+    queue: Annotated[int, Meta(ge=1)] = 50
+    retries: Annotated[int, Meta(ge=0)] = 7
+
+    # power, in watts
+    tx_w: NonNegative = 1.4
+    rx_w: NonNegative = 1.0
+    idle_w: NonNegative = 0.83
+    sleep_w: NonNegative = 0.13
+    battery_j: Positive = 10_000.0
+
+    # faults
+    awake_s: NonNegative = 0.0  # duty cycle: awake for so long, …
+    asleep_s: NonNegative = 0.0  # … then asleep; 0 means always awake
+    crash_mean_s: NonNegative = 0.0  # mean time to a crash; 0 means never
+    repair_mean_s: Positive = 10.0
+    keep_tables: bool = False  # whether a node that comes back still has its tables
+    partition_from_s: NonNegative = 0.0
+    partition_until_s: NonNegative = 0.0  # nothing crosses the middle of the field between the two instants
+
+    # what is said and who listens
+    workload: Literal["single", "topics", "ranges", "interests"] = "single"
+    publishers: Annotated[int, Meta(ge=0)] = 1
+    subscribers: Annotated[int, Meta(ge=0)] = 10
+    rate_hz: NonNegative = 1.0  # of each publisher
+    arrivals: Literal["poisson", "periodic"] = "poisson"
+    events: Annotated[int, Meta(ge=0)] = 0  # above 0: exactly so many in all, instead of a rate
+    publish_from_s: NonNegative = 0.0
+    publish_until_s: NonNegative = 0.0  # 0 means to the end
+    validity_s: NonNegative = 0.0  # 0 means for ever
+    payload_bytes: Annotated[int, Meta(ge=0, le=60_000)] = 100
+    subscriptions_per_node: Annotated[int, Meta(ge=1)] = 1
+    interested: Share = 0.2  # ranges: share of the nodes that an event interests
+    interests: Annotated[int, Meta(ge=1)] = 50  # interests: how many distinct ones
+    attributes_max: Annotated[int, Meta(ge=1, le=8)] = 1  # interests: attributes of an event
+    local_share: Share = 0.0  # share of events whose scope is local
+    local_range_m: Positive = 450.0  # whom a local event can interest: nodes so near when it is published
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+def check(s: Scenario) -> None:
+    """What no single field can tell."""
+    ordered = (
+        ("speed_min_mps", "speed_max_mps"),
+        ("pause_min_s", "pause_max_s"),
+        ("partition_from_s", "partition_until_s"),
+    )
+    for low, high in ordered:
+        if getattr(s, low) > getattr(s, high):
+            raise InputError(f"{low} ({getattr(s, low):g}) must not be above {high} ({getattr(s, high):g})")
+    if s.range_max_m and s.range_max_m < s.range_m:
+        raise InputError(f"range_max_m ({s.range_max_m:g}) must not be below range_m ({s.range_m:g})")
+    if s.publishers > s.nodes:
+        raise InputError(f"publishers ({s.publishers}) must not be above nodes ({s.nodes})")
+    if s.subscribers > s.nodes:
+        raise InputError(f"subscribers ({s.subscribers}) must not be above nodes ({s.nodes})")
+    if s.publish_until_s > s.duration_s:
+        raise InputError(f"publish_until_s ({s.publish_until_s:g}) must not be above duration_s ({s.duration_s:g})")
+    if s.publish_from_s >= s.duration_s:
+        raise InputError(f"publish_from_s ({s.publish_from_s:g}) must be below duration_s ({s.duration_s:g})")
+    if s.mobility in ("waypoint", "direction") and s.speed_max_mps > 0 and s.speed_min_mps <= 0:
+        raise InputError("speed_min_mps must be above 0: a node that draws speed 0 never arrives; use mobility=static")
+    if s.mobility in ("trace", "contacts") and not s.trace:
+        raise InputError(f"mobility={s.mobility} needs trace=FILE")
+    if s.radio == "table" and not s.links:
+        raise InputError("radio=table needs links=FILE")
+
+
+def with_values(base: dict[str, Any], changes: dict[str, str]) -> Scenario:
+    """A scenario from a preset's values and what was typed (`--world KEY=VALUE`)."""
+    known = {f.name: f for f in msgspec.structs.fields(Scenario)}
+    values = dict(base)
+    for name, text in changes.items():
+        if name not in known:
+            raise unknown("scenario field", name, known)
+        try:
+            values[name] = msgspec.convert(text, known[name].type, strict=False)
+        except msgspec.ValidationError as error:
+            raise InputError(f"{name}={text}: {str(error).lower()}") from None
+    try:
+        return msgspec.convert(values, Scenario)
+    except msgspec.ValidationError as error:
+        raise InputError(str(error)) from None
