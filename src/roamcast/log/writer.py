@@ -1,0 +1,204 @@
+"""Where rows of the log go: nowhere in particular (`LogSink`), into a list (`MemorySink`), into a file (`ParquetSink`).
+
+A run makes a row for every frame heard, so `row` only packs nine numbers into a buffer: the reason becomes a number by
+a dictionary that lives as long as the batch does. A full buffer is seen as columns by numpy (stride views), becomes one
+Arrow table and one Parquet row group, and is forgotten; whatever the length of the run, memory holds one batch.
+
+The file is made under a hidden temporary name beside the target when the sink is constructed, so that a path that
+cannot be written is known before the run, and gets its name when the sink is closed, so that nobody reads half a log.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from pathlib import Path
+from typing import Any, Final, final
+
+from librt.strings import BytesWriter, write_i32_le, write_i64_le
+from mypy_extensions import mypyc_attr
+
+from roamcast.errors import InputError
+from roamcast.log.schema import KINDS, arrow_schema
+
+Row = tuple[int, int, int, int, int, int, int, int, str]
+"""t, node, kind, event, frame, peer, bytes, value, reason: the arguments of `LogSink.row`."""
+
+BATCH: Final = 65_536
+
+_PACKED: Final = [  # must be written in this order by `_Packer.add`
+    ("t", "<i8"),
+    ("event", "<i8"),
+    ("frame", "<i8"),
+    ("value", "<i8"),
+    ("node", "<i4"),
+    ("peer", "<i4"),
+    ("bytes", "<i4"),
+    ("kind", "<i4"),
+    ("reason", "<i4"),
+]
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class LogSink:
+    """Takes rows in order of time, as schema.py defines them. This one forgets them."""
+
+    def row(
+        self, t: int, node: int, kind: int, event: int, frame: int, peer: int, size: int, value: int, reason: str
+    ) -> None:
+        """Take a row; `kind` is a code of schema.py, `size` goes to the column `bytes`."""
+
+    def close(self) -> None:
+        """The run is over: make the log visible."""
+
+    def abandon(self) -> None:
+        """The run failed: leave nothing behind."""
+
+
+@final
+class MemorySink(LogSink):
+    """Keeps the rows in a list."""
+
+    def __init__(self) -> None:
+        self.rows: list[Row] = []
+
+    def row(
+        self, t: int, node: int, kind: int, event: int, frame: int, peer: int, size: int, value: int, reason: str
+    ) -> None:
+        self.rows.append((t, node, kind, event, frame, peer, size, value, reason))
+
+    def abandon(self) -> None:
+        self.rows.clear()
+
+    def table(self, run: str = "") -> Any:
+        """The rows as a `pyarrow.Table`, as `reader.read` would give it."""
+        packer = _Packer(run)
+        for t, node, kind, event, frame, peer, size, value, reason in self.rows:
+            packer.add(t, node, kind, event, frame, peer, size, value, reason)
+        return packer.take()
+
+
+@final
+class ParquetSink(LogSink):
+    """Streams rows into a Parquet file, a row group for each batch."""
+
+    def __init__(self, path: str | Path, run: str, rows_per_batch: int = BATCH) -> None:
+        if rows_per_batch < 1:
+            raise InputError(f"rows_per_batch ({rows_per_batch}) must be at least 1")
+        self._target = Path(path)
+        self._temporary = _temporary_beside(self._target)
+        self._packer = _Packer(run)
+        self._rows_per_batch = rows_per_batch
+        self._rows = 0
+        self._open = True
+        self._writer: Any = _parquet_writer(self._temporary)
+
+    def row(
+        self, t: int, node: int, kind: int, event: int, frame: int, peer: int, size: int, value: int, reason: str
+    ) -> None:
+        if not self._open:
+            raise ValueError(f"{self._target}: the log is closed")
+        self._packer.add(t, node, kind, event, frame, peer, size, value, reason)
+        self._rows += 1
+        if self._rows == self._rows_per_batch:
+            self._flush()
+
+    def close(self) -> None:
+        if not self._open:
+            return
+        try:
+            if self._rows:
+                self._flush()
+            self._writer.close()
+            self._temporary.replace(self._target)
+        except BaseException:
+            self.abandon()
+            raise
+        self._open = False
+
+    def abandon(self) -> None:
+        if not self._open:
+            return
+        self._open = False
+        try:
+            self._writer.close()
+        finally:
+            self._temporary.unlink(missing_ok=True)
+
+    def _flush(self) -> None:
+        self._rows = 0
+        self._writer.write_table(self._packer.take())
+
+
+def _temporary_beside(target: Path) -> Path:
+    """A new empty file in the target's folder. Spark, too, passes over names that begin with a dot."""
+    if target.exists() and not target.is_file():  # a rename would put a file in the place of /dev/null
+        raise InputError(f"cannot write the log {target}: it is not a file")
+    if not target.parent.is_dir():
+        raise InputError(f"cannot write the log {target}: there is no folder {target.parent}")
+    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
+    try:
+        temporary.touch(exist_ok=False)
+    except OSError as error:
+        raise InputError(f"cannot write the log {target}: {(error.strerror or str(error)).lower()}") from None
+    return temporary
+
+
+def _parquet_writer(path: Path) -> Any:
+    import pyarrow.parquet as pq  # here, because a run that writes no log need not load Arrow
+
+    rising = {"t": "DELTA_BINARY_PACKED", "frame": "DELTA_BINARY_PACKED"}
+    schema = arrow_schema()
+    repeating = [name for name in schema.names if name not in rising]
+    return pq.ParquetWriter(
+        os.fspath(path), schema, compression="zstd", use_dictionary=repeating, column_encoding=rising
+    )
+
+
+@final
+class _Packer:
+    """One batch of rows, packed."""
+
+    def __init__(self, run: str) -> None:
+        self._run = run
+        self._cells = BytesWriter()
+        self._reasons: dict[str, int] = {}
+
+    def add(
+        self, t: int, node: int, kind: int, event: int, frame: int, peer: int, size: int, value: int, reason: str
+    ) -> None:
+        code = self._reasons.get(reason, -1)
+        if code < 0:
+            code = len(self._reasons)
+            self._reasons[reason] = code
+        cells = self._cells
+        write_i64_le(cells, t)
+        write_i64_le(cells, event)
+        write_i64_le(cells, frame)
+        write_i64_le(cells, value)
+        write_i32_le(cells, node)
+        write_i32_le(cells, peer)
+        write_i32_le(cells, size)
+        write_i32_le(cells, kind)
+        write_i32_le(cells, code)
+
+    def take(self) -> Any:
+        """The rows since the last call, as a `pyarrow.Table`."""
+        import numpy as np
+        import pyarrow as pa
+
+        packed = np.frombuffer(self._cells.getvalue(), dtype=np.dtype(_PACKED))
+        columns: dict[str, Any] = {name: np.ascontiguousarray(packed[name]) for name, _ in _PACKED}
+        columns["run"] = pa.repeat(pa.scalar(self._run, pa.string()), len(packed))
+        columns["kind"] = _coded(columns["kind"], list(KINDS))
+        columns["reason"] = _coded(columns["reason"], list(self._reasons))
+        self._cells.truncate(0)  # keeps its memory, which a new one would have to grow into again
+        self._reasons = {}
+        schema = arrow_schema()
+        return pa.table([columns[name] for name in schema.names], schema=schema)
+
+
+def _coded(codes: Any, texts: list[str]) -> Any:
+    import pyarrow as pa
+
+    return pa.DictionaryArray.from_arrays(codes, pa.array(texts, pa.string()))
