@@ -1,0 +1,34 @@
+# What people type. Every target below `setup` depends on it, so nothing ever runs on stale compiled modules.
+BIN := .venv/bin
+
+.PHONY: help setup lint test demo bench clean
+
+help:
+	@echo "make setup   .venv, pinned packages, compiled modules, Java; does nothing twice"
+	@echo "make demo    one run and its metrics"
+	@echo "make test    all checks and tests"
+	@echo "make lint    ruff, mypy, import contracts"
+	@echo "make bench   benchmarks"
+	@echo "make clean   remove compiled modules and build/"
+
+setup:
+	@tools/setup.sh
+
+lint: setup
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: lint
+	$(BIN)/pytest -n 2
+
+demo: setup
+	$(BIN)/roamcast run baldoni --protocol gossip --set p=0.5
+
+bench: setup
+	$(BIN)/python bench/run.py
+
+clean:
+	rm -rf build
+	find src -name '*.so' -delete

@@ -1,0 +1,69 @@
+"""Protocols by name: the built-in ones, those of installed packages, and any class in reach.
+
+A module is imported only when its protocol is asked for. A package adds protocols of its own through the entry point
+group `roamcast.protocols`; a class that is in no package is named by `module:Class`. Built-in names cannot be taken.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Final
+
+from roamcast.errors import InputError, unknown
+from roamcast.protocols.interface import Protocol
+
+GROUP: Final = "roamcast.protocols"
+
+BUILT_IN: Final[dict[str, str]] = {
+    "gossip": "roamcast.protocols.gossip:Gossip",
+    "flooding-periodic": "roamcast.protocols.flooding:FloodingPeriodic",
+    "flooding-interest": "roamcast.protocols.flooding:FloodingInterest",
+    "flooding-neighbors": "roamcast.protocols.flooding:FloodingNeighbors",
+    "counter": "roamcast.protocols.counter:Counter",
+    "managed": "roamcast.protocols.managed:Managed",
+    "proximity": "roamcast.protocols.proximity:Proximity",
+    "frugal": "roamcast.protocols.frugal:Frugal",
+    "semiprob": "roamcast.protocols.semiprob:SemiProb",
+    "semiprob-links": "roamcast.protocols.semiprob_links:SemiProbLinks",
+    "psamanet": "roamcast.protocols.psamanet:Psamanet",
+    "treegroup": "roamcast.protocols.treegroup:TreeGroup",
+    "subtree": "roamcast.protocols.subtree:SubTree",
+}
+
+
+def names() -> list[str]:
+    """Every name that `get` knows: the built-in ones in the order above, then other packages' by name."""
+    return [*BUILT_IN, *sorted(name for name in _installed() if name not in BUILT_IN)]
+
+
+def get(name: str) -> type[Protocol]:
+    """The class behind a name, or behind `module:Class`."""
+    target = _target(name)
+    module, _, attribute = target.partition(":")
+    try:
+        found = getattr(import_module(module), attribute)
+    except Exception as error:  # a module of somebody else's can fail at import in any way
+        why = " ".join(str(error).split())
+        raise InputError(f"protocol {name!r} cannot be loaded: {why}") from error
+    if not (isinstance(found, type) and issubclass(found, Protocol)):
+        raise InputError(f"protocol {name!r}: {target} is no subclass of roamcast.protocols.interface.Protocol")
+    return found
+
+
+def _target(name: str) -> str:
+    if name in BUILT_IN:
+        return BUILT_IN[name]
+    module, colon, attribute = name.partition(":")
+    if colon:
+        if not module or not attribute:
+            raise InputError(f"protocol {name!r}: must be a name or module:Class")
+        return name
+    installed = _installed()
+    if name not in installed:
+        raise unknown("protocol", name, names())
+    return installed[name]
+
+
+def _installed() -> dict[str, str]:
+    return {point.name: point.value for point in entry_points(group=GROUP)}

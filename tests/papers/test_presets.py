@@ -1,0 +1,144 @@
+"""The papers' scenarios: every value is valid and says where it comes from."""
+
+from __future__ import annotations
+
+import re
+from importlib.util import find_spec
+from math import hypot, pi
+
+import pytest
+
+from roamcast.errors import InputError
+from roamcast.papers import presets
+from roamcast.protocols import parameters, registry
+from roamcast.world.streams import Stream
+
+SOURCE = re.compile(r"(Fig\. \d+|Table [\dIV]+|§[\dIVX]|reading R\d+|ours(: .+)?$)")
+ALL = ["baehni-city", "baehni-waypoint", "baldoni", "costa", "li", "rezende"]
+
+
+def test_all_papers_are_there() -> None:
+    assert presets.names() == ALL
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_value_has_a_source_people_can_look_up(name: str) -> None:
+    preset = presets.load(name)
+    assert preset.sources.keys() >= preset.values.keys()
+    for field, source in preset.sources.items():
+        assert SOURCE.match(source), (field, source)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_papers_protocol_is_registered(name: str) -> None:
+    assert presets.load(name).protocol in registry.BUILT_IN
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_suggested_parameters_exist_and_are_in_range(name: str) -> None:
+    preset = presets.load(name)
+    for protocol in preset.params:
+        if find_spec(registry.BUILT_IN[protocol].partition(":")[0]) is None:
+            pytest.skip(f"{protocol} is not there yet")
+        parameters.build(registry.get(protocol), preset.params[protocol])
+
+
+@pytest.mark.parametrize(
+    ("name", "facts"),
+    [
+        (
+            "baldoni",
+            {"nodes": 100, "range_m": 100, "range_max_m": 200, "publishers": 2, "subscribers": 10, "rate_hz": 0.5},
+        ),
+        ("baehni-waypoint", {"nodes": 150, "range_m": 442, "subscribers": 120, "events": 1, "validity_s": 180}),
+        ("baehni-city", {"nodes": 15, "mobility": "city", "range_m": 44, "events": 1, "validity_s": 150}),
+        ("costa", {"nodes": 200, "mobility": "static", "mac": "tinyos", "rate_bps": 19_200, "subscribers": 20}),
+        ("rezende", {"nodes": 200, "height_m": 606, "range_m": 50, "events": 1000, "publish_until_s": 1200}),
+        ("li", {"nodes": 500, "range_m": 150, "interests": 50, "local_share": 0.5, "attributes_max": 4}),
+    ],
+)
+def test_what_the_papers_say_is_what_is_simulated(name: str, facts: dict[str, object]) -> None:
+    scenario = presets.load(name).scenario()
+    assert {field: getattr(scenario, field) for field in facts} == facts
+
+
+@pytest.mark.parametrize(("name", "per_second"), [("costa", 2.0), ("li", 25.0), ("baldoni", 1.0)])
+def test_publications_per_second_in_all(name: str, per_second: float) -> None:
+    scenario = presets.load(name).scenario()
+    assert scenario.publishers * scenario.rate_hz == pytest.approx(per_second)
+
+
+def test_an_event_can_live_its_whole_life_before_the_run_ends() -> None:
+    for name in ("baehni-waypoint", "baehni-city"):
+        s = presets.load(name).scenario()
+        assert s.publish_until_s + s.validity_s <= s.duration_s
+
+
+def test_costa_sensors_have_five_neighbours_in_the_mean() -> None:
+    s = presets.load("costa").scenario()
+    q = s.range_m / s.width_m
+    assert (s.nodes - 1) * (pi * q**2 - 8 / 3 * q**3 + q**4 / 2) == pytest.approx(5, abs=0.01)
+
+    stream, near, pairs = Stream(1, 0, "test"), 0, 40_000
+    for _ in range(pairs):
+        dx, dy = (s.width_m * (stream.random() - stream.random()) for _ in "xy")
+        near += hypot(dx, dy) <= s.range_m
+    assert (s.nodes - 1) * near / pairs == pytest.approx(5, abs=0.5)  # 3 standard deviations
+
+
+def test_rezende_nodes_have_four_neighbours_in_the_mean() -> None:
+    """§4 says so; a check that field, range and number are read right."""
+    s = presets.load("rezende").scenario()
+    assert s.nodes * pi * s.range_m**2 / (s.width_m * s.height_m) == pytest.approx(4, abs=0.5)
+
+
+def test_typed_changes_win_over_the_preset() -> None:
+    scenario = presets.load("baldoni").scenario({"nodes": "50", "mac": "ideal"})
+    assert (scenario.nodes, scenario.mac, scenario.range_m) == (50, "ideal", 100)
+
+
+def test_typed_parameters_win_over_suggested_ones() -> None:
+    li = presets.load("li")
+    assert li.parameters("gossip", {"p": "0.5"}) == {"p": "0.5", "ttl": 10}
+    assert li.parameters("treegroup", {"x": "1"}) == {"x": "1"}
+
+
+def test_an_unknown_name_gets_a_suggestion() -> None:
+    with pytest.raises(InputError, match=r"^unknown preset 'baldon'; did you mean 'baldoni'\?$"):
+        presets.load("baldon")
+
+
+GOOD = """
+title = "t"
+paper = "p"
+protocol = "gossip"
+[scenario]
+nodes = { value = 5, source = "ours" }
+subscribers = { value = 2, source = "ours" }
+"""
+
+
+def test_a_preset_is_what_its_file_says() -> None:
+    preset = presets.parse("x", GOOD + "[params.gossip]\np = { value = 0.3, source = 'Fig. 1' }\n")
+    assert preset.values == {"nodes": 5, "subscribers": 2}
+    assert preset.params == {"gossip": {"p": 0.3}}
+    assert preset.sources == {"nodes": "ours", "subscribers": "ours", "gossip.p": "Fig. 1"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("nodes =", "nods =", "nods"),
+        ("value = 5", "value = 0", ">= 1"),
+        ("value = 5", "value = 1", r"subscribers \(2\) must not be above nodes \(1\)"),
+        ('5, source = "ours"', '5, source = " "', "nodes has no source"),
+        ('5, source = "ours"', "5", "source"),
+        ('title = "t"', "", "title"),
+        ('title = "t"', 'title = "t"\nyear = 2005', "year"),
+        ("[scenario]", "[scenario", "preset x: "),
+    ],
+)
+def test_a_wrong_preset_is_refused_on_load(old: str, new: str, message: str) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        presets.parse("x", GOOD.replace(old, new))
+    assert str(caught.value).startswith("preset x: ")
