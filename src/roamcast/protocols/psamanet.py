@@ -1,0 +1,293 @@
+"""PSAMANET: movement carries publications (Rezende, Rocha, Loureiro, 003_158701c642d5c6bc).
+
+A node keeps the last publications it received (PB, a FIFO of PB_size) and the subscriptions of its neighbours (ST, each
+for S_ttl, accepted with probability S_prob). It broadcasts publications on four occasions (§3):
+  (i)   it created one;
+  (ii)  it stopped after it had moved: then also its own subscriptions;
+  (iii) a new subscription of a neighbour was accepted, and it has publications that match it;
+  (iv)  it received a publication for the first time, and a subscription in the ST matches it.
+On each occasion at most PB_max go out, chosen at random when there are more. When a node starts to move it forgets its
+neighbours' subscriptions. There are no beacons. Numbers of readings R1 to R3 and R6 belong to the paper's experiment:
+they are fields of the scenario (`interested`, `speed_law`, the stationary start, `carrier_sense_ratio`).
+
+Readings, one test each in tests/paper/test_rezende.py:
+  R4  a "duplicate" publication is one that was ever seen, or one that is still in the PB: `duplicates`. Either way the
+      application gets it once
+  R5  occasion (iv) counts "any stored" subscription, and §3.2 stores own and foreign ones: `own_subscriptions`
+  R7  a node's own publications are in its PB too (§3.1 speaks of received ones): else one that nobody heard is lost
+  R8  only an accepted subscription makes occasion (iii) (§3.2: only those are "later checked for publications")
+  R9  a subscription that is in the ST is a duplicate: ignored, its time is not prolonged. One that was refused, cleaned
+      or has expired is new when it is sent again, and is drawn for again
+  R10 the ST's size is not limited in the paper (§3.2); here it is, by `st_size`, and the oldest gives way
+  R11 "instantly" in (iii) and (iv) is after a random `jitter_ms`: several neighbours answer the same frame, and without
+      it they would all be one DIFS behind it and collide. (i) and (ii) happen to one node alone and are not delayed
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+from roamcast.protocols.interface import Frame, Host, Params, Protocol, param, reason
+from roamcast.protocols.wire import as_int, counted, measure, uint_size
+from roamcast.pubsub.event import FOREVER, Event, event_from_fields
+from roamcast.pubsub.filters import Filter, filter_from_fields
+
+SECOND_US: Final = 1_000_000
+
+STOPPED: Final = reason("forward", "stopped", "event {event} was carried here")
+ASKED: Final = reason("forward", "asked", "event {event} is in the buffer and a neighbour subscribed to it")
+WANTED: Final = reason("forward", "wanted", "event {event} matches a subscription in the table")
+UNWANTED: Final = reason("suppress", "unwanted", "event {event} matches no subscription in the table")
+PB_MAX: Final = reason("suppress", "pb-max", "{value} publications were left to chance and not chosen")
+REFUSED: Final = reason("drop", "s-prob", "a subscription of {peer} was not accepted")
+BUFFER_FULL: Final = reason("drop", "buffer-full", "event {event} was the oldest in a full buffer")
+EXPIRED: Final = reason("drop", "expired", "event {event} is older than its validity")
+CLEANED: Final = reason("note", "cleaned", "{value} subscriptions of neighbours left behind")
+
+
+@dataclass(frozen=True)
+class PsamanetParams(Params):
+    pb_size: int = param(200, "publications buffered", "Table 3, configurations I to III", low=1)
+    pb_max: int = param(10, "publications forwarded on one occasion at most", "Table 3, I to III", low=1)
+    s_ttl_s: float = param(60.0, "how long a neighbour's subscription is valid", "§4.1", unit="s", low=0.001)
+    s_prob: float = param(0.4, "probability of accepting a neighbour's subscription", "Table 3, II", low=0, high=1)
+    duplicates: str = param("ever", "what makes a publication a duplicate", "ours (R4)", choices=("ever", "buffer"))
+    own_subscriptions: bool = param(True, "whether own subscriptions count in occasion (iv)", "§3.2 (R5)")
+    jitter_ms: float = param(10.0, "longest random wait before an answer", "ours (R11)", unit="ms", low=0)
+    st_size: int = param(4096, "neighbours' subscriptions kept at most", "ours (R10)", low=1)
+    seen: int = param(65_536, "ids of publications remembered", "ours", low=1)
+
+
+# ---------------------------------------------------------------------------------------------------------- frames
+
+
+@final
+class SubscriptionFrame(Frame):
+    """One subscription of the sender."""
+
+    __slots__ = ("filter",)
+
+    def __init__(self, filter: Filter) -> None:
+        super().__init__("subscription", 0, measure([filter.fields()]))
+        self.filter = filter
+
+    def fields(self) -> list[Any]:
+        return [self.filter.fields()]
+
+    @classmethod
+    def from_fields(cls, fields: list[Any]) -> SubscriptionFrame:
+        return SubscriptionFrame(filter_from_fields(counted(fields, 1)[0]))
+
+
+@final
+class PublicationFrame(Frame):
+    """One publication, and its age when it was handed to the MAC."""
+
+    __slots__ = ("age_us", "event")
+
+    def __init__(self, event: Event, age_us: int) -> None:
+        super().__init__("event", event.id, 2 + uint_size(age_us) + event.size)
+        self.event = event
+        self.age_us = age_us
+
+    def events(self) -> list[Event]:
+        return [self.event]
+
+    def fields(self) -> list[Any]:
+        return [self.age_us, self.event.fields()]
+
+    @classmethod
+    def from_fields(cls, fields: list[Any]) -> PublicationFrame:
+        age_us, event = counted(fields, 2)
+        return PublicationFrame(event_from_fields(event), as_int(age_us, 0, FOREVER))
+
+
+@final
+class Publication:
+    """A publication in the buffer, and when it was published by this clock."""
+
+    __slots__ = ("born_us", "event")
+
+    def __init__(self, event: Event, born_us: int) -> None:
+        self.event = event
+        self.born_us = born_us
+
+
+# -------------------------------------------------------------------------------------------------------- protocol
+
+
+@final
+class Psamanet(Protocol):
+    params_class = PsamanetParams
+    frames = (SubscriptionFrame, PublicationFrame)
+    wants_motion = True
+
+    def __init__(self, host: Host, params: PsamanetParams) -> None:
+        super().__init__(host, params)
+        self.params = params
+        self.s_ttl_us = round(params.s_ttl_s * SECOND_US)
+        self.ever = params.duplicates == "ever"
+        self.pb: dict[int, Publication] = {}  # oldest first
+        self.own: dict[int, SubscriptionFrame] = {}
+        self.foreign: dict[tuple[int, Filter], int] = {}  # (neighbour, what it wants) -> valid until; oldest first
+        self.seen: dict[int, None] = {}
+        self.answers: dict[int, tuple[Publication, int]] = {}  # waiting for their timer, with the reason
+
+    def on_start(self) -> None:
+        self.answers.clear()  # their timers did not survive
+
+    def on_frame(self, frame: Frame, sender: int) -> None:
+        if isinstance(frame, PublicationFrame):
+            self.receive_publication(frame)
+        elif isinstance(frame, SubscriptionFrame):
+            self.receive_subscription(frame.filter, sender)
+
+    # ---- publications
+
+    def on_publish(self, event: Event) -> None:
+        publication = Publication(event, self.host.now())
+        self.see(event.id)
+        self.buffer(publication)  # R7
+        self.send(publication, 0)  # (i)
+
+    def receive_publication(self, frame: PublicationFrame) -> None:
+        event = frame.event
+        known = event.id in self.seen
+        if event.id in self.pb or (known and self.ever):  # R4
+            return
+        if frame.age_us >= event.validity_us:
+            self.host.note(EXPIRED, event.id)
+            return
+        self.see(event.id)
+        publication = Publication(event, self.host.now() - frame.age_us)
+        self.buffer(publication)
+        mine = self.wanted_here(event)
+        if mine and not known:
+            self.host.deliver(event)
+        if (mine and self.params.own_subscriptions) or self.wanted_near(event):  # (iv), R5
+            self.answer(publication, WANTED)
+        else:
+            self.host.note(UNWANTED, event.id)
+
+    def wanted_here(self, event: Event) -> bool:
+        for subscription in self.own.values():  # noqa: SIM110 (a generator costs more than the loop)
+            if subscription.filter.matches(event):
+                return True
+        return False
+
+    def wanted_near(self, event: Event) -> bool:
+        self.remove_expired()
+        for _, filter in self.foreign:  # noqa: SIM110
+            if filter.matches(event):
+                return True
+        return False
+
+    def buffer(self, publication: Publication) -> None:
+        pb = self.pb
+        if len(pb) >= self.params.pb_size:
+            oldest = next(iter(pb))
+            del pb[oldest]
+            self.host.note(BUFFER_FULL, oldest)
+        pb[publication.event.id] = publication
+
+    def see(self, id: int) -> None:
+        if id not in self.seen:
+            if len(self.seen) >= self.params.seen:
+                del self.seen[next(iter(self.seen))]
+            self.seen[id] = None
+        if self.ever:
+            self.host.mute(id)
+
+    # ---- subscriptions
+
+    def on_subscribe(self, subscription: int, filter: Filter) -> None:
+        self.own[subscription] = SubscriptionFrame(filter)
+        self.host.broadcast(self.own[subscription])
+
+    def on_unsubscribe(self, subscription: int) -> None:
+        self.own.pop(subscription, None)
+
+    def receive_subscription(self, filter: Filter, sender: int) -> None:
+        self.remove_expired()
+        if (sender, filter) in self.foreign:  # R9
+            return
+        if self.host.random() >= self.params.s_prob:
+            self.host.note(REFUSED, peer=sender)
+            return
+        if len(self.foreign) >= self.params.st_size:
+            del self.foreign[next(iter(self.foreign))]  # R10
+        self.foreign[(sender, filter)] = self.host.now() + self.s_ttl_us
+        for publication in self.choose(filter):  # (iii), R8
+            self.answer(publication, ASKED)
+
+    def remove_expired(self) -> None:
+        """All have the same lifetime and none is prolonged, so the oldest is always the first to go."""
+        now = self.host.now()
+        while self.foreign:
+            oldest = next(iter(self.foreign))
+            if self.foreign[oldest] > now:
+                return
+            del self.foreign[oldest]
+
+    # ---- movement
+
+    def on_motion(self, moving: bool) -> None:
+        if moving:
+            if self.foreign:
+                self.host.note(CLEANED, value=len(self.foreign))
+            self.foreign.clear()
+            return
+        for subscription in self.own.values():
+            self.host.broadcast(subscription)
+        for publication in self.choose(None):  # (ii)
+            self.send(publication, STOPPED)
+
+    # ---- sending
+
+    def choose(self, filter: Filter | None) -> list[Publication]:
+        """At most PB_max of the buffered publications that match (None: all do), uniformly, without replacement."""
+        self.forget_expired()
+        n = self.params.pb_max
+        found = [p for p in self.pb.values() if filter is None or filter.matches(p.event)]
+        if len(found) <= n:
+            return found
+        self.host.note(PB_MAX, value=len(found) - n)
+        for i in range(n):
+            j = i + int(self.host.random() * (len(found) - i))
+            found[i], found[j] = found[j], found[i]
+        return found[:n]
+
+    def forget_expired(self) -> None:
+        now = self.host.now()
+        expired = [id for id, p in self.pb.items() if now - p.born_us >= p.event.validity_us]
+        for id in expired:
+            del self.pb[id]
+            self.host.note(EXPIRED, id)
+
+    def answer(self, publication: Publication, why: int) -> None:
+        id = publication.event.id
+        if id not in self.answers:
+            self.answers[id] = (publication, why)
+            self.host.set_timer(id, int(self.host.random() * self.params.jitter_ms * 1000))  # R11
+
+    def on_timer(self, key: int) -> None:
+        waiting = self.answers.pop(key, None)
+        if waiting is not None:
+            self.send(waiting[0], waiting[1])
+
+    def send(self, publication: Publication, why: int) -> None:
+        event = publication.event
+        age_us = min(self.host.now() - publication.born_us, FOREVER)
+        if age_us >= event.validity_us:
+            self.host.note(EXPIRED, event.id)
+            return
+        if why:
+            self.host.note(why, event.id)
+        self.host.broadcast(PublicationFrame(event, age_us))
+
+    def memory(self) -> tuple[int, int]:
+        """The publication buffer and neighbours' subscriptions, with a timestamp each."""
+        size = sum([p.event.size + 8 for p in self.pb.values()])
+        size += sum([measure(filter.fields()) + 8 for _, filter in self.foreign])
+        return (len(self.pb) + len(self.foreign), size)
