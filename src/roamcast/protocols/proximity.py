@@ -1,0 +1,401 @@
+"""Proximity-driven routing (Baldoni, Beraldi, Querzoni, Cugola, Migliavacca; 000_9696b27fc621b2f3, Fig. 3).
+
+Brokers beacon a summary of their subscriptions. Who hears a beacon keeps it, with the time, in its proximity table
+`pt`; the number of beacons missed since then tells how far away that subscriber has got (0 for a neighbour). A message
+carries the list of the brokers it is meant for, each with the lowest proximity of all brokers that sent the message
+on. A broker that knows a new destination, or is closer to one, sends the message on too, after a delay proportional to
+its proximity, unless it hears the message again first: so the closest one silences the others.
+
+Proximity is an int here, in thousandths, so that the wire is exact and comparisons are what they look like.
+
+Readings, one test each:
+  R1  the `return` in Fig. 3 belongs to the branch of the message that was received before (§IV).
+  R2  a broker is a reason to send when its predicate matches and it is new to the list or strictly closer (§IV); as
+      printed, `and` binds before `or`, and a broker that never asked for the message would count when closer.
+  R3  the publishing broker transmits at once, matched or not and without spending a credit, the list filled from its
+      own table (§III-C, Figs. 2 and 4). A subscription of its own puts it on the list at 0.
+  R4  the delay at proximity 1 is `max_delay_s`: the paper gives no factor. Ours is 0.1 s: one missed beacon is then
+      10 ms, some five times what a 150-byte frame at 1 Mbit/s needs with DIFS and back-off (about 2 ms), so the
+      closer broker is heard before the next one would send.
+  R5  beacons start at a random phase in the interval and then keep it.
+  R6  who beacons: "each broker" (§III-C), or only those with subscriptions, which alone can meet the overhead of
+      Fig. 12: `beaconers`.
+  R7  whether the random range of §VI-A is drawn for each node or for each frame is the scenario's `range_per`.
+  R8  brokers with equal proximity would send at the same instant and collide: a carrier that is idle for DIFS takes
+      all of them. A random part below `jitter_s`, by default one missed beacon's worth of delay, comes on top; not
+      more, so that a closer broker still goes first.
+  R9  missed beacons are counted from the last one heard: floor((now − time) / Δt), at most 10. A neighbour has
+      missed none until a whole interval has gone by.
+  R10 an event older than its validity is neither delivered nor sent; the paper's messages have no lifetime.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, final
+
+from roamcast.errors import Malformed
+from roamcast.protocols.interface import NOBODY, Frame, Host, Params, Protocol, param, reason
+from roamcast.protocols.wire import as_int, as_list, counted, measure, uint_size
+from roamcast.pubsub.covering import summarise
+from roamcast.pubsub.event import FOREVER, Event, event_from_fields
+from roamcast.pubsub.filters import Filter, filter_from_fields
+
+ADJACENT: Final = 0
+FARTHEST: Final = 1000
+INFINITE: Final = 1 << 30
+"""Proximity in thousandths: of a neighbour, after `table_age` missed beacons, and of a broker never met (§IV)."""
+
+CREDIT_MAX: Final = 255
+BROKER_MAX: Final = (1 << 31) - 1
+DESTINATIONS_MAX: Final = 2048
+
+BEACON_TIMER: Final = 0
+"""No event has this id, so it is free among the timers, whose keys are the ids of the events they hold."""
+
+PUBLISHED: Final = reason("forward", "published", "the publishing broker sends {event} at once")
+DELAY_NEW: Final = reason("delay", "new destination", "{event} in {value} us: {peer} is not on its list")
+DELAY_CLOSER: Final = reason("delay", "closer", "{event} in {value} us: closer to {peer} than its list")
+DELAY_CREDIT: Final = reason("delay", "credit", "{event} in {value} us on a credit")
+SENT_NEW: Final = reason("forward", "new destination", "{event}: {peer} was not on its list, proximity {value}/1000")
+SENT_CLOSER: Final = reason("forward", "closer", "{event}: proximity {value}/1000 to {peer}")
+SENT_CREDIT: Final = reason("forward", "credit", "{event} on a credit")
+HEARD_AGAIN: Final = reason("suppress", "heard again", "{event} was sent by {peer} first")
+NO_CLOSER: Final = reason("drop", "no closer", "{event}: no new destination, none closer, no credit")
+EXPIRED: Final = reason("drop", "expired", "{event} is past its validity")
+FORGOTTEN: Final = reason("drop", "forgotten", "{event} gave way to newer ones before it was sent")
+RESTARTED: Final = reason("drop", "restarted", "{event} was waiting when the node went down")
+TABLE_FULL: Final = reason("note", "table full", "{peer}, heard longest ago, left the proximity table")
+
+_SENT: Final = {DELAY_NEW: SENT_NEW, DELAY_CLOSER: SENT_CLOSER, DELAY_CREDIT: SENT_CREDIT}
+
+
+# ---------------------------------------------------------------------------------------------------------- frames
+
+
+@final
+class Beacon(Frame):
+    """The predicate that summarises the sender's subscription table."""
+
+    __slots__ = ("predicate",)
+
+    def __init__(self, predicate: Filter) -> None:
+        super().__init__("beacon", 0, measure([predicate.fields()]))
+        self.predicate = predicate
+
+    def fields(self) -> list[Any]:
+        return [self.predicate.fields()]
+
+    @classmethod
+    def from_fields(cls, fields: list[Any]) -> Beacon:
+        (predicate,) = counted(fields, 1)
+        return Beacon(filter_from_fields(predicate))
+
+
+@final
+class Message(Frame):
+    """An event on its way: its credit, its destination list {broker: proximity}, and its age when handed to the MAC.
+
+    The list goes on the air flat: broker, proximity, broker, proximity, … Age travels because clocks are not shared.
+    """
+
+    __slots__ = ("age_us", "credit", "destinations", "event")
+
+    def __init__(self, event: Event, credit: int, destinations: dict[int, int], age_us: int) -> None:
+        super().__init__("event", event.id, _message_size(event, credit, destinations, age_us))
+        self.event = event
+        self.credit = credit
+        self.destinations = destinations
+        self.age_us = age_us
+
+    def events(self) -> list[Event]:
+        return [self.event]
+
+    def fields(self) -> list[Any]:
+        flat: list[int] = []
+        for broker, proximity in self.destinations.items():
+            flat.append(broker)
+            flat.append(proximity)
+        return [self.credit, self.age_us, flat, self.event.fields()]
+
+    @classmethod
+    def from_fields(cls, fields: list[Any]) -> Message:
+        credit, age_us, flat, event_fields = counted(fields, 4)
+        event = event_from_fields(event_fields)
+        if event.id == BEACON_TIMER:  # would mute every beacon
+            raise Malformed("event id 0")
+        return Message(
+            event, as_int(credit, 0, CREDIT_MAX), _destinations_from_fields(flat), as_int(age_us, 0, FOREVER)
+        )
+
+
+def _destinations_from_fields(flat: object) -> dict[int, int]:
+    pairs = as_list(flat, 2 * DESTINATIONS_MAX)
+    destinations: dict[int, int] = {}
+    for at in range(0, len(pairs) - 1, 2):
+        destinations[as_int(pairs[at], 0, BROKER_MAX)] = as_int(pairs[at + 1], 0, FARTHEST)
+    if 2 * len(destinations) != len(pairs):
+        raise Malformed("a destination twice, or without its proximity")
+    return destinations
+
+
+def _message_size(event: Event, credit: int, destinations: dict[int, int], age_us: int) -> int:
+    size = 2 + uint_size(credit) + uint_size(age_us) + event.size
+    size += 1 if len(destinations) < 8 else 3  # msgpack: up to 15 elements, up to 65,535
+    for broker, proximity in destinations.items():
+        size += uint_size(broker) + uint_size(proximity)
+    return size
+
+
+# ------------------------------------------------------------------------------------------------------------ state
+
+
+@dataclass(frozen=True)
+class ProximityParams(Params):
+    beacon_interval_s: float = param(5.0, "Δt, time between two beacons", "Fig. 10", unit="s", low=0.001)
+    table_age: int = param(
+        10,
+        "missed beacons after which a broker is forgotten, and proximity is 1",
+        "§IV",
+        unit="beacons",
+        low=1,
+        high=1000,
+    )
+    credits: int = param(0, "times a message may be sent on though nobody is closer", "Fig. 10", low=0, high=CREDIT_MAX)
+    max_delay_s: float = param(0.1, "delay before sending at proximity 1", "ours (R4)", unit="s", low=0.0)
+    jitter_s: float = param(0.01, "random delay on top, against ties", "ours (R8)", unit="s", low=0.0)
+    beaconers: str = param(
+        "all", "who beacons: every broker, or those with subscriptions", "§III-C; R6", choices=("all", "subscribers")
+    )
+    predicate_limit: int = param(8, "alternatives in a beacon, above which it asks for too much", "ours", low=1)
+    seen_limit: int = param(4096, "ids of messages remembered", "ours; the paper remembers all", low=1)
+    table_limit: int = param(1024, "brokers in the proximity table", "ours; the paper has no limit", low=1)
+    destinations_limit: int = param(
+        512, "length at which a destination list takes nobody new", "ours", low=1, high=DESTINATIONS_MAX
+    )
+
+
+@final
+class Entry:
+    """A row of the proximity table `pt`: what broker asked for, and when it said so."""
+
+    __slots__ = ("pred", "size", "time_us")
+
+    def __init__(self, pred: Filter, time_us: int, size: int) -> None:
+        self.pred = pred
+        self.time_us = time_us
+        self.size = size
+
+
+@final
+class Waiting:
+    """A message of this broker's own making, while it looks for a reason to send it and then waits to do so."""
+
+    __slots__ = ("closest", "credit", "destinations", "event", "expires_us", "peer", "why")
+
+    def __init__(self, event: Event, credit: int, destinations: dict[int, int], expires_us: int) -> None:
+        self.event = event
+        self.credit = credit
+        self.destinations = destinations
+        self.expires_us = expires_us
+        self.closest = FARTHEST  # minProximity of Fig. 3
+        self.why = NO_CLOSER
+        self.peer = NOBODY
+
+
+# --------------------------------------------------------------------------------------------------------- protocol
+
+
+@final
+class Proximity(Protocol):
+    params_class: ClassVar[type[Params]] = ProximityParams
+    frames: ClassVar[tuple[type[Frame], ...]] = (Beacon, Message)
+
+    def __init__(self, host: Host, params: ProximityParams) -> None:
+        super().__init__(host, params)
+        self.params = params
+        self.interval_us = round(params.beacon_interval_s * 1_000_000)
+        self.max_delay_us = params.max_delay_s * 1_000_000
+        self.jitter_us = params.jitter_s * 1_000_000
+        self.st: dict[int, Filter] = {}
+        self.pt: dict[int, Entry] = {}  # heard longest ago first
+        self.received: dict[int, None] = {}  # ids, oldest first
+        self.scheduled: dict[int, Waiting] = {}
+        self.beacon: Beacon | None = None  # of `st` as it is
+
+    # ---- subscriptions and beacons
+
+    def on_start(self) -> None:
+        for id in self.scheduled:
+            self.host.note(RESTARTED, id)
+            self.host.mute(id)
+        self.scheduled.clear()
+        self.cleanup()
+        self.host.set_timer(BEACON_TIMER, int(self.host.random() * self.interval_us))  # R5
+
+    def on_subscribe(self, subscription: int, filter: Filter) -> None:
+        self.st[subscription] = filter
+        self.beacon = None
+
+    def on_unsubscribe(self, subscription: int) -> None:
+        self.st.pop(subscription, None)
+        self.beacon = None
+
+    def every_interval(self) -> None:
+        """Fig. 3, every Δt seconds."""
+        self.host.set_timer(BEACON_TIMER, self.interval_us)
+        if self.st or self.params.beaconers == "all":  # R6
+            if self.beacon is None:
+                self.beacon = Beacon(summarise(list(self.st.values()), self.params.predicate_limit))
+            self.host.broadcast(self.beacon)
+        self.cleanup()
+
+    def cleanup(self) -> None:
+        """Remove the entries older than 10 Δt."""
+        oldest_us = self.host.now() - self.params.table_age * self.interval_us
+        for broker in [broker for broker, entry in self.pt.items() if entry.time_us < oldest_us]:
+            del self.pt[broker]
+
+    def predicate_received(self, beacon: Beacon, broker: int) -> None:
+        """Fig. 3. A refreshed entry moves to the end: `pt` stays in the order of time."""
+        if self.pt.pop(broker, None) is None and len(self.pt) >= self.params.table_limit:
+            longest_ago = next(iter(self.pt))
+            del self.pt[longest_ago]
+            self.host.note(TABLE_FULL, 0, longest_ago)
+        self.pt[broker] = Entry(beacon.predicate, self.host.now(), beacon.size)
+
+    def proximity_for(self, broker: int) -> int:
+        """Beacons missed of `table_age`, in thousandths; infinite for a broker that is not in the table (§IV)."""
+        entry = self.pt.get(broker)
+        if entry is None:
+            return INFINITE
+        missed = (self.host.now() - entry.time_us) // self.interval_us  # R9
+        return min(missed, self.params.table_age) * FARTHEST // self.params.table_age
+
+    # ---- messages
+
+    def on_frame(self, frame: Frame, sender: int) -> None:
+        if isinstance(frame, Beacon):
+            self.predicate_received(frame, sender)
+        elif isinstance(frame, Message):
+            self.forward(frame, sender)
+
+    def on_timer(self, key: int) -> None:
+        if key == BEACON_TIMER:
+            self.every_interval()
+        else:
+            self.transmit(key)
+
+    def on_publish(self, event: Event) -> None:
+        if event.id in self.received:
+            return
+        self.remember(event.id)
+        m = Waiting(event, self.params.credits, {}, self.host.now() + event.validity_us)
+        if self.interested(event):
+            self.set_proximity(m, self.host.id, ADJACENT)
+        self.approach(m)
+        self.host.note(PUBLISHED, event.id, m.peer, m.closest)
+        self.broadcast(m)  # R3
+
+    def forward(self, frame: Message, sender: int) -> None:
+        """Fig. 3."""
+        event = frame.event
+        if event.id in self.received:
+            self.unschedule(event.id, sender)
+            return  # R1
+        self.remember(event.id)
+        if frame.age_us >= event.validity_us:  # R10
+            self.drop(EXPIRED, event.id)
+            return
+        expires_us = self.host.now() + event.validity_us - frame.age_us
+        m = Waiting(event, frame.credit, dict(frame.destinations), expires_us)
+        if self.interested(event):
+            self.set_proximity(m, self.host.id, ADJACENT)
+            self.host.deliver(event)
+        matched = self.approach(m)
+        if not matched and m.credit > 0:
+            m.credit -= 1
+            m.why = DELAY_CREDIT
+            matched = True
+        if matched:
+            self.schedule(m)
+        else:
+            self.drop(NO_CLOSER, event.id)
+
+    def approach(self, m: Waiting) -> bool:
+        """The loop over `pt` of Fig. 3: lower the list by this broker's table, and tell whether anything changed."""
+        matched = False
+        for broker, entry in self.pt.items():
+            if not entry.pred.matches(m.event):  # R2
+                continue
+            p = self.proximity_for(broker)
+            new = broker not in m.destinations
+            if not new and p >= m.destinations[broker]:
+                continue
+            if not self.set_proximity(m, broker, p):
+                continue
+            if not matched or p < m.closest:
+                m.closest = p
+                m.peer = broker
+                m.why = DELAY_NEW if new else DELAY_CLOSER
+            matched = True
+        return matched
+
+    def set_proximity(self, m: Waiting, broker: int, p: int) -> bool:
+        """False when the list is full and the broker not on it."""
+        if len(m.destinations) >= self.params.destinations_limit and broker not in m.destinations:
+            return False
+        m.destinations[broker] = p
+        return True
+
+    def schedule(self, m: Waiting) -> None:
+        delay_us = int(self.max_delay_us * m.closest / FARTHEST + self.jitter_us * self.host.random())  # R4, R8
+        self.scheduled[m.event.id] = m
+        self.host.note(m.why, m.event.id, m.peer, delay_us)
+        self.host.set_timer(m.event.id, delay_us)
+
+    def unschedule(self, id: int, sender: int) -> None:
+        if id in self.scheduled:
+            del self.scheduled[id]
+            self.host.cancel_timer(id)
+            self.host.note(HEARD_AGAIN, id, sender)
+            self.host.mute(id)
+
+    def transmit(self, id: int) -> None:
+        m = self.scheduled.pop(id, None)
+        if m is None:
+            return
+        if self.host.now() >= m.expires_us:
+            self.drop(EXPIRED, id)
+            return
+        self.host.note(_SENT[m.why], id, m.peer, m.closest)
+        self.broadcast(m)
+
+    def broadcast(self, m: Waiting) -> None:
+        age_us = self.host.now() - (m.expires_us - m.event.validity_us)
+        self.host.broadcast(Message(m.event, m.credit, m.destinations, age_us))
+        self.host.mute(m.event.id)  # it was sent: no later copy can change anything
+
+    def drop(self, why: int, id: int) -> None:
+        self.host.note(why, id)
+        self.host.mute(id)
+
+    def interested(self, event: Event) -> bool:
+        return any(pred.matches(event) for pred in self.st.values())
+
+    def remember(self, id: int) -> None:
+        """Footnote 3, with an end: the oldest id makes room, and a message that still waits goes with its id."""
+        self.received[id] = None
+        if len(self.received) > self.params.seen_limit:
+            oldest = next(iter(self.received))
+            del self.received[oldest]
+            if self.scheduled.pop(oldest, None) is not None:
+                self.host.cancel_timer(oldest)
+                self.drop(FORGOTTEN, oldest)
+
+    def memory(self) -> tuple[int, int]:
+        """Of the proximity table: an id and an instant of 8 bytes each, and the predicate as it came."""
+        size = 0
+        for entry in self.pt.values():
+            size += 16 + entry.size
+        return (len(self.pt), size)
