@@ -1,0 +1,63 @@
+"""The command line: one file per verb, and one place where wrong input becomes one line and exit status 2.
+
+Verbs import what they need when they run, so that `roamcast --help` does not wait for a simulator.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from roamcast.cli import presets, protocols, run
+from roamcast.errors import RoamcastError
+
+app = typer.Typer(
+    help="Publish/subscribe for networks that have no network.",
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+app.command()(run.run)
+app.command()(protocols.protocols)
+app.command()(presets.presets)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from roamcast import __version__
+        from roamcast.cli.build import mode
+
+        print(f"roamcast {__version__} ({mode()})")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None: ...
+
+
+def main() -> None:
+    try:
+        status = app(standalone_mode=False)
+        sys.stdout.flush()
+    except (RoamcastError, typer.TyperException) as error:
+        text = error.format_message() if isinstance(error, typer.TyperException) else str(error)
+        print(f"roamcast: {text}", file=sys.stderr)
+        sys.exit(2)
+    except (KeyboardInterrupt, typer.Abort):
+        print("roamcast: interrupted", file=sys.stderr)
+        sys.exit(130)
+    except BrokenPipeError:  # whoever read our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,52 @@
+"""`roamcast presets`: the papers' scenarios, and where each value of one comes from."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+
+def presets(
+    name: Annotated[str, typer.Argument(metavar="[NAME]", help="Show this preset's values.", show_default=False)] = "",
+) -> None:
+    """List the papers' scenarios, or the values of one with their sources."""
+    if name:
+        _show_one(name)
+    else:
+        _list()
+
+
+def _list() -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from roamcast.papers import presets as papers
+
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column()
+    for name in papers.names():
+        preset = papers.load(name)
+        table.add_row(name, f"{preset.title}\n[dim]{preset.paper}[/]")
+    Console(highlight=False).print(table)
+
+
+def _show_one(name: str) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from roamcast.papers import presets as papers
+
+    preset = papers.load(name)
+    console = Console(highlight=False)
+    console.print(f"{preset.title}\n{preset.paper}\nprotocol: {preset.protocol}", markup=False)
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for heading in ("field", "value", "source"):
+        table.add_column(heading, header_style="bold", no_wrap=heading == "field")
+    values = dict(preset.values)
+    for protocol, params in preset.params.items():
+        values |= {f"{protocol}.{parameter}": value for parameter, value in params.items()}
+    for field, value in values.items():
+        table.add_row(field, f"{value:.10g}" if isinstance(value, float) else str(value), preset.sources[field])
+    console.print(table)

@@ -1,0 +1,72 @@
+"""`roamcast protocols`: what there is, and the parameters of one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from roamcast.protocols.interface import Protocol
+
+
+def protocols(
+    name: Annotated[
+        str, typer.Argument(metavar="[NAME]", help="Show this protocol's parameters.", show_default=False)
+    ] = "",
+) -> None:
+    """List the protocols, or the parameters of one."""
+    if name:
+        _show_one(name)
+    else:
+        _list()
+
+
+def _list() -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from roamcast.errors import InputError
+    from roamcast.protocols import registry
+
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column()
+    for name in registry.names():
+        try:
+            line = headline(registry.get(name))
+        except InputError as error:
+            line = str(error)
+        table.add_row(name, line)
+    Console(highlight=False).print(table)
+
+
+def _show_one(name: str) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from roamcast.protocols import parameters, registry
+
+    protocol = registry.get(name)
+    console = Console(highlight=False)
+    console.print(headline(protocol), markup=False)
+    described = parameters.describe(protocol)
+    if not described:
+        console.print("It has no parameters.")
+        return
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for heading in ("parameter", "default", "range", "what it does"):
+        table.add_column(heading, header_style="bold", no_wrap=heading != "what it does")
+    for p in described:
+        default = str(p.default).lower() if isinstance(p.default, bool) else str(p.default)
+        table.add_row(p.name, f"{default} {p.unit}", p.range, f"{p.doc} [dim]\\[{p.source}][/]")
+    console.print(table)
+
+
+def headline(protocol: type[Protocol]) -> str:
+    """The first line of the class's documentation, or else of its module's."""
+    import sys
+
+    own = protocol.__dict__.get("__doc__")
+    text = own or sys.modules[protocol.__module__].__doc__ or ""
+    return text.strip().partition("\n")[0]

@@ -1,0 +1,125 @@
+"""`roamcast run`: one run and its metrics."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from roamcast.errors import InputError
+
+if TYPE_CHECKING:
+    from roamcast.papers.presets import Preset
+
+
+def run(
+    preset: Annotated[str, typer.Argument(metavar="PRESET", help="A paper's scenario: see `roamcast presets`.")],
+    protocol: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="See `roamcast protocols`; module:Class for your own.", show_default="the paper's"
+        ),
+    ] = "",
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A parameter of the protocol. Repeatable.")
+    ] = None,
+    world: Annotated[
+        list[str] | None, typer.Option(metavar="KEY=VALUE", help="A field of the scenario. Repeatable.")
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="N", help="Same seed, same run, byte for byte.")] = 1,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
+    log: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the event log (Parquet).")] = None,
+    level: Annotated[
+        str,
+        typer.Option(
+            metavar="LEVEL", help="Detail of the log: summary, deliveries, frames or full.", show_default="frames"
+        ),
+    ] = "",
+) -> None:
+    """Simulate one run and show its metrics."""
+    from roamcast.papers import presets
+
+    loaded = presets.load(preset)
+    _run(
+        loaded,
+        protocol or loaded.protocol,
+        pairs("--set", set_ or []),
+        pairs("--world", world or []),
+        seed,
+        json,
+        log,
+        checked_level(level, log),
+    )
+
+
+def _run(
+    preset: Preset,
+    protocol: str,
+    given: dict[str, str],
+    world: dict[str, str],
+    seed: int,
+    json: bool,
+    log: Path | None,
+    level: str,
+) -> None:
+    import sys
+    from dataclasses import asdict
+
+    from roamcast.cli.build import warn_if_stale
+    from roamcast.cli.outcome import Outcome
+    from roamcast.cli.progress import Progress
+    from roamcast.protocols import parameters, registry
+    from roamcast.world.simulate import simulate
+
+    warn_if_stale()
+    if seed < 0:
+        raise InputError(f"seed={seed}: must be a whole number of at least 0")
+    if ":" in protocol:  # a class of the caller's own, most likely in a file right here
+        sys.path.insert(0, str(Path.cwd()))
+    scenario = preset.scenario(world)
+    params = asdict(parameters.build(registry.get(protocol), preset.parameters(protocol, given)))
+    with Progress(f"{preset.name}, {protocol}") as progress:
+        result = simulate(scenario, protocol, params, seed, level=level, log=log, progress=progress.update)
+    outcome = Outcome(
+        preset=preset.name,
+        protocol=protocol,
+        params=params,
+        given=given,
+        world={field: getattr(scenario, field) for field in world},
+        seed=seed,
+        nodes=scenario.nodes,
+        result=result,
+    )
+    if json:
+        print(outcome.as_json())
+    else:
+        outcome.show()
+
+
+def pairs(option: str, texts: list[str]) -> dict[str, str]:
+    """`["p=0.5", …]` as a dictionary."""
+    found: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        name, value = name.strip(), value.strip()
+        if not equals or not name or not value:
+            raise InputError(f"{option} {text!r}: must be KEY=VALUE")
+        if name in found:
+            raise InputError(f"{option} {text!r}: {name} is given twice")
+        if option == "--world" and value.lower().lstrip("+-") in ("inf", "infinity", "nan"):
+            raise InputError(f"{name}={value}: must be finite")
+        found[name] = value
+    return found
+
+
+def checked_level(level: str, log: Path | None) -> str:
+    from roamcast.log.schema import kinds_at
+
+    if log is None:
+        if level:
+            raise InputError(f"--level {level}: must come with --log FILE")
+        return "summary"
+    level = level or "frames"
+    kinds_at(level)  # refuses what is no level
+    return level
