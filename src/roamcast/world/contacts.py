@@ -1,0 +1,529 @@
+"""Who hears whom, exactly, at instants that are computed rather than polled.
+
+Nodes walk straight legs, so the distance of two nodes is the root of a quadratic in time, and the instants at which it
+passes a reach can be solved. A kinetic cell list keeps the number of pairs to solve small: the plane is cut into square
+cells that are a little wider than the largest reach, hence whoever is in contact is in the same or an adjacent cell. A
+pair is solved when it can begin to matter: when one of the two starts a leg (with everybody in the nine cells around)
+and when one enters a cell (with everybody in the three cells that became adjacent). What is solved goes to an agenda of
+its own:
+
+    (t, i, turn)        a leg of i is over                (t, i, j)   j begins or ceases to hear i
+    (t, i, cross x/y)   i enters the next cell
+
+An instant is put on the agenda only if both legs last beyond it, so nothing on it is ever out of date. Its order is
+total, (t, i, what or j), so neither the order of insertion nor the layout of the cells can be seen from outside.
+
+Contact is decided on the closed disc (distance <= reach). After a computed instant the state is the one *just after*
+it: two nodes that touch for an instant and part are not in contact, two that stand exactly a reach apart are. Rounding
+may put a node a few nanometres on the wrong side of a circle when a leg ends on it; whenever a pair is solved near its
+circle, its recorded state is compared with the solution and put right, at that same instant. The margin of the cells is
+far wider than rounding, so a node may also stand on the wrong side of a cell's edge for a while without being missed.
+
+Cells are folded into a table of fixed size (cell numbers modulo powers of two): coordinates may be negative and
+unbounded, and what folding brings together by accident is recognised by its distance and skipped. Cells are no smaller
+than the mean spacing of nodes, so a tiny reach does not make for absurdly many crossings.
+"""
+
+from __future__ import annotations
+
+from math import inf, isfinite, sqrt
+from typing import Final, final
+
+from librt.vecs import append, extend, vec
+from mypy_extensions import i64, mypyc_attr
+
+from roamcast.errors import InputError
+from roamcast.world.mobility.base import Leg, Mobility
+from roamcast.world.streams import Stream
+
+TURN: Final = 0  # the low half of an agenda key: what happens to the node in the high half …
+CROSS_X: Final = 1
+CROSS_Y: Final = 2
+PEER: Final = 3  # … or PEER + j
+LOW: Final = 0xFFFFFFFF
+ENDS: Final = -1.0  # in place of the instant at which a contact that begins will end
+CELL_MARGIN: Final = 1e-6  # how much wider than the reach a cell is: far above rounding, far below anything that costs
+NEAR_CIRCLE: Final = 1e-6  # relative to reach²: beyond it rounding cannot have confused inside and outside
+JUMP_M: Final = 1e-6  # between two legs: far above rounding, far below what a model means
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class LinkObserver:
+    """Is told when j (`up`) begins or ceases to hear i, in the order of time."""
+
+    def link(self, t: float, i: int, j: int, up: bool) -> None:
+        raise NotImplementedError
+
+
+def rank(row: vec[i64], x: i64) -> i64:
+    """How many members of the sorted row are below x."""
+    low: i64 = 0
+    high: i64 = len(row)
+    while low < high:
+        middle = (low + high) >> 1
+        if row[middle] < x:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def holds(row: vec[i64], x: i64) -> bool:
+    k = rank(row, x)
+    return k < len(row) and row[k] == x
+
+
+class Neighbourhood:
+    """Who hears whom now. `near[i]` are the sorted ids of the nodes that hear i; nothing changes before `next` (s).
+
+    A row taken from `near` never changes under its holder: a change puts a new row in its place.
+    """
+
+    def __init__(self, n: int) -> None:
+        self.near: list[vec[i64]] = [vec[i64]() for _ in range(n)]
+        self.next: float = inf
+        self.observer: LinkObserver | None = None
+
+    def advance(self, now: float) -> None:
+        """Make `near` what it is at `now`, which never decreases."""
+        raise NotImplementedError
+
+    def position(self, i: int, now: float) -> tuple[float, float]:
+        """Metres; `now` is not after `next`."""
+        return self.x(i, now), self.y(i, now)
+
+    def x(self, i: int, now: float) -> float:
+        return 0.0
+
+    def y(self, i: int, now: float) -> float:
+        return 0.0
+
+    def speed(self, i: int) -> float:
+        """Of the current leg, m/s."""
+        return 0.0
+
+    def leg_end(self, i: int) -> float:
+        return inf
+
+    def set_link(self, t: float, i: i64, j: i64, up: bool) -> None:
+        """Record that from t on j hears i, or does not; nothing happens if that is known."""
+        row = self.near[i]
+        k = rank(row, j)
+        if (k < len(row) and row[k] == j) == up:
+            return
+        if up:
+            self.near[i] = extend(append(row[:k], j), row[k:])
+        else:
+            self.near[i] = extend(row[:k], row[k + 1 :])
+        observer = self.observer
+        if observer is not None:
+            observer.link(t, i, j, up)
+
+
+@final
+class Agenda:
+    """A binary heap of (t, key), smallest first, with the end of the contact that begins. `pop` leaves the entry in
+    the attributes `t`, `key` and `until`, which spares a tuple for each."""
+
+    def __init__(self) -> None:
+        self.size: i64 = 0
+        self.ts = vec[float]()
+        self.keys = vec[i64]()
+        self.untils = vec[float]()
+        self.t = 0.0
+        self.key: i64 = 0
+        self.until = 0.0
+
+    def first(self) -> float:
+        return self.ts[0] if self.size > 0 else inf
+
+    def push(self, t: float, key: i64, until: float) -> None:
+        k = self.size
+        if k == len(self.ts):
+            self.ts = append(self.ts, 0.0)
+            self.keys = append(self.keys, 0)
+            self.untils = append(self.untils, 0.0)
+        self.size = k + 1
+        ts = self.ts
+        keys = self.keys
+        untils = self.untils
+        while k > 0:
+            up = (k - 1) >> 1
+            parent = ts[up]
+            if parent < t or (parent == t and keys[up] <= key):
+                break
+            ts[k] = parent
+            keys[k] = keys[up]
+            untils[k] = untils[up]
+            k = up
+        ts[k] = t
+        keys[k] = key
+        untils[k] = until
+
+    def pop(self) -> None:
+        ts = self.ts
+        keys = self.keys
+        untils = self.untils
+        self.t = ts[0]
+        self.key = keys[0]
+        self.until = untils[0]
+        n = self.size - 1
+        self.size = n
+        t = ts[n]
+        key = keys[n]
+        k: i64 = 0
+        while True:
+            child = 2 * k + 1
+            if child >= n:
+                break
+            least = ts[child]
+            if child + 1 < n:
+                right = ts[child + 1]
+                if right < least or (right == least and keys[child + 1] < keys[child]):
+                    child += 1
+                    least = right
+            if t < least or (t == least and key <= keys[child]):
+                break
+            ts[k] = least
+            keys[k] = keys[child]
+            untils[k] = untils[child]
+            k = child
+        ts[k] = t
+        keys[k] = key
+        untils[k] = untils[n]
+
+
+@final
+class KineticContacts(Neighbourhood):
+    """Contacts of nodes that move by a model. Node i is heard up to `reaches[i]` metres away."""
+
+    def __init__(self, mobility: Mobility, n: int, seed: int, reaches: list[float]) -> None:
+        super().__init__(n)
+        if len(reaches) != n:
+            raise InputError(f"{len(reaches)} reaches for {n} nodes; each node needs one")
+        self.mobility = mobility
+        self.streams: list[Stream] = [Stream(seed, i, "mobility") for i in range(n)]
+        self.legs: list[Leg] = [mobility.first(i, self.streams[i]) for i in range(n)]
+        zeros = [0.0] * n
+        self.t0 = vec[float](zeros)
+        self.x0 = vec[float](zeros)
+        self.y0 = vec[float](zeros)
+        self.vx = vec[float](zeros)
+        self.vy = vec[float](zeros)
+        self.ends = vec[float](zeros)
+        self.r2 = vec[float]([r * r for r in reaches])
+        self.alike = not reaches or min(reaches) == max(reaches)
+        reach = max(reaches, default=1.0)
+        self.widest_r2 = reach * reach
+        self.agenda = Agenda()
+        self.solved: i64 = 0  # pairs, so far: what the work is proportional to
+        self.cell, columns, rows = lay_out(self.legs, reach)
+        self.mask_x: i64 = columns - 1
+        self.mask_y: i64 = rows - 1
+        self.shift: i64 = rows.bit_length() - 1
+        nobody = [-1] * n
+        self.cx = vec[i64](nobody)
+        self.cy = vec[i64](nobody)
+        self.heads = vec[i64]([-1] * (columns * rows))  # of each cell, a doubly linked list of nodes
+        self.after = vec[i64](nobody)
+        self.before = vec[i64](nobody)
+        for i in range(n):
+            self.settle(i)
+        self.advance(0.0)
+
+    def settle(self, i: i64) -> None:
+        """Node i begins its first leg among those that are there already."""
+        leg = self.legs[i]
+        if not (isfinite(leg.x) and isfinite(leg.y)):
+            raise InputError(f"node {i} starts at ({leg.x}, {leg.y}); a position must be finite")
+        self.walk(i, leg)
+        self.cx[i] = floor_of(self.x(i, 0.0) / self.cell)
+        self.cy[i] = floor_of(self.y(i, 0.0) / self.cell)
+        self.meet(i, self.cx[i] - 1, self.cx[i] + 1, self.cy[i] - 1, self.cy[i] + 1, 0.0)
+        self.enter(i)
+        self.plan_crossing(i, 0.0)
+
+    # ---- where everybody is
+
+    def x(self, i: int, now: float) -> float:
+        return self.x0[i] + self.vx[i] * (now - self.t0[i])
+
+    def y(self, i: int, now: float) -> float:
+        return self.y0[i] + self.vy[i] * (now - self.t0[i])
+
+    def speed(self, i: int) -> float:
+        return sqrt(self.vx[i] * self.vx[i] + self.vy[i] * self.vy[i])
+
+    def leg_end(self, i: int) -> float:
+        return self.ends[i]
+
+    # ---- time passes
+
+    def advance(self, now: float) -> None:
+        agenda = self.agenda
+        while agenda.first() <= now:
+            agenda.pop()
+            t = agenda.t
+            i = agenda.key >> 32
+            what = agenda.key & LOW
+            if what >= PEER:
+                self.change(t, i, what - PEER, agenda.until)
+            elif what == TURN:
+                self.turn(i, t)
+            else:
+                self.cross(i, what, t)
+        self.next = agenda.first()
+
+    def change(self, t: float, i: i64, j: i64, until: float) -> None:
+        up = until != ENDS
+        if up and until < inf:
+            self.agenda.push(until, i << 32 | (j + PEER), ENDS)
+        self.set_link(t, i, j, up)
+        if self.alike:
+            self.set_link(t, j, i, up)
+
+    def turn(self, i: i64, t: float) -> None:
+        """The leg of i is over; the next one begins."""
+        old = self.legs[i]
+        leg = self.mobility.next(i, old, self.streams[i])
+        dx = leg.x - self.x(i, t)
+        dy = leg.y - self.y(i, t)
+        if leg.start_s != t or not (dx * dx + dy * dy <= JUMP_M * JUMP_M):
+            raise InputError(
+                f"mobility: the leg of node {i} at {leg.start_s} s from ({leg.x}, {leg.y}) does not follow the one "
+                f"that ended at {t} s in ({self.x(i, t)}, {self.y(i, t)})"
+            )
+        self.walk(i, leg)
+        self.plan_crossing(i, t)
+        self.meet(i, self.cx[i] - 1, self.cx[i] + 1, self.cy[i] - 1, self.cy[i] + 1, t)
+
+    def walk(self, i: i64, leg: Leg) -> None:
+        if not leg.end_s > leg.start_s or not (isfinite(leg.vx) and isfinite(leg.vy)):
+            raise InputError(
+                f"mobility: a leg of node {i} from {leg.start_s} to {leg.end_s} s at ({leg.vx}, {leg.vy}) m/s; "
+                "a leg must last, and its speed be finite"
+            )
+        self.legs[i] = leg
+        self.t0[i] = leg.start_s
+        self.x0[i] = leg.x
+        self.y0[i] = leg.y
+        self.vx[i] = leg.vx
+        self.vy[i] = leg.vy
+        self.ends[i] = leg.end_s
+        if leg.end_s < inf:
+            self.agenda.push(leg.end_s, i << 32 | TURN, 0.0)
+
+    # ---- cells
+
+    def plan_crossing(self, i: i64, t: float) -> None:
+        """Put on the agenda when i, on this leg, leaves its cell."""
+        vx = self.vx[i]
+        vy = self.vy[i]
+        soonest = self.ends[i]
+        way: i64 = TURN
+        if vx != 0.0:
+            edge = self.cx[i] + 1 if vx > 0.0 else self.cx[i]
+            when = self.t0[i] + (float(edge) * self.cell - self.x0[i]) / vx
+            if when < soonest:
+                soonest = when
+                way = CROSS_X
+        if vy != 0.0:
+            edge = self.cy[i] + 1 if vy > 0.0 else self.cy[i]
+            when = self.t0[i] + (float(edge) * self.cell - self.y0[i]) / vy
+            if when < soonest:
+                soonest = when
+                way = CROSS_Y
+        if way != TURN:
+            if soonest < t:  # it stood beyond the edge by a rounding error
+                soonest = t
+            self.agenda.push(soonest, i << 32 | way, 0.0)
+
+    def cross(self, i: i64, way: i64, t: float) -> None:
+        """Node i enters the next cell and meets those in the three cells that became adjacent."""
+        self.leave(i)
+        cx = self.cx[i]
+        cy = self.cy[i]
+        if way == CROSS_X:
+            step: i64 = 1 if self.vx[i] > 0.0 else -1
+            self.cx[i] = cx + step
+            self.meet(i, cx + 2 * step, cx + 2 * step, cy - 1, cy + 1, t)
+        else:
+            step = 1 if self.vy[i] > 0.0 else -1
+            self.cy[i] = cy + step
+            self.meet(i, cx - 1, cx + 1, cy + 2 * step, cy + 2 * step, t)
+        self.enter(i)
+        self.plan_crossing(i, t)
+
+    def enter(self, i: i64) -> None:
+        c = ((self.cx[i] & self.mask_x) << self.shift) | (self.cy[i] & self.mask_y)
+        head = self.heads[c]
+        self.after[i] = head
+        self.before[i] = -1
+        if head >= 0:
+            self.before[head] = i
+        self.heads[c] = i
+
+    def leave(self, i: i64) -> None:
+        after = self.after[i]
+        before = self.before[i]
+        if after >= 0:
+            self.before[after] = before
+        if before >= 0:
+            self.after[before] = after
+        else:
+            self.heads[((self.cx[i] & self.mask_x) << self.shift) | (self.cy[i] & self.mask_y)] = after
+
+    # ---- pairs
+
+    def meet(self, i: i64, x_from: i64, x_to: i64, y_from: i64, y_to: i64, t: float) -> None:
+        """Solve i with everybody in these cells, from t on."""
+        t0s = self.t0
+        x0s = self.x0
+        y0s = self.y0
+        vxs = self.vx
+        vys = self.vy
+        ends = self.ends
+        after = self.after
+        vx = vxs[i]
+        vy = vys[i]
+        x = x0s[i] + vx * (t - t0s[i])
+        y = y0s[i] + vy * (t - t0s[i])
+        end = ends[i]
+        adjacent = 2.0 * (1.0 + CELL_MARGIN) * self.cell
+        widest = self.widest_r2
+        close = widest * (1.0 + NEAR_CIRCLE)
+        for kx in range(x_from, x_to + 1):
+            for ky in range(y_from, y_to + 1):
+                j = self.heads[((kx & self.mask_x) << self.shift) | (ky & self.mask_y)]
+                while j >= 0:
+                    peer = j
+                    j = after[j]
+                    # a leg that ends now has nothing to say: its node turns at this very instant and meets us then
+                    if peer == i or ends[peer] <= t:
+                        continue
+                    age = t - t0s[peer]
+                    px = x0s[peer] + vxs[peer] * age - x
+                    py = y0s[peer] + vys[peer] * age - y
+                    if px > adjacent or px < -adjacent or py > adjacent or py < -adjacent:
+                        continue  # folded into the same cell by accident
+                    wx = vxs[peer] - vx
+                    wy = vys[peer] - vy
+                    if px * px + py * py > close:
+                        if px * wx + py * wy >= 0.0:
+                            continue  # apart, and parting
+                        across = px * wy - py * wx
+                        if across * across >= (wx * wx + wy * wy) * widest:
+                            continue  # will pass too far away
+                    last = end if end < ends[peer] else ends[peer]
+                    if self.alike:
+                        if i < peer:
+                            self.solve(i, peer, px, py, wx, wy, t, last, widest)
+                        else:
+                            self.solve(peer, i, px, py, wx, wy, t, last, widest)
+                    else:
+                        self.solve(i, peer, px, py, wx, wy, t, last, self.r2[i])
+                        self.solve(peer, i, px, py, wx, wy, t, last, self.r2[peer])
+
+    def solve(
+        self, i: i64, j: i64, px: float, py: float, wx: float, wy: float, t: float, last: float, r2: float
+    ) -> None:
+        """Plan when j, at p and moving with w relative to i (or i relative to j), next begins or ceases to hear i.
+
+        |p + w s|² = r²  is  a s² + 2 b s + c = 0.  The discriminant b² - a c is written as a r² - (p x w)², and each
+        root in the form that does not subtract nearly equal numbers.
+        """
+        self.solved += 1
+        a = wx * wx + wy * wy
+        b = px * wx + py * wy
+        c = px * px + py * py - r2
+        inside = c <= 0.0
+        begin = inf
+        end = inf
+        if a > 0.0:
+            across = px * wy - py * wx
+            d = a * r2 - across * across
+            if d <= 0.0:
+                inside = False  # passes by, at best touching
+            else:
+                root = sqrt(d)
+                if inside:
+                    end = t + (-c / (b + root) if b > 0.0 else (root - b) / a)
+                    inside = end > t
+                elif b < 0.0:
+                    begin = t + c / (root - b)
+                    end = t + (root - b) / a
+                    inside = begin <= t < end
+        known = c <= NEAR_CIRCLE * r2 and holds(self.near[i], j)
+        key = i << 32 | (j + PEER)
+        if inside != known:
+            self.agenda.push(t, key, (end if end < last else inf) if inside else ENDS)
+        elif inside and end < last:
+            self.agenda.push(end, key, ENDS)
+        if not inside and t < begin < end and begin < last:
+            self.agenda.push(begin, key, end if end < last else inf)
+
+
+def floor_of(x: float) -> i64:
+    whole = i64(x)
+    return whole - 1 if x < float(whole) else whole
+
+
+def lay_out(legs: list[Leg], reach: float) -> tuple[float, int, int]:
+    """Edge of a cell (m), and columns and rows of the table that cells are folded into, both powers of two."""
+    n = max(len(legs), 1)
+    width = spread([leg.x for leg in legs], [leg_stop(leg.x, leg.vx, leg) for leg in legs])
+    height = spread([leg.y for leg in legs], [leg_stop(leg.y, leg.vy, leg) for leg in legs])
+    spacing = max(sqrt(width * height / n), width / n, height / n)
+    cell = max(reach * (1.0 + CELL_MARGIN), spacing, 1e-9)
+    return cell, fold(width / cell, n), fold(height / cell, n)
+
+
+def leg_stop(from_m: float, velocity: float, leg: Leg) -> float:
+    return from_m + velocity * (leg.end_s - leg.start_s) if velocity != 0.0 and leg.end_s < inf else from_m
+
+
+def spread(starts: list[float], stops: list[float]) -> float:
+    """How wide the crowd is: twice the distance of the quartiles, which no single stray can move."""
+    values = sorted(starts + stops)
+    k = len(values) // 4
+    return 2.0 * (values[len(values) - 1 - k] - values[k]) if values else 0.0
+
+
+def fold(cells: float, n: int) -> int:
+    """A power of two that is enough for a crowd as wide as now, and for one that spreads out later."""
+    size = 4
+    while size < cells + 3.0 or size * size < n:
+        size *= 2
+    return size
+
+
+@final
+class ScheduledContacts(Neighbourhood):
+    """Contacts from a list of (t, i, j, up), sorted by time; links go both ways. There are no positions: all are zero.
+
+    Changes at one instant happen in the order of the list; those up to 0 s have happened at the start.
+    """
+
+    def __init__(self, n: int, changes: list[tuple[float, int, int, bool]]) -> None:
+        super().__init__(n)
+        self.changes = changes
+        self.done: i64 = 0
+        before = -inf
+        for t, i, j, _ in changes:
+            if not before <= t:
+                raise InputError(f"contacts: a change at {t:g} s comes after one at {before:g} s; sort them by time")
+            if i == j or not (0 <= i < n and 0 <= j < n):
+                raise InputError(f"contacts: no link {i}–{j}; nodes are 0 to {n - 1}, and two different ones meet")
+            before = t
+        self.advance(0.0)
+
+    def advance(self, now: float) -> None:
+        changes = self.changes
+        k = self.done
+        while k < len(changes) and changes[k][0] <= now:
+            t, i, j, up = changes[k]
+            self.set_link(t, i, j, up)
+            self.set_link(t, j, i, up)
+            k += 1
+        self.done = k
+        self.next = changes[k][0] if k < len(changes) else inf

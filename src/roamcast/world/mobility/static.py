@@ -1,0 +1,33 @@
+"""Nodes that stand: uniformly at random in a rectangle, or where they are told."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import final
+
+from roamcast.world.mobility.base import Leg, Mobility
+from roamcast.world.mobility.legs import rest
+from roamcast.world.streams import Stream
+
+
+@final
+class Static(Mobility):
+    def __init__(self, width_m: float, height_m: float) -> None:
+        self.width_m = width_m
+        self.height_m = height_m
+
+    def first(self, node: int, stream: Stream) -> Leg:
+        x = stream.random() * self.width_m
+        return rest(0.0, x, stream.random() * self.height_m, inf)
+
+
+@final
+class Placed(Mobility):
+    """Node i stands at the i-th position."""
+
+    def __init__(self, positions: list[tuple[float, float]]) -> None:
+        self.positions = positions
+
+    def first(self, node: int, stream: Stream) -> Leg:
+        x, y = self.positions[node]
+        return rest(0.0, x, y, inf)

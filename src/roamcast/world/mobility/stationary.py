@@ -1,0 +1,79 @@
+"""How to start in the middle: the distributions that movement has settled into after a long time.
+
+A node that alternates between a leg of length L, walked at a speed v drawn for it, and a pause P is, seen at a random
+instant (Palm calculus; Le Boudec and Vojnović 2005, Navidi and Camp 2004):
+
+- on a leg of length L, or in the pause after it, with probability proportional to its mean duration L·E[1/v] + E[P];
+- walking with the share L·E[1/v] of that, at a speed with density proportional to f(v)/v, uniformly far along the leg;
+- else paused, with a pause that has density proportional to p·f(p) and is uniformly far over.
+"""
+
+from __future__ import annotations
+
+from math import exp, log, sqrt
+from typing import Final, final
+
+from roamcast.world.streams import Stream
+
+SIMPSON: Final = 200  # intervals
+
+
+@final
+class Speeds:
+    """Speeds (m/s) between `low` > 0 and `high`: uniform, or normal around the middle with a deviation of a quarter of
+    the width and cut at both ends."""
+
+    def __init__(self, low: float, high: float, law: str) -> None:
+        self.low = low
+        self.high = high
+        self.normal = law == "normal" and high > low
+        self.inverse_mean = self._inverse_mean()
+
+    def draw(self, stream: Stream) -> float:
+        if not self.normal:
+            return stream.uniform(self.low, self.high)
+        while True:
+            v = stream.normal(0.5 * (self.low + self.high), 0.25 * (self.high - self.low))
+            if self.low <= v <= self.high:
+                return v
+
+    def draw_underway(self, stream: Stream) -> float:
+        """The speed of a node that is seen walking: slow legs last longer, so density f(v)/v."""
+        while True:
+            v = self.draw(stream)
+            if stream.random() * v < self.low:
+                return v
+
+    def _inverse_mean(self) -> float:
+        """E[1/v]: the mean time for a metre."""
+        if self.low == self.high:
+            return 1.0 / self.low
+        if not self.normal:
+            return log(self.high / self.low) / (self.high - self.low)
+        mass = 0.0
+        moment = 0.0
+        for k in range(SIMPSON + 1):
+            z = 4.0 * k / SIMPSON - 2.0
+            v = 0.5 * (self.low + self.high) + 0.25 * (self.high - self.low) * z
+            weight = exp(-0.5 * z * z) * (1.0 if k in (0, SIMPSON) else 4.0 if k % 2 else 2.0)
+            mass += weight
+            moment += weight / v
+        return moment / mass
+
+
+@final
+class Pauses:
+    """Pauses (s) uniform between `low` and `high`."""
+
+    def __init__(self, low: float, high: float) -> None:
+        self.low = low
+        self.high = high
+        self.mean = 0.5 * (low + high)
+
+    def draw(self, stream: Stream) -> float:
+        return stream.uniform(self.low, self.high)
+
+    def draw_rest(self, stream: Stream) -> float:
+        """What is left of a pause that is seen at a random instant."""
+        pause = sqrt(stream.uniform(self.low * self.low, self.high * self.high))
+        return pause * (1.0 - stream.random())

@@ -1,0 +1,413 @@
+"""Contacts against a dumb twin: positions at an instant, every distance measured."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from math import hypot, inf
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from roamcast.errors import InputError
+from roamcast.world.contacts import Agenda, KineticContacts, LinkObserver, Neighbourhood, ScheduledContacts
+from roamcast.world.mobility.base import Leg, Mobility
+from roamcast.world.mobility.static import Placed, Static
+from roamcast.world.mobility.stationary import Pauses, Speeds
+from roamcast.world.mobility.waypoint import RandomWaypoint
+from roamcast.world.streams import Stream
+
+
+class Recorder(LinkObserver):
+    def __init__(self) -> None:
+        self.changes: list[tuple[float, int, int, bool]] = []
+
+    def link(self, t: float, i: int, j: int, up: bool) -> None:
+        self.changes.append((t, i, j, up))
+
+
+class Routes(Mobility):
+    """Node i goes through the points (t, x, y) of its route and stays at the last one."""
+
+    def __init__(self, routes: list[list[tuple[float, float, float]]]) -> None:
+        self.routes = routes
+
+    def first(self, node: int, stream: Stream) -> Leg:
+        return self.leg(node, 0)
+
+    def next(self, node: int, leg: Leg, stream: Stream) -> Leg:
+        times = [p[0] for p in self.routes[node]]
+        return self.leg(node, times.index(leg.end_s))
+
+    def leg(self, node: int, k: int) -> Leg:
+        route = self.routes[node]
+        t, x, y = route[k]
+        if k + 1 == len(route):
+            return Leg(t, x, y, 0.0, 0.0, inf)
+        t1, x1, y1 = route[k + 1]
+        return Leg(t, x, y, (x1 - x) / (t1 - t), (y1 - y) / (t1 - t), t1)
+
+
+def contacts(mobility: Mobility, reaches: list[float], seed: int = 1) -> KineticContacts:
+    return KineticContacts(mobility, len(reaches), seed, reaches)
+
+
+def rows(k: Neighbourhood) -> list[list[int]]:
+    return [list(row) for row in k.near]
+
+
+def check_against_brute_force(k: KineticContacts, reaches: list[float], t: float) -> None:
+    """Every pair whose distance is not within a microsecond of a reach must be as measured."""
+    n = len(reaches)
+    places = [k.position(i, t) for i in range(n)]
+    for i in range(n):
+        row = list(k.near[i])
+        assert row == sorted(set(row)) and i not in row
+        members = set(row)
+        for j in range(n):
+            d = hypot(places[j][0] - places[i][0], places[j][1] - places[i][1])
+            if i != j and abs(d - reaches[i]) > 1e-6 * (k.speed(i) + k.speed(j)) + 1e-9:
+                assert (j in members) == (d <= reaches[i]), (t, i, j, d, reaches[i])
+
+
+def check_run(mobility: Mobility, reaches: list[float], until: float, instants: int, seed: int = 1) -> Recorder:
+    """Brute force at random instants, and the same sets from replaying what the observer was told."""
+    k = contacts(mobility, reaches, seed)
+    k.observer = seen = Recorder()
+    replay = [set(row) for row in rows(k)]
+    check_against_brute_force(k, reaches, 0.0)
+    random = Random(seed)
+    done = 0
+    for t in sorted(random.uniform(0.0, until) for _ in range(instants)):
+        if t >= k.next:
+            k.advance(t)
+        assert k.next > t
+        check_against_brute_force(k, reaches, t)
+        for _, i, j, up in seen.changes[done:]:
+            assert (j in replay[i]) != up, "told twice"
+            (replay[i].add if up else replay[i].discard)(j)
+        done = len(seen.changes)
+        assert replay == [set(row) for row in rows(k)]
+    assert [c[0] for c in seen.changes] == sorted(c[0] for c in seen.changes)
+    return seen
+
+
+def waypoint(side: float, low: float, high: float, pause: float = 0.0) -> RandomWaypoint:
+    return RandomWaypoint(side, side, Speeds(low, high, "uniform"), Pauses(0.0, pause))
+
+
+# ---- against the twin
+
+
+@pytest.mark.parametrize("pause", [0.0, 5.0])
+@pytest.mark.parametrize("spread", [0.0, 60.0])
+def test_random_waypoint_agrees_with_brute_force(pause: float, spread: float) -> None:
+    random = Random(3)
+    reaches = [80.0 + spread * random.random() for _ in range(40)]
+    seen = check_run(waypoint(500.0, 5.0, 20.0, pause), reaches, 120.0, 150)
+    assert len(seen.changes) > 500
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(1, 25),
+    reach=st.sampled_from([0.001, 1.0, 30.0, 100.0, 1e4]),
+    spread=st.sampled_from([0.0, 0.5, 5.0]),
+    offset=st.sampled_from([0.0, -350.0, 1e6]),
+)
+def test_any_routes_agree_with_brute_force(seed: int, n: int, reach: float, spread: float, offset: float) -> None:
+    random = Random(seed)
+
+    def route() -> list[tuple[float, float, float]]:
+        times = sorted({0.0, *(random.choice([random.uniform(0, 20), float(random.randrange(20))]) for _ in range(6))})
+        # points on a lattice make equal velocities, coinciding nodes, tangents and simultaneous crossings common
+        return [(t, offset + 10.0 * random.randrange(12), offset + 10.0 * random.randrange(12)) for t in times]
+
+    reaches = [reach * (1.0 + spread * random.random()) for _ in range(n)]
+    check_run(Routes([route() for _ in range(n)]), reaches, 22.0, 25, seed)
+
+
+def test_a_crowd_that_starts_in_one_point_and_spreads_over_a_plane_is_still_exact() -> None:
+    random = Random(5)
+    routes = [
+        [(0.0, 0.0, 0.0), (1.0 + i * 0.01, 0.0, 0.0), (60.0, random.uniform(-2e3, 2e3), random.uniform(-2e3, 2e3))]
+        for i in range(60)
+    ]
+    check_run(Routes(routes), [150.0] * 60, 70.0, 60)
+
+
+def test_one_stray_far_away_changes_nothing_for_the_others() -> None:
+    random = Random(5)
+    places = [(random.uniform(0, 300), random.uniform(0, 300)) for _ in range(30)]
+    near = contacts(Placed(places), [60.0] * 30)
+    with_stray = contacts(Placed([*places, (1e9, -1e9)]), [60.0] * 31)
+    assert rows(with_stray) == [*rows(near), []]
+    assert with_stray.cell < 100.0
+
+
+# ---- the corner cases, one by one
+
+
+def crossing(reach: float, *routes: list[tuple[float, float, float]]) -> tuple[KineticContacts, Recorder]:
+    k = contacts(Routes(list(routes)), [reach] * len(routes))
+    k.observer = seen = Recorder()
+    return k, seen
+
+
+def test_contact_is_decided_on_the_closed_disc() -> None:
+    k = contacts(Placed([(0.0, 0.0), (30.0, 40.0), (30.0, 40.00001)]), [50.0] * 3)
+    assert rows(k) == [[1], [0, 2], [1]]
+    assert k.next == inf
+
+
+def test_static_nodes_never_cause_work() -> None:
+    k = contacts(Static(1000.0, 1000.0), [150.0] * 50)
+    assert k.next == inf and k.agenda.size == 0 and any(rows(k))
+
+
+def test_entering_and_leaving_happen_at_the_solved_instants() -> None:
+    k, seen = crossing(50.0, [(0.0, 0.0, 0.0)], [(0.0, -100.0, 30.0), (20.0, 100.0, 30.0)])
+    assert rows(k) == [[], []]
+    k.advance(30.0)
+    assert [(i, j, up) for _, i, j, up in seen.changes] == [
+        (0, 1, True),
+        (1, 0, True),
+        (0, 1, False),
+        (1, 0, False),
+    ]
+    assert [t for t, *_ in seen.changes] == pytest.approx([6.0, 6.0, 14.0, 14.0], abs=1e-12)
+
+
+def test_unequal_reaches_make_links_one_way() -> None:
+    k = contacts(Routes([[(0.0, 0.0, 0.0)], [(0.0, 200.0, 0.0), (20.0, 0.0, 0.0)]]), [100.0, 50.0])
+    k.observer = seen = Recorder()
+    k.advance(12.0)
+    assert rows(k) == [[1], []]
+    k.advance(15.5)
+    assert rows(k) == [[1], [0]]
+    assert [(round(t, 9), i, j, up) for t, i, j, up in seen.changes] == [(10.0, 0, 1, True), (15.0, 1, 0, True)]
+
+
+def test_a_tangential_touch_is_no_contact_and_a_hair_nearer_is() -> None:
+    for off, expected in ((50.0, 0), (49.999, 4)):
+        k, seen = crossing(50.0, [(0.0, 0.0, 0.0)], [(0.0, -100.0, off), (20.0, 100.0, off)])
+        k.advance(30.0)
+        assert len(seen.changes) == expected and rows(k) == [[], []]
+
+
+def test_nodes_at_the_same_place_are_in_contact() -> None:
+    k, _ = crossing(5.0, [(0.0, 1.0, 1.0)], [(0.0, 1.0, 1.0), (1.0, 1.0, 1.0), (11.0, 101.0, 1.0)])
+    assert rows(k) == [[1], [0]]
+    k.advance(1.49)
+    assert rows(k) == [[1], [0]]
+    k.advance(1.51)
+    assert rows(k) == [[], []]
+
+
+def test_a_leg_that_ends_on_the_circle_and_turns_back_makes_no_contact() -> None:
+    k, seen = crossing(50.0, [(0.0, 0.0, 0.0)], [(0.0, 100.0, 0.0), (5.0, 50.0, 0.0), (10.0, 100.0, 0.0)])
+    k.advance(20.0)
+    assert rows(k) == [[], []] and seen.changes == []
+
+
+def test_a_leg_that_ends_on_the_circle_and_stays_there_is_in_contact() -> None:
+    k, seen = crossing(50.0, [(0.0, 0.0, 0.0)], [(0.0, 100.0, 0.0), (5.0, 50.0, 0.0)])
+    k.advance(4.999)
+    assert rows(k) == [[], []]
+    k.advance(5.0)
+    assert rows(k) == [[1], [0]] and k.next == inf
+    assert seen.changes == [(5.0, 0, 1, True), (5.0, 1, 0, True)]
+
+
+def test_a_leg_that_ends_on_the_circle_and_goes_on_is_told_once() -> None:
+    k, seen = crossing(50.0, [(0.0, 0.0, 0.0)], [(0.0, 100.0, 0.0), (5.0, 50.0, 0.0), (7.0, 0.0, 0.0)])
+    k.advance(10.0)
+    assert [(i, j, up) for _, i, j, up in seen.changes] == [(0, 1, True), (1, 0, True)]
+
+
+def test_equal_velocities_keep_contact_without_an_event() -> None:
+    k, seen = crossing(50.0, *[[(0.0, x, 0.0), (100.0, x + 777.0, 333.0)] for x in (0.0, 49.0, 100.0)])
+    k.advance(99.0)
+    assert rows(k) == [[1], [0], []] and seen.changes == []
+
+
+def test_all_turn_at_the_same_instant() -> None:
+    random = Random(8)
+    routes = [[(float(t), random.uniform(0, 200), random.uniform(0, 200)) for t in range(0, 20, 2)] for _ in range(30)]
+    check_run(Routes(routes), [40.0] * 30, 25.0, 60)
+
+
+def test_changes_at_one_instant_are_told_in_the_order_of_the_nodes() -> None:
+    lanes = [[(0.0, -100.0, 1000.0 * lane), (20.0, 100.0, 1000.0 * lane)] for lane in range(6)]
+    posts = [[(0.0, 0.0, 1000.0 * lane)] for lane in range(6)]
+    k, seen = crossing(50.0, *(route for pair in zip(reversed(lanes), reversed(posts), strict=True) for route in pair))
+    k.advance(6.0)
+    assert [(i, j) for _, i, j, _ in seen.changes] == [p for i in range(0, 12, 2) for p in ((i, i + 1), (i + 1, i))]
+
+
+def test_a_row_that_somebody_holds_never_changes() -> None:
+    k = contacts(waypoint(300.0, 10.0, 20.0), [100.0] * 20)
+    held = [(row, list(row)) for row in k.near]
+    k.advance(60.0)
+    assert all(list(row) == before for row, before in held)
+    assert rows(k) != [before for _, before in held]
+
+
+def test_nothing_changes_before_next() -> None:
+    k = contacts(waypoint(500.0, 5.0, 10.0), [100.0] * 30)
+    k.observer = seen = Recorder()
+    for _ in range(300):
+        due = k.next
+        before = len(seen.changes)
+        k.advance(due * (1 - 1e-12))
+        assert len(seen.changes) == before
+        k.advance(due)
+        assert k.next >= due
+
+
+def test_speed_and_end_of_the_current_leg() -> None:
+    k, _ = crossing(1.0, [(0.0, 0.0, 0.0), (10.0, 30.0, 40.0)])
+    assert k.speed(0) == 5.0 and k.leg_end(0) == 10.0 and k.position(0, 1.0) == (3.0, 4.0)
+    k.advance(10.0)
+    assert k.speed(0) == 0.0 and k.leg_end(0) == inf and (k.x(0, 99.0), k.y(0, 99.0)) == (30.0, 40.0)
+
+
+# ---- cost
+
+
+def test_the_work_is_proportional_to_what_moves() -> None:
+    """One walker among many that stand: pairs solved do not grow with the crowd, only with its density."""
+
+    def solved(side: int) -> int:
+        posts = [[(0.0, 100.0 * x, 100.0 * y)] for x in range(side) for y in range(side)]
+        k, _ = crossing(50.0, *posts, [(0.0, 10.0, 10.0), (100.0, 910.0, 510.0)])
+        before = k.solved
+        k.advance(100.0)
+        return k.solved - before
+
+    assert solved(40) <= solved(10) + 2
+
+
+def test_a_tiny_reach_in_a_wide_field_makes_no_absurd_number_of_cells() -> None:
+    k = contacts(waypoint(100_000.0, 10.0, 10.0), [0.01] * 50)
+    assert k.cell > 5_000.0
+    assert (k.mask_x + 1) * (k.mask_y + 1) <= 50 * 64
+
+
+# ---- wrong models
+
+
+def test_a_leg_that_jumps_is_refused() -> None:
+    class Jumps(Routes):
+        def next(self, node: int, leg: Leg, stream: Stream) -> Leg:
+            return Leg(leg.end_s, leg.x + 500.0, leg.y, 0.0, 0.0, inf)
+
+    k = contacts(Jumps([[(0.0, 0.0, 0.0), (1.0, 1.0, 0.0)]]), [10.0])
+    with pytest.raises(InputError, match=r"node 0 .* does not follow"):
+        k.advance(2.0)
+
+
+@pytest.mark.parametrize("end_s", [0.0, -1.0, float("nan")])
+def test_a_leg_that_does_not_last_is_refused(end_s: float) -> None:
+    class Instant(Mobility):
+        def first(self, node: int, stream: Stream) -> Leg:
+            return Leg(0.0, 0.0, 0.0, 1.0, 0.0, end_s)
+
+    with pytest.raises(InputError, match="must last"):
+        contacts(Instant(), [10.0])
+
+
+def test_a_position_that_is_no_number_is_refused() -> None:
+    with pytest.raises(InputError, match="node 1 starts at"):
+        contacts(Placed([(0.0, 0.0), (float("nan"), 0.0)]), [10.0, 10.0])
+
+
+# ---- the agenda
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.booleans()), max_size=80))
+def test_the_agenda_gives_the_smallest_first(steps: list[tuple[int, int, bool]]) -> None:
+    agenda = Agenda()
+    waiting: list[tuple[float, int, float]] = []
+    for t, key, take in steps:
+        agenda.push(float(t), key, t + 10.0 * key)
+        waiting.append((float(t), key, t + 10.0 * key))
+        if take:
+            agenda.pop()
+            assert (agenda.t, agenda.key, agenda.until) == min(waiting)
+            waiting.remove(min(waiting))
+    for expected in sorted(waiting):
+        assert agenda.first() == expected[0]
+        agenda.pop()
+        assert (agenda.t, agenda.key, agenda.until) == expected
+    assert agenda.first() == inf
+
+
+# ---- contacts from a list
+
+
+def test_scheduled_contacts_follow_their_list() -> None:
+    k = ScheduledContacts(3, [(0.0, 0, 1, True), (5.0, 1, 2, True), (5.0, 0, 1, False), (9.0, 1, 2, False)])
+    k.observer = seen = Recorder()
+    assert rows(k) == [[1], [0], []] and k.next == 5.0
+    k.advance(5.0)
+    assert rows(k) == [[], [2], [1]] and k.next == 9.0
+    k.advance(1e9)
+    assert rows(k) == [[], [], []] and k.next == inf
+    assert [c for c in seen.changes if c[0] == 5.0] == [
+        (5.0, 1, 2, True),
+        (5.0, 2, 1, True),
+        (5.0, 0, 1, False),
+        (5.0, 1, 0, False),
+    ]
+    assert k.position(0, 3.0) == (0.0, 0.0) and k.speed(0) == 0.0 and k.leg_end(0) == inf
+
+
+def test_scheduled_contacts_that_are_known_are_not_told_again() -> None:
+    k = ScheduledContacts(2, [(1.0, 0, 1, True), (2.0, 1, 0, True), (3.0, 0, 1, False), (4.0, 0, 1, False)])
+    k.observer = seen = Recorder()
+    k.advance(10.0)
+    assert [c[0] for c in seen.changes] == [1.0, 1.0, 3.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ([(2.0, 0, 1, True), (1.0, 0, 1, False)], "sort them"),
+        ([(1.0, 0, 2, True)], "nodes are 0 to 1"),
+        ([(1.0, 0, 0, True)], "two different"),
+        ([(float("nan"), 0, 1, True)], "sort them"),
+    ],
+)
+def test_a_wrong_list_is_refused(changes: Any, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        ScheduledContacts(2, changes)
+
+
+# ---- the same everywhere
+
+
+def digest() -> str:
+    """Of every change in a busy run with pauses and unequal reaches, and of all final positions, bit by bit."""
+    k = contacts(waypoint(600.0, 1.0, 20.0, 3.0), [60.0 + i for i in range(60)], seed=7)
+    k.observer = seen = Recorder()
+    k.advance(200.0)
+    text = repr(seen.changes) + repr([k.position(i, 200.0) for i in range(60)])
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def test_the_sequence_of_changes_is_the_same_compiled_and_pure_and_on_every_machine() -> None:
+    assert digest() == "d6f4e619de0f6a9f"
+
+
+def test_the_sequence_of_changes_does_not_depend_on_the_hash_seed() -> None:
+    code = "from tests.world.test_contacts import digest; print(digest())"
+    for hash_seed in ("1", "2"):
+        env = {**os.environ, "PYTHONHASHSEED": hash_seed}
+        assert subprocess.check_output([sys.executable, "-c", code], env=env, text=True).strip() == digest()
