@@ -1,0 +1,182 @@
+"""The foremost-journey oracle: whom an ideal flood could have reached over the same contacts.
+
+A journey is a path through time: a sequence of links, each used while it is there, none before the one before it. A
+node can have an event as early as the foremost journey from its publisher arrives; if none does before the event
+expires, nobody could have delivered it. *Of possible* = deliveries / pairs that have such a journey: it tells what the
+protocol lost from what the world withheld.
+
+`Journeys` is told about links, nodes and publications in order of time, and keeps for each node the set of events it
+can have had by now, as the bits of one int. It holds at every moment that no event could go any further over the links
+that are there; so only news needs work: the union of two sets when a link or a node comes up, passed on breadth first
+to those who lack something.
+
+Readings, one test each:
+  R1  transfer takes no time, and any number of hops fit into one instant
+  R2  contacts are closed intervals: a link or a node that goes down at t can still be used at t, whatever the order in
+      which the changes of that instant are told (going down is put off until time moves on)
+  R3  an event spreads up to and including the instant it expires
+  R4  a node that is down neither gets nor gives, but keeps what it has; when it comes up it and its neighbours catch up
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from typing import Final, final
+
+NEVER: Final = float("inf")
+US_PER_S: Final = 1e6
+UP_FIRST: Final = 0  # in the order of an instant, because a contact may last no longer than that
+DOWN_LAST: Final = 1
+
+Contact = tuple[int, int, float, float]
+"""Two nodes, and the first and the last second at which they hear each other."""
+
+
+@final
+class Journeys:
+    """Links are directed; nodes are 0 … nodes - 1 and up at first; events are numbered 0, 1, … in any order.
+
+    Times of links and nodes are in seconds, as contacts are computed; those of events in microseconds, as events have
+    them. No call may be earlier than the one before it.
+    """
+
+    def __init__(self, nodes: int) -> None:
+        self._held = [0] * nodes
+        self._is_up = [True] * nodes
+        self._to: list[dict[int, bool]] = [{} for _ in range(nodes)]
+        self._from: list[dict[int, bool]] = [{} for _ in range(nodes)]
+        self._now_s = -NEVER
+        self._live = 0  # events that have not expired
+        self._expiries: list[tuple[float, int]] = []
+        self._next_expiry_s = NEVER
+        self._ending_links: dict[tuple[int, int], bool] = {}
+        self._ending_nodes: dict[int, bool] = {}
+
+    def link(self, t: float, i: int, j: int, up: bool) -> None:
+        """From now on j hears i, or no longer does."""
+        if t != self._now_s:
+            self._move_on(t)
+        if not up:
+            if j in self._to[i]:
+                self._ending_links[i, j] = True
+            return
+        if self._ending_links:
+            self._ending_links.pop((i, j), None)
+        self._to[i][j] = True
+        self._from[j][i] = True
+        if self._live and self._is_up[i] and self._is_up[j]:
+            news = self._held[i] & self._live & ~self._held[j]
+            if news:
+                self._held[j] |= news
+                self._spread(j, news)
+
+    def up(self, t: float, i: int) -> None:
+        if t != self._now_s:
+            self._move_on(t)
+        self._ending_nodes.pop(i, None)
+        if self._is_up[i]:
+            return
+        self._is_up[i] = True
+        heard = self._held[i]
+        for j in self._from[i]:
+            if self._is_up[j]:
+                heard |= self._held[j] & self._live
+        self._held[i] = heard
+        self._spread(i, heard & self._live)
+
+    def down(self, t: float, i: int) -> None:
+        if t != self._now_s:
+            self._move_on(t)
+        self._ending_nodes[i] = True
+
+    def publish(self, t_us: int, node: int, event: int, expires_us: int) -> None:
+        """`event` is the event's number: its bit in what `reached` gives."""
+        t = t_us / US_PER_S
+        if t != self._now_s:
+            self._move_on(t)
+        bit = 1 << event
+        self._held[node] |= bit
+        if expires_us < t_us:
+            return
+        self._live |= bit
+        heappush(self._expiries, (expires_us / US_PER_S, event))
+        self._next_expiry_s = self._expiries[0][0]
+        if self._is_up[node]:
+            self._spread(node, bit)
+
+    def reached(self, node: int) -> int:
+        """The events that the node can have had by now: bit k is event k. A publisher has its own."""
+        return self._held[node]
+
+    def count(self, interested: list[list[int]]) -> int:
+        """Of the pairs (event, node in `interested[event]`), how many an ideal flood reached by now."""
+        return sum(self._held[node] >> event & 1 for event, nodes in enumerate(interested) for node in nodes)
+
+    def _spread(self, origin: int, news: int) -> None:
+        """Pass on what `origin` has just got."""
+        waiting = [(origin, news)]
+        for i, events in waiting:  # grows on the way
+            for j in self._to[i]:
+                if self._is_up[j]:
+                    lacking = events & ~self._held[j]
+                    if lacking:
+                        self._held[j] |= lacking
+                        waiting.append((j, lacking))
+
+    def _move_on(self, t: float) -> None:
+        """What ended at the instant that is over now takes effect; events whose last instant is over expire."""
+        if t < self._now_s:
+            raise ValueError(f"time goes back from {self._now_s} s to {t} s")
+        self._now_s = t
+        if self._ending_links:
+            for i, j in self._ending_links:
+                del self._to[i][j]
+                del self._from[j][i]
+            self._ending_links.clear()
+        if self._ending_nodes:
+            for i in self._ending_nodes:
+                self._is_up[i] = False
+            self._ending_nodes.clear()
+        while self._next_expiry_s < t:
+            _, event = heappop(self._expiries)
+            self._live &= ~(1 << event)
+            self._next_expiry_s = self._expiries[0][0] if self._expiries else NEVER
+
+
+def reachability(contacts: list[Contact], t0: float, horizon: float) -> float:
+    """Share of ordered pairs of nodes that an ideal flood connects: started by the first of them at `t0`, it arrives at
+    the other within `horizon` seconds. Nodes are those that have a contact at any time; contacts go both ways."""
+    number: dict[int, int] = {}
+    for i, j, _, _ in contacts:
+        number.setdefault(i, len(number))
+        number.setdefault(j, len(number))
+    nodes = len(number)
+    if nodes < 2:
+        return 0.0
+    t0_us, until_us = round(t0 * US_PER_S), round((t0 + horizon) * US_PER_S)
+    t0_s, until_s = t0_us / US_PER_S, until_us / US_PER_S
+    changes: list[tuple[float, int, int, int]] = []
+    for i, j, start, end in _merged(contacts):
+        if end >= t0_s and start <= until_s:
+            changes.append((max(start, t0_s), UP_FIRST, number[i], number[j]))
+            changes.append((end, DOWN_LAST, number[i], number[j]))
+    changes.sort()
+    flood = Journeys(nodes)
+    for node in range(nodes):
+        flood.publish(t0_us, node, node, until_us)
+    for t, change, i, j in changes:
+        flood.link(t, i, j, change == UP_FIRST)
+        flood.link(t, j, i, change == UP_FIRST)
+    pairs = sum(flood.reached(node).bit_count() - 1 for node in range(nodes))
+    return pairs / (nodes * (nodes - 1))
+
+
+def _merged(contacts: list[Contact]) -> list[Contact]:
+    """The same contacts, each pair's without overlaps."""
+    merged: list[Contact] = []
+    for i, j, start, end in sorted((min(i, j), max(i, j), start, end) for i, j, start, end in contacts):
+        if merged and merged[-1][:2] == (i, j) and start <= merged[-1][3]:
+            merged[-1] = (i, j, merged[-1][2], max(end, merged[-1][3]))
+        else:
+            merged.append((i, j, start, end))
+    return merged
