@@ -226,10 +226,8 @@ class Proximity(Protocol):
     # ---- subscriptions and beacons
 
     def on_start(self) -> None:
-        for id in self.scheduled:
-            self.host.note(RESTARTED, id)
-            self.host.mute(id)
-        self.scheduled.clear()
+        for id in list(self.scheduled):
+            self.abandon(id, RESTARTED)
         self.cleanup()
         self.host.set_timer(BEACON_TIMER, int(self.host.random() * self.interval_us))  # R5
 
@@ -305,7 +303,7 @@ class Proximity(Protocol):
             return  # R1
         self.remember(event.id)
         if frame.age_us >= event.validity_us:  # R10
-            self.drop(EXPIRED, event.id)
+            self.drop(event.id, EXPIRED)
             return
         expires_us = self.host.now() + event.validity_us - frame.age_us
         m = Waiting(event, frame.credit, dict(frame.destinations), expires_us)
@@ -320,7 +318,7 @@ class Proximity(Protocol):
         if matched:
             self.schedule(m)
         else:
-            self.drop(NO_CLOSER, event.id)
+            self.drop(event.id, NO_CLOSER)
 
     def approach(self, m: Waiting) -> bool:
         """The loop over `pt` of Fig. 3: lower the list by this broker's table, and tell whether anything changed."""
@@ -356,17 +354,14 @@ class Proximity(Protocol):
 
     def unschedule(self, id: int, sender: int) -> None:
         if id in self.scheduled:
-            del self.scheduled[id]
-            self.host.cancel_timer(id)
-            self.host.note(HEARD_AGAIN, id, sender)
-            self.host.mute(id)
+            self.abandon(id, HEARD_AGAIN, sender)
 
     def transmit(self, id: int) -> None:
         m = self.scheduled.pop(id, None)
         if m is None:
             return
         if self.host.now() >= m.expires_us:
-            self.drop(EXPIRED, id)
+            self.drop(id, EXPIRED)
             return
         self.host.note(_SENT[m.why], id, m.peer, m.closest)
         self.broadcast(m)
@@ -376,8 +371,13 @@ class Proximity(Protocol):
         self.host.broadcast(Message(m.event, m.credit, m.destinations, age_us))
         self.host.mute(m.event.id)  # it was sent: no later copy can change anything
 
-    def drop(self, why: int, id: int) -> None:
-        self.host.note(why, id)
+    def abandon(self, id: int, why: int, peer: int = NOBODY) -> None:
+        del self.scheduled[id]
+        self.host.cancel_timer(id)
+        self.drop(id, why, peer)
+
+    def drop(self, id: int, why: int, peer: int = NOBODY) -> None:
+        self.host.note(why, id, peer)
         self.host.mute(id)
 
     def interested(self, event: Event) -> bool:
@@ -389,9 +389,8 @@ class Proximity(Protocol):
         if len(self.received) > self.params.seen_limit:
             oldest = next(iter(self.received))
             del self.received[oldest]
-            if self.scheduled.pop(oldest, None) is not None:
-                self.host.cancel_timer(oldest)
-                self.drop(FORGOTTEN, oldest)
+            if oldest in self.scheduled:
+                self.abandon(oldest, FORGOTTEN)
 
     def memory(self) -> tuple[int, int]:
         """Of the proximity table: an id and an instant of 8 bytes each, and the predicate as it came."""

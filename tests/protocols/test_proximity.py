@@ -1,0 +1,506 @@
+"""Proximity-driven routing on the wire, under attack, for a long time, and on networks that misbehave."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from roamcast.errors import Malformed
+from roamcast.protocols.proximity import (
+    BEACON_TIMER,
+    CREDIT_MAX,
+    DESTINATIONS_MAX,
+    Beacon,
+    Message,
+    Proximity,
+    ProximityParams,
+)
+from roamcast.protocols.wire import decode, encode
+from roamcast.pubsub.event import FOREVER, Event, event_id
+from roamcast.pubsub.filters import EVERYTHING, NOTHING, topic
+from tests.support.host import ScriptHost, make, round_trip
+from tests.support.net import HOP_US, TinyNet
+
+NEWS = topic("news")
+INTERVAL_US = 5_000_000
+
+
+def broker(**params: Any) -> tuple[Proximity, ScriptHost]:
+    protocol, host = make(Proximity, **params)
+    assert isinstance(protocol, Proximity)
+    return protocol, host
+
+
+def news(sequence: int, publisher: int = 99) -> Event:
+    return Event(event_id(publisher, sequence), "news")
+
+
+# ------------------------------------------------------------------------------------------------------- the wire
+
+events = st.builds(
+    Event,
+    st.integers(1, (1 << 63) - 1),
+    st.text(max_size=20),
+    st.dictionaries(st.text(max_size=5), st.integers(-5, 5) | st.booleans() | st.text(max_size=5), max_size=4),
+    st.binary(max_size=40),
+    st.integers(1, FOREVER),
+)
+messages = st.builds(
+    Message,
+    events,
+    st.integers(0, CREDIT_MAX),
+    st.dictionaries(st.integers(0, (1 << 31) - 1), st.integers(0, 1000), max_size=20),
+    st.integers(0, FOREVER),
+)
+
+
+@given(messages)
+def test_a_message_crosses_the_wire_unchanged_and_its_size_is_that_of_its_bytes(m: Message) -> None:
+    there = round_trip(Proximity, m)
+    assert isinstance(there, Message)
+    assert there.fields() == m.fields()
+    assert (there.kind, there.id, there.size, there.events()) == ("event", m.event.id, m.size, [m.event])
+    assert m.size == len(encode(Proximity, m))
+
+
+@pytest.mark.parametrize("n", [0, 7, 8, DESTINATIONS_MAX])
+def test_the_size_of_a_message_is_right_at_the_steps_of_the_list_s_header(n: int) -> None:
+    m = Message(news(1), 0, dict.fromkeys(range(n), 1000), 0)
+    assert m.size == len(encode(Proximity, m))
+    assert round_trip(Proximity, m).fields() == m.fields()
+
+
+@pytest.mark.parametrize("predicate", [EVERYTHING, NOTHING, NEWS, NEWS | topic("sport")])
+def test_a_beacon_crosses_the_wire_unchanged(predicate: Any) -> None:
+    beacon = Beacon(predicate)
+    there = round_trip(Proximity, beacon)
+    assert isinstance(there, Beacon)
+    assert there.predicate == predicate
+    assert (there.kind, there.id, there.size) == ("beacon", 0, len(encode(Proximity, beacon)))
+
+
+EVENT = news(1).fields()
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        [],
+        [0],
+        [0, []],
+        [0, NEWS.fields(), 1],
+        [0, [99]],
+        [1, 0, 0, []],
+        [1, -1, 0, [], EVENT],
+        [1, CREDIT_MAX + 1, 0, [], EVENT],
+        [1, True, 0, [], EVENT],
+        [1, 0, FOREVER + 1, [], EVENT],
+        [1, 0, 0, [4], EVENT],
+        [1, 0, 0, [4, 0, 5], EVENT],
+        [1, 0, 0, [4, 0, 4, 0], EVENT],
+        [1, 0, 0, [4, 1001], EVENT],
+        [1, 0, 0, [4, -1], EVENT],
+        [1, 0, 0, [-1, 0], EVENT],
+        [1, 0, 0, [4, 0.5], EVENT],
+        [1, 0, 0, {4: 0}, EVENT],
+        [1, 0, 0, [0] * (2 * DESTINATIONS_MAX + 2), EVENT],
+        [1, 0, 0, [], [0, *EVENT[1:]]],
+        [2, 0],
+        "frame",
+    ],
+)
+def test_fields_that_are_no_frame_are_malformed(fields: Any) -> None:
+    with pytest.raises(Malformed):
+        decode(Proximity, msgspec.msgpack.encode(fields))
+
+
+@given(st.binary(max_size=80))
+def test_any_bytes_are_a_frame_or_malformed(data: bytes) -> None:
+    with contextlib.suppress(Malformed):
+        decode(Proximity, data)
+
+
+@given(messages, st.data())
+def test_a_message_with_bytes_changed_on_the_way_is_a_frame_or_malformed(m: Message, data: st.DataObject) -> None:
+    raw = bytearray(encode(Proximity, m))
+    for at in data.draw(st.lists(st.integers(0, len(raw) - 1), min_size=1, max_size=4)):
+        raw[at] = data.draw(st.integers(0, 255))
+    try:
+        frame = decode(Proximity, bytes(raw))
+    except Malformed:
+        return
+    protocol, host = broker()
+    host.hear(protocol, frame, 3)
+    host.advance(protocol, 10 * INTERVAL_US)
+
+
+# ------------------------------------------------------------------------------------------------------- the limits
+
+
+def test_a_full_proximity_table_forgets_who_was_heard_longest_ago() -> None:
+    protocol, host = broker(table_limit=2)
+    for other in (4, 5, 4, 6):
+        host.clock_us += 1
+        protocol.on_frame(Beacon(NEWS), other)
+    assert list(protocol.pt) == [4, 6]
+    assert host.notes == [("note", "table full", 0, 5, 0)]
+
+
+def test_a_full_destination_list_takes_nobody_new_but_is_still_lowered() -> None:
+    protocol, host = broker(destinations_limit=2, jitter_s=0.0)
+    for other in (4, 5):
+        protocol.on_frame(Beacon(NEWS), other)
+    protocol.on_subscribe(1, NEWS)
+    host.hear(protocol, Message(news(1), 0, {4: 100, 9: 300}, 0), 1)
+    host.advance(protocol, 1)
+    assert [frame.destinations for frame in host.frames("event")] == [{4: 0, 9: 300}]
+    host.hear(protocol, Message(news(2), 0, {8: 100, 9: 300}, 0), 1)
+    assert host.labels("drop") == ["no closer"]
+    assert len(host.delivered) == 2
+
+
+def test_the_oldest_id_makes_room_and_takes_its_waiting_message_along() -> None:
+    protocol, host = broker(seen_limit=3, max_delay_s=1.0)
+    protocol.on_frame(Beacon(NEWS), 4)
+    host.clock_us += 5 * INTERVAL_US
+    for sequence in range(1, 6):
+        host.hear(protocol, Message(news(sequence), 0, {}, 0), 1)
+    assert list(protocol.received) == list(protocol.scheduled) == [news(k).id for k in (3, 4, 5)]
+    assert sorted(host.timers) == list(protocol.received)
+    assert host.labels("drop") == ["forgotten", "forgotten"]
+    assert sorted(host.muted) == [news(1).id, news(2).id]
+
+
+def test_a_message_is_muted_when_no_later_copy_can_change_anything_and_not_before() -> None:
+    protocol, host = broker(jitter_s=0.0)
+    protocol.on_frame(Beacon(NEWS), 4)
+    host.clock_us += INTERVAL_US
+    protocol.on_publish(news(1, 0))
+    host.hear(protocol, Message(news(2), 0, {4: 0}, 0), 1)
+    host.hear(protocol, Message(news(3), 0, {}, 0), 1)
+    assert sorted(host.muted) == [news(1, 0).id, news(2).id]
+    host.advance(protocol, host.clock_us + 10_000)
+    assert news(3).id in host.muted
+    host.hear(protocol, Message(news(4), 0, {}, 0), 1)
+    host.hear(protocol, Message(news(4), 0, {}, 0), 2)
+    assert news(4).id in host.muted
+
+
+def test_memory_counts_the_proximity_table_and_nothing_else() -> None:
+    protocol, host = broker()
+    protocol.on_subscribe(1, NEWS)
+    assert protocol.memory() == (0, 0)
+    protocol.on_frame(Beacon(NEWS), 4)
+    protocol.on_frame(Beacon(EVERYTHING), 5)
+    host.hear(protocol, Message(news(1), 0, {}, 0), 1)
+    assert protocol.memory() == (2, 2 * 16 + Beacon(NEWS).size + Beacon(EVERYTHING).size)
+
+
+def test_publishing_an_event_twice_sends_it_once() -> None:
+    protocol, host = broker()
+    protocol.on_publish(news(1, 0))
+    protocol.on_publish(news(1, 0))
+    assert len(host.frames("event")) == 1
+
+
+def test_a_timer_that_belongs_to_nothing_is_ignored() -> None:
+    protocol, host = broker()
+    protocol.on_timer(12345)
+    assert host.effects == []
+
+
+def test_state_stays_bounded_over_a_long_steady_run() -> None:
+    """A thousand strangers pass by, and five thousand messages, most of them waiting when the next comes."""
+    protocol, host = broker(table_limit=50, seen_limit=40, beacon_interval_s=1.0, max_delay_s=2.0)
+    protocol.on_start()
+    for k in range(1, 5001):
+        host.advance(protocol, k * 10_000)
+        if k % 5 == 0:
+            protocol.on_frame(Beacon(NEWS), k)
+        host.hear(protocol, Message(news(k), 0, {}, 0), 1)
+        assert len(protocol.pt) <= 50
+        assert len(protocol.received) <= 40
+        assert len(protocol.scheduled) <= 40
+        assert len(host.timers) <= 41
+    assert len(protocol.pt) == 50
+    host.advance(protocol, 70_000_000)
+    assert (protocol.pt, protocol.scheduled, list(host.timers)) == ({}, {}, [BEACON_TIMER])
+
+
+# ----------------------------------------------------------------------------------------------- random networks
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A network, who asks for news, and what happens: (how long to wait, what to do)."""
+
+    n: int
+    links: tuple[tuple[int, int], ...]
+    directed: bool
+    loss: float
+    duplication: float
+    jitter_us: int
+    skew_us: int
+    credits: int
+    subscribers: tuple[int, ...]
+    steps: tuple[tuple[float, tuple[Any, ...]], ...]
+    seed: int
+
+
+@st.composite
+def plans(draw: st.DrawFn, forgetful: bool = True) -> Plan:
+    n = draw(st.sampled_from([5, 2, 3, 4, 6]))
+    node = st.integers(0, n - 1)
+    pair = st.tuples(node, node).filter(lambda p: p[0] != p[1])
+    wait = st.sampled_from([0.02, 0.7, 0.0])  # part of a delay, more than a beacon, nothing
+    publish = st.tuples(
+        st.just("publish"),
+        node,
+        st.sampled_from(["news", "news", "sport"]),
+        st.sampled_from([FOREVER, FOREVER, 1, 20_000]),
+    )
+    fault = st.tuples(st.sampled_from(["cut", "join", "crash"]), pair)
+    recover = st.tuples(st.just("recover"), node, st.booleans() if forgetful else st.just(True))
+    return Plan(
+        n,
+        tuple(draw(st.lists(pair, min_size=2 * n, max_size=3 * n))),
+        draw(st.booleans()),
+        draw(st.sampled_from([0.0, 0.3])),
+        draw(st.sampled_from([0.0, 0.3])),
+        draw(st.sampled_from([0, 30_000])),
+        draw(st.sampled_from([0, 7_000_000, 3_600_000_000])),
+        draw(st.integers(0, 2)),
+        tuple(draw(st.lists(node, min_size=1, unique=True))),
+        tuple(draw(st.lists(st.tuples(wait, publish | publish | fault | recover), min_size=4, max_size=12))),
+        draw(st.integers(0, 1000)),
+    )
+
+
+@dataclass
+class Run:
+    net: TinyNet
+    born: dict[int, tuple[int, Event]]
+    arrivals: list[tuple[int, int, int]]  # (not before, node, event)
+
+
+SLICE_S = 0.01
+
+
+def play(plan: Plan) -> Run:
+    net = TinyNet(
+        Proximity,
+        plan.n,
+        plan.links,
+        seed=plan.seed,
+        directed=plan.directed,
+        loss=plan.loss,
+        duplication=plan.duplication,
+        jitter_us=plan.jitter_us,
+        skew_us=plan.skew_us,
+        beacon_interval_s=0.5,
+        credits=plan.credits,
+    )
+    run = Run(net, {}, [])
+    for i in plan.subscribers:
+        net.subscribe(i, NEWS)
+    net.start()
+    watch(run, 0.5)
+    for wait_s, step in plan.steps:
+        watch(run, wait_s)
+        act(run, plan, step)
+    watch(run, 1.0)
+    return run
+
+
+def act(run: Run, plan: Plan, step: tuple[Any, ...]) -> None:
+    net = run.net
+    match step:
+        case ("publish", i, name, validity_us) if net.up[i]:
+            event = net.publish(i, topic=name, validity_us=validity_us)
+            run.born[event.id] = (net.now_us, event)
+        case ("crash", (i, _)):
+            net.crash(i)
+        case ("recover", i, keep_tables) if not net.up[i]:
+            net.recover(i, keep_tables=keep_tables)
+            if not keep_tables and i in plan.subscribers:
+                net.subscribe(i, NEWS)
+        case ("join", (i, j)):
+            net.join(i, j)
+        case ("cut", (i, j)):
+            net.cut(i, j)
+
+
+def watch(run: Run, seconds: float) -> None:
+    """Let time pass in slices, and keep when each delivery was."""
+    for _ in range(round(seconds / SLICE_S)):
+        before = run.net.now_us
+        known = [len(host.delivered) for host in run.net.hosts]
+        run.net.run(SLICE_S)
+        for i, host in enumerate(run.net.hosts):
+            run.arrivals.extend((before, i, event.id) for event in host.delivered[known[i] :])
+
+
+@settings(max_examples=40, deadline=None)
+@given(plans())
+def test_only_interested_subscribers_get_an_event_and_never_one_of_their_own(plan: Plan) -> None:
+    run = play(plan)
+    for _, node, id in run.arrivals:
+        assert node in plan.subscribers
+        assert run.born[id][1].topic == "news"
+
+
+@settings(max_examples=40, deadline=None)
+@given(plans(forgetful=False))
+def test_a_node_that_keeps_its_tables_delivers_and_sends_an_event_at_most_once(plan: Plan) -> None:
+    run = play(plan)
+    for i, host in enumerate(run.net.hosts):
+        ids = run.net.delivered(i)
+        assert len(ids) == len(set(ids))
+        assert all(id >> 32 != i for id in ids)
+        sends = [frame.id for frame in host.frames("event")]
+        assert len(sends) == len(set(sends))
+
+
+@settings(max_examples=40, deadline=None)
+@given(plans())
+def test_an_expired_event_is_not_delivered(plan: Plan) -> None:
+    """What an event spends in flight is not in its age: so many hops may come on top."""
+    run = play(plan)
+    flight_us = plan.n * (HOP_US + plan.jitter_us)
+    for not_before, _, id in run.arrivals:
+        born_us, event = run.born[id]
+        assert not_before - born_us < event.validity_us + flight_us
+
+
+@settings(max_examples=40, deadline=None)
+@given(plans())
+def test_once_all_is_quiet_only_the_beacon_s_timer_is_left(plan: Plan) -> None:
+    net = play(plan).net
+    for up, host, node in zip(net.up, net.hosts, net.nodes, strict=True):
+        assert isinstance(node, Proximity)
+        if up:
+            assert list(host.timers) == [BEACON_TIMER]
+            assert node.scheduled == {}
+
+
+@settings(max_examples=20, deadline=None)
+@given(plans())
+def test_the_same_inputs_give_the_same_effects(plan: Plan) -> None:
+    first, second = play(plan).net, play(plan).net
+    assert [host.effects for host in first.hosts] == [host.effects for host in second.hosts]
+
+
+@settings(max_examples=20, deadline=None)
+@given(plans())
+def test_clocks_that_disagree_change_nothing(plan: Plan) -> None:
+    agreeing = play(Plan(**{**vars(plan), "skew_us": 0})).net
+    skewed = play(Plan(**{**vars(plan), "skew_us": 86_400_000_000})).net
+    assert [host.effects for host in agreeing.hosts] == [host.effects for host in skewed.hosts]
+
+
+@settings(max_examples=30, deadline=None)
+@given(plans())
+def test_a_frame_is_never_changed_after_it_was_sent_and_lists_only_go_down(plan: Plan) -> None:
+    net = play(plan).net
+    for host in net.hosts:
+        shown = [line for line in host.effects if line.startswith("broadcast")]
+        assert shown == [f"broadcast {frame.kind} {frame.fields()}" for _, frame in host.sent]
+    for _, sender, _, frame in net.sends("event"):
+        assert isinstance(frame, Message)
+        assert sender not in frame.destinations or frame.destinations[sender] == 0
+        assert 0 <= frame.credit <= plan.credits
+        assert set(frame.destinations) <= {*plan.subscribers}
+
+
+@settings(max_examples=30, deadline=None)
+@given(plans())
+def test_every_decision_about_a_message_has_a_reason(plan: Plan) -> None:
+    """Each first reception ends in one of forward, suppress, drop; a crash alone leaves one open."""
+    net = play(plan).net
+    for up, host in zip(net.up, net.hosts, strict=True):
+        delayed = [event for kind, _, event, _, _ in host.notes if kind == "delay"]
+        ended = [event for kind, label, event, _, _ in host.notes if kind in ("forward", "suppress", "drop")]
+        sends = [frame.id for frame in host.frames("event")]
+        assert sends == [event for kind, _, event, _, _ in host.notes if kind == "forward"]
+        if up and not any(step[0] == "crash" for _, step in plan.steps):
+            assert all(event in ended for event in delayed)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.integers(3, 6).flatmap(
+        lambda n: st.tuples(st.just(n), st.sets(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), min_size=n))
+    ),
+    st.integers(0, 1000),
+)
+def test_a_lone_subscriber_within_two_hops_gets_every_event(
+    net_of: tuple[int, set[tuple[int, int]]], seed: int
+) -> None:
+    """On a still network without loss: whoever silences an adjacent broker is adjacent to the subscriber itself."""
+    n, pairs = net_of
+    links = {(i, j) for i, j in pairs if i != j} | {(j, i) for i, j in pairs if i != j}
+    net = TinyNet(Proximity, n, sorted(links), seed=seed)
+    net.subscribe(0, NEWS)
+    net.start()
+    net.run(11)
+    near = {j for i, j in links if i == 0}
+    for publisher in range(1, n):
+        event = net.publish(publisher, topic="news")
+        net.run(1)
+        reachable = publisher in near or any((publisher, i) in links for i in near)
+        assert (event.id in net.delivered(0)) or not reachable
+
+
+def test_a_broker_that_comes_back_with_its_tables_still_knows_how_far_the_others_are() -> None:
+    net = TinyNet(Proximity, 2, links=[(0, 1)])
+    net.subscribe(1, NEWS)
+    net.start()
+    net.run(6)
+    net.crash(0)
+    net.run(21)
+    net.recover(0, keep_tables=True)
+    kept = net.nodes[0]
+    assert isinstance(kept, Proximity)
+    assert 400 <= kept.proximity_for(1) <= 500
+    net.crash(0)
+    net.run(40)
+    net.recover(0, keep_tables=True)
+    assert kept.pt == {}
+
+
+def test_a_broker_that_comes_back_without_its_tables_learns_anew() -> None:
+    net = TinyNet(Proximity, 3, links=[(0, 1), (1, 2)])
+    net.subscribe(2, NEWS)
+    net.start()
+    net.run(6)
+    net.crash(1)
+    net.recover(1)
+    event = net.publish(0, topic="news")
+    net.run(1)
+    assert net.delivered(2) == []
+    net.run(6)
+    later = net.publish(0, topic="news")
+    net.run(1)
+    assert net.delivered(2) == [later.id] != [event.id]
+
+
+def test_a_link_that_works_one_way_only_carries_what_it_can() -> None:
+    """0 hears no beacon of 1 and sends all the same; 1 knows 2 and brings it there."""
+    net = TinyNet(Proximity, 3, links=[(0, 1), (1, 2), (2, 1)], directed=True)
+    net.subscribe(2, NEWS)
+    net.start()
+    net.run(6)
+    event = net.publish(0, topic="news")
+    net.run(1)
+    assert net.delivered(2) == [event.id]
+
+
+def test_defaults_are_those_of_the_paper() -> None:
+    defaults = ProximityParams()
+    assert (defaults.beacon_interval_s, defaults.table_age, defaults.credits, defaults.beaconers) == (5.0, 10, 0, "all")
