@@ -20,7 +20,8 @@ Readings, one test each in tests/paper/test_rezende.py:
       or has expired is new when it is sent again, and is drawn for again
   R10 the ST's size is not limited in the paper (§3.2); here it is, by `st_size`, and the oldest gives way
   R11 "instantly" in (iii) and (iv) is after a random `jitter_ms`: several neighbours answer the same frame, and without
-      it they would all be one DIFS behind it and collide. (i) and (ii) happen to one node alone and are not delayed
+      it they would all be one DIFS behind it and collide. So it is when a subscription is created, which nodes that
+      are switched on together do together. (i) and (ii) happen to one node alone and are not delayed
 """
 
 from __future__ import annotations
@@ -203,10 +204,11 @@ class Psamanet(Protocol):
 
     def on_subscribe(self, subscription: int, filter: Filter) -> None:
         self.own[subscription] = SubscriptionFrame(filter)
-        self.host.broadcast(self.own[subscription])
+        self.host.set_timer(-1 - subscription, self.jitter_us())  # R11
 
     def on_unsubscribe(self, subscription: int) -> None:
         self.own.pop(subscription, None)
+        self.host.cancel_timer(-1 - subscription)
 
     def receive_subscription(self, filter: Filter, sender: int) -> None:
         self.remove_expired()
@@ -269,12 +271,18 @@ class Psamanet(Protocol):
         id = publication.event.id
         if id not in self.answers:
             self.answers[id] = (publication, why)
-            self.host.set_timer(id, int(self.host.random() * self.params.jitter_ms * 1000))  # R11
+            self.host.set_timer(id, self.jitter_us())  # R11
 
     def on_timer(self, key: int) -> None:
-        waiting = self.answers.pop(key, None)
-        if waiting is not None:
-            self.send(waiting[0], waiting[1])
+        """The key is the id of a publication that waits, or below 0 for the subscription -1 - key."""
+        if key < 0:
+            self.host.broadcast(self.own[-1 - key])
+        elif key in self.answers:
+            publication, why = self.answers.pop(key)
+            self.send(publication, why)
+
+    def jitter_us(self) -> int:
+        return int(self.host.random() * self.params.jitter_ms * 1000)
 
     def send(self, publication: Publication, why: int) -> None:
         event = publication.event

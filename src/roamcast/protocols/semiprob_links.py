@@ -312,7 +312,7 @@ class SemiProbLinks(Protocol):
 
     def forward(self, event: Event, born_us: int, ttl: int, source: int) -> None:
         links = [node for node in sorted(self.neighbours) if node != source and self.neighbours[node].linked]
-        least = ceil(round(self.params.tau * len(links), 9))  # R1; rounded: 0.55 * 20 is a little above 11
+        least = ceil(round(self.params.tau * len(links), 9))  # R1; rounded: 0.28 * 25 is a little above 7
         chosen = [node for node in links if self.leads_to_interest(node, event)]  # R2
         certain = len(chosen)
         others = [node for node in links if node not in chosen]
