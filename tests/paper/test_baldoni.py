@@ -25,7 +25,7 @@ def broker(**params: Any) -> tuple[Proximity, ScriptHost]:
     """A broker long after the start of the world; without jitter unless asked for."""
     host = ScriptHost()
     host.clock_us = LATE_US
-    protocol, _ = make(Proximity, host, **{"max_delay_s": DELAY_US / 1e6, "jitter_s": 0.0, **params})
+    protocol, _ = make(Proximity, host, **{"max_delay_s": DELAY_US / 1e6, "jitter_ms": 0.0, **params})
     assert isinstance(protocol, Proximity)
     return protocol, host
 
@@ -181,7 +181,7 @@ def test_fig4_the_message_finds_d_f_and_g() -> None:
     """S knows D at 0.9; A forwards for D and for G, new to the list; then B for D, C for F and G, and E for both."""
     S, A, B, C, D, E, F, G = range(8)
     links = [(S, A), (A, B), (A, C), (B, D), (C, E), (E, F), (E, G)]
-    net = TinyNet(Proximity, 8, links, jitter_s=0.0)
+    net = TinyNet(Proximity, 8, links, jitter_ms=0.0)
     net.now_us = LATE_US
     for subscriber in (D, F, G):
         net.subscribe(subscriber, NEWS)
@@ -487,7 +487,7 @@ def test_r8_a_random_part_separates_brokers_of_equal_proximity_and_never_lets_a_
     latest = []
     for missed in (0, 1):
         for draw in (0.0, 0.5, 0.999):
-            protocol, host = broker(max_delay_s=0.1, jitter_s=0.01)
+            protocol, host = broker(max_delay_s=0.1, jitter_ms=10.0)
             host.draws = [draw]
             met(protocol, 4, missed)
             host.hear(protocol, message(), 1)
@@ -500,7 +500,7 @@ def test_r8_a_random_part_separates_brokers_of_equal_proximity_and_never_lets_a_
 def test_r8_the_default_jitter_is_one_missed_beacon_of_delay() -> None:
     protocol, _ = make(Proximity)
     assert isinstance(protocol, Proximity)
-    assert protocol.params.jitter_s == protocol.params.max_delay_s / protocol.params.table_age
+    assert protocol.params.jitter_ms == 1000 * protocol.params.max_delay_s / protocol.params.table_age
 
 
 def test_r9_a_beacon_counts_as_missed_when_a_whole_interval_went_by_and_never_more_than_ten_do() -> None:

@@ -153,7 +153,7 @@ def test_a_full_proximity_table_forgets_who_was_heard_longest_ago() -> None:
 
 
 def test_a_full_destination_list_takes_nobody_new_but_is_still_lowered() -> None:
-    protocol, host = broker(destinations_limit=2, jitter_s=0.0)
+    protocol, host = broker(destinations_limit=2, jitter_ms=0.0)
     for other in (4, 5):
         protocol.on_frame(Beacon(NEWS), other)
     protocol.on_subscribe(1, NEWS)
@@ -178,7 +178,7 @@ def test_the_oldest_id_makes_room_and_takes_its_waiting_message_along() -> None:
 
 
 def test_a_message_is_muted_when_no_later_copy_can_change_anything_and_not_before() -> None:
-    protocol, host = broker(jitter_s=0.0)
+    protocol, host = broker(jitter_ms=0.0)
     protocol.on_frame(Beacon(NEWS), 4)
     host.clock_us += INTERVAL_US
     protocol.on_publish(news(1, 0))

@@ -22,7 +22,7 @@ Readings, one test each:
       Fig. 12: `beaconers`.
   R7  whether the random range of §VI-A is drawn for each node or for each frame is the scenario's `range_per`.
   R8  brokers with equal proximity would send at the same instant and collide: a carrier that is idle for DIFS takes
-      all of them. A random part below `jitter_s`, by default one missed beacon's worth of delay, comes on top; not
+      all of them. A random part below `jitter_ms`, by default one missed beacon's worth of delay, comes on top; not
       more, so that a closer broker still goes first.
   R9  missed beacons are counted from the last one heard: floor((now − time) / Δt), at most 10. A neighbour has
       missed none until a whole interval has gone by.
@@ -163,7 +163,7 @@ class ProximityParams(Params):
     )
     credits: int = param(0, "times a message may be sent on though nobody is closer", "Fig. 10", low=0, high=CREDIT_MAX)
     max_delay_s: float = param(0.1, "delay before sending at proximity 1", "ours (R4)", unit="s", low=0.0)
-    jitter_s: float = param(0.01, "random delay on top, against ties", "ours (R8)", unit="s", low=0.0)
+    jitter_ms: float = param(10.0, "longest random delay on top, against ties", "ours (R8)", unit="ms", low=0.0)
     beaconers: str = param(
         "all", "who beacons: every broker, or those with subscriptions", "§III-C; R6", choices=("all", "subscribers")
     )
@@ -216,7 +216,7 @@ class Proximity(Protocol):
         self.params = params
         self.interval_us = round(params.beacon_interval_s * 1_000_000)
         self.max_delay_us = params.max_delay_s * 1_000_000
-        self.jitter_us = params.jitter_s * 1_000_000
+        self.jitter_us = params.jitter_ms * 1000
         self.st: dict[int, Filter] = {}
         self.pt: dict[int, Entry] = {}  # heard longest ago first
         self.received: dict[int, None] = {}  # ids, oldest first
