@@ -1,0 +1,38 @@
+"""How nodes move: one model a file, all piecewise linear (see `base`), all starting without a transient."""
+
+from __future__ import annotations
+
+from roamcast.errors import InputError
+from roamcast.world.mobility.base import Leg, Mobility
+from roamcast.world.mobility.direction import RandomDirection
+from roamcast.world.mobility.gauss_markov import GaussMarkov
+from roamcast.world.mobility.manhattan import Manhattan
+from roamcast.world.mobility.static import Static
+from roamcast.world.mobility.stationary import Pauses, Speeds
+from roamcast.world.mobility.waypoint import RandomWaypoint
+from roamcast.world.mobility.waypoints import Waypoints, read_trace
+from roamcast.world.scenario import Scenario
+
+__all__ = ["Leg", "Mobility", "build"]
+
+
+def build(scenario: Scenario, seed: int) -> Mobility:
+    """The model that a scenario names. The seed decides what is not a node's own: which crossings have lights."""
+    s = scenario
+    if s.mobility == "trace":
+        return Waypoints(read_trace(s.trace, s.nodes))
+    if s.mobility == "contacts":
+        raise InputError("mobility=contacts has links and no positions; read it with world.links")
+    if s.mobility == "static" or s.speed_max_mps == 0.0:
+        return Static(s.width_m, s.height_m)
+    if s.mobility == "gauss-markov":
+        return GaussMarkov(s.width_m, s.height_m, s.speed_min_mps, s.speed_max_mps, s.memory, s.step_s)
+    if s.speed_min_mps <= 0.0:
+        raise InputError(f"speed_min_mps must be above 0 for mobility={s.mobility}: a node that draws 0 never arrives")
+    speeds = Speeds(s.speed_min_mps, s.speed_max_mps, s.speed_law)
+    pauses = Pauses(s.pause_min_s, s.pause_max_s)
+    if s.mobility == "manhattan":
+        return Manhattan(s.width_m, s.height_m, s.block_m, s.turn, speeds, pauses)
+    if s.mobility == "direction":
+        return RandomDirection(s.width_m, s.height_m, speeds, pauses)
+    return RandomWaypoint(s.width_m, s.height_m, speeds, pauses)

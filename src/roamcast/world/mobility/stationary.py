@@ -13,6 +13,8 @@ from __future__ import annotations
 from math import exp, log, sqrt
 from typing import Final, final
 
+from roamcast.world.mobility.base import Leg
+from roamcast.world.mobility.legs import distance, rest, rests, walk
 from roamcast.world.streams import Stream
 
 SIMPSON: Final = 200  # intervals
@@ -77,3 +79,30 @@ class Pauses:
         """What is left of a pause that is seen at a random instant."""
         pause = sqrt(stream.uniform(self.low * self.low, self.high * self.high))
         return pause * (1.0 - stream.random())
+
+
+def found(
+    x: float, y: float, to_x: float, to_y: float, longest_m: float, speeds: Speeds, pauses: Pauses, stream: Stream
+) -> Leg | None:
+    """A candidate leg as a node is found on it at 0 s, or in the pause after it; None if another must be drawn.
+
+    Accepting a leg in proportion to its mean duration needs a bound on that: no leg is longer than `longest_m`.
+    """
+    walk_s = distance(x, y, to_x, to_y) * speeds.inverse_mean
+    drawn_s = stream.random() * (longest_m * speeds.inverse_mean + pauses.mean)
+    if drawn_s < walk_s:
+        done = stream.random()
+        leg = walk(0.0, x + done * (to_x - x), y + done * (to_y - y), to_x, to_y, speeds.draw_underway(stream))
+    elif drawn_s < walk_s + pauses.mean:
+        leg = rest(0.0, to_x, to_y, pauses.draw_rest(stream))
+    else:
+        return None
+    return leg if leg.end_s > 0.0 else None
+
+
+def pause_after(leg: Leg, x: float, y: float, pauses: Pauses, stream: Stream) -> Leg | None:
+    """The pause at (x, y), where a walk has ended; None after a pause, or if the pause has no length."""
+    if rests(leg):
+        return None
+    pause = rest(leg.end_s, x, y, leg.end_s + pauses.draw(stream))
+    return pause if pause.end_s > leg.end_s else None
