@@ -1,6 +1,6 @@
 """Baehni, Chhabra, Guerraoui, "Frugal Event Dissemination in a Mobile Environment": a test for each rule sentence.
 
-Figure lines are cited as printed. Without jitter (`jitter_s=0`) delays are exactly the figures'.
+Figure lines are cited as printed. Without jitter (`jitter_ms=0`) delays are exactly the figures'.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Node:
         self.host = ScriptHost(0)
         self.host.speed_mps = speed_mps
         self.host.draws = [0.999999]
-        self.frugal = Frugal(self.host, Frugal.params_class(**{"jitter_s": 0.0, **params}))
+        self.frugal = Frugal(self.host, Frugal.params_class(**{"jitter_ms": 0.0, **params}))
         self.frugal.on_start()
         for key, filter in enumerate(subscriptions):
             self.frugal.on_subscribe(key, filter)
@@ -84,7 +84,7 @@ class Node:
 
 def test_fig1_parts_one_to_three() -> None:
     """§3, Fig. 1: p1 (T1) holds e3, p2 (T2) holds e4 and e5, p3 (T0) has nothing."""
-    net = TinyNet(Frugal, 4, jitter_s=0.0)
+    net = TinyNet(Frugal, 4, jitter_ms=0.0)
     p1, p2, p3 = 1, 2, 3
     net.start()
     net.subscribe(p1, T1)
@@ -851,7 +851,7 @@ def test_r15_changed_subscriptions_make_a_neighbor_new() -> None:
 @pytest.mark.parametrize("ids_on", ["new", "heartbeat"])
 @pytest.mark.parametrize("holder", [0, 1])
 def test_r15_of_two_that_meet_either_can_send(ids_on: str, holder: int) -> None:
-    net = TinyNet(Frugal, 2, jitter_s=0.0, ids_on=ids_on)
+    net = TinyNet(Frugal, 2, jitter_ms=0.0, ids_on=ids_on)
     net.start()
     for i in range(2):
         net.subscribe(i, T0)
@@ -893,7 +893,7 @@ def test_r16_a_longer_delay_counts_from_the_next_heartbeat_on() -> None:
 
 
 def test_r17_answers_and_back_offs_have_a_random_part() -> None:
-    node = Node(T0, jitter_s=0.01)
+    node = Node(T0, jitter_ms=10.0)
     node.events(7, event(1))
     node.host.draws = [0.5, 0.25]
     node.heartbeat(1, T0)
@@ -903,7 +903,7 @@ def test_r17_answers_and_back_offs_have_a_random_part() -> None:
 
 
 def test_r17_answers_to_several_heartbeats_are_one_list() -> None:
-    node = Node(T0, jitter_s=0.01)
+    node = Node(T0, jitter_ms=10.0)
     node.events(7, event(1, "T0.T1"), event(2, "T0.T3"), event(3, "T0.T4"))
     node.heartbeat(1, T1)
     node.heartbeat(2, topic("T0.T3"))

@@ -43,7 +43,7 @@ Readings, one test each:
   R16 the first heartbeat comes at a random phase. A computed delay that is shorter than the wait that is running
       shortens that wait in proportion; a longer one counts from the next period on.
   R17 those that hear the same frame would answer it in the same microsecond and collide: id lists and back-offs have a
-      random part below `jitter_s` on top. Answers to several heartbeats in that time are one list.
+      random part below `jitter_ms` on top. Answers to several heartbeats in that time are one list.
   R18 AVERAGESPEED is over the neighbours whose speed is known (Fig. 8 l. 3), without one's own. At rest, HBDelay is
       its upper bound. UPDATENEIGHBOREVENTINFO renews the store time for ids that the neighbour itself sent (Fig. 6
       l. 28 passes the time, Fig. 9 does not).
@@ -84,7 +84,7 @@ NEIGHBOR_BYTES: Final = 24
 
 PUBLISHED: Final = reason("forward", "published", "{event} to {value} interested neighbours at once")
 NEEDED: Final = reason("forward", "neighbour needs it", "{event}: {peer} needs it")
-DELAYED: Final = reason("delay", "back-off", "{value} us before sending what {peer} needs")
+DELAYED: Final = reason("delay", "back-off", "{event} and what else is needed in {value} us: {peer} needs it")
 NOBODY_NEEDS: Final = reason("suppress", "nobody needs it", "{event}: no neighbour needs it")
 NO_LONGER_NEEDED: Final = reason(
     "suppress", "no longer needed", "{event}: nobody needs it now that the back-off is over"
@@ -220,7 +220,9 @@ class FrugalParams(Params):
     ids_on: str = param(
         "heartbeat", "what makes a node send its ids", "Fig. 6; §4.2 (R3)", choices=("new", "heartbeat")
     )
-    jitter_s: float = param(0.01, "random delay on top of answers and back-offs", "ours (R17)", unit="s", low=0.0)
+    jitter_ms: float = param(
+        10.0, "longest random delay on top of answers and back-offs", "ours (R17)", unit="ms", low=0.0
+    )
     events_table_size: int = param(100, "events held", "ours; bounded in §4.1", low=1, high=MOST)
     neighbors_limit: int = param(256, "neighbours held", "ours; bounded in §3", low=1, high=1024)
     ids_limit: int = param(512, "events each neighbour is presumed to have", "ours", low=1)
@@ -599,7 +601,7 @@ class Frugal(Protocol):
 
     def jitter_us(self) -> int:
         """A random part against ties (R17)."""
-        return int(self.host.random() * self.params.jitter_s * 1_000_000) if self.params.jitter_s else 0
+        return int(self.host.random() * self.params.jitter_ms * 1000) if self.params.jitter_ms else 0
 
     # ---- Fig. 9: dissemination
 

@@ -1,0 +1,639 @@
+"""Frugal dissemination on the wire, under attack, for a long time, and on networks that misbehave."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import nan
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from roamcast.errors import InputError, Malformed
+from roamcast.protocols.event_table import EventTable, StoredEvent
+from roamcast.protocols.frugal import (
+    BACK_OFF,
+    EVENTS_IDS,
+    HEARTBEAT,
+    MOST,
+    NEIGHBORHOOD_GC,
+    Events,
+    EventsIds,
+    Frugal,
+    Heartbeat,
+    Task,
+)
+from roamcast.protocols.parameters import build
+from roamcast.protocols.wire import decode, encode
+from roamcast.pubsub.event import FOREVER, Event, event_id
+from roamcast.pubsub.filters import EVERYTHING, Filter, attr, topic
+from tests.support.host import ScriptHost, make, round_trip
+from tests.support.net import HOP_US, TinyNet
+
+NEWS = topic("news")
+SECOND = 1_000_000
+
+
+def node(**params: Any) -> tuple[Frugal, ScriptHost]:
+    protocol, host = make(Frugal, **params)
+    assert isinstance(protocol, Frugal)
+    return protocol, host
+
+
+def news(sequence: int, publisher: int = 99, validity_us: int = FOREVER) -> Event:
+    return Event(event_id(publisher, sequence), "news", validity_us=validity_us)
+
+
+# ------------------------------------------------------------------------------------------------------- the wire
+
+published = st.builds(
+    Event,
+    st.integers(0, (1 << 63) - 1),
+    st.text(max_size=20),
+    st.dictionaries(st.text(max_size=5), st.integers(-5, 5) | st.booleans() | st.text(max_size=5), max_size=4),
+    st.binary(max_size=40),
+    st.integers(1, FOREVER),
+)
+filters = st.sampled_from([NEWS, EVERYTHING, topic(""), topic("a.b") & (attr("t") > 3), attr("r").isin("x", "y")])
+nodes = st.integers(0, (1 << 31) - 1)
+
+
+@st.composite
+def events_frames(draw: st.DrawFn) -> Events:
+    carried = draw(st.lists(published, min_size=1, max_size=10))
+    ages_us = draw(st.lists(st.integers(0, FOREVER), min_size=len(carried), max_size=len(carried)))
+    return Events(carried, ages_us, draw(st.lists(nodes, max_size=20)))
+
+
+frames = st.one_of(
+    st.builds(Heartbeat, st.lists(filters, max_size=20), st.floats(0, 1e6) | st.just(nan)),
+    st.builds(EventsIds, st.lists(st.integers(0, (1 << 63) - 1), max_size=40)),
+    events_frames(),
+)
+
+
+@given(frames)
+def test_a_frame_crosses_the_wire_unchanged_and_its_size_is_that_of_its_bytes(
+    frame: Heartbeat | EventsIds | Events,
+) -> None:
+    there = round_trip(Frugal, frame)
+    assert type(there) is type(frame)
+    assert there.fields() == frame.fields()
+    assert (there.kind, there.id, there.size, there.events()) == (frame.kind, 0, frame.size, frame.events())
+    assert frame.size == len(encode(Frugal, frame))
+
+
+@pytest.mark.parametrize("n", [1, 7, 8, 15, 16, MOST])
+def test_sizes_are_right_at_the_steps_of_the_lists_headers(n: int) -> None:
+    for frame in (EventsIds(list(range(n))), Events([news(1)] * min(n, 100), [0] * min(n, 100), list(range(n)))):
+        assert frame.size == len(encode(Frugal, frame))
+        assert round_trip(Frugal, frame).fields() == frame.fields()
+
+
+@pytest.mark.parametrize("speed_mps", [nan, 0.0, 7.25])
+def test_the_size_of_a_heartbeat_that_is_sent_is_that_of_its_bytes(speed_mps: float) -> None:
+    protocol, host = node()
+    host.speed_mps = speed_mps
+    for key in range(20):
+        protocol.on_subscribe(key, topic(f"news.{key}"))
+    host.advance(protocol, 15 * SECOND)
+    (heartbeat,) = host.frames("heartbeat")
+    assert heartbeat.size == len(encode(Frugal, heartbeat))
+
+
+def test_equal_subscriptions_are_announced_once() -> None:
+    protocol, host = node()
+    for key in range(3):
+        protocol.on_subscribe(key, topic("news"))
+    host.advance(protocol, 15 * SECOND)
+    (heartbeat,) = host.frames("heartbeat")
+    assert heartbeat.fields()[0] == [NEWS.fields()]
+
+
+EVENT = news(1).fields()
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        [],
+        [0],
+        [0, [], None, 1],
+        [0, {}, None],
+        [0, [[99]], None],
+        [0, [NEWS.fields()], "fast"],
+        [0, [NEWS.fields()], -1.0],
+        [0, [NEWS.fields()], float("inf")],
+        [0, [NEWS.fields()], nan],
+        [0, [NEWS.fields()], True],
+        [0, [NEWS.fields()] * (MOST + 1), None],
+        [1],
+        [1, [], []],
+        [1, 5],
+        [1, [-1]],
+        [1, [1 << 63]],
+        [1, [True]],
+        [1, [1.0]],
+        [1, [1] * (MOST + 1)],
+        [2, [0, EVENT]],
+        [2, [], []],
+        [2, [0], []],
+        [2, [0, EVENT, 0], []],
+        [2, [EVENT, 0], []],
+        [2, [-1, EVENT], []],
+        [2, [FOREVER + 1, EVENT], []],
+        [2, [0, EVENT[:-1]], []],
+        [2, [0, EVENT], [-1]],
+        [2, [0, EVENT], [1 << 31]],
+        [2, [0, EVENT], 3],
+        [2, [0, EVENT], [0] * (MOST + 1)],
+        [3, 0],
+        "frame",
+    ],
+)
+def test_fields_that_are_no_frame_are_malformed(fields: Any) -> None:
+    with pytest.raises(Malformed):
+        decode(Frugal, msgspec.msgpack.encode(fields))
+
+
+@given(st.binary(max_size=80))
+def test_any_bytes_are_a_frame_or_malformed(data: bytes) -> None:
+    with contextlib.suppress(Malformed):
+        decode(Frugal, data)
+
+
+@given(st.lists(frames, min_size=1, max_size=6), st.data())
+def test_frames_with_bytes_changed_on_the_way_are_malformed_or_do_no_harm(sent: list[Any], data: st.DataObject) -> None:
+    protocol, host = node(neighbors_limit=2, ids_limit=5, events_table_size=3)
+    protocol.on_subscribe(1, EVERYTHING)
+    for frame in sent:
+        raw = bytearray(encode(Frugal, frame))
+        for at in data.draw(st.lists(st.integers(0, len(raw) - 1), max_size=3)):
+            raw[at] = data.draw(st.integers(0, 255))
+        with contextlib.suppress(Malformed):
+            host.hear(protocol, decode(Frugal, bytes(raw)), data.draw(st.integers(1, 4)))
+        host.advance(protocol, host.clock_us + SECOND // 3)
+    host.advance(protocol, host.clock_us + 20 * SECOND)
+    assert len(protocol.neighborhood_table) <= 2
+    assert len(protocol.events_table) <= 3
+
+
+@pytest.mark.parametrize("given_", [{"hb_lower_s": 2.0}, {"ids_on": "never"}, {"events_table_size": 0}, {"sizes": "x"}])
+def test_wrong_parameters_are_refused(given_: dict[str, Any]) -> None:
+    with pytest.raises(InputError):
+        build(Frugal, given_)
+
+
+# ------------------------------------------------------------------------------------------------------ the event table
+
+
+@given(st.lists(st.tuples(st.integers(1, 20), st.integers(0, 20), st.integers(0, 30)), min_size=1, max_size=12))
+def test_collection_agrees_with_equation_1_in_fractions(rows: list[tuple[int, int, int]]) -> None:
+    """Each row is (validity, forwarded, expiry); at instant 10 those with an expiry up to 10 go first, then by gc."""
+    table = EventTable(12)
+    for k, (validity_us, fwd, expiry_us) in enumerate(rows):
+        row = StoredEvent(news(k, validity_us=validity_us), expiry_us, own=k % 2 == 0)
+        row.fwd = fwd
+        table.add(row)
+    left = {news(k).id: (Fraction(v, f + v), e) for k, (v, f, e) in enumerate(rows)}
+    while left:
+        expired = [id for id, (_, expiry) in left.items() if expiry <= 10]
+        expected = expired[0] if expired else min(left, key=lambda id: left[id][0])
+        gone = table.garbage_collect(10)
+        assert gone is not None
+        assert gone.event.id == expected
+        del left[expected]
+        assert list(table.rows) == list(left)
+        assert list(table.own) == [id for id in left if id % 2 == 0]
+    assert table.garbage_collect(10) is None
+
+
+# ---------------------------------------------------------------------------------------------------------- the limits
+
+
+def test_a_full_neighborhood_table_takes_nobody_new() -> None:
+    protocol, host = node(neighbors_limit=2)
+    protocol.on_subscribe(1, NEWS)
+    for j in (4, 5, 6, 4):
+        host.hear(protocol, Heartbeat([NEWS], nan), j)
+    assert list(protocol.neighborhood_table) == [4, 5]
+    assert host.notes == [("note", "neighbours full", 0, 6, 0)]
+    host.advance(protocol, 6 * SECOND)
+    host.hear(protocol, Heartbeat([NEWS], nan), 6)
+    assert list(protocol.neighborhood_table) == [6]
+
+
+def test_a_neighbor_is_presumed_to_have_the_ids_mentioned_last() -> None:
+    protocol, host = node(ids_limit=3)
+    protocol.on_subscribe(1, NEWS)
+    host.hear(protocol, Heartbeat([NEWS], nan), 4)
+    for ids in ([1, 2, 3], [1], [4]):
+        host.hear(protocol, EventsIds(ids), 4)
+    assert list(protocol.neighborhood_table[4].events_ids) == [3, 1, 4]
+
+
+def test_early_ids_are_kept_of_a_limited_number_of_strangers() -> None:
+    protocol, host = node(ids_on="new", neighbors_limit=2)
+    host.hear(protocol, EventsIds([1]), 4)
+    assert list(protocol.early_ids) == []
+    protocol.on_subscribe(1, NEWS)
+    for j, ids in ((4, [1]), (5, [2]), (6, [3]), (4, [7])):
+        host.hear(protocol, EventsIds(ids), j)
+    assert {j: ids for j, (_, ids) in protocol.early_ids.items()} == {4: [7], 5: [2]}
+    protocol.on_unsubscribe(1)
+    assert list(protocol.early_ids) == []
+
+
+def test_memory_counts_both_tables() -> None:
+    protocol, host = node()
+    protocol.on_subscribe(1, NEWS)
+    assert protocol.memory() == (0, 0)
+    heartbeat = Heartbeat([NEWS], 3.0)
+    host.hear(protocol, heartbeat, 4)
+    host.hear(protocol, EventsIds([7, 8]), 4)
+    assert protocol.memory() == (1, 24 + heartbeat.size + 2 * 8)
+    host.hear(protocol, Events([news(1)], [0], []), 5)
+    assert protocol.memory() == (2, 24 + heartbeat.size + 2 * 8 + 16 + news(1).size)
+
+
+def test_publishing_an_event_twice_sends_it_once() -> None:
+    protocol, host = node()
+    protocol.on_subscribe(1, NEWS)
+    host.hear(protocol, Heartbeat([NEWS], nan), 4)
+    protocol.on_publish(news(1, 0))
+    protocol.on_publish(news(1, 0))
+    assert len(host.frames("event")) == 1
+    assert host.labels("drop") == ["heard again"]
+
+
+def test_an_event_without_validity_is_not_published() -> None:
+    protocol, host = node()
+    protocol.on_subscribe(1, NEWS)
+    host.hear(protocol, Heartbeat([NEWS], nan), 4)
+    protocol.on_publish(news(1, 0, validity_us=0))
+    assert host.frames("event") == []
+    assert host.labels("drop") == ["expired"]
+
+
+def test_a_timer_that_belongs_to_nothing_is_ignored() -> None:
+    protocol, host = node()
+    protocol.on_timer(12345)
+    assert host.effects == []
+
+
+def test_a_stopped_task_is_not_shortened() -> None:
+    host = ScriptHost(0)
+    task = Task(host, 1)
+    task.again(10)
+    task.stop()
+    task.shorten(5)
+    assert host.timers == {}
+
+
+def test_content_filters_serve_as_topics() -> None:
+    net = TinyNet(Frugal, 3, links=[(0, 1), (1, 2)])
+    net.start()
+    wanted: list[Filter] = [attr("t") > 30, attr("t") > 20, attr("t") < 0]
+    for i, filter in enumerate(wanted):
+        net.subscribe(i, filter)
+    net.run(20)
+    assert [list(n.neighborhood_table) for n in net.nodes] == [[1], [0], []]
+    net.publish(1, attrs={"t": 35})
+    net.publish(2, attrs={"t": 25})
+    net.run(20)
+    assert [len(net.delivered(i)) for i in range(3)] == [1, 1, 0]
+
+
+def test_state_stays_bounded_over_a_long_steady_run() -> None:
+    """A thousand strangers pass by, each tells of events and brings some."""
+    protocol, host = node(neighbors_limit=20, ids_limit=10, events_table_size=15, seen_limit=30, ids_on="new")
+    protocol.on_start()
+    protocol.on_subscribe(1, NEWS)
+    for k in range(1, 5001):
+        host.advance(protocol, k * 20_000)
+        if k % 2 == 0:
+            host.hear(protocol, Heartbeat([NEWS], 1.0), k)
+        host.hear(protocol, EventsIds([k, k + 1]), k - k % 3)
+        host.hear(protocol, Events([news(k, validity_us=(k % 7 + 1) * SECOND // 10)], [0], [k, k - 2]), k)
+        if k % 50 == 0:
+            protocol.on_publish(news(k, 0))
+        assert len(protocol.neighborhood_table) <= 20
+        assert len(protocol.early_ids) <= 20
+        assert len(protocol.events_table) <= 15
+        assert len(protocol.events_to_send) <= 15
+        assert len(protocol.answers) <= 20
+        assert len(protocol.seen) <= 30
+        assert all(len(neighbor.events_ids) <= 10 for neighbor in protocol.neighborhood_table.values())
+        assert len(host.timers) <= 4
+    assert len(protocol.neighborhood_table) == 20
+    protocol.on_unsubscribe(1)
+    host.advance(protocol, host.clock_us + 20 * SECOND)
+    assert (protocol.neighborhood_table, host.timers) == ({}, {})
+
+
+# --------------------------------------------------------------------------------------------------- crash and recovery
+
+
+def test_after_a_crash_with_tables_the_tasks_run_again_and_old_neighbors_are_gone() -> None:
+    net = TinyNet(Frugal, 2, links=[(0, 1)])
+    net.start()
+    for i in range(2):
+        net.subscribe(i, NEWS)
+    net.run(20)
+    held = net.publish(0, topic="news")
+    net.cut(0, 1)
+    net.crash(0)
+    net.run(30)
+    net.recover(0, keep_tables=True)
+    kept = net.nodes[0]
+    assert isinstance(kept, Frugal)
+    assert (list(kept.neighborhood_table), list(kept.events_table.rows)) == ([], [held.id])
+    assert sorted(net.hosts[0].timers) == [HEARTBEAT, NEIGHBORHOOD_GC]
+    net.run(20)
+    net.join(0, 1)
+    net.run(20)
+    assert net.delivered(1) == [held.id]
+
+
+def test_a_crash_during_the_back_off_does_not_block_the_next_one() -> None:
+    protocol, host = node(jitter_ms=0.0)
+    protocol.on_subscribe(1, NEWS)
+    host.hear(protocol, Events([news(1)], [0], []), 5)
+    host.hear(protocol, Heartbeat([NEWS], nan), 4)
+    host.hear(protocol, EventsIds([]), 4)
+    assert BACK_OFF in host.timers and EVENTS_IDS in host.timers
+    host.timers.clear()
+    protocol.on_start()
+    host.hear(protocol, Heartbeat([NEWS], nan), 4)
+    host.hear(protocol, EventsIds([]), 4)
+    assert BACK_OFF in host.timers and EVENTS_IDS in host.timers
+    host.advance(protocol, SECOND)
+    assert len(host.frames("event")) == 1
+
+
+def test_a_node_that_lost_its_tables_gets_its_events_again() -> None:
+    net = TinyNet(Frugal, 3, links=[(0, 1), (1, 2), (0, 2)])
+    net.start()
+    for i in range(3):
+        net.subscribe(i, NEWS)
+    net.run(20)
+    sent = net.publish(0, topic="news")
+    net.run(5)
+    net.crash(2)
+    net.run(10)
+    net.recover(2)
+    net.subscribe(2, NEWS)
+    net.run(30)
+    assert net.delivered(2) == [sent.id, sent.id]
+    assert net.delivered(1) == [sent.id]
+
+
+# ------------------------------------------------------------------------------------------------------ random networks
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A network, who asks for what, and what happens: (how long to wait, what to do)."""
+
+    n: int
+    links: tuple[tuple[int, int], ...]
+    directed: bool
+    loss: float
+    duplication: float
+    jitter_us: int
+    skew_us: int
+    ids_on: str
+    table: int
+    topics: tuple[str, ...]
+    steps: tuple[tuple[float, tuple[Any, ...]], ...]
+    seed: int
+
+
+NAMES = ("a", "a.b", "a.b.c", "d", "")
+
+
+@st.composite
+def plans(draw: st.DrawFn, forgetful: bool = True) -> Plan:
+    n = draw(st.sampled_from([4, 2, 3, 5]))
+    node = st.integers(0, n - 1)
+    pair = st.tuples(node, node).filter(lambda p: p[0] != p[1])
+    publish = st.tuples(
+        st.just("publish"), node, st.sampled_from(["a", "a.b", "a.b.c", "d"]), st.sampled_from([FOREVER, SECOND, 1])
+    )
+    fault = st.tuples(st.sampled_from(["cut", "join", "crash"]), pair)
+    recover = st.tuples(st.just("recover"), node, st.booleans() if forgetful else st.just(True))
+    return Plan(
+        n,
+        tuple(draw(st.lists(pair, min_size=n, max_size=2 * n))),
+        draw(st.booleans()),
+        draw(st.sampled_from([0.0, 0.3])),
+        draw(st.sampled_from([0.0, 0.3])),
+        draw(st.sampled_from([0, 30_000])),
+        draw(st.sampled_from([0, 7_000_000, 3_600_000_000])),
+        draw(st.sampled_from(["new", "heartbeat"])),
+        draw(st.sampled_from([100, 2])),
+        tuple(draw(st.lists(st.sampled_from(NAMES), min_size=n, max_size=n))),
+        tuple(
+            draw(
+                st.lists(
+                    st.tuples(st.sampled_from([0.0, 0.3, 1.7]), publish | publish | fault | recover),
+                    min_size=4,
+                    max_size=12,
+                )
+            )
+        ),
+        draw(st.integers(0, 1000)),
+    )
+
+
+@dataclass
+class Run:
+    net: TinyNet
+    born: dict[int, tuple[int, Event]]
+    arrivals: list[tuple[int, int, int]]  # (not before, node, event)
+
+
+SLICE_S = 0.05
+
+
+def play(plan: Plan) -> Run:
+    """A topic "" in the plan is a node that subscribes to nothing."""
+    net = TinyNet(
+        Frugal,
+        plan.n,
+        plan.links,
+        seed=plan.seed,
+        directed=plan.directed,
+        loss=plan.loss,
+        duplication=plan.duplication,
+        jitter_us=plan.jitter_us,
+        skew_us=plan.skew_us,
+        ids_on=plan.ids_on,
+        events_table_size=plan.table,
+        hb_initial_s=1.0,
+        hb_upper_s=0.5,
+    )
+    run = Run(net, {}, [])
+    net.start()
+    for i in range(plan.n):
+        ask(net, plan, i)
+    watch(run, 1.5)
+    for wait_s, step in plan.steps:
+        watch(run, wait_s)
+        act(run, plan, step)
+    watch(run, 3.0)
+    return run
+
+
+def ask(net: TinyNet, plan: Plan, i: int) -> None:
+    if plan.topics[i]:
+        net.subscribe(i, topic(plan.topics[i]))
+
+
+def act(run: Run, plan: Plan, step: tuple[Any, ...]) -> None:
+    net = run.net
+    match step:
+        case ("publish", i, name, validity_us) if net.up[i]:
+            event = net.publish(i, topic=name, validity_us=validity_us)
+            run.born[event.id] = (net.now_us, event)
+        case ("crash", (i, _)):
+            net.crash(i)
+        case ("recover", i, keep_tables) if not net.up[i]:
+            net.recover(i, keep_tables=keep_tables)
+            if not keep_tables:
+                ask(net, plan, i)
+        case ("join", (i, j)):
+            net.join(i, j)
+        case ("cut", (i, j)):
+            net.cut(i, j)
+
+
+def watch(run: Run, seconds: float) -> None:
+    """Let time pass in slices, and keep when each delivery was."""
+    for _ in range(round(seconds / SLICE_S)):
+        before = run.net.now_us
+        known = [len(host.delivered) for host in run.net.hosts]
+        run.net.run(SLICE_S)
+        for i, host in enumerate(run.net.hosts):
+            run.arrivals.extend((before, i, event.id) for event in host.delivered[known[i] :])
+
+
+@settings(max_examples=40, deadline=None)
+@given(plans())
+def test_only_interested_subscribers_get_an_event_in_its_lifetime(plan: Plan) -> None:
+    """What an event spends in flight is not in its age: so many hops may come on top."""
+    run = play(plan)
+    flight_us = 2 * plan.n * (HOP_US + plan.jitter_us)
+    for not_before, i, id in run.arrivals:
+        born_us, event = run.born[id]
+        assert plan.topics[i] and topic(plan.topics[i]).matches(event)
+        assert not_before - born_us < event.validity_us + flight_us
+
+
+@settings(max_examples=40, deadline=None)
+@given(plans(forgetful=False))
+def test_a_node_that_keeps_its_tables_delivers_an_event_at_most_once_and_never_its_own(plan: Plan) -> None:
+    net = play(plan).net
+    for i in range(plan.n):
+        ids = net.delivered(i)
+        assert len(ids) == len(set(ids))
+        assert all(id >> 32 != i for id in ids)
+
+
+@settings(max_examples=40, deadline=None)
+@given(plans())
+def test_events_are_sent_valid_by_those_that_asked_for_them_or_published_them(plan: Plan) -> None:
+    net = play(plan).net
+    for _, i, _, frame in net.sends("event"):
+        assert isinstance(frame, Events)
+        assert frame.neighbors_ids
+        for event, age_us in zip(frame.carried, frame.ages_us, strict=True):
+            assert 0 <= age_us < event.validity_us
+            assert event.publisher == i or (plan.topics[i] and topic(plan.topics[i]).matches(event))
+            assert any(topic(plan.topics[j]).matches(event) for j in frame.neighbors_ids)
+
+
+@settings(max_examples=40, deadline=None)
+@given(plans())
+def test_after_the_last_unsubscription_and_some_quiet_no_timer_is_left(plan: Plan) -> None:
+    net = play(plan).net
+    for i in range(plan.n):
+        net.nodes[i].on_unsubscribe(1)
+    net.run(8)
+    for i in range(plan.n):
+        if net.up[i]:
+            assert net.hosts[i].timers == {}
+            assert net.nodes[i].neighborhood_table == {}
+
+
+@settings(max_examples=20, deadline=None)
+@given(plans())
+def test_the_same_inputs_give_the_same_effects(plan: Plan) -> None:
+    first, second = play(plan).net, play(plan).net
+    assert [host.effects for host in first.hosts] == [host.effects for host in second.hosts]
+
+
+@settings(max_examples=20, deadline=None)
+@given(plans())
+def test_clocks_that_disagree_change_nothing(plan: Plan) -> None:
+    agreeing = play(replace(plan, skew_us=0)).net
+    skewed = play(replace(plan, skew_us=86_400_000_000)).net
+    assert [host.effects for host in agreeing.hosts] == [host.effects for host in skewed.hosts]
+
+
+@settings(max_examples=20, deadline=None)
+@given(plans())
+def test_a_frame_is_never_changed_after_it_was_sent(plan: Plan) -> None:
+    for host in play(plan).net.hosts:
+        shown = [line for line in host.effects if line.startswith("broadcast")]
+        assert shown == [f"broadcast {frame.kind} {frame.fields()}" for _, frame in host.sent]
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 1000), st.sampled_from(["new", "heartbeat"]), st.sampled_from([0.0, 0.3]))
+def test_on_a_connected_network_that_loses_nothing_every_subscriber_is_served(
+    seed: int, ids_on: str, duplication: float
+) -> None:
+    """All subscribed; a ring, so that there are two ways, and frames that overtake each other."""
+    n = 6
+    net = TinyNet(
+        Frugal,
+        n,
+        [(i, (i + 1) % n) for i in range(n)],
+        seed=seed,
+        duplication=duplication,
+        jitter_us=30_000,
+        ids_on=ids_on,
+    )
+    net.start()
+    for i in range(n):
+        net.subscribe(i, NEWS)
+    net.run(20)
+    sent = [net.publish(i, topic="news", validity_us=60 * SECOND) for i in (0, 3)]
+    net.run(20)
+    for i in range(n):
+        assert sorted(net.delivered(i)) == [e.id for e in sent if e.publisher != i]
+
+
+def test_losses_are_made_good_when_neighbors_meet_again() -> None:
+    """A frame in three is lost. What is presumed received is forgotten with the neighbour, and sent again (R4)."""
+    net = TinyNet(Frugal, 4, [(i, j) for i in range(4) for j in range(i)], loss=0.35)
+    net.start()
+    for i in range(4):
+        net.subscribe(i, NEWS)
+    net.run(30)
+    sent = net.publish(0, topic="news")
+    for _ in range(5):
+        for i in range(4):
+            for j in range(i):
+                net.cut(i, j)
+        net.run(10)
+        for i in range(4):
+            for j in range(i):
+                net.join(i, j)
+        net.run(10)
+    assert [net.delivered(i) for i in range(4)] == [[], [sent.id], [sent.id], [sent.id]]
