@@ -1,0 +1,170 @@
+"""Random bad weather for a TinyNet, and what must hold in it whatever the protocol.
+
+A `Plan` is a small network and a list of things done to it: events published, some of short validity, subscriptions
+made and taken back, links cut and joined, nodes that crash and come back with or without their tables, walks. `weather`
+runs it and checks after every step that
+
+  - a node delivers an event at most once in each life of its tables;
+  - it delivers only what one of its subscriptions asks for at that moment;
+  - it delivers nothing that has expired (frames in flight do not age: a hop is given its time).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from hypothesis import strategies as st
+
+from roamcast.protocols.interface import Frame, Protocol
+from roamcast.protocols.wire import decode, encode
+from roamcast.pubsub.event import Event
+from roamcast.pubsub.filters import Filter, topic
+from tests.support.net import HOP_US, TinyNet
+
+TOPICS = ("a", "a.b", "c")
+SHORT_US = 400_000
+
+
+@dataclass(frozen=True)
+class Plan:
+    n: int
+    links: list[tuple[int, int]]
+    directed: bool
+    seed: int
+    loss: float
+    duplication: float
+    jitter_us: int
+    skew_us: int
+    steps: list[tuple[str, int, int, int]]  # (what, node, argument, then so many ms pass)
+
+
+@dataclass
+class Life:
+    """What a node may deliver."""
+
+    filters: dict[int, Filter] = field(default_factory=dict)
+    delivered: int = 0  # how many deliveries were looked at
+    had: set[int] = field(default_factory=set)  # since its tables were last lost
+
+
+DOINGS = ("publish", "publish", "publish-short", "subscribe", "unsubscribe", "crash", "recover", "cut", "join", "walk")
+
+
+@st.composite
+def plans(draw: Any, steps: int = 25) -> Plan:
+    n = draw(st.integers(2, 6))
+    node = st.integers(0, n - 1)
+    step = st.tuples(st.sampled_from(DOINGS), node, st.integers(0, 5), st.sampled_from([0, 1, 20, 300, 1500, 4000]))
+    return Plan(
+        n,
+        draw(st.lists(st.tuples(node, node).filter(lambda pair: pair[0] != pair[1]), max_size=12)),
+        draw(st.booleans()),
+        draw(st.integers(0, 999)),
+        draw(st.sampled_from([0.0, 0.0, 0.3])),
+        draw(st.sampled_from([0.0, 0.3])),
+        draw(st.sampled_from([0, 30_000])),
+        draw(st.sampled_from([0, 7_000_000, -3_000_000])),
+        draw(st.lists(step, max_size=steps)),
+    )
+
+
+def weather(protocol: type[Protocol], plan: Plan, **params: Any) -> TinyNet:
+    net = TinyNet(
+        protocol,
+        plan.n,
+        plan.links,
+        directed=plan.directed,
+        seed=plan.seed,
+        loss=plan.loss,
+        duplication=plan.duplication,
+        jitter_us=plan.jitter_us,
+        skew_us=plan.skew_us,
+        **params,
+    )
+    storm = _Storm(net, plan)
+    net.start()
+    for what, node, argument, ms in plan.steps:
+        storm.do(what, node, argument)
+        before_us = net.now_us
+        net.run(ms / 1000)
+        storm.check(before_us)
+    return net
+
+
+class _Storm:
+    def __init__(self, net: TinyNet, plan: Plan) -> None:
+        self.net = net
+        self.lives = [Life() for _ in range(plan.n)]
+        self.published: dict[int, tuple[Event, int]] = {}
+        self.slack_us = 10 * plan.n * (HOP_US + plan.jitter_us)
+
+    def do(self, what: str, i: int, argument: int) -> None:
+        net, life = self.net, self.lives[i]
+        other = argument % len(self.lives)
+        if what == "crash" and net.up[i]:
+            net.crash(i)
+        elif what == "recover" and not net.up[i]:
+            keep = argument % 2 == 0
+            net.recover(i, keep_tables=keep)
+            if not keep:
+                life.had.clear()
+                for key, filter in life.filters.items():
+                    net.nodes[i].on_subscribe(key, filter)
+        elif what == "cut":
+            net.cut(i, other)
+        elif what == "join" and i != other:
+            net.join(i, other)
+        elif net.up[i]:
+            self.tell(what, i, argument)
+
+    def tell(self, what: str, i: int, argument: int) -> None:
+        net, life = self.net, self.lives[i]
+        if what in ("publish", "publish-short"):
+            content: dict[str, Any] = {"topic": TOPICS[argument % 3], "attrs": {"v": argument}}
+            if what == "publish-short":
+                content["validity_us"] = SHORT_US
+            event = net.publish(i, **content)
+            life.had.add(event.id)
+            self.published[event.id] = (event, net.now_us)
+        elif what == "subscribe":
+            life.filters[argument % 3] = topic(TOPICS[argument // 2])
+            net.subscribe(i, life.filters[argument % 3], argument % 3)
+        elif what == "unsubscribe":
+            life.filters.pop(argument % 3, None)
+            net.nodes[i].on_unsubscribe(argument % 3)
+        elif what == "walk":
+            net.nodes[i].on_motion(argument % 2 == 0)
+
+    def check(self, before_us: int) -> None:
+        """`before_us`: nothing was delivered earlier that was not looked at."""
+        for host, life in zip(self.net.hosts, self.lives, strict=True):
+            for event in host.delivered[life.delivered :]:
+                original, published_us = self.published[event.id]
+                assert event == original
+                assert event.id not in life.had, "delivered twice, or to its publisher"
+                assert any(filter.matches(event) for filter in life.filters.values()), "nobody asked for it"
+                assert before_us <= published_us + event.validity_us + self.slack_us, "delivered after it expired"
+                life.had.add(event.id)
+            life.delivered = len(host.delivered)
+
+
+# ------------------------------------------------------------------------------------------------------------ frames
+
+
+def check_encoding(protocol: type[Protocol], frame: Frame) -> None:
+    """It is as long as it says, and comes back as it was."""
+    data = encode(protocol, frame)
+    assert len(data) == frame.size
+    back = decode(protocol, data)
+    assert type(back) is type(frame)
+    assert back.fields() == frame.fields() and (back.kind, back.id, back.size) == (frame.kind, frame.id, frame.size)
+    assert back.events() == frame.events()
+
+
+INTS = st.integers(-(1 << 63), (1 << 64) - 1)
+VALUES = st.recursive(
+    st.none() | st.booleans() | INTS | st.floats() | st.text(max_size=4) | st.binary(max_size=4),
+    lambda inner: st.lists(inner, max_size=6) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=12,
+)
