@@ -10,11 +10,15 @@ import pytest
 CHECKOUT = Path(__file__).resolve().parents[2]
 
 
+def find(name: str) -> Path | None:
+    """The file `name` of the folder $ROAMCAST_DATA (or of ../shared/data beside the checkout), if it is there."""
+    path = Path(os.environ.get("ROAMCAST_DATA") or CHECKOUT / ".." / "shared" / "data") / name
+    return path if path.exists() else None
+
+
 def data(name: str) -> Path:
-    """The file `name` of the folder $ROAMCAST_DATA (or of ../shared/data beside the checkout); skips the test without
-    it."""
-    folder = Path(os.environ.get("ROAMCAST_DATA") or CHECKOUT / ".." / "shared" / "data")
-    path = folder / name
-    if not path.exists():
+    """The same; skips the test where the file is absent."""
+    path = find(name)
+    if path is None:
         pytest.skip(f"no reference data {name}: set ROAMCAST_DATA to the folder that has it")
     return path

@@ -52,7 +52,9 @@ class Event:
         return self.id >> 32
 
     def fields(self) -> list[Any]:
-        return [self.id, self.topic, self.attrs, self.payload, self.validity_us, self.scope]
+        """What goes on the air; a validity of 0 there means for ever, which saves eight bytes."""
+        validity_us = 0 if self.validity_us == FOREVER else self.validity_us
+        return [self.id, self.topic, self.attrs, self.payload, validity_us, self.scope]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Event) and self.fields() == other.fields()
@@ -88,4 +90,4 @@ def event_from_fields(fields: object) -> Event:
         raise Malformed("event validity")
     if scope not in (GLOBAL, LOCAL) or type(scope) is not int:
         raise Malformed("event scope")
-    return Event(id, topic, attrs, payload, validity_us, scope)
+    return Event(id, topic, attrs, payload, validity_us or FOREVER, scope)

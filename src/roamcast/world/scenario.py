@@ -49,6 +49,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     range_per: Literal["node", "frame"] = "node"
     carrier_sense_ratio: Annotated[float, Meta(ge=1)] = 1.0  # carrier-sense range / range
     capture_db: NonNegative = 10.0
+    crossover_m: Positive = 86.1  # two-ray: 4 pi h h / wavelength, for antennas 1.5 m high at 914 MHz
     path_loss_exponent: Positive = 3.0  # log-distance
     shadowing_db: NonNegative = 0.0  # log-distance
     links: str = ""  # table: a file of measured links

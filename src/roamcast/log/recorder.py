@@ -1,0 +1,299 @@
+"""The run's scribe: everything that happens is told to it once, and it does three things with it.
+
+It counts (the tally: the metrics of the run, see `Tally.metrics`), it writes rows to the log if the level asks for
+them, and it keeps the run's fingerprint. The same calls feed all three, and a test holds the tally equal to what
+`log/metrics.py` computes from the rows alone.
+
+The fingerprint is a BLAKE2b digest over every publication, every transmission with its number of receivers, and every
+delivery, in order. It does not depend on the level.
+"""
+
+from __future__ import annotations
+
+import json
+from hashlib import blake2b
+from typing import Any, Final, final
+
+from librt.strings import BytesWriter, write_i64_le
+from librt.vecs import append, vec
+from mypy_extensions import i16, i64
+
+from roamcast.log import schema
+from roamcast.log.writer import LogSink
+from roamcast.protocols.interface import Frame, reason_count, reason_kind, reason_label
+from roamcast.pubsub.event import SCOPES, Event
+
+# What is known of an event at a node, in one number.
+HAS: Final = 1  # published or received it
+PAIRED: Final = 2  # counts as an interested live subscriber
+WANTED: Final = 4  # has a matching subscription
+DELIVERED: Final = 8
+MUTED: Final = 16
+HEARD: Final = 32  # one frame heard since it was muted; the count is in the bits from here on
+HEARD_MOST: Final = 1000
+
+COLLISION: Final = 0
+HALF_DUPLEX: Final = 1
+WEAK: Final = 2
+LOSS: Final = 3
+QUEUE: Final = 4
+NO_ACK: Final = 5
+
+BLOCK: Final = 1 << 15
+
+
+@final
+class Published:
+    """An event in the network, and what each node has to do with it."""
+
+    __slots__ = ("at", "event", "marks", "serial")
+
+    def __init__(self, event: Event, serial: int, at: i64, marks: vec[i16]) -> None:
+        self.event = event
+        self.serial = serial
+        self.at = at
+        self.marks = marks
+
+    def mute(self, node: i64) -> None:
+        mark = i64(self.marks[node])
+        if mark & MUTED == 0:
+            self.marks[node] = i16(mark | MUTED)
+
+    def unmute(self, node: i64) -> None:
+        self.marks[node] = i16(i64(self.marks[node]) & (MUTED - 1))
+
+    def heard(self, node: i64) -> int:
+        return i64(self.marks[node]) // HEARD
+
+
+@final
+class Power:
+    """Watts in each state of the radio, and joules in a full battery."""
+
+    def __init__(self, tx_w: float, rx_w: float, idle_w: float, sleep_w: float, battery_j: float) -> None:
+        self.tx_w = tx_w
+        self.rx_w = rx_w
+        self.idle_w = idle_w
+        self.sleep_w = sleep_w
+        self.battery_j = battery_j
+
+    def joules(self, total_us: i64, tx_us: i64, rx_us: i64, asleep_us: i64, off_us: i64) -> float:
+        idle_us = total_us - tx_us - rx_us - asleep_us - off_us
+        return 1e-6 * (
+            self.tx_w * float(tx_us)
+            + self.rx_w * float(rx_us)
+            + self.idle_w * float(idle_us)
+            + self.sleep_w * float(asleep_us)
+        )
+
+
+@final
+class Recorder:
+    def __init__(self, nodes: int, level: str, sink: LogSink, power: Power) -> None:
+        held = schema.kinds_at(level)
+        self.nodes = nodes
+        self.sink = sink
+        self.power = power
+        self.log_deliveries = schema.DELIVER in held
+        self.log_frames = schema.SEND in held
+        self.log_moves = schema.MOVE in held
+        self.published: dict[int, Published] = {}
+        self.blank: list[i16] = [0] * nodes
+        # the tally
+        self.interested: i64 = 0
+        self.deliveries: i64 = 0
+        self.frames_sent: i64 = 0
+        self.bytes_sent: i64 = 0
+        self.receptions: i64 = 0
+        self.duplicates: i64 = 0
+        self.parasites: i64 = 0
+        self.losses = vec[i64]([0] * len(schema.LOSSES))
+        self.by_kind: dict[str, int] = {}
+        self.by_reason: list[int] = [0] * reason_count()
+        self.latencies = vec[i64]()
+        self.samples: i64 = 0
+        self.state_entries: i64 = 0
+        self.state_bytes: i64 = 0
+        # the fingerprint
+        self.hash: Any = blake2b(digest_size=16)
+        self.block = BytesWriter()
+
+    # ---- the fingerprint
+
+    def stamp(self, t: i64, a: i64, b: i64, c: i64) -> None:
+        block = self.block
+        write_i64_le(block, t)
+        write_i64_le(block, a)
+        write_i64_le(block, b)
+        write_i64_le(block, c)
+        if len(block) >= BLOCK:
+            self.hash.update(block.getvalue())
+            self.block = BytesWriter()
+
+    def fingerprint(self) -> str:
+        self.hash.update(self.block.getvalue())
+        self.block = BytesWriter()
+        digest: str = self.hash.hexdigest()
+        return digest
+
+    # ---- publications and deliveries
+
+    def publish(self, t: i64, node: i64, event: Event, wanting: list[int], paired: list[int], near: list[int]) -> None:
+        """`wanting` have a matching subscription; `paired` of them count as interested live subscribers."""
+        marks = vec[i16](self.blank)
+        for i in wanting:
+            marks[i] = WANTED
+        for i in paired:
+            marks[i] = WANTED | PAIRED
+        marks[node] = i16(i64(marks[node]) | HAS)
+        self.interested += len(paired)
+        self.published[event.id] = Published(event, len(self.published), t, marks)
+        self.stamp(t, node, event.id, len(paired))
+        if self.log_deliveries:
+            content: dict[str, object] = {"topic": event.topic, "scope": SCOPES[event.scope], "attrs": event.attrs}
+            if event.scope:
+                content["near"] = near
+            text = json.dumps(content, separators=(",", ":"))
+            self.sink.row(t, node, schema.PUBLISH, event.id, 0, -1, event.size, event.validity_us, text)
+
+    def deliver(self, t: i64, node: i64, event: Event) -> None:
+        self.stamp(t, node, event.id, -1)
+        published = self.published.get(event.id)
+        if published is not None:
+            mark = i64(published.marks[node])
+            if mark & (PAIRED | DELIVERED) == PAIRED:
+                self.deliveries += 1
+                self.latencies = append(self.latencies, t - published.at)
+            published.marks[node] = i16(mark | DELIVERED)
+        if self.log_deliveries:
+            self.sink.row(t, node, schema.DELIVER, event.id, 0, -1, 0, 0, "")
+
+    def subscribe(self, t: i64, node: i64, subscription: int, text: str) -> None:
+        if self.log_deliveries:
+            self.sink.row(t, node, schema.SUBSCRIBE, subscription, 0, -1, 0, 0, text)
+
+    # ---- frames
+
+    def sent(self, t: i64, node: i64, frame: Frame, serial: i64, to: i64, size: i64, airtime: i64) -> None:
+        self.frames_sent += 1
+        self.bytes_sent += size
+        self.by_kind[frame.kind] = self.by_kind.get(frame.kind, 0) + 1
+        if self.log_frames:
+            self.sink.row(t, node, schema.SEND, first_event(frame), serial, to, size, airtime, frame.kind)
+
+    def received(self, t: i64, node: i64, frame: Frame, serial: i64, sender: i64, size: i64, airtime: i64) -> None:
+        """The row, or rows, of a reception; `heard_event` counts it."""
+        event = first_event(frame)
+        self.sink.row(t, node, schema.RECEIVE, event, serial, sender, size, airtime, frame.kind)
+        if frame.id == 0:
+            for other in frame.events()[1:]:
+                self.sink.row(t, node, schema.RECEIVE, other.id, serial, sender, 0, airtime, frame.kind)
+
+    def heard_event(self, published: Published, node: i64) -> None:
+        """An event arrived at a node, in whatever frame: is it one it had, or one it does not want?"""
+        mark = i64(published.marks[node])
+        if mark & HAS:
+            self.duplicates += 1
+        else:
+            published.marks[node] = i16(mark | HAS)
+        if mark & WANTED == 0:
+            self.parasites += 1
+
+    def lost(
+        self, t: i64, node: i64, frame: Frame, serial: i64, sender: i64, size: i64, why: i64, airtime: i64
+    ) -> None:
+        """`airtime` is what the receiver's radio spent on it: nothing, if it never locked on to the frame."""
+        self.losses[why] += 1
+        if self.log_frames:
+            event = first_event(frame)
+            self.sink.row(t, node, schema.LOSE, event, serial, sender, size, airtime, schema.LOSSES[why])
+
+    def lost_in_queue(self, t: i64, node: i64, frame: Frame, to: i64) -> None:
+        self.lost(t, node, frame, 0, to, frame.size, QUEUE, 0)
+
+    # ---- decisions and states
+
+    def note(self, t: i64, node: i64, reason: int, event: int, peer: int, value: int) -> None:
+        if reason >= len(self.by_reason):  # declared by a module imported since
+            self.by_reason.extend([0] * (reason_count() - len(self.by_reason)))
+        self.by_reason[reason] += 1
+        if self.log_frames:
+            kind = schema.kind_code(reason_kind(reason))
+            self.sink.row(t, node, kind, event, 0, peer, 0, value, reason_label(reason))
+
+    def state(self, t: i64, node: i64, entries: int, size: int) -> None:
+        """A sample of a node's routing state."""
+        self.samples += 1
+        self.state_entries += entries
+        self.state_bytes += size
+        if self.log_deliveries:
+            self.sink.row(t, node, schema.STATE, 0, 0, -1, size, entries, "")
+
+    def fault(self, t: i64, node: i64, kind: int) -> None:
+        if self.log_deliveries:
+            self.sink.row(t, node, kind, 0, 0, -1, 0, 0, "")
+
+    def moved(self, t: i64, node: i64, end: i64, text: str) -> None:
+        if self.log_moves:
+            self.sink.row(t, node, schema.MOVE, 0, 0, -1, 0, end, text)
+
+    def battery(self, now: i64, tx_us: i64, rx_us: i64, asleep_us: i64, off_us: i64) -> float:
+        left = 1.0 - self.power.joules(now, tx_us, rx_us, asleep_us, off_us) / self.power.battery_j
+        return left if left > 0.0 else 0.0
+
+    # ---- what it comes to
+
+    def metrics(self) -> dict[str, object]:
+        """The metrics of systems that need nothing but the log, under the names that `log/metrics.py` gives them."""
+        by_reason = self.reasons()
+        deterministic = by_reason.get("forward: deterministic", 0)
+        drawn = by_reason.get("forward: probabilistic", 0)
+        latencies = sorted(self.latencies)
+        why = {schema.LOSSES[k]: int(n) for k, n in enumerate(self.losses) if n}
+        return {
+            "delivery": ratio(self.deliveries, self.interested),
+            "overhead": ratio(self.frames_sent, self.deliveries),
+            "deliveries": int(self.deliveries),
+            "interested": int(self.interested),
+            "frames_sent": int(self.frames_sent),
+            "frames_by_kind": dict(sorted(self.by_kind.items())),
+            "bytes_sent": int(self.bytes_sent),
+            "receptions": int(self.receptions),
+            "losses": sum(why.values()),
+            "losses_by_reason": why,
+            "collisions": why.get("collision", 0),
+            "duplicates": int(self.duplicates),
+            "parasites": int(self.parasites),
+            "latency_p50_s": percentile(latencies, 50),
+            "latency_p95_s": percentile(latencies, 95),
+            "reasons": by_reason,
+            "deterministic_hops": ratio(deterministic, deterministic + drawn),
+            "memory_entries": ratio(self.state_entries, self.samples),
+            "memory_bytes": ratio(self.state_bytes, self.samples),
+        }
+
+    def reasons(self) -> dict[str, int]:
+        counts: dict[str, int] = {}
+        for code, n in enumerate(self.by_reason):
+            if n:
+                name = f"{reason_kind(code)}: {reason_label(code)}"
+                counts[name] = counts.get(name, 0) + n
+        return dict(sorted(counts.items()))
+
+
+def first_event(frame: Frame) -> int:
+    if frame.id != 0:
+        return frame.id
+    events = frame.events()
+    return events[0].id if events else 0
+
+
+def ratio(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
+
+
+def percentile(ordered: list[i64], percent: int) -> float | None:
+    """By nearest rank, in seconds, from microseconds in order."""
+    if not ordered:
+        return None
+    return int(ordered[-(-len(ordered) * percent // 100) - 1]) / 1e6

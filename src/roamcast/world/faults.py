@@ -1,0 +1,77 @@
+"""What goes wrong on purpose: duty cycles, crashes, partitions, losses by chance."""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from mypy_extensions import i64
+
+from roamcast.world.streams import Stream
+
+SLEEP: Final = 0
+WAKE: Final = 1
+CRASH: Final = 2
+RECOVER: Final = 3
+NONE: Final = -1
+
+
+@final
+class Faults:
+    """Times in microseconds. A node sleeps or crashes, never both in one scenario (scenario.py sees to that)."""
+
+    def __init__(
+        self,
+        nodes: int,
+        seed: int,
+        awake: int,
+        asleep: int,
+        crash_mean: int,
+        repair_mean: int,
+        keep_tables: bool,
+        partition_from: int,
+        partition_until: int,
+        wall_m: float,
+        loss: float,
+    ) -> None:
+        self.streams: list[Stream] = [Stream(seed, i, "faults") for i in range(nodes)]
+        self.awake: i64 = awake
+        self.asleep: i64 = asleep
+        self.crash_mean: i64 = crash_mean
+        self.repair_mean: i64 = repair_mean
+        self.keep_tables = keep_tables
+        self.partition_from: i64 = partition_from
+        self.partition_until: i64 = partition_until
+        self.wall_m = wall_m
+        self.loss = loss
+        self.link_loss: dict[i64, float] = {}  # measured links: i << 20 | j -> share of frames lost
+
+    def first(self, node: int) -> tuple[int, int]:
+        """When a node's first fault is, and what; (-1, -1) for a node without faults.
+
+        Everybody is awake at the beginning; the first sleep comes after a random part of a cycle (002, section IV).
+        """
+        if self.asleep > 0:
+            cycle = float(self.awake + self.asleep)
+            return int(self.streams[node].random() * cycle), SLEEP
+        if self.crash_mean > 0:
+            return int(self.streams[node].exponential(float(self.crash_mean))), CRASH
+        return NONE, NONE
+
+    def next(self, node: int, what: int) -> tuple[int, int]:
+        """How long after `what` the next fault of a node comes, and what it is."""
+        if what == SLEEP:
+            return int(self.asleep), WAKE
+        if what == WAKE:
+            return int(self.awake), SLEEP
+        mean = self.repair_mean if what == CRASH else self.crash_mean
+        return 1 + int(self.streams[node].exponential(float(mean))), RECOVER if what == CRASH else CRASH
+
+    def partitioned(self, t: i64) -> bool:
+        return self.partition_from <= t < self.partition_until
+
+    def lossy(self) -> bool:
+        return self.loss > 0.0 or len(self.link_loss) > 0
+
+    def loss_of(self, i: i64, j: i64) -> float:
+        """Probability that a frame from i that arrived intact at j is lost all the same."""
+        return 1.0 - (1.0 - self.loss) * (1.0 - self.link_loss.get(i << 20 | j, 0.0))

@@ -1,0 +1,150 @@
+"""Links from files: measured link tables (`radio = "table"`) and contact lists (`mobility = "contacts"`).
+
+A link table is a CSV file, perhaps gzipped, with the columns src, dst and pdr (share of frames that arrive), and
+perhaps mean_rssi (dBm) and tx_count; a first line of JSON, as in K7 traces, is skipped. Several rows for one link are
+averaged, weighted with tx_count. A link whose pdr is 0 does not exist.
+
+A contact list has lines `t i j`: i and j hear each other on [t - step, t], where step is the smallest gap between two
+instants of the file (20 s in the SocioPatterns traces).
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from collections.abc import Iterator
+from io import TextIOWrapper
+from pathlib import Path
+
+from librt.vecs import vec
+from mypy_extensions import i64
+
+from roamcast.errors import InputError
+from roamcast.world.contacts import Neighbourhood, ScheduledContacts
+from roamcast.world.faults import Faults
+from roamcast.world.radio import Radio
+from roamcast.world.scenario import Scenario
+
+
+class Link:
+    """Sums over the rows of one link."""
+
+    def __init__(self) -> None:
+        self.weight = 0.0
+        self.arrived = 0.0
+        self.signal = 0.0
+
+
+def read_table(path: str) -> dict[tuple[int, int], tuple[float, float]]:
+    """(src, dst) -> (pdr, mean rssi in dBm)."""
+    links: dict[tuple[int, int], Link] = {}
+    for number, row in enumerate(_table_rows(path), start=1):
+        try:
+            pair = int(row["src"]), int(row["dst"])
+            weight = float(row.get("tx_count") or 1.0)
+            pdr, signal = float(row["pdr"]), float(row.get("mean_rssi") or "nan")
+        except (KeyError, ValueError, TypeError):
+            raise InputError(f"links={path}: row {number} needs src, dst and pdr as numbers") from None
+        if not 0.0 <= pdr <= 1.0:
+            raise InputError(f"links={path}: row {number} has pdr={pdr:g}, which must be between 0 and 1")
+        link = links.setdefault(pair, Link())
+        link.weight += weight
+        link.arrived += weight * pdr
+        link.signal += weight * signal
+    if not links:
+        raise InputError(f"links={path}: no link in it; it needs the columns src, dst, pdr")
+    return {p: (k.arrived / k.weight, k.signal / k.weight) for p, k in sorted(links.items()) if k.arrived > 0}
+
+
+def neighbourhood(s: Scenario) -> Neighbourhood:
+    """Who hears whom by the table; nothing ever changes."""
+    table = read_table(s.links)
+    most = max(max(pair) for pair in table)
+    if most >= s.nodes:
+        raise InputError(f"nodes={s.nodes}: links={s.links} has node {most}, so nodes must be at least {most + 1}")
+    near: list[list[i64]] = [[] for _ in range(s.nodes)]
+    for i, j in table:
+        if i != j:
+            near[i].append(j)
+    static = Neighbourhood(s.nodes)
+    static.near = [vec[i64](sorted(row)) for row in near]
+    return static
+
+
+def wire(s: Scenario, radio: Radio, faults: Faults) -> None:
+    """Give every measured link its loss and its signal strength."""
+    for (i, j), (pdr, signal) in read_table(s.links).items():
+        faults.link_loss[i << 20 | j] = 1.0 - pdr
+        radio.links[i << 20 | j] = signal
+
+
+def contacts(s: Scenario) -> Neighbourhood:
+    """Nodes are numbered in the order of their names in the file."""
+    lines = list(_contact_lines(s.trace))
+    names = sorted({name for _, i, j in lines for name in (i, j)})
+    if len(names) > s.nodes:
+        raise InputError(f"nodes={s.nodes}: trace={s.trace} has {len(names)} nodes")
+    number = {name: k for k, name in enumerate(names)}
+    step = min((b - a for a, b in _steps(lines)), default=1.0)
+    changes: list[tuple[float, int, int, bool]] = []
+    for (i, j), times in _by_pair(lines).items():
+        for start, end in _intervals(times, step):
+            changes.append((start - lines[0][0], number[i], number[j], True))
+            changes.append((end - lines[0][0], number[i], number[j], False))
+    changes.sort(key=lambda change: (change[0], change[3], change[1], change[2]))
+    return ScheduledContacts(s.nodes, changes)
+
+
+def _steps(lines: list[tuple[float, int, int]]) -> Iterator[tuple[float, float]]:
+    instants = sorted({t for t, _, _ in lines})
+    return zip(instants, instants[1:], strict=False)
+
+
+def _by_pair(lines: list[tuple[float, int, int]]) -> dict[tuple[int, int], list[float]]:
+    pairs: dict[tuple[int, int], list[float]] = {}
+    for t, i, j in lines:
+        pairs.setdefault((min(i, j), max(i, j)), []).append(t)
+    return dict(sorted(pairs.items()))
+
+
+def _intervals(times: list[float], step: float) -> Iterator[tuple[float, float]]:
+    """Maximal intervals of instants that follow each other by one step."""
+    start = last = times[0]
+    for t in times[1:]:
+        if t - last > step * 1.000001:
+            yield start - step, last
+            start = t
+        last = t
+    yield start - step, last
+
+
+def _table_rows(path: str) -> Iterator[dict[str, str]]:
+    with _open(path, "links") as file:
+        first = file.readline()
+        header = file.readline() if first.lstrip().startswith("{") else first
+        yield from csv.DictReader(file, fieldnames=[name.strip() for name in header.split(",")])
+
+
+def _contact_lines(path: str) -> Iterator[tuple[float, int, int]]:
+    found = False
+    with _open(path, "trace") as file:
+        for number, line in enumerate(file, start=1):
+            words = line.split()
+            if not words or words[0].startswith("#"):
+                continue
+            try:
+                yield float(words[0]), int(words[1]), int(words[2])
+            except (ValueError, IndexError):
+                raise InputError(f"trace={path}: line {number} is not `t i j`") from None
+            found = True
+    if not found:
+        raise InputError(f"trace={path}: no contact in it")
+
+
+def _open(path: str, field: str) -> TextIOWrapper:
+    try:
+        if path.endswith(".gz"):
+            return gzip.open(path, "rt")
+        return Path(path).open()
+    except OSError as error:
+        raise InputError(f"{field}={path}: {(error.strerror or 'cannot be read').lower()}") from None

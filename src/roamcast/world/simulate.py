@@ -1,0 +1,174 @@
+"""One run: build a world from a scenario, let it go, and say what came of it."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from roamcast.errors import InputError
+from roamcast.log.recorder import Power, Recorder
+from roamcast.log.schema import LEVELS
+from roamcast.log.writer import LogSink, ParquetSink
+from roamcast.protocols import parameters, registry
+from roamcast.world import links, mac, mobility
+from roamcast.world.contacts import KineticContacts, Neighbourhood
+from roamcast.world.faults import Faults
+from roamcast.world.kernel import World
+from roamcast.world.possible import Possible
+from roamcast.world.queue import event_queue
+from roamcast.world.radio import Radio
+from roamcast.world.scenario import Scenario
+from roamcast.world.station import Station
+from roamcast.world.streams import Stream
+from roamcast.world.workload import Workload, micros
+
+SAMPLES = 20
+"""How often in a run everybody's routing state is looked at."""
+STEPS = 200
+"""How often in a run progress is told."""
+
+
+@dataclass(frozen=True)
+class Result:
+    metrics: dict[str, Any]
+    fingerprint: str
+    wall_s: float
+    sim_s: float
+
+
+def simulate(
+    scenario: Scenario,
+    protocol: str,
+    params: dict[str, Any] | None = None,
+    seed: int = 1,
+    *,
+    level: str = "summary",
+    log: Path | None = None,
+    run: str = "",
+    progress: Callable[[float], None] | None = None,
+    sink: LogSink | None = None,
+    possible: bool = True,
+) -> Result:
+    """Run `protocol` in `scenario`. Rows go to the Parquet file `log` (or to `sink`) as far as `level` asks for them."""
+    if level not in LEVELS:
+        raise InputError(f"level={level}: must be one of {', '.join(LEVELS)}")
+    chosen = registry.get(protocol)
+    settings = parameters.build(chosen, params or {})
+    if log is not None:
+        sink = ParquetSink(log, run)
+    elif sink is None:
+        sink = LogSink()
+    try:
+        world = build(scenario, seed, level, sink, possible)
+        workload = Workload(scenario, seed)
+        world.agenda = workload.publications
+        world.populate(chosen, settings, workload.subscriptions)
+        began = time.perf_counter()
+        _go(world, micros(scenario.duration_s), progress)
+        wall_s = time.perf_counter() - began
+        sink.close()
+    except BaseException:
+        sink.abandon()
+        raise
+    return Result(_metrics(world, micros(scenario.duration_s)), world.recorder.fingerprint(), wall_s, scenario.duration_s)
+
+
+def build(scenario: Scenario, seed: int, level: str, sink: LogSink, possible: bool) -> World:
+    s = scenario
+    ranges = _ranges(s, seed)
+    radio = _radio(s, ranges, seed)
+    reaches = [radio.reach(s.range_max_m if radio.per_frame else r) for r in ranges]
+    motion = _motion(s, seed, reaches)
+    faults = _faults(s, seed)
+    if s.radio == "table":
+        links.wire(s, radio, faults)
+    events = event_queue()
+    recorder = Recorder(s.nodes, level, sink, Power(s.tx_w, s.rx_w, s.idle_w, s.sleep_w, s.battery_j))
+    access = mac.build(s.mac, s.rate_bps, s.queue, s.retries)
+    stations = [Station(i, seed, events, access, radio, motion, recorder) for i in range(s.nodes)]
+    oracle = None
+    if possible:
+        decodable = [s.range_max_m if radio.per_frame else r for r in ranges]
+        oracle = Possible(_motion(s, seed, decodable), s.nodes)
+    world = World(events, stations, motion, access, radio, recorder, faults, oracle, seed)
+    world.local_range_m = s.local_range_m
+    world.sample_every = max(1, micros(s.duration_s) // SAMPLES)
+    return world
+
+
+def _go(world: World, until: int, progress: Callable[[float], None] | None) -> None:
+    """Nothing in a run makes cycles worth collecting, and looking for them costs more than the run."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        world.start()
+        if progress is None:
+            world.run(until)
+        else:
+            for step in range(1, STEPS + 1):
+                world.run(until * step // STEPS)
+                progress(step / STEPS)
+        world.finish(until)
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _metrics(world: World, until: int) -> dict[str, Any]:
+    metrics = world.recorder.metrics()
+    metrics["energy_j"] = world.energy_j(until)
+    reachable = world.possible.pairs(until) if world.possible is not None else 0
+    metrics["possible"] = reachable if world.possible is not None else None
+    metrics["of_possible"] = world.recorder.deliveries / reachable if reachable else None
+    return metrics
+
+
+def _ranges(s: Scenario, seed: int) -> list[float]:
+    if s.range_max_m > s.range_m and s.range_per == "node":
+        return [Stream(seed, i, "range").uniform(s.range_m, s.range_max_m) for i in range(s.nodes)]
+    return [s.range_m] * s.nodes
+
+
+def _radio(s: Scenario, ranges: list[float], seed: int) -> Radio:
+    per_frame = s.range_max_m > s.range_m and s.range_per == "frame"
+    return Radio(
+        s.radio,
+        s.range_m,
+        s.range_max_m,
+        ranges,
+        per_frame,
+        s.carrier_sense_ratio,
+        s.capture_db,
+        s.crossover_m,
+        s.path_loss_exponent,
+        s.shadowing_db,
+        seed,
+    )
+
+
+def _motion(s: Scenario, seed: int, reaches: list[float]) -> Neighbourhood:
+    if s.radio == "table":
+        return links.neighbourhood(s)
+    if s.mobility == "contacts":
+        return links.contacts(s)
+    return KineticContacts(mobility.build(s, seed), s.nodes, seed, reaches)
+
+
+def _faults(s: Scenario, seed: int) -> Faults:
+    return Faults(
+        s.nodes,
+        seed,
+        micros(s.awake_s),
+        micros(s.asleep_s),
+        micros(s.crash_mean_s),
+        micros(s.repair_mean_s),
+        s.keep_tables,
+        micros(s.partition_from_s),
+        micros(s.partition_until_s),
+        s.width_m / 2,
+        s.loss,
+    )

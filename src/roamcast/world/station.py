@@ -1,0 +1,241 @@
+"""A station: one node's host, its MAC and the state of its radio.
+
+The MAC follows IEEE 802.11-1999, 9.2: carrier sense, DIFS (EIFS after a frame that could not be understood), a back-off in
+slots that freezes while the medium is busy, immediate access when the medium has been idle for long enough, and a back-off
+after every transmission. There are no busy and idle events. A station knows until when it hears something
+(`busy_until`), and the slots that passed are counted when they are needed: when a frame starts, or when access is asked
+for. One attempt waits in the queue at a time; it is pushed again if it comes up too early.
+
+Choices that keep this cheap, checked against ns-3 in tests/world/test_calibration.py: who hears a frame is fixed when it
+starts; there is no propagation delay; two stations whose access falls on the same microsecond both transmit.
+"""
+
+from __future__ import annotations
+
+from math import nan
+from typing import Final, final
+
+from mypy_extensions import i64
+
+from roamcast.log.recorder import Recorder
+from roamcast.protocols.interface import BROADCAST, NOBODY, Frame, Host, Params, Protocol
+from roamcast.pubsub.event import Event
+from roamcast.world.contacts import Neighbourhood
+from roamcast.world.mac import DCF, IDEAL, Mac
+from roamcast.world.queue import ATTEMPT, TIMER, EventQueue
+from roamcast.world.radio import Radio
+from roamcast.world.streams import Stream
+
+NEVER: Final = 1 << 60
+NOTHING: Final = -1
+
+
+@final
+class Outgoing:
+    """A frame in a station's queue."""
+
+    __slots__ = ("frame", "number", "to", "tries")
+
+    def __init__(self, frame: Frame, to: i64, number: i64) -> None:
+        self.frame = frame
+        self.to = to
+        self.number = number
+        self.tries: i64 = 0
+
+
+@final
+class Station(Host):
+    def __init__(
+        self, id: int, seed: int, events: EventQueue, mac: Mac, radio: Radio, motion: Neighbourhood, recorder: Recorder
+    ) -> None:
+        super().__init__(id)
+        self.index: i64 = id
+        self.events = events
+        self.mac = mac
+        self.radio = radio
+        self.motion = motion
+        self.recorder = recorder
+        self.stream = Stream(seed, id, "protocol")
+        self.chance = Stream(seed, id, "mac")
+        self.protocol: Protocol = Protocol(self, Params())
+        self.up = True
+        self.asleep = False
+        # timers: key -> serial of the setting that counts
+        self.timers: dict[int, i64] = {}
+        self.serial: i64 = 0
+        # medium access
+        self.queue: list[Outgoing] = []
+        self.frames: i64 = 0
+        self.contending = False
+        self.sending = False
+        self.waiting = False  # for an acknowledgement
+        self.committed = False  # access fell on the microsecond in which another frame started
+        self.attempt: i64 = 0  # which attempt counts
+        self.slots: i64 = 0
+        self.window: i64 = mac.window
+        self.idle_since: i64 = 0  # own last transmission, or wake-up: nothing is counted before
+        self.busy_until: i64 = 0
+        self.reserved_until: i64 = 0  # by the duration field of frames for others (NAV)
+        self.ifs: i64 = mac.ifs
+        # radio
+        self.receiving: i64 = NOTHING  # the transmission the receiver is locked on to
+        self.garbled = False
+        self.strength = 0.0  # of that transmission, relative to the sensitivity
+        self.energy = 0.0  # of all transmissions on the air here
+        self.signals: i64 = 0
+        self.heard_from: i64 = 0  # who sent the frame being handled, …
+        self.heard_strength = nan  # … and how strong it is in dBm, where the radio is graded
+        self.accepted: dict[i64, i64] = {}  # sender -> number of its last frame to this station, to drop repetitions
+        # time spent, us
+        self.tx_us: i64 = 0
+        self.rx_us: i64 = 0
+        self.off_us: i64 = 0  # crashed
+        self.asleep_us: i64 = 0
+        self.down_since: i64 = 0
+
+    # ---- what the protocol asks for
+
+    def now(self) -> int:
+        return self.events.now
+
+    def random(self) -> float:
+        return self.stream.random()
+
+    def broadcast(self, frame: Frame) -> None:
+        self.enqueue(frame, BROADCAST)
+
+    def send(self, to: int, frame: Frame) -> None:
+        self.enqueue(frame, to)
+
+    def set_timer(self, key: int, delay_us: int) -> None:
+        serial = self.serial + 1
+        self.serial = serial
+        self.timers[key] = serial
+        delay: i64 = delay_us
+        if delay < 0:
+            raise ValueError(f"a timer cannot go off {-delay_us} us ago")
+        self.events.push(self.events.now + delay, TIMER, self.index, serial, key)
+
+    def cancel_timer(self, key: int) -> None:
+        self.timers.pop(key, None)
+
+    def deliver(self, event: Event) -> None:
+        self.recorder.deliver(self.events.now, self.index, event)
+
+    def note(self, reason: int, event: int = 0, peer: int = NOBODY, value: int = 0) -> None:
+        self.recorder.note(self.events.now, self.index, reason, event, peer, value)
+
+    def mute(self, id: int) -> None:
+        published = self.recorder.published.get(id)
+        if published is not None:
+            published.mute(self.index)
+
+    def heard(self, id: int) -> int:
+        published = self.recorder.published.get(id)
+        return 0 if published is None else published.heard(self.index)
+
+    def signal(self) -> float:
+        if not self.radio.plain():
+            return self.heard_strength
+        now = self.settled()
+        dx = self.motion.x(self.id, now) - self.motion.x(self.heard_from, now)
+        dy = self.motion.y(self.id, now) - self.motion.y(self.heard_from, now)
+        return self.radio.nominal_dbm(self.heard_from, self.index, dx * dx + dy * dy)
+
+    def speed(self) -> float:
+        self.settled()
+        return self.motion.speed(self.id)
+
+    def settled(self) -> float:
+        """The time in seconds, with everybody where they are by now."""
+        now = float(self.events.now) * 1e-6
+        if now >= self.motion.next:
+            self.motion.advance(now)
+        return now
+
+    def battery(self) -> float:
+        return self.recorder.battery(self.events.now, self.tx_us, self.rx_us, self.asleep_us, self.off_us)
+
+    # ---- medium access
+
+    def enqueue(self, frame: Frame, to: i64) -> None:
+        if len(self.queue) >= self.mac.queue and self.mac.kind != IDEAL:
+            self.recorder.lost_in_queue(self.events.now, self.index, frame, to)
+            return
+        self.frames += 1
+        self.queue.append(Outgoing(frame, to, self.frames))
+        if not self.contending and not self.sending and not self.waiting and self.up:
+            self.contend()
+
+    def contend(self) -> None:
+        """Ask for the medium for the first frame of the queue."""
+        now = self.events.now
+        self.contending = True
+        mac = self.mac
+        if mac.kind == DCF:
+            if self.busy_until > now or self.reserved_until > now:
+                if self.slots == 0:
+                    self.slots = self.chance.below(self.window)
+            else:
+                self.count_down(now)
+        elif mac.kind == IDEAL:
+            self.slots = 0
+        else:
+            self.slots = 1 + self.chance.below(mac.window)
+            self.idle_since = now
+        self.attempt += 1
+        at = self.access()
+        self.events.push(at if at > now else now, ATTEMPT, self.index, 0, self.attempt)
+
+    def access(self) -> i64:
+        """When this station may transmit if nobody else does before."""
+        return self.idle_from() + self.ifs + self.slots * self.mac.slot
+
+    def idle_from(self) -> i64:
+        start = self.idle_since
+        if self.busy_until > start:
+            start = self.busy_until
+        if self.reserved_until > start:
+            start = self.reserved_until
+        return start
+
+    def count_down(self, t: i64) -> None:
+        """Count the slots that passed in silence before `t`; the medium is busy, or asked for, from then on."""
+        if self.slots > 0:
+            idle = t - self.idle_from() - self.ifs
+            if idle > 0:
+                passed = idle // self.mac.slot
+                if passed >= self.slots:
+                    self.slots = 0
+                else:
+                    self.idle_since = self.idle_from() + passed * self.mac.slot
+                    self.slots -= passed
+
+    def redraw(self, now: i64) -> None:
+        """The back-off after a transmission: to be counted down before the next one, whenever that comes."""
+        self.idle_since = now
+        self.ifs = self.mac.ifs
+        if self.mac.kind == DCF:
+            self.slots = self.chance.below(self.window)
+
+    # ---- life and death
+
+    def leave(self, now: i64) -> None:
+        """The radio goes off: nothing is heard, nothing is sent; what waits in the queue stays."""
+        self.up = False
+        self.down_since = now
+        self.contending = False
+        self.waiting = False
+        self.committed = False
+        self.receiving = NOTHING
+        self.attempt += 1
+        self.busy_until = NEVER
+
+    def come_back(self, now: i64) -> None:
+        self.up = True
+        self.busy_until = now
+        self.idle_since = now
+        self.signals = 0
+        self.energy = 0.0
+        if len(self.queue) > 0:
+            self.contend()

@@ -1,0 +1,143 @@
+"""What is said and who listens: subscriptions and publications of a scenario.
+
+  single     some nodes subscribe to one topic, others publish on it
+  topics     the same, but publishers are subscribers themselves (001)
+  ranges     every node subscribes to ranges of numbers, events are numbers (003)
+  interests  a catalogue of interests, each a conjunction of attributes; nodes subscribe to some of them, an event has
+             the attributes of one and perhaps more (004)
+
+Everything is drawn from streams of its own, so two protocols under one seed face the same publications.
+"""
+
+from __future__ import annotations
+
+from roamcast.pubsub.event import FOREVER, GLOBAL, LOCAL, Value
+from roamcast.pubsub.filters import And, Compare, Filter, Range, Topic
+from roamcast.world.kernel import Publication, Subscription
+from roamcast.world.scenario import Scenario
+from roamcast.world.streams import Stream
+
+TOPIC = "news"
+NUMBERS = 1_000_000
+"""R of 003: publications are numbers up to R. The paper gives no value; only the share of R matters."""
+
+
+class Workload:
+    """`subscriptions`, and `publications` in order of time."""
+
+    def __init__(self, scenario: Scenario, seed: int) -> None:
+        self.scenario = scenario
+        self.who = Stream(seed, 0, "who")
+        self.what = Stream(seed, 0, "what")
+        self.when = Stream(seed, 0, "when")
+        self.order = shuffled(list(range(scenario.nodes)), self.who)
+        self.catalogue: list[dict[str, Value]] = []
+        self.filters: list[tuple[int, Filter]] = getattr(self, f"_subscribe_{scenario.workload}")()
+        self.subscriptions = [Subscription(node, k, filter) for k, (node, filter) in enumerate(self.filters)]
+        self.publishers = self._publishers()
+        self.publications = [self._publication(t, node) for t, node in self._instants()]
+
+    # ---- who listens
+
+    def _subscribers(self) -> list[int]:
+        """Publishers come first in the random order and subscribers follow, so that a node is both only if it must be."""
+        s = self.scenario
+        first = min(s.publishers, s.nodes - s.subscribers)
+        return sorted(self.order[first : first + s.subscribers])
+
+    def _subscribe_single(self) -> list[tuple[int, Filter]]:
+        return [(node, Topic(TOPIC)) for node in self._subscribers()]
+
+    def _subscribe_topics(self) -> list[tuple[int, Filter]]:
+        return [(node, Topic(TOPIC)) for node in sorted(self.order[: self.scenario.subscribers])]
+
+    def _subscribe_ranges(self) -> list[tuple[int, Filter]]:
+        s = self.scenario
+        k = s.subscriptions_per_node
+        width = NUMBERS * (1.0 - (1.0 - s.interested) ** (1.0 / k))
+        filters: list[tuple[int, Filter]] = []
+        for node in range(s.nodes):
+            for _ in range(k):
+                low = self.who.random() * NUMBERS
+                filters.append((node, Range("v", round(low, 3), round(low + width, 3))))
+        return filters
+
+    def _subscribe_interests(self) -> list[tuple[int, Filter]]:
+        s = self.scenario
+        self.catalogue = [self._interest(k) for k in range(s.interests)]
+        filters: list[tuple[int, Filter]] = []
+        for node in range(s.nodes):
+            wanted = 1 + self.who.below(s.subscriptions_per_node)
+            for interest in shuffled(list(range(s.interests)), self.who)[:wanted]:
+                filters.append((node, conjunction(self.catalogue[interest])))
+        return filters
+
+    def _interest(self, k: int) -> dict[str, Value]:
+        """Of 1 to `attributes_max` attributes, the first of which is its own."""
+        more = self.who.below(self.scenario.attributes_max)
+        attrs: dict[str, Value] = {"a": f"i{k}"}
+        for name in "bcdefgh"[:more]:
+            attrs[name] = f"{name}{self.who.below(4)}"
+        return attrs
+
+    # ---- what is said, when and by whom
+
+    def _publishers(self) -> list[int]:
+        return self.order[: self.scenario.publishers]
+
+    def _instants(self) -> list[tuple[int, int]]:
+        s = self.scenario
+        start, end = s.publish_from_s, s.publish_until_s or s.duration_s
+        if not self.publishers:
+            return []
+        if s.events:
+            chosen = [self.publishers[int(self.who.below(len(self.publishers)))] for _ in range(s.events)]
+            return sorted((micros(self.when.uniform(start, end) if s.events > 1 else start), node) for node in chosen)
+        if not s.rate_hz:
+            return []
+        instants = [(t, node) for node in self.publishers for t in self._times(start, end, 1.0 / s.rate_hz)]
+        return sorted(instants)
+
+    def _times(self, start: float, end: float, gap: float) -> list[int]:
+        times: list[int] = []
+        poisson = self.scenario.arrivals == "poisson"
+        t = start + (self.when.exponential(gap) if poisson else self.when.uniform(0.0, gap))
+        while t < end:
+            times.append(micros(t))
+            t += self.when.exponential(gap) if poisson else gap
+        return times
+
+    def _publication(self, t: int, node: int) -> Publication:
+        s = self.scenario
+        validity_us = micros(s.validity_s) if s.validity_s else FOREVER
+        scope = LOCAL if s.local_share and self.what.random() < s.local_share else GLOBAL
+        topic, attrs = self._content()
+        return Publication(t, node, topic, attrs, bytes(s.payload_bytes), validity_us, scope)
+
+    def _content(self) -> tuple[str, dict[str, Value]]:
+        s = self.scenario
+        if s.workload == "ranges":
+            return "", {"v": round(self.what.random() * NUMBERS, 3)}
+        if s.workload == "interests":
+            attrs = dict(self.catalogue[int(self.what.below(s.interests))])
+            for name in "bcdefgh"[len(attrs) - 1 : self.what.below(s.attributes_max)]:
+                attrs[name] = f"{name}{self.what.below(4)}"
+            return "", attrs
+        return TOPIC, {}
+
+
+def conjunction(attrs: dict[str, Value]) -> Filter:
+    equal: list[Filter] = [Compare(name, "=", value) for name, value in attrs.items()]
+    return equal[0] if len(equal) == 1 else And(equal)
+
+
+def micros(seconds: float) -> int:
+    return round(seconds * 1e6)
+
+
+def shuffled(items: list[int], stream: Stream) -> list[int]:
+    """Fisher and Yates."""
+    for k in range(len(items) - 1, 0, -1):
+        other = int(stream.below(k + 1))
+        items[k], items[other] = items[other], items[k]
+    return items
