@@ -407,7 +407,7 @@ def test_delay_drop_removes_an_event_that_a_neighbour_was_heard_to_send() -> Non
     host.hear(protocol, travelled(event(1)), 3)
     host.advance(protocol, 2 * SECOND)
     assert [frame.event for frame in host.frames("event")] == [event(2)]
-    assert ("suppress", "overheard", event(1).id, 3, 0) in host.notes
+    assert ("suppress", "heard again", event(1).id, 3, 0) in host.notes
     assert host.labels("forward") == ["probabilistic"]  # what was not sent is no hop
 
 
@@ -492,7 +492,7 @@ def test_r11_a_full_queue_takes_nothing_more() -> None:
         host.hear(protocol, travelled(event(n)), 2)
     host.advance(protocol, SECOND)
     assert [frame.event.id for frame in host.frames("event")] == [event(0).id, event(1).id]
-    assert host.labels("drop") == ["queue-full"] * 2
+    assert host.labels("drop") == ["queue full"] * 2
 
 
 # ------------------------------------------------------------------------------ §II-A and §II-B on [11]: along links

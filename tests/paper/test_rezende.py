@@ -185,7 +185,7 @@ def test_the_buffer_is_a_fifo_of_the_pb_size_most_recent_publications() -> None:
     protocol, host = node(pb_size=3)
     fill(protocol, host, range(1, 6))
     assert [p.event.attrs["v"] for p in protocol.pb.values()] == [3, 4, 5]
-    assert [event & 0xFFFFFFFF for kind, label, event, *_ in host.notes if label == "buffer-full"] == [1, 2]
+    assert [event & 0xFFFFFFFF for kind, label, event, *_ in host.notes if label == "buffer full"] == [1, 2]
 
 
 def test_a_duplicate_does_not_move_to_the_end_of_the_queue() -> None:
@@ -202,7 +202,7 @@ def test_at_most_pb_max_publications_are_forwarded_on_a_stop() -> None:
     protocol.on_motion(False)
     sent = values(host)
     assert len(sent) == len(set(sent)) == 4
-    assert ("suppress", "pb-max", 0, -1, 6) in host.notes
+    assert ("suppress", "not chosen", 0, -1, 6) in host.notes
 
 
 def test_at_most_pb_max_publications_answer_a_subscription() -> None:
@@ -361,7 +361,7 @@ def test_a_subscription_is_accepted_with_probability_s_prob() -> None:
     for sender in range(2, 4002):
         host.hear(protocol, SubscriptionFrame(between(1, 9)), sender)
     assert abs(len(protocol.foreign) / 4000 - 0.4) < 0.03
-    assert host.labels("drop") == ["s-prob"] * (4000 - len(protocol.foreign))
+    assert host.labels("drop") == ["not accepted"] * (4000 - len(protocol.foreign))
 
 
 def test_r8_a_refused_subscription_is_neither_stored_nor_answered() -> None:

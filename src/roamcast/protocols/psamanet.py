@@ -36,14 +36,14 @@ from roamcast.pubsub.filters import Filter, filter_from_fields
 
 SECOND_US: Final = 1_000_000
 
-STOPPED: Final = reason("forward", "stopped", "event {event} was carried here")
-ASKED: Final = reason("forward", "asked", "event {event} is in the buffer and a neighbour subscribed to it")
-WANTED: Final = reason("forward", "wanted", "event {event} matches a subscription in the table")
-UNWANTED: Final = reason("suppress", "unwanted", "event {event} matches no subscription in the table")
-PB_MAX: Final = reason("suppress", "pb-max", "{value} publications were left to chance and not chosen")
-REFUSED: Final = reason("drop", "s-prob", "a subscription of {peer} was not accepted")
-BUFFER_FULL: Final = reason("drop", "buffer-full", "event {event} was the oldest in a full buffer")
-EXPIRED: Final = reason("drop", "expired", "event {event} is older than its validity")
+STOPPED: Final = reason("forward", "stopped", "{event} was carried here")
+ASKED: Final = reason("forward", "asked", "{event} is in the buffer, and a neighbour has just subscribed to it")
+WANTED: Final = reason("forward", "wanted", "{event} matches a subscription in the table")
+UNWANTED: Final = reason("suppress", "unwanted", "{event} matches no subscription in the table")
+NOT_CHOSEN: Final = reason("suppress", "not chosen", "{value} publications above PB_max")
+NOT_ACCEPTED: Final = reason("drop", "not accepted", "a subscription of {peer}: S_prob said no")
+BUFFER_FULL: Final = reason("drop", "buffer full", "{event} was the oldest in a full buffer")
+EXPIRED: Final = reason("drop", "expired", "{event} is past its validity")
 CLEANED: Final = reason("note", "cleaned", "{value} subscriptions of neighbours left behind")
 
 
@@ -215,7 +215,7 @@ class Psamanet(Protocol):
         if (sender, filter) in self.foreign:  # R9
             return
         if self.host.random() >= self.params.s_prob:
-            self.host.note(REFUSED, peer=sender)
+            self.host.note(NOT_ACCEPTED, peer=sender)
             return
         if len(self.foreign) >= self.params.st_size:
             del self.foreign[next(iter(self.foreign))]  # R10
@@ -254,7 +254,7 @@ class Psamanet(Protocol):
         found = [p for p in self.pb.values() if filter is None or filter.matches(p.event)]
         if len(found) <= n:
             return found
-        self.host.note(PB_MAX, value=len(found) - n)
+        self.host.note(NOT_CHOSEN, value=len(found) - n)
         for i in range(n):
             j = i + int(self.host.random() * (len(found) - i))
             found[i], found[j] = found[j], found[i]

@@ -49,16 +49,16 @@ LEASE_MAX_S: Final = 65_535
 NODE_MAX: Final = (1 << 31) - 1
 MSGID_MAX: Final = (1 << 32) - 1
 
-DETERMINISTIC: Final = reason("forward", "deterministic", "event {event} matches a subscription known here")
-PROBABILISTIC: Final = reason("forward", "probabilistic", "event {event} matches none known; sent with tau = {value} %")
-TAU: Final = reason("suppress", "tau", "event {event} matches no subscription known here; tau = {value} % said no")
-OVERHEARD: Final = reason("suppress", "overheard", "{peer} sent event {event} while it waited here")
-WAITS: Final = reason("delay", "tick", "event {event} waits for the transmission timer")
-EXPIRED: Final = reason("drop", "expired", "event {event} is older than its validity")
-QUEUE_FULL: Final = reason("drop", "queue-full", "no room in the transmission queue")
-TABLE_FULL: Final = reason("drop", "table-full", "the subscription whose lease ends first made room")
-LEASE_OVER: Final = reason("note", "lease-over", "{value} subscriptions were not refreshed in time")
-HORIZON: Final = reason("note", "horizon", "subscription of {peer} goes on, {value} broadcasts left")
+DETERMINISTIC: Final = reason("forward", "deterministic", "{event} matches a subscription known near here")
+PROBABILISTIC: Final = reason("forward", "probabilistic", "{event} matches none known; chance said yes, tau {value} %")
+TAU: Final = reason("suppress", "tau", "{event} matches none known; chance said no, tau {value} %")
+HEARD_AGAIN: Final = reason("suppress", "heard again", "{event} was sent by {peer} first")
+WAITS: Final = reason("delay", "tick", "{event} waits for the transmission timer")
+EXPIRED: Final = reason("drop", "expired", "{event} is past its validity")
+QUEUE_FULL: Final = reason("drop", "queue full", "{event}: no room in the transmission queue")
+TABLE_FULL: Final = reason("note", "subscriptions full", "the subscription whose lease ends first made room")
+LEASE_OVER: Final = reason("note", "lease over", "{value} subscriptions were not refreshed in time")
+HORIZON: Final = reason("note", "horizon", "a subscription of {peer} goes on, broadcasts left: {value}")
 
 
 @dataclass(frozen=True)
@@ -256,7 +256,7 @@ class SemiProb(Protocol):
             first = min(table, key=table.__getitem__)  # R11
             del table[first]
             self.host.note(TABLE_FULL)
-        if not table:
+        if not table or until_us < min(table.values()):
             self.host.set_timer(LEASES, until_us - self.host.now())
         table[filter] = until_us
 
@@ -358,7 +358,7 @@ class SemiProb(Protocol):
         for i, message in enumerate(self.queue):
             if isinstance(message, Waiting) and message.event.id == id and message.why:  # R6
                 del self.queue[i]
-                self.host.note(OVERHEARD, id, sender)
+                self.host.note(HEARD_AGAIN, id, sender)
                 self.host.mute(id)
                 return
 

@@ -33,6 +33,7 @@ from typing import Any, Final, final
 from roamcast.errors import Malformed
 from roamcast.protocols.frames import EventFrame
 from roamcast.protocols.interface import Frame, Host, Params, Protocol, param, reason
+from roamcast.protocols.semiprob import DETERMINISTIC, EXPIRED, PROBABILISTIC
 from roamcast.protocols.wire import as_int, as_list, counted, measure
 from roamcast.pubsub.event import FOREVER, Event
 from roamcast.pubsub.filters import Filter, filter_from_fields
@@ -46,15 +47,12 @@ NUMBER_MAX: Final = (1 << 32) - 1
 ROWS_MAX: Final = 1024
 HEARD_MAX: Final = 256
 
-DETERMINISTIC: Final = reason("forward", "deterministic", "a subscription to event {event} is known behind {peer}")
-PROBABILISTIC: Final = reason("forward", "probabilistic", "link to {peer} was drawn for event {event}")
-TAU: Final = reason("suppress", "tau", "no link is left for event {event}, or tau asks for none")
-TTL: Final = reason("suppress", "ttl", "event {event} has gone as far as its time-to-live lets it")
-EXPIRED: Final = reason("drop", "expired", "event {event} is older than its validity")
-UNDELIVERED: Final = reason("drop", "undelivered", "{peer} did not acknowledge; the link has vanished")
-LINK_UP: Final = reason("note", "link-up", "{peer} and this node hear each other")
-LINK_DOWN: Final = reason("note", "link-down", "{peer} is no longer linked")
-CROWDED: Final = reason("drop", "crowded", "no room for {peer} among the neighbours")
+NO_LINK: Final = reason("suppress", "no link left", "{event}: nobody left to send it to, or tau asks for none")
+TTL: Final = reason("suppress", "ttl", "{event} has gone as far as its time-to-live lets it")
+UNDELIVERED: Final = reason("drop", "undelivered", "{event}: {peer} did not acknowledge, the link has vanished")
+LINK_UP: Final = reason("note", "link up", "{peer} and this node hear each other")
+LINK_DOWN: Final = reason("note", "link down", "{peer} is no longer linked")
+CROWDED: Final = reason("note", "neighbours full", "{peer} finds no room in the neighbourhood table")
 
 Row = tuple[int, Filter]  # (hops to the subscriber, what it wants)
 
@@ -319,11 +317,15 @@ class SemiProbLinks(Protocol):
         while len(chosen) < least:
             chosen.append(others.pop(int(self.host.random() * len(others))))
         if not chosen:
-            self.host.note(TAU, event.id)
+            self.host.note(NO_LINK, event.id)
             return
         frame = EventFrame(event, ttl, min(self.host.now() - born_us, FOREVER))
+        percent = round(self.params.tau * 100)
         for i, node in enumerate(chosen):
-            self.host.note(DETERMINISTIC if i < certain else PROBABILISTIC, event.id, node)
+            if i < certain:
+                self.host.note(DETERMINISTIC, event.id, node)
+            else:
+                self.host.note(PROBABILISTIC, event.id, node, percent)
             self.host.send(node, frame)
 
     def leads_to_interest(self, node: int, event: Event) -> bool:
