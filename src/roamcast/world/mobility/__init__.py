@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from roamcast.errors import InputError
 from roamcast.world.mobility.base import Leg, Mobility
+from roamcast.world.mobility.city import CitySection
 from roamcast.world.mobility.direction import RandomDirection
 from roamcast.world.mobility.gauss_markov import GaussMarkov
 from roamcast.world.mobility.manhattan import Manhattan
@@ -12,8 +15,11 @@ from roamcast.world.mobility.stationary import Pauses, Speeds
 from roamcast.world.mobility.waypoint import RandomWaypoint
 from roamcast.world.mobility.waypoints import Waypoints, read_trace
 from roamcast.world.scenario import Scenario
+from roamcast.world.streets import campus, read
 
 __all__ = ["Leg", "Mobility", "build"]
+
+CAMPUS: Final = 1  # the map stays the same when the seed of a run changes
 
 
 def build(scenario: Scenario, seed: int) -> Mobility:
@@ -21,6 +27,9 @@ def build(scenario: Scenario, seed: int) -> Mobility:
     s = scenario
     if s.mobility == "trace":
         return Waypoints(read_trace(s.trace, s.nodes))
+    if s.mobility == "city":
+        graph = read(s.street_map) if s.street_map else campus(CAMPUS, s.width_m, s.height_m)
+        return CitySection(graph, seed, s.stop_share, s.stop_max_s, s.parking_max_s)
     if s.mobility == "contacts":
         raise InputError("mobility=contacts has links and no positions; read it with world.links")
     if s.mobility == "static" or s.speed_max_mps == 0.0:
