@@ -1,0 +1,65 @@
+"""What is said and asked for: events, filters, covering and summaries, the matching index, Bloom filters."""
+
+from __future__ import annotations
+
+from roamcast.pubsub.bloom import BloomFilter, bloom_from_fields, false_positive_rate, positions
+from roamcast.pubsub.covering import common_topic, covers, summarise
+from roamcast.pubsub.event import FOREVER, GLOBAL, LOCAL, Event, Value, event_from_fields, event_id
+from roamcast.pubsub.filters import (
+    EVERYTHING,
+    NOTHING,
+    And,
+    Compare,
+    Everything,
+    Exists,
+    Filter,
+    Member,
+    Nothing,
+    Or,
+    Prefix,
+    Range,
+    Topic,
+    attr,
+    filter_from_fields,
+    topic,
+    unsatisfiable,
+)
+from roamcast.pubsub.index import MatchingIndex
+from roamcast.pubsub.text import parse, parse_subscription
+
+__all__ = [
+    "EVERYTHING",
+    "FOREVER",
+    "GLOBAL",
+    "LOCAL",
+    "NOTHING",
+    "And",
+    "BloomFilter",
+    "Compare",
+    "Event",
+    "Everything",
+    "Exists",
+    "Filter",
+    "MatchingIndex",
+    "Member",
+    "Nothing",
+    "Or",
+    "Prefix",
+    "Range",
+    "Topic",
+    "Value",
+    "attr",
+    "bloom_from_fields",
+    "common_topic",
+    "covers",
+    "event_from_fields",
+    "event_id",
+    "false_positive_rate",
+    "filter_from_fields",
+    "parse",
+    "parse_subscription",
+    "positions",
+    "summarise",
+    "topic",
+    "unsatisfiable",
+]

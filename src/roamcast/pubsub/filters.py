@@ -23,17 +23,13 @@ from mypy_extensions import mypyc_attr
 from roamcast.errors import InputError, Malformed
 from roamcast.pubsub import values as sets
 from roamcast.pubsub.event import Event, Value
-from roamcast.pubsub.values import ABSENT, Cut, kind_of
+from roamcast.pubsub.values import ABSENT, INT_HIGH, INT_LOW, Cut, kind_of
 
 MAX_LEAVES: Final = 256
 MAX_DEPTH: Final = 16
 
 OPERATORS: Final = ("=", "!=", "<", "<=", ">", ">=")
 KEYWORDS: Final = ("and", "between", "exists", "false", "in", "not", "or", "prefix", "topic", "true")
-
-INT_LOW: Final = -(1 << 63)
-INT_HIGH: Final = (1 << 64) - 1
-"""The ints that msgpack can carry."""
 
 # Tags on the air.
 _EVERYTHING: Final = 0

@@ -25,6 +25,10 @@ Cut = tuple[int, Value, int]
 """(kind, value, 0 before the value or 1 after it)."""
 
 INFINITY: Final = float("inf")
+INT_LOW: Final = -(1 << 63)
+INT_HIGH: Final = (1 << 64) - 1
+"""The ints that msgpack can carry."""
+
 LAST_CHARACTER: Final = 0x10FFFF
 SURROGATES: Final = (0xD800, 0xE000)
 """Code points that no text on the air contains."""
@@ -53,7 +57,7 @@ def start(kind: int) -> Cut:
 
 
 def before(value: Value) -> Cut:
-    return (kind_of(value), value, 0)
+    return (kind_of(value), _plain(value), 0)
 
 
 def after(value: Value) -> Cut:
@@ -63,7 +67,14 @@ def after(value: Value) -> Cut:
         return start(NUMBER) if value else (BOOL, True, 0)
     if kind == NUMBER and value == INFINITY:
         return start(TEXT)
-    return (kind, value, 1)
+    return (kind, _plain(value), 1)
+
+
+def _plain(value: Value) -> Value:
+    """Of two equal numbers the whole one, so that equal sets are written alike."""
+    if isinstance(value, float) and value.is_integer() and INT_LOW <= value <= INT_HIGH:
+        return int(value)
+    return value
 
 
 def between(low: Cut, high: Cut) -> list[Cut]:
@@ -127,7 +138,11 @@ def complement(a: list[Cut]) -> list[Cut]:
 
 
 def includes(general: list[Cut], special: list[Cut]) -> bool:
-    return intersection(general, special) == special
+    if not special:
+        return True
+    if not general or special[0] < general[0] or general[-1] < special[-1]:
+        return False
+    return len(general) == 2 or intersection(general, special) == special
 
 
 def _sweep(a: list[Cut], b: list[Cut], enough: int) -> list[Cut]:

@@ -1,0 +1,288 @@
+"""Matching an event against many filters at once.
+
+Each filter is taken apart into boxes (see boxes.py), and each box is filed under one of its conditions only, the one
+that is likely to be met least often: a value in a hash table, a topic (an event looks its topic and all ancestors up),
+or an interval (ranges, comparisons and prefixes alike: all values lie on one line, see values.py). An event finds the
+boxes whose filed condition it meets, and the filters of these are then asked, unless that condition was all they had.
+Counting met conditions, the classic way, touches a filter once for each of them; this way touches it once for one.
+
+Intervals lie in a centred interval tree, which answers in O(log n + found) and is rebuilt, when next asked, after more
+than `MAX_PENDING` changes; until then new intervals are looked through one by one, and removed ones passed over.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import Final, final
+
+from roamcast.pubsub import values as sets
+from roamcast.pubsub.boxes import Box, boxes_of, point_values, topic_name
+from roamcast.pubsub.event import Event, Value
+from roamcast.pubsub.filters import TOPIC, Filter
+from roamcast.pubsub.values import ABSENT, Cut, kind_of
+
+MAX_PENDING: Final = 32
+"""Ours: fewer are looked through faster than a tree is built."""
+
+BOUNDED_SHARE: Final = 0.1
+HALF_BOUNDED_SHARE: Final = 0.5
+"""Ours: which share of an attribute's intervals a value is guessed to meet, where they have two ends or one."""
+
+Found = dict[int, bool]
+"""Keys of filters that may match; True for those that do."""
+
+
+@final
+class MatchingIndex:
+    """Filters by key. `match` gives the keys of those that match an event, in order."""
+
+    def __init__(self) -> None:
+        self._filters: dict[int, Filter] = {}
+        self._boxes: dict[int, list[tuple[str, list[Cut]]]] = {}  # the condition that each box is filed under
+        self._unfiled: dict[int, bool] = {}  # filters that nothing can be told of from one condition
+        self._topics: dict[str, Found] = {}
+        self._attributes: dict[str, _Attribute] = {}
+
+    def __len__(self) -> int:
+        return len(self._filters)
+
+    def add(self, key: int, filter: Filter) -> None:
+        """File a filter; one that was there under the same key is replaced."""
+        if key in self._filters:
+            self.remove(key)
+        self._filters[key] = filter
+        self._boxes[key] = []
+        boxes = boxes_of(filter)
+        if boxes is None:
+            self._unfiled[key] = False
+        elif {} in boxes:
+            self._unfiled[key] = True
+        else:
+            for box in boxes:
+                self._file(key, box)
+
+    def remove(self, key: int) -> None:
+        """Forget a filter; a key that is not there is none."""
+        self._filters.pop(key, None)
+        self._unfiled.pop(key, None)
+        for name, accepted in self._boxes.pop(key, []):
+            if name == TOPIC:
+                self._discard_topic(key, topic_name({TOPIC: accepted}))
+            elif name in self._attributes:
+                self._attributes[name].discard(key, accepted)
+                if self._attributes[name].is_empty():
+                    del self._attributes[name]
+
+    def match(self, event: Event) -> list[int]:
+        found = dict(self._unfiled)
+        self._find_topic(event.topic, found)
+        for name, value in event.attrs.items():
+            attribute = self._attributes.get(name)
+            if attribute is not None:
+                attribute.find(value, found)
+        result = [key for key, sure in found.items() if sure or self._filters[key].matches(event)]
+        result.sort()
+        return result
+
+    def _file(self, key: int, box: Box) -> None:
+        best = ""
+        lowest = -1.0
+        for name in sorted(box):
+            share = self._expected(name, box)
+            if lowest < 0 or share < lowest:
+                best, lowest = name, share
+        accepted = box[best]
+        self._boxes[key].append((best, accepted))
+        if best == TOPIC:
+            _file_under(self._topics.setdefault(topic_name(box), {}), key, len(box) == 1)
+            return
+        if best not in self._attributes:
+            self._attributes[best] = _Attribute()
+        self._attributes[best].file(key, accepted, len(box) == 1)
+
+    def _discard_topic(self, key: int, topic: str) -> None:
+        entries = self._topics.get(topic, {})
+        entries.pop(key, None)
+        if not entries:
+            self._topics.pop(topic, None)
+
+    def _expected(self, name: str, box: Box) -> float:
+        """How many filters an event is guessed to meet that meets this condition."""
+        if name == TOPIC:
+            return float(len(self._topics.get(topic_name(box), {})))
+        attribute = self._attributes.get(name)
+        return 0.0 if attribute is None else attribute.expected(box[name])
+
+    def _find_topic(self, topic: str, found: Found) -> None:
+        end = len(topic)
+        while end >= 0:
+            entries = self._topics.get(topic[:end])
+            if entries is not None:
+                _merge(found, entries)
+            end = topic.rfind(".", 0, end)
+
+
+Point = tuple[int, Value]
+
+
+@final
+class _Attribute:
+    """Conditions on one attribute: single values in a hash table, everything else as intervals."""
+
+    def __init__(self) -> None:
+        self.points: dict[Point, Found] = {}
+        self.intervals = _Intervals()
+
+    def is_empty(self) -> bool:
+        return not self.points and not self.intervals.live
+
+    def file(self, key: int, accepted: list[Cut], sure: bool) -> None:
+        values = point_values(accepted)
+        if values is None:
+            # A set with holes is filed as the interval around it, and its filter is asked.
+            self.intervals.file(key, accepted[0], accepted[-1], sure and len(accepted) == 2)
+            return
+        for value in values:
+            _file_under(self.points.setdefault((kind_of(value), value), {}), key, sure)
+
+    def discard(self, key: int, accepted: list[Cut]) -> None:
+        values = point_values(accepted)
+        if values is None:
+            self.intervals.discard(key)
+            return
+        for value in values:
+            point = (kind_of(value), value)
+            entries = self.points.get(point, {})
+            entries.pop(key, None)
+            if not entries:
+                self.points.pop(point, None)
+
+    def expected(self, accepted: list[Cut]) -> float:
+        values = point_values(accepted)
+        if values is not None:
+            return float(sum([len(self.points.get((kind_of(value), value), {})) for value in values]))
+        low, high = accepted[0], accepted[-1]
+        half = low == sets.start(low[0]) or high == sets.start(high[0])
+        return 1.0 + len(self.intervals.live) * (HALF_BOUNDED_SHARE if half else BOUNDED_SHARE)
+
+    def find(self, value: Value, found: Found) -> None:
+        kind = kind_of(value)
+        if kind == ABSENT:
+            return
+        entries = self.points.get((kind, value))
+        if entries is not None:
+            _merge(found, entries)
+        if self.intervals.live:
+            self.intervals.find((kind, value, 0), found)
+
+
+@final
+class _Intervals:
+    """Which intervals contain a place. Every interval has a slot, which is never used again."""
+
+    def __init__(self) -> None:
+        self.live: dict[int, _Interval] = {}
+        self.slots: dict[int, list[int]] = {}  # by key
+        self.pending: list[_Interval] = []
+        self.removed = 0
+        self.next_slot = 0
+        self.root: _Node | None = None
+
+    def file(self, key: int, low: Cut, high: Cut, sure: bool) -> None:
+        interval = _Interval(self.next_slot, key, low, high, sure)
+        self.next_slot += 1
+        self.live[interval.slot] = interval
+        self.slots.setdefault(key, []).append(interval.slot)
+        self.pending.append(interval)
+
+    def discard(self, key: int) -> None:
+        """All intervals of a key: a filter is removed as a whole."""
+        for slot in self.slots.pop(key, []):
+            del self.live[slot]
+            self.removed += 1
+
+    def find(self, place: Cut, found: Found) -> None:
+        if len(self.pending) > MAX_PENDING or self.removed > MAX_PENDING + len(self.live):
+            self.root = _tree(list(self.live.values()))
+            self.pending = []
+            self.removed = 0
+        for interval in self.pending:
+            if interval.low <= place < interval.high:
+                self.meet(interval, found)
+        node = self.root
+        while node is not None:
+            if place < node.centre:
+                for interval in node.by_low[: bisect_right(node.lows, place)]:
+                    self.meet(interval, found)
+                node = node.left
+            else:
+                for interval in node.by_high[bisect_right(node.highs, place) :]:
+                    self.meet(interval, found)
+                node = node.right
+
+    def meet(self, interval: _Interval, found: Found) -> None:
+        if interval.slot in self.live and (interval.sure or interval.key not in found):
+            found[interval.key] = interval.sure
+
+
+@final
+class _Interval:
+    def __init__(self, slot: int, key: int, low: Cut, high: Cut, sure: bool) -> None:
+        self.slot = slot
+        self.key = key
+        self.low = low
+        self.high = high
+        self.sure = sure
+
+
+@final
+class _Node:
+    """The intervals that contain `centre`, sorted by either end, and the trees of those before and after it."""
+
+    def __init__(self, centre: Cut, here: list[_Interval]) -> None:
+        self.centre = centre
+        self.by_low = sorted(here, key=_low)
+        self.by_high = sorted(here, key=_high)
+        self.lows = [interval.low for interval in self.by_low]
+        self.highs = [interval.high for interval in self.by_high]
+        self.left: _Node | None = None
+        self.right: _Node | None = None
+
+
+def _low(interval: _Interval) -> Cut:
+    return interval.low
+
+
+def _high(interval: _Interval) -> Cut:
+    return interval.high
+
+
+def _tree(intervals: list[_Interval]) -> _Node | None:
+    if not intervals:
+        return None
+    ends = sorted([interval.low for interval in intervals] + [interval.high for interval in intervals])
+    centre = ends[len(intervals) - 1]  # the lower median: with the upper one a single interval would never be placed
+    before: list[_Interval] = []
+    here: list[_Interval] = []
+    after: list[_Interval] = []
+    for interval in intervals:
+        if interval.high <= centre:
+            before.append(interval)
+        elif interval.low > centre:
+            after.append(interval)
+        else:
+            here.append(interval)
+    node = _Node(centre, here)
+    node.left = _tree(before)
+    node.right = _tree(after)
+    return node
+
+
+def _file_under(entries: Found, key: int, sure: bool) -> None:
+    entries[key] = sure or entries.get(key, False)
+
+
+def _merge(found: Found, entries: Found) -> None:
+    for key, sure in entries.items():
+        if sure or key not in found:
+            found[key] = sure
