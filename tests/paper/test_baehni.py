@@ -389,6 +389,7 @@ def test_fig9_sending_increments_the_counter() -> None:
     node.heartbeat(1, T1)
     node.ids(1)
     node.advance(0.5)
+    assert node.frugal.events_to_send == {}  # §4.1: "The structure is reset each time the events are sent"
     assert [row.fwd for row in node.frugal.events_table.rows.values()] == [0, 1]
 
 
@@ -828,6 +829,15 @@ def test_r15_ids_heard_before_the_heartbeat_count_when_it_comes() -> None:
     assert node.sent_ids() == [[event(1).id]]
 
 
+def test_r15_with_ids_on_every_heartbeat_early_ids_are_ignored() -> None:
+    """Fig. 6 l. 26 as printed: the next heartbeat brings the next list."""
+    node = Node(T0, ids_on="heartbeat")
+    node.events(7, event(1))
+    node.ids(1)
+    node.heartbeat(1, T0)
+    assert BACK_OFF not in node.host.timers
+
+
 def test_r15_early_ids_are_forgotten_after_ngc_delay() -> None:
     node = Node(T0, ids_on="new")
     node.heartbeat(2, T0)
@@ -903,11 +913,13 @@ def test_r17_answers_and_back_offs_have_a_random_part() -> None:
 
 
 def test_r17_answers_to_several_heartbeats_are_one_list() -> None:
+    """At the time drawn for the first."""
     node = Node(T0, jitter_ms=10.0)
+    node.host.draws = [0.2, 0.9]
     node.events(7, event(1, "T0.T1"), event(2, "T0.T3"), event(3, "T0.T4"))
     node.heartbeat(1, T1)
     node.heartbeat(2, topic("T0.T3"))
-    node.advance(0.02)
+    node.advance(0.002)
     assert [frame.ids for frame in node.sent("ids")] == [[event(1).id, event(2).id]]
 
 
@@ -957,6 +969,15 @@ def test_r19_events_that_do_not_fit_into_a_frame_go_in_several() -> None:
     node.ids(1)
     node.advance(1)
     assert [len(ids) for ids in node.sent_ids()] == [2, 2, 1]
+
+
+def test_r19_a_frame_may_be_exactly_full() -> None:
+    node = Node(T0, sizes="paper", frame_limit=800)
+    node.events(7, *[event(n) for n in range(3)])
+    node.heartbeat(1, T0)
+    node.ids(1)
+    node.advance(1)
+    assert [len(ids) for ids in node.sent_ids()] == [2, 1]
 
 
 # ---------------------------------------------------------------------------------------------------- how much is sent

@@ -76,6 +76,7 @@ frames = st.one_of(
 )
 
 
+@settings(deadline=None)
 @given(frames)
 def test_a_frame_crosses_the_wire_unchanged_and_its_size_is_that_of_its_bytes(
     frame: Heartbeat | EventsIds | Events,
@@ -160,12 +161,14 @@ def test_fields_that_are_no_frame_are_malformed(fields: Any) -> None:
         decode(Frugal, msgspec.msgpack.encode(fields))
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=80))
 def test_any_bytes_are_a_frame_or_malformed(data: bytes) -> None:
     with contextlib.suppress(Malformed):
         decode(Frugal, data)
 
 
+@settings(deadline=None)
 @given(st.lists(frames, min_size=1, max_size=6), st.data())
 def test_frames_with_bytes_changed_on_the_way_are_malformed_or_do_no_harm(sent: list[Any], data: st.DataObject) -> None:
     protocol, host = node(neighbors_limit=2, ids_limit=5, events_table_size=3)
@@ -191,6 +194,7 @@ def test_wrong_parameters_are_refused(given_: dict[str, Any]) -> None:
 # ------------------------------------------------------------------------------------------------------ the event table
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 20), st.integers(0, 20), st.integers(0, 30)), min_size=1, max_size=12))
 def test_collection_agrees_with_equation_1_in_fractions(rows: list[tuple[int, int, int]]) -> None:
     """Each row is (validity, forwarded, expiry); at instant 10 those with an expiry up to 10 go first, then by gc."""
@@ -292,6 +296,19 @@ def test_a_stopped_task_is_not_shortened() -> None:
     task.stop()
     task.shorten(5)
     assert host.timers == {}
+
+
+def test_a_wait_can_be_shortened_twice() -> None:
+    """80 of 100 are left, so 40 of 50; 30 of those are left, so 12 of 20."""
+    host = ScriptHost(0)
+    task = Task(host, 1)
+    task.again(100)
+    host.clock_us = 20
+    task.shorten(50)
+    assert host.timers == {1: 60}
+    host.clock_us = 30
+    task.shorten(20)
+    assert host.timers == {1: 42}
 
 
 def test_content_filters_serve_as_topics() -> None:
