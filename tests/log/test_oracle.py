@@ -132,6 +132,37 @@ def test_r4_a_node_that_comes_up_catches_up_with_its_neighbours_and_they_with_it
     assert [journeys.reached(node) for node in range(4)] == [0b111, 0b011, 0b011, 0b011]
 
 
+def test_r2_a_node_that_goes_down_and_up_again_at_one_instant_stays() -> None:
+    journeys = Journeys(2)
+    both(journeys, 0.0, 0, 1, True)
+    journeys.down(5.0, 1)
+    journeys.up(5.0, 1)
+    journeys.publish(6 * S, 0, 0, LONG_US)
+    assert holders(journeys, 0, 2) == [0, 1]
+
+
+def test_r4_a_node_that_comes_up_hears_nothing_from_a_neighbour_that_is_down_or_gone() -> None:
+    journeys = Journeys(3)
+    both(journeys, 0.0, 0, 1, True)
+    both(journeys, 0.0, 0, 2, True)
+    journeys.down(1.0, 0)
+    journeys.down(1.0, 1)
+    both(journeys, 1.0, 0, 2, False)
+    journeys.publish(2 * S, 1, 0, LONG_US)
+    journeys.publish(2 * S, 2, 1, LONG_US)
+    journeys.up(3.0, 0)
+    assert journeys.reached(0) == 0
+
+
+def test_r4_a_node_that_comes_up_does_not_give_what_expired_meanwhile() -> None:
+    journeys = Journeys(2)
+    both(journeys, 0.0, 0, 1, True)
+    journeys.down(1.0, 0)
+    journeys.publish(2 * S, 0, 0, 3 * S)
+    journeys.up(4.0, 0)
+    assert holders(journeys, 0, 2) == [0]
+
+
 def test_time_must_not_go_back() -> None:
     journeys = Journeys(2)
     journeys.publish(2 * S, 0, 0, LONG_US)
@@ -195,13 +226,13 @@ class Twin:
         return masks
 
 
-NODES = 5
+NODES = 4
 NODE = st.integers(0, NODES - 1)
-STEP = st.tuples(st.sampled_from([0, 0, 0, 1, 2]), st.sampled_from("llllleudp"), NODE, NODE, st.integers(-1, 8))
+STEP = st.tuples(st.sampled_from([0, 0, 0, 1, 2]), st.sampled_from("lllleudp"), NODE, NODE, st.integers(-1, 8))
 
 
 @settings(max_examples=400, deadline=None)
-@given(st.lists(STEP, max_size=40))
+@given(st.lists(STEP, max_size=50))
 def test_bits_spread_exactly_as_in_the_time_expanded_twin(steps: list[tuple[int, str, int, int, int]]) -> None:
     journeys, twin, t = Journeys(NODES), Twin(NODES), 0
     for pause, what, i, j, number in steps:
@@ -254,6 +285,15 @@ def test_reachability_is_the_share_of_pairs_whose_foremost_journey_is_in_time(
         arrivals = earliest_arrivals(contacts, source, t0)
         in_time += sum(arrivals.get(node, 99.0) <= t0 + horizon for node in nodes if node != source)
     assert reachability(contacts, t0, float(horizon)) == in_time / (len(nodes) * (len(nodes) - 1))
+
+
+@pytest.mark.parametrize("second", [(2, 1, 3.0, 5.0), (2, 1, 10.0, 12.0), (1, 2, 0.0, 0.0), (1, 2, -3.0, 0.0)])
+def test_reachability_takes_contacts_of_a_pair_that_overlap_or_touch(second: Contact) -> None:
+    for contacts in ([(1, 2, 0.0, 10.0), second], [second, (1, 2, 0.0, 10.0)]):
+        assert reachability(contacts, 6.0, 1.0) == 1.0
+        assert reachability(contacts, 12.5, 1.0) == 0.0
+    assert reachability([(1, 2, 0.0, 10.0), (1, 2, 10.0, 20.0)], 11.0, 1.0) == 1.0
+    assert reachability([(1, 2, 0.0, 10.0), (1, 2, 10.0, 20.0), (2, 3, 15.0, 15.0)], 5.0, 20.0) == 5 / 6 + 1 / 6
 
 
 def test_reachability_takes_instants_finer_than_a_microsecond() -> None:

@@ -67,6 +67,15 @@ def test_a_batch_is_on_disk_as_soon_as_it_is_full(tmp_path: Path) -> None:
     assert steps == [999, 1999, 2999]
 
 
+def test_reasons_of_earlier_batches_are_forgotten(tmp_path: Path) -> None:
+    sink = ParquetSink(tmp_path / "run.parquet", "r", 2)
+    for text in ("a", "b", "c", "b"):
+        sink.row(1, 2, 3, 4, 5, 6, 7, 8, text)
+    sink.close()
+    second = pq.ParquetFile(tmp_path / "run.parquet").read_row_group(1)["reason"].chunk(0)
+    assert second.dictionary.to_pylist() == ["c", "b"]
+
+
 def test_every_text_column_is_dictionary_encoded_and_compressed_with_zstd(tmp_path: Path) -> None:
     sink = ParquetSink(tmp_path / "run.parquet", "r")
     sink.row(*ROW)

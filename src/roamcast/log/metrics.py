@@ -1,0 +1,257 @@
+"""The metrics of a run, from its log alone: the reference that every other way of counting is compared with.
+
+`metrics` gives exactly these, for a log of one run at level `frames` or `full`. A quotient whose divisor is zero, and
+a percentile or a mean of nothing, is None.
+
+    interested         pairs (event, subscriber): the node has a matching subscription when the event is published, did
+                       not publish it, is up at that moment, and is near if the event is local
+    deliveries         such pairs with a deliver row
+    delivery           deliveries / interested
+    frames_sent, frames_by_kind, bytes_sent      of send rows
+    overhead           frames_sent / deliveries
+    receptions         distinct (frame, node) of receive rows
+    losses, losses_by_reason, collisions         of lose rows
+    duplicates         receive rows of an event that the node published or received in an earlier row
+    parasites          receive rows of an event for which the node had no matching subscription when it was published
+    latency_p50_s, latency_p95_s                 publication to first delivery over counted deliveries; nearest rank
+    reasons            {"kind: label": rows} of forward, suppress, drop, delay and note
+    deterministic_hops forward rows labelled "deterministic" / those labelled "deterministic" or "probabilistic"
+    memory_entries, memory_bytes                 means over state rows
+
+Rows count in their order in the table, also those of one instant. An event that the log does not publish (a field log
+may begin late) interests nobody and is nobody's parasite.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from roamcast.errors import InputError
+from roamcast.log.schema import DECISIONS, KINDS
+from roamcast.pubsub.event import SCOPES, Event
+from roamcast.pubsub.filters import Filter
+from roamcast.pubsub.text import parse
+
+FAULTS = ("sleep", "wake", "crash", "recover")
+
+
+def metrics(table: pa.Table) -> dict[str, object]:
+    if len(pc.unique(table["run"])) > 1:
+        raise InputError("metrics are of one run; the log has several")
+    publications = _publications(table)
+    sends, losses = _rows(table, "send"), _rows(table, "lose")
+    latencies_us = sorted(_first_deliveries(table, publications).values())
+    interested = sum(len(publication.pairs) for publication in publications.values())
+    duplicates, parasites = _unneeded(table, publications)
+    losses_by_reason = _counts(losses["reason"])
+    reasons = _reasons(table)
+    deterministic = reasons.get("forward: deterministic", 0)
+    probabilistic = reasons.get("forward: probabilistic", 0)
+    states = _rows(table, "state")
+    return {
+        "interested": interested,
+        "deliveries": len(latencies_us),
+        "delivery": _ratio(len(latencies_us), interested),
+        "frames_sent": sends.num_rows,
+        "frames_by_kind": _counts(sends["reason"]),
+        "bytes_sent": _sum(sends["bytes"]),
+        "overhead": _ratio(sends.num_rows, len(latencies_us)),
+        "receptions": _rows(table, "receive").group_by(["frame", "node"]).aggregate([]).num_rows,
+        "losses": losses.num_rows,
+        "losses_by_reason": losses_by_reason,
+        "collisions": losses_by_reason.get("collision", 0),
+        "duplicates": duplicates,
+        "parasites": parasites,
+        "latency_p50_s": _percentile_s(latencies_us, 50),
+        "latency_p95_s": _percentile_s(latencies_us, 95),
+        "reasons": reasons,
+        "deterministic_hops": _ratio(deterministic, deterministic + probabilistic),
+        "memory_entries": _ratio(_sum(states["value"]), states.num_rows),
+        "memory_bytes": _ratio(_sum(states["bytes"]), states.num_rows),
+    }
+
+
+def energy(
+    table: pa.Table, nodes: int, duration_s: float, tx_w: float, rx_w: float, idle_w: float, sleep_w: float
+) -> list[float]:
+    """Joules that each node used.
+
+    A radio sends for the airtime of its send rows and receives for that of its receptions and collisions; it sleeps
+    from sleep to wake, uses nothing from crash to recover (asleep or not), and idles for the rest of the run.
+    """
+    received = _rows(table, "receive").group_by(["frame", "node"]).aggregate([("value", "max")])
+    collided = _rows(table, "lose").filter(pc.field("reason") == "collision")
+    tx_s = _seconds_by_node(_rows(table, "send"), "value", nodes)
+    rx_s = _seconds_by_node(received, "value_max", nodes) + _seconds_by_node(collided, "value", nodes)
+    asleep_s, off_s = _absences_s(table, nodes, duration_s)
+    idle_s = duration_s - tx_s - rx_s - asleep_s - off_s
+    joules: list[float] = (tx_w * tx_s + rx_w * rx_s + idle_w * idle_s + sleep_w * asleep_s).tolist()
+    return joules
+
+
+# ------------------------------------------------------------------------------------------------------ who wants what
+
+
+@dataclass
+class Publication:
+    t_us: int
+    publisher: int
+    wanting: set[int]
+    """Nodes with a matching subscription, the publisher too if it has one."""
+    pairs: set[int]
+    """Those of them that count as interested live subscribers."""
+
+
+@dataclass
+class _Audience:
+    """Who is subscribed to what and who is up, as the rows so far tell."""
+
+    filters: dict[str, Filter] = field(default_factory=dict)
+    subscriptions: dict[tuple[int, int], str] = field(default_factory=dict)
+    subscribers: dict[str, Counter[int]] = field(default_factory=dict)
+    asleep: set[int] = field(default_factory=set)
+    crashed: set[int] = field(default_factory=set)
+
+    def subscribe(self, node: int, number: int, text: str) -> None:
+        self.unsubscribe(node, number)
+        if text not in self.filters:
+            self.filters[text] = parse(text)
+        self.subscriptions[node, number] = text
+        self.subscribers.setdefault(text, Counter())[node] += 1
+
+    def unsubscribe(self, node: int, number: int) -> None:
+        text = self.subscriptions.pop((node, number), None)
+        if text is not None:
+            self.subscribers[text][node] -= 1
+
+    def fault(self, node: int, kind: str) -> None:
+        where = self.asleep if kind in ("sleep", "wake") else self.crashed
+        if kind in ("sleep", "crash"):
+            where.add(node)
+        else:
+            where.discard(node)
+
+    def publication(self, row: dict[str, Any]) -> Publication:
+        content = json.loads(row["reason"])
+        scope = SCOPES.index(content["scope"])
+        event = Event(row["event"], content["topic"], content["attrs"], b"", row["value"], scope)
+        wanting: set[int] = set()
+        for text, nodes in self.subscribers.items():
+            if self.filters[text].matches(event):
+                wanting.update(node for node, subscriptions in nodes.items() if subscriptions)
+        pairs = wanting - {row["node"]} - self.asleep - self.crashed
+        if content["scope"] == "local":
+            pairs &= set(content["near"])
+        return Publication(row["t"], row["node"], wanting, pairs)
+
+
+def _publications(table: pa.Table) -> dict[int, Publication]:
+    audience = _Audience()
+    found: dict[int, Publication] = {}
+    for row in _rows(table, "publish", "subscribe", "unsubscribe", *FAULTS).to_pylist():
+        if row["kind"] == "publish":
+            found[row["event"]] = audience.publication(row)
+        elif row["kind"] == "subscribe":
+            audience.subscribe(row["node"], row["event"], row["reason"])
+        elif row["kind"] == "unsubscribe":
+            audience.unsubscribe(row["node"], row["event"])
+        else:
+            audience.fault(row["node"], row["kind"])
+    return found
+
+
+# ---------------------------------------------------------------------------------------------------- what became of it
+
+
+def _first_deliveries(table: pa.Table, publications: dict[int, Publication]) -> dict[tuple[int, int], int]:
+    """Latency in microseconds of each counted pair (event, node)."""
+    latencies_us: dict[tuple[int, int], int] = {}
+    for row in _rows(table, "deliver").to_pylist():
+        publication = publications.get(row["event"])
+        if publication is not None and row["node"] in publication.pairs:
+            latencies_us.setdefault((row["event"], row["node"]), row["t"] - publication.t_us)
+    return latencies_us
+
+
+def _unneeded(table: pa.Table, publications: dict[int, Publication]) -> tuple[int, int]:
+    """(duplicates, parasites)."""
+    heard = _rows(table, "receive").filter(pc.field("event") != 0)
+    by_pair = heard.group_by(["event", "node"]).aggregate([([], "count_all")])
+    duplicates = parasites = 0
+    for pair in by_pair.to_pylist():
+        publication = publications.get(pair["event"])
+        own = publication is not None and publication.publisher == pair["node"]
+        duplicates += pair["count_all"] - (0 if own else 1)
+        if publication is not None and pair["node"] not in publication.wanting:
+            parasites += pair["count_all"]
+    return duplicates, parasites
+
+
+def _reasons(table: pa.Table) -> dict[str, int]:
+    decisions = _rows(table, *(KINDS[code] for code in DECISIONS))
+    counted = decisions.group_by(["kind", "reason"]).aggregate([([], "count_all")]).to_pylist()
+    return dict(sorted((f"{row['kind']}: {row['reason']}", row["count_all"]) for row in counted))
+
+
+# ------------------------------------------------------------------------------------------------------------ energy
+
+
+def _seconds_by_node(rows: pa.Table, column: str, nodes: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+    total_us = np.zeros(nodes, np.int64)
+    np.add.at(total_us, rows["node"].to_numpy(), rows[column].to_numpy())
+    return total_us / 1e6
+
+
+def _absences_s(table: pa.Table, nodes: int, duration_s: float) -> tuple[Any, Any]:
+    """Seconds that each node slept, and that it was down; a node that is down does not sleep."""
+    asleep_s, off_s = np.zeros(nodes), np.zeros(nodes)
+    audience = _Audience()
+    since_s = np.zeros(nodes)
+
+    def settle(node: int, t_s: float) -> None:
+        if node in audience.crashed:
+            off_s[node] += t_s - since_s[node]
+        elif node in audience.asleep:
+            asleep_s[node] += t_s - since_s[node]
+        since_s[node] = t_s
+
+    for row in _rows(table, *FAULTS).to_pylist():
+        settle(row["node"], row["t"] / 1e6)
+        audience.fault(row["node"], row["kind"])
+    for node in range(nodes):
+        settle(node, duration_s)
+    return asleep_s, off_s
+
+
+# -------------------------------------------------------------------------------------------------------- arithmetic
+
+
+def _rows(table: pa.Table, *kinds: str) -> pa.Table:
+    return table.filter(pc.is_in(table["kind"].cast(pa.string()), pa.array(kinds, pa.string())))
+
+
+def _counts(column: pa.ChunkedArray) -> dict[str, int]:
+    return dict(sorted(Counter(column.to_pylist()).items()))
+
+
+def _sum(column: pa.ChunkedArray) -> int:
+    total: int = pc.sum(column.cast(pa.int64()), min_count=0).as_py()
+    return total
+
+
+def _ratio(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
+
+
+def _percentile_s(ordered_us: list[int], percent: int) -> float | None:
+    """By nearest rank: the smallest that at least `percent` % do not exceed."""
+    if not ordered_us:
+        return None
+    return ordered_us[-(-len(ordered_us) * percent // 100) - 1] / 1e6

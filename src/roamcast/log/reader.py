@@ -1,0 +1,102 @@
+"""A log read back: as a table, row by row, or as the story of one node and one event."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from roamcast.errors import InputError
+from roamcast.log.schema import DECISIONS, KINDS, VERSION, VERSION_KEY, arrow_schema
+from roamcast.protocols.interface import explain
+
+BATCH: Final = 65_536
+
+
+class LogRow(NamedTuple):
+    """A row as schema.py defines it, with the name of its kind; `size` is the column `bytes`."""
+
+    run: str
+    t: int
+    node: int
+    kind: str
+    event: int
+    frame: int
+    peer: int
+    size: int
+    value: int
+    reason: str
+
+
+def read(path: str | Path) -> Any:
+    """The whole log as a `pyarrow.Table`."""
+    return _opened(path).read().unify_dictionaries()
+
+
+def rows(path: str | Path) -> Iterator[LogRow]:
+    """The log's rows in order, holding a batch of them at a time."""
+    for batch in _opened(path).iter_batches(BATCH):
+        yield from _rows_of(batch)
+
+
+def why(path: str | Path, node: int, event: int) -> list[str]:
+    """What a node did about an event, and why: a sentence for each row, in order.
+
+    The sentences behind decisions are those that protocols declared (`protocols.interface.reason`), so the protocol's
+    module must have been imported; otherwise the bare label appears.
+    """
+    import pyarrow.compute as pc
+
+    story: list[str] = []
+    for batch in _opened(path).iter_batches(BATCH):
+        wanted = pc.and_(pc.equal(batch["node"], node), pc.equal(batch["event"], event))
+        for row in _rows_of(batch.filter(wanted)):
+            told = _sentence(row)
+            if told:
+                story.append(f"{row.t / 1e6:.6f} s  {told}")
+    return story
+
+
+def _sentence(row: LogRow) -> str:
+    """Empty for a row whose number in the column `event` is not an event's."""
+    if row.kind in [KINDS[code] for code in DECISIONS]:
+        return explain(row.kind, row.reason, row.event, row.peer, row.value)
+    if row.kind == "publish":
+        return f"publish: {row.reason}"
+    if row.kind == "send":
+        to = "everybody in range" if row.peer < 0 else f"n{row.peer}"
+        return f"send: {row.reason} frame {row.frame} to {to}"
+    if row.kind == "receive":
+        return f"receive: {row.reason} frame {row.frame} from n{row.peer}"
+    if row.kind == "lose":
+        return f"lose: frame {row.frame} ({row.reason})"
+    if row.kind == "deliver":
+        return "deliver: given to the application"
+    return ""
+
+
+def _rows_of(batch: Any) -> list[LogRow]:
+    columns = [column.to_pylist() for column in batch.columns]
+    return [LogRow(*values) for values in zip(*columns, strict=True)]
+
+
+def _opened(path: str | Path) -> Any:
+    """The Parquet file, once it is sure that it is a log of this version."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        file = pq.ParquetFile(os.fspath(path))
+    except FileNotFoundError:
+        raise InputError(f"there is no log {path}") from None
+    except (OSError, pa.ArrowInvalid):
+        raise InputError(f"{path} is not a log: it is not a Parquet file") from None
+    found = (file.schema_arrow.metadata or {}).get(VERSION_KEY.encode())
+    if found is None:
+        raise InputError(f"{path} is not a log: its metadata has no {VERSION_KEY}")
+    if found.decode() != VERSION:
+        raise InputError(f"{path} is a log of schema version {found.decode()}; this program reads version {VERSION}")
+    if not file.schema_arrow.equals(arrow_schema()):
+        raise InputError(f"{path} is not a log: its columns are not those of schema version {VERSION}")
+    return file

@@ -1,0 +1,357 @@
+"""Metrics from a log: one small run counted by hand, each definition's edge, and a row-by-row twin."""
+
+from __future__ import annotations
+
+import json
+from math import ceil
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import roamcast.log.schema as schema
+from roamcast.errors import InputError
+from roamcast.log.metrics import energy, metrics
+from roamcast.log.writer import MemorySink
+from roamcast.pubsub.event import Event
+from roamcast.pubsub.text import parse
+
+S = 1_000_000
+
+
+class Log:
+    """Rows of a log, written briefly."""
+
+    def __init__(self) -> None:
+        self.sink = MemorySink()
+        self.t = 0
+
+    def at(self, t_s: float) -> Log:
+        self.t = round(t_s * S)
+        return self
+
+    def row(
+        self,
+        node: int,
+        kind: int,
+        event: int = 0,
+        frame: int = 0,
+        peer: int = -1,
+        size: int = 0,
+        value: int = 0,
+        reason: str = "",
+    ) -> Log:
+        self.sink.row(self.t, node, kind, event, frame, peer, size, value, reason)
+        return self
+
+    def publish(self, node: int, event: int, topic: str = "news", near: list[int] | None = None, **attrs: Any) -> Log:
+        content: dict[str, object] = {"topic": topic, "scope": "global", "attrs": attrs}
+        if near is not None:
+            content.update(scope="local", near=near)
+        return self.row(node, schema.PUBLISH, event, size=50, value=10 * S, reason=json.dumps(content))
+
+    def subscribe(self, node: int, number: int = 1, text: str = "topic news") -> Log:
+        return self.row(node, schema.SUBSCRIBE, number, reason=text)
+
+    def unsubscribe(self, node: int, number: int = 1, text: str = "topic news") -> Log:
+        return self.row(node, schema.UNSUBSCRIBE, number, reason=text)
+
+    def send(self, node: int, frame: int, event: int = 0, kind: str = "event", size: int = 100) -> Log:
+        return self.row(node, schema.SEND, event, frame, size=size, value=size * 8, reason=kind)
+
+    def receive(self, node: int, frame: int, event: int = 0, peer: int = 0, size: int = 100) -> Log:
+        return self.row(node, schema.RECEIVE, event, frame, peer, size, 800, "event")
+
+    def lose(self, node: int, frame: int, why: str) -> Log:
+        return self.row(node, schema.LOSE, 0, frame, 0, 100, 800, why)
+
+    def deliver(self, node: int, event: int) -> Log:
+        return self.row(node, schema.DELIVER, event)
+
+    def metrics(self) -> dict[str, Any]:
+        return metrics(self.sink.table("r"))
+
+    def energy(self, nodes: int, duration_s: float = 10.0) -> list[float]:
+        return energy(self.sink.table("r"), nodes, duration_s, tx_w=1000.0, rx_w=100.0, idle_w=1.0, sleep_w=0.01)
+
+
+def a_small_run() -> Log:
+    log = Log()
+    for node in (0, 1, 2, 3):
+        log.subscribe(node)
+    log.at(1).publish(0, 101)
+    log.send(0, 1, 101).receive(1, 1, 101).receive(4, 1, 101).lose(2, 1, "collision").lose(3, 1, "weak")
+    log.at(1.5).deliver(1, 101)
+    log.row(1, schema.FORWARD, 101, reason="deterministic").row(4, schema.FORWARD, 101, reason="probabilistic")
+    log.row(4, schema.FORWARD, 101, reason="deterministic").row(4, schema.FORWARD, 101, reason="first hop")
+    log.row(4, schema.SUPPRESS, 101, reason="deterministic")
+    log.at(2).send(1, 2, 101).receive(0, 2, 101).receive(2, 2, 101).deliver(2, 101).deliver(2, 101)
+    log.at(3).send(4, 3, kind="beacon", size=30).receive(0, 3).receive(1, 3).lose(2, 3, "collision")
+    log.at(4).send(2, 4, 101).receive(1, 4, 101)
+    log.row(1, schema.STATE, size=100, value=4).row(2, schema.STATE, size=200, value=7)
+    return log
+
+
+def test_a_small_run_counted_by_hand() -> None:
+    assert a_small_run().metrics() == {
+        "interested": 3,  # nodes 1, 2 and 3
+        "deliveries": 2,
+        "delivery": 2 / 3,
+        "frames_sent": 4,
+        "frames_by_kind": {"beacon": 1, "event": 3},
+        "bytes_sent": 330,
+        "overhead": 2.0,
+        "receptions": 7,
+        "losses": 3,
+        "losses_by_reason": {"collision": 2, "weak": 1},
+        "collisions": 2,
+        "duplicates": 2,  # at the publisher, and the second at node 1
+        "parasites": 1,  # at node 4
+        "latency_p50_s": 0.5,
+        "latency_p95_s": 1.0,
+        "reasons": {
+            "forward: deterministic": 2,
+            "forward: first hop": 1,
+            "forward: probabilistic": 1,
+            "suppress: deterministic": 1,
+        },
+        "deterministic_hops": 2 / 3,
+        "memory_entries": 5.5,
+        "memory_bytes": 150.0,
+    }
+
+
+def test_a_log_without_rows_has_zero_counts_and_no_quotients() -> None:
+    found = Log().metrics()
+    assert {name for name, value in found.items() if value is None} == {
+        "delivery",
+        "overhead",
+        "latency_p50_s",
+        "latency_p95_s",
+        "deterministic_hops",
+        "memory_entries",
+        "memory_bytes",
+    }
+    assert not any(found.values())
+
+
+def test_a_log_of_several_runs_is_refused() -> None:
+    import pyarrow as pa
+
+    tables = [a_small_run().sink.table(run) for run in ("a", "b")]
+    with pytest.raises(InputError, match="one run"):
+        metrics(pa.concat_tables(tables))
+
+
+# ------------------------------------------------------------------------------------------------------- interested
+
+
+def test_interest_is_a_subscription_that_matches_content() -> None:
+    log = Log().subscribe(1, text="topic news and heat > 30").subscribe(2, text="heat > 40").subscribe(3, text="x = 1")
+    assert log.publish(0, 1, heat=35).metrics()["interested"] == 1
+    assert log.publish(0, 2, "news.local", heat=50).metrics()["interested"] == 3
+
+
+def test_interest_is_that_of_the_moment_of_publication() -> None:
+    log = Log().subscribe(1).publish(0, 1).unsubscribe(1).publish(0, 2).subscribe(2).publish(0, 3)
+    log.deliver(1, 1).deliver(1, 2).deliver(2, 2).deliver(2, 3)
+    found = log.metrics()
+    assert (found["interested"], found["deliveries"]) == (2, 2)
+
+
+def test_a_node_with_two_matching_subscriptions_is_one_pair_until_both_are_gone() -> None:
+    log = Log().subscribe(1, 1).subscribe(1, 2).subscribe(1, 3, "true").publish(0, 1)
+    assert log.metrics()["interested"] == 1
+    log.unsubscribe(1, 1).unsubscribe(1, 3, "true").publish(0, 2)
+    assert log.metrics()["interested"] == 2
+    log.unsubscribe(1, 2).publish(0, 3)
+    assert log.metrics()["interested"] == 2
+
+
+def test_a_subscription_number_used_again_replaces_the_filter() -> None:
+    log = Log().subscribe(1, 1).subscribe(1, 1, "topic sports").publish(0, 1)
+    assert log.metrics()["interested"] == 0
+
+
+def test_the_publisher_is_not_interested_and_its_own_delivery_does_not_count() -> None:
+    found = Log().subscribe(0).publish(0, 1).deliver(0, 1).metrics()
+    assert (found["interested"], found["deliveries"], found["delivery"]) == (0, 0, None)
+
+
+@pytest.mark.parametrize(("leave", "come"), [(schema.SLEEP, schema.WAKE), (schema.CRASH, schema.RECOVER)])
+def test_a_subscriber_that_is_not_up_does_not_count(leave: int, come: int) -> None:
+    log = Log().subscribe(1).row(1, leave).publish(0, 1).row(1, come).publish(0, 2)
+    log.deliver(1, 1).deliver(1, 2)
+    found = log.metrics()
+    assert (found["interested"], found["deliveries"]) == (1, 1)
+
+
+def test_sleep_and_crash_are_independent_of_each_other() -> None:
+    log = Log().subscribe(1).row(1, schema.SLEEP).row(1, schema.CRASH).row(1, schema.RECOVER).publish(0, 1)
+    assert log.metrics()["interested"] == 0
+    log.row(1, schema.CRASH).row(1, schema.WAKE).publish(0, 2)
+    assert log.metrics()["interested"] == 0
+    log.row(1, schema.RECOVER).publish(0, 3)
+    assert log.metrics()["interested"] == 1
+
+
+def test_only_near_nodes_count_for_a_local_event() -> None:
+    log = Log().subscribe(0).subscribe(1).subscribe(2).publish(0, 1, near=[0, 2, 3])
+    log.deliver(1, 1).deliver(2, 1)
+    found = log.metrics()
+    assert (found["interested"], found["deliveries"]) == (1, 1)
+
+
+# ------------------------------------------------------------------------------------------- duplicates and parasites
+
+
+def test_a_frame_with_several_events_is_one_reception_and_a_row_for_each_event() -> None:
+    log = Log().subscribe(1).publish(0, 1).publish(0, 2)
+    log.send(0, 1, 1).receive(1, 1, 1).receive(1, 1, 2, size=0)
+    log.send(0, 2, 1).receive(1, 2, 1).receive(1, 2, 2, size=0)
+    found = log.metrics()
+    assert (found["receptions"], found["duplicates"], found["parasites"]) == (2, 2, 0)
+
+
+def test_a_publisher_hearing_its_own_event_has_a_duplicate_and_a_parasite_unless_it_subscribed() -> None:
+    log = Log().publish(0, 1).receive(0, 1, 1).receive(0, 2, 1)
+    found = log.metrics()
+    assert (found["duplicates"], found["parasites"]) == (2, 2)
+    log = Log().subscribe(0).publish(0, 1).receive(0, 1, 1)
+    found = log.metrics()
+    assert (found["duplicates"], found["parasites"]) == (1, 0)
+
+
+def test_a_parasite_is_judged_by_subscriptions_alone_not_by_who_was_up_or_near() -> None:
+    log = Log().subscribe(1).subscribe(2).row(1, schema.CRASH).publish(0, 1, near=[1]).row(1, schema.RECOVER)
+    found = log.receive(1, 1, 1).receive(2, 1, 1).metrics()
+    assert (found["interested"], found["parasites"]) == (0, 0)
+
+
+def test_control_frames_are_neither_duplicates_nor_parasites() -> None:
+    found = Log().send(0, 1).receive(1, 1).send(0, 2).receive(1, 2).metrics()
+    assert (found["receptions"], found["duplicates"], found["parasites"]) == (2, 0, 0)
+
+
+def test_an_event_the_log_does_not_publish_is_nobodys_parasite() -> None:
+    found = Log().subscribe(1).receive(1, 1, 9).receive(1, 2, 9).receive(2, 2, 9).deliver(1, 9).metrics()
+    assert (found["duplicates"], found["parasites"], found["deliveries"]) == (1, 0, 0)
+
+
+# ------------------------------------------------------------------------------------------------------ percentiles
+
+
+@given(st.lists(st.integers(0, 50), min_size=1, max_size=45, unique=True))
+@settings(max_examples=25, deadline=None)
+def test_percentiles_are_by_nearest_rank(latencies: list[int]) -> None:
+    log = Log()
+    for node in range(1, len(latencies) + 1):
+        log.subscribe(node)
+    log.publish(0, 1)
+    for node, latency in enumerate(sorted(latencies), 1):
+        log.at(latency).deliver(node, 1)
+    found = log.metrics()
+    for percent, name in ((50, "latency_p50_s"), (95, "latency_p95_s")):
+        value = found[name]
+        assert value in latencies
+        assert sum(latency <= value for latency in latencies) == ceil(percent * len(latencies) / 100)
+
+
+def test_latency_is_that_of_the_first_delivery() -> None:
+    log = Log().subscribe(1).at(1).publish(0, 1).at(3).deliver(1, 1).at(9).deliver(1, 1)
+    assert log.metrics()["latency_p95_s"] == 2.0
+
+
+# ----------------------------------------------------------------------------------------------------------- energy
+
+
+def test_a_node_idles_but_for_what_it_sends_and_receives() -> None:
+    log = Log().send(0, 1, size=125_000)  # a second on the air
+    log.row(1, schema.RECEIVE, 5, 1, 0, 1, 1 * S).row(1, schema.RECEIVE, 6, 1, 0, 0, 1 * S)  # two events, one frame
+    log.row(2, schema.LOSE, 5, 1, 0, 1, 1 * S, "collision").row(2, schema.LOSE, 5, 2, 0, 1, 2 * S, "weak")
+    assert log.energy(4) == pytest.approx([1000 + 9, 100 + 9, 100 + 9, 10])
+
+
+def test_a_sleeper_saves_and_a_crashed_node_uses_nothing() -> None:
+    log = Log().at(2).row(0, schema.SLEEP).row(1, schema.CRASH).row(2, schema.SLEEP).row(3, schema.CRASH)
+    log.at(3).row(2, schema.CRASH).row(3, schema.SLEEP)
+    log.at(5).row(0, schema.WAKE).row(2, schema.RECOVER).row(3, schema.RECOVER)
+    log.at(6).row(2, schema.WAKE).row(3, schema.WAKE)
+    assert log.energy(4) == pytest.approx([7 + 0.03, 2, 2 + 0.01 + 0.01 + 4, 2 + 0.01 + 4])
+
+
+def test_repeated_rows_of_one_state_change_nothing() -> None:
+    log = Log().at(2).row(0, schema.SLEEP).at(3).row(0, schema.SLEEP).at(4).row(0, schema.WAKE).at(5)
+    assert log.row(0, schema.WAKE).energy(1) == pytest.approx([8 + 0.02])
+
+
+# ------------------------------------------------------------------------------------------------------- a dumb twin
+
+
+def counted_row_by_row(rows: list[tuple[int, int, int, int, int, int, int, int, str]]) -> dict[str, int]:
+    """What `metrics` does with tables, done by looking back from every row over all rows before it."""
+    counts = {"interested": 0, "deliveries": 0, "duplicates": 0, "parasites": 0}
+    for at, (_, node, kind, event, *_) in enumerate(rows):
+        before = rows[:at]
+        if kind == schema.PUBLISH:
+            counts["interested"] += sum(is_pair(rows, at, other) for other in range(5))
+        published = [k for k, row in enumerate(before) if (row[2], row[3]) == (schema.PUBLISH, event)]
+        if kind == schema.DELIVER and published and is_pair(rows, published[0], node):
+            counts["deliveries"] += not any(row[1:4] == (node, schema.DELIVER, event) for row in before)
+        if kind == schema.RECEIVE and event:
+            has = [(node, schema.PUBLISH, event), (node, schema.RECEIVE, event)]
+            counts["duplicates"] += any(row[1:4] in has for row in before)
+            counts["parasites"] += bool(published) and not wants(rows, published[0], node)
+    return counts
+
+
+def wants(rows: list[Any], publication: int, node: int) -> bool:
+    content = json.loads(rows[publication][8])
+    event = Event(rows[publication][3], content["topic"], content["attrs"])
+    filters: dict[int, str] = {}
+    for _, who, kind, number, *_, text in rows[:publication]:
+        if who == node and kind == schema.SUBSCRIBE:
+            filters[number] = text
+        if who == node and kind == schema.UNSUBSCRIBE:
+            filters.pop(number, None)
+    return any(parse(text).matches(event) for text in filters.values())
+
+
+def is_pair(rows: list[Any], publication: int, node: int) -> bool:
+    last = {schema.SLEEP: 0, schema.WAKE: 0, schema.CRASH: 0, schema.RECOVER: 0}
+    for at, (_, who, kind, *_) in enumerate(rows[:publication], 1):
+        if who == node and kind in last:
+            last[kind] = at
+    is_up = last[schema.SLEEP] <= last[schema.WAKE] and last[schema.CRASH] <= last[schema.RECOVER]
+    near = json.loads(rows[publication][8]).get("near", [node])
+    return is_up and node != rows[publication][1] and node in near and wants(rows, publication, node)
+
+
+NODE = st.integers(0, 4)
+WHAT = st.sampled_from(["publish", "subscribe", "subscribe", "unsubscribe", "deliver", "deliver", "receive", "receive"])
+FAULT = st.sampled_from(["sleep", "wake", "crash", "recover"])
+STEPS = st.lists(st.tuples(WHAT | WHAT | FAULT, NODE, st.integers(1, 3), NODE), max_size=60)
+
+
+@settings(max_examples=150, deadline=None)
+@given(STEPS)
+def test_pairs_duplicates_and_parasites_are_as_counted_row_by_row(steps: list[tuple[str, int, int, int]]) -> None:
+    log, events = Log(), 0
+    for frame, (what, node, number, extra) in enumerate(steps, 1):
+        if what == "publish":
+            events += 1
+            log.publish(node, events, near=[0, 1, extra] if extra < 2 else None, x=number)
+        elif what == "subscribe":
+            log.subscribe(node, number, ["topic news", "x > 1", "x = 3", "topic sports", "true"][extra])
+        elif what == "unsubscribe":
+            log.unsubscribe(node, number)
+        elif what == "deliver" and events:
+            log.deliver(node, max(1, events - extra))
+        elif what == "receive":
+            log.receive(node, frame, max(0, events - extra))
+        elif what != "deliver":
+            log.row(node, schema.kind_code(what))
+    found = log.metrics()
+    expected = counted_row_by_row(log.sink.rows)
+    assert {name: found[name] for name in expected} == expected

@@ -1,0 +1,106 @@
+"""Reading logs: what was written, and clear words about what is no log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import roamcast.log.schema as schema
+from roamcast.errors import InputError
+from roamcast.log.reader import LogRow, read, rows, why
+from roamcast.log.writer import ParquetSink
+from roamcast.protocols.interface import reason
+
+EVENT = 7 << 32 | 1
+
+reason("suppress", "test: closer neighbour", "silent about {event}: {peer} is {value} beacons away")
+
+
+def write(path: Path, *written: tuple[int, int, int, int, int, int, int, int, str]) -> Path:
+    sink = ParquetSink(path, "r", 3)
+    for row in written:
+        sink.row(*row)
+    sink.close()
+    return path
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return write(
+        tmp_path / "log.parquet",
+        (0, 2, schema.SUBSCRIBE, EVENT, 0, -1, 0, 0, "topic news"),  # a subscription number that looks like the event
+        (5, 7, schema.PUBLISH, EVENT, 0, -1, 40, 10, '{"topic":"news"}'),
+        (6, 7, schema.SEND, EVENT, 1, -1, 80, 300, "event"),
+        (306, 2, schema.RECEIVE, EVENT, 1, 7, 80, 300, "event"),
+        (306, 2, schema.DELIVER, EVENT, 0, -1, 0, 0, ""),
+        (306, 2, schema.SUPPRESS, EVENT, 0, 5, 0, 3, "test: closer neighbour"),
+        (306, 3, schema.SUPPRESS, EVENT, 0, 5, 0, 3, "test: closer neighbour"),
+        (307, 2, schema.SUPPRESS, EVENT + 1, 0, 5, 0, 3, "test: closer neighbour"),
+        (308, 2, schema.DROP, EVENT, 0, -1, 0, 0, "nobody declared this"),
+        (1_500_309, 2, schema.SEND, EVENT, 2, 7, 80, 300, "ids"),
+        (1_500_400, 2, schema.LOSE, EVENT, 3, 7, 80, 300, "collision"),
+    )
+
+
+def test_the_table_has_every_row_and_the_schema(log: Path) -> None:
+    table = read(log)
+    assert table.num_rows == 11
+    assert table.schema.equals(schema.arrow_schema(), check_metadata=True)
+    assert table["kind"].to_pylist()[:3] == ["subscribe", "publish", "send"]
+
+
+def test_all_chunks_of_the_table_share_one_dictionary(log: Path) -> None:
+    chunks = read(log)["reason"].chunks
+    assert all(chunk.dictionary.equals(chunks[0].dictionary) for chunk in chunks)
+
+
+def test_rows_come_one_by_one_with_the_names_of_their_kinds(log: Path) -> None:
+    found = list(rows(log))
+    assert len(found) == 11
+    assert found[3] == LogRow("r", 306, 2, "receive", EVENT, 1, 7, 80, 300, "event")
+    assert (found[3].node, found[3].peer, found[3].size, found[3].value) == (2, 7, 80, 300)
+
+
+def test_a_folder_name_with_an_equals_sign_adds_no_column(tmp_path: Path) -> None:
+    (tmp_path / "seed=3").mkdir()
+    assert read(write(tmp_path / "seed=3" / "log.parquet")).column_names == schema.arrow_schema().names
+
+
+def test_why_tells_what_one_node_did_about_one_event_and_why(log: Path) -> None:
+    assert why(log, 2, EVENT) == [
+        "0.000306 s  receive: event frame 1 from n7",
+        "0.000306 s  deliver: given to the application",
+        "0.000306 s  suppress: silent about 0x700000001: n5 is 3 beacons away",
+        "0.000308 s  drop: nobody declared this",
+        "1.500309 s  send: ids frame 2 to n7",
+        "1.500400 s  lose: frame 3 (collision)",
+    ]
+    assert why(log, 7, EVENT) == [
+        '0.000005 s  publish: {"topic":"news"}',
+        "0.000006 s  send: event frame 1 to everybody in range",
+    ]
+    assert why(log, 4, EVENT) == []
+
+
+def test_what_is_no_log_gets_one_clear_line(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("no parquet")
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "other")
+    later = schema.arrow_schema().with_metadata({"roamcast.schema": "2"})
+    pq.write_table(later.empty_table(), tmp_path / "later")
+    fewer = pa.schema(list(schema.arrow_schema())[:-1], metadata={"roamcast.schema": "1"})
+    pq.write_table(fewer.empty_table(), tmp_path / "fewer")
+    complaints = {
+        "absent": "there is no log .*absent$",
+        "text": "text is not a log: it is not a Parquet file$",
+        ".": "is not a log: it is not a Parquet file$",
+        "other": "other is not a log: its metadata has no roamcast.schema$",
+        "later": "later is a log of schema version 2; this program reads version 1$",
+        "fewer": "fewer is not a log: its columns are not those of schema version 1$",
+    }
+    for name, complaint in complaints.items():
+        for attempt in (read, lambda path: list(rows(path)), lambda path: why(path, 0, 0)):
+            with pytest.raises(InputError, match=complaint):
+                attempt(tmp_path / name)
