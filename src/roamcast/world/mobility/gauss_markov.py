@@ -15,7 +15,7 @@ from math import sqrt
 from typing import Final, final
 
 from roamcast.world.mobility.base import Leg, Mobility
-from roamcast.world.mobility.field import room, within
+from roamcast.world.mobility.field import inwards, room, within
 from roamcast.world.mobility.legs import distance, end_x, end_y, rest
 from roamcast.world.streams import Stream
 
@@ -61,16 +61,13 @@ class GaussMarkov(Mobility):
 
     def _leg(self, node: int, t: float, x: float, y: float) -> Leg:
         """To the end of the step or to the border, whichever comes first."""
+        self.vx[node] = inwards(x, self.width_m, self.vx[node])
+        self.vy[node] = inwards(y, self.height_m, self.vy[node])
         raw = distance(0.0, 0.0, self.vx[node], self.vy[node])
-        end_s = self.step_end_s[node]
         if raw == 0.0:
-            return rest(t, x, y, end_s)
+            return rest(t, x, y, self.step_end_s[node])
         share = min(max(raw, self.speed_min_mps), self.speed_max_mps) / raw
-        if t + room(x, self.width_m, self.vx[node] * share) <= t:
-            self.vx[node] = -self.vx[node]
-        if t + room(y, self.height_m, self.vy[node] * share) <= t:
-            self.vy[node] = -self.vy[node]
         vx = self.vx[node] * share
         vy = self.vy[node] * share
-        end_s = min(end_s, t + room(x, self.width_m, vx), t + room(y, self.height_m, vy))
+        end_s = min(self.step_end_s[node], t + room(x, self.width_m, vx), t + room(y, self.height_m, vy))
         return Leg(t, x, y, vx, vy, end_s)

@@ -4,9 +4,10 @@ Before its first point a node stands there, and after the last one it stays.
 
 Two kinds of files are read here: ns-2 `setdest` scripts, and CSV lines `t,node,x,y` (a header is allowed, order is
 free). Nodes of a file are numbered by their ids in ascending order; a file may have more nodes than are asked for.
-In ns-2 a movement that is ordered before the last one has arrived starts from where the node then is; speed 0 stops it;
-and a movement at `PLACEMENT_MPS` or more at the start of a script is how converters put a node in its first place.
-Other orders (`switch ON`, `god_`, Z_) have no meaning for movement and are skipped.
+In ns-2 a movement that is ordered before the last one has arrived starts from where the node then is, and speed 0 stops
+it. Converters let nodes appear and vanish by movements at absurd speeds (`PLACEMENT_MPS` or more), usually from and to
+the origin: those before its first real movement only say where a node starts, those after its last one are skipped, so
+that a node stands where it appears before and where it vanishes after. Other orders (`switch ON`, `god_`) are skipped.
 """
 
 from __future__ import annotations
@@ -116,14 +117,20 @@ class Script:
         self.orders: list[tuple[float, float, float, float]] = []  # t, x, y, speed
 
     def track(self) -> Track:
+        orders = sorted(self.orders, key=lambda order: order[0])
+        while orders and orders[-1][3] >= PLACEMENT_MPS and any(order[3] < PLACEMENT_MPS for order in orders):
+            orders.pop()
         track: Track = [(0.0, self.x, self.y)]
-        for t, to_x, to_y, speed in sorted(self.orders, key=lambda order: order[0]):
+        moved = False
+        for t, to_x, to_y, speed in orders:
+            if speed >= PLACEMENT_MPS and not moved:
+                track = [(0.0, to_x, to_y)]
+                continue
+            moved = True
             t, x, y = halt(track, t)
-            far = distance(x, y, to_x, to_y)
-            if len(track) == 1 and t <= 0.0 and speed >= PLACEMENT_MPS:
-                track[0] = (0.0, to_x, to_y)
-            elif speed > 0.0 and t + far / speed > t:
-                track.append((t + far / speed, to_x, to_y))
+            took_s = distance(x, y, to_x, to_y) / speed if speed > 0.0 else 0.0
+            if t + took_s > t:
+                track.append((t + took_s, to_x, to_y))
         return track
 
 
