@@ -170,6 +170,16 @@ def test_time_must_not_go_back() -> None:
         journeys.link(1.0, 0, 1, True)
 
 
+def test_an_instant_that_was_rounded_down_on_its_way_to_seconds_is_still_that_instant() -> None:
+    t_us = next(t for t in range(S, 9 * S) if t * 1e-6 < t / 1e6)
+    journeys = Journeys(2)
+    journeys.publish(t_us, 0, 0, LONG_US)
+    both(journeys, t_us * 1e-6, 0, 1, True)
+    assert holders(journeys, 0, 2) == [0, 1]
+    with pytest.raises(ValueError, match="time goes back"):
+        journeys.publish(t_us - 1, 0, 1, LONG_US)
+
+
 def test_count_adds_the_interested_nodes_that_could_be_reached() -> None:
     journeys = Journeys(4)
     both(journeys, 0.0, 0, 1, True)

@@ -25,6 +25,7 @@ from typing import Final, final
 
 NEVER: Final = float("inf")
 US_PER_S: Final = 1e6
+SAME_S: Final = 0.5e-6  # nearer than half a microsecond is one instant, rounded in two ways
 UP_FIRST: Final = 0  # in the order of an instant, because a contact may last no longer than that
 DOWN_LAST: Final = 1
 
@@ -126,6 +127,8 @@ class Journeys:
     def _move_on(self, t: float) -> None:
         """What ended at the instant that is over now takes effect; events whose last instant is over expire."""
         if t < self._now_s:
+            if self._now_s - t < SAME_S:
+                return
             raise ValueError(f"time goes back from {self._now_s} s to {t} s")
         self._now_s = t
         if self._ending_links:
