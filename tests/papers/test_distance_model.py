@@ -202,6 +202,7 @@ def test_positions_follow_the_legs() -> None:
     where = positions_of(BackAndForth(), nodes=2, duration_s=8.0, step_s=2.0)
     assert where[:, 0, 0].tolist() == [0, 2, 2, 0, 2]
     assert where[:, 1, 0].tolist() == [1, 3, 3, 1, 3]
+    assert positions_of(BackAndForth(), nodes=1, duration_s=14.0, step_s=7.0)[:, 0, 0].tolist() == [0, 1, 2]
 
 
 # ---------------------------------------------------------------------------------------------------- wrong input

@@ -202,6 +202,18 @@ def test_memory_counts_the_proximity_table_and_nothing_else() -> None:
     assert protocol.memory() == (2, 2 * 16 + Beacon(NEWS).size + Beacon(EVERYTHING).size)
 
 
+def test_a_frame_that_was_heard_is_left_as_it_is() -> None:
+    """All receivers of a simulated frame share one object."""
+    protocol, host = broker()
+    protocol.on_subscribe(1, NEWS)
+    protocol.on_frame(Beacon(NEWS), 4)
+    m = Message(news(1), 3, {4: 500}, 0)
+    before = m.fields()
+    host.hear(protocol, m, 1)
+    host.advance(protocol, INTERVAL_US)
+    assert m.fields() == before != host.frames("event")[0].fields()
+
+
 def test_publishing_an_event_twice_sends_it_once() -> None:
     protocol, host = broker()
     protocol.on_publish(news(1, 0))

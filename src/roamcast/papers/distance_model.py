@@ -115,15 +115,13 @@ def initial_law(chain: Chain, exit: Exit = "outward") -> dict[State, float]:
 # -------------------------------------------------------------------------------------------------- exact solution
 
 
-def _axis(chain: Chain) -> Floats:
-    """The walk along one axis: entry [(x, m), (x', m')] is the probability of going from the second to the first."""
-    side = 2 * chain.A
-    tick = np.zeros((side * 3, side * 3))
-    for x in range(side):
-        for before in MOVES:
-            for after in MOVES:
-                tick[(x + after) % side * 3 + after + 1, x * 3 + before + 1] += chain.step(after, before)
-    return tick
+def _along_first_axis(mass: Floats, chain: Chain) -> Floats:
+    """One tick along x of P[x, m_x, …]: draw the movement, then make it."""
+    after = np.empty_like(mass)
+    for move in MOVES:
+        drawn = sum(chain.step(move, before) * mass[:, before + 1] for before in MOVES)
+        after[:, move + 1] = np.roll(drawn, move, axis=0)
+    return after
 
 
 def curve(
@@ -131,22 +129,22 @@ def curve(
 ) -> list[float]:
     """E[D(k)] for k = 0 … steps.
 
-    The axes move independently, so the state is a matrix P[(x, m_x), (y, m_y)] and a tick is T P Tᵀ, after
-    everything in range was struck out: the recurrence of Fig. 8.
+    The recurrence of Fig. 8 over P[x, m_x, y, m_y]: what is in range is struck out, then a tick moves what is left
+    along one axis and along the other, which are independent.
     """
     chain = Chain(A, L, alpha, beta)
-    tick = _axis(chain)
-    distance = np.array([[chain.distance(x, y) for y in range(2 * A)] for x in range(2 * A)], dtype=np.float64)
-    distance = distance.repeat(3, axis=0).repeat(3, axis=1)
+    grid = [[chain.distance(x, y) for y in range(2 * A)] for x in range(2 * A)]
+    distance = np.array(grid, dtype=np.float64)[:, None, :, None]
     out_of_range = distance >= L
-    mass = np.zeros_like(distance)
+    mass = np.zeros((2 * A, 3, 2 * A, 3))
     for (x, y, mx, my), p in initial_law(chain, exit).items():
-        mass[x * 3 + mx + 1, y * 3 + my + 1] += p
+        mass[x, mx + 1, y, my + 1] += p
     expected = []
     for _ in range(steps + 1):
         left = mass.sum() if normalised else 1.0  # M1
         expected.append(float((mass * distance).sum() / left) if left > 0 else float("nan"))
-        mass = tick @ (mass * out_of_range) @ tick.T  # M2
+        along_x = _along_first_axis(mass * out_of_range, chain)  # M2
+        mass = _along_first_axis(along_x.transpose(2, 3, 0, 1), chain).transpose(2, 3, 0, 1)
     return expected
 
 
