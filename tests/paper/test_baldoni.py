@@ -12,6 +12,8 @@ import pytest
 from roamcast.protocols.proximity import INFINITE, Beacon, Message, Proximity
 from roamcast.pubsub.event import Event, event_id
 from roamcast.pubsub.filters import NOTHING, Filter, topic
+from roamcast.world.scenario import Scenario
+from roamcast.world.simulate import simulate
 from tests.support.host import ScriptHost, make
 from tests.support.net import TinyNet
 
@@ -480,6 +482,32 @@ def test_r6_a_broker_that_subscribes_later_joins_the_beaconers() -> None:
     protocol.on_unsubscribe(1)
     host.advance(protocol, LATE_US + 5 * INTERVAL_US)
     assert len(host.frames("beacon")) == 1
+
+
+@pytest.mark.parametrize(("range_per", "steady"), [("node", True), ("frame", False)])
+def test_r7_the_random_range_is_drawn_for_each_node_or_for_each_frame(range_per: Any, steady: bool) -> None:
+    """Two nodes that stand still: a range of the node's own lets all messages through or none."""
+    deliveries = []
+    for seed in range(1, 13):
+        scenario = Scenario(
+            nodes=2,
+            width_m=200.0,
+            height_m=1.0,
+            duration_s=20.0,
+            mobility="static",
+            range_m=1.0,
+            range_max_m=200.0,
+            range_per=range_per,
+            mac="dcf",
+            publishers=1,
+            subscribers=1,
+        )
+        metrics = simulate(scenario, "proximity", {"beaconers": "subscribers"}, seed).metrics
+        if metrics["interested"]:
+            deliveries.append(metrics["delivery"])
+    assert len(deliveries) > 4
+    assert all(share in (0, 1) for share in deliveries) is steady
+    assert any(share > 0 for share in deliveries)
 
 
 def test_r8_a_random_part_separates_brokers_of_equal_proximity_and_never_lets_a_farther_one_go_first() -> None:

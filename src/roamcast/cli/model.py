@@ -36,7 +36,7 @@ def distance(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
     figure: Annotated[Path | None, typer.Option(help="Draw the curves into this file (.svg, .png or .pdf).")] = None,
     measured: Annotated[
-        bool, typer.Option("--measured", help="Also measure random waypoint movement of the paper's scenario.")
+        bool, typer.Option("--measured", help="Also measure the simulated movement of the paper's scenario.")
     ] = False,
 ) -> None:
     """Expected distance against the time since the last contact (Baldoni et al., Fig. 9)."""
@@ -65,16 +65,19 @@ def _curve(A: int, L: int, s: float, steps: int, normalised: bool) -> dict[str, 
 
 
 def _measured() -> dict[str, Any]:
-    """100 nodes on a square kilometre at 10 to 20 m/s (Fig. 10), range 150 m (the mean of §VI-A)."""
+    """The movement of the paper's scenario, with the mean of its random range (§VI-A)."""
     from roamcast.papers import distance_model as model
-    from roamcast.world.mobility.stationary import Pauses, Speeds
-    from roamcast.world.mobility.waypoint import RandomWaypoint
+    from roamcast.papers import presets
+    from roamcast.world import mobility
 
-    mobility = RandomWaypoint(1000.0, 1000.0, Speeds(10.0, 20.0, "uniform"), Pauses(0.0, 0.0))
-    positions = model.positions_of(mobility, nodes=100, duration_s=600.0, step_s=1.0)
-    seen = model.measured(positions, range_m=150.0, step_s=1.0, most_s=60.0)
+    scenario = presets.load("baldoni").scenario()
+    range_m = (scenario.range_m + scenario.range_max_m) / 2
+    walk = mobility.build(scenario, seed=1)
+    positions = model.positions_of(walk, scenario.nodes, duration_s=600.0, step_s=1.0)
+    seen = model.measured(positions, range_m, step_s=1.0, most_s=60.0)
     return {
-        "mobility": "random waypoint, 100 nodes, 1 km2, 10 to 20 m/s, range 150 m",
+        "mobility": f"{scenario.mobility}, {scenario.nodes} nodes, {scenario.width_m:g} m x {scenario.height_m:g} m, "
+        f"{scenario.speed_min_mps:g} to {scenario.speed_max_mps:g} m/s, range {range_m:g} m",
         "elapsed_s": [o.elapsed_s for o in seen],
         "distance_m": [round(o.distance_m, 3) for o in seen],
         "pairs": [o.pairs for o in seen],
@@ -120,7 +123,9 @@ def _draw(result: dict[str, Any], path: Path) -> None:
     if panels == 2:
         seen = result["measured"]
         axes[1].plot(seen["elapsed_s"], seen["distance_m"], color=COLOURS[0])
-        axes[1].set(xlabel="time since last contact [s]", ylabel="mean distance [m]", title="measured, random waypoint")
+        axes[1].set(
+            xlabel="time since last contact [s]", ylabel="mean distance [m]", title="measured in simulated movement"
+        )
     try:
         drawing.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
     except OSError as error:
