@@ -122,7 +122,7 @@ def test_a_walk_carries_a_publication_to_another_part_of_the_network() -> None:
 
 def test_duplicated_publications_are_ignored() -> None:
     """§3: "Duplicated subscriptions and publications are ignored"."""
-    protocol, host = node()
+    protocol, host = node(own_subscriptions=True)
     protocol.on_subscribe(1, between(1, 9))
     for sender in (2, 3, 2):
         protocol.on_frame(carrying(publication(5)), sender)
@@ -131,7 +131,7 @@ def test_duplicated_publications_are_ignored() -> None:
 
 
 def test_r4_duplicate_means_ever_seen() -> None:
-    protocol, host = node(pb_size=1, duplicates="ever")
+    protocol, host = node(pb_size=1, duplicates="ever", own_subscriptions=True)
     protocol.on_subscribe(1, between(1, 9))
     pass_ms(protocol, host, 5)
     for value in (5, 6, 5):
@@ -141,7 +141,7 @@ def test_r4_duplicate_means_ever_seen() -> None:
 
 
 def test_r4_or_duplicate_means_still_in_the_buffer_and_yet_the_application_gets_it_once() -> None:
-    protocol, host = node(pb_size=1, duplicates="buffer")
+    protocol, host = node(pb_size=1, duplicates="buffer", own_subscriptions=True)
     protocol.on_subscribe(1, between(1, 9))
     pass_ms(protocol, host, 5)
     for value in (5, 5, 6, 5):
@@ -161,11 +161,12 @@ def test_r5_own_subscriptions_count_in_occasion_iv_or_do_not(own: bool, sent: li
 
 
 def test_r5_foreign_subscriptions_count_either_way() -> None:
-    protocol, host = node(own_subscriptions=False)
-    host.hear(protocol, SubscriptionFrame(between(1, 9)), 4)
-    host.hear(protocol, carrying(publication(5)), 2)
-    pass_ms(protocol, host, 5)
-    assert values(host) == [5]
+    for own in (True, False):
+        protocol, host = node(own_subscriptions=own)
+        host.hear(protocol, SubscriptionFrame(between(1, 9)), 4)
+        host.hear(protocol, carrying(publication(5)), 2)
+        pass_ms(protocol, host, 5)
+        assert values(host) == [5] and host.delivered == []
 
 
 def test_r7_own_publications_are_buffered_too() -> None:
@@ -293,7 +294,7 @@ def test_when_a_node_moves_it_cleans_its_table_leaving_only_its_own_subscription
     for value in (1, 8):
         host.hear(protocol, carrying(publication(value)), 2)
     pass_ms(protocol, host, 5)
-    assert values(host) == [1] and [event.attrs["v"] for event in host.delivered] == [1]
+    assert values(host) == [] and [event.attrs["v"] for event in host.delivered] == [1]
 
 
 def test_stopping_cleans_nothing() -> None:
@@ -390,7 +391,7 @@ def test_r10_a_full_table_loses_its_oldest_subscription() -> None:
 
 
 def test_r11_answers_wait_a_random_while_so_that_neighbours_do_not_answer_at_once() -> None:
-    net = TinyNet(Psamanet, 9, [(0, i) for i in range(1, 9)], s_prob=1.0, jitter_ms=10.0, skew_us=0)
+    net = TinyNet(Psamanet, 9, [(0, i) for i in range(1, 9)], s_prob=1.0, jitter_ms=10.0, skew_us=0, own_subscriptions=True)
     net.start()
     for i in range(1, 9):
         net.subscribe(i, between(1, 9))
@@ -406,3 +407,4 @@ def test_r11_answers_wait_a_random_while_so_that_neighbours_do_not_answer_at_onc
 def test_table_3_configuration_ii_is_the_default() -> None:
     params = PsamanetParams()
     assert (params.pb_size, params.pb_max, params.s_prob, params.s_ttl_s) == (200, 10, 0.4, 60.0)
+    assert not params.own_subscriptions and params.duplicates == "ever"

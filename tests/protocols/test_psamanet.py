@@ -105,7 +105,7 @@ def test_expired_publications_leave_the_buffer_before_the_choice() -> None:
 
 
 def test_an_answer_that_expires_while_it_waits_is_not_sent() -> None:
-    protocol, host = make(Psamanet, jitter_ms=10.0)
+    protocol, host = make(Psamanet, jitter_ms=10.0, own_subscriptions=True)
     protocol.on_subscribe(1, values(1, 9))
     host.draws = [0.5, 0.5]
     host.hear(protocol, PublicationFrame(event(1, 5000), 0), 2)
@@ -159,7 +159,7 @@ def test_the_same_plan_has_the_same_effects(plan: Plan, params: dict[str, object
 @settings(max_examples=20, deadline=None)
 @given(st.integers(2, 8), st.integers(0, 99))
 def test_where_everybody_listens_a_publication_goes_everywhere_without_a_step(n: int, seed: int) -> None:
-    net = TinyNet(Psamanet, n, [(i, i + 1) for i in range(n - 1)], seed=seed, s_prob=0.0)
+    net = TinyNet(Psamanet, n, [(i, i + 1) for i in range(n - 1)], seed=seed, s_prob=0.0, own_subscriptions=True)
     net.start()
     for i in range(n):
         net.subscribe(i, values(1, 9))
@@ -254,7 +254,7 @@ def test_a_publication_that_waits_already_is_not_sent_twice() -> None:
 
 def test_it_is_registered_and_its_parameters_are_checked() -> None:
     assert registry.get("psamanet") is Psamanet and Psamanet.wants_motion
-    given_ = {"pb_size": "500", "pb_max": "50", "s_prob": "0.2", "own_subscriptions": "no"}
-    assert parameters.build(Psamanet, given_) == PsamanetParams(500, 50, s_prob=0.2, own_subscriptions=False)
+    given_ = {"pb_size": "500", "pb_max": "50", "s_prob": "0.2", "own_subscriptions": "yes"}
+    assert parameters.build(Psamanet, given_) == PsamanetParams(500, 50, s_prob=0.2, own_subscriptions=True)
     with pytest.raises(Exception, match="pb_max"):
         parameters.build(Psamanet, {"pb_max": "0"})

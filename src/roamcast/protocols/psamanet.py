@@ -13,7 +13,9 @@ they are fields of the scenario (`interested`, `speed_law`, the stationary start
 Readings, one test each in tests/paper/test_rezende.py:
   R4  a "duplicate" publication is one that was ever seen, or one that is still in the PB: `duplicates`. Either way the
       application gets it once
-  R5  occasion (iv) counts "any stored" subscription, and §3.2 stores own and foreign ones: `own_subscriptions`
+  R5  occasion (iv) counts "any stored" subscription, and §3.2 stores own and foreign ones; but §5 says that neighbours
+      forward what a node told them it wants: `own_subscriptions`. Only foreign ones give the messages of Table 4 up to
+      one common factor, so they are the default
   R7  a node's own publications are in its PB too (§3.1 speaks of received ones): else one that nobody heard is lost
   R8  only an accepted subscription makes occasion (iii) (§3.2: only those are "later checked for publications")
   R9  a subscription that is in the ST is a duplicate: ignored, its time is not prolonged. One that was refused, cleaned
@@ -54,7 +56,7 @@ class PsamanetParams(Params):
     s_ttl_s: float = param(60.0, "how long a neighbour's subscription is valid", "§4.1", unit="s", low=0.001)
     s_prob: float = param(0.4, "probability of accepting a neighbour's subscription", "Table 3, II", low=0, high=1)
     duplicates: str = param("ever", "what makes a publication a duplicate", "ours (R4)", choices=("ever", "buffer"))
-    own_subscriptions: bool = param(True, "whether own subscriptions count in occasion (iv)", "§3.2 (R5)")
+    own_subscriptions: bool = param(False, "whether own subscriptions count in occasion (iv)", "§5, Table 4 (R5)")
     jitter_ms: float = param(10.0, "longest random wait before an answer", "ours (R11)", unit="ms", low=0)
     st_size: int = param(4096, "neighbours' subscriptions kept at most", "ours (R10)", low=1)
     seen: int = param(65_536, "ids of publications remembered", "ours", low=1)
