@@ -54,6 +54,9 @@ MAX_POINTS: Final = 32
 MAX_SUMMARISED: Final = 512
 """Ours: from so many boxes on, `summarise` takes one box for each filter."""
 
+MAX_COMPARED: Final = 32
+"""Ours: up to so many filters are compared as they are, when their boxes are too many."""
+
 Cost = tuple[int, float, int]
 
 
@@ -128,7 +131,7 @@ def summarise(filters: list[Filter], limit: int = 8) -> Filter:
     boxes, exact = _all_boxes(filters)
     boxes = _joined(_uncovered(_joined(boxes)))
     if not exact or len(boxes) > limit or _leaves(boxes) > MAX_LEAVES:
-        needed = _needed(filters) if len(filters) <= 2 * limit else []
+        needed = _needed(filters) if len(filters) <= MAX_COMPARED else []
         if needed and sum([_count(part) for part in needed]) <= limit:
             return _alternatives(needed)
         boxes = _narrowed_down(boxes, limit)

@@ -1,9 +1,10 @@
 """Matching an event against many filters at once.
 
 Each filter is taken apart into boxes (see boxes.py), and each box is filed under one of its conditions only, the one
-that is likely to be met least often: a value in a hash table, a topic (an event looks its topic and all ancestors up),
-or an interval (ranges, comparisons and prefixes alike: all values lie on one line, see values.py). An event finds the
-boxes whose filed condition it meets, and the filters of these are then asked, unless that condition was all they had.
+that is likely to be met least often, going by the conditions seen so far: a value in a hash table, a topic (an event
+looks its topic and all ancestors up), or an interval (ranges, comparisons and prefixes alike: all values lie on one
+line, see values.py). An event finds the boxes whose filed condition it meets, and the filters of these are then asked,
+unless that condition was all they had.
 Counting met conditions, the classic way, touches a filter once for each of them; this way touches it once for one.
 
 Intervals lie in a centred interval tree, which answers in O(log n + found) and is rebuilt, when next asked, after more
@@ -16,7 +17,7 @@ from bisect import bisect_right
 from typing import Final, final
 
 from roamcast.pubsub import values as sets
-from roamcast.pubsub.boxes import Box, boxes_of, point_values, topic_name
+from roamcast.pubsub.boxes import Box, boxes_of, point_values, span, topic_name
 from roamcast.pubsub.event import Event, Value
 from roamcast.pubsub.filters import TOPIC, Filter
 from roamcast.pubsub.values import ABSENT, Cut, kind_of
@@ -26,7 +27,10 @@ MAX_PENDING: Final = 32
 
 BOUNDED_SHARE: Final = 0.1
 HALF_BOUNDED_SHARE: Final = 0.5
-"""Ours: which share of an attribute's intervals a value is guessed to meet, where they have two ends or one."""
+"""Ours: which share of values an interval is guessed to hold, with two ends or with one, where nobody can tell."""
+
+MAX_KNOWN: Final = 1024
+"""Ours: how many different names, topics and values of one attribute are counted to guess how common each is."""
 
 Found = dict[int, bool]
 """Keys of filters that may match; True for those that do."""
@@ -42,6 +46,7 @@ class MatchingIndex:
         self._unfiled: dict[int, bool] = {}  # filters that nothing can be told of from one condition
         self._topics: dict[str, Found] = {}
         self._attributes: dict[str, _Attribute] = {}
+        self._seen: dict[str, _Seen] = {}
 
     def __len__(self) -> int:
         return len(self._filters)
@@ -86,10 +91,10 @@ class MatchingIndex:
 
     def _file(self, key: int, box: Box) -> None:
         best = ""
-        lowest = -1.0
+        lowest = 2.0
         for name in sorted(box):
-            share = self._expected(name, box)
-            if lowest < 0 or share < lowest:
+            share = self._share(name, box)
+            if share < lowest:
                 best, lowest = name, share
         accepted = box[best]
         self._boxes[key].append((best, accepted))
@@ -106,12 +111,16 @@ class MatchingIndex:
         if not entries:
             self._topics.pop(topic, None)
 
-    def _expected(self, name: str, box: Box) -> float:
-        """How many filters an event is guessed to meet that meets this condition."""
+    def _share(self, name: str, box: Box) -> float:
+        """The share of events that are guessed to meet a condition."""
+        if name not in self._seen:
+            if len(self._seen) >= MAX_KNOWN:
+                self._seen.clear()
+            self._seen[name] = _Seen()
         if name == TOPIC:
-            return float(len(self._topics.get(topic_name(box), {})))
-        attribute = self._attributes.get(name)
-        return 0.0 if attribute is None else attribute.expected(box[name])
+            return self._seen[name].share_of_values([topic_name(box)])
+        values = point_values(box[name])
+        return self._seen[name].share(box[name]) if values is None else self._seen[name].share_of_values(values)
 
     def _find_topic(self, topic: str, found: Found) -> None:
         end = len(topic)
@@ -120,6 +129,36 @@ class MatchingIndex:
             if entries is not None:
                 _merge(found, entries)
             end = topic.rfind(".", 0, end)
+
+
+@final
+class _Seen:
+    """What conditions on one attribute have spoken of: different values, and how far their numbers reach."""
+
+    def __init__(self) -> None:
+        self.values: dict[Value, None] = {}
+        self.low = sets.INFINITY
+        self.high = -sets.INFINITY
+
+    def share_of_values(self, values: list[Value]) -> float:
+        for value in values:
+            if len(self.values) < MAX_KNOWN:
+                self.values[value] = None
+        return min(1.0, len(values) / max(1, len(self.values)))
+
+    def share(self, accepted: list[Cut]) -> float:
+        """Of an interval."""
+        low, high = accepted[0], accepted[-1]
+        if accepted == sets.present():
+            return 1.0
+        around = span(accepted)
+        if around is None:
+            return HALF_BOUNDED_SHARE if low == sets.start(low[0]) or high == sets.start(high[0]) else BOUNDED_SHARE
+        ends = [end for end in around if abs(end) < sets.INFINITY]
+        self.low = min([self.low, *ends])
+        self.high = max([self.high, *ends])
+        width = min(around[1], self.high) - max(around[0], self.low)
+        return width / (self.high - self.low) if self.high > self.low else 1.0
 
 
 Point = tuple[int, Value]
@@ -131,16 +170,18 @@ class _Attribute:
 
     def __init__(self) -> None:
         self.points: dict[Point, Found] = {}
-        self.intervals = _Intervals()
+        self.sure = _Intervals(True)
+        self.doubtful = _Intervals(False)
 
     def is_empty(self) -> bool:
-        return not self.points and not self.intervals.live
+        return not self.points and not self.sure.live and not self.doubtful.live
 
     def file(self, key: int, accepted: list[Cut], sure: bool) -> None:
         values = point_values(accepted)
         if values is None:
             # A set with holes is filed as the interval around it, and its filter is asked.
-            self.intervals.file(key, accepted[0], accepted[-1], sure and len(accepted) == 2)
+            intervals = self.sure if sure and len(accepted) == 2 else self.doubtful
+            intervals.file(key, accepted[0], accepted[-1])
             return
         for value in values:
             _file_under(self.points.setdefault((kind_of(value), value), {}), key, sure)
@@ -148,7 +189,8 @@ class _Attribute:
     def discard(self, key: int, accepted: list[Cut]) -> None:
         values = point_values(accepted)
         if values is None:
-            self.intervals.discard(key)
+            self.sure.discard(key)
+            self.doubtful.discard(key)
             return
         for value in values:
             point = (kind_of(value), value)
@@ -157,14 +199,6 @@ class _Attribute:
             if not entries:
                 self.points.pop(point, None)
 
-    def expected(self, accepted: list[Cut]) -> float:
-        values = point_values(accepted)
-        if values is not None:
-            return float(sum([len(self.points.get((kind_of(value), value), {})) for value in values]))
-        low, high = accepted[0], accepted[-1]
-        half = low == sets.start(low[0]) or high == sets.start(high[0])
-        return 1.0 + len(self.intervals.live) * (HALF_BOUNDED_SHARE if half else BOUNDED_SHARE)
-
     def find(self, value: Value, found: Found) -> None:
         kind = kind_of(value)
         if kind == ABSENT:
@@ -172,15 +206,16 @@ class _Attribute:
         entries = self.points.get((kind, value))
         if entries is not None:
             _merge(found, entries)
-        if self.intervals.live:
-            self.intervals.find((kind, value, 0), found)
+        self.sure.find((kind, value, 0), found)
+        self.doubtful.find((kind, value, 0), found)
 
 
 @final
 class _Intervals:
     """Which intervals contain a place. Every interval has a slot, which is never used again."""
 
-    def __init__(self) -> None:
+    def __init__(self, sure: bool) -> None:
+        self.sure = sure
         self.live: dict[int, _Interval] = {}
         self.slots: dict[int, list[int]] = {}  # by key
         self.pending: list[_Interval] = []
@@ -188,8 +223,8 @@ class _Intervals:
         self.next_slot = 0
         self.root: _Node | None = None
 
-    def file(self, key: int, low: Cut, high: Cut, sure: bool) -> None:
-        interval = _Interval(self.next_slot, key, low, high, sure)
+    def file(self, key: int, low: Cut, high: Cut) -> None:
+        interval = _Interval(self.next_slot, key, low, high)
         self.next_slot += 1
         self.live[interval.slot] = interval
         self.slots.setdefault(key, []).append(interval.slot)
@@ -206,33 +241,34 @@ class _Intervals:
             self.root = _tree(list(self.live.values()))
             self.pending = []
             self.removed = 0
-        for interval in self.pending:
-            if interval.low <= place < interval.high:
-                self.meet(interval, found)
+        self.meet([interval for interval in self.pending if interval.low <= place < interval.high], found)
         node = self.root
         while node is not None:
             if place < node.centre:
-                for interval in node.by_low[: bisect_right(node.lows, place)]:
-                    self.meet(interval, found)
+                self.meet(node.by_low[: bisect_right(node.lows, place)], found)
                 node = node.left
             else:
-                for interval in node.by_high[bisect_right(node.highs, place) :]:
-                    self.meet(interval, found)
+                self.meet(node.by_high[bisect_right(node.highs, place) :], found)
                 node = node.right
 
-    def meet(self, interval: _Interval, found: Found) -> None:
-        if interval.slot in self.live and (interval.sure or interval.key not in found):
-            found[interval.key] = interval.sure
+    def meet(self, intervals: list[_Interval], found: Found) -> None:
+        if self.removed:
+            intervals = [interval for interval in intervals if interval.slot in self.live]
+        if self.sure:
+            for interval in intervals:
+                found[interval.key] = True
+        else:
+            for interval in intervals:
+                found.setdefault(interval.key, False)
 
 
 @final
 class _Interval:
-    def __init__(self, slot: int, key: int, low: Cut, high: Cut, sure: bool) -> None:
+    def __init__(self, slot: int, key: int, low: Cut, high: Cut) -> None:
         self.slot = slot
         self.key = key
         self.low = low
         self.high = high
-        self.sure = sure
 
 
 @final
