@@ -31,6 +31,11 @@ STAMP = ROOT / "build" / "compiled"
 COMPILED = ["errors.py", "pubsub/*.py", "protocols/*.py", "log/*.py", "world/*.py", "world/mobility/*.py"]
 INTERPRETED = {
     "world/scenario.py",  # msgspec builds the class with a metaclass of its own
+    # before and after a run, so that compiling them would only take time:
+    "log/metrics.py",
+    "log/reader.py",
+    "world/simulate.py",
+    "world/workload.py",
 }
 FLAGS = ["-ffp-contract=off"]  # fused multiply-add would change last bits, and with them fingerprints, between machines
 

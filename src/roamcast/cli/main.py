@@ -25,6 +25,16 @@ app.command()(protocols.protocols)
 app.command()(presets.presets)
 
 
+@app.command(
+    help="The papers' stochastic models, solved and drawn.",
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
+)
+def model(context: typer.Context) -> None:
+    from roamcast.cli.model import app as models  # here, because it loads numpy
+
+    models(context.args, standalone_mode=False, prog_name="roamcast model")
+
+
 def _version(wanted: bool) -> None:
     if wanted:
         from roamcast import __version__
@@ -48,11 +58,9 @@ def main() -> None:
         sys.stdout.flush()
     except (RoamcastError, typer.TyperException) as error:
         text = error.format_message() if isinstance(error, typer.TyperException) else str(error)
-        print(f"roamcast: {text}", file=sys.stderr)
+        if text:  # a command without arguments has already shown its help
+            print(f"roamcast: {text}", file=sys.stderr)
         sys.exit(2)
-    except (KeyboardInterrupt, typer.Abort):
-        print("roamcast: interrupted", file=sys.stderr)
-        sys.exit(130)
     except BrokenPipeError:  # whoever read our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)

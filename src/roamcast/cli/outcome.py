@@ -63,7 +63,9 @@ class Outcome:
             if counts:
                 console.print(f"{title}: " + ", ".join(f"{name} {n:,}" for name, n in counts.items()), markup=False)
         took = f"{self.result.sim_s:g} s simulated in {self.result.wall_s:.2f} s"
-        console.print(f"{self.nodes} nodes, {took}; fingerprint {self.result.fingerprint}", markup=False)
+        console.print(
+            f"{self.nodes} nodes, {took}; fingerprint {self.result.fingerprint}", markup=False, soft_wrap=True
+        )
         console.print(self.command(), markup=False, soft_wrap=True)
 
 

@@ -64,9 +64,22 @@ def _show_one(name: str) -> None:
 
 
 def headline(protocol: type[Protocol]) -> str:
-    """The first line of the class's documentation, or else of its module's."""
-    import sys
+    """The first sentence of the class's documentation, or else of its module's.
 
-    own = protocol.__dict__.get("__doc__")
-    text = own or sys.modules[protocol.__module__].__doc__ or ""
-    return text.strip().partition("\n")[0]
+    It is read from the source: a compiled module does not keep its texts.
+    """
+    import ast
+    import re
+    from importlib.util import find_spec
+    from pathlib import Path
+
+    spec = find_spec(protocol.__module__)
+    name = protocol.__module__.rpartition(".")[2]
+    source = Path(spec.origin).parent / f"{name}.py" if spec and spec.origin else Path()
+    if not source.is_file():
+        return ""
+    module = ast.parse(source.read_text(encoding="utf-8"))
+    own = [node for node in module.body if isinstance(node, ast.ClassDef) and node.name == protocol.__name__]
+    text = (ast.get_docstring(own[0]) if own else None) or ast.get_docstring(module) or ""
+    paragraph = " ".join(text.partition("\n\n")[0].split())
+    return re.split(r"(?<=\.)\s+(?=[A-Z])", paragraph, maxsplit=1)[0]

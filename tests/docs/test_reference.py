@@ -1,0 +1,154 @@
+"""Reference pages are made from the code; they cannot drift. UPDATE_DOCS=1 writes them anew."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from types import UnionType
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+import msgspec
+import pytest
+
+from roamcast.cli.protocols import headline
+from roamcast.errors import InputError
+from roamcast.log import schema
+from roamcast.papers import presets
+from roamcast.protocols import parameters, registry
+from roamcast.world import scenario
+from tests.docs.pages import ROOT, UPDATE
+
+MADE = "<!-- made by tests/docs/test_reference.py from the code: UPDATE_DOCS=1 pytest tests/docs -->\n"
+
+
+def table(headings: list[str], rows: list[list[str]]) -> str:
+    cells = [[cell.replace("|", "\\|") for cell in row] for row in rows]
+    return "".join("| " + " | ".join(row) + " |\n" for row in [headings, ["---"] * len(headings), *cells])
+
+
+# ------------------------------------------------------------------------------------------------------- scenario
+
+
+def kind_of(annotation: Any) -> str:
+    """`number ≥ 0`, `whole number`, `"a" | "b"`."""
+    if get_origin(annotation) is Annotated:
+        base, *metas = get_args(annotation)
+        signs = (("gt", ">"), ("ge", "≥"), ("lt", "<"), ("le", "≤"))
+        limits = [f"{sign} {getattr(m, a):g}" for m in metas for a, sign in signs if getattr(m, a) is not None]
+        return f"{kind_of(base)} {', '.join(limits)}"
+    if get_origin(annotation) is Literal:
+        return " | ".join(get_args(annotation))
+    if get_origin(annotation) is UnionType:
+        return " or ".join(kind_of(a) for a in get_args(annotation))
+    return {float: "number", int: "whole number", bool: "true | false", str: "text"}[annotation]
+
+
+def scenario_sections() -> list[tuple[str, dict[str, str]]]:
+    """The comments in the class: a line of its own starts a section, one behind a field explains it."""
+    sections: list[tuple[str, dict[str, str]]] = []
+    fields = {f.name for f in msgspec.structs.fields(scenario.Scenario)}
+    for line in inspect.getsource(scenario.Scenario).splitlines():
+        if own := re.fullmatch(r"    # (.+)", line):
+            sections.append((own.group(1), {}))
+        elif (field := re.match(r"    (\w+): (?:.*?  # (.*))?", line)) and field.group(1) in fields:
+            sections[-1][1][field.group(1)] = field.group(2) or ""
+    return sections
+
+
+def scenario_page() -> str:
+    fields = {f.name: f for f in msgspec.structs.fields(scenario.Scenario)}
+    page = "# Scenario fields\n\n" + MADE
+    page += "\nEverything about a run but the protocol and the seed: `--world FIELD=VALUE`. Units are in the names.\n"
+    for title, comments in scenario_sections():
+        rows = [
+            [f"`{name}`", kind_of(fields[name].type), value_text(fields[name].default), comment]
+            for name, comment in comments.items()
+        ]
+        page += f"\n## {title[0].upper()}{title[1:]}\n\n" + table(["field", "value", "default", ""], rows)
+    return page
+
+
+def value_text(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:.10g}" if isinstance(value, float) else str(value)
+
+
+def test_every_scenario_field_has_its_section() -> None:
+    named = [name for _, comments in scenario_sections() for name in comments]
+    assert named == [f.name for f in msgspec.structs.fields(scenario.Scenario)]
+
+
+# ------------------------------------------------------------------------------------------------------ protocols
+
+
+def protocols_page() -> str:
+    page = "# Protocols\n\n" + MADE
+    page += (
+        "\nParameters are set by `--set PARAMETER=VALUE`. How a paper is read is in the protocol's module, numbered.\n"
+    )
+    for name in registry.BUILT_IN:
+        try:
+            protocol = registry.get(name)
+        except InputError:
+            continue
+        module = registry.BUILT_IN[name].partition(":")[0]
+        source = f"../../src/{module.replace('.', '/')}.py"
+        page += f"\n## {name}\n\n{headline(protocol)} [Source]({source}).\n"
+        rows = [
+            [f"`{p.name}`", f"{value_text(p.default)} {p.unit}".strip(), p.range, p.doc, p.source]
+            for p in parameters.describe(protocol)
+        ]
+        page += "\n" + (table(["parameter", "default", "range", "what it does", "source"], rows) if rows else "")
+    return page
+
+
+# -------------------------------------------------------------------------------------------------- presets, log
+
+
+def presets_page() -> str:
+    page = "# Presets\n\n" + MADE
+    page += "\nThe papers' scenarios. A source is a place in the paper, a numbered reading of it, or says it is ours.\n"
+    for name in presets.names():
+        preset = presets.load(name)
+        page += f"\n## {name}\n\n{preset.title}. Protocol: `{preset.protocol}`.\n{preset.paper}.\n\n"
+        values = dict(preset.values)
+        for protocol, params in preset.params.items():
+            values |= {f"{protocol}.{k}": value for k, value in params.items()}
+        page += table(
+            ["field", "value", "source"], [[f"`{k}`", value_text(v), preset.sources[k]] for k, v in values.items()]
+        )
+    return page
+
+
+def log_page() -> str:
+    page = f"# The event log, schema {schema.VERSION}\n\n" + MADE
+    page += "\nA Parquet file with one row for each thing that happened.\n\n## Columns\n\n"
+    page += table(["column", "type"], [[f"`{field.name}`", plain(field.type)] for field in schema.arrow_schema()])
+    page += "\n## Levels\n\nWhat a log of each level holds.\n\n"
+    held = {level: schema.kinds_at(level) for level in schema.LEVELS}
+    rows = [[f"`{kind}`", *("×" if code in held[x] else "" for x in held)] for code, kind in enumerate(schema.KINDS)]
+    page += table(["kind", *held], rows)
+    page += "\n## What each column means\n\n```text\n" + text_of("log/schema.py") + "\n```\n"
+    return page
+
+
+def text_of(module: str) -> str:
+    """From the source: a compiled module does not keep its texts."""
+    return ast.get_docstring(ast.parse((ROOT / "src/roamcast" / module).read_text())) or ""
+
+
+def plain(arrow_type: Any) -> str:
+    return re.sub(r"dictionary<values=(\w+).*", r"\1, dictionary-encoded", str(arrow_type))
+
+
+@pytest.mark.parametrize(
+    ("name", "make"),
+    [("scenario", scenario_page), ("protocols", protocols_page), ("presets", presets_page), ("log", log_page)],
+)
+def test_reference_page_says_what_the_code_says(name: str, make: Any) -> None:
+    path = ROOT / "docs" / "reference" / f"{name}.md"
+    if UPDATE:
+        path.write_text(make())
+    assert path.read_text() == make()
