@@ -22,7 +22,8 @@ Readings, one test each:
       Fig. 12: `beaconers`.
   R7  whether the random range of §VI-A is drawn for each node or for each frame is the scenario's `range_per`.
   R8  brokers with equal proximity would send at the same instant and collide: a carrier that is idle for DIFS takes
-      all of them. A random part below `jitter_ms`, by default one missed beacon's worth of delay, comes on top; not
+      all of them, and back-off alone does not help (the paper's scenario then takes 4.3 event frames a delivery
+      instead of 2.6). A random part below `jitter_ms` comes on top, by default one missed beacon's worth of delay; not
       more, so that a closer broker still goes first.
   R9  missed beacons are counted from the last one heard: floor((now − time) / Δt), at most 10. A neighbour has
       missed none until a whole interval has gone by.
