@@ -16,7 +16,7 @@ from typing import Any, Final, final
 
 from librt.strings import BytesWriter, write_i64_le
 from librt.vecs import append, vec
-from mypy_extensions import i16, i64
+from mypy_extensions import i64
 
 from roamcast.log import schema
 from roamcast.log.writer import LogSink
@@ -30,7 +30,6 @@ WANTED: Final = 4  # has a matching subscription
 DELIVERED: Final = 8
 MUTED: Final = 16
 HEARD: Final = 32  # one frame heard since it was muted; the count is in the bits from here on
-HEARD_MOST: Final = 1000
 
 COLLISION: Final = 0
 HALF_DUPLEX: Final = 1
@@ -40,6 +39,7 @@ QUEUE: Final = 4
 NO_ACK: Final = 5
 
 BLOCK: Final = 1 << 15
+NODE_BITS: Final = 20
 
 
 @final
@@ -48,22 +48,14 @@ class Published:
 
     __slots__ = ("at", "event", "marks", "serial")
 
-    def __init__(self, event: Event, serial: int, at: i64, marks: vec[i16]) -> None:
+    def __init__(self, event: Event, serial: int, at: i64, marks: vec[i64]) -> None:
         self.event = event
         self.serial = serial
         self.at = at
         self.marks = marks
 
-    def mute(self, node: i64) -> None:
-        mark = i64(self.marks[node])
-        if mark & MUTED == 0:
-            self.marks[node] = i16(mark | MUTED)
-
     def unmute(self, node: i64) -> None:
-        self.marks[node] = i16(i64(self.marks[node]) & (MUTED - 1))
-
-    def heard(self, node: i64) -> int:
-        return i64(self.marks[node]) // HEARD
+        self.marks[node] &= MUTED - 1
 
 
 @final
@@ -89,6 +81,34 @@ class Power:
 
 @final
 class Recorder:
+    __slots__ = (
+        "blank",
+        "block",
+        "by_kind",
+        "by_reason",
+        "bytes_sent",
+        "deliveries",
+        "duplicates",
+        "frames_sent",
+        "hash",
+        "interested",
+        "latencies",
+        "log_deliveries",
+        "log_frames",
+        "log_moves",
+        "losses",
+        "nodes",
+        "parasites",
+        "power",
+        "published",
+        "receptions",
+        "rx_us",
+        "samples",
+        "sink",
+        "state_bytes",
+        "state_entries",
+    )
+
     def __init__(self, nodes: int, level: str, sink: LogSink, power: Power) -> None:
         held = schema.kinds_at(level)
         self.nodes = nodes
@@ -98,13 +118,14 @@ class Recorder:
         self.log_frames = schema.SEND in held
         self.log_moves = schema.MOVE in held
         self.published: dict[int, Published] = {}
-        self.blank: list[i16] = [0] * nodes
+        self.blank: list[i64] = [0] * nodes
         # the tally
         self.interested: i64 = 0
         self.deliveries: i64 = 0
         self.frames_sent: i64 = 0
         self.bytes_sent: i64 = 0
         self.receptions: i64 = 0
+        self.rx_us: i64 = 0  # receivers' time that is on no station's account
         self.duplicates: i64 = 0
         self.parasites: i64 = 0
         self.losses = vec[i64]([0] * len(schema.LOSSES))
@@ -120,12 +141,10 @@ class Recorder:
 
     # ---- the fingerprint
 
-    def stamp(self, t: i64, a: i64, b: i64, c: i64) -> None:
+    def stamp(self, t: i64, node: i64, what: i64) -> None:
         block = self.block
-        write_i64_le(block, t)
-        write_i64_le(block, a)
-        write_i64_le(block, b)
-        write_i64_le(block, c)
+        write_i64_le(block, t << NODE_BITS | node)
+        write_i64_le(block, what)
         if len(block) >= BLOCK:
             self.hash.update(block.getvalue())
             self.block = BytesWriter()
@@ -140,15 +159,16 @@ class Recorder:
 
     def publish(self, t: i64, node: i64, event: Event, wanting: list[int], paired: list[int], near: list[int]) -> None:
         """`wanting` have a matching subscription; `paired` of them count as interested live subscribers."""
-        marks = vec[i16](self.blank)
+        marks = vec[i64](self.blank)
         for i in wanting:
             marks[i] = WANTED
         for i in paired:
             marks[i] = WANTED | PAIRED
-        marks[node] = i16(i64(marks[node]) | HAS)
+        marks[node] |= HAS
         self.interested += len(paired)
         self.published[event.id] = Published(event, len(self.published), t, marks)
-        self.stamp(t, node, event.id, len(paired))
+        self.stamp(t, node, event.id)
+        self.stamp(t, node, len(paired))
         if self.log_deliveries:
             content: dict[str, object] = {"topic": event.topic, "scope": SCOPES[event.scope], "attrs": event.attrs}
             if event.scope:
@@ -157,14 +177,14 @@ class Recorder:
             self.sink.row(t, node, schema.PUBLISH, event.id, 0, -1, event.size, event.validity_us, text)
 
     def deliver(self, t: i64, node: i64, event: Event) -> None:
-        self.stamp(t, node, event.id, -1)
+        self.stamp(t, node, event.id)
         published = self.published.get(event.id)
         if published is not None:
-            mark = i64(published.marks[node])
+            mark = published.marks[node]
             if mark & (PAIRED | DELIVERED) == PAIRED:
                 self.deliveries += 1
                 self.latencies = append(self.latencies, t - published.at)
-            published.marks[node] = i16(mark | DELIVERED)
+            published.marks[node] = mark | DELIVERED
         if self.log_deliveries:
             self.sink.row(t, node, schema.DELIVER, event.id, 0, -1, 0, 0, "")
 
@@ -191,35 +211,36 @@ class Recorder:
 
     def heard_event(self, published: Published, node: i64) -> None:
         """An event arrived at a node, in whatever frame: is it one it had, or one it does not want?"""
-        mark = i64(published.marks[node])
+        mark = published.marks[node]
         if mark & HAS:
             self.duplicates += 1
         else:
-            published.marks[node] = i16(mark | HAS)
+            published.marks[node] = mark | HAS
         if mark & WANTED == 0:
             self.parasites += 1
 
     def lost(
         self, t: i64, node: i64, frame: Frame, serial: i64, sender: i64, size: i64, why: i64, airtime: i64
     ) -> None:
-        """`airtime` is what the receiver's radio spent on it: nothing, if it never locked on to the frame."""
         self.losses[why] += 1
         if self.log_frames:
-            event = first_event(frame)
-            self.sink.row(t, node, schema.LOSE, event, serial, sender, size, airtime, schema.LOSSES[why])
+            self.write_loss(t, node, frame, serial, sender, size, why, airtime)
+
+    def write_loss(
+        self, t: i64, node: i64, frame: Frame, serial: i64, sender: i64, size: i64, why: i64, airtime: i64
+    ) -> None:
+        """`airtime` is what the receiver's radio spent on it: nothing, if it never locked on to the frame."""
+        event = first_event(frame)
+        self.sink.row(t, node, schema.LOSE, event, serial, sender, size, airtime, schema.LOSSES[why])
 
     def lost_in_queue(self, t: i64, node: i64, frame: Frame, to: i64) -> None:
         self.lost(t, node, frame, 0, to, frame.size, QUEUE, 0)
 
     # ---- decisions and states
 
-    def note(self, t: i64, node: i64, reason: int, event: int, peer: int, value: int) -> None:
-        if reason >= len(self.by_reason):  # declared by a module imported since
-            self.by_reason.extend([0] * (reason_count() - len(self.by_reason)))
-        self.by_reason[reason] += 1
-        if self.log_frames:
-            kind = schema.kind_code(reason_kind(reason))
-            self.sink.row(t, node, kind, event, 0, peer, 0, value, reason_label(reason))
+    def write_note(self, t: i64, node: i64, reason: int, event: int, peer: int, value: int) -> None:
+        kind = schema.kind_code(reason_kind(reason))
+        self.sink.row(t, node, kind, event, 0, peer, 0, value, reason_label(reason))
 
     def state(self, t: i64, node: i64, entries: int, size: int) -> None:
         """A sample of a node's routing state."""

@@ -22,7 +22,9 @@ class EventFrame(Frame):
     __slots__ = ("age_us", "event", "ttl")
 
     def __init__(self, event: Event, ttl: int, age_us: int) -> None:
-        super().__init__("event", event.id, 2 + uint_size(ttl) + uint_size(age_us) + event.size)
+        self.kind = "event"  # not by super().__init__: this is made for every transmission of a flood
+        self.id = event.id
+        self.size = (3 if ttl < 128 else 4) + uint_size(age_us) + event.size
         self.event = event
         self.ttl = ttl
         self.age_us = age_us

@@ -197,6 +197,8 @@ class Protocol:
     """The frames this protocol sends; the position is the tag on the wire, so new ones go to the end."""
     wants_motion: ClassVar[bool] = False
     """Whether `on_motion` is to be called."""
+    wants_battery: ClassVar[bool] = False
+    """Whether `Host.battery` will be asked; a host that is not told may answer roughly."""
 
     def __init__(self, host: Host, params: Params) -> None:
         self.host = host

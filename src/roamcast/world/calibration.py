@@ -66,14 +66,15 @@ def reception_success(
 ) -> float:
     positions, senders, hearers = layout(name, stations)
     access = mac.build("dcf", rate_bps, 1_000_000, 7)
-    gap_s = access.airtime(access.bytes_on_air(payload)) * 1e-6 * len(senders) / offered_load
+    airtime_us = int(access.airtime(access.bytes_on_air(payload)))
+    gap_s = airtime_us * 1e-6 * len(senders) / offered_load
     world = _world(positions, access, law, seed)
     world.agenda = _poisson(senders, gap_s, seconds, payload, seed)
     world.populate(Traffic, Params(), [])
     world.start()
     world.run(round((seconds + DRAIN_S) * 1e6))
     tally = world.recorder
-    return tally.receptions / (tally.frames_sent * hearers)
+    return int(tally.receptions) / (int(tally.frames_sent) * hearers)
 
 
 def _world(positions: list[tuple[float, float]], access: mac.Mac, law: str, seed: int) -> World:

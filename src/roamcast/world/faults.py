@@ -66,9 +66,6 @@ class Faults:
         mean = self.repair_mean if what == CRASH else self.crash_mean
         return 1 + int(self.streams[node].exponential(float(mean))), RECOVER if what == CRASH else CRASH
 
-    def partitioned(self, t: i64) -> bool:
-        return self.partition_from <= t < self.partition_until
-
     def lossy(self) -> bool:
         return self.loss > 0.0 or len(self.link_loss) > 0
 

@@ -54,7 +54,7 @@ class Mac:
         self.preamble = preamble
         self.header = header
         self.packet_min = packet_min
-        self.us_per_byte = 8e6 / rate_bps
+        self.ns_per_byte: i64 = round(8e9 / rate_bps)
         self.ack_airtime: i64 = preamble + 8 * ack
         self.eifs: i64 = sifs + self.ack_airtime + ifs if kind == DCF else ifs
         self.queue = queue
@@ -67,7 +67,7 @@ class Mac:
 
     def airtime(self, total: i64) -> i64:
         """How long a frame of `total` bytes, header included, is on the air."""
-        return self.preamble + i64(float(total) * self.us_per_byte + 0.999999)
+        return self.preamble + (total * self.ns_per_byte + 999) // 1000
 
 
 def build(name: str, rate_bps: float, queue: int, retries: int) -> Mac:

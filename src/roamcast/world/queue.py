@@ -6,7 +6,7 @@ an event that was pushed again. The first three are packed into one int: `time <
 
 from __future__ import annotations
 
-import heapq
+from heapq import heappop, heappush
 from typing import Final, final
 
 from librt.vecs import append, vec
@@ -34,9 +34,10 @@ LAST_INSTANT: Final = (1 << 39) - 1
 class EventQueue:
     """`pop` moves the first event into `when`, `serial` and `key`. `now` is the clock of the whole world."""
 
+    __slots__ = ("key", "now", "serial", "when")
+
     def __init__(self) -> None:
         self.now: i64 = 0
-        self.size: i64 = 0
         self.when: i64 = 0
         self.serial: i64 = 0
         self.key: i64 = 0
@@ -52,25 +53,28 @@ class EventQueue:
 class PlainQueue(EventQueue):
     """`heapq` on tuples: the fastest when interpreted, and the twin that `VecQueue` is tested against."""
 
+    __slots__ = ("heap",)
+
     def __init__(self) -> None:
         super().__init__()
         self.heap: list[tuple[int, int, int]] = []
 
     def push(self, t: i64, kind: i64, node: i64, serial: i64, key: i64) -> None:
-        heapq.heappush(self.heap, (t << TIME_SHIFT | kind << NODE_BITS | node, serial, key))
-        self.size += 1
+        heappush(self.heap, (t << TIME_SHIFT | kind << NODE_BITS | node, serial, key))
 
     def pop(self) -> None:
-        self.when, self.serial, self.key = heapq.heappop(self.heap)
-        self.size -= 1
+        self.when, self.serial, self.key = heappop(self.heap)
 
 
 @final
 class VecQueue(EventQueue):
     """The same as a binary heap on unboxed vectors: the fastest when compiled."""
 
+    __slots__ = ("keys", "serials", "size", "whens")
+
     def __init__(self) -> None:
         super().__init__()
+        self.size: i64 = 0
         self.whens = vec[i64]()
         self.serials = vec[i64]()
         self.keys = vec[i64]()

@@ -123,7 +123,7 @@ def _metrics(world: World, until: int) -> dict[str, Any]:
     metrics["energy_j"] = world.energy_j(until)
     reachable = world.possible.pairs(until) if world.possible is not None else 0
     metrics["possible"] = reachable if world.possible is not None else None
-    metrics["of_possible"] = world.recorder.deliveries / reachable if reachable else None
+    metrics["of_possible"] = int(world.recorder.deliveries) / reachable if reachable else None
     return metrics
 
 

@@ -17,7 +17,7 @@ from typing import Final, final
 
 from mypy_extensions import i64
 
-from roamcast.log.recorder import Recorder
+from roamcast.log.recorder import HEARD, MUTED, Recorder
 from roamcast.protocols.interface import BROADCAST, NOBODY, Frame, Host, Params, Protocol
 from roamcast.pubsub.event import Event
 from roamcast.world.contacts import Neighbourhood
@@ -31,20 +31,51 @@ NOTHING: Final = -1
 
 
 @final
-class Outgoing:
-    """A frame in a station's queue."""
-
-    __slots__ = ("frame", "number", "to", "tries")
-
-    def __init__(self, frame: Frame, to: i64, number: i64) -> None:
-        self.frame = frame
-        self.to = to
-        self.number = number
-        self.tries: i64 = 0
-
-
-@final
 class Station(Host):
+    __slots__ = (
+        "accepted",
+        "addressees",
+        "asleep",
+        "asleep_us",
+        "attempt",
+        "busy_until",
+        "chance",
+        "committed",
+        "contending",
+        "down_since",
+        "energy",
+        "events",
+        "frames",
+        "garbled",
+        "heard_from",
+        "heard_strength",
+        "idle_since",
+        "ifs",
+        "index",
+        "mac",
+        "motion",
+        "off_us",
+        "protocol",
+        "queue",
+        "radio",
+        "receiving",
+        "recorder",
+        "reserved_until",
+        "rx_us",
+        "sending",
+        "serial",
+        "signals",
+        "slots",
+        "stream",
+        "strength",
+        "timers",
+        "tries",
+        "tx_us",
+        "up",
+        "waiting",
+        "window",
+    )
+
     def __init__(
         self, id: int, seed: int, events: EventQueue, mac: Mac, radio: Radio, motion: Neighbourhood, recorder: Recorder
     ) -> None:
@@ -64,8 +95,10 @@ class Station(Host):
         self.timers: dict[int, i64] = {}
         self.serial: i64 = 0
         # medium access
-        self.queue: list[Outgoing] = []
-        self.frames: i64 = 0
+        self.queue: list[Frame] = []
+        self.addressees: list[i64] = []  # of the frames in the queue
+        self.frames: i64 = 0  # how many left the queue: the number of the one in front
+        self.tries: i64 = 0  # of the one in front
         self.contending = False
         self.sending = False
         self.waiting = False  # for an acknowledgement
@@ -123,16 +156,19 @@ class Station(Host):
         self.recorder.deliver(self.events.now, self.index, event)
 
     def note(self, reason: int, event: int = 0, peer: int = NOBODY, value: int = 0) -> None:
-        self.recorder.note(self.events.now, self.index, reason, event, peer, value)
+        recorder = self.recorder
+        recorder.by_reason[reason] += 1
+        if recorder.log_frames:
+            recorder.write_note(self.events.now, self.index, reason, event, peer, value)
 
     def mute(self, id: int) -> None:
         published = self.recorder.published.get(id)
         if published is not None:
-            published.mute(self.index)
+            published.marks[self.index] |= MUTED
 
     def heard(self, id: int) -> int:
         published = self.recorder.published.get(id)
-        return 0 if published is None else published.heard(self.index)
+        return 0 if published is None else published.marks[self.index] // HEARD
 
     def signal(self) -> float:
         if not self.radio.plain():
@@ -159,11 +195,12 @@ class Station(Host):
     # ---- medium access
 
     def enqueue(self, frame: Frame, to: i64) -> None:
-        if len(self.queue) >= self.mac.queue and self.mac.kind != IDEAL:
+        queue = self.queue
+        if len(queue) >= self.mac.queue and self.mac.kind != IDEAL:
             self.recorder.lost_in_queue(self.events.now, self.index, frame, to)
             return
-        self.frames += 1
-        self.queue.append(Outgoing(frame, to, self.frames))
+        queue.append(frame)
+        self.addressees.append(to)
         if not self.contending and not self.sending and not self.waiting and self.up:
             self.contend()
 
@@ -187,9 +224,29 @@ class Station(Host):
         at = self.access()
         self.events.push(at if at > now else now, ATTEMPT, self.index, 0, self.attempt)
 
+    def next_frame(self) -> None:
+        """The frame in front is done with, for better or for worse."""
+        self.queue.pop(0)
+        self.addressees.pop(0)
+        self.frames += 1
+        self.tries = 0
+        self.window = self.mac.window
+
+    def occupy(self, end: i64) -> None:
+        """This station transmits until `end`."""
+        self.sending = True
+        self.receiving = NOTHING
+        if self.busy_until < end:
+            self.busy_until = end
+
     def access(self) -> i64:
         """When this station may transmit if nobody else does before."""
-        return self.idle_from() + self.ifs + self.slots * self.mac.slot
+        start = self.idle_since
+        if self.busy_until > start:
+            start = self.busy_until
+        if self.reserved_until > start:
+            start = self.reserved_until
+        return start + self.ifs + self.slots * self.mac.slot
 
     def idle_from(self) -> i64:
         start = self.idle_since

@@ -1,0 +1,558 @@
+"""The air: frames start, clash, end and are handed up; acknowledgements come or do not.
+
+There are two ways over the air. On a *plain* radio (a disc) strength does not matter: whoever is near hears the frame,
+and two frames at one receiver spoil each other. This is the fast one: nothing is computed per receiver but its
+carrier sense. All other radios go the *graded* way: every frame has a strength at every receiver, interference adds up,
+and the stronger frame may survive (radio.py).
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from librt.vecs import append, vec
+from mypy_extensions import i64
+
+from roamcast.log.recorder import (
+    COLLISION,
+    HALF_DUPLEX,
+    HAS,
+    HEARD,
+    LOSS,
+    MUTED,
+    NO_ACK,
+    NODE_BITS,
+    WANTED,
+    Published,
+    Recorder,
+)
+from roamcast.protocols.interface import BROADCAST, Frame
+from roamcast.world.contacts import Neighbourhood
+from roamcast.world.faults import Faults
+from roamcast.world.mac import IDEAL, Mac
+from roamcast.world.queue import ACKNOWLEDGE, ATTEMPT, END, TIMEOUT, EventQueue
+from roamcast.world.radio import Radio, dbm
+from roamcast.world.station import NOTHING, Station
+from roamcast.world.streams import Stream
+
+NO_MARKS: Final = vec[i64]()
+NOBODY_HEARS: Final[list[Station]] = []
+NO_CARGO: Final[list[Published]] = []
+
+
+@final
+class Transmission:
+    """A frame on the air. Objects are used again and again; `serial` tells transmissions apart."""
+
+    __slots__ = ("airtime", "cargo", "frame", "hearers", "marks", "number", "serial", "size", "start", "strengths", "to")
+
+    def __init__(self) -> None:
+        self.frame: Frame | None = None  # None: an acknowledgement
+        self.to: i64 = BROADCAST
+        self.serial: i64 = 0
+        self.number: i64 = 0  # the sender's own number of the frame: a repetition has the same
+        self.size: i64 = 0
+        self.start: i64 = 0
+        self.airtime: i64 = 0
+        self.hearers: list[Station] = NOBODY_HEARS
+        self.strengths = vec[float]()
+        self.marks = NO_MARKS  # of the one event it carries
+        self.cargo: list[Published] = NO_CARGO  # the events of a frame that carries several
+
+
+class Air:
+    __slots__ = (
+        "chance",
+        "events",
+        "faults",
+        "free",
+        "lossy",
+        "mac",
+        "motion",
+        "plain",
+        "radio",
+        "recorder",
+        "serial",
+        "stations",
+        "swift",
+        "transmissions",
+    )
+
+    def __init__(
+        self,
+        events: EventQueue,
+        stations: list[Station],
+        motion: Neighbourhood,
+        mac: Mac,
+        radio: Radio,
+        recorder: Recorder,
+        faults: Faults,
+        seed: int,
+    ) -> None:
+        self.events = events
+        self.stations = stations
+        self.motion = motion
+        self.mac = mac
+        self.radio = radio
+        self.recorder = recorder
+        self.faults = faults
+        self.transmissions: list[Transmission] = []
+        self.free: list[i64] = []
+        self.serial: i64 = 0
+        self.plain = radio.plain()
+        self.lossy = faults.lossy()
+        self.swift = self.plain and not self.lossy and not recorder.log_frames and mac.kind != IDEAL
+        self.chance: list[Stream] = [Stream(seed, i, "loss") for i in range(len(stations))] if self.lossy else []
+
+    # ---- transmissions
+
+    def attempt(self, station: Station, t: i64) -> None:
+        mac = self.mac
+        if station.committed:
+            station.committed = False
+        elif mac.kind != IDEAL:
+            at = station.access()
+            if at > t:
+                self.events.push(at, ATTEMPT, station.index, 0, station.attempt)
+                return
+        station.contending = False
+        frame = station.queue[0]
+        to = station.addressees[0]
+        size = mac.bytes_on_air(frame.size)
+        airtime = mac.airtime(size)
+        s = self.slot()
+        tx = self.transmissions[s]
+        self.serial += 1
+        tx.frame = frame
+        tx.to = to
+        tx.serial = self.serial
+        tx.number = station.frames
+        tx.size = size
+        tx.start = t
+        tx.airtime = airtime
+        self.load(tx, frame)
+        self.recorder.sent(t, station.index, frame, tx.serial, to, size, airtime)
+        station.tx_us += airtime
+        if to < 0 or mac.kind == IDEAL:
+            station.next_frame()
+        if mac.kind == IDEAL:
+            self.start_ideal(station, tx, t)
+            if len(station.queue) > 0:
+                station.contend()
+        elif self.plain:
+            self.start_plain(station, tx, s, t, t + airtime)
+        else:
+            self.start_graded(station, tx, s, t, t + airtime)
+        self.events.push(t + airtime, END, station.index, s, s)
+
+    def slot(self) -> i64:
+        """Where the next transmission is kept."""
+        if len(self.free) > 0:
+            return self.free.pop()
+        self.transmissions.append(Transmission())
+        return len(self.transmissions) - 1
+
+    def load(self, tx: Transmission, frame: Frame) -> None:
+        """What the tally must know about the events on board."""
+        if frame.id != 0:
+            published = self.recorder.published.get(frame.id)
+            tx.marks = NO_MARKS if published is None else published.marks
+            return
+        tx.marks = NO_MARKS
+        events = frame.events()
+        if len(events) > 0:
+            known = self.recorder.published
+            tx.cargo = [known[event.id] for event in events if event.id in known]
+
+    def audience(self, i: i64, t: i64) -> vec[i64]:
+        """Whose receivers a frame of station i reaches now."""
+        now = float(t) * 1e-6
+        motion = self.motion
+        if now >= motion.next:
+            motion.advance(now)
+        near = motion.near[i]
+        return near if t >= self.faults.partition_until else self.one_side(i, near, now)
+
+    def one_side(self, i: i64, near: vec[i64], now: float) -> vec[i64]:
+        if now < float(self.faults.partition_from) * 1e-6:
+            return near
+        wall = self.faults.wall_m
+        left = self.motion.x(i, now) < wall
+        same = vec[i64]()
+        for j in near:
+            if (self.motion.x(j, now) < wall) == left:
+                same = append(same, j)
+        return same
+
+    def start_ideal(self, station: Station, tx: Transmission, t: i64) -> None:
+        stations = self.stations
+        hearers: list[Station] = []
+        for j in self.audience(station.index, t):
+            other = stations[j]
+            if other.up:
+                hearers.append(other)
+        tx.hearers = hearers
+
+    def start_plain(self, station: Station, tx: Transmission, s: i64, t: i64, end: i64) -> None:
+        station.occupy(end)
+        stations = self.stations
+        slot = self.mac.slot
+        turnaround = self.mac.turnaround
+        hearers: list[Station] = []
+        collisions: i64 = 0
+        deaf: i64 = 0
+        for j in self.audience(station.index, t):
+            other = stations[j]
+            busy = other.busy_until
+            if busy > t:
+                # it is lost here, and so is what this station was receiving
+                if other.receiving >= 0:
+                    self.spoil(other, t)
+                    other.receiving = NOTHING
+                if busy < end:
+                    other.busy_until = end
+                if other.sending:
+                    deaf += 1
+                elif other.up:
+                    collisions += 1
+                continue
+            if other.contending or other.slots > 0:
+                start = other.idle_since
+                if busy > start:
+                    start = busy
+                if other.reserved_until > start:
+                    start = other.reserved_until
+                idle = t - start - other.ifs
+                left = other.slots * slot - idle
+                if left <= turnaround and other.contending and idle >= 0:
+                    other.committed = True
+                elif idle > 0:
+                    passed = idle // slot
+                    other.slots = 0 if passed >= other.slots else other.slots - passed
+            other.busy_until = end
+            other.receiving = s
+            hearers.append(other)
+        tx.hearers = hearers
+        frame = tx.frame
+        if frame is None:
+            return
+        self.recorder.losses[HALF_DUPLEX] += deaf
+        self.recorder.losses[COLLISION] += collisions
+        if self.recorder.log_frames and deaf + collisions > 0:
+            self.write_clashes(station, tx, frame, t)
+        if tx.to >= 0:
+            self.reserve(hearers, tx.to, end)
+
+    def write_clashes(self, station: Station, tx: Transmission, frame: Frame, t: i64) -> None:
+        """The rows of those near who did not begin to receive the frame: they were busy (or off: no row)."""
+        k: i64 = 0
+        for j in self.audience(station.index, t):
+            if k < len(tx.hearers) and tx.hearers[k].index == j:
+                k += 1
+                continue
+            other = self.stations[j]
+            if other.up:
+                why: i64 = HALF_DUPLEX if other.sending else COLLISION
+                self.recorder.write_loss(t, j, frame, tx.serial, station.index, tx.size, why, 0)
+
+    def spoil(self, other: Station, t: i64) -> None:
+        """What a station is receiving gets garbled. If it knows by then that a frame is coming (the PLCP header is
+        through), it will find an error at the end and wait for EIFS; if not, it only senses energy (9.2.3.4)."""
+        if other.receiving >= 0 and t - self.transmissions[other.receiving].start >= self.mac.preamble:
+            other.ifs = self.mac.eifs
+
+    def start_graded(self, station: Station, tx: Transmission, s: i64, t: i64, end: i64) -> None:
+        station.occupy(end)
+        stations = self.stations
+        motion = self.motion
+        radio = self.radio
+        capture = radio.capture
+        threshold = radio.threshold
+        near = self.audience(station.index, t)
+        now = float(t) * 1e-6
+        i = station.index
+        x = motion.x(i, now)
+        y = motion.y(i, now)
+        r = radio.frame_range(i)
+        r2 = r * r
+        hearers: list[Station] = []
+        strengths = vec[float]()
+        for j in near:
+            other = stations[j]
+            if not other.up:
+                continue
+            dx = motion.x(j, now) - x
+            dy = motion.y(j, now) - y
+            strength = radio.strength(i, j, r2, dx * dx + dy * dy)
+            if strength < threshold:
+                continue
+            if other.receiving >= 0:
+                if other.strength < capture * (other.energy - other.strength + strength) and not other.garbled:
+                    other.garbled = True
+                    self.spoil(other, t)
+            elif strength >= 1.0 and not other.sending and strength >= capture * other.energy:
+                other.receiving = s
+                other.strength = strength
+                other.garbled = False
+            other.energy += strength
+            other.signals += 1
+            hearers.append(other)
+            strengths = append(strengths, strength)
+            self.sense(other, t, end)
+        tx.hearers = hearers
+        tx.strengths = strengths
+        if tx.to >= 0 and tx.frame is not None:
+            self.reserve(hearers, tx.to, end)
+
+    def sense(self, other: Station, t: i64, end: i64) -> None:
+        """The medium gets busy at a station: its back-off freezes."""
+        if other.busy_until <= t:
+            if other.contending or other.slots > 0:
+                slot = self.mac.slot
+                idle = t - other.idle_from() - other.ifs
+                left = other.slots * slot - idle
+                if left <= self.mac.turnaround and other.contending and idle >= 0:
+                    other.committed = True
+                elif idle > 0:
+                    passed = idle // slot
+                    other.slots = 0 if passed >= other.slots else other.slots - passed
+            other.busy_until = end
+        elif other.busy_until < end:
+            other.busy_until = end
+
+    def reserve(self, hearers: list[Station], to: i64, end: i64) -> None:
+        """The duration field keeps the medium for the acknowledgement."""
+        until = end + self.mac.sifs + self.mac.ack_airtime
+        for other in hearers:
+            if other.index != to and other.reserved_until < until:
+                other.reserved_until = until
+
+    # ---- receptions
+
+    def end(self, station: Station, s: i64, t: i64) -> None:
+        tx = self.transmissions[s]
+        frame = tx.frame
+        if self.swift and tx.to < 0 and len(tx.cargo) == 0 and frame is not None:
+            self.end_plain(station, tx, frame, s, t)
+            self.go_on(station, t)
+        elif frame is None:
+            station.sending = False
+            self.end_acknowledgement(station, tx, s, t)
+        elif self.mac.kind == IDEAL:
+            self.end_ideal(station, tx, frame, t)
+        else:
+            self.end_with_care(station, tx, frame, s, t)
+            if tx.to < 0:
+                self.go_on(station, t)
+            else:
+                station.sending = False
+                self.await_acknowledgement(station, t)
+        tx.frame = None
+        tx.hearers = NOBODY_HEARS
+        tx.cargo = NO_CARGO
+        self.free.append(s)
+
+    def go_on(self, station: Station, t: i64) -> None:
+        """A broadcast is over: back off, and ask for the medium again if more is to be sent."""
+        station.sending = False
+        station.redraw(t)
+        if len(station.queue) > 0 and not station.contending and station.up:
+            station.contend()
+
+    def end_plain(self, station: Station, tx: Transmission, frame: Frame, s: i64, t: i64) -> None:
+        """The common case, without detours: a broadcast of at most one event, on a plain radio, with no rows to write."""
+        recorder = self.recorder
+        marks = tx.marks
+        ifs = self.mac.ifs
+        sender = station.id
+        index = station.index
+        got: i64 = 0
+        collisions: i64 = 0
+        deaf: i64 = 0
+        duplicates: i64 = 0
+        parasites: i64 = 0
+        carries = len(marks) > 0
+        for other in tx.hearers:
+            if other.receiving != s:
+                if other.sending:
+                    deaf += 1
+                elif other.up:
+                    collisions += 1
+                continue
+            other.receiving = NOTHING
+            other.ifs = ifs
+            got += 1
+            if carries:
+                mark = marks[other.index]
+                if mark & WANTED == 0:
+                    parasites += 1
+                if mark & HAS:
+                    duplicates += 1
+                    if mark & MUTED:
+                        marks[other.index] = mark + HEARD
+                        continue
+                else:
+                    marks[other.index] = mark | HAS
+            other.heard_from = index
+            other.protocol.on_frame(frame, sender)
+        recorder.receptions += got
+        recorder.duplicates += duplicates
+        recorder.parasites += parasites
+        recorder.losses[COLLISION] += collisions
+        recorder.losses[HALF_DUPLEX] += deaf
+        recorder.rx_us += (got + collisions + deaf) * tx.airtime
+        recorder.stamp(t, index, tx.serial << NODE_BITS | got)
+
+    def end_with_care(self, station: Station, tx: Transmission, frame: Frame, s: i64, t: i64) -> None:
+        """Any other case: strengths, losses by chance, addressees, several events, rows for the log."""
+        recorder = self.recorder
+        got: i64 = 0
+        k: i64 = -1
+        for other in tx.hearers:
+            k += 1
+            strength = 1.0
+            if not self.plain:
+                strength = tx.strengths[k]
+                self.fade(other, strength)
+            locked = other.receiving == s
+            if locked:
+                other.receiving = NOTHING
+            if not other.up or (strength < 1.0 and not locked):
+                continue
+            spent = tx.airtime if locked or self.plain else 0
+            other.rx_us += spent
+            if not locked or (other.garbled and not self.plain):
+                why: i64 = HALF_DUPLEX if other.sending else COLLISION
+                recorder.lost(t, other.index, frame, tx.serial, station.index, tx.size, why, spent)
+                continue
+            other.ifs = self.mac.ifs
+            if self.lossy and self.chance[other.index].random() < self.faults.loss_of(station.index, other.index):
+                recorder.lost(t, other.index, frame, tx.serial, station.index, tx.size, LOSS, spent)
+                continue
+            if tx.to >= 0 and tx.to != other.index:
+                continue
+            got += 1
+            self.hand_up(other, station, tx, frame, t, strength)
+        recorder.stamp(t, station.index, tx.serial << NODE_BITS | got)
+
+    def fade(self, other: Station, strength: float) -> None:
+        """A signal ends. The sum starts afresh in silence, so that rounding does not pile up."""
+        if other.signals > 1:
+            other.signals -= 1
+            other.energy -= strength
+        else:
+            other.signals = 0
+            other.energy = 0.0
+
+    def end_ideal(self, station: Station, tx: Transmission, frame: Frame, t: i64) -> None:
+        got: i64 = 0
+        reached = False
+        for other in tx.hearers:
+            if not other.up:
+                continue
+            other.rx_us += tx.airtime
+            if tx.to >= 0 and tx.to != other.index:
+                continue
+            if self.lossy and self.chance[other.index].random() < self.faults.loss_of(station.index, other.index):
+                self.recorder.lost(t, other.index, frame, tx.serial, station.index, tx.size, LOSS, tx.airtime)
+                continue
+            got += 1
+            reached = True
+            self.hand_up(other, station, tx, frame, t, 1.0)
+        self.recorder.stamp(t, station.index, tx.serial << NODE_BITS | got)
+        if tx.to >= 0 and not reached:
+            self.recorder.lost(t, station.index, frame, tx.serial, tx.to, tx.size, NO_ACK, 0)
+            station.protocol.on_undelivered(frame, tx.to)
+
+    def hand_up(self, other: Station, station: Station, tx: Transmission, frame: Frame, t: i64, strength: float) -> None:
+        """A frame arrived intact: count it, and give it to the protocol unless it asked not to be told."""
+        recorder = self.recorder
+        if tx.to >= 0 and self.mac.kind != IDEAL:
+            self.events.push(t + self.mac.sifs, ACKNOWLEDGE, other.index, 0, station.index)
+            if other.accepted.get(station.index, -1) == tx.number:
+                return  # its acknowledgement was lost: a repetition
+            other.accepted[station.index] = tx.number
+        recorder.receptions += 1
+        if recorder.log_frames:
+            recorder.received(t, other.index, frame, tx.serial, station.index, tx.size, tx.airtime)
+        for published in tx.cargo:
+            recorder.heard_event(published, other.index)
+        marks = tx.marks
+        if len(marks) > 0:
+            published_one = recorder.published[frame.id]
+            recorder.heard_event(published_one, other.index)
+            mark = marks[other.index]
+            if mark & MUTED:
+                marks[other.index] = mark + HEARD
+                return
+        other.heard_from = station.index
+        if not self.plain:
+            other.heard_strength = dbm(strength)
+        other.protocol.on_frame(frame, station.id)
+
+    # ---- acknowledged frames
+
+    def await_acknowledgement(self, station: Station, t: i64) -> None:
+        if not station.up:
+            return
+        station.waiting = True
+        station.attempt += 1
+        wait = self.mac.sifs + self.mac.ack_airtime + self.mac.slot
+        self.events.push(t + wait, TIMEOUT, station.index, 0, station.attempt)
+
+    def acknowledge(self, station: Station, to: i64, t: i64) -> None:
+        airtime = self.mac.ack_airtime
+        s = self.slot()
+        tx = self.transmissions[s]
+        tx.frame = None
+        tx.to = to
+        tx.start = t
+        tx.airtime = airtime
+        if self.plain:
+            self.start_plain(station, tx, s, t, t + airtime)
+        else:
+            self.start_graded(station, tx, s, t, t + airtime)
+        self.events.push(t + airtime, END, station.index, s, s)
+
+    def end_acknowledgement(self, station: Station, tx: Transmission, s: i64, t: i64) -> None:
+        station.idle_since = t
+        k: i64 = -1
+        for other in tx.hearers:
+            k += 1
+            if not self.plain:
+                self.fade(other, tx.strengths[k])
+            if other.receiving != s:
+                continue
+            other.receiving = NOTHING
+            if other.garbled and not self.plain:
+                continue
+            other.ifs = self.mac.ifs
+            if other.index == tx.to and other.waiting:
+                self.acknowledged(other, t)
+        if len(station.queue) > 0 and not station.contending and not station.waiting and station.up:
+            station.contend()
+
+    def acknowledged(self, station: Station, t: i64) -> None:
+        station.waiting = False
+        station.next_frame()
+        station.redraw(t)
+        if len(station.queue) > 0:
+            station.contend()
+
+    def unacknowledged(self, station: Station, t: i64) -> None:
+        station.waiting = False
+        station.tries += 1
+        if station.tries > self.mac.retries:
+            frame = station.queue[0]
+            to = station.addressees[0]
+            station.next_frame()
+            station.redraw(t)
+            size = self.mac.bytes_on_air(frame.size)
+            self.recorder.lost(t, station.index, frame, 0, to, size, NO_ACK, 0)
+            station.protocol.on_undelivered(frame, to)
+        else:
+            station.window = min(2 * station.window, self.mac.window_max)
+            station.redraw(t)
+        if len(station.queue) > 0 and not station.contending:
+            station.contend()
+
