@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from roamcast.papers.presets import load
 from roamcast.protocols.event_table import EventTable, StoredEvent
 from roamcast.protocols.frugal import (
     BACK_OFF,
@@ -647,6 +648,12 @@ def test_r5_events_never_forwarded_go_in_the_order_they_came() -> None:
     for number, validity in ((1, 5), (2, 1), (3, 9)):
         table.add(row(number, validity, 0))
     assert [collected(table) for _ in range(3)] == [event(n).id for n in (1, 2, 3)]
+
+
+def test_r6_the_radio_range_belongs_to_the_scenario() -> None:
+    """§5.1, footnotes 11 and 12: 442 m, the range at 1 Mbit/s, on the plain, and 44 m in the city."""
+    assert load("baehni-waypoint").scenario().range_m == 442
+    assert load("baehni-city").scenario().range_m == 44
 
 
 def test_r7_sharing_topics() -> None:

@@ -342,6 +342,7 @@ def test_state_stays_bounded_over_a_long_steady_run() -> None:
         assert len(protocol.early_ids) <= 20
         assert len(protocol.events_table) <= 15
         assert len(protocol.events_to_send) <= 15
+        assert len(protocol.awaited) <= 15
         assert len(protocol.answers) <= 20
         assert len(protocol.seen) <= 30
         assert all(len(neighbor.events_ids) <= 10 for neighbor in protocol.neighborhood_table.values())
@@ -350,6 +351,45 @@ def test_state_stays_bounded_over_a_long_steady_run() -> None:
     protocol.on_unsubscribe(1)
     host.advance(protocol, host.clock_us + 20 * SECOND)
     assert (protocol.neighborhood_table, host.timers) == ({}, {})
+
+
+# --------------------------------------------------------------------------------------------- why a node stayed silent
+
+
+def waiting_for_neighbor_4(**params: Any) -> tuple[Frugal, ScriptHost]:
+    """Neighbour 4 lacks event 1: the back-off for it runs."""
+    protocol, host = node(jitter_ms=0.0, **params)
+    protocol.on_subscribe(1, NEWS)
+    host.hear(protocol, Events([news(1)], [0], []), 5)
+    host.hear(protocol, Heartbeat([NEWS], nan), 4)
+    host.hear(protocol, EventsIds([]), 4)
+    return protocol, host
+
+
+def test_what_another_node_sent_in_the_meantime_is_explained() -> None:
+    """Neighbour 4 has it by now and says so: nothing is left to send before the back-off ends."""
+    protocol, host = waiting_for_neighbor_4()
+    host.hear(protocol, EventsIds([news(1).id]), 4)
+    assert protocol.events_to_send == {}
+    host.advance(protocol, SECOND)
+    assert host.notes[-1] == ("suppress", "no longer needed", news(1).id, -1, 0)
+
+
+def test_a_back_off_that_a_new_event_stops_for_good_is_explained() -> None:
+    protocol, host = waiting_for_neighbor_4()
+    host.hear(protocol, Events([news(2), news(1)], [0, 0], [4]), 5)
+    assert BACK_OFF not in host.timers
+    assert host.labels("suppress") == ["no longer needed"]
+    assert protocol.awaited == {}
+
+
+def test_an_event_collected_during_the_back_off_is_explained_once() -> None:
+    protocol, host = waiting_for_neighbor_4(events_table_size=1)
+    host.hear(protocol, Events([news(2)], [0], []), 5)
+    host.advance(protocol, SECOND)
+    assert host.labels("drop") == ["table full"]
+    assert host.labels("suppress") == []
+    assert [frame.events() for frame in host.frames("event")] == [[news(2)]]
 
 
 # --------------------------------------------------------------------------------------------------- crash and recovery

@@ -338,6 +338,7 @@ class Frugal(Protocol):
         self.neighborhood_table: dict[int, Neighbor] = {}
         self.events_table = EventTable(params.events_table_size)
         self.events_to_send: dict[int, int] = {}  # id: a neighbour that needs it
+        self.awaited: dict[int, int] = {}  # all that were to be sent at some time of this back-off, alike
         self.hb_delay_us = round(params.hb_initial_s * 1_000_000)
         self.ngc_delay_us = 0
         self.compute_ngc_delay()
@@ -356,6 +357,7 @@ class Frugal(Protocol):
         self.backing_off = False
         self.bo_delay_us = int(self.hb_delay_us / self.params.hb2bo)
         self.events_to_send = {}
+        self.awaited = {}
         self.answers = {}
         self.heartbeat.started = False
         self.neighborhood_gc.started = False
@@ -545,6 +547,7 @@ class Frugal(Protocol):
     def retrieve_events_to_send(self) -> None:
         self.compute_events_to_send()
         if self.events_to_send:
+            self.awaited.update(self.events_to_send)
             self.compute_bo_delay()
             if not self.backing_off:
                 self.backing_off = True
@@ -608,14 +611,8 @@ class Frugal(Protocol):
     def back_off_expired(self) -> None:
         self.backing_off = False
         self.bo_delay_us = NULL
-        planned = self.events_to_send
         self.compute_events_to_send()  # R13
-        now_us = self.host.now()
-        for id in planned:
-            if id not in self.events_to_send:
-                row = self.events_table.rows.get(id)
-                over = row is not None and now_us >= row.expiry_us
-                self.host.note(EXPIRED if over else NO_LONGER_NEEDED, id)
+        self.explain_silence()
         if self.events_to_send:
             rows: list[StoredEvent] = []
             for id, j in self.events_to_send.items():
@@ -625,6 +622,15 @@ class Frugal(Protocol):
                 rows.append(row)
             self.send_events(rows)
             self.events_to_send = {}
+
+    def explain_silence(self) -> None:
+        """Say why events that waited for the back-off are not sent after it."""
+        now_us = self.host.now()
+        for id in self.awaited:
+            if id not in self.events_to_send:
+                over = now_us >= self.events_table.rows[id].expiry_us
+                self.host.note(EXPIRED if over else NO_LONGER_NEEDED, id)
+        self.awaited = {}
 
     def send_events(self, rows: list[StoredEvent]) -> None:
         """In as few frames as hold them (R19)."""
@@ -677,6 +683,8 @@ class Frugal(Protocol):
             self.backing_off = False  # STOP backOff timer
             self.host.cancel_timer(BACK_OFF)
             self.retrieve_events_to_send()
+            if not self.backing_off:
+                self.explain_silence()
 
     def accept(self, event: Event, age_us: int, j: int) -> bool:
         """Store and deliver an event that is new and wanted."""
@@ -718,6 +726,7 @@ class Frugal(Protocol):
             gc = self.events_table.garbage_collect(self.host.now())
             if gc is not None:
                 self.host.note(EXPIRED if self.host.now() >= gc.expiry_us else TABLE_FULL, gc.event.id, NOBODY, gc.fwd)
+                self.awaited.pop(gc.event.id, None)
         self.events_table.add(row)
         self.remember(row.event.id)
 
