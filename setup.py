@@ -101,7 +101,7 @@ class BuildExt(build_ext):
             except ImportError as error:
                 self.failure = f"mypyc is not installed ({error.name})"
             except SystemExit:
-                self.failure = "mypyc refused the sources, see above"
+                self.failure = "mypyc refused the sources (see build/compile.log)"
         super().finalize_options()
 
     def run(self) -> None:
