@@ -69,3 +69,9 @@ def test_equal_numbers_make_the_same_cut() -> None:
     assert type(sets.after(3.0)[1]) is int
     assert sets.before(3.5)[1] == 3.5
     assert sets.before(float(2**70))[1] == float(2**70)
+
+
+def test_a_place_between_two_kinds_has_one_name() -> None:
+    assert sets.union(sets.closed(False, False), sets.closed(True, True)) == [sets.start(sets.BOOL), sets.after(True)]
+    assert sets.after(True) == sets.start(sets.NUMBER)
+    assert sets.after(float("inf")) == sets.start(sets.TEXT)

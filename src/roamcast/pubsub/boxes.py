@@ -185,7 +185,7 @@ def point_values(accepted: list[Cut]) -> list[Value] | None:
         low, high = accepted[i], accepted[i + 1]
         while low < high:
             value = low[1]
-            if low != sets.before(value) or sets.after(value) > high:
+            if low != sets.before(value):
                 return None
             result.append(value)
             low = sets.after(value)

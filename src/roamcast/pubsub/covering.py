@@ -287,6 +287,7 @@ class _Merging:
     def merge_cheapest(self) -> None:
         best = self.costs.index(min(self.costs))
         merged = _box_union(self.boxes[best], self.boxes[best + 1])
+        del self.boxes[best + 1], self.costs[best]
         self.boxes[best] = merged
         kept = [i for i, box in enumerate(self.boxes) if i == best or not box_includes(merged, box)]
         costs: list[Cost] = []
@@ -373,14 +374,10 @@ def common_topic(a: str, b: str) -> str:
 
 def _common_topic_of(accepted: list[Cut]) -> str:
     """The deepest topic that covers a set of topics, which is a union of topics with all below them."""
-    names = [str(accepted[i][1]) for i in range(0, len(accepted), 2) if accepted[i][1] != ""]
-    if not names or len(names) < len(accepted) // 2:
-        return ""
-    common = names[0]
-    for name in names:
-        common = common_topic(common, name.rstrip("."))
-    # Two neighbours on the line may have run together, such as what is below "a" and "a/": then look before leaping.
-    return common if sets.includes(sets.below_topic(common), accepted) else ""
+    common = str(accepted[0][1])
+    for cut in accepted[::2]:
+        common = common_topic(common, str(cut[1]).rstrip("."))
+    return common
 
 
 def _set_topic(box: Box, name: str) -> None:
