@@ -98,17 +98,17 @@ def test_the_start_is_stationary(name: str) -> None:
 
 
 GOLDEN = {
-    "static": "291d014497f3",
-    "waypoint": "a7cbcfcf33fe",
-    "waypoint with pauses": "05d98da2ca4a",
-    "direction": "5740fef7d029",
-    "direction with pauses": "4fccb018fc92",
-    "gauss-markov": "3c4ab65ec0f1",
-    "gauss-markov without memory": "1623c8741e8a",
-    "manhattan": "fecad893f876",
-    "manhattan with pauses": "c22f630cf5ad",
-    "city": "ad8fc02ae055",
-    "city without halts": "311e9ca41dfa",
+    "static": "bcf8d8ae26c8",
+    "waypoint": "460ea4cc7175",
+    "waypoint with pauses": "e7235faf6393",
+    "direction": "701f50e9d138",
+    "direction with pauses": "3f8fe23e0855",
+    "gauss-markov": "7ec9b7a90931",
+    "gauss-markov without memory": "8d3b2624c1ef",
+    "manhattan": "a9212c4c5060",
+    "manhattan with pauses": "c98fc0cc562c",
+    "city": "169251851537",
+    "city without halts": "a7ac89ff693e",
     "waypoints": "27cf7dfb0102",
 }
 

@@ -135,13 +135,24 @@ def test_one_way_streets_are_respected() -> None:
         assert ax * by - ay * bx == 100  # always left
 
 
-def test_share_that_parks_at_the_start_is_the_long_run_share() -> None:
-    model = city(stops=0.3, stop_s=30.0, parking_s=100.0)
+@pytest.mark.parametrize(("stops", "stop_s", "parking_s"), [(0.3, 30.0, 100.0), (1.0, 20.0, 0.0), (0.0, 0.0, 200.0)])
+def test_share_that_stands_at_the_start_is_the_long_run_share(stops: float, stop_s: float, parking_s: float) -> None:
+    model = city(stops, stop_s, parking_s)
     standing = sum(speed(w.leg) == 0.0 for w in crowd(model, 1500)) / 1500
     walker = Walker(model, 9)
     legs = walker.legs(15_000)
     share = sum(leg.end_s - leg.start_s for leg in legs if speed(leg) == 0.0) / (legs[-1].end_s - legs[0].start_s)
     assert standing == pytest.approx(share, abs=0.04)
+
+
+def test_the_expected_stops_count_when_a_way_is_chosen() -> None:
+    """Two ways from 0 to 3: by 1, where there is a light, and by 2, a little longer and without."""
+    points = [(0.0, 0.0), (50.0, 50.0), (50.0, -55.0), (100.0, 0.0)]
+    links = [(0, 1), (1, 3), (0, 2), (2, 3), (3, 0)]
+    graph = StreetGraph(points, [Street(u, v, [points[u], points[v]], 10.0, 1.0) for u, v in links])
+    models = [CitySection(graph, seed, 0.5, 20.0, 0.0) for seed in range(40)]
+    ways = {(m.light[1], m.light[2]): graph.streets[m.router.to(3).streets[0]].v for m in models}
+    assert ways == {(False, False): 1, (False, True): 1, (True, False): 2, (True, True): 1}
 
 
 def test_lights_are_those_of_the_run() -> None:

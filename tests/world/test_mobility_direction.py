@@ -53,9 +53,11 @@ def test_at_the_start_nodes_are_found_within_the_field_and_pausing_ones_at_its_b
 
 def test_a_heading_is_uniform_and_of_length_one() -> None:
     stream = Stream(1, 0, "test")
-    headings = [heading(stream) for _ in range(2000)]
+    headings = [heading(stream) for _ in range(4000)]
     assert all(abs(x * x + y * y - 1.0) < 1e-12 for x, y in headings)
     assert stats.kstest([atan2(y, x) for x, y in headings], stats.uniform(-pi, 2 * pi).cdf).pvalue > 1e-3
+    folded = [atan2(*sorted((abs(x), abs(y)))) for x, y in headings]  # where the corners of a square would show
+    assert stats.kstest(folded, stats.uniform(0, pi / 4).cdf).pvalue > 1e-3
 
 
 def test_the_border() -> None:

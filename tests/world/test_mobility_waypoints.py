@@ -28,12 +28,13 @@ def test_a_node_stands_before_its_first_point_walks_through_all_and_stays_at_the
 
 
 def test_a_track_may_begin_before_zero_or_at_zero_or_be_a_single_point() -> None:
-    model = Waypoints(
-        [[(-30.0, 0.0, 0.0), (-10.0, 0.0, 0.0), (10.0, 20.0, 0.0)], [(0.0, 7.0, 7.0)], [(-5.0, 1.0, 1.0)]]
-    )
+    before = [(-30.0, 0.0, 0.0), (-4.0, 0.0, 0.0), (4.0, 20.0, 0.0)]
+    on_time = [(-1.0, 0.0, 0.0), (0.0, 5.0, 0.0), (1.0, 5.0, 9.0)]
+    model = Waypoints([before, [(0.0, 7.0, 7.0)], [(-5.0, 1.0, 1.0)], on_time])
     assert Walker(model, 0).at(0.0) == (10.0, 0.0)
     assert Walker(model, 1).at(50.0) == (7.0, 7.0)
     assert Walker(model, 2).at(50.0) == (1.0, 1.0)
+    assert Walker(model, 3).at(0.0) == (5.0, 0.0) and Walker(model, 3).at(0.5) == (5.0, 4.5)
 
 
 def test_points_are_sorted_and_repetitions_dropped() -> None:

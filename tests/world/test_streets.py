@@ -284,7 +284,7 @@ def test_limits_and_weights_that_are_missing_are_always_the_same() -> None:
     limits = [s.speed_mps for s in graph.streets]
     assert limits[0::2] == limits[1::2]  # both directions of a road alike
     assert all(8.0 <= v <= 13.0 for v in limits) and len(set(limits)) > 20
-    assert limits[:6:2] == pytest.approx([8.4, 13.0, 11.6])
+    assert limits[:6:2] == pytest.approx([9.1, 10.5, 10.9])
     for s in graph.streets:
         assert s.weight == pytest.approx(1.0 + 9.0 * ((s.speed_mps - 8.0) / 5.0) ** 2)
 

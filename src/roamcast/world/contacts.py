@@ -15,9 +15,10 @@ total, (t, i, what or j), so neither the order of insertion nor the layout of th
 
 Contact is decided on the closed disc (distance <= reach). After a computed instant the state is the one *just after*
 it: two nodes that touch for an instant and part are not in contact, two that stand exactly a reach apart are. Rounding
-may put a node a few nanometres on the wrong side of a circle when a leg ends on it; whenever a pair is solved near its
-circle, its recorded state is compared with the solution and put right, at that same instant. The margin of the cells is
-far wider than rounding, so a node may also stand on the wrong side of a cell's edge for a while without being missed.
+may put a node a few nanometres on the wrong side of a circle when a leg ends on it: what would happen within a
+nanosecond of the end of a leg is left to the turn that follows, and whenever a pair is solved near its circle, its
+recorded state is compared with the solution and put right, at that same instant; so contacts do not flicker. The margin
+of the cells is far wider than rounding, so a node may stand on the wrong side of a cell's edge without being missed.
 
 Cells are folded into a table of fixed size (cell numbers modulo powers of two): coordinates may be negative and
 unbounded, and what folding brings together by accident is recognised by its distance and skipped. Cells are no smaller
@@ -44,6 +45,8 @@ LOW: Final = 0xFFFFFFFF
 ENDS: Final = -1.0  # in place of the instant at which a contact that begins will end
 CELL_MARGIN: Final = 1e-6  # how much wider than the reach a cell is: far above rounding, far below anything that costs
 NEAR_CIRCLE: Final = 1e-6  # relative to reach²: beyond it rounding cannot have confused inside and outside
+INSTANT_S: Final = 1e-9  # of a leg's end: what happens so near to it is left to the turn
+FAST: Final = 10.0  # reaches a second: beyond that a node goes far in that instant
 JUMP_M: Final = 1e-6  # between two legs: far above rounding, far below what a model means
 
 
@@ -436,6 +439,9 @@ class KineticContacts(Neighbourhood):
         a = wx * wx + wy * wy
         b = px * wx + py * wy
         c = px * px + py * py - r2
+        rounding_s = INSTANT_S if a <= FAST * FAST * r2 else 0.0
+        soon = t + rounding_s
+        last -= rounding_s
         inside = c <= 0.0
         begin = inf
         end = inf
@@ -448,18 +454,18 @@ class KineticContacts(Neighbourhood):
                 root = sqrt(d)
                 if inside:
                     end = t + (-c / (b + root) if b > 0.0 else (root - b) / a)
-                    inside = end > t
+                    inside = end > soon
                 elif b < 0.0:
                     begin = t + c / (root - b)
                     end = t + (root - b) / a
-                    inside = begin <= t < end
+                    inside = begin <= soon < end
         known = c <= NEAR_CIRCLE * r2 and holds(self.near[i], j)
         key = i << 32 | (j + PEER)
         if inside != known:
             self.agenda.push(t, key, (end if end < last else inf) if inside else ENDS)
         elif inside and end < last:
             self.agenda.push(end, key, ENDS)
-        if not inside and t < begin < end and begin < last:
+        if not inside and soon < begin < last:
             self.agenda.push(begin, key, end if end < last else inf)
 
 
