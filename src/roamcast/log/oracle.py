@@ -23,6 +23,9 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from typing import Final, final
 
+from librt.vecs import append, remove, vec
+from mypy_extensions import i64
+
 NEVER: Final = float("inf")
 US_PER_S: Final = 1e6
 SAME_S: Final = 0.5e-6  # nearer than half a microsecond is one instant, rounded in two ways
@@ -44,8 +47,11 @@ class Journeys:
     def __init__(self, nodes: int) -> None:
         self._held = [0] * nodes
         self._is_up = [True] * nodes
-        self._to: list[dict[int, bool]] = [{} for _ in range(nodes)]
-        self._from: list[dict[int, bool]] = [{} for _ in range(nodes)]
+        self._to: list[vec[i64]] = [vec[i64]() for _ in range(nodes)]
+        self._from: list[vec[i64]] = [vec[i64]() for _ in range(nodes)]
+        self._seen = vec[i64]([0] * nodes)  # the flood that came by last
+        self._waiting = vec[i64]([0] * nodes)
+        self._floods: i64 = 0
         self._now_s = -NEVER
         self._live = 0  # events that have not expired
         self._expiries: list[tuple[float, int]] = []
@@ -63,8 +69,9 @@ class Journeys:
             return
         if self._ending_links:
             self._ending_links.pop((i, j), None)
-        self._to[i][j] = True
-        self._from[j][i] = True
+        if j not in self._to[i]:
+            self._to[i] = append(self._to[i], j)
+            self._from[j] = append(self._from[j], i)
         if self._live and self._is_up[i] and self._is_up[j]:
             news = self._held[i] & self._live & ~self._held[j]
             if news:
@@ -103,7 +110,7 @@ class Journeys:
         heappush(self._expiries, (expires_us / US_PER_S, event))
         self._next_expiry_s = self._expiries[0][0]
         if self._is_up[node]:
-            self._spread(node, bit)
+            self._flood(node, bit)
 
     def reached(self, node: int) -> int:
         """The events that the node can have had by now: bit k is event k. A publisher has its own."""
@@ -112,6 +119,26 @@ class Journeys:
     def count(self, interested: list[list[int]]) -> int:
         """Of the pairs (event, node in `interested[event]`), how many an ideal flood reached by now."""
         return sum(self._held[node] >> event & 1 for event, nodes in enumerate(interested) for node in nodes)
+
+    def _flood(self, origin: int, bit: int) -> None:
+        """Give everybody whom `origin` reaches an event that nobody else has: no sets to compare, only who was seen."""
+        flood = self._floods + 1
+        self._floods = flood
+        seen = self._seen
+        seen[origin] = flood
+        waiting = self._waiting
+        waiting[0] = origin
+        last: i64 = 0
+        k: i64 = 0
+        while k <= last:
+            for j in self._to[waiting[k]]:
+                if seen[j] != flood:
+                    seen[j] = flood
+                    if self._is_up[j]:
+                        self._held[j] |= bit
+                        last += 1
+                        waiting[last] = j
+            k += 1
 
     def _spread(self, origin: int, news: int) -> None:
         """Pass on what `origin` has just got."""
@@ -133,8 +160,8 @@ class Journeys:
         self._now_s = t
         if self._ending_links:
             for i, j in self._ending_links:
-                del self._to[i][j]
-                del self._from[j][i]
+                self._to[i] = remove(self._to[i], j)
+                self._from[j] = remove(self._from[j], i)
             self._ending_links.clear()
         if self._ending_nodes:
             for i in self._ending_nodes:

@@ -46,11 +46,10 @@ NODE_BITS: Final = 20
 class Published:
     """An event in the network, and what each node has to do with it."""
 
-    __slots__ = ("at", "event", "marks", "serial")
+    __slots__ = ("at", "id", "marks")
 
-    def __init__(self, event: Event, serial: int, at: i64, marks: vec[i64]) -> None:
-        self.event = event
-        self.serial = serial
+    def __init__(self, id: int, at: i64, marks: vec[i64]) -> None:
+        self.id = id
         self.at = at
         self.marks = marks
 
@@ -87,6 +86,7 @@ class Recorder:
         "by_kind",
         "by_reason",
         "bytes_sent",
+        "current",
         "deliveries",
         "duplicates",
         "frames_sent",
@@ -118,6 +118,7 @@ class Recorder:
         self.log_frames = schema.SEND in held
         self.log_moves = schema.MOVE in held
         self.published: dict[int, Published] = {}
+        self.current: Published | None = None  # the one a frame was handed up with last
         self.blank: list[i64] = [0] * nodes
         # the tally
         self.interested: i64 = 0
@@ -166,7 +167,7 @@ class Recorder:
             marks[i] = WANTED | PAIRED
         marks[node] |= HAS
         self.interested += len(paired)
-        self.published[event.id] = Published(event, len(self.published), t, marks)
+        self.published[event.id] = Published(event.id, t, marks)
         self.stamp(t, node, event.id)
         self.stamp(t, node, len(paired))
         if self.log_deliveries:
@@ -176,9 +177,15 @@ class Recorder:
             text = json.dumps(content, separators=(",", ":"))
             self.sink.row(t, node, schema.PUBLISH, event.id, 0, -1, event.size, event.validity_us, text)
 
+    def find(self, id: int) -> Published | None:
+        current = self.current
+        if current is not None and current.id == id:
+            return current
+        return self.published.get(id)
+
     def deliver(self, t: i64, node: i64, event: Event) -> None:
         self.stamp(t, node, event.id)
-        published = self.published.get(event.id)
+        published = self.find(event.id)
         if published is not None:
             mark = published.marks[node]
             if mark & (PAIRED | DELIVERED) == PAIRED:

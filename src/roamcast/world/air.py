@@ -44,7 +44,7 @@ NO_CARGO: Final[list[Published]] = []
 class Transmission:
     """A frame on the air. Objects are used again and again; `serial` tells transmissions apart."""
 
-    __slots__ = ("airtime", "cargo", "frame", "hearers", "marks", "number", "serial", "size", "start", "strengths", "to")
+    __slots__ = ("airtime", "cargo", "frame", "hearers", "number", "published", "serial", "size", "start", "strengths", "to")
 
     def __init__(self) -> None:
         self.frame: Frame | None = None  # None: an acknowledgement
@@ -56,7 +56,7 @@ class Transmission:
         self.airtime: i64 = 0
         self.hearers: list[Station] = NOBODY_HEARS
         self.strengths = vec[float]()
-        self.marks = NO_MARKS  # of the one event it carries
+        self.published: Published | None = None  # the one event it carries
         self.cargo: list[Published] = NO_CARGO  # the events of a frame that carries several
 
 
@@ -155,10 +155,9 @@ class Air:
     def load(self, tx: Transmission, frame: Frame) -> None:
         """What the tally must know about the events on board."""
         if frame.id != 0:
-            published = self.recorder.published.get(frame.id)
-            tx.marks = NO_MARKS if published is None else published.marks
+            tx.published = self.recorder.published.get(frame.id)
             return
-        tx.marks = NO_MARKS
+        tx.published = None
         events = frame.events()
         if len(events) > 0:
             known = self.recorder.published
@@ -362,7 +361,9 @@ class Air:
     def end_plain(self, station: Station, tx: Transmission, frame: Frame, s: i64, t: i64) -> None:
         """The common case, without detours: a broadcast of at most one event, on a plain radio, with no rows to write."""
         recorder = self.recorder
-        marks = tx.marks
+        published = tx.published
+        marks = NO_MARKS if published is None else published.marks
+        recorder.current = published
         ifs = self.mac.ifs
         sender = station.id
         index = station.index
@@ -477,13 +478,13 @@ class Air:
             recorder.received(t, other.index, frame, tx.serial, station.index, tx.size, tx.airtime)
         for published in tx.cargo:
             recorder.heard_event(published, other.index)
-        marks = tx.marks
-        if len(marks) > 0:
-            published_one = recorder.published[frame.id]
-            recorder.heard_event(published_one, other.index)
-            mark = marks[other.index]
+        one = tx.published
+        recorder.current = one
+        if one is not None:
+            recorder.heard_event(one, other.index)
+            mark = one.marks[other.index]
             if mark & MUTED:
-                marks[other.index] = mark + HEARD
+                one.marks[other.index] = mark + HEARD
                 return
         other.heard_from = station.index
         if not self.plain:

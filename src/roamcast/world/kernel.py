@@ -70,6 +70,7 @@ class World(Air):
     __slots__ = (
         "agenda",
         "ahead",
+        "askers",
         "index",
         "local_range_m",
         "moving",
@@ -101,6 +102,7 @@ class World(Air):
         self.sequence: list[int] = [0] * len(stations)
         self.subscriptions: list[Subscription] = []
         self.index = MatchingIndex()
+        self.askers: list[list[int]] = []  # for each distinct filter: who asks for it
         self.protocol_class: type[Protocol] = Protocol
         self.params: Params = Params()
         self.local_range_m = inf
@@ -115,8 +117,14 @@ class World(Air):
         self.protocol_class = protocol
         self.params = params
         self.subscriptions = subscriptions
-        for number, subscription in enumerate(subscriptions):
-            self.index.add(number, subscription.filter)
+        numbers: dict[Filter, int] = {}
+        for subscription in subscriptions:  # many nodes ask for the same: one entry of the index for all of them
+            number = numbers.setdefault(subscription.filter, len(numbers))
+            if number == len(self.askers):
+                self.index.add(number, subscription.filter)
+                self.askers.append([])
+            if subscription.node not in self.askers[number][-1:]:
+                self.askers[number].append(subscription.node)
         for station in self.stations:
             station.protocol = protocol(station, params)
         self.watch_motion = protocol.wants_motion or self.recorder.log_moves
@@ -213,8 +221,11 @@ class World(Air):
         station.protocol.on_publish(event)
 
     def wanting(self, event: Event) -> list[int]:
-        nodes = {self.subscriptions[number].node: True for number in self.index.match(event)}
-        return sorted(nodes)
+        """Who has a matching subscription, in order."""
+        matching = self.index.match(event)
+        if len(matching) == 1:
+            return self.askers[matching[0]]
+        return sorted({node: True for number in matching for node in self.askers[number]})
 
     def within_local_range(self, node: int, t: i64) -> list[int]:
         now = self.stations[node].settled()

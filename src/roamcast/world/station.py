@@ -162,12 +162,12 @@ class Station(Host):
             recorder.write_note(self.events.now, self.index, reason, event, peer, value)
 
     def mute(self, id: int) -> None:
-        published = self.recorder.published.get(id)
+        published = self.recorder.find(id)
         if published is not None:
             published.marks[self.index] |= MUTED
 
     def heard(self, id: int) -> int:
-        published = self.recorder.published.get(id)
+        published = self.recorder.find(id)
         return 0 if published is None else published.marks[self.index] // HEARD
 
     def signal(self) -> float:
