@@ -40,6 +40,7 @@ NO_ACK: Final = 5
 
 BLOCK: Final = 1 << 15
 NODE_BITS: Final = 20
+MIX: Final = (1 << 40) - 1
 
 
 @final
@@ -92,16 +93,20 @@ class Recorder:
         "frames_sent",
         "hash",
         "interested",
+        "last_count",
+        "last_kind",
         "latencies",
         "log_deliveries",
         "log_frames",
         "log_moves",
         "losses",
+        "mix",
         "nodes",
         "parasites",
         "power",
         "published",
         "receptions",
+        "records",
         "rx_us",
         "samples",
         "sink",
@@ -118,6 +123,7 @@ class Recorder:
         self.log_frames = schema.SEND in held
         self.log_moves = schema.MOVE in held
         self.published: dict[int, Published] = {}
+        self.records: list[Published] = []  # the same, by the events' handles
         self.current: Published | None = None  # the one a frame was handed up with last
         self.blank: list[i64] = [0] * nodes
         # the tally
@@ -131,6 +137,8 @@ class Recorder:
         self.parasites: i64 = 0
         self.losses = vec[i64]([0] * len(schema.LOSSES))
         self.by_kind: dict[str, int] = {}
+        self.last_kind = ""
+        self.last_count: i64 = 0
         self.by_reason: list[int] = [0] * reason_count()
         self.latencies = vec[i64]()
         self.samples: i64 = 0
@@ -138,22 +146,27 @@ class Recorder:
         self.state_bytes: i64 = 0
         # the fingerprint
         self.hash: Any = blake2b(digest_size=16)
+        self.mix: i64 = 0
         self.block = BytesWriter()
 
     # ---- the fingerprint
 
     def stamp(self, t: i64, node: i64, what: i64) -> None:
+        """One more thing that happened; deliveries since the one before are folded into `mix`."""
         block = self.block
         write_i64_le(block, t << NODE_BITS | node)
         write_i64_le(block, what)
+        write_i64_le(block, self.mix)
         if len(block) >= BLOCK:
             self.hash.update(block.getvalue())
             self.block = BytesWriter()
 
     def fingerprint(self) -> str:
-        self.hash.update(self.block.getvalue())
-        self.block = BytesWriter()
-        digest: str = self.hash.hexdigest()
+        last = BytesWriter()
+        write_i64_le(last, self.mix)
+        whole = self.hash.copy()
+        whole.update(self.block.getvalue() + last.getvalue())
+        digest: str = whole.hexdigest()
         return digest
 
     # ---- publications and deliveries
@@ -167,7 +180,10 @@ class Recorder:
             marks[i] = WANTED | PAIRED
         marks[node] |= HAS
         self.interested += len(paired)
-        self.published[event.id] = Published(event.id, t, marks)
+        event.handle = len(self.records)
+        record = Published(event.id, t, marks)
+        self.records.append(record)
+        self.published[event.id] = record
         self.stamp(t, node, event.id)
         self.stamp(t, node, len(paired))
         if self.log_deliveries:
@@ -177,6 +193,10 @@ class Recorder:
             text = json.dumps(content, separators=(",", ":"))
             self.sink.row(t, node, schema.PUBLISH, event.id, 0, -1, event.size, event.validity_us, text)
 
+    def record(self, event: Event) -> Published | None:
+        """The record of an event that this run published; the copy that a codec made has no handle, but its id."""
+        return self.records[event.handle] if event.handle >= 0 else self.published.get(event.id)
+
     def find(self, id: int) -> Published | None:
         current = self.current
         if current is not None and current.id == id:
@@ -184,8 +204,8 @@ class Recorder:
         return self.published.get(id)
 
     def deliver(self, t: i64, node: i64, event: Event) -> None:
-        self.stamp(t, node, event.id)
-        published = self.find(event.id)
+        self.mix = (self.mix * 1_000_003 + (node << 20) + event.id) & MIX
+        published = self.record(event)
         if published is not None:
             mark = published.marks[node]
             if mark & (PAIRED | DELIVERED) == PAIRED:
@@ -204,9 +224,20 @@ class Recorder:
     def sent(self, t: i64, node: i64, frame: Frame, serial: i64, to: i64, size: i64, airtime: i64) -> None:
         self.frames_sent += 1
         self.bytes_sent += size
-        self.by_kind[frame.kind] = self.by_kind.get(frame.kind, 0) + 1
+        if frame.kind is self.last_kind:
+            self.last_count += 1
+        else:
+            self.settle_kinds()
+            self.last_kind = frame.kind
+            self.last_count = 1
         if self.log_frames:
             self.sink.row(t, node, schema.SEND, first_event(frame), serial, to, size, airtime, frame.kind)
+
+    def settle_kinds(self) -> None:
+        """Frames of one kind come in runs, and only a whole run is looked up."""
+        if self.last_count > 0:
+            self.by_kind[self.last_kind] = self.by_kind.get(self.last_kind, 0) + self.last_count
+        self.last_count = 0
 
     def received(self, t: i64, node: i64, frame: Frame, serial: i64, sender: i64, size: i64, airtime: i64) -> None:
         """The row, or rows, of a reception; `heard_event` counts it."""
@@ -273,6 +304,7 @@ class Recorder:
 
     def metrics(self) -> dict[str, object]:
         """The metrics of systems that need nothing but the log, under the names that `log/metrics.py` gives them."""
+        self.settle_kinds()
         by_reason = self.reasons()
         deterministic = by_reason.get("forward: deterministic", 0)
         drawn = by_reason.get("forward: probabilistic", 0)

@@ -25,6 +25,7 @@ class EventFrame(Frame):
         self.kind = "event"  # not by super().__init__: this is made for every transmission of a flood
         self.id = event.id
         self.size = (3 if ttl < 128 else 4) + uint_size(age_us) + event.size
+        self.cargo = event
         self.event = event
         self.ttl = ttl
         self.age_us = age_us

@@ -74,8 +74,8 @@ class Gossip(Protocol):
             host.set_timer(event.id, int(host.random() * self.jitter_us))
 
     def on_timer(self, key: int) -> None:
-        pending = self.pending.pop(key)
-        frame = pending.onward(self.host.now())
+        frame = self.pending[key].onward(self.host.now())
+        del self.pending[key]
         if frame is None:
             self.host.note(EXPIRED, key)
             return

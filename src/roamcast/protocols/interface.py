@@ -39,13 +39,15 @@ class Frame:
     """One link-layer payload: an immutable value with a wire encoding.
 
     `kind` names it in the log ("event", "beacon"), `id` is what `Host.mute` refers to (an event's id, or 0 for frames
-    that are never muted), `size` is the length of its wire encoding in bytes (see `wire.py`).
+    that are never muted), `size` is the length of its wire encoding in bytes (see `wire.py`). A frame that carries one
+    event may say so by setting `cargo`; drivers that count receptions then need not look the event up by its id.
     """
 
     def __init__(self, kind: str, id: int, size: int) -> None:
         self.kind = kind
         self.id = id
         self.size = size
+        self.cargo: Event | None = None
 
     def events(self) -> list[Event]:
         """The events this frame carries."""

@@ -116,8 +116,9 @@ class Air:
                 self.events.push(at, ATTEMPT, station.index, 0, station.attempt)
                 return
         station.contending = False
-        frame = station.queue[0]
-        to = station.addressees[0]
+        frame = station.front
+        assert frame is not None
+        to = station.front_to
         size = mac.bytes_on_air(frame.size)
         airtime = mac.airtime(size)
         s = self.slot()
@@ -137,7 +138,7 @@ class Air:
             station.next_frame()
         if mac.kind == IDEAL:
             self.start_ideal(station, tx, t)
-            if len(station.queue) > 0:
+            if station.front is not None:
                 station.contend()
         elif self.plain:
             self.start_plain(station, tx, s, t, t + airtime)
@@ -154,8 +155,12 @@ class Air:
 
     def load(self, tx: Transmission, frame: Frame) -> None:
         """What the tally must know about the events on board."""
+        cargo = frame.cargo
+        if cargo is not None:
+            tx.published = self.recorder.record(cargo)
+            return
         if frame.id != 0:
-            tx.published = self.recorder.published.get(frame.id)
+            tx.published = self.recorder.find(frame.id)
             return
         tx.published = None
         events = frame.events()
@@ -355,7 +360,7 @@ class Air:
         """A broadcast is over: back off, and ask for the medium again if more is to be sent."""
         station.sending = False
         station.redraw(t)
-        if len(station.queue) > 0 and not station.contending and station.up:
+        if station.front is not None and not station.contending and station.up:
             station.contend()
 
     def end_plain(self, station: Station, tx: Transmission, frame: Frame, s: i64, t: i64) -> None:
@@ -530,22 +535,22 @@ class Air:
             other.ifs = self.mac.ifs
             if other.index == tx.to and other.waiting:
                 self.acknowledged(other, t)
-        if len(station.queue) > 0 and not station.contending and not station.waiting and station.up:
+        if station.front is not None and not station.contending and not station.waiting and station.up:
             station.contend()
 
     def acknowledged(self, station: Station, t: i64) -> None:
         station.waiting = False
         station.next_frame()
         station.redraw(t)
-        if len(station.queue) > 0:
+        if station.front is not None:
             station.contend()
 
     def unacknowledged(self, station: Station, t: i64) -> None:
         station.waiting = False
         station.tries += 1
-        if station.tries > self.mac.retries:
-            frame = station.queue[0]
-            to = station.addressees[0]
+        frame = station.front
+        to = station.front_to
+        if station.tries > self.mac.retries and frame is not None:
             station.next_frame()
             station.redraw(t)
             size = self.mac.bytes_on_air(frame.size)
@@ -554,6 +559,6 @@ class Air:
         else:
             station.window = min(2 * station.window, self.mac.window_max)
             station.redraw(t)
-        if len(station.queue) > 0 and not station.contending:
+        if station.front is not None and not station.contending:
             station.contend()
 

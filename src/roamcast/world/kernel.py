@@ -267,9 +267,7 @@ class World(Air):
         station.leave(t)
         station.timers.clear()
         station.queue.clear()
-        station.addressees.clear()
-        station.frames += 1  # what was in front is gone: the next frame is no repetition of it
-        station.tries = 0
+        station.next_frame()
         self.recorder.fault(t, station.index, schema.CRASH)
 
     def recover(self, station: Station, t: i64) -> None:

@@ -34,7 +34,6 @@ NOTHING: Final = -1
 class Station(Host):
     __slots__ = (
         "accepted",
-        "addressees",
         "asleep",
         "asleep_us",
         "attempt",
@@ -46,6 +45,8 @@ class Station(Host):
         "energy",
         "events",
         "frames",
+        "front",
+        "front_to",
         "garbled",
         "heard_from",
         "heard_strength",
@@ -95,10 +96,11 @@ class Station(Host):
         self.timers: dict[int, i64] = {}
         self.serial: i64 = 0
         # medium access
-        self.queue: list[Frame] = []
-        self.addressees: list[i64] = []  # of the frames in the queue
-        self.frames: i64 = 0  # how many left the queue: the number of the one in front
-        self.tries: i64 = 0  # of the one in front
+        self.front: Frame | None = None  # the frame to be sent next, …
+        self.front_to: i64 = BROADCAST  # … its addressee, …
+        self.frames: i64 = 0  # … its number …
+        self.tries: i64 = 0  # … and how often it was sent in vain
+        self.queue: list[tuple[Frame, int]] = []  # those behind it, with their addressees
         self.contending = False
         self.sending = False
         self.waiting = False  # for an acknowledgement
@@ -150,7 +152,8 @@ class Station(Host):
         self.events.push(self.events.now + delay, TIMER, self.index, serial, key)
 
     def cancel_timer(self, key: int) -> None:
-        self.timers.pop(key, None)
+        if key in self.timers:
+            del self.timers[key]
 
     def deliver(self, event: Event) -> None:
         self.recorder.deliver(self.events.now, self.index, event)
@@ -195,12 +198,13 @@ class Station(Host):
     # ---- medium access
 
     def enqueue(self, frame: Frame, to: i64) -> None:
-        queue = self.queue
-        if len(queue) >= self.mac.queue and self.mac.kind != IDEAL:
+        if self.front is None:
+            self.front = frame
+            self.front_to = to
+        elif len(self.queue) + 1 < self.mac.queue or self.mac.kind == IDEAL:
+            self.queue.append((frame, to))
+        else:
             self.recorder.lost_in_queue(self.events.now, self.index, frame, to)
-            return
-        queue.append(frame)
-        self.addressees.append(to)
         if not self.contending and not self.sending and not self.waiting and self.up:
             self.contend()
 
@@ -226,8 +230,12 @@ class Station(Host):
 
     def next_frame(self) -> None:
         """The frame in front is done with, for better or for worse."""
-        self.queue.pop(0)
-        self.addressees.pop(0)
+        if len(self.queue) > 0:
+            frame, to = self.queue.pop(0)
+            self.front = frame
+            self.front_to = to
+        else:
+            self.front = None
         self.frames += 1
         self.tries = 0
         self.window = self.mac.window
@@ -294,5 +302,5 @@ class Station(Host):
         self.idle_since = now
         self.signals = 0
         self.energy = 0.0
-        if len(self.queue) > 0:
+        if self.front is not None:
             self.contend()
