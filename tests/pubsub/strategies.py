@@ -15,6 +15,7 @@ from roamcast.pubsub.filters import (
     Compare,
     Exists,
     Filter,
+    Leaf,
     Member,
     Or,
     Prefix,
@@ -37,7 +38,7 @@ any_value = st.one_of(values, st.just(float("nan")))
 names = st.sampled_from(NAMES)
 topics = st.sampled_from(TOPICS)
 
-leaves: st.SearchStrategy[Filter] = st.one_of(
+conditions: st.SearchStrategy[Leaf] = st.one_of(
     st.builds(Compare, names, st.sampled_from(OPERATORS), values),
     st.builds(Range, names, numbers, numbers),
     st.builds(Range, names, texts, texts),
@@ -45,9 +46,12 @@ leaves: st.SearchStrategy[Filter] = st.one_of(
     st.builds(Member, names, st.lists(values, max_size=4)),
     st.builds(Prefix, names, texts),
     st.builds(Exists, names),
-    st.builds(Topic, st.one_of(topics, st.just(""))),
-    st.just(EVERYTHING),
-    st.just(NOTHING),
+)
+conjunctions: st.SearchStrategy[Filter] = st.lists(
+    st.one_of(conditions, st.builds(Topic, topics)), min_size=2, max_size=4
+).map(And)
+leaves: st.SearchStrategy[Filter] = st.one_of(
+    conditions, st.builds(Topic, st.one_of(topics, st.just(""))), st.just(EVERYTHING), st.just(NOTHING)
 )
 
 filters: st.SearchStrategy[Filter] = st.recursive(
@@ -96,10 +100,3 @@ msgpack_values: st.SearchStrategy[Any] = st.recursive(
     lambda inner: st.one_of(st.lists(inner, max_size=5), st.dictionaries(odd_texts, inner, max_size=2)),
     max_leaves=20,
 )
-
-
-def samples() -> list[Event]:
-    """Events around every value that the near strategies use, for exhaustive comparison of small filters."""
-    near: list[Any] = [None, False, True, float("nan"), -4, -3, 0, 0.5, 0.75, 1, 2.5, 6, 7, float("inf"), float("-inf")]
-    near += [*WORDS, "aa", "abd", "b\0", "a\0"]
-    return [Event(1, topic, {} if value is None else {"a": value}) for value in near for topic in ["", "a.b", "b"]]

@@ -69,6 +69,7 @@ def test_union_is_or_and_leaves_both_alone() -> None:
     b.add("y")
     both = a | b
     assert "x" in both and "y" in both and "y" not in a and "x" not in b
+    assert a | a == a and both | a == both
     assert both == a.union(b) and both.bitmap == a.bitmap | b.bitmap
     for other in (BloomFilter(64, 3), BloomFilter(65, 2)):
         with pytest.raises(InputError):

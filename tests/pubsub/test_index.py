@@ -146,6 +146,9 @@ def test_everything_nothing_the_root_and_ones_own() -> None:
         index.add(key, filter)
     assert index.match(Event(2, "b")) == [0, 2, 3, 5]
     assert index.match(Event(3, "a.b")) == [0, 2, 5]
+    index.remove(0)
+    index.remove(5)
+    assert index.match(Event(2, "a.b")) == [2, 3, 4]
 
 
 def test_topics_are_found_by_all_their_ancestors() -> None:

@@ -12,9 +12,7 @@ from roamcast.pubsub import values as sets
 from roamcast.pubsub.event import Event
 from roamcast.pubsub.filters import Leaf
 from roamcast.pubsub.values import Cut
-from tests.pubsub.strategies import any_value, leaves, texts
-
-one_attribute = leaves.filter(lambda f: isinstance(f, Leaf))
+from tests.pubsub.strategies import any_value, conditions, texts
 
 
 def contains(accepted: list[Cut], value: Any) -> bool:
@@ -22,12 +20,12 @@ def contains(accepted: list[Cut], value: Any) -> bool:
     return sum(cut <= place for cut in accepted) % 2 == 1
 
 
-@given(one_attribute, any_value)
+@given(conditions, any_value)
 def test_the_accepted_set_is_what_matches(leaf: Leaf, value: Any) -> None:
     assert contains(leaf.accepted(), value) == leaf.matches(Event(1, "", {leaf.name: value}))
 
 
-@given(one_attribute, one_attribute, any_value)
+@given(conditions, conditions, any_value)
 def test_union_intersection_and_complement_are_or_and_not(a: Leaf, b: Leaf, value: Any) -> None:
     x, y = a.accepted(), b.accepted()
     assert contains(sets.union(x, y), value) == (contains(x, value) or contains(y, value))
@@ -35,7 +33,7 @@ def test_union_intersection_and_complement_are_or_and_not(a: Leaf, b: Leaf, valu
     assert contains(sets.complement(x), value) != contains(x, value)
 
 
-@given(one_attribute, one_attribute)
+@given(conditions, conditions)
 def test_a_set_has_one_list_only(a: Leaf, b: Leaf) -> None:
     x, y = a.accepted(), b.accepted()
     for accepted in (sets.union(x, y), sets.intersection(x, y), sets.complement(x)):
@@ -47,7 +45,7 @@ def test_a_set_has_one_list_only(a: Leaf, b: Leaf) -> None:
     assert sets.intersection(x, sets.complement(x)) == []
 
 
-@given(one_attribute, one_attribute)
+@given(conditions, conditions)
 def test_inclusion_is_an_empty_difference(a: Leaf, b: Leaf) -> None:
     x, y = a.accepted(), b.accepted()
     assert sets.includes(x, y) == (sets.intersection(y, sets.complement(x)) == [])

@@ -20,7 +20,7 @@ from roamcast.pubsub import values as sets
 from roamcast.pubsub.boxes import Box, boxes_of, point_values, span, topic_name
 from roamcast.pubsub.event import Event, Value
 from roamcast.pubsub.filters import TOPIC, Filter
-from roamcast.pubsub.values import ABSENT, Cut, kind_of
+from roamcast.pubsub.values import Cut, kind_of
 
 MAX_PENDING: Final = 32
 """Ours: fewer are looked through faster than a tree is built."""
@@ -201,8 +201,6 @@ class _Attribute:
 
     def find(self, value: Value, found: Found) -> None:
         kind = kind_of(value)
-        if kind == ABSENT:
-            return
         entries = self.points.get((kind, value))
         if entries is not None:
             _merge(found, entries)
