@@ -1,0 +1,188 @@
+"""How filters and events become keys of a Bloom filter, so that a bitmap tells where an event must go (Li §3.2, §3.5).
+
+A subscription is taken apart into conjunctions; each adds one key to the bitmap. A conjunction's key is the ordered
+concatenation of its conditions (§3.5): first the topic, then the attributes by name. A disjunction adds a key for each
+side, `in` one for each value. An event is checked with every key that a subscription it satisfies can have: with n
+attributes that are the 2^n − 1 combinations of §3.5, times its topic, each ancestor of its topic, and no topic.
+
+A bitmap can only say "equal". Every other condition (ranges, prefixes, !=, exists) is left out of its conjunction,
+which then asks for more than it should and never for less. Where nothing is left, the key is the wildcard of one of the
+attributes, which every event with that attribute is checked with, or the wildcard of all, which every event is checked
+with (`Everything`, filters of other packages). So a bitmap may send an event where nobody wants it (§3.6) and never
+keeps one from a subscriber.
+
+Two limits, both on the safe side: a filter that would make more than `MAX_TERMS` keys drops conditions, and an event
+with more than `MAX_KEYS` combinations is sent along every branch that has a subscription.
+
+A bitmap is an int whose bit i is position i; a mask is the bitmap of a single key, and bitmaps merge by |.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from roamcast.pubsub.bloom import positions
+from roamcast.pubsub.event import Event, Value
+from roamcast.pubsub.filters import And, Compare, Filter, Leaf, Member, Nothing, Or, Topic
+from roamcast.pubsub.values import ABSENT, BOOL, TEXT, kind_of
+
+MAX_TERMS: Final = 64
+"""Ours: keys of one conjunction of disjunctions. A bitmap of 1024 bits is about one fifth full with so many."""
+
+MAX_KEYS: Final = 1024
+"""Ours: the combinations of eight attributes under a topic three levels deep. The paper's events have up to four."""
+
+ANY: Final = "*"
+"""The key that every event is checked with. No other key looks like it: those begin with a letter and a digit."""
+
+
+# ------------------------------------------------------------------------------------------------------------- keys
+
+
+def topic_part(name: str) -> str:
+    return f"t{len(name)}:{name}"
+
+
+def value_part(name: str, value: Value) -> str:
+    """`name = value`; equal numbers are written alike. Lengths keep 'ab' + 'c' and 'a' + 'bc' apart."""
+    kind = kind_of(value)
+    if kind == TEXT:
+        text = f"s{value}"
+    elif kind == BOOL:
+        text = "b1" if value else "b0"
+    elif isinstance(value, float) and value.is_integer():
+        text = f"n{int(value)}"
+    else:
+        text = f"n{value!r}"
+    return f"a{len(name)}:{name}{len(text)}:{text}"
+
+
+def attribute_part(name: str) -> str:
+    """The wildcard of one attribute: whatever its value."""
+    return f"w{len(name)}:{name}"
+
+
+def filter_keys(filter: Filter) -> list[str]:
+    """What a subscription adds to the bitmap, each key once."""
+    return list(dict.fromkeys([term.key() for term in _terms(filter)]))
+
+
+def event_keys(event: Event) -> list[str] | None:
+    """What an event is checked with; None where there are too many combinations."""
+    names = sorted([name for name, value in event.attrs.items() if kind_of(value) != ABSENT])
+    topics = [topic_part(name) for name in topics_above(event.topic)]
+    if len(names) >= 16 or (len(topics) + 1) << len(names) > MAX_KEYS:
+        return None
+    keys = combinations([value_part(name, event.attrs[name]) for name in names], ["", *topics])
+    keys.extend([attribute_part(name) for name in names])
+    keys.append(ANY)
+    return keys
+
+
+def combinations(parts: list[str], starts: list[str]) -> list[str]:
+    """Every start followed by every ordered selection of the parts, but the empty key: 2^n − 1 of n parts alone."""
+    keys = list(starts)
+    for part in parts:
+        keys.extend([key + part for key in keys])
+    return [key for key in keys if key]
+
+
+def topics_above(topic: str) -> list[str]:
+    """A topic and its ancestors but the root, which has no name: everything is below it."""
+    ancestors = [topic[:at] for at, character in enumerate(topic) if character == "."]
+    return [name for name in dict.fromkeys([topic, *ancestors]) if name]
+
+
+# ---------------------------------------------------------------------------------------------------------- bitmaps
+
+
+def mask(key: str, bits: int, hashes: int) -> int:
+    bitmap = 0
+    for position in positions(key, bits, hashes):
+        bitmap |= 1 << position
+    return bitmap
+
+
+def filter_bitmap(filter: Filter, bits: int, hashes: int) -> int:
+    bitmap = 0
+    for key in filter_keys(filter):
+        bitmap |= mask(key, bits, hashes)
+    return bitmap
+
+
+def event_masks(event: Event, bits: int, hashes: int) -> list[int]:
+    """One mask for each key; an event with too many keys has the empty mask, which every bitmap in use passes."""
+    keys = event_keys(event)
+    if keys is None:
+        return [0]
+    return list(dict.fromkeys([mask(key, bits, hashes) for key in keys]))
+
+
+def passes(bitmap: int, masks: list[int]) -> bool:
+    """Whether somebody behind this bitmap may want the event."""
+    if not bitmap:
+        return False
+    for wanted in masks:  # noqa: SIM110 (a generator costs more than the loop)
+        if bitmap & wanted == wanted:
+            return True
+    return False
+
+
+# ----------------------------------------------------------------------------------------------------- conjunctions
+
+
+@final
+class Term:
+    """One conjunction: the topic it asks for, its equalities, and attributes it asks something else about."""
+
+    __slots__ = ("loose", "topic", "values")
+
+    def __init__(self, topic: str = "", values: dict[str, str] | None = None, loose: str = "") -> None:
+        self.topic = topic
+        self.values: dict[str, str] = {} if values is None else values
+        self.loose = loose
+
+    def key(self) -> str:
+        if self.topic or self.values:
+            start = topic_part(self.topic) if self.topic else ""
+            return start + "".join([self.values[name] for name in sorted(self.values)])
+        return attribute_part(self.loose) if self.loose else ANY
+
+
+def _terms(filter: Filter) -> list[Term]:
+    """The filter as a disjunction of conjunctions; together they ask for at least what it asks for."""
+    if isinstance(filter, Topic):
+        return [Term(topic=filter.name)]
+    if isinstance(filter, Compare) and filter.op == "=":
+        return [Term(values={filter.name: value_part(filter.name, filter.value)})]
+    if isinstance(filter, Member):
+        return [Term(values={filter.name: value_part(filter.name, value)}) for value in filter.values]
+    if isinstance(filter, Leaf):
+        return [Term(loose=filter.name)]
+    if isinstance(filter, And):
+        return _conjunction(filter)
+    if isinstance(filter, Or):
+        return [term for part in filter.filters for term in _terms(part)]
+    return [] if isinstance(filter, Nothing) else [Term()]
+
+
+def _conjunction(filter: And) -> list[Term]:
+    result = [Term()]
+    for part in filter.filters:
+        terms = _terms(part)
+        if len(result) * len(terms) > MAX_TERMS:
+            continue  # without this condition the conjunction asks for more
+        both = [_both(a, b) for a in result for b in terms]
+        result = [term for term in both if term is not None]
+    return result
+
+
+def _both(a: Term, b: Term) -> Term | None:
+    """What asks for both; None where no event can satisfy it."""
+    for name, part in b.values.items():
+        if a.values.get(name, part) != part:
+            return None
+    topic, above = (a.topic, b.topic) if len(a.topic) >= len(b.topic) else (b.topic, a.topic)
+    if above and topic != above and not topic.startswith(above + "."):
+        return None
+    return Term(topic, {**a.values, **b.values}, a.loose or b.loose)
