@@ -1,0 +1,698 @@
+"""Subscription tree: one tree over the whole network (ST in Li §4.1; both strategies of Baldoni §II, Fig. 1).
+
+Brokers, one on each node, hang in one tree: its root is the node with the lowest id in reach, everybody else hangs
+below a neighbour (tree.py says how without loops). The tree is used as an unrooted one. With `mode="message"` an event
+goes to every tree neighbour but the one it came from. With `mode="subscription"` each broker tells each tree neighbour
+what it would like to hear from it: its own subscriptions and those it was told by its other neighbours, but those that
+another one covers. So an event follows the reverse path of the subscriptions that match it.
+
+What a neighbour has been told is kept in step by small changes, each with the version it builds on. Heartbeats say
+which version has arrived; if that is not the last one, everything is told again.
+
+Readings, one test each:
+  R1  neither paper says how the tree comes about (they cite others, who build it on demand). The lowest id leads: any
+      agreement will do, and this one needs no frames but heartbeats.
+  R2  the heartbeat period is 1 s, as in treegroup; a neighbour missed three times is gone.
+  R3  a broker whose neighbour was lost forgets what that neighbour wanted at once, and tells others with its next
+      heartbeat: most of it comes back by another neighbour in that time.
+  R4  until a new neighbour has said what it wants, it gets everything: what it wants is on its way.
+  R5  an event that could not be sent to a lost parent goes to the next one, whatever that has said so far.
+  R6  local and global events (Li §3.3) are treated alike: a single tree knows no groups.
+  R7  a broker moves up when a neighbour would put it at least two levels higher, and changes a leaving parent
+      (tree.py) for another one of the tree, as in treegroup, so that the two are compared on the same terms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, final
+
+from roamcast.errors import Malformed
+from roamcast.protocols.frames import EventFrame
+from roamcast.protocols.interface import NOBODY, Frame, Host, Params, Protocol, param, reason
+from roamcast.protocols.tree import (
+    COUNT_MAX,
+    LEVEL_MAX,
+    MAX_NEIGHBOURS,
+    NO_TREE,
+    NODE_MAX,
+    TREE_MAX,
+    Hearing,
+    Neighbour,
+    Place,
+    root_of,
+    tree_name,
+)
+from roamcast.protocols.wire import as_int, as_list, counted, measure
+from roamcast.pubsub.covering import covers
+from roamcast.pubsub.event import Event
+from roamcast.pubsub.filters import EVERYTHING, Expression, Filter, filter_from_fields
+
+TICK: Final = 1
+SYNC: Final = 2
+"""Timers: the next heartbeat, and telling tree neighbours what is new."""
+
+SYNC_US: Final = 50_000
+"""Ours: what becomes known within this time is told in one frame."""
+HURRY_US: Final = 30_000
+"""Ours: news of another tree go out within this time, spread so that neighbours do not speak all at once."""
+
+OWN: Final = NOBODY
+"""Who wants it, where it is the application on this node."""
+
+VERSION_MAX: Final = 65_535
+NUMBER_MAX: Final = (1 << 32) - 1
+MAX_LINKS: Final = 64
+PER_FRAME: Final = 16
+"""Ours: so many filters go into a frame; with four attributes each that is about a kilobyte."""
+REMOVED_PER_FRAME: Final = 256
+MAX_EARLY: Final = 64
+"""Ours: frames kept that came before the one they build on: a short frame may overtake a long one."""
+IDLE_BEATS: Final = 10
+"""Ours: heartbeats for which a filter that nobody wants is kept, with what covers it, in case it comes back."""
+
+LED: Final = reason("note", "leads", "nobody with a lower id is in reach")
+HUNG: Final = reason("note", "joined", "hangs below {peer} at level {value}")
+LOST_PARENT: Final = reason("note", "lost parent", "{peer} is gone, or is no good parent any more")
+LOST_CHILD: Final = reason("note", "lost child", "{peer} is no child any more")
+TOLD_ALL: Final = reason("note", "told all", "{peer} is told all {value} subscriptions again")
+TABLE_FULL: Final = reason("note", "table full", "{peer} wants more than can be kept, so it gets everything")
+ALONG: Final = reason("forward", "along the tree", "{event} goes to {peer}")
+WANTED: Final = reason("forward", "wanted", "{event} matches what {peer} wants")
+UNKNOWN: Final = reason("forward", "not told yet", "{event}: {peer} has not said what it wants")
+RESCUED: Final = reason("forward", "new parent", "{event} did not reach the old parent and goes to {peer}")
+UNWANTED: Final = reason("suppress", "unwanted", "{event}: no tree neighbour wants it")
+LOST: Final = reason("drop", "lost child", "{event} did not reach {peer}")
+EXPIRED: Final = reason("drop", "expired", "{event} is past its validity")
+
+
+# ---------------------------------------------------------------------------------------------------------- frames
+
+
+@final
+class Heartbeat(Frame):
+    """A broker's place, and for each tree neighbour the version of what it has been told: id, version, id, …"""
+
+    __slots__ = ("count", "level", "links", "parent", "tree")
+
+    def __init__(self, tree: int, count: int, level: int, parent: int, links: list[int]) -> None:
+        super().__init__("heartbeat", 0, measure([tree, count, level, parent, links]))
+        self.tree = tree
+        self.count = count
+        self.level = level
+        self.parent = parent
+        self.links = links
+
+    def fields(self) -> list[Any]:
+        return [self.tree, self.count, self.level, self.parent, self.links]
+
+    @classmethod
+    def from_fields(cls, fields: list[Any]) -> Heartbeat:
+        tree, count, level, parent, links = counted(fields, 5)
+        listed = [as_int(value) for value in as_list(links, 2 * MAX_LINKS)]
+        if len(listed) % 2:
+            raise Malformed("heartbeat")
+        return Heartbeat(
+            as_int(tree, 0, TREE_MAX),
+            as_int(count, 0, COUNT_MAX),
+            as_int(level, 0, LEVEL_MAX),
+            as_int(parent, NOBODY, NODE_MAX),
+            listed,
+        )
+
+
+@final
+class Join(Frame):
+    """To the new parent: the sender hangs below it now."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__("join", 0, 2)
+
+    def fields(self) -> list[Any]:
+        return []
+
+    @classmethod
+    def from_fields(cls, fields: list[Any]) -> Join:
+        counted(fields, 0)
+        return Join()
+
+
+@final
+class Subscribe(Frame):
+    """What the sender wants from the receiver, as changes to version `base`; to nothing, where that is 0.
+
+    `added` has pairs of a number and a filter; `removed` has numbers of earlier ones.
+    """
+
+    __slots__ = ("added", "base", "removed", "version")
+
+    def __init__(self, base: int, version: int, added: list[tuple[int, Filter]], removed: list[int]) -> None:
+        self.base = base
+        self.version = version
+        self.added = added
+        self.removed = removed
+        super().__init__("subscribe", 0, measure(self.fields()))
+
+    def fields(self) -> list[Any]:
+        return [self.base, self.version, [[n, filter.fields()] for n, filter in self.added], self.removed]
+
+    @classmethod
+    def from_fields(cls, fields: list[Any]) -> Subscribe:
+        base, version, added, removed = counted(fields, 4)
+        pairs = [counted(as_list(pair), 2) for pair in as_list(added, PER_FRAME)]
+        return Subscribe(
+            as_int(base, 0, VERSION_MAX),
+            as_int(version, 1, VERSION_MAX),
+            [(as_int(pair[0], 0, NUMBER_MAX), filter_from_fields(pair[1])) for pair in pairs],
+            [as_int(number, 0, NUMBER_MAX) for number in as_list(removed, REMOVED_PER_FRAME)],
+        )
+
+
+# ------------------------------------------------------------------------------------------------------- parameters
+
+
+@dataclass(frozen=True)
+class SubTreeParams(Params):
+    mode: str = param(
+        "subscription",
+        "what travels: subscriptions to all brokers, or messages",
+        "Baldoni §II, Fig. 1",
+        choices=("subscription", "message"),
+    )
+    heartbeat_s: float = param(1.0, "time between two heartbeats", "ours (R2)", unit="s", low=0.05, high=3600)
+    missed: int = param(3, "heartbeats missed before a neighbour is gone", "ours (R2)", low=1, high=100)
+    filters: int = param(1024, "filters kept for each tree neighbour", "ours", low=1)
+    seen: int = param(4096, "events a node remembers", "ours", low=1)
+
+
+# ------------------------------------------------------------------------------------------------------------ tables
+
+
+@final
+class Interest:
+    """A filter, which tree neighbours want it (OWN for this node), and which other interests cover it."""
+
+    __slots__ = ("coverers", "filter", "idle", "key", "sources")
+
+    def __init__(self, key: str, filter: Filter) -> None:
+        self.key = key
+        self.filter = filter
+        self.sources: dict[int, int] = {}  # how often each wants it
+        self.coverers: list[Interest] = []
+        self.idle = 0
+
+    def is_wanted_beyond(self, peer: int) -> bool:
+        """Whether somebody else than this tree neighbour wants it."""
+        return len(self.sources) > (1 if peer in self.sources else 0)
+
+
+@final
+class Link:
+    """What a tree neighbour wants (`got`), and what it was told (`told`), both by the numbers its teller gave."""
+
+    def __init__(self, peer: int) -> None:
+        self.peer = peer
+        self.got: dict[int, Interest] = {}
+        self.got_version = 0
+        self.early: dict[int, Subscribe] = {}  # by the version they wait for
+        self.told: dict[str, int] = {}
+        self.told_version = 0
+        self.told_us = 0
+        self.next_number = 0
+        self.from_scratch = True
+
+
+# ---------------------------------------------------------------------------------------------------------- protocol
+
+
+@final
+class SubTree(Protocol):
+    params_class: ClassVar[type[Params]] = SubTreeParams
+    frames: ClassVar[tuple[type[Frame], ...]] = (Heartbeat, Join, Subscribe, EventFrame)
+
+    def __init__(self, host: Host, params: Params) -> None:
+        super().__init__(host, params)
+        if not isinstance(params, SubTreeParams):
+            raise TypeError("SubTree takes SubTreeParams")
+        self.params = params
+        self.tells = params.mode == "subscription"
+        self.heartbeat_us = round(params.heartbeat_s * 1_000_000)
+        self.gone_us = self.heartbeat_us * params.missed
+        self.subscriptions: dict[int, Filter] = {}
+        self.place = Place(host.id)
+        self.hearing = Hearing(self.heartbeat_us)
+        self.neighbours: dict[int, Neighbour] = {}
+        self.links: dict[int, Link] = {}  # the parent and the children
+        self.interests: dict[str, Interest] = {}
+        self.seen: dict[int, None] = {}
+        self.beat_us = 0
+        self.hung_us = 0
+        self.will_sync = False
+
+    # ---- coming up, and the heartbeat
+
+    def on_start(self) -> None:
+        """A node that was down is out of its tree, whatever it remembers; its labels and events still count."""
+        self.neighbours.clear()
+        for peer in list(self.links):
+            self.drop_link(peer)
+        self.will_sync = False
+        self.place.lead(tree_name(self.host.id, self.host.random()))
+        self.host.cancel_timer(SYNC)
+        self.host.set_timer(TICK, int(self.host.random() * self.heartbeat_us))
+
+    def on_timer(self, key: int) -> None:
+        if key == TICK:
+            self.tick()
+        elif key == SYNC:
+            self.will_sync = False
+            self.sync_all(False)
+
+    def tick(self) -> None:
+        now = self.host.now()
+        self.forget_the_silent(now)
+        if self.place.is_root():
+            self.place.count += 1
+        elif self.place.is_stale(now, self.gone_us, self.heartbeat_us):
+            self.place.bury()
+            self.lose_parent()
+        self.forget_the_idle()
+        for link in self.links.values():
+            link.early.clear()
+        self.sync_all(True)
+        self.beat()
+        self.host.set_timer(TICK, int(self.heartbeat_us * (0.9 + 0.2 * self.host.random())))
+
+    def beat(self) -> None:
+        place = self.place
+        listed: list[int] = []
+        for link in self.links.values():
+            listed.append(link.peer)
+            listed.append(link.got_version)
+        self.beat_us = self.host.now()
+        self.host.broadcast(Heartbeat(place.tree, place.count, place.level, place.parent, listed))
+
+    def hurry(self) -> None:
+        """The tree is another one: neighbours should know before a second has passed."""
+        wait = int(self.host.random() * HURRY_US) + max(0, self.beat_us + HURRY_US - self.host.now())
+        self.host.set_timer(TICK, wait)
+
+    def forget_the_silent(self, now: int) -> None:
+        gone = [n.id for n in self.neighbours.values() if now - n.heard_us > self.gone_us]
+        for id in gone:
+            del self.neighbours[id]
+            if id in self.links and id != self.place.parent:
+                self.lose_child(id)
+        if self.place.parent in gone:
+            self.lose_parent()
+
+    def on_frame(self, frame: Frame, sender: int) -> None:
+        if isinstance(frame, EventFrame):
+            self.on_event(frame, sender)
+        elif isinstance(frame, Heartbeat):
+            self.on_heartbeat(frame, sender)
+        elif isinstance(frame, Subscribe):
+            self.on_subscribe_frame(frame, sender)
+        elif isinstance(frame, Join):
+            self.on_join(sender)
+
+    def on_heartbeat(self, beat: Heartbeat, sender: int) -> None:
+        neighbour = self.neighbours.get(sender)
+        if neighbour is None:
+            if len(self.neighbours) >= MAX_NEIGHBOURS:
+                return
+            neighbour = Neighbour(sender)
+            self.neighbours[sender] = neighbour
+        self.hearing.hear(neighbour, self.host.now(), self.host.signal())
+        neighbour.tree = beat.tree
+        neighbour.count = beat.count
+        neighbour.level = beat.level
+        neighbour.parent = beat.parent
+        if sender == self.place.parent:
+            self.on_parents_heartbeat(neighbour)
+        elif beat.parent == self.host.id:
+            self.add_link(sender)
+        elif sender in self.links:
+            self.lose_child(sender)
+        self.read_receipt(beat, sender)
+        self.consider(neighbour)
+
+    def on_parents_heartbeat(self, parent: Neighbour) -> None:
+        place = self.place
+        if parent.tree == place.tree and parent.count < place.count:
+            return  # overtaken by a later one
+        is_worse = parent.tree != place.tree and not self.is_better(parent.tree)
+        if is_worse or parent.parent == self.host.id or not self.may_be_parent(parent):
+            self.lose_parent()
+            return
+        has_moved = parent.tree != place.tree
+        place.hang(parent.id, parent.tree, parent.count, parent.level, self.host.now())
+        if has_moved:
+            self.hurry()
+        if self.hearing.is_leaving(parent):
+            self.change_parent()
+
+    def read_receipt(self, beat: Heartbeat, sender: int) -> None:
+        """Which version of what it was told has arrived. A parent that does not know its child is told again."""
+        link = self.links.get(sender)
+        if link is None:
+            return
+        for at in range(0, len(beat.links), 2):
+            if beat.links[at] == self.host.id:
+                if beat.links[at + 1] != link.told_version and link.told_us < self.beat_before(sender):
+                    link.from_scratch = True
+                return
+        if sender == self.place.parent and self.host.now() - self.hung_us > self.heartbeat_us:
+            self.hung_us = self.host.now()
+            self.host.send(sender, Join())
+            link.from_scratch = True
+
+    def beat_before(self, sender: int) -> int:
+        """A frame sent before this instant should have arrived when the sender's heartbeat left."""
+        return self.neighbours[sender].heard_us - SYNC_US
+
+    # ---- the tree
+
+    def is_better(self, tree: int) -> bool:
+        """Whether a tree is to be preferred to this node's: that of the lower id (R1)."""
+        return tree != NO_TREE and root_of(tree) < root_of(self.place.tree)
+
+    def may_be_parent(self, neighbour: Neighbour) -> bool:
+        return (
+            neighbour.is_settled()
+            and neighbour.parent != self.host.id
+            and neighbour.level < LEVEL_MAX
+            and root_of(neighbour.tree) < self.host.id
+            and not self.hearing.has_failed(neighbour, self.host.now())
+            and self.place.may_hang_below(neighbour.tree, neighbour.count, neighbour.level)
+        )
+
+    def consider(self, neighbour: Neighbour) -> None:
+        """A heartbeat has come: is it from a better tree, or from much higher up in this one (R7)?"""
+        place = self.place
+        is_higher = neighbour.tree == place.tree and neighbour.level + 3 <= place.level
+        if (is_higher or self.is_better(neighbour.tree)) and self.may_be_parent(neighbour):
+            self.hang_below(neighbour)
+
+    def best_parent(self) -> Neighbour | None:
+        best: Neighbour | None = None
+        for neighbour in self.neighbours.values():
+            if self.may_be_parent(neighbour) and (best is None or self.rank(neighbour) < self.rank(best)):
+                best = neighbour
+        return best
+
+    def rank(self, neighbour: Neighbour) -> tuple[bool, bool, int, bool, int, int]:
+        return (
+            self.hearing.is_doubtful(neighbour, self.host.now()),
+            neighbour.tree != self.place.tree,
+            root_of(neighbour.tree),
+            self.hearing.is_faint(neighbour),
+            neighbour.level,
+            neighbour.id,
+        )
+
+    def hang_below(self, parent: Neighbour) -> None:
+        old = self.place.parent
+        if old != NOBODY and old != parent.id:
+            self.drop_link(old)
+        has_moved = parent.tree != self.place.tree
+        self.hung_us = self.host.now()
+        self.place.hang(parent.id, parent.tree, parent.count, parent.level, self.hung_us)
+        self.host.note(HUNG, peer=parent.id, value=self.place.level)
+        self.host.send(parent.id, Join())
+        self.drop_link(parent.id)
+        self.add_link(parent.id)
+        if has_moved:
+            self.hurry()
+
+    def change_parent(self) -> None:
+        other = self.best_parent()
+        if other is not None and other.tree == self.place.tree and not self.hearing.is_leaving(other):
+            self.hang_below(other)
+
+    def lose_parent(self) -> None:
+        """Another neighbour of the tree, or of the next best one; if there is none, the children are told."""
+        lost, place = self.place.parent, self.place
+        self.host.note(LOST_PARENT, peer=lost)
+        place.let_go()
+        self.drop_link(lost)
+        if lost in self.neighbours:
+            self.neighbours[lost].failed_us = self.host.now()
+        parent = self.best_parent()
+        if parent is not None:
+            self.hang_below(parent)
+            return
+        self.host.note(LED)
+        place.lead(tree_name(self.host.id, self.host.random()))
+        self.hurry()
+
+    def on_join(self, sender: int) -> None:
+        if sender == self.place.parent:
+            self.lose_parent()  # it hangs below this node now
+        if sender in self.links:
+            self.drop_link(sender)
+        self.add_link(sender)
+
+    def add_link(self, peer: int) -> None:
+        if peer not in self.links and len(self.links) < MAX_LINKS:
+            self.links[peer] = Link(peer)
+            self.soon()
+
+    def lose_child(self, id: int) -> None:
+        self.host.note(LOST_CHILD, peer=id)
+        self.drop_link(id)
+
+    def drop_link(self, peer: int) -> None:
+        link = self.links.pop(peer, None)
+        if link is not None:
+            for interest in link.got.values():
+                self.unwant(interest, peer)
+
+    def on_undelivered(self, frame: Frame, to: int) -> None:
+        neighbour = self.neighbours.get(to)
+        if neighbour is not None and self.hearing.deserves_another_try(neighbour, self.host.now()):
+            self.host.send(to, frame)
+            return
+        was_parent = to == self.place.parent
+        if was_parent:
+            self.lose_parent()
+        elif to in self.links:
+            self.lose_child(to)
+        if isinstance(frame, EventFrame):
+            if was_parent and self.place.parent != NOBODY:
+                self.host.note(RESCUED, frame.event.id, self.place.parent)  # R5
+                self.host.send(self.place.parent, frame)
+            else:
+                self.host.note(LOST, frame.event.id, to)
+
+    # ---- subscriptions
+
+    def on_subscribe(self, subscription: int, filter: Filter) -> None:
+        self.on_unsubscribe(subscription)
+        self.subscriptions[subscription] = filter
+        if self.tells:
+            self.want(filter, OWN)
+            self.soon()
+
+    def on_unsubscribe(self, subscription: int) -> None:
+        filter = self.subscriptions.pop(subscription, None)
+        if filter is not None and self.tells:
+            self.unwant(self.interests[key_of(filter)], OWN)
+
+    def want(self, filter: Filter, source: int) -> Interest:
+        key = key_of(filter)
+        interest = self.interests.get(key)
+        if interest is None:
+            interest = Interest(key, filter)
+            for other in self.interests.values():
+                if covers(other.filter, filter):
+                    interest.coverers.append(other)
+                if covers(filter, other.filter):
+                    other.coverers.append(interest)
+            self.interests[key] = interest
+        interest.idle = 0
+        interest.sources[source] = interest.sources.get(source, 0) + 1
+        return interest
+
+    def unwant(self, interest: Interest, source: int) -> None:
+        left = interest.sources.get(source, 0) - 1
+        if left > 0:
+            interest.sources[source] = left
+        else:
+            interest.sources.pop(source, None)
+
+    def forget_the_idle(self) -> None:
+        """Interests that nobody has had for a while go, and with them what they covered."""
+        gone: dict[str, None] = {}
+        for interest in self.interests.values():
+            interest.idle = 0 if interest.sources else interest.idle + 1
+            if interest.idle > IDLE_BEATS:
+                gone[interest.key] = None
+        if not gone:
+            return
+        for key in gone:
+            del self.interests[key]
+        for interest in self.interests.values():
+            interest.coverers = [other for other in interest.coverers if other.key not in gone]
+
+    def wanted_from(self, peer: int) -> dict[str, Interest]:
+        """What to tell a tree neighbour: what others want, but what others want as part of something larger."""
+        result: dict[str, Interest] = {}
+        for interest in self.interests.values():
+            if interest.is_wanted_beyond(peer) and not self.is_covered(interest, peer):
+                result[interest.key] = interest
+        return result
+
+    def is_covered(self, interest: Interest, peer: int) -> bool:
+        """Of two filters that cover each other, the one with the lower key is told."""
+        for other in interest.coverers:
+            if other.is_wanted_beyond(peer) and (interest not in other.coverers or other.key < interest.key):
+                return True
+        return False
+
+    def soon(self) -> None:
+        if not self.will_sync:
+            self.will_sync = True
+            self.host.set_timer(SYNC, SYNC_US)
+
+    def sync_all(self, removals: bool) -> None:
+        if self.tells:
+            for link in self.links.values():
+                self.sync(link, removals)
+
+    def sync(self, link: Link, removals: bool) -> None:
+        """Tell a tree neighbour what it does not know; what is no longer wanted can wait for the heartbeat (R3)."""
+        wanted = self.wanted_from(link.peer)
+        if link.from_scratch:
+            self.host.note(TOLD_ALL, peer=link.peer, value=len(wanted))
+            link.told.clear()
+        added = [key for key in wanted if key not in link.told]
+        removed = [key for key in link.told if key not in wanted] if removals else []
+        while added or removed or link.from_scratch:
+            self.tell(link, [wanted[key] for key in added[:PER_FRAME]], removed[:REMOVED_PER_FRAME])
+            added = added[PER_FRAME:]
+            removed = removed[REMOVED_PER_FRAME:]
+
+    def tell(self, link: Link, added: list[Interest], removed: list[str]) -> None:
+        pairs: list[tuple[int, Filter]] = []
+        for interest in added:
+            link.told[interest.key] = link.next_number
+            pairs.append((link.next_number, interest.filter))
+            link.next_number = (link.next_number + 1) & NUMBER_MAX
+        numbers = [link.told.pop(key) for key in removed]
+        base = 0 if link.from_scratch else link.told_version
+        link.told_version = link.told_version % VERSION_MAX + 1
+        link.told_us = self.host.now()
+        link.from_scratch = False
+        self.host.send(link.peer, Subscribe(base, link.told_version, pairs, numbers))
+
+    def on_subscribe_frame(self, frame: Subscribe, sender: int) -> None:
+        link = self.links.get(sender)
+        if link is None or not self.tells:
+            return
+        if frame.base not in (0, link.got_version):
+            if len(link.early) < MAX_EARLY:
+                link.early[frame.base] = frame
+            return
+        self.apply(frame, link)
+        while link.got_version in link.early:
+            self.apply(link.early.pop(link.got_version), link)
+        self.soon()
+
+    def apply(self, frame: Subscribe, link: Link) -> None:
+        sender = link.peer
+        if frame.base == 0:
+            for interest in link.got.values():
+                self.unwant(interest, sender)
+            link.got.clear()
+        link.got_version = frame.version
+        for number in frame.removed:
+            gone = link.got.pop(number, None)
+            if gone is not None:
+                self.unwant(gone, sender)
+        for number, filter in frame.added:
+            self.keep(link, number, filter)
+
+    def keep(self, link: Link, number: int, filter: Filter) -> None:
+        before = link.got.pop(number, None)
+        if before is not None:
+            self.unwant(before, link.peer)
+        if len(link.got) >= self.params.filters:
+            self.host.note(TABLE_FULL, peer=link.peer)
+            for interest in link.got.values():
+                self.unwant(interest, link.peer)
+            link.got.clear()
+            filter = EVERYTHING
+        link.got[number] = self.want(filter, link.peer)
+
+    # ---- events
+
+    def on_publish(self, event: Event) -> None:
+        self.remember(event.id)
+        self.forward(event, 0, NOBODY)
+
+    def on_event(self, frame: EventFrame, sender: int) -> None:
+        event = frame.event
+        if event.id in self.seen or event.id == 0:  # id 0 would mute every heartbeat
+            return
+        if frame.age_us >= event.validity_us:
+            self.host.note(EXPIRED, event.id)
+            return
+        self.remember(event.id)
+        self.deliver(event)
+        self.forward(event, frame.age_us, sender)
+
+    def remember(self, id: int) -> None:
+        if len(self.seen) >= self.params.seen:
+            del self.seen[next(iter(self.seen))]
+        self.seen[id] = None
+        self.host.mute(id)
+
+    def deliver(self, event: Event) -> None:
+        if event.publisher == self.host.id:
+            return
+        for filter in self.subscriptions.values():
+            if filter.matches(event):
+                self.host.deliver(event)
+                return
+
+    def forward(self, event: Event, age_us: int, sender: int) -> None:
+        frame = EventFrame(event, 0, age_us)
+        is_wanted = False
+        for link in self.links.values():
+            why = self.why_send(link, event)
+            if link.peer != sender and why:
+                is_wanted = True
+                self.host.note(why, event.id, link.peer)
+                self.host.send(link.peer, frame)
+        if not is_wanted:
+            self.host.note(UNWANTED, event.id)
+
+    def why_send(self, link: Link, event: Event) -> int:
+        """The reason to send an event to a tree neighbour, or 0."""
+        if not self.tells:
+            return ALONG
+        if link.got_version == 0:
+            return UNKNOWN  # R4
+        for interest in link.got.values():
+            if interest.filter.matches(event):
+                return WANTED
+        return 0
+
+    # ---- what is held
+
+    def memory(self) -> tuple[int, int]:
+        """The subscription table: what each tree neighbour wants."""
+        entries = size = 0
+        for link in self.links.values():
+            for interest in link.got.values():
+                entries += 1
+                size += len(interest.key)
+        return entries, size
+
+
+def key_of(filter: Filter) -> str:
+    """Equal filters have equal keys; its length is also taken for the size of a filter in a table."""
+    return filter.text if isinstance(filter, Expression) else repr(filter.fields())
