@@ -77,7 +77,8 @@ def test_a_reader_that_has_seen_enough_is_no_traceback(words: list[str]) -> None
     reader, writer = os.pipe()
     os.close(reader)
     command = [sys.executable, "-m", "roamcast", *words]
-    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True)
+    environment = {**os.environ, "PYTHONUNBUFFERED": ""}  # so that the last words leave at the very end
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, env=environment)
     os.close(writer)
     assert (done.returncode, done.stderr) == (1, "")
 
