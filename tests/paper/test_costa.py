@@ -583,6 +583,7 @@ def test_links_there_is_a_table_for_each_distance_with_filter_and_link() -> None
         [{}, {}, {2: [HOT]}],
         [{}, {}, {}],
     ]
+    assert {sender for _, sender, _, _ in net.sends("subscription")} == {0, 1, 2}
 
 
 def test_links_an_unsubscription_is_propagated_explicitly() -> None:

@@ -391,7 +391,8 @@ def test_r10_a_full_table_loses_its_oldest_subscription() -> None:
 
 
 def test_r11_answers_wait_a_random_while_so_that_neighbours_do_not_answer_at_once() -> None:
-    net = TinyNet(Psamanet, 9, [(0, i) for i in range(1, 9)], s_prob=1.0, jitter_ms=10.0, skew_us=0, own_subscriptions=True)
+    star = [(0, i) for i in range(1, 9)]
+    net = TinyNet(Psamanet, 9, star, s_prob=1.0, jitter_ms=10.0, skew_us=0, own_subscriptions=True)
     net.start()
     for i in range(1, 9):
         net.subscribe(i, between(1, 9))

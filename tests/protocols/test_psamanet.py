@@ -246,8 +246,10 @@ def test_later_copies_are_muted_only_where_they_can_change_nothing() -> None:
 def test_a_publication_that_waits_already_is_not_sent_twice() -> None:
     protocol, host = make(Psamanet, s_prob=1.0)
     host.hear(protocol, PublicationFrame(event(5), 0), 2)
-    for sender in (3, 4):
-        host.hear(protocol, SubscriptionFrame(values(1, 9)), sender)
+    host.hear(protocol, SubscriptionFrame(values(1, 9)), 3)
+    due = dict(host.timers)
+    host.hear(protocol, SubscriptionFrame(values(1, 9)), 4)
+    assert host.timers == due
     host.advance(protocol, SECOND)
     assert len(host.frames("event")) == 1
 

@@ -133,6 +133,15 @@ def test_the_age_on_the_air_grows_by_the_time_spent_waiting_whatever_the_clocks(
         assert frame.age_us == t - published_us - 1000 * sender  # a hop's flight does not count
 
 
+def test_a_lease_that_has_ended_does_not_count_even_if_the_timer_is_late() -> None:
+    """A node that slept hears before its timers go off."""
+    protocol, host = make(SemiProb, technique="none", tau=0.0)
+    host.hear(protocol, SubscriptionFrame(5, 1, 1, 60, topic("hot")), 5)
+    host.clock_us = 60 * SECOND
+    host.hear(protocol, PublicationFrame(event(), False, 0), 2)
+    assert host.sent == []
+
+
 # ----------------------------------------------------------------------------------------------------- bad weather
 
 

@@ -176,6 +176,24 @@ def test_an_overtaken_table_does_not_replace_a_newer_one() -> None:
     assert protocol.tables[0] == {}
 
 
+def test_what_a_neighbour_said_before_it_lost_its_tables_is_forgotten() -> None:
+    protocol, host = make(SemiProbLinks)
+    protocol.on_start()
+    host.hear(protocol, TableFrame(7, 5, [(1, HOT)]), 5)
+    host.hear(protocol, BeaconFrame(8, {0: (protocol.boot, 0)}), 5)
+    assert protocol.tables[0] == {}
+    host.hear(protocol, TableFrame(8, 1, [(1, topic("cold"))]), 5)
+    assert protocol.tables[0] == {5: [topic("cold")]}
+
+
+def test_what_a_neighbour_said_that_does_not_hear_me_is_forgotten() -> None:
+    protocol, host = make(SemiProbLinks)
+    protocol.on_start()
+    host.hear(protocol, TableFrame(7, 1, [(1, HOT)]), 5)
+    host.hear(protocol, BeaconFrame(7, {}), 5)
+    assert protocol.tables[0] == {}
+
+
 def test_rows_beyond_the_horizon_are_left_out() -> None:
     protocol, host = make(SemiProbLinks, phi=1)
     protocol.on_start()

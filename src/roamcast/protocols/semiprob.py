@@ -64,7 +64,11 @@ HORIZON: Final = reason("note", "horizon", "a subscription of {peer} goes on, br
 @dataclass(frozen=True)
 class SemiProbParams(Params):
     phi: int = param(
-        2, "horizon: how often a subscription is broadcast in all", "ours: §IV runs 0, 1 and 2", low=0, high=HOPS_MAX
+        2,
+        "horizon: how often a subscription is broadcast in all",
+        "ours: §IV likes 2 from N = 200 on",
+        low=0,
+        high=HOPS_MAX,
     )
     tau: float = param(
         0.5, "probability of forwarding where no filter matches", "§IV: the best trade-off", low=0, high=1
