@@ -1,0 +1,109 @@
+"""The event queue: two implementations, one order."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from roamcast.world.queue import (
+    ACKNOWLEDGE,
+    ATTEMPT,
+    COMPILED,
+    END,
+    FAULT,
+    KIND_MASK,
+    LAST_INSTANT,
+    MOTION,
+    NODE_BITS,
+    NODE_MASK,
+    PUBLISH,
+    SAMPLE,
+    TIME_SHIFT,
+    TIMEOUT,
+    TIMER,
+    EventQueue,
+    PlainQueue,
+    VecQueue,
+    event_queue,
+)
+
+KINDS = (END, ACKNOWLEDGE, TIMEOUT, FAULT, MOTION, SAMPLE, PUBLISH, TIMER, ATTEMPT)
+BOTH = pytest.mark.parametrize("queue", [PlainQueue, VecQueue])
+
+Entry = tuple[int, int, int, int, int]
+"""time, kind, node, serial, key"""
+
+ENTRIES = st.tuples(
+    st.integers(0, 5) | st.integers(0, LAST_INSTANT),
+    st.sampled_from(KINDS),
+    st.integers(0, 3) | st.integers(0, NODE_MASK),
+    st.integers(0, 5) | st.integers(0, 1 << 62),
+    st.integers(-5, 1 << 62),
+)
+
+
+def pop(queue: EventQueue) -> Entry:
+    queue.pop()
+    when = int(queue.when)
+    kind = when >> NODE_BITS & KIND_MASK
+    return when >> TIME_SHIFT, kind, when & NODE_MASK, int(queue.serial), int(queue.key)
+
+
+def drained(queue: EventQueue, entries: list[Entry]) -> list[Entry]:
+    for entry in entries:
+        queue.push(*entry)
+    return [pop(queue) for _ in entries]
+
+
+def order(entry: Entry) -> tuple[int, int, int, int]:
+    return entry[:4]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.none() | ENTRIES, max_size=80))
+def test_both_queues_give_the_same_under_any_pushes_and_pops(steps: list[Entry | None]) -> None:
+    """None is a pop. Entries that agree in everything that orders them are one and the same event."""
+    plain, unboxed = PlainQueue(), VecQueue()
+    held: dict[tuple[int, int, int, int], bool] = {}
+    for step in steps:
+        if step is None:
+            if held:
+                first = pop(plain)
+                assert pop(unboxed) == first
+                assert order(first) == min(held)
+                del held[order(first)]
+        elif order(step) not in held:
+            held[order(step)] = True
+            plain.push(*step)
+            unboxed.push(*step)
+    for expected in sorted(held):
+        assert order(pop(plain)) == order(pop(unboxed)) == expected
+
+
+@BOTH
+def test_the_order_is_time_kind_node_serial_whatever_the_order_of_pushes(queue: type[EventQueue]) -> None:
+    entries = [(t, kind, node, serial, 7) for t in (3, 4) for kind in KINDS for node in (0, 9) for serial in (1, 2)]
+    for seed in range(20):
+        pushed = entries[:]
+        random.Random(seed).shuffle(pushed)
+        assert drained(queue(), pushed) == entries
+
+
+def test_what_was_sent_arrives_before_anybody_acts_at_one_instant() -> None:
+    assert sorted(KINDS) == list(KINDS)
+    assert KINDS[0] == END and KINDS[-1] == ATTEMPT
+    assert FAULT < PUBLISH < TIMER
+
+
+@BOTH
+def test_the_last_instant_and_the_last_node_fit_in(queue: type[EventQueue]) -> None:
+    farthest = (LAST_INSTANT, KIND_MASK, NODE_MASK, (1 << 62), -1)
+    nearer = (LAST_INSTANT - 1, KIND_MASK, NODE_MASK, (1 << 62), -1)
+    assert drained(queue(), [farthest, nearer]) == [nearer, farthest]
+
+
+def test_the_queue_that_is_used_is_the_one_that_is_fast_here() -> None:
+    assert type(event_queue()) is (VecQueue if COMPILED else PlainQueue)
