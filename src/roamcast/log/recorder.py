@@ -123,7 +123,7 @@ class Recorder:
         self.log_frames = schema.SEND in held
         self.log_moves = schema.MOVE in held
         self.published: dict[int, Published] = {}
-        self.records: list[Published] = []  # the same, by the events' handles
+        self.records: list[Published] = []  # the same, by the events' handles (a copy that a codec made has none)
         self.current: Published | None = None  # the one a frame was handed up with last
         self.blank: list[i64] = [0] * nodes
         # the tally
@@ -193,10 +193,6 @@ class Recorder:
             text = json.dumps(content, separators=(",", ":"))
             self.sink.row(t, node, schema.PUBLISH, event.id, 0, -1, event.size, event.validity_us, text)
 
-    def record(self, event: Event) -> Published | None:
-        """The record of an event that this run published; the copy that a codec made has no handle, but its id."""
-        return self.records[event.handle] if event.handle >= 0 else self.published.get(event.id)
-
     def find(self, id: int) -> Published | None:
         current = self.current
         if current is not None and current.id == id:
@@ -205,7 +201,7 @@ class Recorder:
 
     def deliver(self, t: i64, node: i64, event: Event) -> None:
         self.mix = (self.mix * 1_000_003 + (node << 20) + event.id) & MIX
-        published = self.record(event)
+        published = self.records[event.handle] if event.handle >= 0 else self.published.get(event.id)
         if published is not None:
             mark = published.marks[node]
             if mark & (PAIRED | DELIVERED) == PAIRED:

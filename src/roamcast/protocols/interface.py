@@ -43,6 +43,8 @@ class Frame:
     event may say so by setting `cargo`; drivers that count receptions then need not look the event up by its id.
     """
 
+    __slots__ = ("cargo", "id", "kind", "size")
+
     def __init__(self, kind: str, id: int, size: int) -> None:
         self.kind = kind
         self.id = id
@@ -132,6 +134,8 @@ class Params:
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Host:
     """What a protocol can ask of the node it runs on."""
+
+    __slots__ = ("id",)
 
     def __init__(self, id: int) -> None:
         self.id = id

@@ -156,8 +156,8 @@ class Air:
     def load(self, tx: Transmission, frame: Frame) -> None:
         """What the tally must know about the events on board."""
         cargo = frame.cargo
-        if cargo is not None:
-            tx.published = self.recorder.record(cargo)
+        if cargo is not None and cargo.handle >= 0:
+            tx.published = self.recorder.records[cargo.handle]
             return
         if frame.id != 0:
             tx.published = self.recorder.find(frame.id)

@@ -164,42 +164,40 @@ class World(Air):
         events = self.events
         stations = self.stations
         while True:
-            events.pop()
-            when = events.when
+            when, serial, key = events.pop()
             t = when >> TIME_SHIFT
             if t > until:  # not now: put it back for whoever goes on
-                events.push(t, (when >> NODE_BITS) & KIND_MASK, when & NODE_MASK, events.serial, events.key)
+                events.push(t, (when >> NODE_BITS) & KIND_MASK, when & NODE_MASK, serial, key)
                 break
             events.now = t
             kind = (when >> NODE_BITS) & KIND_MASK
             station = stations[when & NODE_MASK]
             if kind == END:
-                self.end(station, events.key, t)
+                self.end(station, key, t)
             elif kind == ATTEMPT:
-                if events.key == station.attempt:
+                if key == station.attempt:
                     self.attempt(station, t)
             elif kind == TIMER:
-                key = events.key
-                if station.timers.get(key, -1) == events.serial:
+                if station.timers.get(key, -1) == serial:
                     del station.timers[key]
                     station.protocol.on_timer(key)
             else:
-                self.rarely(kind, station, t)
+                self.rarely(kind, station, key, t)
         events.now = until
 
-    def rarely(self, kind: i64, station: Station, t: i64) -> None:
+    def rarely(self, kind: i64, station: Station, key: i64, t: i64) -> None:
         if kind == PUBLISH:
-            publication = self.agenda[self.events.key]
+            publication = self.agenda[key]
             self.look_ahead()
             self.publish(station, publication, t)
         elif kind == ACKNOWLEDGE:
             if station.up and not station.sending:
-                self.acknowledge(station, self.events.key, t)
+                self.acknowledge(station, key, t)
         elif kind == TIMEOUT:
-            if station.waiting and self.events.key == station.attempt:
+            if station.waiting and key == station.attempt:
                 self.unacknowledged(station, t)
         elif kind == FAULT:
-            self.fault(station, self.events.key, t)
+            self.fault(station, key, t)
         elif kind == MOTION:
             self.motion_changed(station, t)
         elif kind == SAMPLE:

@@ -54,8 +54,9 @@ class Mac:
         self.preamble = preamble
         self.header = header
         self.packet_min = packet_min
-        self.ns_per_byte: i64 = round(8e9 / rate_bps)
-        self.ack_airtime: i64 = preamble + 8 * ack
+        self.ps_per_byte: i64 = int(8e12 / rate_bps)
+        # 802.11 acknowledges at its basic rate, a mote at the only one it has
+        self.ack_airtime: i64 = preamble + 8 * ack if kind == DCF else self.airtime(ack)
         self.eifs: i64 = sifs + self.ack_airtime + ifs if kind == DCF else ifs
         self.queue = queue
         self.retries = retries
@@ -67,7 +68,7 @@ class Mac:
 
     def airtime(self, total: i64) -> i64:
         """How long a frame of `total` bytes, header included, is on the air."""
-        return self.preamble + (total * self.ns_per_byte + 999) // 1000
+        return self.preamble + (total * self.ps_per_byte + 999_999) // 1_000_000
 
 
 def build(name: str, rate_bps: float, queue: int, retries: int) -> Mac:

@@ -32,20 +32,18 @@ LAST_INSTANT: Final = (1 << 39) - 1
 
 
 class EventQueue:
-    """`pop` moves the first event into `when`, `serial` and `key`. `now` is the clock of the whole world."""
+    """`now` is the clock of the whole world."""
 
-    __slots__ = ("key", "now", "serial", "when")
+    __slots__ = ("now",)
 
     def __init__(self) -> None:
         self.now: i64 = 0
-        self.when: i64 = 0
-        self.serial: i64 = 0
-        self.key: i64 = 0
 
     def push(self, t: i64, kind: i64, node: i64, serial: i64, key: i64) -> None:
         raise NotImplementedError
 
-    def pop(self) -> None:
+    def pop(self) -> tuple[i64, i64, i64]:
+        """The first event: (time << 24 | kind << 20 | node, serial, key)."""
         raise NotImplementedError
 
 
@@ -57,13 +55,13 @@ class PlainQueue(EventQueue):
 
     def __init__(self) -> None:
         super().__init__()
-        self.heap: list[tuple[int, int, int]] = []
+        self.heap: list[tuple[i64, i64, i64]] = []
 
     def push(self, t: i64, kind: i64, node: i64, serial: i64, key: i64) -> None:
         heappush(self.heap, (t << TIME_SHIFT | kind << NODE_BITS | node, serial, key))
 
-    def pop(self) -> None:
-        self.when, self.serial, self.key = heappop(self.heap)
+    def pop(self) -> tuple[i64, i64, i64]:
+        return heappop(self.heap)
 
 
 @final
@@ -103,13 +101,11 @@ class VecQueue(EventQueue):
         serials[k] = serial
         keys[k] = key
 
-    def pop(self) -> None:
+    def pop(self) -> tuple[i64, i64, i64]:
         whens = self.whens
         serials = self.serials
         keys = self.keys
-        self.when = whens[0]
-        self.serial = serials[0]
-        self.key = keys[0]
+        first = (whens[0], serials[0], keys[0])
         n = self.size - 1
         self.size = n
         when = whens[n]
@@ -135,6 +131,7 @@ class VecQueue(EventQueue):
         whens[k] = when
         serials[k] = serial
         keys[k] = key
+        return first
 
 
 COMPILED: Final = not __file__.endswith(".py")

@@ -41,6 +41,7 @@ class Station(Host):
         "chance",
         "committed",
         "contending",
+        "dice",
         "down_since",
         "energy",
         "events",
@@ -67,7 +68,6 @@ class Station(Host):
         "serial",
         "signals",
         "slots",
-        "stream",
         "strength",
         "timers",
         "tries",
@@ -87,8 +87,8 @@ class Station(Host):
         self.radio = radio
         self.motion = motion
         self.recorder = recorder
-        self.stream = Stream(seed, id, "protocol")
-        self.chance = Stream(seed, id, "mac")
+        self.dice = Stream(seed, id, "protocol").rng  # not the stream itself: a call less for every draw
+        self.chance = Stream(seed, id, "mac").rng
         self.protocol: Protocol = Protocol(self, Params())
         self.up = True
         self.asleep = False
@@ -134,7 +134,7 @@ class Station(Host):
         return self.events.now
 
     def random(self) -> float:
-        return self.stream.random()
+        return self.dice.random()
 
     def broadcast(self, frame: Frame) -> None:
         self.enqueue(frame, BROADCAST)
@@ -214,15 +214,14 @@ class Station(Host):
         self.contending = True
         mac = self.mac
         if mac.kind == DCF:
-            if self.busy_until > now or self.reserved_until > now:
-                if self.slots == 0:
-                    self.slots = self.chance.below(self.window)
-            else:
+            if self.slots > 0:
                 self.count_down(now)
+            elif self.busy_until > now or self.reserved_until > now:
+                self.slots = self.chance.randrange(self.window)
         elif mac.kind == IDEAL:
             self.slots = 0
         else:
-            self.slots = 1 + self.chance.below(mac.window)
+            self.slots = 1 + self.chance.randrange(mac.window)
             self.idle_since = now
         self.attempt += 1
         at = self.access()
@@ -265,23 +264,23 @@ class Station(Host):
         return start
 
     def count_down(self, t: i64) -> None:
-        """Count the slots that passed in silence before `t`; the medium is busy, or asked for, from then on."""
-        if self.slots > 0:
-            idle = t - self.idle_from() - self.ifs
-            if idle > 0:
-                passed = idle // self.mac.slot
-                if passed >= self.slots:
-                    self.slots = 0
-                else:
-                    self.idle_since = self.idle_from() + passed * self.mac.slot
-                    self.slots -= passed
+        """Count the slots that passed in silence before `t`."""
+        start = self.idle_from()
+        idle = t - start - self.ifs
+        if idle > 0:
+            passed = idle // self.mac.slot
+            if passed >= self.slots:
+                self.slots = 0
+            else:
+                self.slots -= passed
+                self.idle_since = start + passed * self.mac.slot
 
     def redraw(self, now: i64) -> None:
         """The back-off after a transmission: to be counted down before the next one, whenever that comes."""
         self.idle_since = now
         self.ifs = self.mac.ifs
         if self.mac.kind == DCF:
-            self.slots = self.chance.below(self.window)
+            self.slots = self.chance.randrange(self.window)
 
     # ---- life and death
 

@@ -1,0 +1,121 @@
+"""What is measured: each case runs in a process of its own and prints one JSON object.
+
+    python bench/cases.py NAME
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import resource
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from roamcast.papers import presets
+from roamcast.world.queue import COMPILED
+from roamcast.world.scenario import Scenario, with_values
+from roamcast.world.simulate import simulate
+
+SIDE_M = 2000.0
+NODES = 500
+
+
+def field(nodes: int = NODES, seconds: float = 10.0, **more: Any) -> Scenario:
+    """The yardstick's field: 500 nodes on 2 km x 2 km, 150 m, 2 m/s, 25 events a second; larger at the same density.
+
+    Nodes move in random directions, because their density stays even, as the yardstick's does; random waypoint
+    gathers them in the middle.
+    """
+    side = SIDE_M * (nodes / NODES) ** 0.5
+    return Scenario(
+        **{
+            "nodes": nodes,
+            "width_m": side,
+            "height_m": side,
+            "duration_s": seconds,
+            "mobility": "direction",
+            "speed_min_mps": 2.0,
+            "speed_max_mps": 2.0,
+            "range_m": 150.0,
+            "publishers": nodes,
+            "subscribers": nodes,
+            "rate_hz": 25.0 / nodes,
+            "payload_bytes": 76,
+            **more,
+        }
+    )
+
+
+def flood(scenario: Scenario, protocol: str = "gossip", **params: Any) -> dict[str, Any]:
+    if protocol == "gossip":
+        params = {"p": 1.0, "ttl": 10, **params}
+    began = time.process_time()
+    result = simulate(scenario, protocol, params, seed=1)
+    cpu_s = time.process_time() - began
+    return {
+        "receptions": result.metrics["receptions"],
+        "losses": result.metrics["losses"],
+        "run_s": result.wall_s,
+        "whole_cpu_s": cpu_s,
+        "per_s": result.metrics["receptions"] / result.wall_s,
+        "fingerprint": result.fingerprint,
+    }
+
+
+def yardstick(path: str) -> dict[str, Any]:
+    spec = importlib.util.spec_from_file_location("yardstick", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    result = module.flood(NODES, SIDE_M, 150.0, 25.0, 20.0, 1)
+    return {"receptions": result["received"], "run_s": result["wall_s"], "per_s": result["receptions_per_s"]}
+
+
+def preset(name: str, protocol: str, params: dict[str, Any], **world: str) -> dict[str, Any]:
+    return flood(with_values(presets.load(name).values, world), protocol, **params)
+
+
+PROTOCOLS: dict[str, dict[str, Any]] = {
+    "flooding-interest": {},
+    "counter": {},
+    "managed": {},
+    "proximity": {},
+    "frugal": {},
+    "semiprob": {"tau": 1.0},
+    "psamanet": {},
+    "treegroup": {},
+    "subtree": {},
+}
+
+CASES: dict[str, Any] = {
+    "field-100": lambda: flood(field(100, 60.0)),
+    "field-500": lambda: flood(field(500, 20.0)),
+    "field-10000": lambda: flood(field(10_000, 4.0)),
+    "field-500-waypoint": lambda: flood(field(500, 20.0, mobility="waypoint")),
+    "field-500-two-ray": lambda: flood(field(500, 20.0, radio="two-ray")),
+    "field-500-two-ray-sensing": lambda: flood(field(500, 10.0, radio="two-ray", carrier_sense_ratio=2.2)),
+    "rezende-II": lambda: preset("rezende", "psamanet", {"pb_size": 200, "pb_max": 10, "s_prob": 0.4}),
+    "rezende-gossip": lambda: preset("rezende", "gossip", {"p": 1.0, "ttl": 0}),
+    **{
+        f"protocol-{name}": (lambda name=name, params=params: flood(field(500, 20.0), name, **params))
+        for name, params in PROTOCOLS.items()
+    },
+}
+
+
+def main() -> None:
+    name = sys.argv[1]
+    if name == "yardstick":
+        result = yardstick(sys.argv[2])
+    else:
+        result = CASES[name]()
+    result["memory_mib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    result["compiled"] = COMPILED
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parent))
+    main()

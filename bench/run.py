@@ -1,0 +1,131 @@
+"""How fast it is here and now: `make bench`, or `python bench/run.py [--quick]`.
+
+Machines are shared and noisy, so every figure is the best of several rounds in which the cases take turns, and what is
+compared are ratios within one run. The yardstick is the least event loop in plain Python that floods a field of moving
+nodes; its path is taken from ROAMCAST_YARDSTICK, and without it only absolute figures are given.
+
+Writes out/bench.json and prints a table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from cases import PROTOCOLS
+from rich.console import Console
+from rich.table import Table
+
+ROOT = Path(__file__).resolve().parents[1]
+OUT = ROOT / "out"
+Figures = dict[str, dict[str, Any]]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="two rounds, and only what is compared with the yardstick")
+    parser.add_argument("--rounds", type=int, default=0, help="rounds (5, or 2 with --quick)")
+    options = parser.parse_args()
+    console = Console(stderr=True)
+    with tempfile.TemporaryDirectory() as folder:
+        pure = copy_without_compiled(Path(folder))
+        figures = measure(plan(options.quick), options.rounds or (2 if options.quick else 5), pure, console)
+    comparisons = compare(figures)
+    OUT.mkdir(exist_ok=True)
+    (OUT / "bench.json").write_text(json.dumps({"figures": figures, "comparisons": comparisons}, indent=1) + "\n")
+    show(figures, comparisons)
+    console.print(f"written to {OUT / 'bench.json'}")
+
+
+def plan(quick: bool) -> list[str]:
+    cases = ["field-500", "pure field-500", "field-500-waypoint"]
+    if yardstick() is not None:
+        cases.insert(0, "yardstick")
+    if not quick:
+        cases += ["field-100", "field-10000", "field-500-two-ray", "field-500-two-ray-sensing"]
+        cases += ["rezende-gossip", "rezende-II", *(f"protocol-{name}" for name in PROTOCOLS)]
+    return cases
+
+
+def yardstick() -> Path | None:
+    path = Path(os.environ.get("ROAMCAST_YARDSTICK") or ROOT / ".." / "shared" / "yardstick" / "flood.py")
+    return path if path.exists() else None
+
+
+def copy_without_compiled(folder: Path) -> Path:
+    """The package as plain Python: imports prefer compiled files wherever they lie beside the sources."""
+    shutil.copytree(ROOT / "src" / "roamcast", folder / "roamcast", ignore=shutil.ignore_patterns("*.so", "__pycache__"))
+    return folder
+
+
+def measure(cases: list[str], rounds: int, pure: Path, console: Console) -> Figures:
+    best: Figures = {}
+    with console.status("") as status:
+        for turn in range(1, rounds + 1):
+            for case in cases:
+                status.update(f"round {turn} of {rounds}: {case}")
+                figures = run(case, pure)
+                if case not in best or figures["per_s"] > best[case]["per_s"]:
+                    best[case] = figures
+    return best
+
+
+def run(case: str, pure: Path) -> dict[str, Any]:
+    name = case.removeprefix("pure ")
+    environment = dict(os.environ)
+    if name != case:
+        environment["PYTHONPATH"] = str(pure)
+    command = [sys.executable, str(ROOT / "bench" / "cases.py"), name]
+    if name == "yardstick":
+        command.append(str(yardstick()))
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    if done.returncode:
+        sys.exit(f"bench: {case} failed\n{done.stderr}")
+    figures: dict[str, Any] = json.loads(done.stdout)
+    return figures
+
+
+def compare(figures: Figures) -> list[dict[str, Any]]:
+    """(what, ratio, what is asked of it)."""
+    rows: list[dict[str, Any]] = []
+
+    def add(what: str, over: str, under: str, asked: str, *, inverse: bool = False) -> None:
+        if over in figures and under in figures:
+            ratio = figures[over]["per_s"] / figures[under]["per_s"]
+            rows.append({"what": what, "ratio": round(1 / ratio if inverse else ratio, 3), "asked": asked})
+
+    add("receptions per second, compiled / yardstick", "field-500", "yardstick", "at least 2.5")
+    add("receptions per second, pure Python / yardstick", "pure field-500", "yardstick", "at least 0.4")
+    add("random waypoint (dense middle) / yardstick", "field-500-waypoint", "yardstick", "")
+    add("cost per reception, 10,000 nodes / 500", "field-10000", "field-500", "at most 2", inverse=True)
+    add("cost per reception, 100 nodes / 500", "field-100", "field-500", "", inverse=True)
+    add("cost per reception, two-ray with capture / disc", "field-500-two-ray", "field-500", "at most 3", inverse=True)
+    add("the same, sensing 2.2 times as far", "field-500-two-ray-sensing", "field-500", "", inverse=True)
+    add("rezende, psamanet II: rate / yardstick", "rezende-II", "yardstick", "at least 0.5")
+    for name in PROTOCOLS:
+        add(f"cost per reception, {name} / gossip", f"protocol-{name}", "field-500", "at most 4", inverse=True)
+    return rows
+
+
+def show(figures: Figures, comparisons: list[dict[str, Any]]) -> None:
+    console = Console()
+    table = Table("case", "receptions", "losses", "run s", "receptions/s", "MiB", title="best of the rounds")
+    for case, f in figures.items():
+        cells = (f"{f['receptions']:,}", f"{f.get('losses', 0):,}", f"{f['run_s']:.3f}", f"{f['per_s']:,.0f}")
+        table.add_row(case, *cells, f"{f['memory_mib']:.0f}")
+    console.print(table)
+    ratios = Table("ratio", "measured", "asked", title="comparisons")
+    for row in comparisons:
+        ratios.add_row(row["what"], f"{row['ratio']:.2f}", row["asked"])
+    console.print(ratios)
+
+
+if __name__ == "__main__":
+    main()
