@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, final
+from typing import Any, Final, final
 
 from roamcast.protocols.interface import Frame
 from roamcast.protocols.wire import as_int, counted, uint_size
 from roamcast.pubsub.event import FOREVER, Event, event_from_fields
 
-TTL_MAX = 255
+TTL_MAX: Final = 255
 
 
 @final

@@ -76,7 +76,7 @@ def event_from_fields(fields: object) -> Event:
     if not isinstance(fields, list) or len(fields) != 6:
         raise Malformed("an event has six fields")
     id, topic, attrs, payload, validity_us, scope = fields
-    if type(id) is not int or not 0 <= id < 1 << 63:
+    if type(id) is not int or not 0 < id < 1 << 63:  # 0 is the id of frames that are never muted
         raise Malformed("event id")
     if type(topic) is not str:
         raise Malformed("event topic")

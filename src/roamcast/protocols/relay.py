@@ -1,0 +1,88 @@
+"""What floodings have in common: an event is sent by its source, and sent on by those who decide so after a delay.
+
+A node looks at the first copy it hears: is the event still valid, does anybody here want it, may it go farther? Then it
+waits in `pending` for as long as the protocol says, and what is sent then is one hop and so many microseconds older.
+`pending` needs no limit: nothing stays there for longer than the delay.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from roamcast.protocols.frames import EventFrame
+from roamcast.protocols.interface import Host, Params, Protocol, reason
+from roamcast.protocols.store import Subscriptions
+from roamcast.pubsub.event import Event
+from roamcast.pubsub.filters import Filter
+
+SOURCE: Final = reason("forward", "source", "published here")
+EXHAUSTED: Final = reason("suppress", "ttl", "no hops left")
+EXPIRED: Final = reason("drop", "expired", "its validity is over")
+
+
+@final
+class Pending:
+    """A frame that arrived and waits to be sent on."""
+
+    __slots__ = ("frame", "since_us")
+
+    def __init__(self, frame: EventFrame, since_us: int) -> None:
+        self.frame = frame
+        self.since_us = since_us
+
+
+class Relay(Protocol):
+    """Base of floodings. A protocol adds `on_frame`, which begins with `goes_on`, and `on_timer`, with `onward`."""
+
+    frames = (EventFrame,)
+
+    def __init__(self, host: Host, params: Params, ttl: int) -> None:
+        super().__init__(host, params)
+        self.ttl = ttl
+        self.subscriptions = Subscriptions()
+        self.pending: dict[int, Pending] = {}
+
+    def on_start(self) -> None:
+        """Timers die with a node: what waited in tables that outlived a crash has waited for long enough."""
+        for id in self.pending:
+            self.host.set_timer(id, 0)
+
+    def on_subscribe(self, subscription: int, filter: Filter) -> None:
+        self.subscriptions.add(subscription, filter)
+
+    def on_unsubscribe(self, subscription: int) -> None:
+        self.subscriptions.remove(subscription)
+
+    def on_publish(self, event: Event) -> None:
+        self.host.mute(event.id)
+        self.host.note(SOURCE, event.id)
+        self.host.broadcast(EventFrame(event, self.ttl, 0))
+
+    def goes_on(self, frame: EventFrame, sender: int) -> bool:
+        """The first copy of an event: deliver it if it is wanted here; True if it may be sent on."""
+        event = frame.event
+        if frame.age_us >= event.validity_us:
+            self.host.note(EXPIRED, event.id, sender)
+            return False
+        if self.subscriptions.match(event):
+            self.host.deliver(event)
+        if frame.ttl == 1:
+            self.host.note(EXHAUSTED, event.id, sender)
+            return False
+        return True
+
+    def wait(self, frame: EventFrame, delay_us: int) -> None:
+        self.pending[frame.id] = Pending(frame, self.host.now())
+        self.host.set_timer(frame.id, delay_us)
+
+    def onward(self, key: int) -> EventFrame | None:
+        """What waited, ready for the next hop; None if its validity ended meanwhile."""
+        waited = self.pending[key]
+        del self.pending[key]
+        frame = waited.frame
+        event = frame.event
+        age_us = frame.age_us + self.host.now() - waited.since_us
+        if age_us >= event.validity_us:
+            self.host.note(EXPIRED, key)
+            return None
+        return EventFrame(event, frame.ttl - 1 if frame.ttl > 0 else 0, age_us)
