@@ -56,7 +56,8 @@ class Mac:
         self.packet_min = packet_min
         self.ps_per_byte: i64 = int(8e12 / rate_bps)
         # 802.11 acknowledges at its basic rate, a mote at the only one it has
-        self.ack_airtime: i64 = preamble + 8 * ack if kind == DCF else self.airtime(ack)
+        us_per_byte: i64 = 8 if kind == DCF else round(8e6 / rate_bps)
+        self.ack_airtime: i64 = preamble + ack * us_per_byte
         self.eifs: i64 = sifs + self.ack_airtime + ifs if kind == DCF else ifs
         self.queue = queue
         self.retries = retries

@@ -1,0 +1,209 @@
+"""A small world on a stage: nodes at given places say what they are told to, when they are told to.
+
+    stage = Stage([(0, 0), (100, 0)])
+    stage.say(0.001, 0)                     node 0 hands a frame of 400 bytes to its MAC after a millisecond
+    stage.run(1.0)
+    assert stage.heard(1) == [(0.00468, 0)]
+
+The MAC's draws are known beforehand (`draws`), so instants can be worked out by hand.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from roamcast.log import schema
+from roamcast.log.recorder import Power, Recorder
+from roamcast.log.writer import MemorySink
+from roamcast.protocols.interface import Frame, Host, Params, Protocol
+from roamcast.pubsub.event import FOREVER, GLOBAL, Event
+from roamcast.pubsub.filters import Filter
+from roamcast.world import mac
+from roamcast.world.contacts import KineticContacts
+from roamcast.world.faults import Faults
+from roamcast.world.kernel import Publication, Subscription, World
+from roamcast.world.mobility.static import Placed
+from roamcast.world.queue import FAULT, event_queue
+from roamcast.world.radio import Radio
+from roamcast.world.station import Station
+from roamcast.world.streams import Stream
+
+US = 1_000_000
+RANGE_M = 150.0
+PAYLOAD = 400
+AIRTIME_US = 192 + 8 * (PAYLOAD + 36)
+"""Of that payload at 1 Mbit/s: 3.68 ms."""
+SLOT_US, SIFS_US, DIFS_US, ACK_US = 20, 10, 50, 304
+EIFS_US = SIFS_US + ACK_US + DIFS_US
+NEVER_US = 1 << 38
+
+
+class Words(Frame):
+    """So many bytes, numbered so that they can be told apart."""
+
+    def __init__(self, number: int, size: int) -> None:
+        super().__init__("words", 0, size)
+        self.number = number
+
+    def fields(self) -> list[Any]:
+        return [self.number]
+
+
+class Actor(Protocol):
+    """Says what a publication tells it to, and remembers what happened to it."""
+
+    def __init__(self, host: Host, params: Params) -> None:
+        super().__init__(host, params)
+        self.said = 0
+        self.happened: list[tuple[Any, ...]] = []
+
+    def on_start(self) -> None:
+        self.happened.append(("start", self.host.now()))
+
+    def on_subscribe(self, subscription: int, filter: Filter) -> None:
+        self.happened.append(("subscribe", self.host.now(), subscription, str(filter)))
+
+    def on_publish(self, event: Event) -> None:
+        timer = event.attrs.get("timer", -1)
+        if isinstance(timer, int) and timer >= 0:
+            self.host.set_timer(7, timer)
+            return
+        self.said += 1
+        to = event.attrs.get("to", -1)
+        words = Words(self.said, len(event.payload))
+        if isinstance(to, int) and to >= 0:
+            self.host.send(to, words)
+        else:
+            self.host.broadcast(words)
+
+    def on_timer(self, key: int) -> None:
+        self.happened.append(("timer", self.host.now()))
+
+    def on_frame(self, frame: Frame, sender: int) -> None:
+        assert isinstance(frame, Words)
+        self.happened.append(("frame", self.host.now(), sender, frame.number, self.host.signal()))
+
+    def on_undelivered(self, frame: Frame, to: int) -> None:
+        assert isinstance(frame, Words)
+        self.happened.append(("undelivered", self.host.now(), to, frame.number))
+
+
+class Row(NamedTuple):
+    t: int
+    node: int
+    kind: str
+    event: int
+    frame: int
+    peer: int
+    bytes: int
+    value: int
+    reason: str
+
+
+class Stage:
+    def __init__(
+        self,
+        positions: list[tuple[float, float]],
+        *,
+        access: str = "dcf",
+        rate_bps: float = 1e6,
+        queue: int = 50,
+        retries: int = 7,
+        law: str = "disc",
+        range_m: float = RANGE_M,
+        range_max_m: float = 0.0,
+        per_frame: bool = False,
+        ranges: list[float] | None = None,
+        carrier_sense_ratio: float = 1.0,
+        capture_db: float = 10.0,
+        exponent: float = 3.0,
+        shadowing_db: float = 0.0,
+        loss: float = 0.0,
+        partition_us: tuple[int, int] = (0, 0),
+        wall_m: float = 0.0,
+        keep_tables: bool = False,
+        seed: int = 1,
+        level: str = "frames",
+    ) -> None:
+        n = len(positions)
+        ranges = ranges or [range_m] * n
+        self.seed = seed
+        self.mac = mac.build(access, rate_bps, queue, retries)
+        self.radio = Radio(
+            law,
+            range_m,
+            range_max_m,
+            ranges,
+            per_frame,
+            carrier_sense_ratio,
+            capture_db,
+            86.1,
+            exponent,
+            shadowing_db,
+            seed,
+        )
+        reaches = [self.radio.reach(range_max_m if per_frame else r) for r in ranges]
+        motion = KineticContacts(Placed(positions), n, seed, reaches)
+        self.sink = MemorySink()
+        self.recorder = Recorder(n, level, self.sink, Power(1.4, 1.0, 0.83, 0.13, 1000.0))
+        self.faults = Faults(n, seed, 0, 0, 0, 1, keep_tables, *partition_us, wall_m, loss)
+        events = event_queue()
+        self.stations = [Station(i, seed, events, self.mac, self.radio, motion, self.recorder) for i in range(n)]
+        self.world = World(events, self.stations, motion, self.mac, self.radio, self.recorder, self.faults, None, seed)
+        self.subscriptions: list[Subscription] = []
+        self.script: list[Publication] = []
+        self.switches: list[tuple[int, int, int]] = []
+
+    # ---- the script
+
+    def say(self, t_s: float, node: int, to: int = -1, size: int = PAYLOAD) -> None:
+        self.script.append(Publication(round(t_s * US), node, "", {"to": to}, bytes(size), FOREVER, GLOBAL))
+
+    def wind(self, t_s: float, node: int, delay_s: float) -> None:
+        """Let the node set a timer."""
+        attrs: dict[str, Any] = {"timer": round(delay_s * US)}
+        self.script.append(Publication(round(t_s * US), node, "", attrs, b"", FOREVER, GLOBAL))
+
+    def switch(self, t_s: float, node: int, what: int) -> None:
+        """A fault of faults.py at this instant; none follows it by itself."""
+        self.switches.append((round(t_s * US), node, what))
+
+    def run(self, seconds: float) -> Stage:
+        self.world.agenda = sorted(self.script, key=lambda p: (p.t, p.node))
+        self.world.populate(Actor, Params(), self.subscriptions)
+        self.world.start()
+        self.faults.awake = self.faults.asleep = NEVER_US
+        self.faults.crash_mean = self.faults.repair_mean = NEVER_US
+        for t, node, what in self.switches:
+            self.world.events.push(t, FAULT, node, 0, what)
+        self.world.run(round(seconds * US))
+        self.world.finish(round(seconds * US))
+        return self
+
+    # ---- what came of it; instants in microseconds
+
+    def draws(self, node: int, *windows: int) -> list[int]:
+        """What this node's MAC draws first."""
+        chance = Stream(self.seed, node, "mac")
+        return [int(chance.below(window)) for window in windows]
+
+    def rows(self, kind: str, node: int | None = None) -> list[Row]:
+        named = [Row(r[0], r[1], schema.KINDS[r[2]], *r[3:]) for r in self.sink.rows]
+        return [row for row in named if row.kind == kind and node in (None, row.node)]
+
+    def sent(self, node: int) -> list[int]:
+        """When its frames went on the air."""
+        return [row.t for row in self.rows("send", node)]
+
+    def heard(self, node: int) -> list[tuple[int, int]]:
+        """(when, from whom)"""
+        return [(row.t, row.peer) for row in self.rows("receive", node)]
+
+    def lost(self, node: int) -> list[tuple[int, str]]:
+        """(when, why)"""
+        return [(row.t, row.reason) for row in self.rows("lose", node)]
+
+    def happened(self, node: int, what: str) -> list[tuple[Any, ...]]:
+        actor = self.stations[node].protocol
+        assert isinstance(actor, Actor)
+        return [entry[1:] for entry in actor.happened if entry[0] == what]

@@ -1,0 +1,69 @@
+"""Airtimes and spaces, against the standards' own figures."""
+
+from __future__ import annotations
+
+import pytest
+
+from roamcast.world.mac import DCF, IDEAL, TINYOS, build
+
+
+def test_a_payload_of_400_bytes_takes_3680_us_at_1_mbit() -> None:
+    """192 us of preamble and PLCP header, then 400 + 36 bytes of 8 us each."""
+    dcf = build("dcf", 1e6, 50, 7)
+    assert dcf.bytes_on_air(400) == 436
+    assert dcf.airtime(436) == 3680
+
+
+@pytest.mark.parametrize(("rate_bps", "airtime_us"), [(2e6, 192 + 1744), (5.5e6, 192 + 635), (11e6, 192 + 318)])
+def test_faster_rates_shorten_the_payload_and_not_the_preamble(rate_bps: float, airtime_us: int) -> None:
+    """Rounded up to a microsecond: 436 bytes take 634.2 us at 5.5 and 317.1 us at 11 Mbit/s."""
+    assert build("dcf", rate_bps, 50, 7).airtime(436) == airtime_us
+
+
+def test_dcf_spaces_are_those_of_the_dsss_phy() -> None:
+    dcf = build("dcf", 1e6, 50, 7)
+    assert (dcf.kind, dcf.slot, dcf.sifs, dcf.ifs) == (DCF, 20, 10, 50)
+    assert (dcf.window, dcf.window_max) == (32, 1024)
+    assert dcf.ack_airtime == 192 + 14 * 8 == 304
+    assert dcf.eifs == 10 + 304 + 50 == 364
+
+
+def test_acknowledgements_go_at_1_mbit_whatever_the_rate() -> None:
+    fast = build("dcf", 11e6, 50, 7)
+    assert (fast.ack_airtime, fast.eifs) == (304, 364)
+
+
+def test_a_tinyos_packet_of_36_bytes_takes_46_byte_times() -> None:
+    tinyos = build("tinyos", 19_200.0, 50, 7)
+    byte_us = 8e6 / 19_200
+    assert tinyos.kind == TINYOS
+    for size in (0, 2, 29):  # with 7 bytes of header, all fit into the smallest packet
+        assert tinyos.bytes_on_air(size) == 36
+    assert tinyos.airtime(36) == pytest.approx(46 * byte_us, abs=5)
+    assert tinyos.bytes_on_air(30) == 37
+    assert tinyos.airtime(37) - tinyos.airtime(36) == pytest.approx(byte_us, abs=1)
+
+
+def test_tinyos_waits_in_byte_times_and_never_doubles() -> None:
+    tinyos = build("tinyos", 19_200.0, 50, 7)
+    assert tinyos.slot == round(8e6 / 19_200) == 417
+    assert (tinyos.window, tinyos.window_max, tinyos.turnaround) == (32, 32, 417)
+    assert tinyos.ifs == tinyos.eifs == 0
+
+
+def test_an_acknowledgement_of_tinyos_goes_at_the_radio_s_own_rate() -> None:
+    """Seven bytes behind a preamble of ten."""
+    tinyos = build("tinyos", 19_200.0, 50, 7)
+    assert tinyos.ack_airtime == pytest.approx(17 * 8e6 / 19_200, abs=10)
+
+
+def test_ideal_costs_nothing_but_the_time_of_the_bytes() -> None:
+    ideal = build("ideal", 1e6, 50, 7)
+    assert ideal.kind == IDEAL
+    assert ideal.airtime(ideal.bytes_on_air(400)) == 8 * 436
+    assert (ideal.slot, ideal.sifs, ideal.ifs) == (0, 0, 0)
+
+
+def test_queue_and_retries_are_as_told() -> None:
+    dcf = build("dcf", 1e6, 3, 5)
+    assert (dcf.queue, dcf.retries) == (3, 5)

@@ -1,0 +1,455 @@
+"""Medium access, worked out by hand: who may send when, what freezes, what is repeated, what is dropped."""
+
+from __future__ import annotations
+
+import pytest
+
+from roamcast.world.faults import SLEEP, WAKE
+from tests.world.stage import (
+    ACK_US,
+    AIRTIME_US,
+    DIFS_US,
+    EIFS_US,
+    SIFS_US,
+    SLOT_US,
+    Stage,
+)
+
+CELL = [(0.0, 0.0), (10.0, 0.0), (20.0, 0.0), (30.0, 0.0)]
+"""Everybody hears everybody."""
+ROW = [(0.0, 0.0), (100.0, 0.0), (200.0, 0.0)]
+"""Neighbours hear each other; 0 and 2 do not."""
+LAWS = pytest.mark.parametrize("law", ["disc", "log-distance"])
+
+
+def access_us(end_us: int, slots: int, space_us: int = DIFS_US) -> int:
+    return end_us + space_us + slots * SLOT_US
+
+
+# ---- immediate access, back-off
+
+
+@LAWS
+def test_on_a_medium_that_has_been_idle_a_frame_goes_out_at_once(law: str) -> None:
+    stage = Stage(CELL, law=law)
+    stage.say(0.001, 0)
+    stage.run(1.0)
+    assert stage.sent(0) == [1000]
+    assert stage.heard(1) == stage.heard(3) == [(1000 + AIRTIME_US, 0)]
+    assert stage.heard(0) == []
+
+
+@LAWS
+def test_a_medium_that_has_been_idle_for_less_than_difs_is_waited_for(law: str) -> None:
+    stage = Stage(CELL, law=law)
+    stage.say(0.000010, 0)
+    stage.run(1.0)
+    assert stage.sent(0) == [DIFS_US]
+
+
+@LAWS
+def test_on_a_busy_medium_a_station_backs_off_after_difs(law: str) -> None:
+    stage = Stage(CELL, law=law)
+    stage.say(0.001, 0)
+    stage.say(0.002, 1)
+    stage.run(1.0)
+    (slots,) = stage.draws(1, 32)
+    assert stage.sent(1) == [access_us(1000 + AIRTIME_US, slots)]
+    assert [sender for _, sender in stage.heard(2)] == [0, 1]
+
+
+@LAWS
+def test_a_back_off_freezes_while_others_send_and_goes_on_where_it_was(law: str) -> None:
+    stage = Stage(CELL, law=law)
+    stage.say(0.001, 0)
+    stage.say(0.002, 1)
+    stage.say(0.003, 2)
+    stage.run(1.0)
+    (one,), (two,) = stage.draws(1, 32), stage.draws(2, 32)
+    assert one != two, "choose another seed: they would collide"
+    first, later, left = (1, 2, two - one) if one < two else (2, 1, one - two)
+    first_at = access_us(1000 + AIRTIME_US, min(one, two))
+    assert stage.sent(first) == [first_at]
+    assert stage.sent(later) == [access_us(first_at + AIRTIME_US, left)]
+    assert len(stage.heard(3)) == 3
+
+
+@LAWS
+def test_a_part_of_a_slot_does_not_count(law: str) -> None:
+    """2's frame comes when 1 has counted so many slots and a part of one."""
+    for late_us in (1, 19, 20, 21, 39, 40):
+        stage = Stage(CELL, law=law, seed=3)
+        (slots,) = stage.draws(1, 32)
+        assert slots > 2
+        end = 1000 + AIRTIME_US
+        second = end + DIFS_US + late_us
+        stage.say(0.001, 0)
+        stage.say(0.002, 1)
+        stage.say(second * 1e-6, 2)  # idle for DIFS by then: immediate access
+        stage.run(1.0)
+        assert stage.sent(2) == [second]
+        assert stage.sent(1) == [access_us(second + AIRTIME_US, slots - late_us // SLOT_US)]
+
+
+@LAWS
+def test_after_a_transmission_a_station_backs_off_before_the_next(law: str) -> None:
+    stage = Stage(CELL, law=law)
+    stage.say(0.001, 0)
+    stage.say(0.001, 0)
+    stage.run(1.0)
+    (slots,) = stage.draws(0, 32)
+    assert stage.sent(0) == [1000, access_us(1000 + AIRTIME_US, slots)]
+
+
+@LAWS
+def test_the_back_off_after_a_transmission_is_over_by_the_time_of_a_later_frame(law: str) -> None:
+    stage = Stage(CELL, law=law)
+    stage.say(0.001, 0)
+    stage.say(0.1, 0)
+    stage.run(1.0)
+    assert stage.sent(0) == [1000, 100_000]
+
+
+@LAWS
+def test_the_back_off_after_a_transmission_counts_when_the_next_frame_comes_soon(law: str) -> None:
+    stage = Stage(CELL, law=law)
+    (slots,) = stage.draws(0, 32)
+    assert slots > 2
+    end = 1000 + AIRTIME_US
+    stage.say(0.001, 0)
+    stage.say((end + DIFS_US + 25) * 1e-6, 0)  # one slot and a quarter have passed
+    stage.run(1.0)
+    assert stage.sent(0) == [1000, access_us(end, slots)]
+
+
+@LAWS
+def test_two_stations_that_draw_the_same_slot_collide(law: str) -> None:
+    """Stations 1 and 2 begin in the same microsecond: neither hears the other, and nobody else understands a word."""
+    seed = next(s for s in range(1, 200) if Stage(CELL, seed=s).draws(1, 32) == Stage(CELL, seed=s).draws(2, 32))
+    stage = Stage(CELL, law=law, seed=seed)
+    stage.say(0.001, 0)
+    stage.say(0.002, 1)
+    stage.say(0.002, 2)
+    stage.run(1.0)
+    (slots,) = stage.draws(1, 32)
+    at = access_us(1000 + AIRTIME_US, slots)
+    assert stage.sent(1) == stage.sent(2) == [at]
+    assert stage.heard(1)[1:] == stage.heard(2)[1:] == []
+    assert [why for _, why in stage.lost(3)] == ["collision"] * 2
+    assert [why for _, why in stage.lost(0)] == ["collision"] * 2
+
+
+JUDGED_AT_THE_END = pytest.mark.xfail(
+    strict=True,
+    reason="Air asks whether the hearer sends at the end of the frame, not whether it did while the frame lasted",
+)
+
+
+@pytest.mark.parametrize(
+    ("law", "sizes"),
+    [
+        ("disc", (400, 400)),
+        ("disc", (100, 400)),
+        pytest.param("disc", (400, 100), marks=JUDGED_AT_THE_END),
+        pytest.param("log-distance", (400, 400), marks=JUDGED_AT_THE_END),
+        pytest.param("log-distance", (100, 400), marks=JUDGED_AT_THE_END),
+        pytest.param("log-distance", (400, 100), marks=JUDGED_AT_THE_END),
+    ],
+)
+def test_who_sends_meanwhile_loses_a_frame_to_half_duplex(law: str, sizes: tuple[int, int]) -> None:
+    stage = Stage(CELL[:2], law=law)
+    for node, size in enumerate(sizes):
+        stage.say(0.001, node, size=size)
+    stage.run(1.0)
+    assert [why for _, why in stage.lost(0)] == ["half-duplex"]
+    assert [why for _, why in stage.lost(1)] == ["half-duplex"]
+
+
+# ---- EIFS
+
+
+def eifs_stage(second_after_us: int, law: str) -> tuple[Stage, int]:
+    """0 and 2, hidden from each other, overlap at 1, which waits to send; also: when 1 last hears something."""
+    stage = Stage(ROW, law=law)
+    stage.say(0.001, 0)
+    stage.say((1000 + second_after_us) * 1e-6, 2)
+    stage.say(0.002, 1)
+    stage.run(1.0)
+    return stage, 1000 + second_after_us + AIRTIME_US
+
+
+@LAWS
+@pytest.mark.parametrize("second_after_us", [192, 193, 1500])
+def test_a_frame_garbled_after_its_plcp_header_is_followed_by_eifs(law: str, second_after_us: int) -> None:
+    stage, quiet_from = eifs_stage(second_after_us, law)
+    (slots,) = stage.draws(1, 32)
+    assert stage.sent(1) == [access_us(quiet_from, slots, EIFS_US)]
+
+
+@LAWS
+@pytest.mark.parametrize("second_after_us", [1, 100, 191])
+def test_a_frame_garbled_before_that_is_only_energy(law: str, second_after_us: int) -> None:
+    stage, quiet_from = eifs_stage(second_after_us, law)
+    (slots,) = stage.draws(1, 32)
+    assert stage.sent(1) == [access_us(quiet_from, slots)]
+
+
+EIFS_STAYS = pytest.mark.xfail(
+    strict=True,
+    reason="an attempt that was queued with EIFS is not brought forward when a frame is understood; `access` is "
+    "earlier then, and a frame that starts in between finds the station committed",
+)
+
+
+@EIFS_STAYS
+@LAWS
+def test_a_frame_that_is_understood_ends_eifs(law: str) -> None:
+    stage = Stage(ROW, law=law)
+    stage.say(0.001, 0)
+    stage.say(0.0025, 2)
+    stage.say(0.02, 0)
+    stage.say(0.021, 1)
+    stage.run(1.0)
+    (slots,) = stage.draws(1, 32)
+    assert stage.sent(1) == [access_us(20_000 + AIRTIME_US, slots)]
+
+
+@EIFS_STAYS
+@LAWS
+def test_nobody_talks_into_a_frame_because_eifs_ended(law: str) -> None:
+    """Node 1 would have sent before the frame of 0, had it not waited for EIFS; it does not send in its midst."""
+    stage = Stage(ROW, law=law)
+    stage.say(0.001, 0)
+    stage.say(0.0025, 2)
+    stage.say(0.02, 0)
+    stage.say(0.021, 1)
+    (slots,) = stage.draws(1, 32)
+    after = access_us(20_000 + AIRTIME_US, slots) + 100
+    stage.say(after * 1e-6, 0)
+    stage.run(1.0)
+    for mine in stage.sent(1):
+        assert all(abs(mine - other) >= AIRTIME_US for other in stage.sent(0))
+
+
+@LAWS
+def test_immediate_access_too_waits_for_eifs(law: str) -> None:
+    stage = Stage(ROW, law=law)
+    stage.say(0.001, 0)
+    stage.say(0.0025, 2)
+    quiet_from = 2500 + AIRTIME_US
+    stage.say((quiet_from + 100) * 1e-6, 1)
+    stage.run(1.0)
+    assert stage.sent(1) == [quiet_from + EIFS_US]
+
+
+# ---- acknowledged frames
+
+
+@LAWS
+def test_an_acknowledged_frame_arrives_once_and_the_next_follows_the_acknowledgement(law: str) -> None:
+    stage = Stage(CELL, law=law)
+    stage.say(0.001, 0, to=2)
+    stage.say(0.001, 0, to=2)
+    stage.run(1.0)
+    (slots,) = stage.draws(0, 32)
+    acknowledged = 1000 + AIRTIME_US + SIFS_US + ACK_US
+    assert stage.sent(0) == [1000, access_us(acknowledged, slots)]
+    assert [t for t, _ in stage.heard(2)] == [t + AIRTIME_US for t in stage.sent(0)]
+    assert stage.heard(1) == stage.heard(3) == []
+    assert stage.happened(0, "undelivered") == []
+    assert [row.peer for row in stage.rows("send")] == [2, 2]
+
+
+@LAWS
+@pytest.mark.parametrize("retries", [0, 3, 7])
+def test_without_acknowledgement_a_frame_is_repeated_with_doubled_windows(law: str, retries: int) -> None:
+    stage = Stage([(0.0, 0.0), (1000.0, 0.0)], law=law, retries=retries)
+    stage.say(0.001, 0, to=1)
+    stage.run(2.0)
+    windows = [64, 128, 256, 512, 1024, 1024, 1024][:retries]
+    expected = [1000]
+    gives_up = SIFS_US + ACK_US + SLOT_US
+    for slots in stage.draws(0, *windows):
+        expected.append(access_us(expected[-1] + AIRTIME_US + gives_up, slots))
+    assert stage.sent(0) == expected
+    given_up_at = expected[-1] + AIRTIME_US + gives_up
+    assert stage.happened(0, "undelivered") == [(given_up_at, 1, 1)]
+    assert stage.lost(0) == [(given_up_at, "no-ack")]
+
+
+@LAWS
+def test_the_window_is_the_smallest_again_after_a_frame_was_given_up(law: str) -> None:
+    stage = Stage([(0.0, 0.0), (1000.0, 0.0)], law=law, retries=2)
+    stage.say(0.001, 0, to=1)
+    stage.say(0.001, 0)
+    stage.run(2.0)
+    *_, slots = stage.draws(0, 64, 128, 32)
+    given_up_at = stage.happened(0, "undelivered")[0][0]
+    assert stage.sent(0)[-1] == access_us(given_up_at, slots)
+    assert len(stage.sent(0)) == 4
+
+
+@LAWS
+def test_a_repetition_is_acknowledged_and_dropped(law: str) -> None:
+    """1 hears 0, but 0 does not hear 1's acknowledgements."""
+    stage = Stage([(0.0, 0.0), (100.0, 0.0)], law=law, ranges=[150.0, 50.0], range_m=50.0, retries=3)
+    stage.say(0.001, 0, to=1)
+    stage.say(0.001, 0, to=1)
+    stage.run(2.0)
+    assert len(stage.sent(0)) == 8
+    assert [number for _, _, number, _ in stage.happened(1, "frame")] == [1, 2]
+    assert len(stage.heard(1)) == 2
+    assert [number for _, _, number in stage.happened(0, "undelivered")] == [1, 2]
+
+
+@LAWS
+def test_who_overhears_a_frame_keeps_silent_until_its_acknowledgement_is_over(law: str) -> None:
+    """NAV: 0 does not hear 2, which acknowledges 1's frame."""
+    stage = Stage(ROW, law=law)
+    stage.say(0.001, 1, to=2)
+    stage.say(0.002, 0)
+    stage.run(1.0)
+    (slots,) = stage.draws(0, 32)
+    assert stage.sent(0) == [access_us(1000 + AIRTIME_US + SIFS_US + ACK_US, slots)]
+    assert len(stage.sent(1)) == 1
+
+
+@LAWS
+def test_a_frame_that_is_asked_for_while_the_medium_is_reserved_backs_off(law: str) -> None:
+    stage = Stage(ROW, law=law)
+    end = 1000 + AIRTIME_US
+    stage.say(0.001, 1, to=2)
+    stage.say((end + 100) * 1e-6, 0)
+    stage.run(1.0)
+    (slots,) = stage.draws(0, 32)
+    assert stage.sent(0) == [access_us(end + SIFS_US + ACK_US, slots)]
+
+
+@LAWS
+def test_acknowledgements_can_be_lost_like_frames(law: str) -> None:
+    """2's broadcast, which 1 does not hear coming, spoils the acknowledgement at 0."""
+    positions = [(0.0, 0.0), (100.0, 0.0), (-100.0, 0.0)]
+    stage = Stage(positions, law=law)
+    end = 1000 + AIRTIME_US
+    stage.switch(0.0005, 2, SLEEP)
+    stage.switch((end + 5) * 1e-6, 2, WAKE)  # it slept through the frame and knows of no reservation …
+    stage.say((end + 6) * 1e-6, 2)  # … but after DIFS it falls into the acknowledgement
+    stage.say(0.001, 0, to=1)
+    stage.run(1.0)
+    assert stage.sent(2) == [end + 5 + DIFS_US]
+    assert len(stage.sent(0)) == 2
+    assert [number for _, _, number, _ in stage.happened(1, "frame")] == [1]
+
+
+# ---- the queue
+
+
+@pytest.mark.parametrize("queue", [1, 3])
+def test_a_full_queue_drops_what_comes_last(queue: int) -> None:
+    stage = Stage(CELL, queue=queue)
+    for _ in range(5):
+        stage.say(0.001, 0)
+    stage.run(1.0)
+    assert len(stage.sent(0)) == queue
+    assert stage.lost(0) == [(1000, "queue")] * (5 - queue)
+    assert [number for _, _, number, _ in stage.happened(1, "frame")] == list(range(1, queue + 1))
+
+
+def test_a_queue_has_room_again_once_its_first_frame_is_on_the_air() -> None:
+    stage = Stage(CELL, queue=1)
+    stage.say(0.001, 0)
+    stage.say(0.002, 0)
+    stage.say(0.003, 0)
+    stage.run(1.0)
+    assert len(stage.sent(0)) == 2
+    assert stage.lost(0) == [(3000, "queue")]
+
+
+def test_broadcasts_and_addressed_frames_keep_their_order() -> None:
+    stage = Stage(CELL)
+    for to in (-1, 1, -1, 1):
+        stage.say(0.001, 0, to=to)
+    stage.run(1.0)
+    assert [number for _, _, number, _ in stage.happened(1, "frame")] == [1, 2, 3, 4]
+
+
+# ---- the other MACs
+
+
+def test_tinyos_backs_off_before_every_packet() -> None:
+    stage = Stage(CELL, access="tinyos", rate_bps=19_200.0)
+    byte_us = 417
+    stage.say(1.0, 0, size=2)
+    stage.say(1.0, 0, size=2)
+    stage.run(5.0)
+    first, second = (1 + draw for draw in stage.draws(0, 32, 32))
+    airtime = int(stage.mac.airtime(36))
+    at = 1_000_000 + first * byte_us
+    assert stage.sent(0) == [at, at + airtime + second * byte_us]
+
+
+def test_tinyos_stops_counting_while_a_packet_comes_in() -> None:
+    seed = next(
+        s for s in range(1, 99) if Stage(CELL, seed=s).draws(1, 32)[0] > Stage(CELL, seed=s).draws(0, 32)[0] + 5
+    )
+    stage = Stage(CELL, access="tinyos", rate_bps=19_200.0, seed=seed)
+    stage.say(1.0, 0, size=2)
+    stage.say(1.0, 1, size=2)
+    stage.run(5.0)
+    (zero,), (one,) = stage.draws(0, 32), stage.draws(1, 32)
+    airtime = int(stage.mac.airtime(36))
+    assert stage.sent(0) == [1_000_000 + (1 + zero) * 417]
+    assert stage.sent(1) == [1_000_000 + (1 + one) * 417 + airtime]
+    assert len(stage.heard(2)) == 2
+
+
+def test_motes_whose_access_is_a_byte_time_apart_collide() -> None:
+    """The second cannot sense the first any more: its radio is turning around."""
+    seed = next(
+        s for s in range(1, 999) if Stage(CELL, seed=s).draws(1, 32)[0] == Stage(CELL, seed=s).draws(0, 32)[0] + 1
+    )
+    stage = Stage(CELL, access="tinyos", rate_bps=19_200.0, seed=seed)
+    stage.say(1.0, 0, size=2)
+    stage.say(1.0, 1, size=2)
+    stage.run(5.0)
+    assert stage.sent(1)[0] - stage.sent(0)[0] == 417
+    assert stage.heard(2) == stage.heard(3) == []
+
+
+def test_motes_whose_access_is_two_byte_times_apart_do_not() -> None:
+    seed = next(
+        s for s in range(1, 999) if Stage(CELL, seed=s).draws(1, 32)[0] == Stage(CELL, seed=s).draws(0, 32)[0] + 2
+    )
+    stage = Stage(CELL, access="tinyos", rate_bps=19_200.0, seed=seed)
+    stage.say(1.0, 0, size=2)
+    stage.say(1.0, 1, size=2)
+    stage.run(5.0)
+    assert len(stage.heard(2)) == 2
+
+
+def test_on_an_ideal_medium_everybody_may_talk_at_once() -> None:
+    stage = Stage(CELL, access="ideal", queue=1)
+    for node in range(4):
+        for _ in range(3):
+            stage.say(0.001, node)
+    stage.run(1.0)
+    assert [stage.sent(node) for node in range(4)] == [[1000] * 3] * 4
+    assert [len(stage.heard(node)) for node in range(4)] == [9] * 4
+    assert stage.rows("lose") == []
+
+
+def test_on_an_ideal_medium_an_addressed_frame_reaches_its_addressee_or_fails_at_once() -> None:
+    stage = Stage(ROW, access="ideal")
+    stage.say(0.001, 0, to=1)
+    stage.say(0.002, 0, to=2)
+    stage.run(1.0)
+    assert [t for t, _ in stage.heard(1)] == [1000 + 8 * 436]
+    assert stage.heard(2) == []
+    assert stage.happened(0, "undelivered") == [(2000 + 8 * 436, 2, 2)]
+    assert stage.lost(0) == [(2000 + 8 * 436, "no-ack")]
+
+
+def test_a_timer_cannot_be_set_in_the_past() -> None:
+    stage = Stage(CELL)
+    with pytest.raises(ValueError, match="5 us ago"):
+        stage.stations[0].set_timer(1, -5)
