@@ -25,7 +25,7 @@ subscriptions = st.builds(
     | st.just(EVERYTHING),
 )
 attributes = st.dictionaries(st.text(max_size=3), st.integers(0, 9) | st.floats(allow_nan=False), max_size=3)
-events = st.builds(Event, st.integers(0, (1 << 63) - 1), st.text(max_size=5), attributes)
+events = st.builds(Event, st.integers(1, (1 << 63) - 1), st.text(max_size=5), attributes)
 publications = st.builds(PublicationFrame, events, st.integers(0, FOREVER))
 
 

@@ -31,7 +31,7 @@ subscriptions = st.builds(
     FILTERS,
 )
 attributes = st.dictionaries(st.text(max_size=3), st.integers(0, 9), max_size=3)
-events = st.builds(Event, st.integers(0, (1 << 63) - 1), st.text(max_size=5), attributes)
+events = st.builds(Event, st.integers(1, (1 << 63) - 1), st.text(max_size=5), attributes)
 publications = st.builds(PublicationFrame, events, st.booleans(), st.integers(0, FOREVER))
 
 
