@@ -72,7 +72,7 @@ def extensions() -> list[Extension]:
     paths = [str(path.relative_to(ROOT)) for path in compiled_sources()]
     made: list[Extension] = mypycify(paths, opt_level="3", debug_level="0", group_name="roamcast")
     for extension in made:
-        extension.extra_compile_args += FLAGS
+        extension.extra_compile_args = [*extension.extra_compile_args, *FLAGS]
     return made
 
 
@@ -111,18 +111,20 @@ class BuildExt(build_ext):
         super().finalize_options()
 
     def run(self) -> None:
-        if self.inplace:
+        in_place = bool(self.inplace)  # which the base class forgets when it fails
+        if in_place:
             remove_compiled()
         if not self.failure:
             try:
                 super().run()
             except Exception as error:  # whatever a compiler can fail with, plain Python still works
-                self.failure = f"the C compiler failed ({str(error).splitlines()[0]})"
+                print(error, file=sys.stderr)
+                self.failure = "the C compiler failed (see build/compile.log)"
         if self.failure:
             self.extensions = []
-            remove_compiled(SOURCE if self.inplace else Path(self.build_lib))
+            remove_compiled(SOURCE if in_place else Path(self.build_lib))
         mode = f"pure Python: {self.failure}" if self.failure else "compiled"
-        if self.inplace:
+        if in_place:
             date_now()
             STAMP.parent.mkdir(exist_ok=True)
             STAMP.write_text(f"{digest()}\n{mode}\n")

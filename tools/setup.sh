@@ -59,10 +59,10 @@ if [ "${ROAMCAST_PURE:-0}" = 0 ]; then
   headers=$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("include"))')/Python.h
   missing=
   command -v "${CC:-cc}" >/dev/null || missing="gcc libc6-dev"
-  [ -e "$headers" ] || missing="$missing python3-dev"
+  [ -e "$headers" ] || missing="${missing:+$missing }python3-dev"
   # shellcheck disable=SC2086
   if [ -n "$missing" ] && ! { may_install && install $missing; }; then
-    say "cannot compile without:$missing (Debian: apt-get install $missing); plain Python works, more slowly"
+    say "cannot compile without $missing (Debian: apt-get install $missing); plain Python works, more slowly"
   fi
 fi
 mkdir -p build
