@@ -64,6 +64,7 @@ class Radio:
         self.per_frame = per_frame
         self.draws: list[Stream] = [Stream(seed, i, "range") for i in range(len(ranges))] if per_frame else []
         self.carrier_sense_ratio = carrier_sense_ratio
+        self.sense_ratio2 = carrier_sense_ratio * carrier_sense_ratio
         self.capture: float = NO_CAPTURE if law == "disc" else 10.0 ** (capture_db / 10.0)
         self.crossover2 = crossover_m * crossover_m
         self.exponent = exponent
@@ -100,7 +101,7 @@ class Radio:
         return self.ranges[i]
 
     def nominal_dbm(self, i: i64, j: i64, d2: float) -> float:
-        """Where strength does not matter, protocols may still ask for it: the cube of distance, or what was measured."""
+        """Where strength does not matter, protocols may still ask: the cube of distance, or what was measured."""
         if self.law == TABLE:
             return self.links.get(i << 20 | j, nan)
         r = self.ranges[i]
@@ -109,7 +110,7 @@ class Radio:
     def strength(self, i: i64, j: i64, r2: float, d2: float) -> float:
         """Of i's frame at j, for the squares of i's range and of their distance."""
         if self.law == DISC:
-            return 1.0 if d2 <= r2 else 0.5
+            return 1.0 if d2 <= r2 else 0.5 if d2 <= r2 * self.sense_ratio2 else 0.0
         s = self.falloff(r2, d2)
         if self.shadowing_db > 0.0 and self.law == LOG_DISTANCE:
             s *= self.shadow(i, j)
