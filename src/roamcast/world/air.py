@@ -191,11 +191,18 @@ class Air:
     def start_ideal(self, station: Station, tx: Transmission, t: i64) -> None:
         stations = self.stations
         hearers: list[Station] = []
+        r = self.radio.frame_range(station.index)
         for j in self.audience(station.index, t):
             other = stations[j]
-            if other.up:
+            if other.up and (self.plain or self.strength(station.index, j, r, t) >= 1.0):
                 hearers.append(other)
         tx.hearers = hearers
+
+    def strength(self, i: i64, j: i64, range_m: float, t: i64) -> float:
+        now = float(t) * 1e-6
+        dx = self.motion.x(j, now) - self.motion.x(i, now)
+        dy = self.motion.y(j, now) - self.motion.y(i, now)
+        return self.radio.strength(i, j, range_m * range_m, dx * dx + dy * dy)
 
     def start_plain(self, station: Station, tx: Transmission, s: i64, t: i64, end: i64) -> None:
         station.occupy(end)
