@@ -269,8 +269,9 @@ def test_latency_is_that_of_the_first_delivery() -> None:
 def test_a_node_idles_but_for_what_it_sends_and_receives() -> None:
     log = Log().send(0, 1, size=125_000)  # a second on the air
     log.row(1, schema.RECEIVE, 5, 1, 0, 1, 1 * S).row(1, schema.RECEIVE, 6, 1, 0, 0, 1 * S)  # two events, one frame
-    log.row(2, schema.LOSE, 5, 1, 0, 1, 1 * S, "collision").row(2, schema.LOSE, 5, 2, 0, 1, 2 * S, "weak")
-    assert log.energy(4) == pytest.approx([1000 + 9, 100 + 9, 100 + 9, 10])
+    log.row(2, schema.LOSE, 5, 1, 0, 1, 1 * S, "collision").row(2, schema.LOSE, 5, 2, 0, 1, 2 * S, "loss")
+    log.row(3, schema.LOSE, 5, 2, 0, 1, 0, "collision")  # its radio was never on to it
+    assert log.energy(4) == pytest.approx([1000 + 9, 100 + 9, 300 + 7, 10])
 
 
 def test_a_sleeper_saves_and_a_crashed_node_uses_nothing() -> None:

@@ -83,13 +83,13 @@ def energy(
 ) -> list[float]:
     """Joules that each node used.
 
-    A radio sends for the airtime of its send rows and receives for that of its receptions and collisions; it sleeps
-    from sleep to wake, uses nothing from crash to recover (asleep or not), and idles for the rest of the run.
+    A radio sends for the airtime of its send rows and receives for that of its receptions and for what lose rows say
+    it spent in vain; it sleeps from sleep to wake, uses nothing from crash to recover (asleep or not), and idles for
+    the rest of the run. Acknowledgements, and frames for others that a node overhears, have no rows: they are not in it.
     """
     received = _rows(table, "receive").group_by(["frame", "node"]).aggregate([("value", "max")])
-    collided = _rows(table, "lose").filter(pc.field("reason") == "collision")
     tx_s = _seconds_by_node(_rows(table, "send"), "value", nodes)
-    rx_s = _seconds_by_node(received, "value_max", nodes) + _seconds_by_node(collided, "value", nodes)
+    rx_s = _seconds_by_node(received, "value_max", nodes) + _seconds_by_node(_rows(table, "lose"), "value", nodes)
     asleep_s, off_s = _absences_s(table, nodes, duration_s)
     idle_s = duration_s - tx_s - rx_s - asleep_s - off_s
     joules: list[float] = (tx_w * tx_s + rx_w * rx_s + idle_w * idle_s + sleep_w * asleep_s).tolist()

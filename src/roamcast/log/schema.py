@@ -19,7 +19,7 @@ A column that a kind does not mention below is 0 (`peer`: -1, `reason`: empty).
     unsubscribe  subscription no.                                                                 the filter's text
     send         its id           serial  addressee    on the air (1)         airtime us          kind of frame
     receive      its id           serial  sender       on the air (1)         airtime us          kind of frame
-    lose         its id           serial  sender (2)   on the air (1)         airtime us          why (2)
+    lose         its id           serial  sender (2)   on the air (1)         time spent us (4)   why (2)
     deliver      its id
     forward      its id                   as declared                         as declared         label (3)
     suppress     its id                   as declared                         as declared         label (3)
@@ -37,6 +37,7 @@ A column that a kind does not mention below is 0 (`peer`: -1, `reason`: empty).
       = the addressee, or -1; a frame that never left the queue has no serial: frame = 0).
   (3) What a protocol said about its decision by `Host.note`; `protocols.interface.explain` turns such a row into a
       sentence.
+  (4) By the receiver's radio: the frame's airtime, or 0 where it never was on to the frame (as at the sender).
 
 The content of a publish row is {"topic": "…", "scope": "global" | "local", "attrs": {…}}, and for a local event also
 "near": [nodes within reach when it was published, ascending]: only these can count as interested in it.

@@ -1,0 +1,313 @@
+"""Life of a node in the world: publications, timers, sleep, crashes, samples; and the energy it costs."""
+
+from __future__ import annotations
+
+import pytest
+
+from roamcast.log.metrics import energy
+from roamcast.log.writer import MemorySink
+from roamcast.pubsub.filters import Topic, topic
+from roamcast.world.faults import CRASH, RECOVER, SLEEP, WAKE
+from roamcast.world.kernel import Subscription
+from roamcast.world.scenario import Scenario
+from roamcast.world.simulate import SAMPLES, simulate
+from tests.world.stage import AIRTIME_US, DIFS_US, US, Stage
+
+PAIR = [(0.0, 0.0), (100.0, 0.0)]
+LAWS = pytest.mark.parametrize("law", ["disc", "log-distance"])
+NEWS = Topic("news")
+
+# ---- sleep
+
+
+@LAWS
+def test_who_sleeps_hears_nothing(law: str) -> None:
+    stage = Stage(PAIR, law=law)
+    stage.switch(0.5, 1, SLEEP)
+    stage.switch(1.0, 1, WAKE)
+    for t in (0.1, 0.6, 0.9, 1.1):
+        stage.say(t, 0)
+    stage.run(2.0)
+    assert [t for t, _ in stage.heard(1)] == [100_000 + AIRTIME_US, 1_100_000 + AIRTIME_US]
+    assert stage.rows("lose") == []
+
+
+@LAWS
+def test_who_falls_asleep_during_a_frame_does_not_get_it(law: str) -> None:
+    stage = Stage(PAIR, law=law)
+    stage.switch(0.102, 1, SLEEP)
+    stage.say(0.1, 0)
+    stage.run(2.0)
+    assert stage.heard(1) == []
+    assert int(stage.stations[1].rx_us) == 0
+
+
+@LAWS
+def test_who_wakes_up_during_a_frame_does_not_get_it(law: str) -> None:
+    stage = Stage(PAIR, law=law)
+    stage.switch(0.05, 1, SLEEP)
+    stage.switch(0.102, 1, WAKE)
+    stage.say(0.1, 0)
+    stage.say(0.2, 0)
+    stage.run(2.0)
+    assert [t for t, _ in stage.heard(1)] == [200_000 + AIRTIME_US]
+
+
+@LAWS
+def test_who_naps_during_a_frame_does_not_get_it(law: str) -> None:
+    stage = Stage(PAIR, law=law)
+    stage.switch(0.101, 1, SLEEP)
+    stage.switch(0.102, 1, WAKE)
+    stage.say(0.1, 0)
+    stage.run(2.0)
+    assert stage.heard(1) == []
+
+
+@LAWS
+def test_who_sleeps_sends_nothing_and_keeps_its_queue(law: str) -> None:
+    stage = Stage(PAIR, law=law)
+    stage.switch(0.1, 0, SLEEP)
+    stage.switch(0.5, 0, WAKE)
+    for t in (0.2, 0.3):
+        stage.say(t, 0)
+    stage.run(2.0)
+    (slots,) = stage.draws(0, 32)
+    first = 500_000 + DIFS_US
+    assert stage.sent(0) == [first, first + AIRTIME_US + DIFS_US + 20 * slots]
+    assert [number for _, _, number, _ in stage.happened(1, "frame")] == [1, 2]
+
+
+@LAWS
+def test_a_frame_that_waits_when_its_node_falls_asleep_is_sent_afterwards(law: str) -> None:
+    stage = Stage([*PAIR, (50.0, 0.0)], law=law)
+    stage.say(0.1, 2)
+    stage.say(0.101, 0)  # has to wait for 2
+    stage.switch(0.102, 0, SLEEP)
+    stage.switch(0.5, 0, WAKE)
+    stage.run(2.0)
+    assert len(stage.sent(0)) == 1
+    assert 500_000 < stage.sent(0)[0] < 501_000
+
+
+@LAWS
+@pytest.mark.parametrize("what", [SLEEP, CRASH])
+def test_a_frame_on_the_air_is_finished_before_its_sender_goes(law: str, what: int) -> None:
+    stage = Stage(PAIR, law=law)
+    stage.say(0.1, 0)
+    stage.switch(0.102, 0, what)
+    stage.run(2.0)
+    assert len(stage.heard(1)) == 1
+    kind = "sleep" if what == SLEEP else "crash"
+    assert [row.t for row in stage.rows(kind, 0)] == [100_000 + AIRTIME_US + 1]
+
+
+def test_timers_of_who_sleeps_go_off() -> None:
+    stage = Stage(PAIR)
+    stage.wind(0.1, 0, 0.2)
+    stage.switch(0.2, 0, SLEEP)
+    stage.run(2.0)
+    assert stage.happened(0, "timer") == [(300_000,)]
+
+
+def test_who_sleeps_while_an_acknowledgement_is_due_repeats_the_frame_afterwards() -> None:
+    stage = Stage([(0.0, 0.0), (1000.0, 0.0)], retries=1)
+    stage.say(0.1, 0, to=1)
+    stage.switch((100_000 + AIRTIME_US + 100) * 1e-6, 0, SLEEP)
+    stage.switch(0.5, 0, WAKE)
+    stage.run(2.0)
+    first, second, *_ = stage.sent(0)
+    assert (first, second) == (100_000, 500_000 + DIFS_US)
+
+
+# ---- crashes
+
+
+@LAWS
+def test_a_crash_clears_timers_and_queue(law: str) -> None:
+    stage = Stage([*PAIR, (50.0, 0.0)], law=law)
+    stage.say(0.1, 2)
+    stage.say(0.101, 0)
+    stage.say(0.101, 0)
+    stage.wind(0.1, 0, 0.9)
+    stage.switch(0.102, 0, CRASH)
+    stage.switch(0.5, 0, RECOVER)
+    stage.run(2.0)
+    assert stage.sent(0) == []
+    assert stage.happened(0, "timer") == []
+
+
+def test_a_timer_set_again_after_a_crash_goes_off_once_and_when_it_should() -> None:
+    stage = Stage(PAIR, keep_tables=True)
+    stage.wind(0.1, 0, 0.9)  # would go off at 1.0
+    stage.switch(0.2, 0, CRASH)
+    stage.switch(0.5, 0, RECOVER)
+    stage.wind(0.6, 0, 0.9)
+    stage.run(3.0)
+    assert stage.happened(0, "timer") == [(1_500_000,)]
+
+
+def test_who_is_down_publishes_nothing_and_hears_nothing() -> None:
+    stage = Stage(PAIR)
+    stage.switch(0.1, 0, CRASH)
+    stage.switch(0.5, 0, RECOVER)
+    stage.say(0.2, 0)
+    stage.say(0.3, 1)
+    stage.say(0.6, 0)
+    stage.run(2.0)
+    assert stage.sent(0) == [600_000]
+    assert stage.heard(0) == []
+    assert len(stage.rows("publish", 0)) == 1
+
+
+@pytest.mark.parametrize("keep_tables", [False, True])
+def test_who_recovers_starts_anew_with_or_without_its_tables(keep_tables: bool) -> None:
+    stage = Stage(PAIR, keep_tables=keep_tables)
+    stage.subscriptions = [Subscription(0, 0, NEWS), Subscription(1, 1, NEWS), Subscription(1, 2, Topic("sports"))]
+    stage.say(0.05, 0)
+    stage.switch(0.1, 1, CRASH)
+    stage.switch(0.5, 1, RECOVER)
+    stage.run(2.0)
+    subscribed = [(number, text) for _, number, text in stage.happened(1, "subscribe")]
+    assert subscribed == [(1, str(NEWS)), (2, str(Topic("sports")))]
+    if keep_tables:
+        assert stage.happened(1, "start") == [(0,), (500_000,)]
+        assert stage.happened(1, "subscribe")[0][0] == 0
+        assert len(stage.happened(1, "frame")) == 1
+    else:
+        assert stage.happened(1, "start") == [(500_000,)]
+        assert stage.happened(1, "subscribe")[0][0] == 500_000
+        assert stage.happened(1, "frame") == []
+
+
+def test_who_recovers_without_tables_is_told_of_muted_events_again() -> None:
+    stage = Stage(PAIR)
+    station = stage.stations[1]
+    stage.say(0.1, 0)
+    stage.switch(0.2, 1, CRASH)
+    stage.switch(0.3, 1, RECOVER)
+    stage.run(0.15)
+    (event,) = stage.recorder.published
+    station.mute(event)
+    assert station.heard(event) == 0
+    stage.recorder.published[event].marks[1] += 64  # two frames
+    assert station.heard(event) == 2
+    stage.world.run(1 * US)
+    assert station.heard(event) == 0
+    assert not stage.recorder.published[event].marks[1] & 16
+
+
+# ---- energy
+
+
+def joules(stage: Stage, seconds: float) -> float:
+    return float(stage.world.energy_j(round(seconds * US)))
+
+
+def test_energy_of_a_frame_worked_out_by_hand() -> None:
+    stage = Stage(PAIR)
+    stage.say(0.1, 0)
+    stage.run(1.0)
+    s = AIRTIME_US * 1e-6
+    assert joules(stage, 1.0) == pytest.approx(1.4 * s + 1.0 * s + 0.83 * (2.0 - 2 * s))
+
+
+def test_energy_of_sleep_and_crash_worked_out_by_hand() -> None:
+    stage = Stage([*PAIR, (50.0, 0.0)])
+    stage.switch(0.25, 0, SLEEP)
+    stage.switch(0.75, 0, WAKE)
+    stage.switch(0.25, 1, CRASH)
+    stage.switch(0.5, 2, SLEEP)  # to the end
+    stage.run(1.0)
+    sleeper = 0.5 * 0.83 + 0.5 * 0.13
+    assert joules(stage, 1.0) == pytest.approx(2 * sleeper + 0.25 * 0.83)
+
+
+def test_the_duty_cycle_takes_its_share_of_the_time() -> None:
+    scenario = Scenario(
+        nodes=100, mobility="static", duration_s=200.0, awake_s=3.0, asleep_s=7.0, events=1, subscribers=10
+    )
+    sink = MemorySink()
+    result = simulate(scenario, "gossip", level="deliveries", sink=sink)
+    asleep = result.metrics["energy_j"] / (100 * 200.0)  # watts in the mean; frames hardly count
+    share = (0.83 - asleep) / (0.83 - 0.13)
+    # everybody is awake until some instant of the first cycle, 5 s in the mean
+    assert share == pytest.approx(0.7 * 195 / 200, abs=0.01)
+
+
+def test_battery_runs_down_with_what_the_node_did() -> None:
+    stage = Stage(PAIR)
+    stage.say(0.1, 0)
+    stage.run(1.0)
+    s = AIRTIME_US * 1e-6
+    assert stage.stations[0].battery() == pytest.approx(1.0 - (0.83 + (1.4 - 0.83) * s) / 1000.0)
+    assert stage.stations[1].battery() == pytest.approx(1.0 - (0.83 + (1.0 - 0.83) * s) / 1000.0)
+
+
+def test_an_empty_battery_is_empty() -> None:
+    stage = Stage(PAIR)
+    stage.run(2000.0)
+    assert stage.stations[0].battery() == 0.0
+
+
+@LAWS
+def test_energy_from_the_log_is_the_run_s_own(law: str) -> None:
+    places = [(0.0, 0.0), (100.0, 0.0), (200.0, 0.0), (100.0, 90.0)]
+    stage = Stage(places, law=law, loss=0.2)
+    for k in range(60):
+        stage.say(0.005 * (k // 3) + 0.0007 * (k % 3), (0, 2, 3)[k % 3])
+    stage.switch(0.1, 1, SLEEP)
+    stage.switch(0.15, 1, WAKE)
+    stage.switch(0.2, 3, CRASH)
+    stage.run(1.0)
+    by_node = energy(stage.sink.table(), 4, 1.0, 1.4, 1.0, 0.83, 0.13)
+    assert sum(by_node) == pytest.approx(joules(stage, 1.0), rel=1e-12)
+    for station, used in zip(stage.stations, by_node, strict=True):
+        power = stage.recorder.power
+        own = power.joules(US, station.tx_us, station.rx_us, station.asleep_us, station.off_us)
+        assert used == pytest.approx(own, rel=1e-12)
+    assert {"collision", "loss"} <= {row.reason for row in stage.rows("lose")}
+
+
+# ---- publications and samples
+
+
+def test_only_live_interested_others_count() -> None:
+    """0 publishes; 1 is awake, 2 sleeps, 3 is down, 4 is not interested; 0 itself does not count."""
+    stage = Stage([(10.0 * i, 0.0) for i in range(5)])
+    stage.subscriptions = [Subscription(i, i, topic("")) for i in range(4)]
+    stage.subscriptions.append(Subscription(4, 4, NEWS))
+    stage.switch(0.05, 2, SLEEP)
+    stage.switch(0.05, 3, CRASH)
+    stage.say(0.1, 0)
+    stage.run(1.0)
+    assert int(stage.recorder.interested) == 1
+
+
+def test_an_event_is_numbered_by_its_publisher() -> None:
+    stage = Stage(PAIR)
+    for t, node in ((0.1, 1), (0.2, 0), (0.3, 1)):
+        stage.say(t, node)
+    stage.run(1.0)
+    assert list(stage.recorder.published) == [1 << 32 | 1, 1, 1 << 32 | 2]
+
+
+def test_routing_state_is_sampled_twenty_times_a_run() -> None:
+    sink = MemorySink()
+    simulate(Scenario(nodes=3, subscribers=2, duration_s=10.0), "proximity", level="deliveries", sink=sink)
+    samples = [row for row in sink.rows if row[2] == 17]
+    assert len(samples) == 3 * SAMPLES
+    assert sorted({row[0] for row in samples}) == [k * 500_000 for k in range(1, SAMPLES + 1)]
+
+
+def test_a_run_in_pieces_is_the_run_in_one() -> None:
+    def stage() -> Stage:
+        made = Stage([(0.0, 0.0), (100.0, 0.0), (200.0, 0.0)])
+        for k in range(40):
+            made.say(0.004 * k, k % 3)
+        return made
+
+    whole, pieces = stage().run(0.5), stage().run(0.0)
+    for k in range(1, 51):
+        pieces.world.run(k * 10_000)
+    assert pieces.sink.rows == whole.sink.rows
+    assert pieces.recorder.fingerprint() == whole.recorder.fingerprint()
