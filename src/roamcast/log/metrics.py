@@ -85,7 +85,7 @@ def energy(
 
     A radio sends for the airtime of its send rows and receives for that of its receptions and for what lose rows say
     it spent in vain; it sleeps from sleep to wake, uses nothing from crash to recover (asleep or not), and idles for
-    the rest of the run. Acknowledgements, and frames for others that a node overhears, have no rows: they are not in it.
+    the rest of the run. Acknowledgements and frames for others that a node overhears have no rows: they do not count.
     """
     received = _rows(table, "receive").group_by(["frame", "node"]).aggregate([("value", "max")])
     tx_s = _seconds_by_node(_rows(table, "send"), "value", nodes)

@@ -1,14 +1,14 @@
 """Medium access: the timing constants of three MACs. The rules that use them are in `station.py` and `kernel.py`.
 
-dcf     IEEE 802.11 distributed coordination function, DSSS PHY. Slot 20 us, SIFS 10 us, CWmin 31, CWmax 1023: IEEE Std
-        802.11-1999, 15.3.3 (table 59); DIFS = SIFS + 2 slots: 9.2.10; EIFS = SIFS + ACK at 1 Mbit/s + DIFS: 9.2.10; long
-        PLCP preamble and header 144 + 48 bits at 1 Mbit/s: 15.2.2; a data frame has 24 bytes of header and 4 of FCS:
-        7.2.2; LLC and SNAP add 8: IEEE 802.2. An acknowledgement has 14 bytes: 7.2.1.3.
-tinyos  CSMA of the TinyOS 1.x radio stack for the CC1000 (MICA2): a back-off of 1 to 32 byte times before every packet,
-        whose counting stops while a packet comes in; packets are 36 bytes, behind 8 of preamble and 2 of synchronisation;
-        38.4 kbaud with Manchester coding are 19.2 kbit/s. The chip needs about a byte time from the decision to send
-        until others can sense it (`turnaround`), and that is when two motes collide. An acknowledgement is ours: TinyOS
-        has none that names its sender.
+dcf     IEEE 802.11 distributed coordination function, DSSS PHY. Slot 20 us, SIFS 10 us, CWmin 31, CWmax 1023: IEEE
+        Std 802.11-1999, 15.3.3 (table 59); DIFS = SIFS + 2 slots: 9.2.10; EIFS = SIFS + ACK at 1 Mbit/s + DIFS: 9.2.10;
+        long PLCP preamble and header 144 + 48 bits at 1 Mbit/s: 15.2.2; a data frame has 24 bytes of header and 4 of
+        FCS: 7.2.2; LLC and SNAP add 8: IEEE 802.2. An acknowledgement has 14 bytes: 7.2.1.3.
+tinyos  CSMA of the TinyOS 1.x radio stack for the CC1000 (MICA2): a back-off of 1 to 32 byte times before every
+        packet, whose counting stops while a packet comes in; packets are 36 bytes, behind 8 of preamble and 2 of
+        synchronisation; 38.4 kbaud with Manchester coding are 19.2 kbit/s. The chip needs about a byte time from the
+        decision to send until others can sense it (`turnaround`), and that is when two motes collide. An
+        acknowledgement is ours: TinyOS has none that names its sender.
 ideal   no contention, no collision, no queue: what a protocol could do if the air were free.
 """
 

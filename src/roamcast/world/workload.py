@@ -40,7 +40,7 @@ class Workload:
     # ---- who listens
 
     def _subscribers(self) -> list[int]:
-        """Publishers come first in the random order and subscribers follow, so that a node is both only if it must be."""
+        """Publishers come first in the random order and subscribers follow: a node is both only if it must be."""
         s = self.scenario
         first = min(s.publishers, s.nodes - s.subscribers)
         return sorted(self.order[first : first + s.subscribers])
@@ -54,13 +54,16 @@ class Workload:
     def _subscribe_ranges(self) -> list[tuple[int, Filter]]:
         s = self.scenario
         k = s.subscriptions_per_node
-        width = NUMBERS * (1.0 - (1.0 - s.interested) ** (1.0 / k))
-        filters: list[tuple[int, Filter]] = []
-        for node in range(s.nodes):
-            for _ in range(k):
-                low = self.who.random() * NUMBERS
-                filters.append((node, Range("v", round(low, 3), round(low + width, 3))))
-        return filters
+        share = 1.0 - (1.0 - s.interested) ** (1.0 / k)  # of one range
+        return [(node, self._range(share)) for node in range(s.nodes) for _ in range(k)]
+
+    def _range(self, share: float) -> Filter:
+        """Holds every number with this probability, the first and the last too: so it may begin below the first."""
+        if share == 1.0:
+            return Range("v", 0.0, float(NUMBERS))
+        width = NUMBERS * share / (1.0 - share)
+        low = self.who.uniform(-width, NUMBERS)
+        return Range("v", round(low, 3), round(low + width, 3))
 
     def _subscribe_interests(self) -> list[tuple[int, Filter]]:
         s = self.scenario

@@ -1,0 +1,260 @@
+"""Subscriptions and publications: shares, counts, instants."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+from math import sqrt
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from roamcast.log import schema
+from roamcast.log.writer import MemorySink
+from roamcast.pubsub.event import FOREVER, GLOBAL, LOCAL, Event
+from roamcast.world.scenario import Scenario
+from roamcast.world.simulate import simulate
+from roamcast.world.streams import Stream
+from roamcast.world.workload import TOPIC, Workload, micros, shuffled
+
+
+def workload(seed: int = 1, **values: Any) -> Workload:
+    return Workload(Scenario(**values), seed)
+
+
+def interested(w: Workload) -> list[int]:
+    """How many nodes want each publication."""
+    counts = []
+    for k, p in enumerate(w.publications):
+        event = Event(k + 1, p.topic, p.attrs)
+        counts.append(len({s.node for s in w.subscriptions if s.filter.matches(event)}))
+    return counts
+
+
+# ---- who
+
+
+def test_single_has_so_many_subscribers_and_so_many_publishers_and_nobody_is_both() -> None:
+    w = workload(nodes=50, publishers=7, subscribers=20)
+    subscribers = [s.node for s in w.subscriptions]
+    assert len(subscribers) == len(set(subscribers)) == 20
+    assert len(set(w.publishers)) == 7
+    assert not set(subscribers) & set(w.publishers)
+    assert interested(w)[0] == 20
+    assert [s.number for s in w.subscriptions] == list(range(20))
+
+
+def test_a_node_is_both_only_if_it_must_be() -> None:
+    w = workload(nodes=10, publishers=6, subscribers=7)
+    assert len(set(w.publishers) & {s.node for s in w.subscriptions}) == 3
+
+
+def test_topics_lets_subscribers_publish() -> None:
+    w = workload(workload="topics", nodes=50, publishers=3, subscribers=20)
+    assert len(w.subscriptions) == 20
+    assert set(w.publishers) <= {s.node for s in w.subscriptions}
+
+
+def test_other_seeds_have_other_people() -> None:
+    one, two = (workload(seed, nodes=100, publishers=5, subscribers=10) for seed in (1, 2))
+    assert one.publishers != two.publishers
+    assert [s.node for s in one.subscriptions] != [s.node for s in two.subscriptions]
+
+
+def test_everybody_is_as_likely_to_publish() -> None:
+    counts = Counter(workload(seed, nodes=10, publishers=1, subscribers=1).publishers[0] for seed in range(600))
+    assert stats.chisquare([counts[node] for node in range(10)]).pvalue > 1e-3
+
+
+def test_a_scenario_without_publishers_is_silent() -> None:
+    assert workload(publishers=0).publications == []
+    assert workload(publishers=0, events=5).publications == []
+    assert workload(rate_hz=0.0).publications == []
+
+
+# ---- ranges
+
+
+@pytest.mark.parametrize("share", [0.05, 0.2, 0.5, 0.8])
+@pytest.mark.parametrize("per_node", [1, 2, 5])
+def test_an_event_interests_the_share_of_nodes_that_was_asked_for(share: float, per_node: int) -> None:
+    w = workload(
+        workload="ranges",
+        nodes=200,
+        publishers=200,
+        subscribers=200,
+        events=400,
+        subscriptions_per_node=per_node,
+        interested=share,
+    )
+    assert len(w.subscriptions) == 200 * per_node
+    counts = np.array(interested(w)) / 200
+    deviation = sqrt(share * (1 - share) / 200)  # of one set of filters, to which events are not new samples
+    assert counts.mean() == pytest.approx(share, abs=4 * deviation / sqrt(10))
+
+
+def test_no_event_is_less_interesting_than_another() -> None:
+    """At the ends of the range of numbers as in its middle."""
+    shares: dict[int, list[float]] = {0: [], 1: [], 2: []}
+    for seed in range(20):
+        w = workload(seed, workload="ranges", nodes=100, publishers=100, subscribers=100, events=300, interested=0.3)
+        for p, n in zip(w.publications, interested(w), strict=True):
+            value = p.attrs["v"]
+            assert isinstance(value, float)
+            third = 0 if value < 1e5 else 2 if value > 9e5 else 1
+            shares[third].append(n / 100)
+    for found in shares.values():
+        assert np.mean(found) == pytest.approx(0.3, abs=0.02)
+
+
+@pytest.mark.parametrize(("share", "expected"), [(0.0, 0), (1.0, 100)])
+def test_nobody_and_everybody_are_shares_too(share: float, expected: int) -> None:
+    w = workload(workload="ranges", nodes=100, publishers=100, subscribers=100, events=50, interested=share)
+    assert set(interested(w)) == {expected}
+
+
+# ---- interests
+
+
+def test_interests_are_conjunctions_of_so_many_attributes() -> None:
+    w = workload(
+        workload="interests",
+        nodes=300,
+        publishers=300,
+        subscribers=300,
+        interests=30,
+        attributes_max=4,
+        subscriptions_per_node=3,
+        events=500,
+    )
+    assert len(w.catalogue) == 30
+    assert Counter(len(attrs) for attrs in w.catalogue).keys() == {1, 2, 3, 4}
+    per_node = Counter(s.node for s in w.subscriptions)
+    assert set(per_node) == set(range(300)) and set(per_node.values()) == {1, 2, 3}
+    assert np.mean(list(per_node.values())) == pytest.approx(2.0, abs=0.2)
+    for node in range(300):
+        mine = [str(s.filter) for s in w.subscriptions if s.node == node]
+        assert len(set(mine)) == len(mine)
+    assert all(1 <= len(p.attrs) <= 4 for p in w.publications)
+    # an event has the attributes of an interest, so whoever has that interest wants it: 2 of 30 in the mean
+    assert np.mean(interested(w)) == pytest.approx(300 * 2 / 30, rel=0.15)
+
+
+def test_an_event_has_the_attributes_of_an_interest() -> None:
+    w = workload(workload="interests", interests=5, attributes_max=3, publishers=100, subscribers=100, events=200)
+    for p in w.publications:
+        assert any(attrs.items() <= p.attrs.items() for attrs in w.catalogue)
+    assert {p.attrs["a"] for p in w.publications} == {f"i{k}" for k in range(5)}
+
+
+# ---- when
+
+
+def test_poisson_arrivals_have_exponential_gaps_and_the_asked_for_rate() -> None:
+    w = workload(publishers=4, rate_hz=2.0, duration_s=500.0)
+    assert len(w.publications) == pytest.approx(4 * 2 * 500, rel=4 / sqrt(4000))
+    for node in w.publishers:
+        times = [p.t * 1e-6 for p in w.publications if p.node == node]
+        assert stats.kstest(np.diff(times), "expon", (0, 0.5)).pvalue > 1e-3
+
+
+def test_periodic_arrivals_have_equal_gaps_and_phases_of_their_own() -> None:
+    w = workload(publishers=30, rate_hz=2.0, duration_s=20.0, arrivals="periodic")
+    phases = []
+    for node in w.publishers:
+        times = [p.t for p in w.publications if p.node == node]
+        assert len(times) == 40
+        assert all(abs(b - a - 500_000) <= 1 for a, b in pairwise(times))
+        phases.append(times[0])
+    assert len(set(phases)) == 30
+    assert stats.kstest(phases, "uniform", (0, 500_000)).pvalue > 1e-3
+
+
+def test_publications_stay_within_their_window_and_in_order() -> None:
+    for values in ({"rate_hz": 5.0}, {"events": 200}, {"rate_hz": 5.0, "arrivals": "periodic"}):
+        w = workload(publishers=5, duration_s=100.0, publish_from_s=20.0, publish_until_s=60.0, **values)
+        times = [p.t for p in w.publications]
+        assert times == sorted(times)
+        assert 20e6 <= times[0] < 22e6 and 58e6 < times[-1] <= 60e6
+
+
+@pytest.mark.parametrize("events", [1, 2, 137])
+def test_events_are_exactly_so_many(events: int) -> None:
+    w = workload(publishers=10, events=events, rate_hz=99.0)
+    assert len(w.publications) == events
+    assert {p.node for p in w.publications} <= set(w.publishers)
+
+
+def test_many_events_are_spread_over_the_publishers_and_the_time() -> None:
+    w = workload(publishers=10, events=2000)
+    counts = Counter(p.node for p in w.publications)
+    assert stats.chisquare([counts[node] for node in w.publishers]).pvalue > 1e-3
+    assert stats.kstest([p.t for p in w.publications], "uniform", (0, 100e6)).pvalue > 1e-3
+
+
+def test_a_single_event_comes_at_the_beginning_of_the_window() -> None:
+    assert workload(events=1, publish_from_s=10.0).publications[0].t == 10_000_000
+
+
+# ---- what
+
+
+def test_payload_validity_topic_and_scope() -> None:
+    p = workload(payload_bytes=123, validity_s=2.5).publications[0]
+    assert (len(p.payload), p.validity_us, p.topic, p.attrs, p.scope) == (123, 2_500_000, TOPIC, {}, GLOBAL)
+    assert workload().publications[0].validity_us == FOREVER
+
+
+def test_the_share_of_local_events_is_as_asked() -> None:
+    scopes = Counter(p.scope for p in workload(events=2000, local_share=0.3).publications)
+    assert scopes[LOCAL] / 2000 == pytest.approx(0.3, abs=0.04)
+
+
+def test_a_local_event_concerns_those_near_its_publisher() -> None:
+    sink = MemorySink()
+    scenario = Scenario(
+        nodes=100,
+        mobility="static",
+        publishers=100,
+        subscribers=100,
+        events=100,
+        local_share=1.0,
+        local_range_m=200.0,
+        duration_s=10.0,
+    )
+    result = simulate(scenario, "gossip", level="deliveries", sink=sink)
+    # with q = range / side, a disc has pi q^2 - 8/3 q^3 + 1/2 q^4 of the field in the mean: 10.5 %
+    assert result.metrics["interested"] == pytest.approx(100 * 99 * 0.105, rel=0.2)
+
+
+def test_two_protocols_under_one_seed_face_the_same_publications() -> None:
+    scenario = Scenario(nodes=40, width_m=500.0, height_m=500.0, publishers=5, duration_s=10.0, local_share=0.5)
+    asked = []
+    for protocol in ("gossip", "frugal", "proximity"):
+        sink = MemorySink()
+        simulate(scenario, protocol, level="deliveries", sink=sink)
+        asked.append([row for row in sink.rows if row[2] in (schema.PUBLISH, schema.SUBSCRIBE)])
+    assert asked[0] == asked[1] == asked[2]
+    assert len(asked[0]) > 40
+
+
+def test_more_of_one_thing_does_not_change_another() -> None:
+    """Instants and people come from streams of their own."""
+    plain, local = workload(events=30), workload(events=30, local_share=0.5)
+    assert [(p.t, p.node) for p in plain.publications] == [(p.t, p.node) for p in local.publications]
+
+
+# ---- helpers
+
+
+def test_shuffling_gives_every_order_alike() -> None:
+    stream = Stream(1, 0, "shuffle")
+    counts = Counter(tuple(shuffled([0, 1, 2, 3], stream)) for _ in range(4800))
+    assert len(counts) == 24
+    assert stats.chisquare(list(counts.values())).pvalue > 1e-3
+
+
+def test_seconds_are_rounded_to_microseconds() -> None:
+    assert [micros(s) for s in (0.0, 1.0, 0.0000014, 0.0000016, 2.5)] == [0, 1_000_000, 1, 2, 2_500_000]
