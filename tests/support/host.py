@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from roamcast.protocols.interface import BROADCAST, Frame, Host, Protocol, explain, reason_kind, reason_label
+from roamcast.protocols.interface import BROADCAST, Frame, Host, Protocol, reason_kind, reason_label, sentence
 from roamcast.protocols.wire import decode, encode
 from roamcast.pubsub.event import Event
 from roamcast.world.streams import Stream
@@ -62,7 +62,7 @@ class ScriptHost(Host):
     def note(self, reason: int, event: int = 0, peer: int = -1, value: int = 0) -> None:
         kind, label = reason_kind(reason), reason_label(reason)
         self.notes.append((kind, label, event, peer, value))
-        self.effects.append("note " + explain(kind, label, event, peer, value))
+        self.effects.append("note " + sentence(reason, event, peer, value))
 
     def mute(self, id: int) -> None:
         self.muted.setdefault(id, 0)

@@ -95,11 +95,17 @@ def reason_count() -> int:
     return len(_reasons)
 
 
+def sentence(code: int, event: int, peer: int, value: int) -> str:
+    """What a note says."""
+    kind, _, template = _reasons[code]
+    return f"{kind}: " + template.format(event=f"{event:#x}", peer=f"n{peer}", value=value)
+
+
 def explain(kind: str, label: str, event: int, peer: int, value: int) -> str:
-    """The sentence behind a note's row in the log."""
-    for declared_kind, declared_label, template in _reasons:
-        if (declared_kind, declared_label) == (kind, label):
-            return f"{kind}: " + template.format(event=f"{event:#x}", peer=f"n{peer}", value=value)
+    """The sentence behind a note's row in the log; protocols that share a label mean the same by it."""
+    for code, declared in enumerate(_reasons):
+        if declared[0] == kind and declared[1] == label:
+            return sentence(code, event, peer, value)
     return f"{kind}: {label}"
 
 
@@ -123,6 +129,7 @@ def param(
     )
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 @dataclass(frozen=True)
 class Params:
     """Base of protocols' parameters. Subclasses are frozen dataclasses whose fields are made by `param`."""

@@ -121,7 +121,7 @@ class Air:
         to = station.front_to
         size = mac.bytes_on_air(frame.size)
         airtime = mac.airtime(size)
-        s = self.slot()
+        s = self.free.pop() if len(self.free) > 0 else self.one_more()
         tx = self.transmissions[s]
         self.serial += 1
         tx.frame = frame
@@ -131,7 +131,11 @@ class Air:
         tx.size = size
         tx.start = t
         tx.airtime = airtime
-        self.load(tx, frame)
+        cargo = frame.cargo
+        if cargo is not None and cargo.handle >= 0:
+            tx.published = self.recorder.records[cargo.handle]
+        else:
+            self.load(tx, frame)
         self.recorder.sent(t, station.index, frame, tx.serial, to, size, airtime)
         station.tx_us += airtime
         if to < 0 or mac.kind == IDEAL:
@@ -146,19 +150,13 @@ class Air:
             self.start_graded(station, tx, s, t, t + airtime)
         self.events.push(t + airtime, END, station.index, s, s)
 
-    def slot(self) -> i64:
-        """Where the next transmission is kept."""
-        if len(self.free) > 0:
-            return self.free.pop()
+    def one_more(self) -> i64:
+        """Room for one more transmission at a time."""
         self.transmissions.append(Transmission())
         return len(self.transmissions) - 1
 
     def load(self, tx: Transmission, frame: Frame) -> None:
-        """What the tally must know about the events on board."""
-        cargo = frame.cargo
-        if cargo is not None and cargo.handle >= 0:
-            tx.published = self.recorder.records[cargo.handle]
-            return
+        """What the tally must know about the events on board, where the frame does not say it by `cargo`."""
         if frame.id != 0:
             tx.published = self.recorder.find(frame.id)
             return
@@ -343,7 +341,7 @@ class Air:
     def end(self, station: Station, s: i64, t: i64) -> None:
         tx = self.transmissions[s]
         frame = tx.frame
-        if self.swift and tx.to < 0 and len(tx.cargo) == 0 and frame is not None:
+        if self.swift and tx.to < 0 and frame is not None and len(tx.cargo) == 0:
             self.end_plain(station, tx, frame, s, t)
             self.go_on(station, t)
         elif frame is None:
@@ -379,9 +377,9 @@ class Air:
         ifs = self.mac.ifs
         sender = station.id
         index = station.index
-        got: i64 = 0
         collisions: i64 = 0
         deaf: i64 = 0
+        off: i64 = 0
         duplicates: i64 = 0
         parasites: i64 = 0
         carries = len(marks) > 0
@@ -391,23 +389,27 @@ class Air:
                     deaf += 1
                 elif other.up:
                     collisions += 1
+                else:
+                    off += 1
                 continue
             other.receiving = NOTHING
             other.ifs = ifs
-            got += 1
             if carries:
-                mark = marks[other.index]
+                i = other.index
+                mark = marks[i]
                 if mark & WANTED == 0:
                     parasites += 1
+                if mark >= MUTED:  # and, having been muted, heard before
+                    duplicates += 1
+                    marks[i] = mark + HEARD
+                    continue
                 if mark & HAS:
                     duplicates += 1
-                    if mark & MUTED:
-                        marks[other.index] = mark + HEARD
-                        continue
                 else:
-                    marks[other.index] = mark | HAS
+                    marks[i] = mark | HAS
             other.heard_from = index
             other.protocol.on_frame(frame, sender)
+        got = len(tx.hearers) - off - collisions - deaf
         recorder.receptions += got
         recorder.duplicates += duplicates
         recorder.parasites += parasites
@@ -515,7 +517,7 @@ class Air:
 
     def acknowledge(self, station: Station, to: i64, t: i64) -> None:
         airtime = self.mac.ack_airtime
-        s = self.slot()
+        s = self.free.pop() if len(self.free) > 0 else self.one_more()
         tx = self.transmissions[s]
         tx.frame = None
         tx.to = to

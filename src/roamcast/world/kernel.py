@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import ceil, inf
+from math import inf
 from typing import Final, final
 
 from mypy_extensions import i64
@@ -286,7 +286,7 @@ class World(Air):
     def await_motion(self, i: int) -> None:
         end = self.motion.leg_end(i)
         if end < LAST_S:
-            at: i64 = ceil(end * 1e6)
+            at: i64 = int(end * 1e6) + 1  # never before the end, whatever rounding says
             self.events.push(at, MOTION, i, 0, 0)
 
     def motion_changed(self, station: Station, t: i64) -> None:
