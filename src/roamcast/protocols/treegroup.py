@@ -50,6 +50,8 @@ Readings, one test each:
   R17 a parent that is leaving (tree.py) is changed for another one of the group before it is lost; the paper waits.
       Nobody takes a leaving neighbour for parent or peer where there is another.
   R18 a gateway whose peers are all faint (tree.py) counts as farther from the leader than any other.
+  R19 a node that lost its parent waits for a heartbeat and a quarter before it tells its children, if a neighbour of
+      its group may turn out not to be below it; its count may just have been the newest around.
 """
 
 from __future__ import annotations
@@ -580,6 +582,7 @@ class TreeGroup(Protocol):
         self.since_us = 0  # without a group since
         self.beat_us = 0
         self.hung_us = 0
+        self.lost_us = 0
         self.asked = NOBODY
         self.is_turning = False
         self.proposed_us = 0
@@ -626,7 +629,9 @@ class TreeGroup(Protocol):
         elif self.place.is_stale(now, self.gone_us, self.heartbeat_us):
             self.place.bury()
             self.lose_parent()
-        if self.asked == NOBODY and (not self.place.is_settled() or self.is_lone()):
+        if self.asked == NOBODY and not self.place.is_settled() and self.place.tree != NO_TREE:
+            self.find_parent()
+        elif self.asked == NOBODY and (not self.place.is_settled() or self.is_lone()):
             self.look_for_a_group(now)
         self.find_routes()
         self.tell_parent(False)
@@ -990,6 +995,7 @@ class TreeGroup(Protocol):
         parent = self.place.parent
         self.host.note(LOST_PARENT, peer=parent)
         self.place.let_go()
+        self.lost_us = self.host.now()
         if parent in self.neighbours:
             self.neighbours[parent].failed_us = self.host.now()
         if self.asked == NOBODY:
@@ -999,8 +1005,19 @@ class TreeGroup(Protocol):
         parent = self.best_parent()
         if parent is not None:
             self.ask(parent.id)
-        elif self.place.tree != NO_TREE:
+        elif self.place.tree != NO_TREE and not self.has_hope():
             self.orphan()
+
+    def has_hope(self) -> bool:
+        """Whether the next heartbeat may show, by a newer count, that a neighbour is no descendant (R19)."""
+        now = self.host.now()
+        if 4 * (now - self.lost_us) > 5 * self.heartbeat_us:
+            return False
+        for neighbour in self.neighbours.values():
+            is_akin = neighbour.tree == self.place.tree and neighbour.parent != self.host.id and neighbour.is_settled()
+            if is_akin and neighbour.level < self.params.max_level and not self.hearing.has_failed(neighbour, now):
+                return True
+        return False
 
     def orphan(self) -> None:
         """Nobody can be the parent: the children are told, so that they find others, and this node below them."""

@@ -1,0 +1,712 @@
+"""Tree groups: frames, trees on random networks, crashes, bad weather, limits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from roamcast.errors import Malformed
+from roamcast.protocols import parameters, registry
+from roamcast.protocols.interface import NOBODY, Frame
+from roamcast.protocols.tree import MAX_NEIGHBOURS, REMEMBERED, Place, root_of, tree_name
+from roamcast.protocols.treegroup import (
+    ANSWER,
+    DOWN,
+    MAX_CHILDREN,
+    MAX_GROUPS,
+    TICK,
+    UP,
+    Accept,
+    Bitmap,
+    Gateway,
+    GroupEvent,
+    Heartbeat,
+    Join,
+    Propose,
+    TreeGroup,
+    TreeGroupParams,
+    Turn,
+    Welcome,
+)
+from roamcast.protocols.wire import decode, encode
+from roamcast.pubsub.event import FOREVER, GLOBAL, LOCAL, Event, event_id
+from roamcast.pubsub.filters import EVERYTHING, attr, topic
+from tests.support.host import ScriptHost, make
+from tests.support.net import TinyNet
+from tests.support.storm import VALUES, Plan, check_encoding, plans, weather
+
+SECOND = 1_000_000
+LEADER = 7
+TREE = tree_name(LEADER, 0.5)
+OTHER = tree_name(8, 0.5)
+
+
+# ------------------------------------------------------------------------------------------------------------ frames
+
+ids = st.integers(0, (1 << 31) - 1)
+trees = st.integers(1, (1 << 47) - 1)
+levels = st.integers(0, 255)
+events = st.builds(
+    Event,
+    st.integers(1, (1 << 63) - 1),
+    st.text(max_size=5),
+    st.dictionaries(st.text(max_size=3), st.integers(0, 9), max_size=3),
+    scope=st.sampled_from([GLOBAL, LOCAL]),
+)
+frames = st.one_of(
+    st.builds(
+        Heartbeat,
+        trees | st.just(0),
+        st.integers(0, (1 << 48) - 1),
+        levels,
+        ids | st.just(NOBODY),
+        st.integers(0, 65_535),
+        st.booleans(),
+        st.integers(1, 1000),
+        levels,
+        st.lists(st.tuples(ids, ids, ids), max_size=20).map(lambda rows: [x for row in rows for x in row]),
+        st.lists(ids, max_size=32),
+    ),
+    st.builds(Join, st.integers(0, 65_535)),
+    st.builds(Welcome, trees | st.just(0), st.integers(0, (1 << 48) - 1), levels),
+    st.builds(Bitmap, st.integers(1, 65_535), st.binary(max_size=300)),
+    st.builds(
+        Gateway,
+        st.integers(1, 65_535),
+        st.lists(st.tuples(trees, ids, levels, st.booleans()).map(list), max_size=MAX_GROUPS),
+    ),
+    st.builds(
+        Propose,
+        trees,
+        trees,
+        ids,
+        st.integers(1, 999),
+        levels,
+        st.integers(0, 511),
+        st.lists(ids, max_size=20),
+    ),
+    st.builds(Accept, ids, ids, st.lists(ids, max_size=20)),
+    st.just(Turn()),
+    st.builds(
+        GroupEvent,
+        events,
+        st.integers(0, 2),
+        st.integers(0, FOREVER),
+        levels,
+        st.lists(trees, max_size=MAX_GROUPS),
+        st.lists(trees, max_size=MAX_GROUPS),
+    ),
+)
+
+
+@given(frames)
+def test_frames_are_as_long_as_they_say_and_come_back(frame: Frame) -> None:
+    check_encoding(TreeGroup, frame)
+
+
+@given(st.binary(max_size=80))
+def test_hostile_bytes_are_malformed_and_nothing_else(data: bytes) -> None:
+    with pytest.raises(Malformed):
+        decode(TreeGroup, b"\xc1" + data)
+    try:
+        frame = decode(TreeGroup, data)
+    except Malformed:
+        return
+    check_encoding(TreeGroup, frame)
+
+
+@given(st.integers(-1, 9), st.lists(VALUES, max_size=11))
+def test_hostile_fields_are_malformed_and_nothing_else(tag: int, fields: list[object]) -> None:
+    try:
+        frame = decode(TreeGroup, msgspec.msgpack.encode([tag, *fields]))
+    except Malformed:
+        return
+    check_encoding(TreeGroup, frame)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        [0, 0, 0, 0, -2, 0, True, 1, 0, [], []],  # a parent that is none
+        [0, 0, 0, 0, -1, 0, 1, 1, 0, [], []],  # not a bool
+        [0, 0, 0, 0, -1, 0, True, 0, 0, [], []],  # a branch without its root
+        [0, 0, 0, 0, -1, 0, True, 1, 0, [1, 2], []],  # a child without its versions
+        [0, 0, 0, 256, -1, 0, True, 1, 0, [], []],
+        [0, 0, 0, 0, -1, 0, True, 1, 0, [], list(range(33))],
+        [1],
+        [1, -1],
+        [2, 0, 0],
+        [3, 0, b""],  # version 0 means none
+        [3, 1, "text"],
+        [4, 1, [[0, 1, 1, True]]],  # no group
+        [4, 1, [[1, 1, 1, 1]]],
+        [4, 1, [[1, 1, 1, True]] * 33],
+        [5, 1, 1, 1, 0, 1, 1, []],
+        [6, 1, 1, [-1]],
+        [7, 1],
+        [8, 3, 0, 0, [], [], Event(1).fields()],
+        [8, 0, 0, 0, [0], [], Event(1).fields()],
+        [8, 0, 0, 0, [], [], Event(0).fields()],  # would mute all that is not an event
+        [9],
+    ],
+)
+def test_fields_out_of_range_are_malformed(fields: list[object]) -> None:
+    with pytest.raises(Malformed):
+        decode(TreeGroup, msgspec.msgpack.encode(fields))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.tuples(frames, st.integers(0, 5), st.sampled_from([0, 50, 700, 3000])), max_size=12))
+def test_no_sequence_of_frames_raises_or_grows_without_bound(script: list[tuple[Frame, int, int]]) -> None:
+    protocol, host = make(TreeGroup)
+    protocol.on_start()
+    protocol.on_subscribe(1, topic("a"))
+    for frame, sender, ms in script:
+        host.hear(protocol, decode(TreeGroup, encode(TreeGroup, frame)), sender + 1)
+        host.advance(protocol, host.clock_us + ms * 1000)
+        for to, sent in host.sent[-3:]:
+            if to >= 0:
+                protocol.on_undelivered(sent, to)
+        assert set(host.timers) <= {TICK, ANSWER}
+        assert len(protocol.place.labels) <= REMEMBERED and len(protocol.routes) <= MAX_GROUPS
+
+
+# ----------------------------------------------------------------------------------------------- the labels of a place
+
+
+@settings(max_examples=100)
+@given(st.lists(st.tuples(st.integers(1, 3), st.integers(0, 4), st.integers(0, 4)), max_size=20))
+def test_a_node_never_takes_a_label_that_is_no_better_than_one_it_had(offers: list[tuple[int, int, int]]) -> None:
+    """A dumb twin remembers every label ever had."""
+    place, had = Place(9), {}
+    for root, count, level in offers:
+        tree = tree_name(root, 0.0)
+        best = had.get(tree, (-1, 0))
+        is_better = count > best[0] or (count == best[0] and level < best[1])
+        assert place.may_hang_below(tree, count, level) == is_better
+        if is_better:
+            place.hang(5, tree, count, level, 0)
+            had[tree] = (count, level + 1)
+    assert not place.may_hang_below(0, 99, 0)
+    assert not place.may_hang_below(tree_name(9, 0.3), 99, 0), "its own tree is not for hanging below others"
+
+
+def test_a_buried_tree_is_believed_again_only_when_its_root_counts_on() -> None:
+    place = Place(9)
+    place.hang(5, TREE, 4, 3, 0)
+    assert place.may_hang_below(TREE, 4, 1)
+    place.bury()
+    assert not place.may_hang_below(TREE, 4, 0)
+    assert place.may_hang_below(TREE, 5, 8)
+
+
+@given(st.integers(0, (1 << 31) - 1), st.floats(0, 1, exclude_max=True))
+def test_the_name_of_a_tree_tells_its_root(root: int, draw: float) -> None:
+    assert root_of(tree_name(root, draw)) == root and tree_name(root, draw) > 0
+
+
+# --------------------------------------------------------------------------------------------- trees on random networks
+
+
+@st.composite
+def networks(draw: Any, most: int = 9) -> tuple[int, list[tuple[int, int]]]:
+    """Connected, with a few links more than a tree needs."""
+    n = draw(st.integers(2, most))
+    links = [(i, draw(st.integers(0, i - 1))) for i in range(1, n)]
+    more = draw(st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), max_size=n))
+    return n, links + [(i, j) for i, j in more if i != j]
+
+
+SHAPES = st.sampled_from([(1, 1), (2, 1), (3, 2), (9, 4)])  # (max_level, preferred_levels)
+CONDITIONS = st.sampled_from([{}, {}, {"loss": 0.1}, {"duplication": 0.5}, {"jitter_us": 20_000}])
+
+
+def check_trees(net: TinyNet) -> None:
+    """Every node that is up is a root or hangs below a neighbour that is up and knows it; no parents make a ring."""
+    for i, node in enumerate(net.nodes):
+        if not net.up[i]:
+            continue
+        place = node.place
+        assert place.is_settled(), f"{i} has no place"
+        steps, at = 0, i
+        while net.nodes[at].place.parent != NOBODY:
+            parent = net.nodes[at].place.parent
+            assert net.up[parent] and (parent, at) in net.links, f"{at} hangs below {parent}, which is not there"
+            assert at in net.nodes[parent].children
+            assert net.nodes[parent].place.tree == net.nodes[at].place.tree
+            assert net.nodes[at].place.level == net.nodes[parent].place.level + 1
+            at, steps = parent, steps + 1
+            assert steps <= len(net.nodes), "a ring"
+        assert net.nodes[at].place.is_root() and place.level == steps <= node.params.max_level
+
+
+def component(net: TinyNet, i: int) -> set[int]:
+    reached, front = {i}, [i]
+    while front:
+        at = front.pop()
+        for a, b in net.links:
+            if a == at and b not in reached and net.up[b]:
+                reached.add(b)
+                front.append(b)
+    return reached
+
+
+@settings(max_examples=40, deadline=None)
+@given(networks(), SHAPES, st.integers(0, 99), CONDITIONS)
+def test_every_node_finds_a_place_and_trees_have_no_loops(
+    network: tuple[int, list[tuple[int, int]]], shape: tuple[int, int], seed: int, conditions: dict[str, Any]
+) -> None:
+    n, links = network
+    net = TinyNet(TreeGroup, n, links, seed=seed, max_level=shape[0], preferred_levels=shape[1], **conditions)
+    net.start()
+    net.run(20)
+    net.loss = 0.0
+    net.run(12)
+    check_trees(net)
+
+
+@settings(max_examples=40, deadline=None)
+@given(networks(), SHAPES, st.integers(0, 99), st.data())
+def test_after_any_crash_the_others_find_a_place_again_and_so_does_the_node(
+    network: tuple[int, list[tuple[int, int]]], shape: tuple[int, int], seed: int, data: st.DataObject
+) -> None:
+    n, links = network
+    net = TinyNet(TreeGroup, n, links, seed=seed, max_level=shape[0], preferred_levels=shape[1])
+    net.start()
+    net.run(12)
+    crashed = data.draw(st.lists(st.integers(0, n - 1), min_size=1, max_size=3, unique=True))
+    for i in crashed:
+        net.crash(i)
+        net.run(data.draw(st.sampled_from([0.0, 0.3, 2.0])))
+    net.run(25)
+    check_trees(net)
+    for i in crashed:
+        net.recover(i, keep_tables=data.draw(st.booleans()))
+    net.run(25)
+    check_trees(net)
+
+
+@settings(max_examples=40, deadline=None)
+@given(networks(), SHAPES, st.integers(0, 99), st.data())
+def test_no_ring_of_parents_outlives_what_heartbeats_can_tell(
+    network: tuple[int, list[tuple[int, int]]], shape: tuple[int, int], seed: int, data: st.DataObject
+) -> None:
+    """While links come and go, a ring is gone within the time after which the root's count is missed."""
+    n, links = network
+    net = TinyNet(TreeGroup, n, links, seed=seed, max_level=shape[0], preferred_levels=shape[1])
+    net.start()
+    net.run(6)
+    for _ in range(data.draw(st.integers(1, 6))):
+        i, j = data.draw(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)).filter(lambda p: p[0] != p[1]))
+        if (i, j) in net.links:
+            net.cut(i, j)
+        else:
+            net.join(i, j)
+        net.run(data.draw(st.sampled_from([0.05, 0.5, 2.0])))
+    net.run(30)
+    check_trees(net)
+
+
+@settings(max_examples=60, deadline=None)
+@given(networks(), SHAPES, st.integers(0, 99), st.data())
+def test_a_global_event_reaches_every_subscriber_and_nobody_else(
+    network: tuple[int, list[tuple[int, int]]], shape: tuple[int, int], seed: int, data: st.DataObject
+) -> None:
+    """Bloom routing never misses a subscriber in reach; the final check keeps out who is not interested."""
+    n, links = network
+    bits = data.draw(st.sampled_from([8, 64, 1024]))
+    net = TinyNet(
+        TreeGroup, n, links, seed=seed, max_level=shape[0], preferred_levels=shape[1], bits=bits, hashes=2
+    )  # fmt: skip
+    wants = data.draw(st.lists(st.sampled_from(["x", "y", "everything", "nothing"]), min_size=n, max_size=n))
+    filters = {"x": attr("a") == "x", "y": (attr("a") == "y") & (attr("b") > 1), "everything": EVERYTHING}
+    for i, want in enumerate(wants):
+        if want in filters:
+            net.subscribe(i, filters[want])
+    net.start()
+    net.run(30)
+    check_trees(net)
+    publisher = data.draw(st.integers(0, n - 1))
+    value = data.draw(st.sampled_from("xyz"))
+    event = net.publish(publisher, attrs={"a": value, "b": data.draw(st.integers(1, 2))})
+    net.run(2)
+    for i in range(n):
+        interested = wants[i] in filters and filters[wants[i]].matches(event) and i != publisher
+        assert net.delivered(i) == ([event.id] if interested else [])
+
+
+@settings(max_examples=30, deadline=None)
+@given(networks(), st.integers(0, 99), st.integers(0, 2), st.data())
+def test_a_local_event_reaches_so_many_groups_and_no_more(
+    network: tuple[int, list[tuple[int, int]]], seed: int, local_groups: int, data: st.DataObject
+) -> None:
+    n, links = network
+    net = TinyNet(TreeGroup, n, links, seed=seed, max_level=1, preferred_levels=1, local_groups=local_groups)
+    for i in range(n):
+        net.subscribe(i, topic("a"))
+    net.start()
+    net.run(30)
+    publisher = data.draw(st.integers(0, n - 1))
+    distance = {net.nodes[publisher].place.tree: 0}
+    for _ in range(n):
+        for i, j in sorted(net.links):
+            near, far = net.nodes[i].place.tree, net.nodes[j].place.tree
+            if near in distance and distance.get(far, n + 1) > distance[near] + 1:
+                distance[far] = distance[near] + 1
+    net.publish(publisher, topic="a", scope=LOCAL)
+    net.run(2)
+    for i in range(n):
+        reached = distance[net.nodes[i].place.tree] <= local_groups and i != publisher
+        assert len(net.delivered(i)) == reached
+
+
+def test_one_way_links_are_not_taken_for_neighbours_to_hang_below() -> None:
+    """1 hears 0 but cannot reach it, 2 is heard by nobody."""
+    net = TinyNet(TreeGroup, 3, [(0, 1), (1, 2)], directed=True)
+    net.start()
+    net.run(20)
+    assert all(node.place.is_root() for node in net.nodes)
+    net.join(1, 0, directed=True)
+    net.run(10)
+    assert {net.nodes[0].place.parent, net.nodes[1].place.parent} in ({NOBODY, 0}, {NOBODY, 1})
+
+
+def test_what_a_child_could_not_send_reaches_the_parent_later() -> None:
+    net = TinyNet(TreeGroup, 3, [(0, 1), (1, 2)])
+    net.start()
+    net.run(10)
+    net.loss = 0.6
+    net.subscribe(2, topic("late"))
+    net.run(10)
+    net.loss = 0.0
+    net.run(8)
+    check_trees(net)
+    event = net.publish(0, topic="late")
+    net.run(1)
+    assert net.delivered(2) == [event.id]
+
+
+def test_an_event_waits_for_the_next_parent_when_the_last_is_gone() -> None:
+    net = TinyNet(TreeGroup, 4, [(0, 1), (0, 2), (1, 3), (2, 3)])
+    for i in (0, 1, 2, 3):
+        net.hosts[i].battery_left = 1.0 if i == 0 else 0.2
+    net.subscribe(0, topic("t"))
+    net.start()
+    net.run(10)
+    parent = net.nodes[3].place.parent
+    assert parent in (1, 2)
+    net.cut(3, parent)
+    event = net.publish(3, topic="t")
+    net.run(1.2)  # the other's count may have to become newer
+    assert net.delivered(0) == [event.id]
+    assert net.nodes[3].place.parent == 3 - parent and "orphaned" not in net.hosts[3].labels("note")
+
+
+def test_a_gateway_that_has_lost_the_other_group_gives_the_event_back() -> None:
+    """Groups {0, 1, 2} and {3}: 1 and 2 are gateways; the one that the leader prefers is cut off."""
+    net = TinyNet(
+        TreeGroup,
+        5,
+        [(0, 1), (0, 2), (1, 3), (2, 3), (3, 4)],
+        max_level=1,
+        preferred_levels=1,
+        wf1=1,
+        wf2=0,
+        wf3=0,
+        wf4=0,
+    )
+    for i, left in enumerate([1.0, 0.0, 0.0, 0.5, 0.0]):
+        net.hosts[i].battery_left = left
+    net.subscribe(4, topic("t"))
+    net.start()
+    net.run(12)
+    assert net.nodes[1].place.parent == net.nodes[2].place.parent == 0
+    assert net.nodes[0].routes[net.nodes[3].place.tree].gateway == 1
+    net.cut(1, 3)
+    first, second = net.publish(0, topic="t"), net.publish(0, topic="t")
+    net.run(0.5)
+    assert sorted(net.delivered(4)) == [first.id, second.id]
+    assert ("forward", "gave back") in {note[:2] for note in net.hosts[1].notes}
+
+
+# ---------------------------------------------------------------------------------------------------------- bad weather
+
+
+@settings(max_examples=50, deadline=None)
+@given(plans(), SHAPES)
+def test_in_bad_weather_the_invariants_hold_and_no_timer_leaks(plan: Plan, shape: tuple[int, int]) -> None:
+    net = weather(TreeGroup, plan, max_level=shape[0], preferred_levels=shape[1], held=2, seen=64)
+    for i, host in enumerate(net.hosts):
+        assert set(host.timers) <= {TICK, ANSWER}
+        assert (TICK in host.timers) == net.up[i]
+        node = net.nodes[i]
+        assert (node.asked != NOBODY) == (ANSWER in host.timers) or not net.up[i]
+        assert len(node.waiting) <= 2 and len(node.passages) <= 64
+        assert set(node.children) <= set(range(plan.n)) - {i}
+
+
+@settings(max_examples=12, deadline=None)
+@given(plans())
+def test_the_same_plan_has_the_same_effects(plan: Plan) -> None:
+    first, second = (weather(TreeGroup, plan) for _ in range(2))
+    assert [host.effects for host in first.hosts] == [host.effects for host in second.hosts]
+
+
+def test_an_event_that_arrives_expired_is_neither_delivered_nor_forwarded() -> None:
+    protocol, host = make(TreeGroup)
+    protocol.on_subscribe(1, topic("t"))
+    event = Event(event_id(9, 1), "t", validity_us=SECOND)
+    host.hear(protocol, GroupEvent(event, DOWN, SECOND, 255, [], []), 2)
+    assert host.delivered == [] and host.labels("drop") == ["expired"]
+    host.hear(protocol, GroupEvent(event, DOWN, SECOND - 1, 255, [], []), 2)
+    assert host.delivered == [event]
+
+
+def test_an_event_that_expires_while_it_waits_for_a_parent_is_not_sent() -> None:
+    protocol, host = make(TreeGroup, ScriptHost(3))
+    protocol.on_start()
+    protocol.on_publish(Event(event_id(3, 1), "t", validity_us=SECOND // 2))
+    protocol.on_publish(Event(event_id(3, 2), "t"))
+    host.advance(protocol, SECOND)
+    hang(protocol, host, LEADER)
+    assert [frame.event.id for frame in host.frames("event")] == [event_id(3, 2)]
+    assert host.labels("drop") == ["expired"]
+
+
+def test_an_event_that_finds_no_parent_in_time_is_dropped() -> None:
+    protocol, host = make(TreeGroup, ScriptHost(3), hold_s=0.5, election_s=100.0)
+    protocol.on_start()
+    protocol.on_publish(Event(event_id(3, 1), "t"))
+    host.advance(protocol, 3 * SECOND)
+    assert host.labels("drop") == ["no parent"] and not protocol.waiting
+
+
+# --------------------------------------------------------------------------------------------------- one node by hand
+
+
+def beat(
+    tree: int = TREE, count: int = 1, level: int = 0, parent: int = NOBODY, children: tuple[int, ...] = (), **more: Any
+) -> Heartbeat:
+    return Heartbeat(
+        tree,
+        count,
+        level,
+        parent,
+        more.get("weight", 0),
+        more.get("open", True),
+        more.get("members", 9),
+        more.get("depth", 1),
+        list(children),
+        more.get("neighbours", []),
+    )
+
+
+def hang(protocol: TreeGroup, host: ScriptHost, parent: int, tree: int = TREE, count: int = 1, level: int = 0) -> None:
+    """Let the node hear a parent, ask it, and be welcome."""
+    above = NOBODY if root_of(tree) == parent else 99
+    host.hear(protocol, beat(tree, count, level, above), parent)
+    assert protocol.asked == parent
+    host.hear(protocol, Welcome(tree, count, level), parent)
+    assert protocol.place.parent == parent
+
+
+def hung(**params: Any) -> tuple[TreeGroup, ScriptHost]:
+    protocol, host = make(TreeGroup, ScriptHost(3), **params)
+    protocol.on_start()
+    hang(protocol, host, LEADER)
+    host.sent.clear()
+    host.take()
+    return protocol, host
+
+
+def test_a_bitmap_is_sent_when_it_grows_and_again_until_the_parent_has_it() -> None:
+    protocol, host = hung()
+    protocol.on_subscribe(1, topic("a"))
+    assert [frame.version for frame in host.frames("bitmap")] == [1]
+    for listed, expected in ((0, [1, 1]), (0, [1, 1, 1]), (1, [1, 1, 1]), (1, [1, 1, 1])):
+        host.hear(protocol, beat(count=protocol.place.count + 1, children=(3, listed, 0)), LEADER)
+        host.advance(protocol, host.clock_us + 1_100_000)
+        assert [frame.version for frame in host.frames("bitmap")] == expected
+    protocol.on_subscribe(2, topic("a"))
+    assert len(host.frames("bitmap")) == 3, "nothing new in it"
+
+
+def test_a_bitmap_that_only_shrinks_waits_for_the_heartbeat() -> None:
+    protocol, host = hung()
+    protocol.on_subscribe(1, topic("a"))
+    protocol.on_unsubscribe(1)
+    assert len(host.frames("bitmap")) == 1
+    host.hear(protocol, beat(count=2, children=(3, 1, 0)), LEADER)
+    host.advance(protocol, host.clock_us + 1_100_000)
+    assert [int.from_bytes(frame.bitmap) > 0 for frame in host.frames("bitmap")] == [True, False]
+
+
+def test_a_child_that_its_parent_does_not_know_asks_again() -> None:
+    protocol, host = hung()
+    host.hear(protocol, beat(count=2, children=(4, 0, 0)), LEADER)
+    assert host.frames("join") == [], "the heartbeat may have left before"
+    host.advance(protocol, 1_200_000)
+    host.hear(protocol, beat(count=3, children=(4, 0, 0)), LEADER)
+    assert [to for to, frame in host.sent if frame.kind == "join"] == [LEADER]
+
+
+def test_a_bitmap_of_another_size_or_from_a_stranger_is_ignored() -> None:
+    protocol, host = hung()
+    host.hear(protocol, Join(0), 5)
+    for data in (b"\xff" * 127, b"\xff" * 129):
+        host.hear(protocol, Bitmap(1, data), 5)
+    host.hear(protocol, Bitmap(1, b"\xff" * 128), 6)
+    assert protocol.merged_bitmap() == 0
+    host.hear(protocol, Bitmap(1, b"\xff" * 128), 5)
+    assert protocol.merged_bitmap() == (1 << 1024) - 1
+    small, host = make(TreeGroup, bits=12)
+    small.lead()
+    host.hear(small, Join(0), 5)
+    host.hear(small, Bitmap(1, b"\xff\xff"), 5)
+    assert small.merged_bitmap() == 0
+    host.hear(small, Bitmap(1, b"\xff\x0f"), 5)
+    assert small.merged_bitmap() == (1 << 12) - 1
+
+
+def test_an_overtaken_heartbeat_of_the_parent_changes_nothing() -> None:
+    protocol, host = hung()
+    host.hear(protocol, beat(count=5, level=0), LEADER)
+    host.hear(protocol, beat(count=4, level=3, parent=99), LEADER)
+    assert protocol.place.parent == LEADER and (protocol.place.count, protocol.place.level) == (5, 1)
+
+
+def test_one_lost_frame_is_sent_again_the_second_means_that_the_neighbour_is_gone() -> None:
+    protocol, host = hung()
+    protocol.on_subscribe(1, topic("a"))
+    frame = host.frames("bitmap")[0]
+    protocol.on_undelivered(frame, LEADER)
+    assert host.frames("bitmap") == [frame, frame] and protocol.place.parent == LEADER
+    protocol.on_undelivered(frame, LEADER)
+    assert protocol.place.parent == NOBODY and host.labels("note")[-1] == "orphaned"
+
+
+def test_a_parent_whose_signal_falls_is_changed_before_it_is_lost() -> None:
+    protocol, host = make(TreeGroup, ScriptHost(3))
+    protocol.on_start()
+    host.signal_dbm = -90.0
+    host.hear(protocol, beat(OTHER), 8)  # the weakest ever heard
+    host.cancel_timer(ANSWER)
+    protocol.asked = NOBODY
+    host.signal_dbm = -70.0
+    hang(protocol, host, LEADER)
+    host.signal_dbm = -75.0
+    host.hear(protocol, beat(count=4, level=0, parent=99), 4)
+    host.hear(protocol, beat(count=2, children=(3, 0, 0)), LEADER)
+    assert protocol.asked == NOBODY, "weaker, but not leaving"
+    host.signal_dbm = -83.0
+    host.hear(protocol, beat(count=3, children=(3, 0, 0)), LEADER)
+    assert protocol.asked == 4 and protocol.place.parent == LEADER
+
+
+def test_a_gateway_with_a_faint_peer_counts_as_farther_away() -> None:
+    protocol, host = make(TreeGroup, ScriptHost(3))
+    protocol.on_start()
+    protocol.lead()
+    host.signal_dbm = -90.0
+    host.hear(protocol, Join(0), 5)
+    host.hear(protocol, beat(OTHER, level=0), 8)
+    host.hear(protocol, Gateway(1, [[OTHER, 5, 1, True]]), 5)
+    assert protocol.routes[OTHER].gateway == 5
+    host.signal_dbm = -60.0
+    host.hear(protocol, beat(OTHER, level=1, parent=8), 9)
+    protocol.find_routes()
+    assert protocol.routes[OTHER].gateway == 3
+
+
+def test_a_new_node_moves_to_a_much_higher_place_but_not_for_one_level() -> None:
+    protocol, host = make(TreeGroup, ScriptHost(3))
+    protocol.on_start()
+    hang(protocol, host, 5, level=3)
+    host.hear(protocol, beat(level=2, parent=99), 6)
+    assert protocol.asked == NOBODY
+    host.hear(protocol, beat(level=1, parent=99), 8)
+    assert protocol.asked == 8
+
+
+def test_the_parent_and_the_count_come_from_one_tree_only() -> None:
+    """A root that has died stops counting: after a while nobody of its tree is believed."""
+    protocol, host = hung()
+    for _ in range(5):
+        host.advance(protocol, host.clock_us + SECOND)
+        host.hear(protocol, beat(count=1, children=(3, 0, 0)), LEADER)
+    assert protocol.place.parent == LEADER
+    host.advance(protocol, host.clock_us + 1_200_000)
+    assert protocol.place.parent == NOBODY
+
+
+# --------------------------------------------------------------------------------------------------------------- limits
+
+
+def test_the_tables_have_limits() -> None:
+    protocol, host = make(TreeGroup, ScriptHost(3), seen=8)
+    protocol.on_start()
+    protocol.lead()
+    for i in range(10, 10 + MAX_NEIGHBOURS + 5):
+        host.hear(protocol, beat(tree_name(i, 0.0), parent=NOBODY, members=2), i)
+    assert len(protocol.neighbours) == MAX_NEIGHBOURS
+    protocol.find_routes()
+    assert len(protocol.routes) == MAX_GROUPS
+    for i in range(1000, 1000 + MAX_CHILDREN + 5):
+        host.hear(protocol, Join(0), i)
+    assert len(protocol.children) == MAX_CHILDREN
+    assert host.sent[-1][1].fields() == [0, 0, 0], "who is too many is told so"
+    for n in range(20):
+        host.hear(protocol, GroupEvent(Event(event_id(9, n + 1)), UP, 0, 255, [], []), 10)
+    assert len(protocol.passages) == 8
+
+
+def test_heartbeats_stay_small_in_a_settled_group() -> None:
+    net = TinyNet(TreeGroup, 8, [(0, i) for i in range(1, 8)])
+    net.start()
+    net.run(20)
+    sizes = [frame.size for t, _, _, frame in net.sends("heartbeat") if t > 10 * SECOND]
+    assert max(sizes) < 60 and sum(sizes) / len(sizes) < 30
+
+
+def test_a_settled_group_sends_nothing_but_heartbeats() -> None:
+    net = TinyNet(TreeGroup, 8, [(i, i + 1) for i in range(7)])
+    for i in range(8):
+        net.subscribe(i, topic(f"t{i}"))
+    net.start()
+    net.run(30)
+    before = len(net.log)
+    net.run(20)
+    assert {frame.kind for *_, frame in net.log[before:]} == {"heartbeat"}
+    assert 8 * 18 <= len(net.log) - before <= 8 * 23
+
+
+def test_memory_counts_bitmaps_and_gateway_records() -> None:
+    protocol, host = hung()
+    assert protocol.memory() == (1, 128)
+    host.hear(protocol, Join(0), 5)
+    assert protocol.memory() == (2, 256)
+    host.hear(protocol, Gateway(1, [[OTHER, 5, 2, True]]), 5)
+    assert protocol.memory() == (4, 256 + 32), "the record of the child, and the route made of it"
+
+
+def test_the_frames_tell_maintenance_from_notification() -> None:
+    kinds = {"heartbeat", "join", "welcome", "bitmap", "gateway", "merge"}
+    net = TinyNet(TreeGroup, 6, [(i, i + 1) for i in range(5)], max_level=2, preferred_levels=1)
+    net.subscribe(5, topic("t"))
+    net.start()
+    net.run(15)
+    net.publish(0, topic="t")
+    net.run(2)
+    for *_, frame in net.log:
+        assert (frame.kind == "event") == bool(frame.events())
+        assert frame.kind in kinds | {"event"}
+
+
+def test_parameters_are_documented_and_the_name_is_known() -> None:
+    assert registry.get("treegroup") is TreeGroup
+    assert parameters.build(TreeGroup, {}) == TreeGroupParams()
+    assert all(p.doc and p.source for p in parameters.describe(TreeGroup))
