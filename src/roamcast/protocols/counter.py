@@ -13,8 +13,8 @@ from roamcast.protocols.frames import EventFrame
 from roamcast.protocols.interface import Frame, Host, Params, param, reason
 from roamcast.protocols.relay import Relay
 
-FEW: Final = reason("forward", "few copies", "heard only {value} times")
-MANY: Final = reason("suppress", "many copies", "heard {value} times")
+FEW: Final = reason("forward", "few copies", "{event} was heard only {value} times")
+MANY: Final = reason("suppress", "many copies", "{event} was heard {value} times")
 
 
 @dataclass(frozen=True)

@@ -24,11 +24,11 @@ from roamcast.protocols.wire import as_list, counted, measure
 from roamcast.pubsub.event import Event
 from roamcast.pubsub.filters import EVERYTHING, Filter, filter_from_fields
 
-PERIODIC: Final = reason("forward", "periodic", "its second has come round")
-NO_INTEREST: Final = reason("drop", "not interested", "no subscription here matches it")
-NO_NEIGHBOUR: Final = reason("suppress", "no interested neighbour", "no neighbour is known to want it")
-EXPIRED: Final = reason("drop", "expired", "its validity is over")
-FULL: Final = reason("drop", "store full", "the oldest event made room")
+PERIODIC: Final = reason("forward", "periodic", "the turn of {event} has come round")
+NO_INTEREST: Final = reason("drop", "not interested", "no subscription here matches {event}")
+NO_NEIGHBOUR: Final = reason("suppress", "no interested neighbour", "no neighbour is known to want {event}")
+EXPIRED: Final = reason("drop", "expired", "{event} is past its validity")
+FULL: Final = reason("drop", "store full", "{event}, held for longest, made room")
 
 HEARTBEAT: Final = 0
 """The timer of heartbeats; events' timers are their ids, which are above it."""

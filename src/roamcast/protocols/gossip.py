@@ -14,8 +14,8 @@ from roamcast.protocols.frames import EventFrame
 from roamcast.protocols.interface import Frame, Host, Params, param, reason
 from roamcast.protocols.relay import Relay
 
-DRAWN: Final = reason("forward", "drawn", "the draw said so")
-NOT_DRAWN: Final = reason("suppress", "not drawn", "the draw said no")
+DRAWN: Final = reason("forward", "drawn", "the draw was for {event}")
+NOT_DRAWN: Final = reason("suppress", "not drawn", "the draw was against {event}")
 
 
 @dataclass(frozen=True)

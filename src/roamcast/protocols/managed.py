@@ -15,9 +15,9 @@ from roamcast.protocols.frames import EventFrame
 from roamcast.protocols.interface import Frame, Host, Params, param, reason
 from roamcast.protocols.relay import Relay
 
-FIRST: Final = reason("forward", "first", "nobody else sent it in time")
-HEARD_AGAIN: Final = reason("suppress", "heard again", "{peer} sent it first")
-WAITING: Final = reason("delay", "by signal", "waits {value} us")
+FIRST: Final = reason("forward", "first", "nobody else sent {event} in time")
+HEARD_AGAIN: Final = reason("suppress", "heard again", "{event} was sent by {peer} first")
+WAITING: Final = reason("delay", "by signal", "{event} from {peer} waits {value} us")
 
 
 @dataclass(frozen=True)

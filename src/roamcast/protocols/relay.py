@@ -15,9 +15,9 @@ from roamcast.protocols.store import Subscriptions
 from roamcast.pubsub.event import Event
 from roamcast.pubsub.filters import Filter
 
-SOURCE: Final = reason("forward", "source", "published here")
-EXHAUSTED: Final = reason("suppress", "ttl", "no hops left")
-EXPIRED: Final = reason("drop", "expired", "its validity is over")
+SOURCE: Final = reason("forward", "source", "{event} is published here")
+EXHAUSTED: Final = reason("suppress", "ttl", "{event} has gone as far as its time-to-live lets it")
+EXPIRED: Final = reason("drop", "expired", "{event} is past its validity")
 
 
 @final

@@ -1,0 +1,386 @@
+"""The three floodings of 001: events are stored and sent again every second."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from roamcast.errors import Malformed
+from roamcast.protocols.flooding import (
+    FILTERS_MAX,
+    HEARTBEAT,
+    FloodingInterest,
+    FloodingNeighbors,
+    FloodingParams,
+    FloodingPeriodic,
+    HeartbeatFrame,
+    NeighborsParams,
+)
+from roamcast.protocols.frames import EventFrame
+from roamcast.pubsub.event import Event, event_id
+from roamcast.pubsub.filters import EVERYTHING, topic
+from tests.pubsub.strategies import filters
+from tests.support.host import ScriptHost, make
+from tests.support.net import HOP_US, TinyNet
+from tests.support.storm import Plan, check_encoding, plans, weather
+
+NEWS, SPORT = topic("news"), topic("sport")
+VARIANTS: list[type[FloodingPeriodic]] = [FloodingPeriodic, FloodingInterest, FloodingNeighbors]
+SECOND_US = 1_000_000
+
+every = pytest.mark.parametrize("variant", VARIANTS)
+interested_only = pytest.mark.parametrize("variant", [FloodingInterest, FloodingNeighbors])
+
+
+def news(sequence: int = 1, publisher: int = 7, **content: Any) -> Event:
+    return Event(event_id(publisher, sequence), "news", **content)
+
+
+def node(variant: type[FloodingPeriodic], *subscriptions: Any, **params: Any) -> tuple[FloodingPeriodic, ScriptHost]:
+    """A node at whose side, where that matters, neighbour 3 wants news and says so all the time."""
+    protocol, host = make(variant, **params)
+    assert isinstance(protocol, FloodingPeriodic)
+    for k, filter in enumerate(subscriptions):
+        protocol.on_subscribe(k, filter)
+    if isinstance(protocol, FloodingNeighbors):
+        protocol.on_frame(HeartbeatFrame([NEWS]), 3)
+        protocol.forget_us = 1 << 60
+    return protocol, host
+
+
+def sent(host: ScriptHost) -> list[int]:
+    return [frame.id for frame in host.frames("event")]
+
+
+# ------------------------------------------------------------------------------------------------- what they share
+
+
+@every
+def test_an_event_of_interest_is_delivered_once_and_sent_every_second_while_it_is_valid(
+    variant: type[FloodingPeriodic],
+) -> None:
+    protocol, host = node(variant, NEWS)
+    host.draws = [0.25]
+    event = news(validity_us=3 * SECOND_US)
+    host.hear(protocol, EventFrame(event, 0, 500_000), 3)
+    assert host.delivered == [event]
+    assert host.sent == []
+    host.advance(protocol, 10 * SECOND_US)
+    ages = [frame.age_us for frame in host.frames("event") if isinstance(frame, EventFrame)]
+    assert ages == [750_000, 1_750_000, 2_750_000]
+    assert host.labels("forward") == ["periodic"] * 3
+    assert host.labels("drop") == ["expired"]
+    assert protocol.held == {}
+    assert host.timers == {}
+
+
+@every
+def test_the_last_microsecond_counts(variant: type[FloodingPeriodic]) -> None:
+    protocol, host = node(variant, NEWS)
+    host.draws = [0.0, 0.0]
+    host.hear(protocol, EventFrame(news(1, validity_us=SECOND_US), 0, 0), 3)
+    host.hear(protocol, EventFrame(news(2, validity_us=SECOND_US + 1), 0, 0), 3)
+    host.advance(protocol, SECOND_US)
+    assert sent(host) == [news(1).id, news(2).id, news(2).id]
+
+
+@every
+def test_r1_the_second_starts_at_a_random_phase_for_each_event(variant: type[FloodingPeriodic]) -> None:
+    protocol, host = node(variant, NEWS, period_s=2.0)
+    host.draws = [0.1, 0.75]
+    host.hear(protocol, EventFrame(news(1), 0, 0), 3)
+    host.hear(protocol, EventFrame(news(2), 0, 0), 3)
+    assert host.timers == {news(1).id: 200_000, news(2).id: 1_500_000}
+    host.advance(protocol, 2_300_000)
+    assert sent(host) == [news(1).id, news(2).id, news(1).id]
+
+
+@every
+@pytest.mark.parametrize("subscriptions", [[], [SPORT], [NEWS]])
+def test_r2_a_publisher_sends_at_once_and_then_every_second_whatever_its_subscriptions(
+    variant: type[FloodingPeriodic], subscriptions: list[Any]
+) -> None:
+    protocol, host = node(variant, *subscriptions)
+    protocol.on_publish(news())
+    assert sent(host) == [news().id]
+    host.advance(protocol, 2 * SECOND_US)
+    assert sent(host) == [news().id] * 3
+    assert [frame.fields()[1] for frame in host.frames("event")] == [0, SECOND_US, 2 * SECOND_US]
+    assert host.delivered == []
+
+
+@every
+def test_an_event_that_has_expired_is_neither_delivered_nor_held(variant: type[FloodingPeriodic]) -> None:
+    protocol, host = node(variant, NEWS)
+    host.hear(protocol, EventFrame(news(validity_us=1000), 0, 1000), 3)
+    assert host.delivered == []
+    assert host.notes == [("drop", "expired", news().id, 3, 0)]
+    assert protocol.held == {}
+    assert host.timers == {}
+
+
+@every
+def test_a_second_copy_changes_nothing(variant: type[FloodingPeriodic]) -> None:
+    protocol, host = node(variant, NEWS)
+    host.hear(protocol, EventFrame(news(), 0, 0), 3)
+    before = (dict(host.timers), protocol.held[news().id].age_us)
+    host.hear(protocol, EventFrame(news(), 0, 5), 4)
+    assert (dict(host.timers), protocol.held[news().id].age_us) == before
+    assert len(host.delivered) == 1
+
+
+@every
+def test_a_full_store_lets_the_oldest_go(variant: type[FloodingPeriodic]) -> None:
+    protocol, host = node(variant, NEWS, store=2)
+    for k in (1, 2, 3):
+        host.hear(protocol, EventFrame(news(k), 0, 0), 3)
+    protocol.on_publish(news(4, 0))
+    kept = [news(3).id, news(4, 0).id]
+    assert list(protocol.held) == kept
+    assert sorted(host.timers) == sorted(kept)
+    assert [note[:3] for note in host.notes if note[0] == "drop"] == [
+        ("drop", "store full", news(1).id),
+        ("drop", "store full", news(2).id),
+    ]
+
+
+@every
+def test_events_held_in_tables_that_outlive_a_crash_are_sent_again_at_a_new_phase(
+    variant: type[FloodingPeriodic],
+) -> None:
+    protocol, host = node(variant, NEWS)
+    host.hear(protocol, EventFrame(news(1), 0, 0), 3)
+    host.hear(protocol, EventFrame(news(2, validity_us=5 * SECOND_US), 0, 0), 3)
+    host.timers.clear()
+    host.clock_us = 10 * SECOND_US
+    host.draws = [0.25, 0.5, 0.75]
+    protocol.on_start()
+    assert [host.timers[news(k).id] - host.clock_us for k in (1, 2)] == [250_000, 500_000]
+    host.advance(protocol, 11 * SECOND_US - 1)
+    assert [frame.fields()[1] for frame in host.frames("event")] == [10_250_000]
+    assert list(protocol.held) == [news(1).id]
+
+
+@every
+def test_memory_counts_what_is_held(variant: type[FloodingPeriodic]) -> None:
+    protocol, host = node(variant, NEWS)
+    neighbours = (1, 12) if variant is FloodingNeighbors else (0, 0)
+    assert protocol.memory() == neighbours
+    for k in (1, 2):
+        host.hear(protocol, EventFrame(news(k), 0, 0), 3)
+    assert protocol.memory() == (neighbours[0] + 2, neighbours[1] + news(1).size + news(2).size)
+
+
+# ------------------------------------------------------------------------------------------------- what they differ in
+
+
+def test_periodic_holds_and_sends_what_nobody_here_wants() -> None:
+    protocol, host = node(FloodingPeriodic, SPORT)
+    host.hear(protocol, EventFrame(news(), 0, 0), 3)
+    host.advance(protocol, 3 * SECOND_US)
+    assert sent(host) == [news().id] * 3
+    assert host.delivered == []
+
+
+@interested_only
+def test_r3_an_event_nobody_here_wants_is_dropped(variant: type[FloodingPeriodic]) -> None:
+    protocol, host = node(variant, SPORT)
+    host.hear(protocol, EventFrame(news(), 0, 0), 3)
+    assert host.notes == [("drop", "not interested", news().id, 3, 0)]
+    host.advance(protocol, 3 * SECOND_US)
+    assert (protocol.held, host.timers, host.frames("event"), host.delivered) == ({}, {}, [], [])
+
+
+@interested_only
+def test_r3_an_event_nobody_here_wants_any_longer_is_dropped_at_its_next_turn(variant: type[FloodingPeriodic]) -> None:
+    protocol, host = node(variant, NEWS)
+    host.hear(protocol, EventFrame(news(), 0, 0), 3)
+    host.advance(protocol, SECOND_US)
+    protocol.on_unsubscribe(0)
+    host.advance(protocol, 3 * SECOND_US)
+    assert sent(host) == [news().id]
+    assert host.labels("drop") == ["not interested"]
+    assert (protocol.held, host.timers) == ({}, {})
+
+
+def test_interest_asks_no_neighbour() -> None:
+    protocol, host = node(FloodingInterest, NEWS)
+    host.hear(protocol, EventFrame(news(), 0, 0), 3)
+    host.advance(protocol, SECOND_US)
+    assert sent(host) == [news().id]
+
+
+def neighbors(*subscriptions: Any, **params: Any) -> tuple[FloodingNeighbors, ScriptHost]:
+    protocol, host = make(FloodingNeighbors, **params)
+    assert isinstance(protocol, FloodingNeighbors)
+    for k, filter in enumerate(subscriptions):
+        protocol.on_subscribe(k, filter)
+    return protocol, host
+
+
+@pytest.mark.parametrize("heard, sends", [([], False), ([SPORT], False), ([NEWS], True), ([SPORT, NEWS], True)])
+def test_neighbors_sends_only_if_a_neighbour_is_interested_too(heard: list[Any], sends: bool) -> None:
+    protocol, host = neighbors(NEWS)
+    protocol.on_frame(HeartbeatFrame([]), 4)
+    protocol.on_frame(HeartbeatFrame(heard), 5)
+    host.draws = [0.5]
+    host.hear(protocol, EventFrame(news(), 0, 0), 3)
+    host.advance(protocol, SECOND_US)
+    assert bool(sent(host)) is sends
+    assert host.labels("suppress") == ([] if sends else ["no interested neighbour"])
+
+
+def test_r2_a_publisher_without_an_interested_neighbour_waits_for_one() -> None:
+    protocol, host = neighbors()
+    protocol.on_publish(news())
+    host.advance(protocol, 2_500_000)
+    assert sent(host) == []
+    assert host.labels("suppress") == ["no interested neighbour"] * 3
+    host.hear(protocol, HeartbeatFrame([NEWS]), 4)
+    host.advance(protocol, 3 * SECOND_US)
+    assert sent(host) == [news().id]
+
+
+@pytest.mark.parametrize("after_us, known", [(2_500_000, True), (2_500_001, False)])
+def test_a_neighbour_is_forgotten_when_it_was_silent_for_longer_than_so_many_heartbeats(
+    after_us: int, known: bool
+) -> None:
+    protocol, host = neighbors(heartbeat_s=1.0, forget=2.5)
+    host.hear(protocol, HeartbeatFrame([NEWS]), 4)
+    host.clock_us = after_us
+    protocol.on_publish(news())
+    assert bool(sent(host)) is known
+    assert bool(protocol.neighbours) is known
+
+
+def test_a_neighbour_that_is_heard_again_is_kept_with_what_it_wants_now() -> None:
+    protocol, host = neighbors()
+    host.hear(protocol, HeartbeatFrame([NEWS]), 4)
+    host.clock_us = 2 * SECOND_US
+    host.hear(protocol, HeartbeatFrame([SPORT]), 4)
+    host.clock_us = 4 * SECOND_US
+    protocol.on_publish(news())
+    protocol.on_publish(Event(event_id(0, 2), "sport"))
+    assert sent(host) == [event_id(0, 2)]
+
+
+def test_heartbeats_name_the_subscriptions_and_start_at_a_random_phase() -> None:
+    protocol, host = neighbors(NEWS, heartbeat_s=2.0)
+    host.draws = [0.25]
+    protocol.on_start()
+    assert host.timers == {HEARTBEAT: 500_000}
+    host.advance(protocol, SECOND_US)
+    protocol.on_subscribe(5, SPORT)
+    protocol.on_unsubscribe(0)
+    host.advance(protocol, 3 * SECOND_US)
+    assert [frame.fields() for frame in host.frames("heartbeat")] == [[[NEWS.fields()]], [[SPORT.fields()]]]
+    assert host.timers == {HEARTBEAT: 4_500_000}
+
+
+@pytest.mark.parametrize("variant", [FloodingPeriodic, FloodingInterest])
+def test_the_others_send_no_heartbeats(variant: type[FloodingPeriodic]) -> None:
+    protocol, host = node(variant, NEWS)
+    protocol.on_start()
+    host.advance(protocol, 10 * SECOND_US)
+    assert host.effects == []
+
+
+def test_heartbeats_alone_let_neighbours_be_forgotten() -> None:
+    protocol, host = neighbors()
+    protocol.on_start()
+    for stranger in range(100):
+        host.hear(protocol, HeartbeatFrame([NEWS]), stranger)
+    host.advance(protocol, 4 * SECOND_US)
+    assert protocol.neighbours == {}
+
+
+def test_whoever_has_more_subscriptions_than_a_heartbeat_can_name_asks_for_everything() -> None:
+    protocol, host = neighbors(*(topic(f"t{k}") for k in range(FILTERS_MAX)))
+    protocol.on_timer(HEARTBEAT)
+    protocol.on_subscribe(FILTERS_MAX, NEWS)
+    protocol.on_timer(HEARTBEAT)
+    whole, summary = host.frames("heartbeat")
+    check_encoding(FloodingNeighbors, whole)
+    assert len(whole.fields()[0]) == FILTERS_MAX
+    assert summary.fields() == [[EVERYTHING.fields()]]
+
+
+@settings(max_examples=50)
+@given(st.lists(filters, max_size=20))
+def test_a_heartbeat_is_as_long_as_it_says_and_comes_back_as_it_was(wanted: list[Any]) -> None:
+    check_encoding(FloodingNeighbors, HeartbeatFrame(wanted))
+
+
+@pytest.mark.parametrize("fields", [[], [None], [[[99]]], [[1]], [[], []], [[[0]] * (FILTERS_MAX + 1)]])
+def test_fields_that_are_no_heartbeat_are_malformed(fields: list[Any]) -> None:
+    with pytest.raises(Malformed):
+        HeartbeatFrame.from_fields(fields)
+
+
+# ----------------------------------------------------------------------------------------------------- small networks
+
+
+@every
+@settings(max_examples=25, deadline=None)
+@given(plan=plans())
+def test_in_bad_weather_only_who_asked_gets_a_valid_event_and_gets_it_once(
+    variant: type[FloodingPeriodic], plan: Plan
+) -> None:
+    net = weather(variant, plan, store=4)
+    for up, host, protocol in zip(net.up, net.hosts, net.nodes, strict=True):
+        assert isinstance(protocol, FloodingPeriodic)
+        assert len(protocol.held) <= 4
+        own = [HEARTBEAT] if variant is FloodingNeighbors else []
+        assert not up or sorted(host.timers) == sorted([*own, *protocol.held])
+
+
+@every
+@settings(max_examples=10, deadline=None)
+@given(plan=plans(steps=12))
+def test_clocks_that_disagree_change_nothing(variant: type[FloodingPeriodic], plan: Plan) -> None:
+    agreeing = weather(variant, Plan(**{**vars(plan), "skew_us": 0}))
+    skewed = weather(variant, Plan(**{**vars(plan), "skew_us": 86_400_000_000}))
+    assert [host.effects for host in agreeing.hosts] == [host.effects for host in skewed.hosts]
+
+
+@every
+def test_an_event_crosses_a_partition_that_heals_while_it_is_valid(variant: type[FloodingPeriodic]) -> None:
+    net = TinyNet(variant, 3, [(0, 1)])
+    for i in range(3):
+        net.subscribe(i, NEWS)
+    net.start()
+    net.run(2)
+    event = net.publish(0, topic="news", validity_us=20 * SECOND_US)
+    net.run(5)
+    assert net.delivered(2) == []
+    net.cut(0, 1)
+    net.join(1, 2)
+    net.run(5)
+    assert net.delivered(2) == [event.id]
+    net.run(20)
+    sends_us = [t for t, *_ in net.sends("event")]
+    assert 20 < len(sends_us) <= 60
+    assert max(sends_us) <= 22 * SECOND_US + 2 * HOP_US, "they stop when it has expired"
+    assert [node.held for node in net.nodes if isinstance(node, FloodingPeriodic)] == [{}, {}, {}]
+
+
+def test_who_needs_interested_nodes_on_the_way() -> None:
+    """0 - 1 - 2: 2 wants news, 1 wants nothing. Only the first variant gets there."""
+    reached = {}
+    for variant in VARIANTS:
+        net = TinyNet(variant, 3, [(0, 1), (1, 2)])
+        net.subscribe(2, NEWS)
+        net.start()
+        net.run(2)
+        net.publish(0, topic="news")
+        net.run(5)
+        reached[variant] = len(net.delivered(2))
+    assert reached == {FloodingPeriodic: 1, FloodingInterest: 0, FloodingNeighbors: 0}
+
+
+def test_defaults_are_those_of_the_paper() -> None:
+    assert FloodingParams() == FloodingParams(period_s=1.0, store=1000)
+    assert (NeighborsParams().heartbeat_s, NeighborsParams().forget) == (1.0, 2.5)

@@ -1,0 +1,82 @@
+"""Gossip: a first reception is sent on with probability p, after a random delay."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from roamcast.protocols.frames import EventFrame
+from roamcast.protocols.gossip import Gossip, GossipParams
+from roamcast.pubsub.event import Event, event_id
+from tests.support.host import ScriptHost, make
+
+
+def news(sequence: int = 1) -> Event:
+    return Event(event_id(7, sequence), "news")
+
+
+def hear(draws: list[float], **params: Any) -> ScriptHost:
+    protocol, host = make(Gossip, **params)
+    host.draws = list(draws)
+    host.hear(protocol, EventFrame(news(), 0, 0), 3)
+    return host
+
+
+@pytest.mark.parametrize("draw, sends", [(0.0, True), (0.2999, True), (0.3, False), (0.9, False)])
+def test_the_draw_must_be_below_p(draw: float, sends: bool) -> None:
+    host = hear([draw, 0.0], p=0.3)
+    assert bool(host.timers) is sends
+    assert host.notes == ([] if sends else [("suppress", "not drawn", news().id, 3, 0)])
+
+
+@pytest.mark.parametrize("draw", [0.0, 0.5, 0.999])
+def test_with_p_0_nobody_but_the_source_sends(draw: float) -> None:
+    assert hear([draw], p=0.0).timers == {}
+    protocol, host = make(Gossip, p=0.0)
+    protocol.on_publish(news())
+    assert len(host.frames("event")) == 1
+
+
+def test_with_p_1_everybody_sends_and_nothing_is_drawn_but_the_delay() -> None:
+    assert hear([0.999], p=1.0, jitter_ms=10.0).timers == {news().id: 9990}
+
+
+@given(st.floats(0.0, 1.0, exclude_max=True), st.sampled_from([0.0, 0.5, 10.0, 1000.0]))
+def test_the_delay_is_that_share_of_the_jitter(draw: float, jitter_ms: float) -> None:
+    (due_us,) = hear([0.0, draw], p=0.5, jitter_ms=jitter_ms).timers.values()
+    assert due_us == int(draw * jitter_ms * 1000.0)
+    assert 0 <= due_us <= jitter_ms * 1000
+
+
+def test_it_says_why_it_sent() -> None:
+    protocol, host = make(Gossip, p=1.0)
+    host.hear(protocol, EventFrame(news(), 0, 0), 3)
+    host.advance(protocol, 10_000)
+    assert host.notes == [("forward", "drawn", news().id, -1, 0)]
+
+
+@pytest.mark.parametrize("p", [0.25, 0.5, 0.9])
+def test_about_a_share_of_p_is_sent_on(p: float) -> None:
+    protocol, host = make(Gossip, p=p)
+    n = 2000
+    for k in range(1, n + 1):
+        host.hear(protocol, EventFrame(news(k), 0, 0), 3)
+    host.advance(protocol, 10_000)
+    assert abs(len(host.frames("event")) - p * n) < 4 * (n * p * (1 - p)) ** 0.5
+    assert host.labels("suppress") == ["not drawn"] * (n - len(host.frames("event")))
+
+
+def test_a_second_copy_does_not_draw_again() -> None:
+    protocol, host = make(Gossip, p=0.5)
+    host.draws = [0.9, 0.0, 0.0]
+    host.hear(protocol, EventFrame(news(), 0, 0), 3)
+    host.hear(protocol, EventFrame(news(), 0, 0), 4)
+    assert host.timers == {}
+    assert host.draws == [0.0, 0.0]
+
+
+def test_defaults() -> None:
+    assert (GossipParams().p, GossipParams().ttl, GossipParams().jitter_ms) == (0.5, 0, 10.0)
