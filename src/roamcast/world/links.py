@@ -4,16 +4,19 @@ A link table is a CSV file, perhaps gzipped, with the columns src, dst and pdr (
 perhaps mean_rssi (dBm) and tx_count; a first line of JSON, as in K7 traces, is skipped. Several rows for one link are
 averaged, weighted with tx_count. A link whose pdr is 0 does not exist.
 
-A contact list has lines `t i j`: i and j hear each other on [t - step, t], where step is the smallest gap between two
-instants of the file (20 s in the SocioPatterns traces).
+A contact list has lines `t i j`, in any order: i and j hear each other on [t - step, t], where step is the smallest gap
+between two instants of the file (20 s in the SocioPatterns traces). The run begins where the first contact does.
 """
 
 from __future__ import annotations
 
 import csv
 import gzip
+import zlib
 from collections.abc import Iterator
 from io import TextIOWrapper
+from itertools import pairwise
+from math import inf, isfinite
 from pathlib import Path
 
 from librt.vecs import vec
@@ -45,8 +48,15 @@ def read_table(path: str) -> dict[tuple[int, int], tuple[float, float]]:
             pdr, signal = float(row["pdr"]), float(row.get("mean_rssi") or "nan")
         except (KeyError, ValueError, TypeError):
             raise InputError(f"links={path}: row {number} needs src, dst and pdr as numbers") from None
-        if not 0.0 <= pdr <= 1.0:
-            raise InputError(f"links={path}: row {number} has pdr={pdr:g}, which must be between 0 and 1")
+        for name, value, most in (
+            ("src", pair[0], inf),
+            ("dst", pair[1], inf),
+            ("tx_count", weight, inf),
+            ("pdr", pdr, 1),
+        ):
+            if not 0 <= value <= most:
+                bounds = "must not be negative" if most == inf else f"must be between 0 and {most}"
+                raise InputError(f"links={path}: row {number} has {name}={value:g}, which {bounds}")
         link = links.setdefault(pair, Link())
         link.weight += weight
         link.arrived += weight * pdr
@@ -80,24 +90,20 @@ def wire(s: Scenario, radio: Radio, faults: Faults) -> None:
 
 def contacts(s: Scenario) -> Neighbourhood:
     """Nodes are numbered in the order of their names in the file."""
-    lines = list(_contact_lines(s.trace))
+    lines = sorted(_contact_lines(s.trace))
     names = sorted({name for _, i, j in lines for name in (i, j)})
     if len(names) > s.nodes:
         raise InputError(f"nodes={s.nodes}: trace={s.trace} has {len(names)} nodes")
     number = {name: k for k, name in enumerate(names)}
-    step = min((b - a for a, b in _steps(lines)), default=1.0)
+    step = min((b - a for a, b in pairwise(sorted({t for t, _, _ in lines}))), default=1.0)
+    begin = lines[0][0] - step
     changes: list[tuple[float, int, int, bool]] = []
     for (i, j), times in _by_pair(lines).items():
         for start, end in _intervals(times, step):
-            changes.append((start - lines[0][0], number[i], number[j], True))
-            changes.append((end - lines[0][0], number[i], number[j], False))
+            changes.append((start - begin, number[i], number[j], True))
+            changes.append((end - begin, number[i], number[j], False))
     changes.sort(key=lambda change: (change[0], change[3], change[1], change[2]))
     return ScheduledContacts(s.nodes, changes)
-
-
-def _steps(lines: list[tuple[float, int, int]]) -> Iterator[tuple[float, float]]:
-    instants = sorted({t for t, _, _ in lines})
-    return zip(instants, instants[1:], strict=False)
 
 
 def _by_pair(lines: list[tuple[float, int, int]]) -> dict[tuple[int, int], list[float]]:
@@ -119,32 +125,41 @@ def _intervals(times: list[float], step: float) -> Iterator[tuple[float, float]]
 
 
 def _table_rows(path: str) -> Iterator[dict[str, str]]:
-    with _open(path, "links") as file:
-        first = file.readline()
-        header = file.readline() if first.lstrip().startswith("{") else first
-        yield from csv.DictReader(file, fieldnames=[name.strip() for name in header.split(",")])
+    lines = _lines(path, "links")
+    first = next(lines, "")
+    header = next(lines, "") if first.lstrip().startswith("{") else first
+    yield from csv.DictReader(lines, fieldnames=[name.strip() for name in header.split(",")])
 
 
 def _contact_lines(path: str) -> Iterator[tuple[float, int, int]]:
     found = False
-    with _open(path, "trace") as file:
-        for number, line in enumerate(file, start=1):
-            words = line.split()
-            if not words or words[0].startswith("#"):
-                continue
-            try:
-                yield float(words[0]), int(words[1]), int(words[2])
-            except (ValueError, IndexError):
-                raise InputError(f"trace={path}: line {number} is not `t i j`") from None
-            found = True
+    for number, line in enumerate(_lines(path, "trace"), start=1):
+        words = line.split()
+        if not words or words[0].startswith("#"):
+            continue
+        try:
+            t, i, j = float(words[0]), int(words[1]), int(words[2])
+        except (ValueError, IndexError):
+            raise InputError(f"trace={path}: line {number} is not `t i j`") from None
+        if not isfinite(t) or i == j:
+            raise InputError(f"trace={path}: line {number} is no contact of two nodes at an instant")
+        yield t, i, j
+        found = True
     if not found:
         raise InputError(f"trace={path}: no contact in it")
 
 
-def _open(path: str, field: str) -> TextIOWrapper:
+def _lines(path: str, field: str) -> Iterator[str]:
     try:
-        if path.endswith(".gz"):
-            return gzip.open(path, "rt")
-        return Path(path).open()
+        with _open(path) as file:
+            yield from file
     except OSError as error:
         raise InputError(f"{field}={path}: {(error.strerror or 'cannot be read').lower()}") from None
+    except (UnicodeDecodeError, EOFError, zlib.error):
+        raise InputError(f"{field}={path}: is no text that can be read") from None
+
+
+def _open(path: str) -> TextIOWrapper:
+    if path.endswith(".gz"):
+        return gzip.open(path, "rt", encoding="utf-8")
+    return Path(path).open(encoding="utf-8")

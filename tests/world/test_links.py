@@ -1,0 +1,216 @@
+"""Links from files: tables of measured links, lists of contacts, and what is said of files that are neither."""
+
+from __future__ import annotations
+
+import gzip
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from roamcast.errors import InputError
+from roamcast.log.oracle import reachability
+from roamcast.world.contacts import LinkObserver, Neighbourhood
+from roamcast.world.links import contacts, neighbourhood, read_table
+from roamcast.world.scenario import Scenario
+from roamcast.world.simulate import simulate
+from tests.support.data import data
+
+
+def written(tmp_path: Path, text: str, name: str = "file.txt") -> str:
+    path = tmp_path / name
+    path.write_text(text)
+    return str(path)
+
+
+def of_contacts(path: str, nodes: int = 5, **values: Any) -> Scenario:
+    return Scenario(mobility="contacts", trace=path, nodes=nodes, **{"subscribers": 2, **values})
+
+
+def of_table(path: str, nodes: int = 5) -> Scenario:
+    return Scenario(radio="table", links=path, nodes=nodes, subscribers=2)
+
+
+def near(n: Neighbourhood) -> list[list[int]]:
+    return [[int(j) for j in row] for row in n.near]
+
+
+# ---- tables
+
+
+def test_rows_of_a_link_are_averaged_by_how_much_was_sent(tmp_path: Path) -> None:
+    path = written(tmp_path, "src,dst,pdr,tx_count,mean_rssi\n0,1,1.0,300,-60\n0,1,0.2,100,-80\n1,0,0.5,1,-70\n")
+    table = read_table(path)
+    assert table[0, 1] == (pytest.approx(0.8), pytest.approx(-65.0))
+    assert table[1, 0] == (0.5, -70.0)
+
+
+def test_columns_may_come_in_any_order_and_behind_a_line_of_json(tmp_path: Path) -> None:
+    path = written(tmp_path, '{"node_count": 2}\ndatetime, dst ,pdr,src\nx,1,0.25,0\n')
+    ((pair, (pdr, signal)),) = read_table(path).items()
+    assert (pair, pdr) == ((0, 1), 0.25)
+    assert isnan(signal)
+
+
+def test_a_table_may_be_gzipped(tmp_path: Path) -> None:
+    path = tmp_path / "links.csv.gz"
+    with gzip.open(path, "wt") as file:
+        file.write("src,dst,pdr\n3,4,0.5\n")
+    assert list(read_table(str(path))) == [(3, 4)]
+
+
+def test_a_link_that_never_worked_does_not_exist(tmp_path: Path) -> None:
+    path = written(tmp_path, "src,dst,pdr,tx_count\n0,1,0,100\n1,0,0.1,100\n2,0,0.9,0\n")
+    assert list(read_table(path)) == [(1, 0)]
+
+
+def test_links_go_one_way_and_nobody_hears_itself(tmp_path: Path) -> None:
+    path = written(tmp_path, "src,dst,pdr\n0,2,1\n0,1,1\n2,0,1\n1,1,1\n")
+    assert near(neighbourhood(of_table(path, 3))) == [[1, 2], [], [0]]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "no link in it"),
+        ("src,dst,pdr\n", "no link in it; it needs the columns src, dst, pdr"),
+        ("src,dst\n0,1\n", "row 1 needs src, dst and pdr as numbers"),
+        ("src,dst,pdr\n0,1,0.5\n0,one,0.5\n", "row 2 needs src, dst and pdr as numbers"),
+        ("src,dst,pdr\n0,1\n", "row 1 needs"),
+        ("src,dst,pdr\n0,1,1.5\n", "row 1 has pdr=1.5, which must be between 0 and 1"),
+        ("src,dst,pdr\n0,1,nan\n", "row 1 has pdr=nan"),
+        ("src,dst,pdr\n-1,1,1\n", "row 1 has src=-1, which must not be negative"),
+        ("src,dst,pdr\n1,-2,1\n", "row 1 has dst=-2"),
+        ("src,dst,pdr,tx_count\n0,1,1,-5\n", "row 1 has tx_count=-5"),
+    ],
+)
+def test_a_row_that_is_no_link_is_named(tmp_path: Path, text: str, said: str) -> None:
+    path = written(tmp_path, text)
+    with pytest.raises(InputError, match=r"^links=") as error:
+        read_table(path)
+    assert said in str(error.value) and "\n" not in str(error.value)
+
+
+def test_a_table_with_more_nodes_than_the_scenario_says_how_many_it_needs(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"nodes=5: .* so nodes must be at least 10"):
+        neighbourhood(of_table(written(tmp_path, "src,dst,pdr\n0,9,1\n")))
+
+
+@pytest.mark.parametrize("field", ["links", "trace"])
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, field: str) -> None:
+    def read(path: Path) -> None:
+        read_table(str(path)) if field == "links" else contacts(of_contacts(str(path)))
+
+    binary, zipped = tmp_path / "x", tmp_path / "x.gz"
+    binary.write_bytes(b"\xff\xfe\x00\x80")
+    zipped.write_bytes(b"no gzip")
+    cut = tmp_path / "cut.gz"
+    content = b"src,dst,pdr\n" + b"0,1,1\n" * 50 if field == "links" else b"20 1 2\n" * 50
+    cut.write_bytes(gzip.compress(content)[:-9])
+    for path, said in (
+        (tmp_path / "none", "no such file"),
+        (tmp_path, "is a directory"),
+        (binary, "no text"),
+        (zipped, "cannot be read"),
+        (cut, "no text"),
+    ):
+        with pytest.raises(InputError, match=f"^{field}=.*{said}"):
+            read(path)
+
+
+# ---- contacts
+
+
+def test_a_contact_lasts_from_a_step_before_its_first_line_to_its_last(tmp_path: Path) -> None:
+    path = written(tmp_path, "20 1 2\n40 1 2\n100 2 3\n")
+    n = contacts(of_contacts(path))
+    assert near(n) == [[1], [0], [], [], []]  # the run begins 20 s before the first line
+    seen = []
+    for t in (39.9, 40.0, 79.9, 80.0, 99.9, 100.0):
+        n.advance(t)
+        seen.append(near(n)[:3])
+    together = [[1], [0], []]
+    apart: list[list[int]] = [[], [], []]
+    others = [[], [2], [1]]
+    assert seen == [together, apart, apart, others, others, apart]
+
+
+def test_nodes_are_numbered_in_the_order_of_their_names(tmp_path: Path) -> None:
+    n = contacts(of_contacts(written(tmp_path, "1 900 7\n2 900 30\n")))
+    n.advance(1.5)
+    assert near(n)[:3] == [[], [2], [1]]
+
+
+def test_lines_may_come_in_any_order_and_more_than_once(tmp_path: Path) -> None:
+    tidy = contacts(of_contacts(written(tmp_path, "20 1 2\n40 1 2\n60 2 3\n100 1 3\n", "a")))
+    untidy = contacts(of_contacts(written(tmp_path, "100 3 1\n40 2 1\n# a word\n\n20 1 2\n60 2 3\n40 1 2\n", "b")))
+    for t in range(0, 120, 5):
+        tidy.advance(float(t))
+        untidy.advance(float(t))
+        assert near(tidy) == near(untidy)
+
+
+def test_a_single_line_lasts_a_second(tmp_path: Path) -> None:
+    n = contacts(of_contacts(written(tmp_path, "500 1 2\n")))
+    assert near(n)[:2] == [[1], [0]]
+    assert n.next == 1.0
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "no contact in it"),
+        ("# nothing\n\n", "no contact in it"),
+        ("20 1 2\n40 1\n", "line 2 is not `t i j`"),
+        ("20 1 2\n\n# a word\n40 one 2\n", "line 4 is not `t i j`"),
+        ("20 1 1\n", "line 1 is no contact"),
+        ("nan 1 2\n", "line 1 is no contact"),
+        ("inf 1 2\n", "line 1 is no contact"),
+    ],
+)
+def test_a_line_that_is_no_contact_is_named(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(InputError, match=r"^trace=") as error:
+        contacts(of_contacts(written(tmp_path, text)))
+    assert said in str(error.value)
+
+
+def test_a_list_with_more_nodes_than_the_scenario_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"nodes=2: trace=.* has 3 nodes"):
+        contacts(of_contacts(written(tmp_path, "1 1 2\n1 1 3\n"), nodes=2))
+
+
+def test_an_event_waits_for_a_contact(tmp_path: Path) -> None:
+    """Nodes 0 and 1 meet in the first 20 s, 1 and 2 from 80 to 100 s: flooding that repeats carries an event across."""
+    path = written(tmp_path, "20 0 1\n100 1 2\n120 1 2\n")
+    scenario = of_contacts(path, nodes=3, subscribers=3, publishers=3, workload="topics", events=1, duration_s=150.0)
+    seed = next(s for s in range(50) if simulate(scenario, "gossip", seed=s).metrics["possible"] == 2)
+    assert simulate(scenario, "gossip", {"p": 1.0}, seed).metrics["deliveries"] == 1
+    assert simulate(scenario, "flooding-periodic", {}, seed).metrics["deliveries"] == 2
+
+
+class Diary(LinkObserver):
+    """Contacts as they begin and end, each once."""
+
+    def __init__(self, n: Neighbourhood) -> None:
+        self.since = {(i, j): 0.0 for i, row in enumerate(near(n)) for j in row if i < j}
+        self.intervals: list[tuple[int, int, float, float]] = []
+        n.observer = self
+
+    def link(self, t: float, i: int, j: int, up: bool) -> None:
+        if i < j and up:
+            self.since[i, j] = t
+        elif i < j:
+            self.intervals.append((i, j, self.since.pop((i, j)), t))
+
+
+def test_the_contacts_of_a_conference() -> None:
+    path = str(data("hypertext2009/tij_HT09.dat"))
+    n = contacts(of_contacts(path, nodes=113, duration_s=300_000.0))
+    diary = Diary(n)
+    n.advance(1e6)
+    assert len(diary.intervals) == 9865 and not diary.since
+    assert sum(end - t for _, _, t, end in diary.intervals) / 9865 == pytest.approx(42.2, abs=0.05)
+    last = max(end for *_, end in diary.intervals)
+    t0 = 20 + 0.1 * (last - 20)  # the first line is 20 s after the beginning
+    assert reachability(diary.intervals, t0, 3600.0) == pytest.approx(0.2312, abs=5e-4)
