@@ -82,7 +82,6 @@ class Power:
 @final
 class Recorder:
     __slots__ = (
-        "blank",
         "block",
         "by_kind",
         "by_reason",
@@ -112,6 +111,8 @@ class Recorder:
         "sink",
         "state_bytes",
         "state_entries",
+        "template",
+        "template_for",
     )
 
     def __init__(self, nodes: int, level: str, sink: LogSink, power: Power) -> None:
@@ -125,7 +126,8 @@ class Recorder:
         self.published: dict[int, Published] = {}
         self.records: list[Published] = []  # the same, by the events' handles (a copy that a codec made has none)
         self.current: Published | None = None  # the one a frame was handed up with last
-        self.blank: list[i64] = [0] * nodes
+        self.template: list[i64] = [0] * nodes
+        self.template_for: list[int] = []
         # the tally
         self.interested: i64 = 0
         self.deliveries: i64 = 0
@@ -173,12 +175,14 @@ class Recorder:
 
     def publish(self, t: i64, node: i64, event: Event, wanting: list[int], paired: list[int], near: list[int]) -> None:
         """`wanting` have a matching subscription; `paired` of them count as interested live subscribers."""
-        marks = vec[i64](self.blank)
-        for i in wanting:
-            marks[i] = WANTED
-        for i in paired:
-            marks[i] = WANTED | PAIRED
-        marks[node] |= HAS
+        marks = self.fresh_marks(wanting)
+        others = len(wanting) - (1 if marks[node] != 0 else 0)
+        marks[node] = (marks[node] & WANTED) | HAS
+        if len(paired) < others:  # some are down, or too far away for a local event
+            for i in wanting:
+                marks[i] &= WANTED | HAS
+            for i in paired:
+                marks[i] |= PAIRED
         self.interested += len(paired)
         event.handle = len(self.records)
         record = Published(event.id, t, marks)
@@ -192,6 +196,16 @@ class Recorder:
                 content["near"] = near
             text = json.dumps(content, separators=(",", ":"))
             self.sink.row(t, node, schema.PUBLISH, event.id, 0, -1, event.size, event.validity_us, text)
+
+    def fresh_marks(self, wanting: list[int]) -> vec[i64]:
+        """Of an event that everybody in `wanting` is to get. One event's are often the same as the last one's."""
+        if wanting is not self.template_for:
+            template: list[i64] = [0] * self.nodes
+            for i in wanting:
+                template[i] = WANTED | PAIRED
+            self.template = template
+            self.template_for = wanting
+        return vec[i64](self.template)
 
     def find(self, id: int) -> Published | None:
         current = self.current
@@ -217,17 +231,18 @@ class Recorder:
 
     # ---- frames
 
-    def sent(self, t: i64, node: i64, frame: Frame, serial: i64, to: i64, size: i64, airtime: i64) -> None:
+    def count_sent(self, kind: str, size: i64) -> None:
         self.frames_sent += 1
         self.bytes_sent += size
-        if frame.kind is self.last_kind:
+        if kind is self.last_kind:
             self.last_count += 1
         else:
             self.settle_kinds()
-            self.last_kind = frame.kind
+            self.last_kind = kind
             self.last_count = 1
-        if self.log_frames:
-            self.sink.row(t, node, schema.SEND, first_event(frame), serial, to, size, airtime, frame.kind)
+
+    def write_sent(self, t: i64, node: i64, frame: Frame, serial: i64, to: i64, size: i64, airtime: i64) -> None:
+        self.sink.row(t, node, schema.SEND, first_event(frame), serial, to, size, airtime, frame.kind)
 
     def settle_kinds(self) -> None:
         """Frames of one kind come in runs, and only a whole run is looked up."""

@@ -136,7 +136,10 @@ class Air:
             tx.published = self.recorder.records[cargo.handle]
         else:
             self.load(tx, frame)
-        self.recorder.sent(t, station.index, frame, tx.serial, to, size, airtime)
+        recorder = self.recorder
+        recorder.count_sent(frame.kind, size)
+        if recorder.log_frames:
+            recorder.write_sent(t, station.index, frame, tx.serial, to, size, airtime)
         station.tx_us += airtime
         if to < 0 or mac.kind == IDEAL:
             station.next_frame()
@@ -166,33 +169,30 @@ class Air:
             known = self.recorder.published
             tx.cargo = [known[event.id] for event in events if event.id in known]
 
-    def audience(self, i: i64, t: i64) -> vec[i64]:
-        """Whose receivers a frame of station i reaches now."""
+    def audience(self, station: Station, t: i64) -> list[Station]:
+        """Whose receivers a frame of this station reaches now."""
         now = float(t) * 1e-6
         motion = self.motion
         if now >= motion.next:
             motion.advance(now)
-        near = motion.near[i]
-        return near if t >= self.faults.partition_until else self.one_side(i, near, now)
+        i = station.index
+        if station.near_as_of != motion.versions[i]:
+            station.near_as_of = motion.versions[i]
+            station.near = [self.stations[j] for j in motion.near[i]]
+        return station.near if t >= self.faults.partition_until else self.one_side(station, now)
 
-    def one_side(self, i: i64, near: vec[i64], now: float) -> vec[i64]:
+    def one_side(self, station: Station, now: float) -> list[Station]:
         if now < float(self.faults.partition_from) * 1e-6:
-            return near
+            return station.near
         wall = self.faults.wall_m
-        left = self.motion.x(i, now) < wall
-        same = vec[i64]()
-        for j in near:
-            if (self.motion.x(j, now) < wall) == left:
-                same = append(same, j)
-        return same
+        left = self.motion.x(station.id, now) < wall
+        return [other for other in station.near if (self.motion.x(other.id, now) < wall) == left]
 
     def start_ideal(self, station: Station, tx: Transmission, t: i64) -> None:
-        stations = self.stations
         hearers: list[Station] = []
         r = self.radio.frame_range(station.index)
-        for j in self.audience(station.index, t):
-            other = stations[j]
-            if other.up and (self.plain or self.strength(station.index, j, r, t) >= 1.0):
+        for other in self.audience(station, t):
+            if other.up and (self.plain or self.strength(station.index, other.index, r, t) >= 1.0):
                 hearers.append(other)
         tx.hearers = hearers
 
@@ -204,14 +204,12 @@ class Air:
 
     def start_plain(self, station: Station, tx: Transmission, s: i64, t: i64, end: i64) -> None:
         station.occupy(end)
-        stations = self.stations
         slot = self.mac.slot
         turnaround = self.mac.turnaround
         hearers: list[Station] = []
         collisions: i64 = 0
         deaf: i64 = 0
-        for j in self.audience(station.index, t):
-            other = stations[j]
+        for other in self.audience(station, t):
             busy = other.busy_until
             if busy > t:
                 # it is lost here, and so is what this station was receiving
@@ -255,14 +253,13 @@ class Air:
     def write_clashes(self, station: Station, tx: Transmission, frame: Frame, t: i64) -> None:
         """The rows of those near who did not begin to receive the frame: they were busy (or off: no row)."""
         k: i64 = 0
-        for j in self.audience(station.index, t):
-            if k < len(tx.hearers) and tx.hearers[k].index == j:
+        for other in self.audience(station, t):
+            if k < len(tx.hearers) and tx.hearers[k] is other:
                 k += 1
                 continue
-            other = self.stations[j]
             if other.up:
                 why: i64 = HALF_DUPLEX if other.sending else COLLISION
-                self.recorder.write_loss(t, j, frame, tx.serial, station.index, tx.size, why, 0)
+                self.recorder.write_loss(t, other.index, frame, tx.serial, station.index, tx.size, why, 0)
 
     def spoil(self, other: Station, t: i64) -> None:
         """What a station is receiving gets garbled. If it knows by then that a frame is coming (the PLCP header is
@@ -272,12 +269,11 @@ class Air:
 
     def start_graded(self, station: Station, tx: Transmission, s: i64, t: i64, end: i64) -> None:
         station.occupy(end)
-        stations = self.stations
         motion = self.motion
         radio = self.radio
         capture = radio.capture
         threshold = radio.threshold
-        near = self.audience(station.index, t)
+        near = self.audience(station, t)
         now = float(t) * 1e-6
         i = station.index
         x = motion.x(i, now)
@@ -286,10 +282,10 @@ class Air:
         r2 = r * r
         hearers: list[Station] = []
         strengths = vec[float]()
-        for j in near:
-            other = stations[j]
+        for other in near:
             if not other.up:
                 continue
+            j = other.index
             dx = motion.x(j, now) - x
             dy = motion.y(j, now) - y
             strength = radio.strength(i, j, r2, dx * dx + dy * dy)

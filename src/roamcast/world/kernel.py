@@ -68,6 +68,7 @@ class Publication:
 @final
 class World(Air):
     __slots__ = (
+        "absent",
         "agenda",
         "ahead",
         "askers",
@@ -99,6 +100,7 @@ class World(Air):
         self.possible = possible
         self.agenda: list[Publication] = []
         self.ahead: i64 = 0
+        self.absent: i64 = 0  # how many are asleep or have crashed
         self.sequence: list[int] = [0] * len(stations)
         self.subscriptions: list[Subscription] = []
         self.index = MatchingIndex()
@@ -212,7 +214,9 @@ class World(Air):
         event = Event(event_id(p.node, self.sequence[p.node]), p.topic, p.attrs, p.payload, p.validity_us, p.scope)
         wanting = self.wanting(event)
         near = self.within_local_range(p.node, t) if p.scope == LOCAL else []
-        paired = [i for i in wanting if i != p.node and self.stations[i].up and (p.scope != LOCAL or i in near)]
+        paired = [i for i in wanting if i != p.node]
+        if self.absent > 0 or p.scope == LOCAL:
+            paired = [i for i in paired if self.stations[i].up and (p.scope != LOCAL or i in near)]
         self.recorder.publish(t, p.node, event, wanting, paired, near)
         if self.possible is not None:
             self.possible.publish(t, p.node, event, paired)
@@ -256,6 +260,7 @@ class World(Air):
             self.crash(station, t)
         elif what == RECOVER:
             self.recover(station, t)
+        self.absent += 1 if what == SLEEP or what == CRASH else -1
         if self.possible is not None:
             self.possible.switch(t, station.id, station.up)
         after, then = self.faults.next(station.id, what)

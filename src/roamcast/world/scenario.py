@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from math import isfinite
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import Meta
 
 from roamcast.errors import InputError, unknown
 
+LONGEST_S: Final = 500_000.0
+"""Of a run: about six days. Instants of a queue are no larger (queue.py)."""
+
 Positive = Annotated[float, Meta(gt=0)]
 NonNegative = Annotated[float, Meta(ge=0)]
+Seconds = Annotated[float, Meta(ge=0, le=1e9)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 
 
@@ -21,25 +26,25 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     nodes: Annotated[int, Meta(ge=1, le=1_000_000)] = 100
     width_m: Positive = 1000.0
     height_m: Positive = 1000.0
-    duration_s: Positive = 100.0
+    duration_s: Annotated[float, Meta(gt=0, le=LONGEST_S)] = 100.0
 
     # mobility
-    mobility: Literal[
-        "static", "waypoint", "direction", "gauss-markov", "manhattan", "city", "trace", "contacts"
-    ] = "waypoint"
+    mobility: Literal["static", "waypoint", "direction", "gauss-markov", "manhattan", "city", "trace", "contacts"] = (
+        "waypoint"
+    )
     speed_min_mps: NonNegative = 1.0
     speed_max_mps: NonNegative = 2.0
     speed_law: Literal["uniform", "normal"] = "uniform"
-    pause_min_s: NonNegative = 0.0
-    pause_max_s: NonNegative = 0.0
+    pause_min_s: Seconds = 0.0
+    pause_max_s: Seconds = 0.0
     memory: Share = 0.75  # gauss-markov: how much of the last velocity stays
     step_s: Positive = 1.0  # gauss-markov: length of a step
     block_m: Positive = 100.0  # manhattan: distance between streets
     turn: Share = 0.5  # manhattan: probability of turning at a crossing
     street_map: str = ""  # city: a WKT, CSV or SUMO file; empty means the campus generator
     stop_share: Share = 0.3  # city: share of intersections that stop a car
-    stop_max_s: NonNegative = 20.0  # city: longest stop
-    parking_max_s: NonNegative = 60.0  # city: longest parking pause at a destination
+    stop_max_s: Seconds = 20.0  # city: longest stop
+    parking_max_s: Seconds = 60.0  # city: longest parking pause at a destination
     trace: str = ""  # trace, contacts: the file
 
     # radio
@@ -57,9 +62,9 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     # medium access
     mac: Literal["ideal", "dcf", "tinyos"] = "dcf"
-    rate_bps: Positive = 1_000_000.0
-    queue: Annotated[int, Meta(ge=1)] = 50
-    retries: Annotated[int, Meta(ge=0)] = 7
+    rate_bps: Annotated[float, Meta(ge=1, le=1e12)] = 1_000_000.0
+    queue: Annotated[int, Meta(ge=1, le=1_000_000)] = 50
+    retries: Annotated[int, Meta(ge=0, le=255)] = 7
 
     # power, in watts
     tx_w: NonNegative = 1.4
@@ -69,13 +74,13 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     battery_j: Positive = 10_000.0
 
     # faults
-    awake_s: NonNegative = 0.0  # duty cycle: awake for so long, …
-    asleep_s: NonNegative = 0.0  # … then asleep; 0 means always awake
-    crash_mean_s: NonNegative = 0.0  # mean time to a crash; 0 means never
-    repair_mean_s: Positive = 10.0
+    awake_s: Seconds = 0.0  # duty cycle: awake for so long, …
+    asleep_s: Seconds = 0.0  # … then asleep; 0 means always awake
+    crash_mean_s: Seconds = 0.0  # mean time to a crash; 0 means never
+    repair_mean_s: Annotated[float, Meta(gt=0, le=1e9)] = 10.0
     keep_tables: bool = False  # whether a node that comes back still has its tables
-    partition_from_s: NonNegative = 0.0
-    partition_until_s: NonNegative = 0.0  # nothing crosses the middle of the field between the two instants
+    partition_from_s: Seconds = 0.0
+    partition_until_s: Seconds = 0.0  # nothing crosses the middle of the field between the two instants
 
     # what is said and who listens
     workload: Literal["single", "topics", "ranges", "interests"] = "single"
@@ -84,9 +89,9 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     rate_hz: NonNegative = 1.0  # of each publisher
     arrivals: Literal["poisson", "periodic"] = "poisson"
     events: Annotated[int, Meta(ge=0)] = 0  # above 0: exactly so many in all, instead of a rate
-    publish_from_s: NonNegative = 0.0
-    publish_until_s: NonNegative = 0.0  # 0 means to the end
-    validity_s: NonNegative = 0.0  # 0 means for ever
+    publish_from_s: Seconds = 0.0
+    publish_until_s: Seconds = 0.0  # 0 means to the end
+    validity_s: Seconds = 0.0  # 0 means for ever
     payload_bytes: Annotated[int, Meta(ge=0, le=60_000)] = 100
     subscriptions_per_node: Annotated[int, Meta(ge=1)] = 1
     interested: Share = 0.2  # ranges: share of the nodes that an event interests
@@ -96,6 +101,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     local_range_m: Positive = 450.0  # whom a local event can interest: nodes so near when it is published
 
     def __post_init__(self) -> None:
+        for name, kind in _kinds().items():
+            msgspec.structs.force_setattr(self, name, _checked(name, kind, getattr(self, name), strict=True))
         check(self)
 
 
@@ -105,40 +112,89 @@ def check(s: Scenario) -> None:
         ("speed_min_mps", "speed_max_mps"),
         ("pause_min_s", "pause_max_s"),
         ("partition_from_s", "partition_until_s"),
+        ("publishers", "nodes"),
+        ("subscribers", "nodes"),
+        ("publish_until_s", "duration_s"),
     )
     for low, high in ordered:
         if getattr(s, low) > getattr(s, high):
             raise InputError(f"{low} ({getattr(s, low):g}) must not be above {high} ({getattr(s, high):g})")
     if s.range_max_m and s.range_max_m < s.range_m:
         raise InputError(f"range_max_m ({s.range_max_m:g}) must not be below range_m ({s.range_m:g})")
-    if s.publishers > s.nodes:
-        raise InputError(f"publishers ({s.publishers}) must not be above nodes ({s.nodes})")
-    if s.subscribers > s.nodes:
-        raise InputError(f"subscribers ({s.subscribers}) must not be above nodes ({s.nodes})")
-    if s.publish_until_s > s.duration_s:
-        raise InputError(f"publish_until_s ({s.publish_until_s:g}) must not be above duration_s ({s.duration_s:g})")
     if s.publish_from_s >= s.duration_s:
         raise InputError(f"publish_from_s ({s.publish_from_s:g}) must be below duration_s ({s.duration_s:g})")
+    if s.publish_until_s and s.publish_from_s > s.publish_until_s:
+        raise InputError(
+            f"publish_from_s ({s.publish_from_s:g}) must not be above publish_until_s ({s.publish_until_s:g})"
+        )
     if s.mobility in ("waypoint", "direction") and s.speed_max_mps > 0 and s.speed_min_mps <= 0:
         raise InputError("speed_min_mps must be above 0: a node that draws speed 0 never arrives; use mobility=static")
+    _check_faults(s)
+    _check_files(s)
+
+
+def _check_faults(s: Scenario) -> None:
+    if s.asleep_s and s.crash_mean_s:
+        raise InputError(
+            f"asleep_s ({s.asleep_s:g}) and crash_mean_s ({s.crash_mean_s:g}): nodes sleep or crash, not both; one must be 0"
+        )
+    if s.asleep_s and not s.awake_s:
+        raise InputError(f"asleep_s ({s.asleep_s:g}) needs awake_s above 0: nobody would ever be awake")
+
+
+def _check_files(s: Scenario) -> None:
+    """Files that say who hears whom know nothing of places."""
     if s.mobility in ("trace", "contacts") and not s.trace:
         raise InputError(f"mobility={s.mobility} needs trace=FILE")
     if s.radio == "table" and not s.links:
         raise InputError("radio=table needs links=FILE")
+    if s.mobility == "contacts" and s.radio != "disc":
+        raise InputError(f"mobility=contacts says who hears whom, and so does radio={s.radio}; it must be disc")
+    if s.partition_until_s and (s.mobility == "contacts" or s.radio == "table"):
+        where = "mobility=contacts" if s.mobility == "contacts" else "radio=table"
+        raise InputError(f"partition_until_s must be 0 with {where}: there are no places to part")
 
 
 def with_values(base: dict[str, Any], changes: dict[str, str]) -> Scenario:
     """A scenario from a preset's values and what was typed (`--world KEY=VALUE`)."""
-    known = {f.name: f for f in msgspec.structs.fields(Scenario)}
-    values = dict(base)
-    for name, text in changes.items():
-        if name not in known:
-            raise unknown("scenario field", name, known)
-        try:
-            values[name] = msgspec.convert(text, known[name].type, strict=False)
-        except msgspec.ValidationError as error:
-            raise InputError(f"{name}={text}: {str(error).lower()}") from None
+    kinds = _kinds()
+    for name in (*base, *changes):
+        if name not in kinds:
+            raise unknown("scenario field", name, kinds)
+    typed = {name: _checked(name, kinds[name], text, strict=False) for name, text in changes.items()}
+    return Scenario(**{**base, **typed})
+
+
+# ---- one field
+
+
+def _kinds() -> dict[str, Any]:
+    return {f.name: f.type for f in msgspec.structs.fields(Scenario)}
+
+
+def _checked(name: str, kind: Any, value: Any, *, strict: bool) -> Any:
+    """The value as its field wants it; a text will do unless `strict`."""
     try:
-        return msgspec.convert(values, Scenario)
-    except msgspec.ValidationError as error:
-        raise InputError(str(error)) from None
+        right = msgspec.convert(value, kind, strict=strict)
+    except msgspec.ValidationError:
+        raise InputError(f"{name}={value}: must be {_wanted(msgspec.inspect.type_info(kind))}") from None
+    if isinstance(right, float) and not isfinite(right):
+        raise InputError(f"{name}={value}: must be finite")
+    return right
+
+
+def _wanted(kind: Any) -> str:
+    if isinstance(kind, msgspec.inspect.LiteralType):
+        return "one of " + ", ".join(str(value) for value in kind.values)
+    if isinstance(kind, msgspec.inspect.BoolType):
+        return "true or false"
+    if isinstance(kind, msgspec.inspect.StrType):
+        return "a text"
+    words = ["a whole number" if isinstance(kind, msgspec.inspect.IntType) else "a number"]
+    if kind.ge is not None and kind.le is not None:
+        words.append(f"between {kind.ge:g} and {kind.le:g}")
+    else:
+        words += [f"above {kind.gt:g}"] * (kind.gt is not None)
+        words += [f"of at least {kind.ge:g}"] * (kind.ge is not None)
+        words += [f"{'and ' if len(words) > 1 else 'of '}at most {kind.le:g}"] * (kind.le is not None)
+    return " ".join(words)

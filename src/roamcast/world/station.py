@@ -56,6 +56,8 @@ class Station(Host):
         "index",
         "mac",
         "motion",
+        "near",
+        "near_as_of",
         "off_us",
         "protocol",
         "queue",
@@ -82,6 +84,8 @@ class Station(Host):
     ) -> None:
         super().__init__(id)
         self.index: i64 = id
+        self.near: list[Station] = []  # those who hear this station, …
+        self.near_as_of: i64 = -1  # … after so many changes (`Neighbourhood.versions`)
         self.events = events
         self.mac = mac
         self.radio = radio
@@ -229,15 +233,16 @@ class Station(Host):
 
     def next_frame(self) -> None:
         """The frame in front is done with, for better or for worse."""
-        if len(self.queue) > 0:
+        if self.queue:
             frame, to = self.queue.pop(0)
             self.front = frame
             self.front_to = to
         else:
             self.front = None
         self.frames += 1
-        self.tries = 0
-        self.window = self.mac.window
+        if self.tries > 0:
+            self.tries = 0
+            self.window = self.mac.window
 
     def occupy(self, end: i64) -> None:
         """This station transmits until `end`."""
