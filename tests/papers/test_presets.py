@@ -129,7 +129,7 @@ def test_a_preset_is_what_its_file_says() -> None:
     ("old", "new", "message"),
     [
         ("nodes =", "nods =", "nods"),
-        ("value = 5", "value = 0", ">= 1"),
+        ("value = 5", "value = 0", "at least 1"),
         ("value = 5", "value = 1", r"subscribers \(2\) must not be above nodes \(1\)"),
         ('5, source = "ours"', '5, source = " "', "nodes has no source"),
         ('5, source = "ours"', "5", "source"),

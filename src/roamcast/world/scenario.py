@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from math import isfinite
 from typing import Annotated, Any, Final, Literal
 
@@ -135,9 +136,8 @@ def check(s: Scenario) -> None:
 
 def _check_faults(s: Scenario) -> None:
     if s.asleep_s and s.crash_mean_s:
-        raise InputError(
-            f"asleep_s ({s.asleep_s:g}) and crash_mean_s ({s.crash_mean_s:g}): nodes sleep or crash, not both; one must be 0"
-        )
+        both = f"asleep_s ({s.asleep_s:g}) and crash_mean_s ({s.crash_mean_s:g})"
+        raise InputError(f"{both}: one of them must be 0; in a scenario nodes sleep or they crash")
     if s.asleep_s and not s.awake_s:
         raise InputError(f"asleep_s ({s.asleep_s:g}) needs awake_s above 0: nobody would ever be awake")
 
@@ -168,6 +168,7 @@ def with_values(base: dict[str, Any], changes: dict[str, str]) -> Scenario:
 # ---- one field
 
 
+@cache
 def _kinds() -> dict[str, Any]:
     return {f.name: f.type for f in msgspec.structs.fields(Scenario)}
 
@@ -190,11 +191,9 @@ def _wanted(kind: Any) -> str:
         return "true or false"
     if isinstance(kind, msgspec.inspect.StrType):
         return "a text"
-    words = ["a whole number" if isinstance(kind, msgspec.inspect.IntType) else "a number"]
-    if kind.ge is not None and kind.le is not None:
-        words.append(f"between {kind.ge:g} and {kind.le:g}")
-    else:
-        words += [f"above {kind.gt:g}"] * (kind.gt is not None)
-        words += [f"of at least {kind.ge:g}"] * (kind.ge is not None)
-        words += [f"{'and ' if len(words) > 1 else 'of '}at most {kind.le:g}"] * (kind.le is not None)
-    return " ".join(words)
+    what = "a whole number" if isinstance(kind, msgspec.inspect.IntType) else "a number"
+    bounds = [
+        f"{word} {bound:.10g}" for word, bound in (("above", kind.gt), ("at least", kind.ge)) if bound is not None
+    ]
+    bounds += [f"at most {kind.le:.10g}"] if kind.le is not None else []
+    return f"{what}, {' and '.join(bounds)}" if bounds else what

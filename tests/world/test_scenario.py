@@ -1,0 +1,200 @@
+"""Scenarios: everything that is wrong with one is said in one line that names the field."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from roamcast.errors import InputError
+from roamcast.papers import presets
+from roamcast.world.scenario import Scenario, with_values
+
+
+def refused(changes: dict[str, Any]) -> str:
+    """What is said of values that a program gives; it must be one line."""
+    with pytest.raises(InputError) as error:
+        Scenario(**changes)
+    said = str(error.value)
+    assert "\n" not in said and "$" not in said and "`" not in said
+    return said
+
+
+def typed(**changes: str) -> Scenario:
+    return with_values({}, changes)
+
+
+# ---- one field
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("nodes=0", "nodes=0: must be a whole number, at least 1 and at most 1000000"),
+        ("nodes=-3", "nodes=-3: must be a whole number"),
+        ("nodes=ten", "nodes=ten: must be a whole number"),
+        ("nodes=1.5", "nodes=1.5: must be a whole number"),
+        ("nodes=", "nodes=: must be a whole number"),
+        ("nodes=2000000", "nodes=2000000: must be a whole number"),
+        ("width_m=0", "width_m=0: must be a number, above 0"),
+        ("width_m=-1", "width_m=-1: must be a number, above 0"),
+        ("width_m=1km", "width_m=1km: must be a number, above 0"),
+        ("width_m=inf", "width_m=inf: must be finite"),
+        ("duration_s=10s", "duration_s=10s: must be a number"),
+        ("duration_s=0", "duration_s=0: must be a number, above 0 and at most 500000"),
+        ("duration_s=500001", "duration_s=500001: must be a number, above 0 and at most 500000"),
+        ("duration_s=inf", "duration_s=inf: must be"),
+        ("duration_s=nan", "duration_s=nan: must be"),
+        ("range_m=nan", "range_m=nan: must be"),
+        ("loss=1.01", "loss=1.01: must be a number, at least 0 and at most 1"),
+        ("loss=-0.1", "loss=-0.1: must be a number, at least 0 and at most 1"),
+        ("carrier_sense_ratio=0.5", "carrier_sense_ratio=0.5: must be a number, at least 1"),
+        ("keep_tables=maybe", "keep_tables=maybe: must be true or false"),
+        ("mobility=walk", "mobility=walk: must be one of city, contacts, direction,"),
+        ("mac=DCF", "mac=DCF: must be one of dcf, ideal, tinyos"),
+        ("rate_bps=0.5", "rate_bps=0.5: must be a number, at least 1"),
+        ("queue=0", "queue=0: must be a whole number, at least 1"),
+        ("queue=99999999999999999999999999", "queue=99999999999999999999999999: must be a whole number"),
+        ("retries=-1", "retries=-1: must be a whole number, at least 0"),
+        ("payload_bytes=60001", "payload_bytes=60001: must be a whole number, at least 0 and at most 60000"),
+        ("attributes_max=9", "attributes_max=9: must be a whole number, at least 1 and at most 8"),
+        ("validity_s=1e10", "validity_s=1e10: must be a number, at least 0 and at most 1000000000"),
+    ],
+)
+def test_a_wrong_value_is_named_with_what_would_be_right(text: str, said: str) -> None:
+    name, _, value = text.partition("=")
+    with pytest.raises(InputError) as error:
+        typed(**{name: value})
+    assert str(error.value).startswith(said)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"nodes": 0}, "nodes=0: must be a whole number"),
+        ({"nodes": "5"}, "nodes=5: must be a whole number"),
+        ({"nodes": 5.5}, "nodes=5.5: must be a whole number"),
+        ({"nodes": True}, "nodes=True: must be a whole number"),
+        ({"nodes": None}, "nodes=None: must be a whole number"),
+        ({"width_m": "wide"}, "width_m=wide: must be a number, above 0"),
+        ({"width_m": float("inf")}, "width_m=inf: must be finite"),
+        ({"keep_tables": 1}, "keep_tables=1: must be true or false"),
+        ({"street_map": 3}, "street_map=3: must be a text"),
+        ({"radio": "laser"}, "radio=laser: must be one of disc,"),
+    ],
+)
+def test_a_wrong_value_in_a_program_or_a_preset_is_named_alike(changes: dict[str, Any], said: str) -> None:
+    assert refused(changes).startswith(said)
+    with pytest.raises(InputError, match=said.split("=")[0]):
+        with_values(changes, {})
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("nods", "unknown scenario field 'nods'; did you mean 'nodes'?"),
+        ("range", "unknown scenario field 'range'; did you mean 'range_m'?"),
+        ("duration", "unknown scenario field 'duration'; did you mean 'duration_s'?"),
+        ("xyzzy", "unknown scenario field 'xyzzy'; known: arrivals, asleep_s, "),
+    ],
+)
+def test_an_unknown_field_is_told_its_nearest(name: str, said: str) -> None:
+    for base, changes in (({}, {name: "1"}), ({name: 1}, {})):
+        with pytest.raises(InputError) as error:
+            with_values(base, changes)
+        assert str(error.value).startswith(said)
+
+
+def test_texts_become_what_their_fields_want() -> None:
+    s = typed(nodes="7", width_m="12", keep_tables="true", mobility="static", subscribers="3", street_map="5")
+    assert (s.nodes, s.width_m, s.keep_tables, s.mobility, s.street_map) == (7, 12.0, True, "static", "5")
+    assert type(s.width_m) is float
+
+
+def test_whole_numbers_will_do_where_a_number_is_wanted() -> None:
+    assert type(Scenario(width_m=500).width_m) is float
+    assert with_values({"width_m": 500}, {}) == Scenario(width_m=500.0)
+
+
+def test_what_is_typed_goes_over_what_a_preset_says() -> None:
+    assert with_values({"nodes": 50, "loss": 0.1}, {"nodes": "60"}) == Scenario(nodes=60, loss=0.1)
+
+
+# ---- fields together
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"publishers": 101}, "publishers (101) must not be above nodes (100)"),
+        ({"nodes": 5}, "subscribers (10) must not be above nodes (5)"),
+        ({"nodes": 1}, "subscribers (10) must not be above nodes (1)"),
+        ({"speed_min_mps": 3.0}, "speed_min_mps (3) must not be above speed_max_mps (2)"),
+        ({"pause_min_s": 1.0}, "pause_min_s (1) must not be above pause_max_s (0)"),
+        ({"partition_from_s": 5.0}, "partition_from_s (5) must not be above partition_until_s (0)"),
+        ({"range_max_m": 100.0}, "range_max_m (100) must not be below range_m (150)"),
+        ({"publish_until_s": 101.0}, "publish_until_s (101) must not be above duration_s (100)"),
+        ({"publish_from_s": 100.0}, "publish_from_s (100) must be below duration_s (100)"),
+        (
+            {"publish_from_s": 50.0, "publish_until_s": 40.0},
+            "publish_from_s (50) must not be above publish_until_s (40)",
+        ),
+        ({"speed_min_mps": 0.0}, "speed_min_mps must be above 0: a node that draws speed 0 never arrives"),
+        ({"mobility": "direction", "speed_min_mps": 0.0}, "speed_min_mps must be above 0"),
+        (
+            {"asleep_s": 1.0, "awake_s": 1.0, "crash_mean_s": 9.0},
+            "asleep_s (1) and crash_mean_s (9): one of them must be 0",
+        ),
+        ({"asleep_s": 1.0}, "asleep_s (1) needs awake_s above 0"),
+        ({"mobility": "trace"}, "mobility=trace needs trace=FILE"),
+        ({"mobility": "contacts"}, "mobility=contacts needs trace=FILE"),
+        ({"radio": "table"}, "radio=table needs links=FILE"),
+        (
+            {"mobility": "contacts", "trace": "x", "radio": "table", "links": "y"},
+            "mobility=contacts says who hears whom",
+        ),
+        ({"mobility": "contacts", "trace": "x", "radio": "two-ray"}, "mobility=contacts says who hears whom"),
+        ({"mobility": "contacts", "trace": "x", "partition_until_s": 9.0}, "partition_until_s must be 0 with mobility"),
+        ({"radio": "table", "links": "x", "partition_until_s": 9.0}, "partition_until_s must be 0 with radio=table"),
+    ],
+)
+def test_contradictions_name_both_fields(changes: dict[str, Any], said: str) -> None:
+    assert refused(changes).startswith(said)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"nodes": 1, "publishers": 1, "subscribers": 1},
+        {"nodes": 1, "publishers": 0, "subscribers": 0},
+        {"publishers": 100, "subscribers": 100},
+        {"range_max_m": 150.0},
+        {"publish_until_s": 100.0},
+        {"publish_from_s": 99.0},
+        {"publish_from_s": 5.0, "publish_until_s": 5.0},
+        {"speed_min_mps": 0.0, "speed_max_mps": 0.0},
+        {"mobility": "static", "speed_min_mps": 0.0},
+        {"mobility": "gauss-markov", "speed_min_mps": 0.0},
+        {"asleep_s": 1.0, "awake_s": 1.0},
+        {"awake_s": 1.0, "crash_mean_s": 9.0},
+        {"duration_s": 500_000.0},
+        {"loss": 1.0},
+    ],
+)
+def test_what_is_just_right_is_taken(changes: dict[str, Any]) -> None:
+    Scenario(**changes)
+
+
+def test_a_scenario_does_not_change() -> None:
+    with pytest.raises(AttributeError):
+        Scenario().nodes = 5  # type: ignore[misc]
+    with pytest.raises(InputError, match="nodes=0"):
+        msgspec.structs.replace(Scenario(), nodes=0)
+
+
+@pytest.mark.parametrize("name", presets.names())
+def test_presets_are_scenarios(name: str) -> None:
+    scenario = presets.load(name).scenario()
+    assert with_values(msgspec.structs.asdict(scenario), {}) == scenario
