@@ -107,8 +107,6 @@ def pairs(option: str, texts: list[str]) -> dict[str, str]:
             raise InputError(f"{option} {text!r}: must be KEY=VALUE")
         if name in found:
             raise InputError(f"{option} {text!r}: {name} is given twice")
-        if option == "--world" and value.lower().lstrip("+-") in ("inf", "infinity", "nan"):
-            raise InputError(f"{name}={value}: must be finite")
         found[name] = value
     return found
 
