@@ -1,0 +1,87 @@
+"""The simulated backend, with any MAC and any radio."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from roamcast.log import schema
+from roamcast.log.recorder import Power, Recorder
+from roamcast.log.writer import MemorySink
+from roamcast.protocols.interface import Params
+from roamcast.pubsub.event import FOREVER, GLOBAL
+from roamcast.pubsub.filters import Filter
+from roamcast.world import mac
+from roamcast.world.contacts import KineticContacts
+from roamcast.world.faults import Faults
+from roamcast.world.kernel import Publication, Subscription, World
+from roamcast.world.mobility.static import Placed
+from roamcast.world.queue import event_queue
+from roamcast.world.radio import Radio
+from roamcast.world.station import Station
+from tests.conformance.driver import Driver, Probe
+
+RANGE_M = 150.0
+SEED = 1
+
+
+@dataclass(frozen=True)
+class Kind:
+    """`level` decides more than what is logged: below `frames`, broadcasts on a plain radio take a shorter way."""
+
+    mac: str
+    radio: str
+    level: str = "frames"
+    carrier_sense_ratio: float = 1.0
+
+
+class Simulated(Driver):
+    def __init__(
+        self, kind: Kind, places: list[float], subscriptions: list[tuple[int, Filter]] | None = None, loss: float = 0.0
+    ) -> None:
+        super().__init__(places)
+        self.kind = kind
+        self.sink = MemorySink()
+        self.world = build(kind, places, self.sink, loss)
+        asked = [Subscription(i, k, filter) for k, (i, filter) in enumerate(subscriptions or [])]
+        self.world.populate(Probe, Params(), asked)
+        self.world.start()
+        self.now_us = 0
+
+    def probe(self, i: int) -> Probe:
+        probe = self.world.stations[i].protocol
+        assert isinstance(probe, Probe)
+        return probe
+
+    def publish(self, i: int, deed: int) -> None:
+        self.world.agenda.append(Publication(self.now_us, i, "deed", {"deed": deed}, b"", FOREVER, GLOBAL))
+        self.world.look_ahead()
+
+    def run(self, seconds: float) -> None:
+        self.now_us += round(seconds * 1e6)
+        self.world.run(self.now_us)
+
+    def crash(self, i: int) -> None:
+        self.world.crash(self.world.stations[i], self.now_us)
+
+    def recover(self, i: int, keep_tables: bool) -> None:
+        self.world.faults.keep_tables = keep_tables
+        self.world.recover(self.world.stations[i], self.now_us)
+
+    def delivered(self, i: int) -> list[int]:
+        return [row[3] for row in self.sink.rows if row[1] == i and row[2] == schema.DELIVER]
+
+    def notes(self, i: int) -> list[tuple[str, str, int, int, int]]:
+        rows = [row for row in self.sink.rows if row[1] == i and row[2] in schema.DECISIONS]
+        return [(schema.KINDS[kind], why, event, peer, value) for _, _, kind, event, _, peer, _, value, why in rows]
+
+
+def build(kind: Kind, places: list[float], sink: MemorySink, loss: float) -> World:
+    n = len(places)
+    access = mac.build(kind.mac, 19_200.0 if kind.mac == "tinyos" else 1e6, 50, 7)
+    radio = Radio(kind.radio, RANGE_M, 0.0, [RANGE_M] * n, False, kind.carrier_sense_ratio, 10.0, 86.1, 3.0, 0.0, SEED)
+    motion = KineticContacts(Placed([(x * RANGE_M, 0.0) for x in places]), n, SEED, [radio.reach(RANGE_M)] * n)
+    events = event_queue()
+    recorder = Recorder(n, kind.level, sink, Power(1.4, 1.0, 0.83, 0.13, 10_000.0))
+    faults = Faults(n, SEED, 0, 0, 0, 1, False, 0, 0, 0.0, loss)
+    stations = [Station(i, SEED, events, access, radio, motion, recorder) for i in range(n)]
+    return World(events, stations, motion, access, radio, recorder, faults, None, SEED)
