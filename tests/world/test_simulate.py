@@ -1,0 +1,229 @@
+"""Whole runs: the same scenario and seed give the same run, whoever looks on; and what a run gives back."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import roamcast
+from roamcast.errors import InputError
+from roamcast.log.reader import read
+from roamcast.log.schema import LEVELS
+from roamcast.log.writer import MemorySink
+from roamcast.world.queue import COMPILED
+from roamcast.world.scenario import Scenario, with_values
+from roamcast.world.simulate import Result, simulate
+
+GOLDEN = Path(__file__).with_name("fingerprints.json")
+UPDATE = "UPDATE_GOLDEN"
+
+SMALL: dict[str, Any] = {"nodes": 25, "width_m": 400.0, "height_m": 400.0, "duration_s": 10.0, "publishers": 4}
+
+RUNS: dict[str, tuple[str, dict[str, Any]]] = {
+    "walkers on a disc": ("gossip", SMALL),
+    "ranges of frames over ground": (
+        "proximity",
+        SMALL
+        | {"mobility": "gauss-markov", "radio": "two-ray", "range_m": 80.0, "range_max_m": 160.0, "range_per": "frame"},
+    ),
+    "cars in a city": (
+        "frugal",
+        SMALL
+        | {"mobility": "city", "speed_min_mps": 8.0, "speed_max_mps": 13.0, "validity_s": 5.0, "workload": "topics"},
+    ),
+    "motes that stand": (
+        "semiprob",
+        SMALL | {"mobility": "static", "mac": "tinyos", "rate_bps": 19_200.0, "payload_bytes": 2, "rate_hz": 0.2},
+    ),
+    "sleepers in free space": (
+        "psamanet",
+        SMALL
+        | {"radio": "free-space", "carrier_sense_ratio": 2.2, "awake_s": 4.0, "asleep_s": 2.0, "pause_max_s": 3.0}
+        | {"workload": "ranges", "events": 30},
+    ),
+    "crashes behind walls": (
+        "semiprob-links",
+        SMALL
+        | {"nodes": 12, "speed_max_mps": 10.0}
+        | {"radio": "log-distance", "shadowing_db": 6.0, "crash_mean_s": 8.0, "repair_mean_s": 2.0, "loss": 0.05}
+        | {"workload": "interests", "local_share": 0.5, "partition_from_s": 3.0, "partition_until_s": 5.0},
+    ),
+}
+"""Six small worlds that have every model in them between them: name -> (protocol, scenario)."""
+
+NAMES = pytest.mark.parametrize("name", RUNS)
+
+
+def run(name: str, seed: int = 1, **options: Any) -> Result:
+    protocol, values = RUNS[name]
+    return simulate(with_values(values, {}), protocol, {}, seed, **options)
+
+
+def same(a: Result, b: Result) -> bool:
+    """Sums of joules are rounded in the order of their terms, which is not the same at all levels."""
+    metrics = [dict(r.metrics) for r in (a, b)]
+    joules = [m.pop("energy_j") for m in metrics]
+    return (
+        a.fingerprint == b.fingerprint and metrics[0] == metrics[1] and joules[0] == pytest.approx(joules[1], rel=1e-12)
+    )
+
+
+# ---- determinism
+
+
+@NAMES
+def test_the_fingerprint_is_the_one_on_record(name: str) -> None:
+    """UPDATE_GOLDEN=1 writes them anew; a change belongs into the changelog, under "Changes to results"."""
+    recorded = json.loads(GOLDEN.read_text()) if GOLDEN.exists() else {}
+    found = run(name).fingerprint
+    if os.environ.get(UPDATE):
+        GOLDEN.write_text(json.dumps(dict(sorted({**recorded, name: found}.items())), indent=2) + "\n")
+        return
+    assert recorded.get(name) == found
+
+
+def test_no_fingerprint_on_record_is_out_of_use() -> None:
+    assert sorted(json.loads(GOLDEN.read_text())) == sorted(RUNS)
+
+
+@NAMES
+def test_the_same_seed_gives_the_same_run_and_another_another(name: str) -> None:
+    first, again, other = run(name), run(name), run(name, seed=2)
+    assert first.metrics == again.metrics and first.fingerprint == again.fingerprint
+    assert other.fingerprint != first.fingerprint
+
+
+@NAMES
+def test_nobody_who_looks_on_changes_the_run(name: str) -> None:
+    """At every level, with a progress bar, and without the ideal flood beside it."""
+    plain = run(name)
+    for level in LEVELS[1:]:
+        assert same(run(name, level=level, sink=MemorySink()), plain), level
+    told: list[float] = []
+    assert same(run(name, progress=told.append), plain)
+    assert told == sorted(told) and told[-1] == 1.0 and len(told) == 200
+    alone = run(name, possible=False)
+    assert alone.fingerprint == plain.fingerprint
+    unknown = {"possible": None, "of_possible": None}
+    assert alone.metrics | unknown == plain.metrics | unknown
+
+
+@NAMES
+def test_rows_are_the_same_twice_and_in_order_of_time(name: str) -> None:
+    one, two = MemorySink(), MemorySink()
+    run(name, level="full", sink=one)
+    run(name, level="full", sink=two)
+    assert one.rows == two.rows
+    assert [row[0] for row in one.rows] == sorted(row[0] for row in one.rows)
+    assert one.rows[-1][0] <= 10_000_000
+
+
+PRINT_ALL = """
+import json
+from tests.world.test_simulate import RUNS, run
+print(json.dumps({name: [r.fingerprint, r.metrics] for name in RUNS for r in [run(name)]}, sort_keys=True))
+"""
+
+
+def elsewhere(tmp_path: Path, package: Path, hash_seed: str) -> Any:
+    """All runs in another process."""
+    checkout = Path(__file__).resolve().parents[2]
+    search = os.pathsep.join([str(package), str(checkout)])
+    environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": search}
+    done = subprocess.run(
+        [sys.executable, "-c", PRINT_ALL], env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def here() -> Any:
+    return json.loads(json.dumps({name: [r.fingerprint, r.metrics] for name in RUNS for r in [run(name)]}))
+
+
+def test_other_processes_that_hash_otherwise_run_the_same(tmp_path: Path) -> None:
+    package = Path(roamcast.__path__[0]).parent
+    assert elsewhere(tmp_path, package, "0") == elsewhere(tmp_path, package, "4711") == here()
+
+
+def test_compiled_modules_run_the_same_as_their_sources(tmp_path: Path) -> None:
+    if not COMPILED:
+        pytest.skip("no compiled modules here: nothing to compare the sources with")
+    shutil.copytree(roamcast.__path__[0], tmp_path / "roamcast", ignore=shutil.ignore_patterns("*.so", "*.pyd"))
+    assert elsewhere(tmp_path, tmp_path, "0") == here()
+
+
+def test_more_nodes_do_not_change_the_walks_of_those_who_were_there() -> None:
+    def walks(nodes: int) -> list[Any]:
+        sink = MemorySink()
+        simulate(with_values(SMALL | {"nodes": nodes}, {}), "gossip", level="full", sink=sink)
+        return [row for row in sink.rows if row[2] == 12 and row[1] < 25]
+
+    assert walks(25) == walks(26) != []
+
+
+# ---- what a run gives back
+
+
+def test_a_log_in_a_file_is_the_log_in_memory(tmp_path: Path) -> None:
+    sink = MemorySink()
+    in_memory = run("walkers on a disc", level="frames", sink=sink)
+    in_file = run("walkers on a disc", level="frames", log=tmp_path / "x.parquet", run="r1")
+    assert same(in_memory, in_file)
+    table = read(tmp_path / "x.parquet")
+    assert table.num_rows == len(sink.rows)
+    assert table["t"].to_pylist() == [row[0] for row in sink.rows]
+    assert set(table["run"].to_pylist()) == {"r1"}
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_level_holds_what_the_one_below_holds_and_more(level: str) -> None:
+    sink = MemorySink()
+    run("walkers on a disc", level=level, sink=sink)
+    kinds = {row[2] for row in sink.rows}
+    expected = {"summary": set(), "deliveries": {0, 1, 6, 17}, "frames": {3, 4, 5, 7}, "full": {12}}
+    wanted = set[int]().union(*(expected[name] for name in LEVELS[: LEVELS.index(level) + 1]))
+    assert wanted <= kinds
+    assert not kinds & set[int]().union(*(expected[name] for name in LEVELS[LEVELS.index(level) + 1 :]))
+
+
+def test_a_run_that_fails_leaves_no_log(tmp_path: Path) -> None:
+    def fail(share: float) -> None:
+        raise RuntimeError("stop")
+
+    with pytest.raises(RuntimeError, match="stop"):
+        run("walkers on a disc", level="frames", log=tmp_path / "x.parquet", progress=fail)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"level": "ful"}, "level=ful: must be one of summary, deliveries, frames, full"),
+        ({"protocol": "gosip"}, "did you mean 'gossip'"),
+        ({"params": {"p": 2.0}}, "p=2"),
+        ({"params": {"q": 2.0}}, "unknown Gossip parameter 'q'"),
+    ],
+)
+def test_what_cannot_be_run_is_refused_before_anything_is_written(
+    tmp_path: Path, options: dict[str, Any], said: str
+) -> None:
+    asked = {"protocol": "gossip", "log": tmp_path / "x.parquet", **options}
+    with pytest.raises(InputError, match=said):
+        simulate(Scenario(nodes=2, subscribers=1), asked.pop("protocol"), asked.pop("params", None), **asked)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_of_one_node_and_one_of_nobody_who_listens_come_to_an_end() -> None:
+    for values in ({"nodes": 1, "subscribers": 1}, {"nodes": 5, "subscribers": 0}, {"publishers": 0}):
+        result = simulate(with_values(values | {"duration_s": 5.0}, {}), "gossip")
+        assert result.metrics["delivery"] is None and result.metrics["of_possible"] is None
+        assert result.metrics["deliveries"] == 0
+    assert result.sim_s == 5.0 and result.wall_s >= 0.0
