@@ -1,0 +1,151 @@
+"""What was possible: small worlds in which it can be worked out by hand, and that nobody does better."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from roamcast.protocols import registry
+from roamcast.pubsub.event import FOREVER, Event
+from roamcast.world.contacts import KineticContacts, ScheduledContacts
+from roamcast.world.mobility.static import Placed
+from roamcast.world.possible import Possible
+from roamcast.world.scenario import Scenario
+from roamcast.world.simulate import simulate
+from roamcast.world.workload import Workload
+
+S = 1_000_000
+CONTACTS = "20 0 1\n100 1 2\n120 1 2\n"
+"""0 and 1 meet on [0, 20], 1 and 2 on [80, 120]."""
+
+
+def scenario(tmp_path: Path, publish_at_s: float, **values: Any) -> Scenario:
+    path = tmp_path / "contacts"
+    path.write_text(CONTACTS)
+    asked = {"duration_s": 150.0, **values}
+    return Scenario(
+        nodes=3,
+        mobility="contacts",
+        trace=str(path),
+        workload="topics",
+        subscribers=3,
+        events=1,
+        publish_from_s=publish_at_s,
+        publish_until_s=publish_at_s,
+        **asked,
+    )
+
+
+def possible(s: Scenario, publisher: int, protocol: str = "flooding-periodic") -> dict[str, Any]:
+    seed = next(seed for seed in range(100) if Workload(s, seed).publishers == [publisher])
+    return simulate(s, protocol, {}, seed).metrics
+
+
+@pytest.mark.parametrize(
+    ("publisher", "publish_at_s", "values", "expected"),
+    [
+        (0, 5.0, {}, 2),  # to 1 at once, and 1 takes it to 2
+        (0, 20.0, {}, 2),  # the last instant of the contact
+        (0, 20.1, {}, 0),  # too late
+        (0, 50.0, {}, 0),
+        (1, 5.0, {}, 2),
+        (1, 50.0, {}, 1),  # only 2 is yet to come
+        (1, 121.0, {}, 0),
+        (2, 5.0, {}, 1),  # 1 gets it when 0 is gone
+        (0, 5.0, {"validity_s": 74.0}, 1),  # expires at 79
+        (0, 5.0, {"validity_s": 75.0}, 2),  # expires when 1 and 2 meet
+        (0, 5.0, {"duration_s": 79.0}, 1),
+        (0, 5.0, {"duration_s": 80.0}, 2),
+    ],
+)
+def test_by_hand(tmp_path: Path, publisher: int, publish_at_s: float, values: dict[str, Any], expected: int) -> None:
+    metrics = possible(scenario(tmp_path, publish_at_s, **values), publisher)
+    assert metrics["possible"] == expected
+    assert metrics["deliveries"] <= expected
+    assert metrics["of_possible"] == (metrics["deliveries"] / expected if expected else None)
+
+
+def test_a_protocol_that_carries_events_does_all_that_is_possible(tmp_path: Path) -> None:
+    s = scenario(tmp_path, 5.0)
+    assert possible(s, 0)["of_possible"] == 1.0
+    assert possible(s, 0, "gossip")["of_possible"] in (0.0, 0.5)
+
+
+def test_nodes_that_are_down_neither_take_nor_give() -> None:
+    """A row 0 – 1 – 2; 1 is down when 0 publishes, and comes back later."""
+    motion = KineticContacts(Placed([(0.0, 0.0), (100.0, 0.0), (200.0, 0.0)]), 3, 1, [150.0] * 3)
+    journeys = Possible(motion, 3)
+    journeys.switch(1 * S, 1, False)
+    journeys.publish(2 * S, 0, Event(1, validity_us=FOREVER), [1, 2])
+    journeys.publish(2 * S, 2, Event(2, validity_us=5 * S), [0])
+    assert journeys.pairs(9 * S) == 0
+    journeys.switch(10 * S, 1, True)  # the second event has expired by then
+    assert journeys.pairs(11 * S) == 2
+
+
+def test_links_that_go_one_way_are_used_one_way() -> None:
+    motion = KineticContacts(Placed([(0.0, 0.0), (100.0, 0.0)]), 2, 1, [120.0, 80.0])
+    journeys = Possible(motion, 2)
+    journeys.publish(1 * S, 0, Event(1), [1])
+    journeys.publish(1 * S, 1, Event(2), [0])
+    assert journeys.pairs(2 * S) == 1
+
+
+def test_only_the_interested_count() -> None:
+    journeys = Possible(ScheduledContacts(4, [(0.0, 0, 1, True), (0.0, 0, 2, True)]), 4)
+    journeys.publish(1 * S, 0, Event(1), [2, 3])
+    assert journeys.pairs(2 * S) == 1
+
+
+def test_carrier_sense_does_not_make_a_link() -> None:
+    def reached(ratio: float) -> list[Any]:
+        s = Scenario(nodes=20, mobility="static", range_m=120.0, carrier_sense_ratio=ratio, subscribers=19, events=5)
+        return [simulate(s, "gossip", seed=seed).metrics["possible"] for seed in range(3)]
+
+    assert reached(2.5) == reached(1.0)
+    assert max(reached(1.0)) < 5 * 19
+
+
+ROUGH: dict[str, Any] = {
+    "nodes": 20,
+    "width_m": 600.0,
+    "height_m": 600.0,
+    "duration_s": 12.0,
+    "publishers": 5,
+    "subscribers": 15,
+    "rate_hz": 0.5,
+    "speed_max_mps": 15.0,
+    "validity_s": 2.0,
+}
+WORLDS: dict[str, dict[str, Any]] = {
+    "crashes": {"crash_mean_s": 6.0, "repair_mean_s": 2.0},
+    "sleepers, own ranges, two rays": {"awake_s": 3.0, "asleep_s": 2.0, "radio": "two-ray", "range_max_m": 250.0},
+    "ranges of frames, tables kept": {
+        "range_max_m": 250.0,
+        "range_per": "frame",
+        "crash_mean_s": 6.0,
+        "keep_tables": True,
+        "mac": "ideal",
+    },
+}
+
+
+@pytest.mark.parametrize("protocol", registry.BUILT_IN)
+@pytest.mark.parametrize("world", WORLDS)
+def test_nobody_delivers_more_than_was_possible(protocol: str, world: str) -> None:
+    metrics = simulate(Scenario(**ROUGH, **WORLDS[world]), protocol).metrics
+    assert 0 < metrics["deliveries"] <= metrics["possible"] <= metrics["interested"]
+
+
+@pytest.mark.xfail(
+    strict=True, reason="the ideal flood does not know of links that shadowing makes longer than a range"
+)
+def test_nobody_delivers_more_than_was_possible_behind_walls_either() -> None:
+    s = Scenario(**ROUGH)
+    s = msgspec.structs.replace(s, radio="log-distance", shadowing_db=8.0, mobility="static", validity_s=0.0)
+    for seed in range(1, 6):
+        metrics = simulate(s, "flooding-periodic", seed=seed).metrics
+        assert metrics["deliveries"] <= metrics["possible"]

@@ -1,0 +1,156 @@
+"""The run's own tally is what log/metrics.py computes from the rows alone, key by key.
+
+The world counts while it runs, without rows; the log knows nothing but rows. Whatever one of them forgets shows here.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from roamcast.log.metrics import energy, metrics
+from roamcast.log.reader import read
+from roamcast.log.writer import MemorySink
+from roamcast.papers import presets
+from roamcast.protocols import registry
+from roamcast.world.scenario import Scenario
+from roamcast.world.simulate import Result, simulate
+from tests.world.stage import AIRTIME_US, US, Stage
+
+NOT_IN_THE_LOG = {"energy_j", "possible", "of_possible"}
+
+LOSSY: dict[str, Any] = {
+    "nodes": 20,
+    "width_m": 350.0,
+    "height_m": 350.0,
+    "duration_s": 10.0,
+    "publishers": 5,
+    "subscribers": 12,
+    "rate_hz": 0.5,
+    "speed_max_mps": 10.0,
+    "loss": 0.1,
+    "local_share": 0.3,
+    "local_range_m": 200.0,
+}
+WORLDS: dict[str, dict[str, Any]] = {
+    "disc, crashes": {"crash_mean_s": 8.0, "repair_mean_s": 2.0},
+    "log-distance, duty cycle, short queue": {
+        "radio": "log-distance",
+        "shadowing_db": 4.0,
+        "awake_s": 3.0,
+        "asleep_s": 1.0,
+        "queue": 2,
+        "retries": 2,
+    },
+    "several subscriptions, nothing lost by chance": {
+        "loss": 0.0,
+        "workload": "interests",
+        "interests": 8,
+        "subscriptions_per_node": 3,
+        "attributes_max": 2,
+        "range_max_m": 250.0,
+    },
+}
+SHORTER: dict[str, dict[str, str]] = {
+    "baehni-city": {"duration_s": "40"},
+    "baehni-waypoint": {"duration_s": "25"},
+    "baldoni": {"duration_s": "20"},
+    "costa": {"duration_s": "15", "publish_until_s": "10"},
+    "li": {"duration_s": "10.5", "publish_until_s": "10.3", "nodes": "200", "publishers": "200", "subscribers": "200"},
+    "rezende": {"duration_s": "20", "publish_until_s": "10", "events": "40"},
+}
+
+
+def counted_from_rows(table: pa.Table, result: Result) -> None:
+    counted = metrics(table)
+    assert set(result.metrics) == set(counted) | NOT_IN_THE_LOG
+    for key, value in counted.items():
+        assert result.metrics[key] == value, key
+
+
+def joules(table: pa.Table, s: Scenario) -> float:
+    return sum(energy(table, s.nodes, s.duration_s, s.tx_w, s.rx_w, s.idle_w, s.sleep_w))
+
+
+def same_energy(table: pa.Table, s: Scenario, result: Result) -> None:
+    """Addressed frames cost their overhearers time of which no row tells: see the tests at the end."""
+    sends = table.filter(pc.equal(table["kind"].cast(pa.string()), "send"))
+    if pc.any(pc.greater_equal(sends["peer"], 0)).as_py():
+        assert result.metrics["energy_j"] > joules(table, s)
+    else:
+        assert result.metrics["energy_j"] == pytest.approx(joules(table, s), rel=1e-12)
+
+
+@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize("protocol", registry.BUILT_IN)
+def test_every_protocol_in_a_lossy_world(protocol: str, world: str) -> None:
+    s = Scenario(**(LOSSY | WORLDS[world]))
+    sink = MemorySink()
+    result = simulate(s, protocol, level="frames", sink=sink)
+    assert result.metrics["deliveries"] > 0 and result.metrics["losses"] > 0
+    counted_from_rows(sink.table(), result)
+    same_energy(sink.table(), s, result)
+
+
+@pytest.mark.parametrize("protocol", registry.BUILT_IN)
+def test_the_tally_without_a_log_is_the_same(protocol: str) -> None:
+    """Without rows to write, the world takes shorter ways."""
+    s = Scenario(**(LOSSY | {"loss": 0.0, "crash_mean_s": 8.0, "repair_mean_s": 2.0}))
+    sink = MemorySink()
+    quiet, logged = simulate(s, protocol, seed=2), simulate(s, protocol, seed=2, level="frames", sink=sink)
+    counted_from_rows(sink.table(), quiet)
+    assert quiet.metrics["energy_j"] == pytest.approx(logged.metrics["energy_j"], rel=1e-12)
+    assert quiet.fingerprint == logged.fingerprint
+
+
+@pytest.mark.parametrize("name", presets.names())
+def test_gossip_in_every_preset(name: str, tmp_path: Path) -> None:
+    preset = presets.load(name)
+    s = preset.scenario(SHORTER[name])
+    log = tmp_path / "log.parquet"
+    result = simulate(s, "gossip", preset.parameters("gossip", {}), level="frames", log=log)
+    assert result.metrics["frames_sent"] > 0
+    counted_from_rows(read(log), result)
+    same_energy(read(log), s, result)
+
+
+def test_a_row_more_or_less_would_be_noticed() -> None:
+    s = Scenario(**LOSSY)
+    sink = MemorySink()
+    result = simulate(s, "gossip", level="frames", sink=sink)
+    for kind in (3, 4, 5, 6, 7):
+        at = next(k for k, row in enumerate(sink.rows) if row[2] == kind)
+        row = sink.rows.pop(at)
+        with pytest.raises(AssertionError):
+            counted_from_rows(sink.table(), result)
+        sink.rows.insert(at, row)
+    counted_from_rows(sink.table(), result)
+
+
+# ---- what the log cannot know
+
+
+def gap_j(stage: Stage, nodes: int) -> float:
+    """What the world says was used, less what the rows tell of."""
+    told = sum(energy(stage.sink.table(), nodes, 1.0, 1.4, 1.0, 0.83, 0.13))
+    return float(stage.world.energy_j(US)) - told
+
+
+def test_the_time_of_those_who_overhear_an_addressed_frame_is_not_in_the_log() -> None:
+    """Two overhear it. Acknowledgements are in neither account."""
+    stage = Stage([(0.0, 0.0), (10.0, 0.0), (20.0, 0.0), (30.0, 0.0)])
+    stage.say(0.1, 0, to=1)
+    stage.run(1.0)
+    assert gap_j(stage, 4) == pytest.approx(2 * (1.0 - 0.83) * AIRTIME_US * 1e-6)
+
+
+def test_nor_is_that_of_repetitions() -> None:
+    """1 gets the frame four times, the log has it once."""
+    stage = Stage([(0.0, 0.0), (100.0, 0.0)], ranges=[150.0, 50.0], range_m=50.0, retries=3)
+    stage.say(0.1, 0, to=1)
+    stage.run(1.0)
+    assert gap_j(stage, 2) == pytest.approx(3 * (1.0 - 0.83) * AIRTIME_US * 1e-6)
