@@ -782,18 +782,6 @@ def test_r17_nobody_takes_a_leaving_neighbour_where_there_is_another() -> None:
     assert protocol.asked == 5
 
 
-def test_r19_a_node_waits_a_moment_for_a_newer_count_before_it_gives_up() -> None:
-    protocol, host = lost_with((6, beat(G0, count=1, level=4, parent=5)))
-    assert host.labels("note") == ["lost parent"], "6 may be below this node, or not"
-    host.hear(protocol, beat(G0, count=2, level=4, parent=5), 6)
-    assert protocol.asked == 6
-    protocol, host = lost_with((6, beat(G0, count=1, level=4, parent=5)))
-    host.advance(protocol, 1_240_000)
-    assert "orphaned" not in host.labels("note")
-    host.advance(protocol, 2_600_000)
-    assert "orphaned" in host.labels("note")
-
-
 # ------------------------------------------------------------------------------------------- 3.5 several attributes
 
 

@@ -403,7 +403,7 @@ def test_an_event_waits_for_the_next_parent_when_the_last_is_gone() -> None:
     event = net.publish(3, topic="t")
     net.run(1.2)  # the other's count may have to become newer
     assert net.delivered(0) == [event.id]
-    assert net.nodes[3].place.parent == 3 - parent and "orphaned" not in net.hosts[3].labels("note")
+    assert net.nodes[3].place.parent == 3 - parent
 
 
 def test_a_gateway_that_has_lost_the_other_group_gives_the_event_back() -> None:
@@ -527,6 +527,10 @@ def test_a_bitmap_is_sent_when_it_grows_and_again_until_the_parent_has_it() -> N
     protocol, host = hung()
     protocol.on_subscribe(1, topic("a"))
     assert [frame.version for frame in host.frames("bitmap")] == [1]
+    host.advance(protocol, 90_000)
+    host.hear(protocol, beat(count=2, children=(3, 0, 0)), LEADER)
+    host.advance(protocol, 1_150_000)
+    assert len(host.frames("bitmap")) == 1, "that heartbeat may have left before the bitmap arrived"
     for listed, expected in ((0, [1, 1]), (0, [1, 1, 1]), (1, [1, 1, 1]), (1, [1, 1, 1])):
         host.hear(protocol, beat(count=protocol.place.count + 1, children=(3, listed, 0)), LEADER)
         host.advance(protocol, host.clock_us + 1_100_000)

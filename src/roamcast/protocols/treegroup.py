@@ -50,8 +50,6 @@ Readings, one test each:
   R17 a parent that is leaving (tree.py) is changed for another one of the group before it is lost; the paper waits.
       Nobody takes a leaving neighbour for parent or peer where there is another.
   R18 a gateway whose peers are all faint (tree.py) counts as farther from the leader than any other.
-  R19 a node that lost its parent waits for a heartbeat and a quarter before it tells its children, if a neighbour of
-      its group may turn out not to be below it; its count may just have been the newest around.
 """
 
 from __future__ import annotations
@@ -66,6 +64,7 @@ from roamcast.protocols.tree import (
     COUNT_MAX,
     LEVEL_MAX,
     MAX_NEIGHBOURS,
+    NEVER,
     NO_TREE,
     NODE_MAX,
     TREE_MAX,
@@ -582,7 +581,6 @@ class TreeGroup(Protocol):
         self.since_us = 0  # without a group since
         self.beat_us = 0
         self.hung_us = 0
-        self.lost_us = 0
         self.asked = NOBODY
         self.is_turning = False
         self.proposed_us = 0
@@ -629,9 +627,7 @@ class TreeGroup(Protocol):
         elif self.place.is_stale(now, self.gone_us, self.heartbeat_us):
             self.place.bury()
             self.lose_parent()
-        if self.asked == NOBODY and not self.place.is_settled() and self.place.tree != NO_TREE:
-            self.find_parent()
-        elif self.asked == NOBODY and (not self.place.is_settled() or self.is_lone()):
+        if self.asked == NOBODY and (not self.place.is_settled() or self.is_lone()):
             self.look_for_a_group(now)
         self.find_routes()
         self.tell_parent(False)
@@ -934,6 +930,7 @@ class TreeGroup(Protocol):
         if moved:
             self.has_moved()
         self.bitmap_known = self.records_known = 0
+        self.bitmap_sent_us = self.records_sent_us = NEVER
         self.tell_parent(True)
         self.release()
         if self.is_turning:
@@ -995,7 +992,6 @@ class TreeGroup(Protocol):
         parent = self.place.parent
         self.host.note(LOST_PARENT, peer=parent)
         self.place.let_go()
-        self.lost_us = self.host.now()
         if parent in self.neighbours:
             self.neighbours[parent].failed_us = self.host.now()
         if self.asked == NOBODY:
@@ -1005,19 +1001,8 @@ class TreeGroup(Protocol):
         parent = self.best_parent()
         if parent is not None:
             self.ask(parent.id)
-        elif self.place.tree != NO_TREE and not self.has_hope():
+        elif self.place.tree != NO_TREE:
             self.orphan()
-
-    def has_hope(self) -> bool:
-        """Whether the next heartbeat may show, by a newer count, that a neighbour is no descendant (R19)."""
-        now = self.host.now()
-        if 4 * (now - self.lost_us) > 5 * self.heartbeat_us:
-            return False
-        for neighbour in self.neighbours.values():
-            is_akin = neighbour.tree == self.place.tree and neighbour.parent != self.host.id and neighbour.is_settled()
-            if is_akin and neighbour.level < self.params.max_level and not self.hearing.has_failed(neighbour, now):
-                return True
-        return False
 
     def orphan(self) -> None:
         """Nobody can be the parent: the children are told, so that they find others, and this node below them."""
@@ -1098,12 +1083,11 @@ class TreeGroup(Protocol):
         self.host.send(self.place.parent, Bitmap(self.bitmap_version, self.bitmap_sent.to_bytes(size, "little")))
 
     def must_repeat(self, known: int, version: int, sent_us: int) -> bool:
-        """Whether the parent's heartbeat, heard after the last attempt, does not have it; or there was no attempt."""
+        """Whether the parent was never sent this, or says in a heartbeat well after it was sent that it has it not."""
         if known == version or version == 0:
             return False
         parent = self.neighbours.get(self.place.parent)
-        heard_us = self.hung_us if parent is None else max(parent.heard_us, self.hung_us)
-        return sent_us <= heard_us
+        return sent_us == NEVER or (parent is not None and sent_us + ANSWER_US < parent.heard_us)
 
     # ---- gateways (§3.3)
 
