@@ -349,6 +349,17 @@ def test_a_frame_sent_again_from_on_undelivered_is_not_handled_inside_it(drive: 
     assert [told.arguments[0].number for told in driver.probe(0).told("undelivered")] == [1, 2, 3, 4]
 
 
+def test_a_frame_whose_acknowledgement_was_lost_is_not_handed_up_twice(drive: MakeDriver) -> None:
+    """0 and 1 begin together; 0 is longer on the air, and 2, which it does not reach, acknowledges into that."""
+    driver = drive([0.0, 0.9, 1.8])
+    driver.run(1.0)
+    for number in range(5):
+        driver.begin(0, broadcast(number, content=bytes(500)))
+        driver.do(1, send(2, number))
+        driver.run(2.0)
+    assert driver.probe(2).numbers() == [(number, 1) for number in range(5)]
+
+
 def test_through_a_bad_channel_a_frame_comes_once_or_its_loss_is_told(drive: MakeDriver) -> None:
     driver = drive([0.0, 0.5], loss=0.4)
     numbers = list(range(40))

@@ -13,6 +13,7 @@ from roamcast.pubsub.event import FOREVER, GLOBAL, LOCAL, MAX_ATTRIBUTES, Event,
 from tests.protocols.strategies import events
 from tests.pubsub.strategies import msgpack_values
 
+NO_ATTRIBUTES: list[Any] = [None, [], {1: 2}, {"t": None}, {"t": [1]}, {"t": b"x"}, {"t": {}}]
 PLAIN = [event_id(7, 1), "news", {"t": 3}, b"x", 1000, LOCAL]
 
 
@@ -34,13 +35,13 @@ def test_anything_else_is_malformed(fields: Any) -> None:
 @pytest.mark.parametrize(
     "place, value",
     [
-        *((0, id) for id in (0, -1, 1 << 63, True, 1.0, "1", None)),  # 0 is the id of frames that are never muted
-        *((1, topic) for topic in (b"news", 1, None, ["news"])),
-        *((2, attrs) for attrs in (None, [], {1: 2}, {"t": None}, {"t": [1]}, {"t": b"x"}, {"t": {}})),
+        *((0, value) for value in (0, -1, 1 << 63, True, 1.0, "1", None)),  # 0 is the id of frames that are never muted
+        *((1, value) for value in (b"news", 1, None, ["news"])),
+        *((2, value) for value in NO_ATTRIBUTES),
         (2, {f"a{k}": k for k in range(MAX_ATTRIBUTES + 1)}),
-        *((3, payload) for payload in ("x", None, 1)),
-        *((4, validity) for validity in (-1, FOREVER + 1, True, 1.0, None)),
-        *((5, scope) for scope in (-1, 2, True, 1.0, None)),
+        *((3, value) for value in ("x", None, 1)),
+        *((4, value) for value in (-1, FOREVER + 1, True, 1.0, None)),
+        *((5, value) for value in (-1, 2, True, 1.0, None)),
     ],
 )
 def test_a_field_that_cannot_be_is_malformed(place: int, value: Any) -> None:
