@@ -7,7 +7,7 @@ from itertools import combinations as subsets
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roamcast.protocols.bloom_routing import (
@@ -68,7 +68,8 @@ class Foreign(Filter):
 @settings(max_examples=400)
 @given(FILTERS, EVENTS)
 def test_an_event_passes_the_bitmap_of_every_filter_it_matches(filter: Filter, event: Event) -> None:
-    assume(filter.matches(event))
+    if not filter.matches(event):
+        return
     assert set(filter_keys(filter)) & set(event_keys(event) or [])
     assert passes(filter_bitmap(filter, 1024, 4), event_masks(event, 1024, 4))
 
@@ -84,11 +85,9 @@ def test_so_does_the_union_of_bitmaps_whatever_its_shape(
         assert passes(union, event_masks(event, bits, hashes))
 
 
-@given(st.lists(LEAVES, min_size=1, max_size=3), EVENTS)
-def test_a_dumb_twin_agrees_on_conjunctions_of_equalities(leaves: list[Filter], event: Event) -> None:
+@given(st.lists(st.builds(lambda n, v: attr(n) == v, NAMES, VALUES), min_size=1, max_size=3), EVENTS)
+def test_a_dumb_twin_agrees_on_conjunctions_of_equalities(equal: list[Any], event: Event) -> None:
     """The twin asks for each of the event's parts; the keys ask for their concatenation."""
-    equal = [leaf for leaf in leaves if " = " in str(leaf)]
-    assume(equal)
     wanted = {value_part(leaf.name, leaf.value) for leaf in equal}
     has = {value_part(name, value) for name, value in event.attrs.items() if value == value}
     one_value_each = len({leaf.name for leaf in equal}) == len(wanted)
