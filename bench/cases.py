@@ -1,6 +1,6 @@
-"""What is measured: each case runs in a process of its own and prints one JSON object.
+"""What is measured, in seconds of processor time: each case runs in a process of its own and prints a JSON object.
 
-    python bench/cases.py NAME
+python bench/cases.py NAME
 """
 
 from __future__ import annotations
@@ -53,13 +53,12 @@ def flood(scenario: Scenario, protocol: str = "gossip", **params: Any) -> dict[s
         params = {"p": 1.0, "ttl": 10, **params}
     began = time.process_time()
     result = simulate(scenario, protocol, params, seed=1)
-    cpu_s = time.process_time() - began
     return {
         "receptions": result.metrics["receptions"],
         "losses": result.metrics["losses"],
-        "run_s": result.wall_s,
-        "whole_cpu_s": cpu_s,
-        "per_s": result.metrics["receptions"] / result.wall_s,
+        "run_s": result.cpu_s,
+        "whole_s": time.process_time() - began,  # with building the world and asking what was possible
+        "per_s": result.metrics["receptions"] / result.cpu_s,
         "fingerprint": result.fingerprint,
     }
 
@@ -69,8 +68,10 @@ def yardstick(path: str) -> dict[str, Any]:
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    began = time.process_time()
     result = module.flood(NODES, SIDE_M, 150.0, 25.0, 20.0, 1)
-    return {"receptions": result["received"], "run_s": result["wall_s"], "per_s": result["receptions_per_s"]}
+    cpu_s = time.process_time() - began
+    return {"receptions": result["received"], "run_s": cpu_s, "whole_s": cpu_s, "per_s": result["received"] / cpu_s}
 
 
 def preset(name: str, protocol: str, params: dict[str, Any], **world: str) -> dict[str, Any]:

@@ -61,7 +61,8 @@ def yardstick() -> Path | None:
 
 def copy_without_compiled(folder: Path) -> Path:
     """The package as plain Python: imports prefer compiled files wherever they lie beside the sources."""
-    shutil.copytree(ROOT / "src" / "roamcast", folder / "roamcast", ignore=shutil.ignore_patterns("*.so", "__pycache__"))
+    compiled = shutil.ignore_patterns("*.so", "__pycache__")
+    shutil.copytree(ROOT / "src" / "roamcast", folder / "roamcast", ignore=compiled)
     return folder
 
 
@@ -116,10 +117,11 @@ def compare(figures: Figures) -> list[dict[str, Any]]:
 
 def show(figures: Figures, comparisons: list[dict[str, Any]]) -> None:
     console = Console()
-    table = Table("case", "receptions", "losses", "run s", "receptions/s", "MiB", title="best of the rounds")
+    table = Table("case", "receptions", "losses", "run s", "whole s", "receptions/s", "MiB", title="best of the rounds")
     for case, f in figures.items():
-        cells = (f"{f['receptions']:,}", f"{f.get('losses', 0):,}", f"{f['run_s']:.3f}", f"{f['per_s']:,.0f}")
-        table.add_row(case, *cells, f"{f['memory_mib']:.0f}")
+        counts = (f"{f['receptions']:,}", f"{f.get('losses', 0):,}")
+        times = (f"{f['run_s']:.3f}", f"{f['whole_s']:.3f}", f"{f['per_s']:,.0f}")
+        table.add_row(case, *counts, *times, f"{f['memory_mib']:.0f}")
     console.print(table)
     ratios = Table("ratio", "measured", "asked", title="comparisons")
     for row in comparisons:

@@ -1,16 +1,16 @@
 """Everything roamcast raises on purpose.
 
-    RoamcastError
-    ├── InputError          what a person typed or wrote in a file is wrong: one clear line, exit status 2
-    │   ├── FilterError     a filter's text, with the position of the offending character
-    │   └── MapError        a street map that cannot be driven on
-    └── Malformed           bytes from the air that are no frame: counted and dropped, never shown to a protocol
+RoamcastError
+├── InputError          what a person typed or wrote in a file is wrong: one clear line, exit status 2
+│   ├── FilterError     a filter's text, with the position of the offending character
+│   └── MapError        a street map that cannot be driven on
+└── Malformed           bytes from the air that are no frame: counted and dropped, never shown to a protocol
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from difflib import get_close_matches
-from typing import Iterable
 
 
 class RoamcastError(Exception):

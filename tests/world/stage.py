@@ -149,7 +149,7 @@ class Stage:
         self.faults = Faults(n, seed, 0, 0, 0, 1, keep_tables, *partition_us, wall_m, loss)
         events = event_queue()
         self.stations = [Station(i, seed, events, self.mac, self.radio, motion, self.recorder) for i in range(n)]
-        self.world = World(events, self.stations, motion, self.mac, self.radio, self.recorder, self.faults, None, seed)
+        self.world = World(events, self.stations, motion, self.mac, self.radio, self.recorder, self.faults, seed)
         self.subscriptions: list[Subscription] = []
         self.script: list[Publication] = []
         self.switches: list[tuple[int, int, int]] = []

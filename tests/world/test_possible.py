@@ -9,10 +9,10 @@ import msgspec
 import pytest
 
 from roamcast.protocols import registry
-from roamcast.pubsub.event import FOREVER, Event
+from roamcast.pubsub.event import FOREVER
 from roamcast.world.contacts import KineticContacts, ScheduledContacts
 from roamcast.world.mobility.static import Placed
-from roamcast.world.possible import Possible
+from roamcast.world.possible import possible_pairs
 from roamcast.world.scenario import Scenario
 from roamcast.world.simulate import simulate
 from roamcast.world.workload import Workload
@@ -77,27 +77,22 @@ def test_a_protocol_that_carries_events_does_all_that_is_possible(tmp_path: Path
 def test_nodes_that_are_down_neither_take_nor_give() -> None:
     """A row 0 – 1 – 2; 1 is down when 0 publishes, and comes back later."""
     motion = KineticContacts(Placed([(0.0, 0.0), (100.0, 0.0), (200.0, 0.0)]), 3, 1, [150.0] * 3)
-    journeys = Possible(motion, 3)
-    journeys.switch(1 * S, 1, False)
-    journeys.publish(2 * S, 0, Event(1, validity_us=FOREVER), [1, 2])
-    journeys.publish(2 * S, 2, Event(2, validity_us=5 * S), [0])
-    assert journeys.pairs(9 * S) == 0
-    journeys.switch(10 * S, 1, True)  # the second event has expired by then
-    assert journeys.pairs(11 * S) == 2
+    told = [(2 * S, 0, FOREVER, [1, 2]), (2 * S, 2, 7 * S, [0])]
+    down = (1 * S, 1, False)
+    up = (10 * S, 1, True)  # the second event has expired by then
+    assert possible_pairs(motion, 3, told, [down], 9 * S) == 0
+    assert possible_pairs(motion, 3, told, [down, up], 11 * S) == 2
 
 
 def test_links_that_go_one_way_are_used_one_way() -> None:
     motion = KineticContacts(Placed([(0.0, 0.0), (100.0, 0.0)]), 2, 1, [120.0, 80.0])
-    journeys = Possible(motion, 2)
-    journeys.publish(1 * S, 0, Event(1), [1])
-    journeys.publish(1 * S, 1, Event(2), [0])
-    assert journeys.pairs(2 * S) == 1
+    told = [(1 * S, 0, FOREVER, [1]), (1 * S, 1, FOREVER, [0])]
+    assert possible_pairs(motion, 2, told, [], 2 * S) == 1
 
 
 def test_only_the_interested_count() -> None:
-    journeys = Possible(ScheduledContacts(4, [(0.0, 0, 1, True), (0.0, 0, 2, True)]), 4)
-    journeys.publish(1 * S, 0, Event(1), [2, 3])
-    assert journeys.pairs(2 * S) == 1
+    motion = ScheduledContacts(4, [(0.0, 0, 1, True), (0.0, 0, 2, True)])
+    assert possible_pairs(motion, 4, [(1 * S, 0, FOREVER, [2, 3])], [], 2 * S) == 1
 
 
 def test_carrier_sense_does_not_make_a_link() -> None:

@@ -44,7 +44,19 @@ NO_CARGO: Final[list[Published]] = []
 class Transmission:
     """A frame on the air. Objects are used again and again; `serial` tells transmissions apart."""
 
-    __slots__ = ("airtime", "cargo", "frame", "hearers", "number", "published", "serial", "size", "start", "strengths", "to")
+    __slots__ = (
+        "airtime",
+        "cargo",
+        "frame",
+        "hearers",
+        "number",
+        "published",
+        "serial",
+        "size",
+        "start",
+        "strengths",
+        "to",
+    )
 
     def __init__(self) -> None:
         self.frame: Frame | None = None  # None: an acknowledgement
@@ -365,7 +377,7 @@ class Air:
             station.contend()
 
     def end_plain(self, station: Station, tx: Transmission, frame: Frame, s: i64, t: i64) -> None:
-        """The common case, without detours: a broadcast of at most one event, on a plain radio, with no rows to write."""
+        """The common case without detours: a broadcast of at most one event, on a plain radio, no rows to write."""
         recorder = self.recorder
         published = tx.published
         marks = NO_MARKS if published is None else published.marks
@@ -475,7 +487,9 @@ class Air:
             self.recorder.lost(t, station.index, frame, tx.serial, tx.to, tx.size, NO_ACK, 0)
             station.protocol.on_undelivered(frame, tx.to)
 
-    def hand_up(self, other: Station, station: Station, tx: Transmission, frame: Frame, t: i64, strength: float) -> None:
+    def hand_up(
+        self, other: Station, station: Station, tx: Transmission, frame: Frame, t: i64, strength: float
+    ) -> None:
         """A frame arrived intact: count it, and give it to the protocol unless it asked not to be told."""
         recorder = self.recorder
         if tx.to >= 0 and self.mac.kind != IDEAL:
@@ -566,4 +580,3 @@ class Air:
             station.redraw(t)
         if station.front is not None and not station.contending:
             station.contend()
-

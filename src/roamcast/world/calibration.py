@@ -1,7 +1,7 @@
 """The MAC and the plain channel alone, to be held against other simulators: stations that send and never forward.
 
-`reception_success("one_cell", 10, 0.8)`: ten stations in one cell that together offer 0.8 seconds of airtime a second in
-frames of 400 bytes, at Poisson instants; which share of the receptions that could have been came about?
+`reception_success("one_cell", 10, 0.8)`: ten stations in one cell that together offer 0.8 seconds of airtime a second
+in frames of 400 bytes, at Poisson instants; which share of the receptions that could have been came about?
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _world(positions: list[tuple[float, float]], access: mac.Mac, law: str, seed
     recorder = Recorder(n, "summary", LogSink(), Power(0.0, 0.0, 0.0, 0.0, 1.0))
     faults = Faults(n, seed, 0, 0, 0, 1, False, 0, 0, 0.0, 0.0)
     stations = [Station(i, seed, events, access, radio, motion, recorder) for i in range(n)]
-    return World(events, stations, motion, access, radio, recorder, faults, None, seed)
+    return World(events, stations, motion, access, radio, recorder, faults, seed)
 
 
 def _poisson(senders: list[int], gap_s: float, seconds: float, payload: int, seed: int) -> list[Publication]:

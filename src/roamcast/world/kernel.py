@@ -17,7 +17,6 @@ from roamcast.world.air import Air
 from roamcast.world.contacts import Neighbourhood
 from roamcast.world.faults import CRASH, RECOVER, SLEEP, WAKE, Faults
 from roamcast.world.mac import Mac
-from roamcast.world.possible import Possible
 from roamcast.world.queue import (
     ACKNOWLEDGE,
     ATTEMPT,
@@ -76,11 +75,12 @@ class World(Air):
         "local_range_m",
         "moving",
         "params",
-        "possible",
         "protocol_class",
         "sample_every",
         "sequence",
         "subscriptions",
+        "switched",
+        "told",
         "watch_motion",
     )
 
@@ -93,11 +93,13 @@ class World(Air):
         radio: Radio,
         recorder: Recorder,
         faults: Faults,
-        possible: Possible | None,
         seed: int,
     ) -> None:
         super().__init__(events, stations, motion, mac, radio, recorder, faults, seed)
-        self.possible = possible
+        self.told: list[
+            tuple[int, int, int, list[int]]
+        ] = []  # (t, publisher, end of validity, interested) of each event
+        self.switched: list[tuple[int, int, bool]] = []  # (t, node, up) of each fault
         self.agenda: list[Publication] = []
         self.ahead: i64 = 0
         self.absent: i64 = 0  # how many are asleep or have crashed
@@ -218,8 +220,7 @@ class World(Air):
         if self.absent > 0 or p.scope == LOCAL:
             paired = [i for i in paired if self.stations[i].up and (p.scope != LOCAL or i in near)]
         self.recorder.publish(t, p.node, event, wanting, paired, near)
-        if self.possible is not None:
-            self.possible.publish(t, p.node, event, paired)
+        self.told.append((t, p.node, t + p.validity_us, paired))
         station.protocol.on_publish(event)
 
     def wanting(self, event: Event) -> list[int]:
@@ -244,7 +245,7 @@ class World(Air):
     # ---- faults, motion, samples
 
     def fault(self, station: Station, what: i64, t: i64) -> None:
-        if station.sending and (what == SLEEP or what == CRASH):
+        if station.sending and what in (SLEEP, CRASH):
             self.events.push(station.busy_until + 1, FAULT, station.index, 0, what)
             return
         if what == SLEEP:
@@ -260,9 +261,8 @@ class World(Air):
             self.crash(station, t)
         elif what == RECOVER:
             self.recover(station, t)
-        self.absent += 1 if what == SLEEP or what == CRASH else -1
-        if self.possible is not None:
-            self.possible.switch(t, station.id, station.up)
+        self.absent += 1 if what in (SLEEP, CRASH) else -1
+        self.switched.append((t, station.id, station.up))
         after, then = self.faults.next(station.id, what)
         self.events.push(t + after, FAULT, station.index, 0, then)
 

@@ -1,18 +1,13 @@
-"""What was possible: an ideal flood beside the run, over the same contacts (log/oracle.py).
+"""What was possible: an ideal flood after the run, over the same contacts (log/oracle.py).
 
-It walks through its own copy of the contacts: the streams are named, so the same nodes meet at the same instants, and
+It walks through a copy of the contacts: the streams are named, so the same nodes meet at the same instants, and
 here only decodable links count, whatever the carrier-sense range. Ranges drawn per frame, shadowing, chance losses and
 partitions are not in it: it is what geometry allows.
 """
 
 from __future__ import annotations
 
-from typing import final
-
-from mypy_extensions import i64
-
 from roamcast.log.oracle import Journeys
-from roamcast.pubsub.event import Event
 from roamcast.world.contacts import LinkObserver, Neighbourhood
 
 
@@ -24,35 +19,47 @@ class _Links(LinkObserver):
         self.journeys.link(t, i, j, up)
 
 
-@final
-class Possible:
-    def __init__(self, motion: Neighbourhood, nodes: int) -> None:
-        self.motion = motion
-        self.journeys = Journeys(nodes)
-        self.interested: list[list[int]] = []
-        for i in range(nodes):
-            for j in motion.near[i]:
-                self.journeys.link(0.0, i, j, True)
-        motion.observer = _Links(self.journeys)
+def possible_pairs(
+    motion: Neighbourhood,
+    nodes: int,
+    told: list[tuple[int, int, int, list[int]]],
+    switched: list[tuple[int, int, bool]],
+    until: int,
+) -> int:
+    """How many (event, interested subscriber) pairs could have been served up to `until`.
 
-    def publish(self, t: i64, node: int, event: Event, interested: list[int]) -> None:
-        self.settle(t)
-        self.journeys.publish(t, node, len(self.interested), t + event.validity_us)
-        self.interested.append(interested)
+    `told` has (t, publisher, end of validity, interested) of each event, `switched` (t, node, up) of each fault, both
+    in order of time, in microseconds.
+    """
+    flood = Journeys(nodes)
+    for i in range(nodes):
+        for j in motion.near[i]:
+            flood.link(0.0, i, j, True)
+    motion.observer = _Links(flood)
+    faults = iter(switched)
+    fault = next(faults, None)
+    for event, (t, node, expires, _) in enumerate(told):
+        while fault is not None and fault[0] <= t:
+            _switch(motion, flood, fault)
+            fault = next(faults, None)
+        _settle(motion, t)
+        flood.publish(t, node, event, expires)
+    while fault is not None:
+        _switch(motion, flood, fault)
+        fault = next(faults, None)
+    _settle(motion, until)
+    return flood.count([interested for _, _, _, interested in told])
 
-    def switch(self, t: i64, node: int, up: bool) -> None:
-        self.settle(t)
-        if up:
-            self.journeys.up(float(t) * 1e-6, node)
-        else:
-            self.journeys.down(float(t) * 1e-6, node)
 
-    def settle(self, t: i64) -> None:
-        now = float(t) * 1e-6
-        if now >= self.motion.next:
-            self.motion.advance(now)
+def _switch(motion: Neighbourhood, flood: Journeys, fault: tuple[int, int, bool]) -> None:
+    t, node, up = fault
+    _settle(motion, t)
+    if up:
+        flood.up(t / 1e6, node)
+    else:
+        flood.down(t / 1e6, node)
 
-    def pairs(self, until: i64) -> int:
-        """How many (event, interested subscriber) pairs could have been served up to `until`."""
-        self.settle(until)
-        return self.journeys.count(self.interested)
+
+def _settle(motion: Neighbourhood, t: int) -> None:
+    if t / 1e6 >= motion.next:
+        motion.advance(t / 1e6)

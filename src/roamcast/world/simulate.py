@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from roamcast.errors import InputError
-from roamcast.log.recorder import Power, Recorder
+from roamcast.log.recorder import Power, Recorder, ratio
 from roamcast.log.schema import LEVELS
 from roamcast.log.writer import LogSink, ParquetSink
 from roamcast.protocols import parameters, registry
@@ -18,7 +18,7 @@ from roamcast.world import links, mac, mobility
 from roamcast.world.contacts import KineticContacts, Neighbourhood
 from roamcast.world.faults import Faults
 from roamcast.world.kernel import World
-from roamcast.world.possible import Possible
+from roamcast.world.possible import possible_pairs
 from roamcast.world.queue import event_queue
 from roamcast.world.radio import Radio
 from roamcast.world.scenario import Scenario
@@ -37,6 +37,7 @@ class Result:
     metrics: dict[str, Any]
     fingerprint: str
     wall_s: float
+    cpu_s: float
     sim_s: float
 
 
@@ -53,7 +54,10 @@ def simulate(
     sink: LogSink | None = None,
     possible: bool = True,
 ) -> Result:
-    """Run `protocol` in `scenario`. Rows go to the Parquet file `log` (or to `sink`) as far as `level` asks for them."""
+    """Run `protocol` in `scenario`. Rows go to the Parquet file `log`, or to `sink`, as far as `level` asks for them.
+
+    `possible` tells whether to find out what an ideal flood could have delivered.
+    """
     if level not in LEVELS:
         raise InputError(f"level={level}: must be one of {', '.join(LEVELS)}")
     chosen = registry.get(protocol)
@@ -63,21 +67,22 @@ def simulate(
     elif sink is None:
         sink = LogSink()
     try:
-        world = build(scenario, seed, level, sink, possible)
+        world = build(scenario, seed, level, sink)
         workload = Workload(scenario, seed)
         world.agenda = workload.publications
         world.populate(chosen, settings, workload.subscriptions)
-        began = time.perf_counter()
+        began, began_cpu = time.perf_counter(), time.process_time()
         _go(world, micros(scenario.duration_s), progress)
-        wall_s = time.perf_counter() - began
+        wall_s, cpu_s = time.perf_counter() - began, time.process_time() - began_cpu
         sink.close()
     except BaseException:
         sink.abandon()
         raise
-    return Result(_metrics(world, micros(scenario.duration_s)), world.recorder.fingerprint(), wall_s, scenario.duration_s)
+    metrics = _metrics(scenario, world, seed, possible)
+    return Result(metrics, world.recorder.fingerprint(), wall_s, cpu_s, scenario.duration_s)
 
 
-def build(scenario: Scenario, seed: int, level: str, sink: LogSink, possible: bool) -> World:
+def build(scenario: Scenario, seed: int, level: str, sink: LogSink) -> World:
     s = scenario
     ranges = _ranges(s, seed)
     radio = _radio(s, ranges, seed)
@@ -90,11 +95,7 @@ def build(scenario: Scenario, seed: int, level: str, sink: LogSink, possible: bo
     recorder = Recorder(s.nodes, level, sink, Power(s.tx_w, s.rx_w, s.idle_w, s.sleep_w, s.battery_j))
     access = mac.build(s.mac, s.rate_bps, s.queue, s.retries)
     stations = [Station(i, seed, events, access, radio, motion, recorder) for i in range(s.nodes)]
-    oracle = None
-    if possible:
-        decodable = [s.range_max_m if radio.per_frame else r for r in ranges]
-        oracle = Possible(_motion(s, seed, decodable), s.nodes)
-    world = World(events, stations, motion, access, radio, recorder, faults, oracle, seed)
+    world = World(events, stations, motion, access, radio, recorder, faults, seed)
     world.local_range_m = s.local_range_m
     world.sample_every = max(1, micros(s.duration_s) // SAMPLES)
     return world
@@ -118,13 +119,21 @@ def _go(world: World, until: int, progress: Callable[[float], None] | None) -> N
             gc.enable()
 
 
-def _metrics(world: World, until: int) -> dict[str, Any]:
+def _metrics(scenario: Scenario, world: World, seed: int, possible: bool) -> dict[str, Any]:
+    until = micros(scenario.duration_s)
     metrics = world.recorder.metrics()
     metrics["energy_j"] = world.energy_j(until)
-    reachable = world.possible.pairs(until) if world.possible is not None else 0
-    metrics["possible"] = reachable if world.possible is not None else None
-    metrics["of_possible"] = int(world.recorder.deliveries) / reachable if reachable else None
+    reachable = _possible(scenario, world, seed, until) if possible else 0
+    metrics["possible"] = reachable if possible else None
+    metrics["of_possible"] = ratio(int(world.recorder.deliveries), reachable)
     return metrics
+
+
+def _possible(s: Scenario, world: World, seed: int, until: int) -> int:
+    """Only decodable links count, whatever the carrier-sense range."""
+    radio = world.radio
+    decodable = [s.range_max_m if radio.per_frame else r for r in radio.ranges]
+    return possible_pairs(_motion(s, seed, decodable), s.nodes, world.told, world.switched, until)
 
 
 def _ranges(s: Scenario, seed: int) -> list[float]:

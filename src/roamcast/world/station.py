@@ -1,13 +1,13 @@
 """A station: one node's host, its MAC and the state of its radio.
 
-The MAC follows IEEE 802.11-1999, 9.2: carrier sense, DIFS (EIFS after a frame that could not be understood), a back-off in
-slots that freezes while the medium is busy, immediate access when the medium has been idle for long enough, and a back-off
-after every transmission. There are no busy and idle events. A station knows until when it hears something
+The MAC follows IEEE 802.11-1999, 9.2: carrier sense, DIFS (EIFS after a frame that could not be understood), a back-off
+in slots that freezes while the medium is busy, immediate access when the medium has been idle for long enough, and a
+back-off after every transmission. There are no busy and idle events. A station knows until when it hears something
 (`busy_until`), and the slots that passed are counted when they are needed: when a frame starts, or when access is asked
 for. One attempt waits in the queue at a time; it is pushed again if it comes up too early.
 
-Choices that keep this cheap, checked against ns-3 in tests/world/test_calibration.py: who hears a frame is fixed when it
-starts; there is no propagation delay; two stations whose access falls on the same microsecond both transmit.
+Choices that keep this cheap, checked against ns-3 in tests/world/test_calibration.py: who hears a frame is fixed when
+it starts; there is no propagation delay; two stations whose access falls on the same microsecond both transmit.
 """
 
 from __future__ import annotations
