@@ -242,6 +242,18 @@ def test_immediate_access_too_waits_for_eifs(law: str) -> None:
     assert stage.sent(1) == [quiet_from + EIFS_US]
 
 
+@LAWS
+def test_the_own_transmission_ends_eifs(law: str) -> None:
+    stage = Stage(ROW, law=law)
+    stage.say(0.001, 0)
+    stage.say(0.0025, 2)
+    stage.say(0.01, 1)  # long after EIFS
+    stage.say(0.01, 1)
+    stage.run(1.0)
+    (slots,) = stage.draws(1, 32)
+    assert stage.sent(1) == [10_000, access_us(10_000 + AIRTIME_US, slots)]
+
+
 # ---- acknowledged frames
 
 
