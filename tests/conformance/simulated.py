@@ -84,4 +84,4 @@ def build(kind: Kind, places: list[float], sink: MemorySink, loss: float) -> Wor
     recorder = Recorder(n, kind.level, sink, Power(1.4, 1.0, 0.83, 0.13, 10_000.0))
     faults = Faults(n, SEED, 0, 0, 0, 1, False, 0, 0, 0.0, loss)
     stations = [Station(i, SEED, events, access, radio, motion, recorder) for i in range(n)]
-    return World(events, stations, motion, access, radio, recorder, faults, None, SEED)
+    return World(events, stations, motion, access, radio, recorder, faults, SEED)

@@ -47,7 +47,7 @@ def test_with_p_1_everybody_sends_and_nothing_is_drawn_but_the_delay() -> None:
 @given(st.floats(0.0, 1.0, exclude_max=True), st.sampled_from([0.0, 0.5, 10.0, 1000.0]))
 def test_the_delay_is_that_share_of_the_jitter(draw: float, jitter_ms: float) -> None:
     (due_us,) = hear([0.0, draw], p=0.5, jitter_ms=jitter_ms).timers.values()
-    assert due_us == int(draw * jitter_ms * 1000.0)
+    assert due_us == int(draw * (jitter_ms * 1000.0))
     assert 0 <= due_us <= jitter_ms * 1000
 
 
