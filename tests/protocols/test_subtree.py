@@ -81,6 +81,7 @@ def test_message_forwarding_sends_to_all_other_brokers_and_propagates_no_subscri
     assert len(net.sends("event")) == 15 and {to for _, _, to, _ in net.sends("event")} == set(range(16)) - {5}
     assert [net.delivered(i) for i in (10, 12, 15)] == [[event.id], [event.id], []]
     assert all(node.memory() == (0, 0) for node in net.nodes)
+    assert {label for host in net.hosts for label in host.labels("forward")} == {"along the tree"}
 
 
 def test_subscription_forwarding_follows_the_reverse_path_of_matching_subscriptions() -> None:
@@ -323,6 +324,29 @@ def test_a_parent_that_joins_its_child_is_no_parent_any_more() -> None:
     protocol, host = hung()
     host.hear(protocol, Join(), ROOT)
     assert protocol.place.parent == NOBODY and ROOT in protocol.links
+
+
+def test_a_parent_that_came_to_hang_deeper_without_a_newer_count_is_left() -> None:
+    """It may hang below this very node by now."""
+    for count, stays in ((1, False), (2, True)):
+        protocol, host = make(SubTree, ScriptHost(ME))
+        protocol.on_start()
+        host.hear(protocol, Heartbeat(TREE, 1, 1, ROOT, []), 5)
+        host.hear(protocol, Heartbeat(TREE, count, 2, 30, [ME, 0]), 5)
+        assert (protocol.place.parent == 5) == stays
+
+
+def test_a_root_that_has_died_stops_counting_and_is_not_believed_any_more() -> None:
+    protocol, host = hung()
+    for _ in range(5):
+        host.advance(protocol, host.clock_us + SECOND)
+        host.hear(protocol, Heartbeat(TREE, 1, 0, NOBODY, [ME, 0]), ROOT)
+    assert protocol.place.parent == ROOT
+    host.hear(protocol, Heartbeat(TREE, 1, 0, 30, []), 6)
+    host.advance(protocol, host.clock_us + 1_200_000)
+    assert protocol.place.is_root(), "what 6 tells of that tree is as old"
+    host.hear(protocol, Heartbeat(TREE, 2, 0, 30, []), 6)
+    assert protocol.place.parent == 6
 
 
 def test_a_filter_that_nobody_wants_is_kept_for_a_while_and_then_forgotten() -> None:

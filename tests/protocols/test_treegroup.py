@@ -586,6 +586,34 @@ def test_an_overtaken_heartbeat_of_the_parent_changes_nothing() -> None:
     assert protocol.place.parent == LEADER and (protocol.place.count, protocol.place.level) == (5, 1)
 
 
+def test_a_parent_that_came_to_hang_deeper_without_a_newer_count_is_left() -> None:
+    """It may hang below this very node by now."""
+    protocol, host = make(TreeGroup, ScriptHost(3))
+    protocol.on_start()
+    hang(protocol, host, 5, level=1)
+    host.hear(protocol, beat(count=1, level=2, parent=98), 5)
+    assert protocol.place.parent == NOBODY
+    protocol, host = make(TreeGroup, ScriptHost(3))
+    protocol.on_start()
+    hang(protocol, host, 5, level=1)
+    host.hear(protocol, beat(count=2, level=2, parent=98), 5)
+    assert protocol.place.parent == 5 and protocol.place.level == 3
+
+
+def test_a_parent_that_asks_for_a_parent_is_none() -> None:
+    protocol, host = hung()
+    host.hear(protocol, Join(0), LEADER)
+    assert protocol.place.parent == NOBODY and protocol.place.tree != TREE
+    assert all(frame.tree != TREE for frame in host.frames("welcome")), "not into the tree it has lost itself"
+
+
+def test_a_welcome_that_nobody_asked_for_changes_nothing() -> None:
+    protocol, host = hung()
+    host.hear(protocol, Welcome(OTHER, 9, 0), 8)
+    host.hear(protocol, Welcome(TREE, 9, 0), 6)
+    assert (protocol.place.parent, protocol.place.tree) == (LEADER, TREE)
+
+
 def test_one_lost_frame_is_sent_again_the_second_means_that_the_neighbour_is_gone() -> None:
     protocol, host = hung()
     protocol.on_subscribe(1, topic("a"))
@@ -646,8 +674,12 @@ def test_the_parent_and_the_count_come_from_one_tree_only() -> None:
         host.advance(protocol, host.clock_us + SECOND)
         host.hear(protocol, beat(count=1, children=(3, 0, 0)), LEADER)
     assert protocol.place.parent == LEADER
+    host.hear(protocol, beat(count=1, level=0, parent=99), 6)
     host.advance(protocol, host.clock_us + 1_200_000)
     assert protocol.place.parent == NOBODY
+    assert host.frames("join") == [], "what 6 tells of that tree is as old"
+    host.hear(protocol, beat(count=2, level=0, parent=99), 6)
+    assert protocol.asked == 6
 
 
 # --------------------------------------------------------------------------------------------------------------- limits
