@@ -7,7 +7,7 @@ from itertools import combinations as subsets
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from roamcast.protocols.bloom_routing import (
@@ -144,10 +144,12 @@ def test_equal_numbers_have_one_key_and_kinds_do_not_mix() -> None:
     assert len({value_part("a", v) for v in (1, "1", True)}) == 3
 
 
-@given(
-    st.lists(st.tuples(NAMES, st.text(max_size=3)), max_size=3),
-    st.lists(st.tuples(NAMES, st.text(max_size=3)), max_size=3),
-)
+PARTS = st.lists(st.tuples(NAMES, st.text("absn1", max_size=4)), max_size=3)
+
+
+@given(PARTS, PARTS)
+@example([("a", "bs")], [("a", ""), ("b", "")])
+@example([("a", "1:b")], [("a", ""), ("b", "")])
 def test_concatenations_are_not_ambiguous(one: list[tuple[str, str]], other: list[tuple[str, str]]) -> None:
     def joined(parts: list[tuple[str, str]]) -> str:
         return "".join(value_part(name, value) for name, value in parts)
