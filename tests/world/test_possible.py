@@ -135,9 +135,6 @@ def test_nobody_delivers_more_than_was_possible(protocol: str, world: str) -> No
     assert 0 < metrics["deliveries"] <= metrics["possible"] <= metrics["interested"]
 
 
-@pytest.mark.xfail(
-    strict=True, reason="the ideal flood does not know of links that shadowing makes longer than a range"
-)
 def test_nobody_delivers_more_than_was_possible_behind_walls_either() -> None:
     s = Scenario(**ROUGH)
     s = msgspec.structs.replace(s, radio="log-distance", shadowing_db=8.0, mobility="static", validity_s=0.0)

@@ -157,8 +157,6 @@ class Air:
             station.next_frame()
         if mac.kind == IDEAL:
             self.start_ideal(station, tx, t)
-            if station.front is not None:
-                station.contend()
         elif self.plain:
             self.start_plain(station, tx, s, t, t + airtime)
         else:
@@ -201,6 +199,7 @@ class Air:
         return [other for other in station.near if (self.motion.x(other.id, now) < wall) == left]
 
     def start_ideal(self, station: Station, tx: Transmission, t: i64) -> None:
+        station.sending = True
         hearers: list[Station] = []
         r = self.radio.frame_range(station.index)
         for other in self.audience(station, t):
@@ -292,6 +291,7 @@ class Air:
         y = motion.y(i, now)
         r = radio.frame_range(i)
         r2 = r * r
+        frame = tx.frame
         hearers: list[Station] = []
         strengths = vec[float]()
         for other in near:
@@ -303,14 +303,18 @@ class Air:
             strength = radio.strength(i, j, r2, dx * dx + dy * dy)
             if strength < threshold:
                 continue
-            if other.receiving >= 0:
-                if other.strength < capture * (other.energy - other.strength + strength) and not other.garbled:
-                    other.garbled = True
-                    self.spoil(other, t)
-            elif strength >= 1.0 and not other.sending and strength >= capture * other.energy:
-                other.receiving = s
-                other.strength = strength
-                other.garbled = False
+            disturbed = capture * (other.energy - other.strength + strength)
+            if other.receiving >= 0 and other.strength < disturbed and not other.garbled:
+                other.garbled = True
+                self.spoil(other, t)
+            if strength >= 1.0:
+                if other.receiving < 0 and not other.sending and strength >= capture * other.energy:
+                    other.receiving = s
+                    other.strength = strength
+                    other.garbled = False
+                elif frame is not None:
+                    why: i64 = HALF_DUPLEX if other.sending else COLLISION
+                    self.recorder.lost(t, j, frame, tx.serial, i, tx.size, why, 0)
             other.energy += strength
             other.signals += 1
             hearers.append(other)
@@ -318,7 +322,7 @@ class Air:
             self.sense(other, t, end)
         tx.hearers = hearers
         tx.strengths = strengths
-        if tx.to >= 0 and tx.frame is not None:
+        if tx.to >= 0 and frame is not None:
             self.reserve(hearers, tx.to, end)
 
     def sense(self, other: Station, t: i64, end: i64) -> None:
@@ -357,6 +361,9 @@ class Air:
             self.end_acknowledgement(station, tx, s, t)
         elif self.mac.kind == IDEAL:
             self.end_ideal(station, tx, frame, t)
+            station.sending = False
+            if station.front is not None and not station.contending and station.up:
+                station.contend()
         else:
             self.end_with_care(station, tx, frame, s, t)
             if tx.to < 0:
@@ -393,7 +400,8 @@ class Air:
         carries = len(marks) > 0
         for other in tx.hearers:
             if other.receiving != s:
-                if other.sending:
+                if other.deafened == s:
+                    other.deafened = NOTHING
                     deaf += 1
                 elif other.up:
                     collisions += 1
@@ -401,20 +409,21 @@ class Air:
                     off += 1
                 continue
             other.receiving = NOTHING
-            other.ifs = ifs
+            if other.ifs != ifs:
+                self.understood(other)
             if carries:
                 i = other.index
                 mark = marks[i]
                 if mark & WANTED == 0:
                     parasites += 1
-                if mark >= MUTED:  # and, having been muted, heard before
-                    duplicates += 1
-                    marks[i] = mark + HEARD
-                    continue
                 if mark & HAS:
                     duplicates += 1
                 else:
-                    marks[i] = mark | HAS
+                    mark |= HAS
+                    marks[i] = mark
+                if mark >= MUTED:
+                    marks[i] = mark + HEARD
+                    continue
             other.heard_from = index
             other.protocol.on_frame(frame, sender)
         got = len(tx.hearers) - off - collisions - deaf
@@ -437,26 +446,38 @@ class Air:
             if not self.plain:
                 strength = tx.strengths[k]
                 self.fade(other, strength)
-            locked = other.receiving == s
-            if locked:
-                other.receiving = NOTHING
-            if not other.up or (strength < 1.0 and not locked):
+            if other.receiving != s:
+                if other.deafened == s:
+                    other.deafened = NOTHING
+                    self.miss(other, station, tx, frame, t, HALF_DUPLEX)
+                elif self.plain and other.up:  # on a graded radio that was told when the frame began
+                    self.miss(other, station, tx, frame, t, COLLISION)
                 continue
-            spent = tx.airtime if locked or self.plain else 0
-            other.rx_us += spent
-            if not locked or (other.garbled and not self.plain):
-                why: i64 = HALF_DUPLEX if other.sending else COLLISION
-                recorder.lost(t, other.index, frame, tx.serial, station.index, tx.size, why, spent)
+            other.receiving = NOTHING
+            if other.garbled and not self.plain:
+                self.miss(other, station, tx, frame, t, COLLISION)
                 continue
-            other.ifs = self.mac.ifs
+            self.understood(other)
             if self.lossy and self.chance[other.index].random() < self.faults.loss_of(station.index, other.index):
-                recorder.lost(t, other.index, frame, tx.serial, station.index, tx.size, LOSS, spent)
+                self.miss(other, station, tx, frame, t, LOSS)
                 continue
             if tx.to >= 0 and tx.to != other.index:
                 continue
             got += 1
             self.hand_up(other, station, tx, frame, t, strength)
         recorder.stamp(t, station.index, tx.serial << NODE_BITS | got)
+
+    def miss(self, other: Station, station: Station, tx: Transmission, frame: Frame, t: i64, why: i64) -> None:
+        """A frame that a receiver had locked on to is lost."""
+        other.rx_us += tx.airtime
+        self.recorder.lost(t, other.index, frame, tx.serial, station.index, tx.size, why, tx.airtime)
+
+    def understood(self, other: Station) -> None:
+        """A frame without errors ends EIFS (9.2.3.4); who was waiting for its end waits no longer than DIFS now."""
+        if other.ifs != self.mac.ifs:
+            other.ifs = self.mac.ifs
+            if other.contending:
+                other.ask()
 
     def fade(self, other: Station, strength: float) -> None:
         """A signal ends. The sum starts afresh in silence, so that rounding does not pile up."""
@@ -473,11 +494,10 @@ class Air:
         for other in tx.hearers:
             if not other.up:
                 continue
-            other.rx_us += tx.airtime
             if tx.to >= 0 and tx.to != other.index:
                 continue
             if self.lossy and self.chance[other.index].random() < self.faults.loss_of(station.index, other.index):
-                self.recorder.lost(t, other.index, frame, tx.serial, station.index, tx.size, LOSS, tx.airtime)
+                self.miss(other, station, tx, frame, t, LOSS)
                 continue
             got += 1
             reached = True
@@ -497,6 +517,7 @@ class Air:
             if other.accepted.get(station.index, -1) == tx.number:
                 return  # its acknowledgement was lost: a repetition
             other.accepted[station.index] = tx.number
+        other.rx_us += tx.airtime
         recorder.receptions += 1
         if recorder.log_frames:
             recorder.received(t, other.index, frame, tx.serial, station.index, tx.size, tx.airtime)
@@ -551,7 +572,7 @@ class Air:
             other.receiving = NOTHING
             if other.garbled and not self.plain:
                 continue
-            other.ifs = self.mac.ifs
+            self.understood(other)
             if other.index == tx.to and other.waiting:
                 self.acknowledged(other, t)
         if station.front is not None and not station.contending and not station.waiting and station.up:

@@ -9,7 +9,8 @@ tinyos  CSMA of the TinyOS 1.x radio stack for the CC1000 (MICA2): a back-off of
         synchronisation; 38.4 kbaud with Manchester coding are 19.2 kbit/s. The chip needs about a byte time from the
         decision to send until others can sense it (`turnaround`), and that is when two motes collide. An
         acknowledgement is ours: TinyOS has none that names its sender.
-ideal   no contention, no collision, no queue: what a protocol could do if the air were free.
+ideal   no contention, no collision, no limit to the queue: what a protocol could do if the air were free. A station
+        still sends one frame after the other.
 """
 
 from __future__ import annotations

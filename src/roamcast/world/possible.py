@@ -1,8 +1,8 @@
 """What was possible: an ideal flood after the run, over the same contacts (log/oracle.py).
 
 It walks through a copy of the contacts: the streams are named, so the same nodes meet at the same instants, and
-here only decodable links count, whatever the carrier-sense range. Ranges drawn per frame, shadowing, chance losses and
-partitions are not in it: it is what geometry allows.
+here only decodable links count, whatever the carrier-sense range. It errs on the side of the possible: of ranges drawn
+per frame it takes the longest, of shadowing the kindest, and chance losses and partitions are not in it.
 """
 
 from __future__ import annotations

@@ -58,6 +58,8 @@ class PlainQueue(EventQueue):
         self.heap: list[tuple[i64, i64, i64]] = []
 
     def push(self, t: i64, kind: i64, node: i64, serial: i64, key: i64) -> None:
+        if t > LAST_INSTANT:  # never, then: but in order
+            t = LAST_INSTANT
         heappush(self.heap, (t << TIME_SHIFT | kind << NODE_BITS | node, serial, key))
 
     def pop(self) -> tuple[i64, i64, i64]:
@@ -78,6 +80,8 @@ class VecQueue(EventQueue):
         self.keys = vec[i64]()
 
     def push(self, t: i64, kind: i64, node: i64, serial: i64, key: i64) -> None:
+        if t > LAST_INSTANT:
+            t = LAST_INSTANT
         when = t << TIME_SHIFT | kind << NODE_BITS | node
         k = self.size
         if k == len(self.whens):

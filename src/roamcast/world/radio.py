@@ -90,10 +90,13 @@ class Radio:
         if self.law == TWO_RAY:
             sensed = self.threshold * self.two_ray(range_m * range_m)
             return sqrt(1.0 / sensed if sensed * self.crossover2 >= 1.0 else sqrt(self.crossover2 / sensed))
-        farthest = range_m * self.carrier_sense_ratio
+        return self.farthest(range_m) * self.carrier_sense_ratio
+
+    def farthest(self, range_m: float) -> float:
+        """How far away a node of this range can be decoded at most."""
         if self.law == LOG_DISTANCE:
-            farthest *= 10.0 ** (SHADOW_SIGMAS * self.shadowing_db / (10.0 * self.exponent))
-        return farthest
+            return float(range_m * 10.0 ** (SHADOW_SIGMAS * self.shadowing_db / (10.0 * self.exponent)))
+        return range_m
 
     def frame_range(self, i: i64) -> float:
         if self.per_frame:

@@ -132,7 +132,7 @@ def _metrics(scenario: Scenario, world: World, seed: int, possible: bool) -> dic
 def _possible(s: Scenario, world: World, seed: int, until: int) -> int:
     """Only decodable links count, whatever the carrier-sense range."""
     radio = world.radio
-    decodable = [s.range_max_m if radio.per_frame else r for r in radio.ranges]
+    decodable = [radio.farthest(s.range_max_m if radio.per_frame else r) for r in radio.ranges]
     return possible_pairs(_motion(s, seed, decodable), s.nodes, world.told, world.switched, until)
 
 

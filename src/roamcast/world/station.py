@@ -41,6 +41,7 @@ class Station(Host):
         "chance",
         "committed",
         "contending",
+        "deafened",
         "dice",
         "down_since",
         "energy",
@@ -118,6 +119,7 @@ class Station(Host):
         self.ifs: i64 = mac.ifs
         # radio
         self.receiving: i64 = NOTHING  # the transmission the receiver is locked on to
+        self.deafened: i64 = NOTHING  # the transmission it missed because it sent itself
         self.garbled = False
         self.strength = 0.0  # of that transmission, relative to the sensitivity
         self.energy = 0.0  # of all transmissions on the air here
@@ -227,8 +229,13 @@ class Station(Host):
         else:
             self.slots = 1 + self.chance.randrange(mac.window)
             self.idle_since = now
+        self.ask()
+
+    def ask(self) -> None:
+        """Try when access is due by what is known now; whatever was asked before no longer counts."""
         self.attempt += 1
         at = self.access()
+        now = self.events.now
         self.events.push(at if at > now else now, ATTEMPT, self.index, 0, self.attempt)
 
     def next_frame(self) -> None:
@@ -245,8 +252,9 @@ class Station(Host):
             self.window = self.mac.window
 
     def occupy(self, end: i64) -> None:
-        """This station transmits until `end`."""
+        """This station transmits until `end`; what it was receiving is lost."""
         self.sending = True
+        self.deafened = self.receiving
         self.receiving = NOTHING
         if self.busy_until < end:
             self.busy_until = end
@@ -297,6 +305,7 @@ class Station(Host):
         self.waiting = False
         self.committed = False
         self.receiving = NOTHING
+        self.deafened = NOTHING
         self.attempt += 1
         self.busy_until = NEVER
 
