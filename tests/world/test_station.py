@@ -463,7 +463,8 @@ def test_on_an_ideal_medium_everybody_may_talk_at_once() -> None:
         for _ in range(3):
             stage.say(0.001, node)
     stage.run(1.0)
-    assert [stage.sent(node) for node in range(4)] == [[1000] * 3] * 4
+    one_after_the_other = [1000, 1000 + 8 * 436, 1000 + 16 * 436]
+    assert [stage.sent(node) for node in range(4)] == [one_after_the_other] * 4
     assert [len(stage.heard(node)) for node in range(4)] == [9] * 4
     assert stage.rows("lose") == []
 
@@ -471,12 +472,12 @@ def test_on_an_ideal_medium_everybody_may_talk_at_once() -> None:
 def test_on_an_ideal_medium_an_addressed_frame_reaches_its_addressee_or_fails_at_once() -> None:
     stage = Stage(ROW, access="ideal")
     stage.say(0.001, 0, to=1)
-    stage.say(0.002, 0, to=2)
+    stage.say(0.01, 0, to=2)
     stage.run(1.0)
     assert [t for t, _ in stage.heard(1)] == [1000 + 8 * 436]
     assert stage.heard(2) == []
-    assert stage.happened(0, "undelivered") == [(2000 + 8 * 436, 2, 2)]
-    assert stage.lost(0) == [(2000 + 8 * 436, "no-ack")]
+    assert stage.happened(0, "undelivered") == [(10_000 + 8 * 436, 2, 2)]
+    assert stage.lost(0) == [(10_000 + 8 * 436, "no-ack")]
 
 
 def test_a_timer_cannot_be_set_in_the_past() -> None:
