@@ -345,6 +345,7 @@ def test_a_root_that_has_died_stops_counting_and_is_not_believed_any_more() -> N
     host.hear(protocol, Heartbeat(TREE, 1, 0, 30, []), 6)
     host.advance(protocol, host.clock_us + 1_200_000)
     assert protocol.place.is_root(), "what 6 tells of that tree is as old"
+    assert ROOT not in protocol.links
     host.hear(protocol, Heartbeat(TREE, 2, 0, 30, []), 6)
     assert protocol.place.parent == 6
 

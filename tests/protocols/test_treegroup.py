@@ -678,6 +678,7 @@ def test_the_parent_and_the_count_come_from_one_tree_only() -> None:
     host.advance(protocol, host.clock_us + 1_200_000)
     assert protocol.place.parent == NOBODY
     assert host.frames("join") == [], "what 6 tells of that tree is as old"
+    assert ("note", "lost parent", 0, LEADER, 0) in host.notes
     host.hear(protocol, beat(count=2, level=0, parent=99), 6)
     assert protocol.asked == 6
 

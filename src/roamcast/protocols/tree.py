@@ -103,7 +103,6 @@ class Place:
     def bury(self) -> None:
         """The root is dead: nobody of this tree is believed before its count has gone on."""
         self.labels[self.tree] = (self.count, 0)
-        self.parent = NOBODY
 
     def let_go(self) -> None:
         """The parent is lost; the tree and the label stay, until there is another."""
