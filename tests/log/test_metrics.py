@@ -81,7 +81,7 @@ def a_small_run() -> Log:
     for node in (0, 1, 2, 3):
         log.subscribe(node)
     log.at(1).publish(0, 101)
-    log.send(0, 1, 101).receive(1, 1, 101).receive(4, 1, 101).lose(2, 1, "collision").lose(3, 1, "weak")
+    log.send(0, 1, 101).receive(1, 1, 101).receive(4, 1, 101).lose(2, 1, "collision").lose(3, 1, "loss")
     log.at(1.5).deliver(1, 101)
     log.row(1, schema.FORWARD, 101, reason="deterministic").row(4, schema.FORWARD, 101, reason="probabilistic")
     log.row(4, schema.FORWARD, 101, reason="deterministic").row(4, schema.FORWARD, 101, reason="first hop")
@@ -104,7 +104,7 @@ def test_a_small_run_counted_by_hand() -> None:
         "overhead": 2.0,
         "receptions": 7,
         "losses": 3,
-        "losses_by_reason": {"collision": 2, "weak": 1},
+        "losses_by_reason": {"collision": 2, "loss": 1},
         "collisions": 2,
         "duplicates": 2,  # at the publisher, and the second at node 1
         "parasites": 1,  # at node 4

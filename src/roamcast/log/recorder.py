@@ -33,10 +33,9 @@ HEARD: Final = 32  # one frame heard since it was muted; the count is in the bit
 
 COLLISION: Final = 0
 HALF_DUPLEX: Final = 1
-WEAK: Final = 2
-LOSS: Final = 3
-QUEUE: Final = 4
-NO_ACK: Final = 5
+LOSS: Final = 2
+QUEUE: Final = 3
+NO_ACK: Final = 4
 
 BLOCK: Final = 1 << 15
 NODE_BITS: Final = 20
@@ -281,9 +280,6 @@ class Recorder:
         """`airtime` is what the receiver's radio spent on it: nothing, if it never locked on to the frame."""
         event = first_event(frame)
         self.sink.row(t, node, schema.LOSE, event, serial, sender, size, airtime, schema.LOSSES[why])
-
-    def lost_in_queue(self, t: i64, node: i64, frame: Frame, to: i64) -> None:
-        self.lost(t, node, frame, 0, to, frame.size, QUEUE, 0)
 
     # ---- decisions and states
 

@@ -33,7 +33,7 @@ A column that a kind does not mention below is 0 (`peer`: -1, `reason`: empty).
   (1) The MAC header included. A frame without events has event = 0. A frame that carries k > 1 events has one send row
       and one lose row where it is lost (with its first event), but k receive rows at a hearer, one for each event, of
       which only the first has bytes > 0: bytes can be added up; receptions are counted by distinct (frame, node).
-  (2) `collision`, `half-duplex`, `weak`, `loss` at a hearer (peer = the sender); `queue`, `no-ack` at the sender (peer
+  (2) `collision`, `half-duplex`, `loss` at a hearer (peer = the sender); `queue`, `no-ack` at the sender (peer
       = the addressee, or -1; a frame that never left the queue has no serial: frame = 0).
   (3) What a protocol said about its decision by `Host.note`; `protocols.interface.explain` turns such a row into a
       sentence.
@@ -101,7 +101,7 @@ KINDS: Final = (
 DECISIONS: Final = (FORWARD, SUPPRESS, DROP, DELAY, NOTE)
 """The kinds that `Host.note` writes."""
 
-LOSSES: Final = ("collision", "half-duplex", "weak", "loss", "queue", "no-ack")
+LOSSES: Final = ("collision", "half-duplex", "loss", "queue", "no-ack")
 """Reasons of `lose` rows."""
 
 LEVELS: Final = ("summary", "deliveries", "frames", "full")

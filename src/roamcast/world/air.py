@@ -568,6 +568,8 @@ class Air:
             if not self.plain:
                 self.fade(other, tx.strengths[k])
             if other.receiving != s:
+                if other.deafened == s:
+                    other.deafened = NOTHING
                 continue
             other.receiving = NOTHING
             if other.garbled and not self.plain:

@@ -17,7 +17,7 @@ from typing import Final, final
 
 from mypy_extensions import i64
 
-from roamcast.log.recorder import HEARD, MUTED, Recorder
+from roamcast.log.recorder import HEARD, MUTED, QUEUE, Recorder
 from roamcast.protocols.interface import BROADCAST, NOBODY, Frame, Host, Params, Protocol
 from roamcast.pubsub.event import Event
 from roamcast.world.contacts import Neighbourhood
@@ -210,7 +210,8 @@ class Station(Host):
         elif len(self.queue) + 1 < self.mac.queue or self.mac.kind == IDEAL:
             self.queue.append((frame, to))
         else:
-            self.recorder.lost_in_queue(self.events.now, self.index, frame, to)
+            size = self.mac.bytes_on_air(frame.size)
+            self.recorder.lost(self.events.now, self.index, frame, 0, to, size, QUEUE, 0)
         if not self.contending and not self.sending and not self.waiting and self.up:
             self.contend()
 
