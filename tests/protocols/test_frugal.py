@@ -52,7 +52,7 @@ def news(sequence: int, publisher: int = 99, validity_us: int = FOREVER) -> Even
 
 published = st.builds(
     Event,
-    st.integers(0, (1 << 63) - 1),
+    st.integers(1, (1 << 63) - 1),
     st.text(max_size=20),
     st.dictionaries(st.text(max_size=5), st.integers(-5, 5) | st.booleans() | st.text(max_size=5), max_size=4),
     st.binary(max_size=40),
