@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from roamcast.protocols import registry
+from roamcast.protocols import interface, registry
 from roamcast.world.scenario import Scenario
 from roamcast.world.simulate import Result, simulate
 
@@ -70,3 +70,14 @@ def test_in_foul_weather_it_goes_on(protocol: str, weather: str) -> None:
     metrics = run(protocol, **FOUL[weather]).metrics
     assert metrics["deliveries"] <= metrics["interested"]
     assert metrics["deliveries"] > 0 or weather == "nobody else"
+
+
+def test_protocols_that_share_a_label_say_the_same_by_it() -> None:
+    """A row of the log has kind and label; `explain` takes the first sentence declared with them."""
+    for protocol in registry.names():
+        registry.get(protocol)
+    sentences: dict[tuple[str, str], str] = {}
+    for code in range(interface.reason_count()):
+        shared = (interface.reason_kind(code), interface.reason_label(code))
+        text = interface.sentence(code, 1, 2, 3)
+        assert sentences.setdefault(shared, text) == text

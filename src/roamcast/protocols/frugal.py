@@ -82,7 +82,7 @@ PAPER_ID_BYTES: Final = 16
 NEIGHBOR_BYTES: Final = 24
 """Of a neighbour's row, without subscriptions and ids: identifier, speed and store time."""
 
-PUBLISHED: Final = reason("forward", "published", "{event} to {value} interested neighbours at once")
+PUBLISHED: Final = reason("forward", "published", "its publisher sends {event} at once")
 NEEDED: Final = reason("forward", "neighbour needs it", "{event}: {peer} needs it")
 DELAYED: Final = reason("delay", "back-off", "{event} and what else is needed in {value} us: {peer} needs it")
 NOBODY_NEEDS: Final = reason("suppress", "nobody needs it", "{event}: no neighbour needs it")

@@ -54,7 +54,7 @@ DESTINATIONS_MAX: Final = 2048
 BEACON_TIMER: Final = 0
 """No event has this id, so it is free among the timers, whose keys are the ids of the events they hold."""
 
-PUBLISHED: Final = reason("forward", "published", "the publishing broker sends {event} at once")
+PUBLISHED: Final = reason("forward", "published", "its publisher sends {event} at once")
 DELAY_NEW: Final = reason("delay", "new destination", "{event} in {value} us: {peer} is not on its list")
 DELAY_CLOSER: Final = reason("delay", "closer", "{event} in {value} us: closer to {peer} than its list")
 DELAY_CREDIT: Final = reason("delay", "credit", "{event} in {value} us on a credit")
@@ -66,7 +66,7 @@ NO_CLOSER: Final = reason("drop", "no closer", "{event}: no new destination, non
 EXPIRED: Final = reason("drop", "expired", "{event} is past its validity")
 FORGOTTEN: Final = reason("drop", "forgotten", "{event} gave way to newer ones before it was sent")
 RESTARTED: Final = reason("drop", "restarted", "{event} was waiting when the node went down")
-TABLE_FULL: Final = reason("note", "table full", "{peer}, heard longest ago, left the proximity table")
+TABLE_FULL: Final = reason("note", "table full", "no room in the table: what it had of {peer} is forgotten")
 
 _SENT: Final = {DELAY_NEW: SENT_NEW, DELAY_CLOSER: SENT_CLOSER, DELAY_CREDIT: SENT_CREDIT}
 

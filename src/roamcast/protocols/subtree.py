@@ -71,17 +71,17 @@ MAX_EARLY: Final = 64
 IDLE_BEATS: Final = 10
 """Ours: heartbeats for which a filter that nobody wants is kept, with what covers it, in case it comes back."""
 
-LED: Final = reason("note", "leads", "nobody with a lower id is in reach")
+LED: Final = reason("note", "leads", "no tree to join: it leads one of its own")
 HUNG: Final = reason("note", "joined", "hangs below {peer} at level {value}")
 LOST_PARENT: Final = reason("note", "lost parent", "{peer} is gone, or is no good parent any more")
 LOST_CHILD: Final = reason("note", "lost child", "{peer} is no child any more")
 TOLD_ALL: Final = reason("note", "told all", "{peer} is told all {value} subscriptions")
-TABLE_FULL: Final = reason("note", "table full", "{peer} wants more than can be kept, so it gets everything")
+TABLE_FULL: Final = reason("note", "table full", "no room in the table: what it had of {peer} is forgotten")
 ALONG: Final = reason("forward", "along the tree", "{event} goes to {peer}")
-WANTED: Final = reason("forward", "wanted", "{event} matches what {peer} wants")
+WANTED: Final = reason("forward", "wanted", "{event} matches a subscription in the table")
 UNKNOWN: Final = reason("forward", "not told yet", "{event}: {peer} has not said what it wants")
 RESCUED: Final = reason("forward", "new parent", "{event} did not reach the old parent and goes to {peer}")
-UNWANTED: Final = reason("suppress", "unwanted", "{event}: no tree neighbour wants it")
+UNWANTED: Final = reason("suppress", "unwanted", "{event}: no other neighbour is known to want it")
 LOST: Final = reason("drop", "lost child", "{event} did not reach {peer}")
 EXPIRED: Final = reason("drop", "expired", "{event} is past its validity")
 

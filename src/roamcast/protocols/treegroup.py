@@ -115,7 +115,7 @@ UP: Final = 0
 DOWN: Final = 1
 ACROSS: Final = 2
 
-LEADS: Final = reason("note", "leads", "no group to join; weight {value}/1000")
+LEADS: Final = reason("note", "leads", "no tree to join: it leads one of its own")
 JOINED: Final = reason("note", "joined", "hangs below {peer} at level {value}")
 ADMITTED: Final = reason("note", "admitted", "{peer} is a child now")
 REFUSED: Final = reason("note", "refused", "{peer} cannot hang here: level {value}")
@@ -547,6 +547,7 @@ class Passage:
 @final
 class TreeGroup(Protocol):
     params_class: ClassVar[type[Params]] = TreeGroupParams
+    wants_battery = True
     frames: ClassVar[tuple[type[Frame], ...]] = (
         Heartbeat,
         Join,
