@@ -23,12 +23,13 @@ from roamcast.log.writer import LogSink
 from roamcast.protocols.interface import Frame, reason_count, reason_kind, reason_label
 from roamcast.pubsub.event import SCOPES, Event
 
-# What is known of an event at a node, in one number.
-HAS: Final = 1  # published or received it
+# What is known of an event at a node, in one number, ordered so that one comparison finds the common case.
+WANTED: Final = 1  # has a matching subscription
 PAIRED: Final = 2  # counts as an interested live subscriber
-WANTED: Final = 4  # has a matching subscription
-DELIVERED: Final = 8
-MUTED: Final = 16
+DELIVERED: Final = 4
+MUTED: Final = 8
+HAS: Final = 16  # published or received it
+SETTLED: Final = HAS | MUTED  # and above: another copy need only be counted
 HEARD: Final = 32  # one frame heard since it was muted; the count is in the bits from here on
 
 COLLISION: Final = 0
@@ -54,7 +55,7 @@ class Published:
         self.marks = marks
 
     def unmute(self, node: i64) -> None:
-        self.marks[node] &= MUTED - 1
+        self.marks[node] &= HAS | WANTED | PAIRED | DELIVERED
 
 
 @final
@@ -230,21 +231,16 @@ class Recorder:
 
     # ---- frames
 
-    def count_sent(self, kind: str, size: i64) -> None:
-        self.frames_sent += 1
-        self.bytes_sent += size
-        if kind is self.last_kind:
-            self.last_count += 1
-        else:
-            self.settle_kinds()
-            self.last_kind = kind
-            self.last_count = 1
+    def count_kind(self, kind: str) -> None:
+        """A frame of another kind than the one before: they come in runs, and only a whole run is looked up."""
+        self.settle_kinds()
+        self.last_kind = kind
+        self.last_count = 1
 
     def write_sent(self, t: i64, node: i64, frame: Frame, serial: i64, to: i64, size: i64, airtime: i64) -> None:
         self.sink.row(t, node, schema.SEND, first_event(frame), serial, to, size, airtime, frame.kind)
 
     def settle_kinds(self) -> None:
-        """Frames of one kind come in runs, and only a whole run is looked up."""
         if self.last_count > 0:
             self.by_kind[self.last_kind] = self.by_kind.get(self.last_kind, 0) + self.last_count
         self.last_count = 0

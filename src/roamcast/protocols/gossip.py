@@ -12,7 +12,7 @@ from typing import Final, final
 
 from roamcast.protocols.frames import EventFrame
 from roamcast.protocols.interface import Frame, Host, Params, param, reason
-from roamcast.protocols.relay import Relay
+from roamcast.protocols.relay import Pending, Relay
 
 DRAWN: Final = reason("forward", "drawn", "the draw was for {event}")
 NOT_DRAWN: Final = reason("suppress", "not drawn", "the draw was against {event}")
@@ -38,13 +38,15 @@ class Gossip(Relay):
     def on_frame(self, frame: Frame, sender: int) -> None:
         assert isinstance(frame, EventFrame)
         host = self.host
-        host.mute(frame.id)
+        id = frame.id
+        host.mute(id)
         if not self.goes_on(frame, sender):
             return
         if self.p < 1.0 and host.random() >= self.p:
-            host.note(NOT_DRAWN, frame.id, sender)
-        else:
-            self.wait(frame, int(host.random() * self.jitter_us))
+            host.note(NOT_DRAWN, id, sender)
+        else:  # `wait`, without the call
+            self.pending[id] = Pending(frame, host.now())
+            host.set_timer(id, int(host.random() * self.jitter_us))
 
     def on_timer(self, key: int) -> None:
         frame = self.onward(key)

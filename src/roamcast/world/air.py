@@ -22,6 +22,7 @@ from roamcast.log.recorder import (
     MUTED,
     NO_ACK,
     NODE_BITS,
+    SETTLED,
     WANTED,
     Published,
     Recorder,
@@ -131,8 +132,10 @@ class Air:
         frame = station.front
         assert frame is not None
         to = station.front_to
-        size = mac.bytes_on_air(frame.size)
-        airtime = mac.airtime(size)
+        if frame.size != mac.weighed:
+            mac.weigh(frame.size)
+        size = mac.on_air
+        airtime = mac.lasts
         s = self.free.pop() if len(self.free) > 0 else self.one_more()
         tx = self.transmissions[s]
         self.serial += 1
@@ -149,11 +152,19 @@ class Air:
         else:
             self.load(tx, frame)
         recorder = self.recorder
-        recorder.count_sent(frame.kind, size)
+        recorder.frames_sent += 1
+        recorder.bytes_sent += size
+        if frame.kind is recorder.last_kind:
+            recorder.last_count += 1
+        else:
+            recorder.count_kind(frame.kind)
         if recorder.log_frames:
             recorder.write_sent(t, station.index, frame, tx.serial, to, size, airtime)
         station.tx_us += airtime
-        if to < 0 or mac.kind == IDEAL:
+        if to < 0 and not station.queue:
+            station.front = None
+            station.frames += 1
+        elif to < 0 or mac.kind == IDEAL:
             station.next_frame()
         if mac.kind == IDEAL:
             self.start_ideal(station, tx, t)
@@ -353,35 +364,26 @@ class Air:
     def end(self, station: Station, s: i64, t: i64) -> None:
         tx = self.transmissions[s]
         frame = tx.frame
-        if self.swift and tx.to < 0 and frame is not None and len(tx.cargo) == 0:
+        station.sending = False
+        if self.swift and tx.to < 0 and frame is not None and not tx.cargo:
             self.end_plain(station, tx, frame, s, t)
-            self.go_on(station, t)
+            station.redraw(t)
         elif frame is None:
-            station.sending = False
             self.end_acknowledgement(station, tx, s, t)
         elif self.mac.kind == IDEAL:
             self.end_ideal(station, tx, frame, t)
-            station.sending = False
-            if station.front is not None and not station.contending and station.up:
-                station.contend()
         else:
             self.end_with_care(station, tx, frame, s, t)
             if tx.to < 0:
-                self.go_on(station, t)
+                station.redraw(t)
             else:
-                station.sending = False
                 self.await_acknowledgement(station, t)
+        if station.front is not None and not station.contending and not station.waiting and station.up:
+            station.contend()
         tx.frame = None
         tx.hearers = NOBODY_HEARS
         tx.cargo = NO_CARGO
         self.free.append(s)
-
-    def go_on(self, station: Station, t: i64) -> None:
-        """A broadcast is over: back off, and ask for the medium again if more is to be sent."""
-        station.sending = False
-        station.redraw(t)
-        if station.front is not None and not station.contending and station.up:
-            station.contend()
 
     def end_plain(self, station: Station, tx: Transmission, frame: Frame, s: i64, t: i64) -> None:
         """The common case without detours: a broadcast of at most one event, on a plain radio, no rows to write."""
@@ -395,7 +397,7 @@ class Air:
         collisions: i64 = 0
         deaf: i64 = 0
         off: i64 = 0
-        duplicates: i64 = 0
+        news: i64 = 0
         parasites: i64 = 0
         carries = len(marks) > 0
         for other in tx.hearers:
@@ -416,19 +418,22 @@ class Air:
                 mark = marks[i]
                 if mark & WANTED == 0:
                     parasites += 1
-                if mark & HAS:
-                    duplicates += 1
-                else:
+                if mark >= SETTLED:
+                    marks[i] = mark + HEARD
+                    continue
+                if mark & HAS == 0:
+                    news += 1
                     mark |= HAS
                     marks[i] = mark
-                if mark >= MUTED:
+                if mark & MUTED:  # before it ever came
                     marks[i] = mark + HEARD
                     continue
             other.heard_from = index
             other.protocol.on_frame(frame, sender)
         got = len(tx.hearers) - off - collisions - deaf
         recorder.receptions += got
-        recorder.duplicates += duplicates
+        if carries:
+            recorder.duplicates += got - news
         recorder.parasites += parasites
         recorder.losses[COLLISION] += collisions
         recorder.losses[HALF_DUPLEX] += deaf
@@ -577,8 +582,6 @@ class Air:
             self.understood(other)
             if other.index == tx.to and other.waiting:
                 self.acknowledged(other, t)
-        if station.front is not None and not station.contending and not station.waiting and station.up:
-            station.contend()
 
     def acknowledged(self, station: Station, t: i64) -> None:
         station.waiting = False

@@ -62,6 +62,15 @@ class Mac:
         self.eifs: i64 = sifs + self.ack_airtime + ifs if kind == DCF else ifs
         self.queue = queue
         self.retries = retries
+        self.weighed: i64 = -1
+        self.on_air: i64 = 0
+        self.lasts: i64 = 0
+
+    def weigh(self, size: i64) -> None:
+        """Set `on_air` and `lasts` for a frame of `size` bytes: most frames are as long as the one before."""
+        self.weighed = size
+        self.on_air = self.bytes_on_air(size)
+        self.lasts = self.airtime(self.on_air)
 
     def bytes_on_air(self, size: i64) -> i64:
         """The length of a frame of `size` bytes with its MAC header."""

@@ -171,7 +171,9 @@ class Station(Host):
             recorder.write_note(self.events.now, self.index, reason, event, peer, value)
 
     def mute(self, id: int) -> None:
-        published = self.recorder.find(id)
+        published = self.recorder.current
+        if published is None or published.id != id:
+            published = self.recorder.find(id)
         if published is not None:
             published.marks[self.index] |= MUTED
 
