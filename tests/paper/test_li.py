@@ -13,12 +13,10 @@ import pytest
 from roamcast.protocols.bloom_routing import combinations, event_keys, filter_bitmap, filter_keys, passes, value_part
 from roamcast.protocols.interface import NOBODY
 from roamcast.protocols.tree import root_of, tree_name
-from roamcast.protocols.treegroup import (
+from roamcast.protocols.treegroup import ANSWER, TreeGroup
+from roamcast.protocols.treegroup_frames import (
     ACROSS,
-    ANSWER,
-    ANSWER_US,
     DOWN,
-    FAINT_LEVELS,
     UP,
     Accept,
     Bitmap,
@@ -27,11 +25,13 @@ from roamcast.protocols.treegroup import (
     Heartbeat,
     Join,
     Propose,
-    TreeGroup,
-    TreeGroupParams,
     Turn,
     Welcome,
 )
+from roamcast.protocols.treegroup_gateways import FAINT_LEVELS
+from roamcast.protocols.treegroup_leader import clustering, dissemination
+from roamcast.protocols.treegroup_params import TreeGroupParams
+from roamcast.protocols.treegroup_tables import ANSWER_US
 from roamcast.pubsub.bloom import positions
 from roamcast.pubsub.event import GLOBAL, LOCAL, Event, event_id
 from roamcast.pubsub.filters import Filter, attr, topic
@@ -112,8 +112,8 @@ def test_the_weight_is_the_weighed_sum_of_power_signal_clustering_and_disseminat
     host.hear(protocol, beat(0, neighbours=[5, 6, 9, 10]), 4)
     host.hear(protocol, beat(0, neighbours=[4]), 5)
     host.hear(protocol, beat(0, neighbours=[]), 6)
-    assert protocol.clustering() == pytest.approx(2 / 3), "4-5 and 4-6 of three pairs"
-    assert protocol.dissemination() == pytest.approx(3 / 4), "three neighbours, the best placed one has four"
+    assert clustering(protocol.neighbours) == pytest.approx(2 / 3), "4-5 and 4-6 of three pairs"
+    assert dissemination(protocol.neighbours) == pytest.approx(3 / 4), "three neighbours, the best placed one has four"
     assert protocol.weight() == round(1000 * 0.25 * (0.8 + 0.5 + 2 / 3 + 3 / 4))
 
 

@@ -14,20 +14,10 @@ from roamcast.errors import Malformed
 from roamcast.protocols import parameters, registry
 from roamcast.protocols.frames import EventFrame
 from roamcast.protocols.interface import NOBODY, Frame
-from roamcast.protocols.subtree import (
-    IDLE_BEATS,
-    MAX_LINKS,
-    PER_FRAME,
-    SYNC,
-    SYNC_US,
-    TICK,
-    Heartbeat,
-    Join,
-    Subscribe,
-    SubTree,
-    SubTreeParams,
-)
-from roamcast.protocols.tree import MAX_NEIGHBOURS, REMEMBERED, root_of, tree_name
+from roamcast.protocols.subtree import SYNC, SYNC_US, SubTree, SubTreeParams
+from roamcast.protocols.subtree_frames import MAX_LINKS, PER_FRAME, Heartbeat, Join, Subscribe
+from roamcast.protocols.subtree_interests import IDLE_BEATS
+from roamcast.protocols.tree import MAX_NEIGHBOURS, REMEMBERED, TICK, root_of, tree_name
 from roamcast.protocols.wire import decode, encode
 from roamcast.pubsub.covering import covers
 from roamcast.pubsub.event import LOCAL, Event, event_id
@@ -127,7 +117,7 @@ def test_of_two_filters_that_cover_each_other_one_is_told() -> None:
     assert covers(one, other) and covers(other, one)
     protocol.on_subscribe(1, one)
     protocol.on_subscribe(2, other)
-    assert list(protocol.wanted_from(5)) == [min(str(one), str(other))]
+    assert list(protocol.interests.wanted_from(5)) == [min(str(one), str(other))]
 
 
 FILTERS: st.SearchStrategy[Filter] = st.builds(
@@ -141,9 +131,9 @@ def test_what_is_told_covers_exactly_what_others_want(wants: list[tuple[int, Fil
     """A dumb twin: the union of the told filters and the union of all filters from elsewhere ask for the same."""
     protocol, _ = make(SubTree, ScriptHost(ME))
     for source, filter in wants:
-        protocol.want(filter, source)
+        protocol.interests.want(filter, source)
     for peer in (5, 6, 7):
-        told = [interest.filter for interest in protocol.wanted_from(peer).values()]
+        told = [interest.filter for interest in protocol.interests.wanted_from(peer).values()]
         wanted = [filter for source, filter in wants if source != peer]
         for value in range(16):
             event = Event(1, attrs={"v": value})
@@ -181,7 +171,7 @@ def test_r3_what_a_lost_neighbour_wanted_is_taken_back_with_the_next_heartbeat()
     host.advance(protocol, host.clock_us + SYNC_US)
     host.hear(protocol, Heartbeat(TREE, 2, 3, 30, []), 20)
     host.sent.clear()
-    assert list(protocol.wanted_from(ROOT)) == []
+    assert list(protocol.interests.wanted_from(ROOT)) == []
     protocol.soon()
     host.advance(protocol, host.clock_us + SYNC_US)
     assert host.frames("subscribe") == []
@@ -356,21 +346,21 @@ def test_a_filter_that_nobody_wants_is_kept_for_a_while_and_then_forgotten() -> 
     protocol.on_subscribe(1, topic("a"))
     protocol.on_subscribe(2, topic("a.b"))
     protocol.on_unsubscribe(1)
-    assert list(protocol.wanted_from(5)) == ["topic a.b"]
+    assert list(protocol.interests.wanted_from(5)) == ["topic a.b"]
     host.advance(protocol, (IDLE_BEATS - 2) * SECOND)
-    assert "topic a" in protocol.interests
+    assert "topic a" in protocol.interests.rows
     host.advance(protocol, (IDLE_BEATS + 4) * SECOND)
-    assert list(protocol.interests) == ["topic a.b"] and protocol.interests["topic a.b"].coverers == []
+    assert list(protocol.interests.rows) == ["topic a.b"] and protocol.interests.rows["topic a.b"].coverers == []
 
 
 def test_subscribing_twice_under_one_name_replaces() -> None:
     protocol, _ = hung()
     protocol.on_subscribe(1, topic("a"))
     protocol.on_subscribe(1, topic("b"))
-    assert list(protocol.wanted_from(5)) == ["topic b"]
+    assert list(protocol.interests.wanted_from(5)) == ["topic b"]
     protocol.on_unsubscribe(1)
     protocol.on_unsubscribe(1)
-    assert list(protocol.wanted_from(5)) == []
+    assert list(protocol.interests.wanted_from(5)) == []
 
 
 def test_an_event_that_arrives_expired_is_neither_delivered_nor_forwarded() -> None:
@@ -556,7 +546,7 @@ def test_in_bad_weather_the_invariants_hold_and_no_timer_leaks(plan: Plan, mode:
         assert (TICK in host.timers) == net.up[i]
         assert node.place.is_settled() or not net.up[i]
         assert len(node.seen) <= 64 and all(len(link.got) <= 3 for link in node.links.values())
-        for interest in node.interests.values():
+        for interest in node.interests.rows.values():
             wanted = [link.peer for link in node.links.values() if interest in link.got.values()]
             assert sorted(set(interest.sources) - {NOBODY}) == sorted(wanted)
 

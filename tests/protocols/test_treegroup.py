@@ -12,13 +12,12 @@ from hypothesis import strategies as st
 from roamcast.errors import Malformed
 from roamcast.protocols import parameters, registry
 from roamcast.protocols.interface import NOBODY, Frame
-from roamcast.protocols.tree import MAX_NEIGHBOURS, REMEMBERED, Place, root_of, tree_name
-from roamcast.protocols.treegroup import (
-    ANSWER,
+from roamcast.protocols.tree import MAX_NEIGHBOURS, REMEMBERED, TICK, Place, root_of, tree_name
+from roamcast.protocols.treegroup import ANSWER, TreeGroup
+from roamcast.protocols.treegroup_frames import (
     DOWN,
     MAX_CHILDREN,
     MAX_GROUPS,
-    TICK,
     UP,
     Accept,
     Bitmap,
@@ -27,11 +26,10 @@ from roamcast.protocols.treegroup import (
     Heartbeat,
     Join,
     Propose,
-    TreeGroup,
-    TreeGroupParams,
     Turn,
     Welcome,
 )
+from roamcast.protocols.treegroup_params import TreeGroupParams
 from roamcast.protocols.wire import decode, encode
 from roamcast.pubsub.event import FOREVER, GLOBAL, LOCAL, Event, event_id
 from roamcast.pubsub.filters import EVERYTHING, attr, topic

@@ -9,6 +9,9 @@ another one covers. So an event follows the reverse path of the subscriptions th
 What a neighbour has been told is kept in step by small changes, each with the version it builds on. Heartbeats say
 which version has arrived; if that is not the last one, everything is told again.
 
+The frames are in subtree_frames.py, what is wanted by whom and what covers it in subtree_interests.py, places,
+heartbeats and whom to trust in tree.py.
+
 Readings, one test each:
   R1  neither paper says how the tree comes about (they cite others, who build it on demand). The lowest id leads: any
       agreement will do, and this one needs no frames but heartbeats.
@@ -25,51 +28,44 @@ Readings, one test each:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, final
+from typing import ClassVar, Final, final
 
-from roamcast.errors import Malformed
 from roamcast.protocols.frames import EventFrame
 from roamcast.protocols.interface import NOBODY, Frame, Host, Params, Protocol, param, reason
+from roamcast.protocols.store import Subscriptions
+from roamcast.protocols.subtree_frames import (
+    MAX_LINKS,
+    NUMBER_MAX,
+    PER_FRAME,
+    REMOVED_PER_FRAME,
+    Heartbeat,
+    Join,
+    Subscribe,
+)
+from roamcast.protocols.subtree_interests import OWN, Interest, Interests
 from roamcast.protocols.tree import (
-    COUNT_MAX,
     LEVEL_MAX,
     MAX_NEIGHBOURS,
     NO_TREE,
-    NODE_MAX,
-    TREE_MAX,
+    TICK,
     Hearing,
+    Heart,
     Neighbour,
     Place,
+    next_version,
     root_of,
     tree_name,
 )
-from roamcast.protocols.wire import as_int, as_list, counted, measure
-from roamcast.pubsub.covering import covers
 from roamcast.pubsub.event import Event
-from roamcast.pubsub.filters import EVERYTHING, Expression, Filter, filter_from_fields
+from roamcast.pubsub.filters import EVERYTHING, Filter
 
-TICK: Final = 1
 SYNC: Final = 2
-"""Timers: the next heartbeat, and telling tree neighbours what is new."""
+"""The timer for telling tree neighbours what is new; TICK is the one of the next heartbeat."""
 
 SYNC_US: Final = 50_000
 """Ours: what becomes known within this time is told in one frame."""
-HURRY_US: Final = 30_000
-"""Ours: news of another tree go out within this time, spread so that neighbours do not speak all at once."""
-
-OWN: Final = NOBODY
-"""Who wants it, where it is the application on this node."""
-
-VERSION_MAX: Final = 65_535
-NUMBER_MAX: Final = (1 << 32) - 1
-MAX_LINKS: Final = 64
-PER_FRAME: Final = 16
-"""Ours: so many filters go into a frame; with four attributes each that is about a kilobyte."""
-REMOVED_PER_FRAME: Final = 256
 MAX_EARLY: Final = 64
 """Ours: frames kept that came before the one they build on: a short frame may overtake a long one."""
-IDLE_BEATS: Final = 10
-"""Ours: heartbeats for which a filter that nobody wants is kept, with what covers it, in case it comes back."""
 
 LED: Final = reason("note", "leads", "no tree to join: it leads one of its own")
 HUNG: Final = reason("note", "joined", "hangs below {peer} at level {value}")
@@ -84,90 +80,6 @@ RESCUED: Final = reason("forward", "new parent", "{event} did not reach the old 
 UNWANTED: Final = reason("suppress", "unwanted", "{event}: no other neighbour is known to want it")
 LOST: Final = reason("drop", "lost child", "{event} did not reach {peer}")
 EXPIRED: Final = reason("drop", "expired", "{event} is past its validity")
-
-
-# ---------------------------------------------------------------------------------------------------------- frames
-
-
-@final
-class Heartbeat(Frame):
-    """A broker's place, and for each tree neighbour the version of what it has been told: id, version, id, …"""
-
-    __slots__ = ("count", "level", "links", "parent", "tree")
-
-    def __init__(self, tree: int, count: int, level: int, parent: int, links: list[int]) -> None:
-        super().__init__("heartbeat", 0, measure([tree, count, level, parent, links]))
-        self.tree = tree
-        self.count = count
-        self.level = level
-        self.parent = parent
-        self.links = links
-
-    def fields(self) -> list[Any]:
-        return [self.tree, self.count, self.level, self.parent, self.links]
-
-    @classmethod
-    def from_fields(cls, fields: list[Any]) -> Heartbeat:
-        tree, count, level, parent, links = counted(fields, 5)
-        listed = [as_int(value) for value in as_list(links, 2 * MAX_LINKS)]
-        if len(listed) % 2:
-            raise Malformed("heartbeat")
-        return Heartbeat(
-            as_int(tree, 0, TREE_MAX),
-            as_int(count, 0, COUNT_MAX),
-            as_int(level, 0, LEVEL_MAX),
-            as_int(parent, NOBODY, NODE_MAX),
-            listed,
-        )
-
-
-@final
-class Join(Frame):
-    """To the new parent: the sender hangs below it now."""
-
-    __slots__ = ()
-
-    def __init__(self) -> None:
-        super().__init__("join", 0, 2)
-
-    def fields(self) -> list[Any]:
-        return []
-
-    @classmethod
-    def from_fields(cls, fields: list[Any]) -> Join:
-        counted(fields, 0)
-        return Join()
-
-
-@final
-class Subscribe(Frame):
-    """What the sender wants from the receiver, as changes to version `base`; to nothing, where that is 0.
-
-    `added` has pairs of a number and a filter; `removed` has numbers of earlier ones.
-    """
-
-    __slots__ = ("added", "base", "removed", "version")
-
-    def __init__(self, base: int, version: int, added: list[tuple[int, Filter]], removed: list[int]) -> None:
-        self.base = base
-        self.version = version
-        self.added = added
-        self.removed = removed
-        super().__init__("subscribe", 0, measure(self.fields()))
-
-    def fields(self) -> list[Any]:
-        return [self.base, self.version, [[n, filter.fields()] for n, filter in self.added], self.removed]
-
-    @classmethod
-    def from_fields(cls, fields: list[Any]) -> Subscribe:
-        base, version, added, removed = counted(fields, 4)
-        pairs = [counted(as_list(pair), 2) for pair in as_list(added, PER_FRAME)]
-        return Subscribe(
-            as_int(base, 0, VERSION_MAX),
-            as_int(version, 1, VERSION_MAX),
-            [(as_int(pair[0], 0, NUMBER_MAX), filter_from_fields(pair[1])) for pair in pairs],
-            [as_int(number, 0, NUMBER_MAX) for number in as_list(removed, REMOVED_PER_FRAME)],
-        )
 
 
 # ------------------------------------------------------------------------------------------------------- parameters
@@ -188,24 +100,6 @@ class SubTreeParams(Params):
 
 
 # ------------------------------------------------------------------------------------------------------------ tables
-
-
-@final
-class Interest:
-    """A filter, which tree neighbours want it (OWN for this node), and which other interests cover it."""
-
-    __slots__ = ("coverers", "filter", "idle", "key", "sources")
-
-    def __init__(self, key: str, filter: Filter) -> None:
-        self.key = key
-        self.filter = filter
-        self.sources: dict[int, int] = {}  # how often each wants it
-        self.coverers: list[Interest] = []
-        self.idle = 0
-
-    def is_wanted_beyond(self, peer: int) -> bool:
-        """Whether somebody else than this tree neighbour wants it."""
-        return len(self.sources) > (1 if peer in self.sources else 0)
 
 
 @final
@@ -240,14 +134,14 @@ class SubTree(Protocol):
         self.tells = params.mode == "subscription"
         self.heartbeat_us = round(params.heartbeat_s * 1_000_000)
         self.gone_us = self.heartbeat_us * params.missed
-        self.subscriptions: dict[int, Filter] = {}
+        self.subscriptions = Subscriptions()
         self.place = Place(host.id)
-        self.hearing = Hearing(self.heartbeat_us)
+        self.heart = Heart(host, self.heartbeat_us)
+        self.hearing = Hearing(host, self.heartbeat_us, self.gone_us)
         self.neighbours: dict[int, Neighbour] = {}
         self.links: dict[int, Link] = {}  # the parent and the children
-        self.interests: dict[str, Interest] = {}
+        self.interests = Interests()
         self.seen: dict[int, None] = {}
-        self.beat_us = 0
         self.hung_us = 0
         self.will_sync = False
 
@@ -261,7 +155,7 @@ class SubTree(Protocol):
         self.will_sync = False
         self.place.lead(tree_name(self.host.id, self.host.random()))
         self.host.cancel_timer(SYNC)
-        self.host.set_timer(TICK, int(self.host.random() * self.heartbeat_us))
+        self.heart.start()
 
     def on_timer(self, key: int) -> None:
         if key == TICK:
@@ -272,18 +166,18 @@ class SubTree(Protocol):
 
     def tick(self) -> None:
         now = self.host.now()
-        self.forget_the_silent(now)
+        self.forget_the_silent()
         if self.place.is_root():
             self.place.count += 1
         elif self.place.is_stale(now, self.gone_us, self.heartbeat_us):
             self.place.bury()
             self.lose_parent()
-        self.forget_the_idle()
+        self.interests.forget_the_idle()
         for link in self.links.values():
             link.early.clear()
         self.sync_all(True)
         self.beat()
-        self.host.set_timer(TICK, int(self.heartbeat_us * (0.9 + 0.2 * self.host.random())))
+        self.heart.rest()
 
     def beat(self) -> None:
         place = self.place
@@ -291,16 +185,10 @@ class SubTree(Protocol):
         for link in self.links.values():
             listed.append(link.peer)
             listed.append(link.got_version)
-        self.beat_us = self.host.now()
-        self.host.broadcast(Heartbeat(place.tree, place.count, place.level, place.parent, listed))
+        self.heart.beat(Heartbeat(place.tree, place.count, place.level, place.parent, listed))
 
-    def hurry(self) -> None:
-        """The tree is another one: neighbours should know before a second has passed."""
-        wait = int(self.host.random() * HURRY_US) + max(0, self.beat_us + HURRY_US - self.host.now())
-        self.host.set_timer(TICK, wait)
-
-    def forget_the_silent(self, now: int) -> None:
-        gone = [n.id for n in self.neighbours.values() if now - n.heard_us > self.gone_us]
+    def forget_the_silent(self) -> None:
+        gone = self.hearing.silent(self.neighbours.values())
         for id in gone:
             del self.neighbours[id]
             if id in self.links and id != self.place.parent:
@@ -325,11 +213,7 @@ class SubTree(Protocol):
                 return
             neighbour = Neighbour(sender)
             self.neighbours[sender] = neighbour
-        self.hearing.hear(neighbour, self.host.now(), self.host.signal())
-        neighbour.tree = beat.tree
-        neighbour.count = beat.count
-        neighbour.level = beat.level
-        neighbour.parent = beat.parent
+        self.hearing.hear(neighbour, beat)
         if sender == self.place.parent:
             self.on_parents_heartbeat(neighbour)
         elif beat.parent == self.host.id:
@@ -350,7 +234,7 @@ class SubTree(Protocol):
         has_moved = parent.tree != place.tree
         place.hang(parent.id, parent.tree, parent.count, parent.level, self.host.now())
         if has_moved:
-            self.hurry()
+            self.heart.hurry()
         if self.hearing.is_leaving(parent):
             self.change_parent()
 
@@ -359,12 +243,11 @@ class SubTree(Protocol):
         link = self.links.get(sender)
         if link is None:
             return
-        for at in range(0, len(beat.links), 2):
-            if beat.links[at] == self.host.id:
-                if beat.links[at + 1] != link.told_version and link.told_us < self.beat_before(sender):
-                    link.from_scratch = True
-                return
-        if sender == self.place.parent and self.host.now() - self.hung_us > self.heartbeat_us:
+        version = beat.version_of(self.host.id)
+        if version is not None:
+            if version != link.told_version and link.told_us < self.beat_before(sender):
+                link.from_scratch = True
+        elif sender == self.place.parent and self.host.now() - self.hung_us > self.heartbeat_us:
             self.hung_us = self.host.now()
             self.host.send(sender, Join())
             link.from_scratch = True
@@ -385,27 +268,22 @@ class SubTree(Protocol):
             and neighbour.parent != self.host.id
             and neighbour.level < LEVEL_MAX
             and root_of(neighbour.tree) < self.host.id
-            and not self.hearing.has_failed(neighbour, self.host.now())
+            and not self.hearing.has_failed(neighbour)
             and self.place.may_hang_below(neighbour.tree, neighbour.count, neighbour.level)
         )
 
     def consider(self, neighbour: Neighbour) -> None:
         """A heartbeat has come: is it from a better tree, or from much higher up in this one (R7)?"""
-        place = self.place
-        is_higher = neighbour.tree == place.tree and neighbour.level + 3 <= place.level
-        if (is_higher or self.is_better(neighbour.tree)) and self.may_be_parent(neighbour):
+        if (self.place.is_far_below(neighbour) or self.is_better(neighbour.tree)) and self.may_be_parent(neighbour):
             self.hang_below(neighbour)
 
     def best_parent(self) -> Neighbour | None:
-        best: Neighbour | None = None
-        for neighbour in self.neighbours.values():
-            if self.may_be_parent(neighbour) and (best is None or self.rank(neighbour) < self.rank(best)):
-                best = neighbour
-        return best
+        able = [neighbour for neighbour in self.neighbours.values() if self.may_be_parent(neighbour)]
+        return min(able, key=self.rank, default=None)
 
     def rank(self, neighbour: Neighbour) -> tuple[bool, bool, int, bool, int, int]:
         return (
-            self.hearing.is_doubtful(neighbour, self.host.now()),
+            self.hearing.is_doubtful(neighbour),
             neighbour.tree != self.place.tree,
             root_of(neighbour.tree),
             self.hearing.is_faint(neighbour),
@@ -425,7 +303,7 @@ class SubTree(Protocol):
         self.drop_link(parent.id)
         self.add_link(parent.id)
         if has_moved:
-            self.hurry()
+            self.heart.hurry()
 
     def change_parent(self) -> None:
         other = self.best_parent()
@@ -438,15 +316,14 @@ class SubTree(Protocol):
         self.host.note(LOST_PARENT, peer=lost)
         place.let_go()
         self.drop_link(lost)
-        if lost in self.neighbours:
-            self.neighbours[lost].failed_us = self.host.now()
+        self.hearing.fails(self.neighbours.get(lost))
         parent = self.best_parent()
         if parent is not None:
             self.hang_below(parent)
             return
         self.host.note(LED)
         place.lead(tree_name(self.host.id, self.host.random()))
-        self.hurry()
+        self.heart.hurry()
 
     def on_join(self, sender: int) -> None:
         if sender == self.place.parent:
@@ -468,11 +345,10 @@ class SubTree(Protocol):
         link = self.links.pop(peer, None)
         if link is not None:
             for interest in link.got.values():
-                self.unwant(interest, peer)
+                interest.unwant(peer)
 
     def on_undelivered(self, frame: Frame, to: int) -> None:
-        neighbour = self.neighbours.get(to)
-        if neighbour is not None and self.hearing.deserves_another_try(neighbour, self.host.now()):
+        if self.hearing.deserves_another_try(self.neighbours.get(to)):
             self.host.send(to, frame)
             return
         was_parent = to == self.place.parent
@@ -491,66 +367,16 @@ class SubTree(Protocol):
 
     def on_subscribe(self, subscription: int, filter: Filter) -> None:
         self.on_unsubscribe(subscription)
-        self.subscriptions[subscription] = filter
+        self.subscriptions.add(subscription, filter)
         if self.tells:
-            self.want(filter, OWN)
+            self.interests.want(filter, OWN)
             self.soon()
 
     def on_unsubscribe(self, subscription: int) -> None:
-        filter = self.subscriptions.pop(subscription, None)
+        filter = self.subscriptions.filters.get(subscription)
+        self.subscriptions.remove(subscription)
         if filter is not None and self.tells:
-            self.unwant(self.interests[key_of(filter)], OWN)
-
-    def want(self, filter: Filter, source: int) -> Interest:
-        key = key_of(filter)
-        interest = self.interests.get(key)
-        if interest is None:
-            interest = Interest(key, filter)
-            for other in self.interests.values():
-                if covers(other.filter, filter):
-                    interest.coverers.append(other)
-                if covers(filter, other.filter):
-                    other.coverers.append(interest)
-            self.interests[key] = interest
-        interest.idle = 0
-        interest.sources[source] = interest.sources.get(source, 0) + 1
-        return interest
-
-    def unwant(self, interest: Interest, source: int) -> None:
-        left = interest.sources.get(source, 0) - 1
-        if left > 0:
-            interest.sources[source] = left
-        else:
-            interest.sources.pop(source, None)
-
-    def forget_the_idle(self) -> None:
-        """Interests that nobody has had for a while go, and with them what they covered."""
-        gone: dict[str, None] = {}
-        for interest in self.interests.values():
-            interest.idle = 0 if interest.sources else interest.idle + 1
-            if interest.idle > IDLE_BEATS:
-                gone[interest.key] = None
-        if not gone:
-            return
-        for key in gone:
-            del self.interests[key]
-        for interest in self.interests.values():
-            interest.coverers = [other for other in interest.coverers if other.key not in gone]
-
-    def wanted_from(self, peer: int) -> dict[str, Interest]:
-        """What to tell a tree neighbour: what others want, but what others want as part of something larger."""
-        result: dict[str, Interest] = {}
-        for interest in self.interests.values():
-            if interest.is_wanted_beyond(peer) and not self.is_covered(interest, peer):
-                result[interest.key] = interest
-        return result
-
-    def is_covered(self, interest: Interest, peer: int) -> bool:
-        """Of two filters that cover each other, the one with the lower key is told."""
-        for other in interest.coverers:
-            if other.is_wanted_beyond(peer) and (interest not in other.coverers or other.key < interest.key):
-                return True
-        return False
+            self.interests.unwant(filter, OWN)
 
     def soon(self) -> None:
         if not self.will_sync:
@@ -564,7 +390,7 @@ class SubTree(Protocol):
 
     def sync(self, link: Link, removals: bool) -> None:
         """Tell a tree neighbour what it does not know; what is no longer wanted can wait for the heartbeat (R3)."""
-        wanted = self.wanted_from(link.peer)
+        wanted = self.interests.wanted_from(link.peer)
         if link.from_scratch:
             self.host.note(TOLD_ALL, peer=link.peer, value=len(wanted))
             link.told.clear()
@@ -583,7 +409,7 @@ class SubTree(Protocol):
             link.next_number = (link.next_number + 1) & NUMBER_MAX
         numbers = [link.told.pop(key) for key in removed]
         base = 0 if link.from_scratch else link.told_version
-        link.told_version = link.told_version % VERSION_MAX + 1
+        link.told_version = next_version(link.told_version)
         link.told_us = self.host.now()
         link.from_scratch = False
         self.host.send(link.peer, Subscribe(base, link.told_version, pairs, numbers))
@@ -605,27 +431,27 @@ class SubTree(Protocol):
         sender = link.peer
         if frame.base == 0:
             for interest in link.got.values():
-                self.unwant(interest, sender)
+                interest.unwant(sender)
             link.got.clear()
         link.got_version = frame.version
         for number in frame.removed:
             gone = link.got.pop(number, None)
             if gone is not None:
-                self.unwant(gone, sender)
+                gone.unwant(sender)
         for number, filter in frame.added:
             self.keep(link, number, filter)
 
     def keep(self, link: Link, number: int, filter: Filter) -> None:
         before = link.got.pop(number, None)
         if before is not None:
-            self.unwant(before, link.peer)
+            before.unwant(link.peer)
         if len(link.got) >= self.params.filters:
             self.host.note(TABLE_FULL, peer=link.peer)
             for interest in link.got.values():
-                self.unwant(interest, link.peer)
+                interest.unwant(link.peer)
             link.got.clear()
             filter = EVERYTHING
-        link.got[number] = self.want(filter, link.peer)
+        link.got[number] = self.interests.want(filter, link.peer)
 
     # ---- events
 
@@ -651,12 +477,8 @@ class SubTree(Protocol):
         self.host.mute(id)
 
     def deliver(self, event: Event) -> None:
-        if event.publisher == self.host.id:
-            return
-        for filter in self.subscriptions.values():
-            if filter.matches(event):
-                self.host.deliver(event)
-                return
+        if event.publisher != self.host.id and self.subscriptions.match(event):
+            self.host.deliver(event)
 
     def forward(self, event: Event, age_us: int, sender: int) -> None:
         frame = EventFrame(event, 0, age_us)
@@ -691,8 +513,3 @@ class SubTree(Protocol):
                 entries += 1
                 size += len(interest.key)
         return entries, size
-
-
-def key_of(filter: Filter) -> str:
-    """Equal filters have equal keys; its length is also taken for the size of a filter in a table."""
-    return filter.text if isinstance(filter, Expression) else repr(filter.fields())
