@@ -2,7 +2,8 @@
 
 Machines are shared and noisy, so every figure is the best of several rounds in which the cases take turns, and what is
 compared are ratios within one run. The yardstick is the least event loop in plain Python that floods a field of moving
-nodes; its path is taken from ROAMCAST_YARDSTICK, and without it only absolute figures are given.
+nodes; its path is taken from ROAMCAST_YARDSTICK, or it is looked for beside the checkout, and without it only absolute
+figures are given.
 
 Writes out/bench.json and prints a table.
 """
@@ -110,6 +111,9 @@ def compare(figures: Figures) -> list[dict[str, Any]]:
     add("cost per reception, two-ray with capture / disc", "field-500-two-ray", "field-500", "at most 3", inverse=True)
     add("the same, sensing 2.2 times as far", "field-500-two-ray-sensing", "field-500", "", inverse=True)
     add("rezende, psamanet II: rate / yardstick", "rezende-II", "yardstick", "at least 0.5")
+    if "field-10000" in figures:
+        memory = figures["field-10000"]["memory_mib"] / 1024
+        rows.append({"what": "memory of 10,000 nodes, GiB", "ratio": round(memory, 3), "asked": "at most 1"})
     for name in PROTOCOLS:
         add(f"cost per reception, {name} / gossip", f"protocol-{name}", "field-500", "at most 4", inverse=True)
     return rows

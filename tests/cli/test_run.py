@@ -127,7 +127,7 @@ def test_a_class_in_the_current_folder_is_a_protocol(
         (["baldoni", "--world", "nodes"], "--world 'nodes': must be KEY=VALUE"),
         (["baldoni", "--world", "nods=5"], "unknown scenario field 'nods'; did you mean 'nodes'?"),
         (["baldoni", "--world", "nodes=0"], "nodes=0: must be a whole number"),
-        (["baldoni", "--world", "range_m=inf"], "range_m=inf: must be finite"),
+        (["baldoni", "--world", "range_m=inf"], "range_m=inf: must be a number, at least 0.01 and at most 10000000"),
         (["baldoni", "--world", "range_m=nan"], "range_m=nan: must be a number"),
         (["baldoni", "--world", "nodes=5"], "subscribers (10) must not be above nodes (5)"),
         (["baldoni", "--seed", "-1"], "seed=-1: must be a whole number of at least 0"),

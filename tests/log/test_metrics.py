@@ -268,10 +268,21 @@ def test_latency_is_that_of_the_first_delivery() -> None:
 
 def test_a_node_idles_but_for_what_it_sends_and_receives() -> None:
     log = Log().send(0, 1, size=125_000)  # a second on the air
-    log.row(1, schema.RECEIVE, 5, 1, 0, 1, 1 * S).row(1, schema.RECEIVE, 6, 1, 0, 0, 1 * S)  # two events, one frame
-    log.row(2, schema.LOSE, 5, 1, 0, 1, 1 * S, "collision").row(2, schema.LOSE, 5, 2, 0, 1, 2 * S, "loss")
+    log.at(1).row(1, schema.RECEIVE, 5, 1, 0, 1, 1 * S)
+    log.row(1, schema.RECEIVE, 6, 1, 0, 0, 1 * S)  # another event in the same frame
+    log.row(2, schema.LOSE, 5, 1, 0, 1, 1 * S, "collision").at(3).row(2, schema.LOSE, 5, 2, 0, 1, 2 * S, "loss")
     log.row(3, schema.LOSE, 5, 2, 0, 1, 0, "collision")  # its radio was never on to it
     assert log.energy(4) == pytest.approx([1000 + 9, 100 + 9, 300 + 7, 10])
+
+
+def test_frames_that_overlap_at_a_receiver_take_its_time_once() -> None:
+    log = Log().at(4).row(0, schema.RECEIVE, 5, 1, 1, 1, 2 * S).at(5).row(0, schema.RECEIVE, 5, 2, 1, 1, 3 * S)
+    assert log.energy(1) == pytest.approx([300 + 7])
+
+
+def test_a_run_does_not_pay_for_what_is_sent_after_its_end() -> None:
+    log = Log().at(9).send(0, 1, size=375_000)  # three seconds, of which one is left
+    assert log.energy(1) == pytest.approx([1000 + 9])
 
 
 def test_a_sleeper_saves_and_a_crashed_node_uses_nothing() -> None:

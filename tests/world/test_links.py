@@ -74,7 +74,8 @@ def test_links_go_one_way_and_nobody_hears_itself(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("", "no link in it"),
-        ("src,dst,pdr\n", "no link in it; it needs the columns src, dst, pdr"),
+        ("src,dst,pdr\n", "no link in it; it needs rows of src, dst and a pdr above 0"),
+        ("src,dst,pdr\n0,1,0\n", "no link in it"),
         ("src,dst\n0,1\n", "row 1 needs src, dst and pdr as numbers"),
         ("src,dst,pdr\n0,1,0.5\n0,one,0.5\n", "row 2 needs src, dst and pdr as numbers"),
         ("src,dst,pdr\n0,1\n", "row 1 needs"),

@@ -14,7 +14,7 @@ import pytest
 
 import roamcast
 from roamcast.errors import InputError
-from roamcast.log.reader import read
+from roamcast.log.reader import read, summary
 from roamcast.log.schema import LEVELS
 from roamcast.log.writer import MemorySink
 from roamcast.world.queue import COMPILED
@@ -227,3 +227,44 @@ def test_a_run_of_one_node_and_one_of_nobody_who_listens_come_to_an_end() -> Non
         assert result.metrics["delivery"] is None and result.metrics["of_possible"] is None
         assert result.metrics["deliveries"] == 0
     assert result.sim_s == 5.0 and result.wall_s >= 0.0
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_log_of_any_level_holds_what_the_run_itself_counted(level: str, tmp_path: Path) -> None:
+    result = simulate(Scenario(nodes=20, duration_s=10.0), "gossip", level=level, log=tmp_path / "log")
+    assert summary(tmp_path / "log") == {**result.metrics, "fingerprint": result.fingerprint}
+
+
+def test_a_run_is_named_by_all_that_decides_it(tmp_path: Path) -> None:
+    def name(seed: int, **params: float) -> str:
+        s = Scenario(nodes=5, duration_s=2.0, subscribers=2)
+        simulate(s, "gossip", params, seed, level="deliveries", log=tmp_path / "log")
+        return str(read(tmp_path / "log")["run"][0])
+
+    assert name(1) == name(1) == name(1, p=0.5)
+    assert len({name(1), name(2), name(1, p=0.6)}) == 3
+
+
+def test_sleepers_on_an_ideal_medium_wake_up_again() -> None:
+    crowd = {"nodes": 30, "width_m": 400.0, "height_m": 400.0, "subscribers": 20}
+    s = Scenario(**crowd, duration_s=20.0, mac="ideal", awake_s=1.0, asleep_s=0.5)
+    assert simulate(s, "flooding-periodic").metrics["deliveries"] > 0
+
+
+@pytest.mark.parametrize("mac", ["ideal", "dcf"])
+def test_nobody_uses_more_energy_than_there_is_time(mac: str) -> None:
+    """A crowd at a few bits a second: everybody always sends or receives, and still does when the run ends."""
+    s = Scenario(
+        nodes=20,
+        width_m=50.0,
+        height_m=50.0,
+        duration_s=20.0,
+        mac=mac,
+        rate_bps=2000.0,
+        publishers=10,
+        idle_w=0.0,
+        tx_w=1.0,
+        rx_w=1.0,
+    )
+    most_j = 20 * 20.0 * (2.0 if mac == "ideal" else 1.0)  # an ideal radio can send and receive at once
+    assert 0 < simulate(s, "gossip", {"p": 1.0}).metrics["energy_j"] <= most_j

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 def run(
     preset: Annotated[str, typer.Argument(metavar="PRESET", help="A paper's scenario: see `roamcast presets`.")],
     protocol: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="NAME", help="See `roamcast protocols`; module:Class for your own.", show_default="the paper's"
         ),
-    ] = "",
+    ] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A parameter of the protocol. Repeatable.")
     ] = None,
@@ -43,7 +43,7 @@ def run(
     loaded = presets.load(preset)
     _run(
         loaded,
-        protocol or loaded.protocol,
+        loaded.protocol if protocol is None else protocol,
         pairs("--set", set_ or []),
         pairs("--world", world or []),
         seed,

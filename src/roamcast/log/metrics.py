@@ -83,13 +83,13 @@ def energy(
 ) -> list[float]:
     """Joules that each node used.
 
-    A radio sends for the airtime of its send rows and receives for that of its receptions and for what lose rows say
-    it spent in vain; it sleeps from sleep to wake, uses nothing from crash to recover (asleep or not), and idles for
-    the rest of the run. Acknowledgements and frames for others that a node overhears have no rows: they do not count.
+    A radio sends for the airtime of its send rows, as far as the run lasted, and receives for that of its receptions
+    and for what lose rows say it spent in vain, overlapping ones counted once; it sleeps from sleep to wake, uses
+    nothing from crash to recover (asleep or not), and idles for the rest of the run. Acknowledgements and frames for
+    others that a node overhears have no rows: they do not count.
     """
-    received = _rows(table, "receive").group_by(["frame", "node"]).aggregate([("value", "max")])
-    tx_s = _seconds_by_node(_rows(table, "send"), "value", nodes)
-    rx_s = _seconds_by_node(received, "value_max", nodes) + _seconds_by_node(_rows(table, "lose"), "value", nodes)
+    tx_s = _sending_s(_rows(table, "send"), nodes, duration_s)
+    rx_s = _receiving_s(table, nodes)
     asleep_s, off_s = _absences_s(table, nodes, duration_s)
     idle_s = duration_s - tx_s - rx_s - asleep_s - off_s
     joules: list[float] = (tx_w * tx_s + rx_w * rx_s + idle_w * idle_s + sleep_w * asleep_s).tolist()
@@ -203,9 +203,29 @@ def _reasons(table: pa.Table) -> dict[str, int]:
 # ------------------------------------------------------------------------------------------------------------ energy
 
 
-def _seconds_by_node(rows: pa.Table, column: str, nodes: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+def _sending_s(sends: pa.Table, nodes: int, duration_s: float) -> np.ndarray[Any, np.dtype[np.float64]]:
+    left_us = round(duration_s * 1e6) - sends["t"].to_numpy()
     total_us = np.zeros(nodes, np.int64)
-    np.add.at(total_us, rows["node"].to_numpy(), rows[column].to_numpy())
+    np.add.at(total_us, sends["node"].to_numpy(), np.minimum(sends["value"].to_numpy(), left_us))
+    return total_us / 1e6
+
+
+def _receiving_s(table: pa.Table, nodes: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Rows come when a frame ends. Of one that began before the last one ended, only what is new counts."""
+    received = _rows(table, "receive").group_by(["frame", "node"]).aggregate([("value", "max"), ("t", "max")])
+    missed = _rows(table, "lose")
+    node = np.concatenate([received["node"].to_numpy(), missed["node"].to_numpy()])
+    value = np.concatenate([received["value_max"].to_numpy(), missed["value"].to_numpy()])
+    end = np.concatenate([received["t_max"].to_numpy(), missed["t"].to_numpy()])
+    heard = value > 0
+    node, value, end = node[heard], value[heard], end[heard]
+    order = np.lexsort((end, node))
+    node, value, end = node[order], value[order], end[order]
+    follows = np.zeros(len(node), bool)
+    follows[1:] = node[1:] == node[:-1]
+    before = np.where(follows, np.concatenate([[0], end[:-1]]) if len(end) else end, 0)
+    total_us = np.zeros(nodes, np.int64)
+    np.add.at(total_us, node, end - np.maximum(end - value, before))
     return total_us / 1e6
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from roamcast.errors import InputError
-from roamcast.log.schema import DECISIONS, KINDS, VERSION, VERSION_KEY, arrow_schema
+from roamcast.log.schema import DECISIONS, KINDS, SUMMARY_KEY, VERSION, VERSION_KEY, arrow_schema
 from roamcast.protocols.interface import explain
 
 BATCH: Final = 65_536
@@ -32,6 +33,12 @@ class LogRow(NamedTuple):
 def read(path: str | Path) -> Any:
     """The whole log as a `pyarrow.Table`."""
     return _opened(path).read().unify_dictionaries()
+
+
+def summary(path: str | Path) -> dict[str, Any]:
+    """What the run itself counted, and its fingerprint; empty for a log that nobody summed up."""
+    text = (_opened(path).metadata.metadata or {}).get(SUMMARY_KEY.encode())
+    return json.loads(text) if text else {}
 
 
 def rows(path: str | Path) -> Iterator[LogRow]:

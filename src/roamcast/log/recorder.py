@@ -279,6 +279,10 @@ class Recorder:
 
     # ---- decisions and states
 
+    def expect_reasons(self) -> None:
+        """Room to count every reason that is declared by now: the run's protocol is loaded."""
+        self.by_reason = [0] * reason_count()
+
     def write_note(self, t: i64, node: i64, reason: int, event: int, peer: int, value: int) -> None:
         kind = schema.kind_code(reason_kind(reason))
         self.sink.row(t, node, kind, event, 0, peer, 0, value, reason_label(reason))

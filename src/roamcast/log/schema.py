@@ -45,7 +45,8 @@ The content of a publish row is {"topic": "…", "scope": "global" | "local", "a
 A node sleeps from `sleep` to `wake` and is down from `crash` to `recover`, each independently of the other; it is up
 when it does neither, and so are all nodes at the beginning.
 
-Levels trade size for questions: each of `LEVELS` holds the kinds of the one before it and some more.
+Levels trade size for questions: each of `LEVELS` holds the kinds of the one before it and some more. At every level,
+also `summary`, which has no rows, the file's metadata hold the run's own tally as JSON under "roamcast.summary".
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ from roamcast.errors import unknown
 
 VERSION: Final = "1"
 VERSION_KEY: Final = "roamcast.schema"
+SUMMARY_KEY: Final = "roamcast.summary"
 
 PUBLISH: Final = 0
 SUBSCRIBE: Final = 1

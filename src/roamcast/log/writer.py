@@ -19,7 +19,7 @@ from librt.strings import BytesWriter, write_i32_le, write_i64_le
 from mypy_extensions import mypyc_attr
 
 from roamcast.errors import InputError
-from roamcast.log.schema import KINDS, arrow_schema
+from roamcast.log.schema import KINDS, SUMMARY_KEY, arrow_schema
 
 Row = tuple[int, int, int, int, int, int, int, int, str]
 """t, node, kind, event, frame, peer, bytes, value, reason: the arguments of `LogSink.row`."""
@@ -47,6 +47,9 @@ class LogSink:
         self, t: int, node: int, kind: int, event: int, frame: int, peer: int, size: int, value: int, reason: str
     ) -> None:
         """Take a row; `kind` is a code of schema.py, `size` goes to the column `bytes`."""
+
+    def summarise(self, text: str) -> None:
+        """What the run came to, as JSON: kept beside the rows, at whatever level."""
 
     def close(self) -> None:
         """The run is over: make the log visible."""
@@ -102,6 +105,9 @@ class ParquetSink(LogSink):
         self._rows += 1
         if self._rows == self._rows_per_batch:
             self._flush()
+
+    def summarise(self, text: str) -> None:
+        self._writer.add_key_value_metadata({SUMMARY_KEY: text})
 
     def close(self) -> None:
         if not self._open:

@@ -52,6 +52,7 @@ class Transmission:
         "hearers",
         "number",
         "published",
+        "sender",
         "serial",
         "size",
         "start",
@@ -59,8 +60,9 @@ class Transmission:
         "to",
     )
 
-    def __init__(self) -> None:
-        self.frame: Frame | None = None  # None: an acknowledgement
+    def __init__(self, sender: Station) -> None:
+        self.sender = sender
+        self.frame: Frame | None = None  # None: an acknowledgement, or nothing any more
         self.to: i64 = BROADCAST
         self.serial: i64 = 0
         self.number: i64 = 0  # the sender's own number of the frame: a repetition has the same
@@ -136,9 +138,10 @@ class Air:
             mac.weigh(frame.size)
         size = mac.on_air
         airtime = mac.lasts
-        s = self.free.pop() if len(self.free) > 0 else self.one_more()
+        s = self.free.pop() if len(self.free) > 0 else self.one_more(station)
         tx = self.transmissions[s]
         self.serial += 1
+        tx.sender = station
         tx.frame = frame
         tx.to = to
         tx.serial = self.serial
@@ -174,9 +177,9 @@ class Air:
             self.start_graded(station, tx, s, t, t + airtime)
         self.events.push(t + airtime, END, station.index, s, s)
 
-    def one_more(self) -> i64:
+    def one_more(self, sender: Station) -> i64:
         """Room for one more transmission at a time."""
-        self.transmissions.append(Transmission())
+        self.transmissions.append(Transmission(sender))
         return len(self.transmissions) - 1
 
     def load(self, tx: Transmission, frame: Frame) -> None:
@@ -211,6 +214,7 @@ class Air:
 
     def start_ideal(self, station: Station, tx: Transmission, t: i64) -> None:
         station.sending = True
+        station.sends_until = t + tx.airtime
         hearers: list[Station] = []
         r = self.radio.frame_range(station.index)
         for other in self.audience(station, t):
@@ -437,7 +441,7 @@ class Air:
         recorder.parasites += parasites
         recorder.losses[COLLISION] += collisions
         recorder.losses[HALF_DUPLEX] += deaf
-        recorder.rx_us += (got + collisions + deaf) * tx.airtime
+        recorder.rx_us += (got + collisions) * tx.airtime
         recorder.stamp(t, index, tx.serial << NODE_BITS | got)
 
     def end_with_care(self, station: Station, tx: Transmission, frame: Frame, s: i64, t: i64) -> None:
@@ -454,7 +458,7 @@ class Air:
             if other.receiving != s:
                 if other.deafened == s:
                     other.deafened = NOTHING
-                    self.miss(other, station, tx, frame, t, HALF_DUPLEX)
+                    recorder.lost(t, other.index, frame, tx.serial, station.index, tx.size, HALF_DUPLEX, 0)
                 elif self.plain and other.up:  # on a graded radio that was told when the frame began
                     self.miss(other, station, tx, frame, t, COLLISION)
                 continue
@@ -474,7 +478,7 @@ class Air:
 
     def miss(self, other: Station, station: Station, tx: Transmission, frame: Frame, t: i64, why: i64) -> None:
         """A frame that a receiver had locked on to is lost."""
-        other.rx_us += tx.airtime
+        other.listened(tx.start, t)
         self.recorder.lost(t, other.index, frame, tx.serial, station.index, tx.size, why, tx.airtime)
 
     def understood(self, other: Station) -> None:
@@ -522,7 +526,7 @@ class Air:
             if other.accepted.get(station.index, -1) == tx.number:
                 return  # its acknowledgement was lost: a repetition
             other.accepted[station.index] = tx.number
-        other.rx_us += tx.airtime
+        other.listened(tx.start, t)
         recorder.receptions += 1
         if recorder.log_frames:
             recorder.received(t, other.index, frame, tx.serial, station.index, tx.size, tx.airtime)
@@ -553,7 +557,7 @@ class Air:
 
     def acknowledge(self, station: Station, to: i64, t: i64) -> None:
         airtime = self.mac.ack_airtime
-        s = self.free.pop() if len(self.free) > 0 else self.one_more()
+        s = self.free.pop() if len(self.free) > 0 else self.one_more(station)
         tx = self.transmissions[s]
         tx.frame = None
         tx.to = to

@@ -120,6 +120,7 @@ class World(Air):
     def populate(self, protocol: type[Protocol], params: Params, subscriptions: list[Subscription]) -> None:
         self.protocol_class = protocol
         self.params = params
+        self.recorder.expect_reasons()
         self.subscriptions = subscriptions
         numbers: dict[Filter, int] = {}
         for subscription in subscriptions:  # many nodes ask for the same: one entry of the index for all of them
@@ -246,7 +247,7 @@ class World(Air):
 
     def fault(self, station: Station, what: i64, t: i64) -> None:
         if station.sending and what in (SLEEP, CRASH):
-            self.events.push(station.busy_until + 1, FAULT, station.index, 0, what)
+            self.events.push(station.sends_until + 1, FAULT, station.index, 0, what)
             return
         if what == SLEEP:
             station.asleep = True
@@ -322,7 +323,10 @@ class World(Air):
         self.events.push(t + self.sample_every, SAMPLE, 0, 0, 0)
 
     def finish(self, until: i64) -> None:
-        """Close the books: who is still down was down to the end."""
+        """Close the books: who is still down was down to the end, and what is still on the air goes on without us."""
+        for tx in self.transmissions:
+            if tx.frame is not None:
+                tx.sender.tx_us -= tx.start + tx.airtime - until
         for station in self.stations:
             if not station.up:
                 if station.asleep:
@@ -331,8 +335,13 @@ class World(Air):
                     station.off_us += until - station.down_since
 
     def energy_j(self, until: i64) -> float:
-        power = self.recorder.power
-        total = 0.0
+        tx_us: i64 = 0
+        rx_us = self.recorder.rx_us
+        asleep_us: i64 = 0
+        off_us: i64 = 0
         for s in self.stations:
-            total += power.joules(until, s.tx_us, s.rx_us, s.asleep_us, s.off_us)
-        return total + power.joules(0, 0, self.recorder.rx_us, 0, 0)
+            tx_us += s.tx_us
+            rx_us += s.rx_us
+            asleep_us += s.asleep_us
+            off_us += s.off_us
+        return self.recorder.power.joules(until * len(self.stations), tx_us, rx_us, asleep_us, off_us)

@@ -61,9 +61,10 @@ def read_table(path: str) -> dict[tuple[int, int], tuple[float, float]]:
         link.weight += weight
         link.arrived += weight * pdr
         link.signal += weight * signal
-    if not links:
-        raise InputError(f"links={path}: no link in it; it needs the columns src, dst, pdr")
-    return {p: (k.arrived / k.weight, k.signal / k.weight) for p, k in sorted(links.items()) if k.arrived > 0}
+    usable = {p: (k.arrived / k.weight, k.signal / k.weight) for p, k in sorted(links.items()) if k.arrived > 0}
+    if not usable:
+        raise InputError(f"links={path}: no link in it; it needs rows of src, dst and a pdr above 0")
+    return usable
 
 
 def neighbourhood(s: Scenario) -> Neighbourhood:

@@ -14,8 +14,15 @@ from roamcast.errors import InputError, unknown
 LONGEST_S: Final = 500_000.0
 """Of a run: about six days. Instants of a queue are no larger (queue.py)."""
 
+MOST_EVENTS: Final = 10_000_000
+SHORTEST_S: Final = 0.001
+"""Of the periods of faults, where they are not 0."""
+
 Positive = Annotated[float, Meta(gt=0)]
 NonNegative = Annotated[float, Meta(ge=0)]
+Metres = Annotated[float, Meta(ge=0.01, le=1e7)]  # from a finger's breadth to a quarter of the way round the earth
+Speed = Annotated[float, Meta(ge=0, le=1e5)]
+Watts = Annotated[float, Meta(ge=0, le=1e6)]
 Seconds = Annotated[float, Meta(ge=0, le=1e9)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 
@@ -25,22 +32,22 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     # the field and its people
     nodes: Annotated[int, Meta(ge=1, le=1_000_000)] = 100
-    width_m: Positive = 1000.0
-    height_m: Positive = 1000.0
+    width_m: Metres = 1000.0
+    height_m: Metres = 1000.0
     duration_s: Annotated[float, Meta(gt=0, le=LONGEST_S)] = 100.0
 
     # mobility
     mobility: Literal["static", "waypoint", "direction", "gauss-markov", "manhattan", "city", "trace", "contacts"] = (
         "waypoint"
     )
-    speed_min_mps: NonNegative = 1.0
-    speed_max_mps: NonNegative = 2.0
+    speed_min_mps: Speed = 1.0
+    speed_max_mps: Speed = 2.0
     speed_law: Literal["uniform", "normal"] = "uniform"
     pause_min_s: Seconds = 0.0
     pause_max_s: Seconds = 0.0
     memory: Share = 0.75  # gauss-markov: how much of the last velocity stays
-    step_s: Positive = 1.0  # gauss-markov: length of a step
-    block_m: Positive = 100.0  # manhattan: distance between streets
+    step_s: Annotated[float, Meta(ge=0.001, le=1e6)] = 1.0  # gauss-markov: length of a step
+    block_m: Metres = 100.0  # manhattan: distance between streets
     turn: Share = 0.5  # manhattan: probability of turning at a crossing
     street_map: str = ""  # city: a WKT, CSV or SUMO file; empty means the campus generator
     stop_share: Share = 0.3  # city: share of intersections that stop a car
@@ -50,14 +57,14 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     # radio
     radio: Literal["disc", "free-space", "two-ray", "log-distance", "table"] = "disc"
-    range_m: Positive = 150.0
-    range_max_m: NonNegative = 0.0  # above range_m: ranges are uniform between the two
+    range_m: Metres = 150.0
+    range_max_m: Annotated[float, Meta(ge=0, le=1e7)] = 0.0  # above range_m: ranges are uniform between the two
     range_per: Literal["node", "frame"] = "node"
-    carrier_sense_ratio: Annotated[float, Meta(ge=1)] = 1.0  # carrier-sense range / range
-    capture_db: NonNegative = 10.0
-    crossover_m: Positive = 86.1  # two-ray: 4 pi h h / wavelength, for antennas 1.5 m high at 914 MHz
-    path_loss_exponent: Positive = 3.0  # log-distance
-    shadowing_db: NonNegative = 0.0  # log-distance
+    carrier_sense_ratio: Annotated[float, Meta(ge=1, le=100)] = 1.0  # carrier-sense range / range
+    capture_db: Annotated[float, Meta(ge=0, le=100)] = 10.0
+    crossover_m: Metres = 86.1  # two-ray: 4 pi h h / wavelength, for antennas 1.5 m high at 914 MHz
+    path_loss_exponent: Annotated[float, Meta(ge=1, le=10)] = 3.0  # log-distance
+    shadowing_db: Annotated[float, Meta(ge=0, le=30)] = 0.0  # log-distance
     links: str = ""  # table: a file of measured links
     loss: Share = 0.0  # of every reception, independently
 
@@ -68,10 +75,10 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     retries: Annotated[int, Meta(ge=0, le=255)] = 7
 
     # power, in watts
-    tx_w: NonNegative = 1.4
-    rx_w: NonNegative = 1.0
-    idle_w: NonNegative = 0.83
-    sleep_w: NonNegative = 0.13
+    tx_w: Watts = 1.4
+    rx_w: Watts = 1.0
+    idle_w: Watts = 0.83
+    sleep_w: Watts = 0.13
     battery_j: Positive = 10_000.0
 
     # faults
@@ -87,19 +94,19 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     workload: Literal["single", "topics", "ranges", "interests"] = "single"
     publishers: Annotated[int, Meta(ge=0)] = 1
     subscribers: Annotated[int, Meta(ge=0)] = 10
-    rate_hz: NonNegative = 1.0  # of each publisher
+    rate_hz: Annotated[float, Meta(ge=0, le=1e6)] = 1.0  # of each publisher
     arrivals: Literal["poisson", "periodic"] = "poisson"
-    events: Annotated[int, Meta(ge=0)] = 0  # above 0: exactly so many in all, instead of a rate
+    events: Annotated[int, Meta(ge=0, le=MOST_EVENTS)] = 0  # above 0: exactly so many in all, instead of a rate
     publish_from_s: Seconds = 0.0
     publish_until_s: Seconds = 0.0  # 0 means to the end
     validity_s: Seconds = 0.0  # 0 means for ever
     payload_bytes: Annotated[int, Meta(ge=0, le=60_000)] = 100
-    subscriptions_per_node: Annotated[int, Meta(ge=1)] = 1
+    subscriptions_per_node: Annotated[int, Meta(ge=1, le=1000)] = 1
     interested: Share = 0.2  # ranges: share of the nodes that an event interests
-    interests: Annotated[int, Meta(ge=1)] = 50  # interests: how many distinct ones
+    interests: Annotated[int, Meta(ge=1, le=100_000)] = 50  # interests: how many distinct ones
     attributes_max: Annotated[int, Meta(ge=1, le=8)] = 1  # interests: attributes of an event
     local_share: Share = 0.0  # share of events whose scope is local
-    local_range_m: Positive = 450.0  # whom a local event can interest: nodes so near when it is published
+    local_range_m: Metres = 450.0  # whom a local event can interest: nodes so near when it is published
 
     def __post_init__(self) -> None:
         for name, kind in _kinds().items():
@@ -130,11 +137,17 @@ def check(s: Scenario) -> None:
         )
     if s.mobility in ("waypoint", "direction") and s.speed_max_mps > 0 and s.speed_min_mps <= 0:
         raise InputError("speed_min_mps must be above 0: a node that draws speed 0 never arrives; use mobility=static")
+    expected = s.publishers * s.rate_hz * (s.publish_until_s or s.duration_s)
+    if not s.events and expected > MOST_EVENTS:
+        raise InputError(f"rate_hz={s.rate_hz:g}: {expected:.3g} events in all; there must not be over {MOST_EVENTS:,}")
     _check_faults(s)
     _check_files(s)
 
 
 def _check_faults(s: Scenario) -> None:
+    for name in ("awake_s", "asleep_s", "crash_mean_s", "repair_mean_s"):
+        if 0 < getattr(s, name) < SHORTEST_S:
+            raise InputError(f"{name}={getattr(s, name):g}: must be 0 or at least {SHORTEST_S:g}")
     if s.asleep_s and s.crash_mean_s:
         both = f"asleep_s ({s.asleep_s:g}) and crash_mean_s ({s.crash_mean_s:g})"
         raise InputError(f"{both}: one of them must be 0; in a scenario nodes sleep or they crash")
@@ -150,9 +163,12 @@ def _check_files(s: Scenario) -> None:
         raise InputError("radio=table needs links=FILE")
     if s.mobility == "contacts" and s.radio != "disc":
         raise InputError(f"mobility=contacts says who hears whom, and so does radio={s.radio}; it must be disc")
-    if s.partition_until_s and (s.mobility == "contacts" or s.radio == "table"):
+    if s.mobility == "contacts" or s.radio == "table":
         where = "mobility=contacts" if s.mobility == "contacts" else "radio=table"
-        raise InputError(f"partition_until_s must be 0 with {where}: there are no places to part")
+        if s.partition_until_s:
+            raise InputError(f"partition_until_s must be 0 with {where}: there are no places to part")
+        if s.local_share:
+            raise InputError(f"local_share must be 0 with {where}: there are no places to be near")
 
 
 def with_values(base: dict[str, Any], changes: dict[str, str]) -> Scenario:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import gc
+import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from roamcast import __version__
 from roamcast.errors import InputError
 from roamcast.log.recorder import Power, Recorder, ratio
 from roamcast.log.schema import LEVELS
 from roamcast.log.writer import LogSink, ParquetSink
 from roamcast.protocols import parameters, registry
+from roamcast.protocols.interface import Params
 from roamcast.world import links, mac, mobility
 from roamcast.world.contacts import KineticContacts, Neighbourhood
 from roamcast.world.faults import Faults
@@ -63,7 +69,7 @@ def simulate(
     chosen = registry.get(protocol)
     settings = parameters.build(chosen, params or {})
     if log is not None:
-        sink = ParquetSink(log, run)
+        sink = ParquetSink(log, run or run_id(scenario, protocol, settings, seed))
     elif sink is None:
         sink = LogSink()
     try:
@@ -74,12 +80,20 @@ def simulate(
         began, began_cpu = time.perf_counter(), time.process_time()
         _go(world, micros(scenario.duration_s), progress)
         wall_s, cpu_s = time.perf_counter() - began, time.process_time() - began_cpu
+        metrics = _metrics(scenario, world, seed, possible)
+        fingerprint = world.recorder.fingerprint()
+        sink.summarise(json.dumps({**metrics, "fingerprint": fingerprint}))
         sink.close()
     except BaseException:
         sink.abandon()
         raise
-    metrics = _metrics(scenario, world, seed, possible)
-    return Result(metrics, world.recorder.fingerprint(), wall_s, cpu_s, scenario.duration_s)
+    return Result(metrics, fingerprint, wall_s, cpu_s, scenario.duration_s)
+
+
+def run_id(scenario: Scenario, protocol: str, params: Params, seed: int) -> str:
+    """A name for a run: a digest of all that decides it."""
+    decides = [__version__, msgspec.to_builtins(scenario), protocol, asdict(params), seed]
+    return blake2b(json.dumps(decides, sort_keys=True).encode(), digest_size=8).hexdigest()
 
 
 def build(scenario: Scenario, seed: int, level: str, sink: LogSink) -> World:

@@ -66,8 +66,10 @@ class Station(Host):
         "receiving",
         "recorder",
         "reserved_until",
+        "rx_until",
         "rx_us",
         "sending",
+        "sends_until",
         "serial",
         "signals",
         "slots",
@@ -108,6 +110,7 @@ class Station(Host):
         self.queue: list[tuple[Frame, int]] = []  # those behind it, with their addressees
         self.contending = False
         self.sending = False
+        self.sends_until: i64 = 0
         self.waiting = False  # for an acknowledgement
         self.committed = False  # access fell on the microsecond in which another frame started
         self.attempt: i64 = 0  # which attempt counts
@@ -129,6 +132,7 @@ class Station(Host):
         self.accepted: dict[i64, i64] = {}  # sender -> number of its last frame to this station, to drop repetitions
         # time spent, us
         self.tx_us: i64 = 0
+        self.rx_until: i64 = 0  # receiving is on the account up to here
         self.rx_us: i64 = 0
         self.off_us: i64 = 0  # crashed
         self.asleep_us: i64 = 0
@@ -257,10 +261,19 @@ class Station(Host):
     def occupy(self, end: i64) -> None:
         """This station transmits until `end`; what it was receiving is lost."""
         self.sending = True
+        self.sends_until = end
         self.deafened = self.receiving
         self.receiving = NOTHING
         if self.busy_until < end:
             self.busy_until = end
+
+    def listened(self, start: i64, end: i64) -> None:
+        """The radio was busy with a frame from `start` to `end`; what overlaps with another one counts once."""
+        if start < self.rx_until:
+            start = self.rx_until
+        if end > start:
+            self.rx_us += end - start
+            self.rx_until = end
 
     def access(self) -> i64:
         """When this station may transmit if nobody else does before."""
