@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -136,3 +137,17 @@ def test_stale_modules_are_warned_of(
     assert capsys.readouterr().err == (
         "roamcast: warning: changed since they were compiled: a.py, b.py, c.py, …; run make setup\n"
     )
+
+
+PAPERS = ["proximity", "frugal", "semiprob", "semiprob-links", "psamanet", "treegroup", "subtree"]
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_a_system_of_a_paper_is_shown_with_its_readings(roamcast: Typed, name: str) -> None:
+    status, out, _ = roamcast("protocols", name)
+    assert status == 0
+    assert re.search(r"How the paper is read.*\n +R\d", out)
+
+
+def test_a_protocol_without_readings_says_nothing_of_them(roamcast: Typed) -> None:
+    assert "How the paper" not in roamcast("protocols", "gossip")[1]

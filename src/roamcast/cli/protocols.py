@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from roamcast.protocols.interface import Protocol
+    from roamcast.protocols.parameters import Parameter
 
 
 def protocols(
@@ -43,14 +47,22 @@ def _list() -> None:
 
 def _show_one(name: str) -> None:
     from rich.console import Console
-    from rich.table import Table
 
     from roamcast.protocols import parameters, registry
 
     protocol = registry.get(name)
     console = Console(highlight=False)
     console.print(headline(protocol), markup=False)
-    described = parameters.describe(protocol)
+    _show_parameters(parameters.describe(protocol), console)
+    numbered = readings(protocol)
+    if numbered:
+        console.print("\nHow the paper is read where it leaves a choice:", style="bold")
+        console.print(numbered, markup=False, soft_wrap=True)
+
+
+def _show_parameters(described: list[Parameter], console: Console) -> None:
+    from rich.table import Table
+
     if not described:
         console.print("It has no parameters.")
         return
@@ -64,12 +76,22 @@ def _show_one(name: str) -> None:
 
 
 def headline(protocol: type[Protocol]) -> str:
-    """The first sentence of the class's documentation, or else of its module's.
+    """The first sentence of the class's documentation, or else of its module's."""
+    of_class, of_module = _texts(protocol)
+    paragraph = " ".join((of_class or of_module).partition("\n\n")[0].split())
+    return re.split(r"(?<=\.)\s+(?=[A-Z])", paragraph, maxsplit=1)[0]
 
-    It is read from the source: a compiled module does not keep its texts.
-    """
+
+def readings(protocol: type[Protocol]) -> str:
+    """How the paper is read where it leaves a choice: the numbered part of the module's documentation."""
+    lines = _texts(protocol)[1].splitlines()
+    numbered = [k for k, line in enumerate(lines) if re.match(r"\s+R\d+\s", line)]
+    return "\n".join(lines[numbered[0] :]).rstrip() if numbered else ""
+
+
+def _texts(protocol: type[Protocol]) -> tuple[str, str]:
+    """What the class and its module say of themselves, read from the source: compiled modules do not keep it."""
     import ast
-    import re
     from importlib.util import find_spec
     from pathlib import Path
 
@@ -77,9 +99,7 @@ def headline(protocol: type[Protocol]) -> str:
     name = protocol.__module__.rpartition(".")[2]
     source = Path(spec.origin).parent / f"{name}.py" if spec and spec.origin else Path()
     if not source.is_file():
-        return ""
+        return "", ""
     module = ast.parse(source.read_text(encoding="utf-8"))
     own = [node for node in module.body if isinstance(node, ast.ClassDef) and node.name == protocol.__name__]
-    text = (ast.get_docstring(own[0]) if own else None) or ast.get_docstring(module) or ""
-    paragraph = " ".join(text.partition("\n\n")[0].split())
-    return re.split(r"(?<=\.)\s+(?=[A-Z])", paragraph, maxsplit=1)[0]
+    return (ast.get_docstring(own[0]) if own else None) or "", ast.get_docstring(module) or ""
