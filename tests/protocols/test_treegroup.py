@@ -30,6 +30,7 @@ from roamcast.protocols.treegroup_frames import (
     Welcome,
 )
 from roamcast.protocols.treegroup_params import TreeGroupParams
+from roamcast.protocols.treegroup_tables import Record
 from roamcast.protocols.wire import decode, encode
 from roamcast.pubsub.event import FOREVER, GLOBAL, LOCAL, Event, event_id
 from roamcast.pubsub.filters import EVERYTHING, attr, topic
@@ -679,6 +680,50 @@ def test_the_parent_and_the_count_come_from_one_tree_only() -> None:
     assert ("note", "lost parent", 0, LEADER, 0) in host.notes
     host.hear(protocol, beat(count=2, level=0, parent=99), 6)
     assert protocol.asked == 6
+
+
+# -------------------------------------------------------------------------------------------------------------- merging
+
+
+def led(*children: int) -> tuple[TreeGroup, ScriptHost]:
+    """A leader that may merge by now."""
+    protocol, host = make(TreeGroup, ScriptHost(3))
+    protocol.on_start()
+    protocol.lead()
+    for child in children:
+        host.hear(protocol, Join(0), child)
+    host.clock_us = 6 * SECOND
+    host.sent.clear()
+    host.notes.clear()
+    return protocol, host
+
+
+def test_a_leader_proposes_to_the_nearest_open_group() -> None:
+    protocol, host = led(4)
+    far, shut = tree_name(9, 0.5), tree_name(10, 0.5)
+    records = [[far, 40, 3, True], [OTHER, 41, 2, True], [shut, 42, 1, False]]
+    host.hear(protocol, Gateway(1, records), 4)
+    protocol.merge()
+    assert [frame.fields()[1:3] for frame in host.frames("merge")] == [[OTHER, 41]]
+
+
+def test_a_group_of_one_proposes_nothing() -> None:
+    protocol, host = led()
+    protocol.routes = {OTHER: Record(OTHER, 3, 0, True)}
+    protocol.merge()
+    assert host.notes == []
+
+
+def test_a_leader_agrees_to_one_proposal_at_a_time() -> None:
+    protocol, host = led(4)
+    for after_us, agreed in ((0, 1), (4_999_999, 1), (5_000_000, 2)):
+        host.clock_us = 6 * SECOND + after_us
+        host.hear(protocol, Propose(OTHER, protocol.place.tree, 30, 3, 1, 2, [8, 30, 31, 4]), 4)
+        assert len(host.frames("merge")) == agreed
+
+
+def test_it_asks_for_the_battery_and_says_so() -> None:
+    assert TreeGroup.wants_battery
 
 
 # --------------------------------------------------------------------------------------------------------------- limits
