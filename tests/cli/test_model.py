@@ -92,3 +92,13 @@ def test_without_matplotlib_a_figure_is_refused_in_one_line(tmp_path: Path, monk
 )
 def test_wrong_input_is_refused_by_name(arguments: tuple[str, ...], names: str) -> None:
     assert names in refusal(*arguments)
+
+
+def test_any_alpha_and_beta_can_be_asked_for() -> None:
+    (c,) = json.loads(run("--alpha", "0.9", "--beta", "0.5", "--steps", "3", "--json").stdout)["curves"]
+    assert (c["alpha"], c["beta"]) == (0.9, 0.5)
+    assert c["distance"] == pytest.approx(curve(20, 10, 0.9, 0.5, 3), abs=1e-6)
+
+
+def test_alpha_without_beta_is_refused() -> None:
+    assert "both" in refusal("--alpha", "0.9")

@@ -184,3 +184,7 @@ def test_false_positives_are_as_rare_as_estimated(n: int) -> None:
     )
     expected = false_positive_rate(n, 1024, 4)
     assert abs(wrong / 4000 - expected) < 0.004 + expected / 2
+
+
+def test_a_topic_of_nothing_but_dots_costs_no_more_than_its_length() -> None:
+    assert event_keys(Event(1, "." * 60_000)) is None

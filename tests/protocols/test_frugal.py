@@ -232,12 +232,17 @@ def test_a_full_neighborhood_table_takes_nobody_new() -> None:
 
 
 def test_a_neighbor_is_presumed_to_have_the_ids_mentioned_last() -> None:
-    protocol, host = node(ids_limit=3)
+    protocol, host = node(ids_limit=3, events_table_size=3)
     protocol.on_subscribe(1, NEWS)
     host.hear(protocol, Heartbeat([NEWS], nan), 4)
     for ids in ([1, 2, 3], [1], [4]):
         host.hear(protocol, EventsIds(ids), 4)
     assert list(protocol.neighborhood_table[4].events_ids) == [3, 1, 4]
+
+
+def test_a_neighbor_is_presumed_to_have_no_fewer_events_than_there_can_be() -> None:
+    with pytest.raises(ValueError, match=r"ids_limit \(40\) must not be below events_table_size \(60\)"):
+        node(ids_limit=40, events_table_size=60)
 
 
 def test_early_ids_are_kept_of_a_limited_number_of_strangers() -> None:
@@ -327,7 +332,7 @@ def test_content_filters_serve_as_topics() -> None:
 
 def test_state_stays_bounded_over_a_long_steady_run() -> None:
     """A thousand strangers pass by, each tells of events and brings some."""
-    protocol, host = node(neighbors_limit=20, ids_limit=10, events_table_size=15, seen_limit=30, ids_on="new")
+    protocol, host = node(neighbors_limit=20, ids_limit=15, events_table_size=15, seen_limit=30, ids_on="new")
     protocol.on_start()
     protocol.on_subscribe(1, NEWS)
     for k in range(1, 5001):
@@ -345,7 +350,7 @@ def test_state_stays_bounded_over_a_long_steady_run() -> None:
         assert len(protocol.awaited) <= 15
         assert len(protocol.answers) <= 20
         assert len(protocol.seen) <= 30
-        assert all(len(neighbor.events_ids) <= 10 for neighbor in protocol.neighborhood_table.values())
+        assert all(len(neighbor.events_ids) <= 15 for neighbor in protocol.neighborhood_table.values())
         assert len(host.timers) <= 4
     assert len(protocol.neighborhood_table) == 20
     protocol.on_unsubscribe(1)

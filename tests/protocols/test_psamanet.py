@@ -202,6 +202,16 @@ def test_an_answer_that_waited_when_the_node_crashed_is_given_up_and_can_be_aske
     assert len(net.sends("event")) == 1
 
 
+def test_a_subscription_that_waited_when_the_node_crashed_is_told_when_it_is_back() -> None:
+    net = TinyNet(Psamanet, 2, [(0, 1)])
+    net.start()
+    net.subscribe(0, values(1, 9))
+    net.crash(0)
+    net.recover(0, keep_tables=True)
+    net.run(1)
+    assert len(net.sends("subscription")) == 1
+
+
 # ---------------------------------------------------------------------------------------------------------- limits
 
 

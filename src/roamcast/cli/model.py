@@ -10,7 +10,7 @@ import typer
 
 from roamcast.errors import InputError
 
-app = typer.Typer(no_args_is_help=True, help="The papers' stochastic models.")
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="The papers' stochastic models.")
 
 # Okabe and Ito's palette, and a marker for each speed, so that the curves can be told apart in any print.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -24,11 +24,17 @@ def models() -> None:
 
 @app.command()
 def distance(
-    A: Annotated[int, typer.Option("-A", "--A", help="Half the side of the torus, in grid points (Fig. 9: 20).")] = 20,
+    A: Annotated[
+        int, typer.Option("-A", "--A", max=200, help="Half the side of the torus, in grid points (Fig. 9: 20).")
+    ] = 20,
     L: Annotated[int, typer.Option("-L", "--L", help="Radio range, in grid points (Fig. 9: 10).")] = 10,
     speeds: Annotated[
         str, typer.Option(help="Relative speeds along an axis, in points a tick, between commas.")
     ] = "0.1,0.2,0.3,0.5",
+    alpha: Annotated[
+        float | None, typer.Option(help="Probability of standing still again; with --beta, instead of --speeds.")
+    ] = None,
+    beta: Annotated[float | None, typer.Option(help="Probability of moving on; with --alpha.")] = None,
     steps: Annotated[int, typer.Option(min=1, max=100_000, help="Ticks after the link broke.")] = 60,
     as_printed: Annotated[
         bool, typer.Option("--as-printed", help="The sum as printed: not divided by the walks that are left.")
@@ -40,7 +46,7 @@ def distance(
     ] = False,
 ) -> None:
     """Expected distance against the time since the last contact (Baldoni et al., Fig. 9)."""
-    curves = [_curve(A, L, s, steps, not as_printed) for s in _speeds(speeds)]
+    curves = [_curve(A, L, a, b, steps, not as_printed) for a, b in _walks(speeds, alpha, beta)]
     result: dict[str, Any] = {"A": A, "L": L, "steps": steps, "normalised": not as_printed, "curves": curves}
     if measured:
         result["measured"] = _measured()
@@ -56,11 +62,22 @@ def _speeds(text: str) -> list[float]:
         raise InputError(f"speeds={text}: must be numbers between 0 and 1 with commas between them") from None
 
 
-def _curve(A: int, L: int, s: float, steps: int, normalised: bool) -> dict[str, Any]:
+def _walks(speeds: str, alpha: float | None, beta: float | None) -> list[tuple[float, float]]:
+    """(alpha, beta) of each curve."""
     from roamcast.papers import distance_model as model
 
-    alpha, beta = model.alpha_beta_for_speed(s)
+    if (alpha is None) != (beta is None):
+        raise InputError("alpha and beta: must be given both or not at all")
+    if alpha is not None and beta is not None:
+        return [(alpha, beta)]
+    return [model.alpha_beta_for_speed(s) for s in _speeds(speeds)]
+
+
+def _curve(A: int, L: int, alpha: float, beta: float, steps: int, normalised: bool) -> dict[str, Any]:
+    from roamcast.papers import distance_model as model
+
     expected = model.curve(A, L, alpha, beta, steps, normalised)
+    s = round(model.speed(alpha, beta), 9)
     return {"speed": s, "alpha": alpha, "beta": beta, "distance": [round(d, 6) for d in expected]}
 
 

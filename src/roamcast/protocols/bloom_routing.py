@@ -69,6 +69,8 @@ def filter_keys(filter: Filter) -> list[str]:
 
 def event_keys(event: Event) -> list[str] | None:
     """What an event is checked with; None where there are too many combinations."""
+    if event.topic.count(".") >= MAX_KEYS:  # before its ancestors are written out: that is quadratic
+        return None
     names = sorted([name for name, value in event.attrs.items() if kind_of(value) != ABSENT])
     topics = [topic_part(name) for name in topics_above(event.topic)]
     if len(names) >= 16 or (len(topics) + 1) << len(names) > MAX_KEYS:

@@ -233,6 +233,10 @@ class FrugalParams(Params):
     def __post_init__(self) -> None:
         if self.hb_lower_s > self.hb_upper_s:
             raise ValueError(f"hb_lower_s ({self.hb_lower_s:g}) must not be above hb_upper_s ({self.hb_upper_s:g})")
+        if self.ids_limit < self.events_table_size:  # what a neighbour has would be forgotten, and sent again for ever
+            raise ValueError(
+                f"ids_limit ({self.ids_limit}) must not be below events_table_size ({self.events_table_size})"
+            )
 
 
 @final

@@ -46,6 +46,7 @@ NOT_CHOSEN: Final = reason("suppress", "not chosen", "{value} publications above
 NOT_ACCEPTED: Final = reason("drop", "not accepted", "a subscription of {peer}: S_prob said no")
 BUFFER_FULL: Final = reason("drop", "buffer full", "{event} was the oldest in a full buffer")
 EXPIRED: Final = reason("drop", "expired", "{event} is past its validity")
+RESTARTED: Final = reason("drop", "restarted", "{event} was waiting when the node went down")
 CLEANED: Final = reason("note", "cleaned", "{value} subscriptions of neighbours left behind")
 
 
@@ -138,7 +139,12 @@ class Psamanet(Protocol):
         self.answers: dict[int, tuple[Publication, int]] = {}  # waiting for their timer, with the reason
 
     def on_start(self) -> None:
-        self.answers.clear()  # their timers did not survive
+        """Timers do not survive a crash: answers are lost with them, and subscriptions are told again."""
+        for id in self.answers:
+            self.host.note(RESTARTED, id)
+        self.answers.clear()
+        for subscription in self.own:
+            self.host.set_timer(-1 - subscription, self.jitter_us())
 
     def on_frame(self, frame: Frame, sender: int) -> None:
         if isinstance(frame, PublicationFrame):

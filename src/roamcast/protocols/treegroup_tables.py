@@ -68,12 +68,16 @@ class Child:
         self.records_version = 0
 
 
+MEMBERS_MAX: Final = (1 << 31) - 1
+"""The most that a heartbeat can say, whatever children claim."""
+
+
 def branch_members(children: dict[int, Child]) -> int:
     """How many nodes hang below the one that has these children, itself among them."""
     members = 1
     for child in children.values():
         members += child.members
-    return members
+    return min(members, MEMBERS_MAX)
 
 
 def branch_depth(children: dict[int, Child]) -> int:
