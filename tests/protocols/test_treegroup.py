@@ -363,6 +363,19 @@ def test_a_local_event_reaches_so_many_groups_and_no_more(
         assert len(net.delivered(i)) == reached
 
 
+def test_a_local_event_that_came_two_ways_goes_no_farther_than_it_may() -> None:
+    """A gateway has the event from another group, at the end of its reach, before its own leader asks it to cross."""
+    links = [(1, 0), (2, 0), (3, 0), (4, 0), (5, 0), (6, 1), (1, 2), (2, 4), (3, 6)]
+    net = TinyNet(TreeGroup, 7, links, seed=1, max_level=1, preferred_levels=1, local_groups=2)
+    for i in range(7):
+        net.subscribe(i, topic("a"))
+    net.start()
+    net.run(30)
+    net.publish(0, topic="a", scope=LOCAL)
+    net.run(2)
+    assert all(frame.reach >= 0 for _, _, _, frame in net.sends("event"))
+
+
 def test_one_way_links_are_not_taken_for_neighbours_to_hang_below() -> None:
     """1 hears 0 but cannot reach it, 2 is heard by nobody."""
     net = TinyNet(TreeGroup, 3, [(0, 1), (1, 2)], directed=True)

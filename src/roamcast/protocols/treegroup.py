@@ -128,6 +128,7 @@ CROSSED: Final = reason("forward", "to group", "{event} crosses to the group of 
 HELD: Final = reason("delay", "no parent", "{event} waits for a parent")
 NO_BRANCH: Final = reason("suppress", "no branch", "{event}: no bitmap here passes it")
 GAVE_BACK: Final = reason("forward", "gave back", "{event}: no way to a group any more, {peer} is to find another")
+FAR_ENOUGH: Final = reason("suppress", "far enough", "{event} is local and goes no farther")
 NO_LINK: Final = reason("drop", "no link", "{event}: nobody of that group is in reach")
 NEVER_LEFT: Final = reason("drop", "no parent", "{event} found no parent in time")
 LOST_DOWN: Final = reason("drop", "lost child", "{event} did not reach {peer}")
@@ -679,6 +680,9 @@ class TreeGroup(Protocol):
 
     def cross(self, passage: Passage, tree: int) -> None:
         """From the gateway to its peer in the other group, or to whoever else of that group is in reach."""
+        if passage.reach == 0:  # it came here another way first, and has gone as far as it may (R12)
+            self.host.note(FAR_ENOUGH, passage.event.id)
+            return
         peer = peer_in(tree, self.hearing, self.neighbours)
         if peer is None:
             self.try_another_way(passage, [tree])
