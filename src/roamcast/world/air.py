@@ -84,6 +84,7 @@ class Air:
         "lossy",
         "mac",
         "motion",
+        "open_field",
         "plain",
         "radio",
         "recorder",
@@ -115,6 +116,7 @@ class Air:
         self.free: list[i64] = []
         self.serial: i64 = 0
         self.plain = radio.plain()
+        self.open_field = faults.partition_until == 0  # nothing ever parts it
         self.lossy = faults.lossy()
         self.swift = self.plain and not self.lossy and not recorder.log_frames and mac.kind != IDEAL
         self.chance: list[Stream] = [Stream(seed, i, "loss") for i in range(len(stations))] if self.lossy else []
@@ -229,13 +231,18 @@ class Air:
         return self.radio.strength(i, j, range_m * range_m, dx * dx + dy * dy)
 
     def start_plain(self, station: Station, tx: Transmission, s: i64, t: i64, end: i64) -> None:
+        motion = self.motion
+        if float(t) * 1e-6 < motion.next and station.near_as_of == motion.versions[station.index] and self.open_field:
+            near = station.near  # `audience`, where nothing has changed
+        else:
+            near = self.audience(station, t)
         station.occupy(end)
         slot = self.mac.slot
         turnaround = self.mac.turnaround
         hearers: list[Station] = []
         collisions: i64 = 0
         deaf: i64 = 0
-        for other in self.audience(station, t):
+        for other in near:
             busy = other.busy_until
             if busy > t:
                 # it is lost here, and so is what this station was receiving

@@ -58,8 +58,6 @@ class PlainQueue(EventQueue):
         self.heap: list[tuple[i64, i64, i64]] = []
 
     def push(self, t: i64, kind: i64, node: i64, serial: i64, key: i64) -> None:
-        if t > LAST_INSTANT:  # never, then: but in order
-            t = LAST_INSTANT
         heappush(self.heap, (t << TIME_SHIFT | kind << NODE_BITS | node, serial, key))
 
     def pop(self) -> tuple[i64, i64, i64]:
@@ -80,7 +78,7 @@ class VecQueue(EventQueue):
         self.keys = vec[i64]()
 
     def push(self, t: i64, kind: i64, node: i64, serial: i64, key: i64) -> None:
-        if t > LAST_INSTANT:
+        if t > LAST_INSTANT:  # it would not fit: never, then
             t = LAST_INSTANT
         when = t << TIME_SHIFT | kind << NODE_BITS | node
         k = self.size

@@ -236,7 +236,9 @@ class Station(Host):
         else:
             self.slots = 1 + self.chance.randrange(mac.window)
             self.idle_since = now
-        self.ask()
+        self.attempt += 1  # `ask`, without the call
+        at = self.access()
+        self.events.push(at if at > now else now, ATTEMPT, self.index, 0, self.attempt)
 
     def ask(self) -> None:
         """Try when access is due by what is known now; whatever was asked before no longer counts."""
