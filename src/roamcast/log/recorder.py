@@ -126,7 +126,7 @@ class Recorder:
         self.published: dict[int, Published] = {}
         self.records: list[Published] = []  # the same, by the events' handles (a copy that a codec made has none)
         self.current: Published | None = None  # the one a frame was handed up with last
-        self.template: list[i64] = [0] * nodes
+        self.template = vec[i64]([0] * nodes)
         self.template_for: list[int] = []
         # the tally
         self.interested: i64 = 0
@@ -174,22 +174,23 @@ class Recorder:
     # ---- publications and deliveries
 
     def publish(self, t: i64, node: i64, event: Event, wanting: list[int], paired: list[int], near: list[int]) -> None:
-        """`wanting` have a matching subscription; `paired` of them count as interested live subscribers."""
+        """`wanting` have a matching subscription; `paired` of them, but for the publisher, count as interested live
+        subscribers."""
         marks = self.fresh_marks(wanting)
-        others = len(wanting) - (1 if marks[node] != 0 else 0)
-        marks[node] = (marks[node] & WANTED) | HAS
-        if len(paired) < others:  # some are down, or too far away for a local event
+        if paired is not wanting:  # some are down, or too far away for a local event
             for i in wanting:
-                marks[i] &= WANTED | HAS
+                marks[i] = WANTED
             for i in paired:
-                marks[i] |= PAIRED
-        self.interested += len(paired)
+                marks[i] = WANTED | PAIRED
+        pairs = len(paired) - (1 if marks[node] & PAIRED else 0)
+        marks[node] = (marks[node] & WANTED) | HAS
+        self.interested += pairs
         event.handle = len(self.records)
         record = Published(event.id, t, marks)
         self.records.append(record)
         self.published[event.id] = record
         self.stamp(t, node, event.id)
-        self.stamp(t, node, len(paired))
+        self.stamp(t, node, pairs)
         if self.log_deliveries:
             content: dict[str, object] = {"topic": event.topic, "scope": SCOPES[event.scope], "attrs": event.attrs}
             if event.scope:
@@ -200,12 +201,12 @@ class Recorder:
     def fresh_marks(self, wanting: list[int]) -> vec[i64]:
         """Of an event that everybody in `wanting` is to get. One event's are often the same as the last one's."""
         if wanting is not self.template_for:
-            template: list[i64] = [0] * self.nodes
+            template: vec[i64] = vec[i64]([0] * self.nodes)
             for i in wanting:
                 template[i] = WANTED | PAIRED
             self.template = template
             self.template_for = wanting
-        return vec[i64](self.template)
+        return self.template[:]
 
     def find(self, id: int) -> Published | None:
         current = self.current

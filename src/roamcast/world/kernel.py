@@ -217,9 +217,11 @@ class World(Air):
         event = Event(event_id(p.node, self.sequence[p.node]), p.topic, p.attrs, p.payload, p.validity_us, p.scope)
         wanting = self.wanting(event)
         near = self.within_local_range(p.node, t) if p.scope == LOCAL else []
-        paired = [i for i in wanting if i != p.node]
+        paired = (
+            wanting  # the recorder leaves the publisher out: a copy for every event would cost as much as its flood
+        )
         if self.absent > 0 or p.scope == LOCAL:
-            paired = [i for i in paired if self.stations[i].up and (p.scope != LOCAL or i in near)]
+            paired = [i for i in wanting if self.stations[i].up and (p.scope != LOCAL or i in near)]
         self.recorder.publish(t, p.node, event, wanting, paired, near)
         self.told.append((t, p.node, t + p.validity_us, paired))
         station.protocol.on_publish(event)
