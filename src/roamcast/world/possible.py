@@ -48,13 +48,8 @@ def possible_pairs(
         _switch(motion, flood, fault)
         fault = next(faults, None)
     _settle(motion, until)
-    reached = 0
-    for event, (_, publisher, _, interested) in enumerate(told):
-        bit = 1 << event
-        for node in interested:
-            if node != publisher and flood.reached(node) & bit:
-                reached += 1
-    return reached
+    own = [publisher for _, publisher, _, interested in told if publisher in interested]  # each has its own event
+    return flood.count([interested for _, _, _, interested in told]) - len(own)
 
 
 def _switch(motion: Neighbourhood, flood: Journeys, fault: tuple[int, int, bool]) -> None:
