@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from tests.conformance.driver import Driver
+from tests.conformance.real import BROADCAST, MULTICAST, Real
 from tests.conformance.simulated import Kind, Simulated
 
-BACKENDS: dict[str, Callable[..., Driver]] = {
+SIMULATED: dict[str, Callable[..., Driver]] = {
     f"{kind.mac}, {kind.radio}{more}": (lambda *a, kind=kind, **k: Simulated(kind, *a, **k))
     for kind, more in [
         (Kind("ideal", "disc"), ""),
@@ -26,6 +27,12 @@ BACKENDS: dict[str, Callable[..., Driver]] = {
         (Kind("tinyos", "two-ray"), ""),
     ]
 }
+REAL: dict[str, Callable[..., Driver]] = {
+    "real, multicast": lambda *a, **k: Real(MULTICAST, *a, **k),
+    "real, broadcast": lambda *a, **k: Real(BROADCAST, *a, **k),
+    "real, insecure": lambda *a, **k: Real(MULTICAST, *a, **{**k, "secure": False}),
+}
+BACKENDS = SIMULATED | REAL
 LOGGING = [name for name in BACKENDS if not name.endswith("short cut")]
 
 MakeDriver = Callable[..., Driver]

@@ -1,0 +1,428 @@
+"""One node: a protocol on an asyncio loop, over a medium, with the promises of `protocols.interface` kept.
+
+Handlers of the protocol run one after the other: what happens inside one (an application that publishes when something
+is delivered to it) waits until it is over. Nothing that comes from the air raises here; an error inside the protocol is
+counted and told to `on_error`, and the node goes on.
+
+Time is microseconds since the host was made. In the log, `epoch_us` is added: Unix time when the host was made, taken
+once, so that rows never go back whatever becomes of the system's clock. Two nodes' clocks differ by what their systems'
+clocks differed by, and drift apart as their crystals do; the laboratory estimates that from frames both ends logged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import random
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from functools import partial
+from math import nan
+from typing import Any, Final
+
+from roamcast.errors import InputError, Malformed
+from roamcast.log import schema
+from roamcast.log.writer import LogSink
+from roamcast.net.identity import Member
+from roamcast.net.limits import Limits
+from roamcast.net.link import Arrival, Link
+from roamcast.net.medium import Medium
+from roamcast.net.outbox import Outbox
+from roamcast.net.packet import FRAGMENTS_MAX
+from roamcast.net.peers import Address
+from roamcast.net.publications import sealed as seal
+from roamcast.net.publications import unsealed
+from roamcast.net.refusal import APPLICATION, PROTOCOL_ERROR, Tally
+from roamcast.net.security import SEAL_BYTES, KeyRing
+from roamcast.net.timers import Timer, Timers
+from roamcast.protocols.interface import BROADCAST, NOBODY, Frame, Host, Params, Protocol, reason_kind, reason_label
+from roamcast.protocols.wire import MAX_FRAME
+from roamcast.pubsub.event import FOREVER, GLOBAL, SCOPES, Event, Value, event_from_fields, event_id
+from roamcast.pubsub.filters import Filter
+
+log: Final = logging.getLogger("roamcast.net")
+
+KEEP_HEARD_S: Final = 300.0
+"""How often it is written down where neighbours are in their numbers, so that a restart does not open the window."""
+NEAR_US: Final = 10_000_000
+"""Who was heard so lately counts as near a local event's publisher."""
+EVENT_ROOM: Final = 4096
+"""Bytes of a frame that a protocol may need beside an event."""
+
+Deliver = Callable[[Event, Event], None]
+"""Called with an event as it was published, and as it travelled."""
+
+
+class Senses:
+    """What a node can tell about itself: override what there is an instrument for."""
+
+    def speed(self) -> float:
+        """In m/s."""
+        return nan
+
+    def battery(self) -> float:
+        """The share that is left."""
+        return 1.0
+
+
+class NetHost(Host):
+    def __init__(
+        self,
+        protocol: type[Protocol],
+        params: Params,
+        member: Member,
+        medium: Medium,
+        *,
+        limits: Limits | None = None,
+        sink: LogSink | None = None,
+        level: str = "frames",
+        on_deliver: Deliver | None = None,
+        on_error: Callable[[Exception], None] | None = None,
+        senses: Senses | None = None,
+        seed: int | None = None,
+    ) -> None:
+        """To be made in a running loop. `seed` is for tests: without, the system draws one."""
+        super().__init__(member.number)
+        self.member = member
+        self.medium = medium
+        self.limits = limits or Limits()
+        self.tally = Tally()
+        self.protocol: Protocol | None = None
+        self.running = False
+        self._protocol_class = protocol
+        self._params = params
+        self._sink = sink or LogSink()
+        self._kinds = frozenset(schema.kinds_at(level))
+        self._on_deliver = on_deliver
+        self._on_error = on_error
+        self._senses = senses or Senses()
+        self._loop = asyncio.get_running_loop()
+        self.timers = Timers(self._loop)
+        self.epoch_us = time.time_ns() // 1000
+        self._dice = random.Random(seed)
+        self.link = Link(protocol, member, self.limits, self.tally, medium.datagram_max)
+        self.outbox = Outbox(self.link, medium, self.timers, self.limits, self.tally, self)
+        heard = member.vault.load("heard")
+        if heard is not None:
+            self.link.peers.restore(heard)
+        self._set: dict[int, Timer] = {}  # the protocol's timers
+        self._muted: OrderedDict[int, int] = OrderedDict()
+        self._subscriptions: dict[int, Filter] = {}
+        self._subscribed = 0
+        self._inside = False
+        self._later: deque[Callable[[], None]] = deque()
+        self._notes: dict[int, int] = {}
+        self._errors_said: dict[str, bool] = {}
+        self._was_down = False
+
+    # ---- life
+
+    def start(self, *, keep_tables: bool = False) -> None:
+        """Begin, or begin again after `stop`: with the old protocol object, or with a new one."""
+        if self.running:
+            return
+        if self.member.ring is None:
+            log.warning("INSECURE: node %d neither encrypts nor authenticates nor signs anything", self.id)
+        self.running = True
+        if self._was_down:
+            self._row(schema.RECOVER)
+        fresh = self.protocol is None or not keep_tables
+        if fresh:
+            self._muted.clear()
+            self.protocol = self._protocol_class(self, self._params)
+        self.medium.open(self._heard)
+        self.timers.after(int(KEEP_HEARD_S * 1e6), self._keep_heard)
+        assert self.protocol is not None
+        self._tell(self.protocol.on_start)
+        if fresh:
+            for number, filter in self._subscriptions.items():
+                self._tell(partial(self.protocol.on_subscribe, number, filter))
+
+    def stop(self) -> None:
+        """As if the node crashed, but in good order. What waited to be sent is lost, as are timers."""
+        if not self.running:
+            return
+        self.running = False
+        self.medium.close()
+        self.timers.clear()
+        self.outbox.clear()
+        self._set.clear()
+        self._later.clear()
+        self._was_down = True
+        self._row(schema.CRASH)
+        self.member.vault.store("heard", self.link.peers.export())
+
+    def summarise(self) -> None:
+        """Put the counters beside the rows of the log."""
+        self._sink.summarise(json.dumps({"node": self.id, "epoch_us": self.epoch_us, **self.tally.as_dict()}))
+
+    def use(self, ring: KeyRing) -> None:
+        """The group's keys have changed."""
+        if self.member.ring is None or ring.group != self.member.ring.group:
+            raise InputError("these keys are another group's")
+        self.member.ring = ring
+        self.link.use(ring)
+
+    def _keep_heard(self) -> None:
+        self.member.vault.store("heard", self.link.peers.export())
+        self.timers.after(int(KEEP_HEARD_S * 1e6), self._keep_heard)
+
+    # ---- the application
+
+    def prepare(
+        self,
+        topic: str = "",
+        attrs: dict[str, Value] | None = None,
+        payload: bytes = b"",
+        validity_us: int = FOREVER,
+        scope: int = GLOBAL,
+    ) -> Event:
+        """An event of this node, numbered and sealed, to be given to `publish`: at once, or after it was stored."""
+        try:
+            event = event_from_fields([1, topic, dict(attrs or {}), payload, validity_us, scope])
+        except (Malformed, ValueError, OverflowError, TypeError) as error:
+            raise InputError(f"cannot publish this: {error}") from None
+        largest = min(MAX_FRAME, FRAGMENTS_MAX * (self.medium.datagram_max - 100)) - EVENT_ROOM - SEAL_BYTES
+        if event.size > largest:
+            raise InputError(f"cannot publish {event.size} bytes in one event: at most {largest}")
+        id = event_id(self.id, self.member.sequence.next())
+        event = Event(id, event.topic, event.attrs, payload, event.validity_us, scope)
+        identity, ring = self.member.identity, self.member.ring
+        return event if identity is None or ring is None else seal(event, identity, ring.group)
+
+    def publish(self, event: Event) -> None:
+        """Hand an event that `prepare` made to the protocol."""
+        if not self.running or self.protocol is None:
+            raise InputError("cannot publish: the node is not running")
+        self.tally.published += 1
+        if schema.PUBLISH in self._kinds:
+            content: dict[str, Any] = {"topic": event.topic, "scope": SCOPES[event.scope], "attrs": event.attrs}
+            if event.scope:
+                content["near"] = self._near()
+            text = json.dumps(content, separators=(",", ":"))
+            self._row(schema.PUBLISH, event.id, size=event.size, value=event.validity_us, reason=text)
+        self._tell(partial(self.protocol.on_publish, event))
+
+    def subscribe(self, filter: Filter) -> int:
+        """The subscription's number, for `unsubscribe`."""
+        self._subscribed += 1
+        self._subscriptions[self._subscribed] = filter
+        self._row(schema.SUBSCRIBE, self._subscribed, reason=str(filter))
+        if self.running and self.protocol is not None:
+            self._tell(partial(self.protocol.on_subscribe, self._subscribed, filter))
+        return self._subscribed
+
+    def unsubscribe(self, number: int) -> None:
+        filter = self._subscriptions.pop(number)
+        self._row(schema.UNSUBSCRIBE, number, reason=str(filter))
+        if self.running and self.protocol is not None:
+            self._tell(partial(self.protocol.on_unsubscribe, number))
+
+    def motion(self, moving: bool) -> None:
+        """This node started or stopped moving."""
+        if self.running and self.protocol is not None and self._protocol_class.wants_motion:
+            self._tell(partial(self.protocol.on_motion, moving))
+
+    def status(self) -> dict[str, Any]:
+        """Plain data for people and programs to look at."""
+        now_us = self.now()
+        entries, size = (0, 0) if self.protocol is None else self.protocol.memory()
+        return {
+            "node": self.id,
+            "protocol": self._protocol_class.__name__,
+            "secure": self.member.ring is not None,
+            "network": self.medium.up(),
+            "up_s": now_us / 1e6,
+            "neighbours": [
+                {
+                    "node": number,
+                    "address": str(peer.address[0]),
+                    "silent_s": (now_us - peer.heard_us) / 1e6,
+                    "frames": peer.frames,
+                    "bytes": peer.bytes,
+                }
+                for number, peer in reversed(self.link.peers.known.items())
+            ],
+            "subscriptions": {number: str(filter) for number, filter in self._subscriptions.items()},
+            "queue": len(self.outbox),
+            "timers": len(self._set),
+            "airtime_s": self.outbox.airtime_us / 1e6,
+            "routing_entries": entries,
+            "routing_bytes": size,
+            "decisions": {f"{reason_kind(r)}: {reason_label(r)}": n for r, n in sorted(self._notes.items())},
+            **self.tally.as_dict(),
+        }
+
+    # ---- what the protocol asks for
+
+    def now(self) -> int:
+        return self.timers.now_us()
+
+    def random(self) -> float:
+        return self._dice.random()
+
+    def broadcast(self, frame: Frame) -> None:
+        self._enqueue(frame, BROADCAST)
+
+    def send(self, to: int, frame: Frame) -> None:
+        self._enqueue(frame, to)
+
+    def _enqueue(self, frame: Frame, to: int) -> None:
+        if self.running:
+            self.outbox.add(frame, to)
+
+    def set_timer(self, key: int, delay_us: int) -> None:
+        if delay_us < 0:
+            raise ValueError(f"a timer cannot go off {-delay_us} us ago")
+        self.cancel_timer(key)
+        if self.running:
+            self._set[key] = self.timers.after(delay_us, partial(self._timer, key))
+
+    def cancel_timer(self, key: int) -> None:
+        timer = self._set.pop(key, None)
+        if timer is not None:
+            self.timers.cancel(timer)
+
+    def _timer(self, key: int) -> None:
+        del self._set[key]
+        assert self.protocol is not None
+        self._tell(partial(self.protocol.on_timer, key))
+
+    def deliver(self, event: Event) -> None:
+        self.tally.delivered += 1
+        self._row(schema.DELIVER, event.id)
+        if self._on_deliver is None:
+            return
+        try:
+            self._on_deliver(event if self.member.ring is None else unsealed(event), event)
+        except Exception:
+            self.tally.drop(APPLICATION)
+            log.exception("the application failed to take an event")
+
+    def note(self, reason: int, event: int = 0, peer: int = NOBODY, value: int = 0) -> None:
+        self._notes[reason] = self._notes.get(reason, 0) + 1
+        kind = schema.kind_code(reason_kind(reason))
+        self._row(kind, event, peer=peer, value=value, reason=reason_label(reason))
+
+    def mute(self, id: int) -> None:
+        if id != 0 and id not in self._muted:
+            self._muted[id] = 0
+            if len(self._muted) > self.limits.muted:
+                self._muted.popitem(last=False)
+
+    def heard(self, id: int) -> int:
+        return self._muted.get(id, 0)
+
+    def signal(self) -> float:
+        return nan
+
+    def speed(self) -> float:
+        return self._senses.speed()
+
+    def battery(self) -> float:
+        return self._senses.battery()
+
+    # ---- what comes from the air
+
+    def _heard(self, datagram: bytes, address: Address) -> None:
+        tally = self.tally
+        tally.datagrams_in += 1
+        tally.bytes_in += len(datagram)
+        arrival = self.link.incoming(datagram, address, self.timers.now_us())
+        if arrival is None:
+            return
+        if arrival.acknowledges:
+            self.outbox.acknowledged(arrival.sender, arrival.number)
+            return
+        if arrival.to >= 0:
+            self.outbox.acknowledge(arrival.address, arrival.sender, arrival.number)
+        if arrival.frame is not None:
+            self._arrived(arrival, arrival.frame)
+
+    def _arrived(self, arrival: Arrival, frame: Frame) -> None:
+        self.tally.frames_in += 1
+        self._log_arrival(arrival, frame)
+        if frame.id in self._muted:
+            self._muted[frame.id] += 1
+            self._muted.move_to_end(frame.id)
+            self.tally.muted += 1
+            return
+        assert self.protocol is not None
+        self._tell(partial(self.protocol.on_frame, frame, arrival.sender))
+
+    # ---- what becomes of own frames
+
+    def frame_sent(self, frame: Frame, to: int, serial: int, size: int) -> None:
+        self._row(schema.SEND, _first(frame), serial, to, size, self._airtime_us(size), frame.kind)
+
+    def frame_lost(self, frame: Frame, to: int, serial: int, size: int, why: str) -> None:
+        self._row(schema.LOSE, _first(frame), serial, to, size, 0, why)
+
+    def frame_undelivered(self, frame: Frame, to: int) -> None:
+        assert self.protocol is not None
+        self._tell(partial(self.protocol.on_undelivered, frame, to))
+
+    # ---- one handler at a time
+
+    def _tell(self, handler: Callable[[], None]) -> None:
+        self._later.append(handler)
+        if self._inside:
+            return
+        self._inside = True
+        try:
+            while self._later:
+                self._run(self._later.popleft())
+        finally:
+            self._inside = False
+
+    def _run(self, handler: Callable[[], None]) -> None:
+        try:
+            handler()
+        except Exception as error:  # whatever is wrong with the protocol, the node stays up
+            self.tally.drop(PROTOCOL_ERROR)
+            if self._on_error is not None:
+                self._on_error(error)
+            elif type(error).__name__ not in self._errors_said:
+                self._errors_said[type(error).__name__] = True
+                log.exception("the protocol failed; further errors of this type are only counted")
+
+    # ---- the log
+
+    def _row(
+        self,
+        kind: int,
+        event: int = 0,
+        frame: int = 0,
+        peer: int = NOBODY,
+        size: int = 0,
+        value: int = 0,
+        reason: str = "",
+    ) -> None:
+        if kind in self._kinds:
+            self._sink.row(self.epoch_us + self.now(), self.id, kind, event, frame, peer, size, value, reason)
+
+    def _log_arrival(self, arrival: Arrival, frame: Frame) -> None:
+        if schema.RECEIVE not in self._kinds:
+            return
+        size = arrival.size + arrival.datagrams * self.medium.header_bytes
+        value = self._airtime_us(size)
+        self._row(schema.RECEIVE, _first(frame), arrival.serial, arrival.sender, size, value, frame.kind)
+        if frame.id == 0:
+            for other in frame.events()[1:]:
+                self._row(schema.RECEIVE, other.id, arrival.serial, arrival.sender, 0, value, frame.kind)
+
+    def _airtime_us(self, size: int) -> int:
+        return int(size * 8e6 / self.limits.rate_bps)
+
+    def _near(self) -> list[int]:
+        since_us = self.now() - NEAR_US
+        return sorted(number for number, peer in self.link.peers.known.items() if peer.heard_us >= since_us)
+
+
+def _first(frame: Frame) -> int:
+    if frame.id != 0:
+        return frame.id
+    events = frame.events()
+    return events[0].id if events else 0

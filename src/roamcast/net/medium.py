@@ -1,0 +1,322 @@
+"""What a node sends and hears by: UDP broadcast, or IPv4 or IPv6 multicast, on one interface.
+
+Two sockets. One is bound to the group's port, shared with other nodes on the same machine, and hears the group. The
+other has a port of its own: everything is sent from it, so that whoever hears a datagram knows where to answer, and
+what is meant for this node alone arrives there.
+
+Interfaces come and go. The kernel tells of it (netlink), and a send that fails tells as well; then the group is joined
+anew, and the sockets are opened anew if that does not help, after a second at first, later after up to thirty. While
+there is no network, sending says so and nothing else happens.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import ipaddress
+import logging
+import socket
+import struct
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from enum import Enum
+from typing import Annotated, Final
+
+import msgspec
+
+from roamcast.errors import InputError
+from roamcast.net.peers import Address
+
+log: Final = logging.getLogger("roamcast.net")
+
+UDP_MAX: Final = 65_507
+AT_ONCE: Final = 64
+"""Datagrams read before timers and others get their turn."""
+REOPEN_S: Final = 1.0
+REOPEN_MAX_S: Final = 30.0
+SETTLE_S: Final = 0.2
+"""How long to wait after news of an interface: there is rarely only one."""
+UNWATCHED_S: Final = 30.0
+"""How often the group is joined anew where the kernel does not tell."""
+
+_FULL: Final = (errno.EAGAIN, errno.EWOULDBLOCK, errno.ENOBUFS, errno.ENOMEM)
+_NETLINK_GROUPS: Final = 0x1 | 0x10 | 0x40 | 0x100  # links, IPv4 addresses, IPv4 routes, IPv6 addresses
+
+
+class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where the group meets. A multicast address, or a broadcast address of IPv4, decides how."""
+
+    group: str = "239.255.77.67"
+    port: Annotated[int, msgspec.Meta(ge=1, le=65535)] = 7667
+    interface: str = ""  # its name; empty: the one that the system would take
+    mtu: Annotated[int, msgspec.Meta(ge=256, le=65535)] = 1400  # of the packets, IP header included
+    receive_buffer: Annotated[int, msgspec.Meta(ge=4096)] = 1 << 20  # bytes, as far as the system allows
+
+
+class Sent(Enum):
+    SENT = "sent"
+    FULL = "full"  # try again in a moment
+    DOWN = "down"  # there is no network
+    TOO_LARGE = "too large"
+
+
+class Medium(ABC):
+    """`datagram_max` bytes fit into a datagram, to which the network adds `header_bytes`."""
+
+    datagram_max: int
+    header_bytes: int
+
+    @abstractmethod
+    def open(self, hear: Callable[[bytes, Address], None]) -> None:
+        """Begin to hear. A network that is not there yet is waited for."""
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+    @abstractmethod
+    def send(self, datagram: bytes, to: Address | None = None) -> Sent:
+        """To one address, or to everybody in range. Never raises, never waits."""
+
+    @abstractmethod
+    def up(self) -> bool: ...
+
+
+class UdpMedium(Medium):
+    def __init__(self, network: Network) -> None:
+        self.network = network
+        try:
+            self._group = ipaddress.ip_address(network.group)
+        except ValueError:
+            raise InputError(f"group {network.group!r}: must be a multicast or broadcast address") from None
+        if self._group.version == 6 and not self._group.is_multicast:
+            raise InputError(f"group {network.group!r}: IPv6 has no broadcast; must be a multicast address")
+        self.header_bytes = 28 if self._group.version == 4 else 48
+        self.datagram_max = min(network.mtu - self.header_bytes, UDP_MAX)
+        self._family = socket.AF_INET if self._group.version == 4 else socket.AF_INET6
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._hear: Callable[[bytes, Address], None] | None = None
+        self._common: socket.socket | None = None
+        self._own: socket.socket | None = None
+        self._news: socket.socket | None = None
+        self._again: asyncio.TimerHandle | None = None
+        self._pause_s = REOPEN_S
+        self._buffer = bytearray(UDP_MAX + 1)
+        self._view = memoryview(self._buffer)
+        self._index = 0
+        self.errors = 0
+        self.openings = 0
+
+    def open(self, hear: Callable[[bytes, Address], None]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._hear = hear
+        self._watch()
+        self._try_open()
+
+    def close(self) -> None:
+        self._close_sockets()
+        if self._news is not None and self._loop is not None:
+            self._loop.remove_reader(self._news)
+            self._news.close()
+            self._news = None
+        if self._again is not None:
+            self._again.cancel()
+            self._again = None
+        self._loop = None
+
+    def up(self) -> bool:
+        return self._own is not None
+
+    def address(self) -> Address:
+        """Where this node sends from; the host part is that of any interface."""
+        return () if self._own is None else tuple(self._own.getsockname())
+
+    # ---- sending
+
+    def send(self, datagram: bytes, to: Address | None = None) -> Sent:
+        if self._own is None:
+            return Sent.DOWN
+        try:
+            self._own.sendto(datagram, self._everybody() if to is None else to)
+        except OSError as error:
+            return self._failed(error)
+        return Sent.SENT
+
+    def _everybody(self) -> Address:
+        if self._family == socket.AF_INET:
+            return (self.network.group, self.network.port)
+        return (self.network.group, self.network.port, 0, self._index)
+
+    def _failed(self, error: OSError) -> Sent:
+        if error.errno in _FULL:
+            return Sent.FULL
+        if error.errno == errno.EMSGSIZE:
+            return Sent.TOO_LARGE
+        self.errors += 1
+        log.debug("sending failed: %s", error)
+        self._look_again(self._pause_s)
+        return Sent.DOWN
+
+    # ---- hearing
+
+    def _read(self, sock: socket.socket) -> None:
+        assert self._hear is not None
+        for _ in range(AT_ONCE):
+            try:
+                size, address = sock.recvfrom_into(self._buffer)
+            except BlockingIOError:
+                return
+            except OSError as error:  # an answer of the network to something sent before, or the interface went down
+                self.errors += 1
+                log.debug("receiving failed: %s", error)
+                self._look_again(self._pause_s)
+                return
+            self._hear(bytes(self._view[:size]), address)
+            if sock.fileno() < 0:  # whoever heard it closed the medium
+                return
+
+    # ---- sockets
+
+    def _try_open(self) -> None:
+        self._close_sockets()
+        try:
+            self._open_sockets()
+        except OSError as error:
+            self._close_sockets()
+            self.errors += 1
+            log.info("no network (%s); trying again in %.0f s", error, self._pause_s)
+            self._look_again(self._pause_s)
+            return
+        self.openings += 1
+        self._pause_s = REOPEN_S
+
+    def _open_sockets(self) -> None:
+        assert self._loop is not None
+        self._index = socket.if_nametoindex(self.network.interface) if self.network.interface else 0
+        self._common = self._socket()
+        self._own = self._socket()
+        self._common.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if sys.platform == "darwin":
+            self._common.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        if self._group.is_multicast:
+            bind_to = self.network.group if sys.platform != "win32" else ""
+            self._common.bind((bind_to, self.network.port, 0, self._index)[: 2 if self._group.version == 4 else 4])
+            self._join(self._common)
+        else:
+            self._common.bind(("", self.network.port))
+        self._own.bind(("", 0))
+        self._aim(self._own)
+        for sock in (self._common, self._own):
+            self._loop.add_reader(sock, self._read, sock)
+
+    def _socket(self) -> socket.socket:
+        sock = socket.socket(self._family, socket.SOCK_DGRAM)
+        sock.setblocking(False)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self.network.receive_buffer)
+        if self._family == socket.AF_INET6:
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        if not self._group.is_multicast:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+            if self.network.interface and hasattr(socket, "SO_BINDTODEVICE"):
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, self.network.interface.encode())
+        return sock
+
+    def _join(self, sock: socket.socket) -> None:
+        if self._family == socket.AF_INET:
+            sock.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, self._mreqn())
+            if hasattr(socket, "IP_MULTICAST_ALL"):  # hear this group, not all that others on this machine joined
+                sock.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_ALL, 0)
+        else:
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_JOIN_GROUP, self._mreq6())
+
+    def _leave(self, sock: socket.socket) -> None:
+        if self._family == socket.AF_INET:
+            sock.setsockopt(socket.IPPROTO_IP, socket.IP_DROP_MEMBERSHIP, self._mreqn())
+        else:
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_LEAVE_GROUP, self._mreq6())
+
+    def _mreqn(self) -> bytes:
+        return struct.pack("=4s4si", self._group.packed, bytes(4), self._index)
+
+    def _mreq6(self) -> bytes:
+        return self._group.packed + struct.pack("@I", self._index)
+
+    def _aim(self, sock: socket.socket) -> None:
+        """Send to the group on the interface asked for, no farther than to neighbours, and to this machine as well."""
+        if not self._group.is_multicast:
+            return
+        if self._family == socket.AF_INET:
+            if self._index:
+                interface = struct.pack("=4s4si", bytes(4), bytes(4), self._index)
+                sock.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, interface)
+            sock.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, 1)
+            sock.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_LOOP, 1)
+        else:
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_IF, self._index)
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_HOPS, 1)
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_LOOP, 1)
+
+    def _close_sockets(self) -> None:
+        for sock in (self._common, self._own):
+            if sock is not None:
+                if self._loop is not None:
+                    self._loop.remove_reader(sock)
+                sock.close()
+        self._common = self._own = None
+
+    # ---- interfaces come and go
+
+    def _watch(self) -> None:
+        assert self._loop is not None
+        if not hasattr(socket, "AF_NETLINK"):
+            self._look_again(UNWATCHED_S)
+            return
+        try:
+            self._news = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
+            self._news.bind((0, _NETLINK_GROUPS))
+        except OSError as error:
+            log.info("cannot watch the interfaces: %s", error)
+            return
+        self._news.setblocking(False)
+        self._loop.add_reader(self._news, self._read_news)
+
+    def _read_news(self) -> None:
+        assert self._news is not None
+        with contextlib.suppress(OSError):  # too much news to keep is news as well
+            while self._news.recv(65_536):
+                pass
+        self._look_again(SETTLE_S)
+
+    def _look_again(self, after_s: float) -> None:
+        """See to the sockets after a while, or earlier if somebody asked for that."""
+        if self._loop is None:
+            return
+        due = self._loop.time() + after_s
+        if self._again is not None:
+            if self._again.when() <= due:
+                return
+            self._again.cancel()
+        self._again = self._loop.call_at(due, self._see)
+
+    def _see(self) -> None:
+        self._again = None
+        if not hasattr(socket, "AF_NETLINK"):
+            self._look_again(UNWATCHED_S)
+        if self._own is None or not self._joined_anew():
+            self._pause_s = min(2 * self._pause_s, REOPEN_MAX_S)
+            self._try_open()
+
+    def _joined_anew(self) -> bool:
+        """Whether the sockets still serve: the interface is the same one, and the group can be joined on it."""
+        assert self._common is not None
+        try:
+            if self.network.interface and socket.if_nametoindex(self.network.interface) != self._index:
+                return False
+            if self._group.is_multicast:
+                with contextlib.suppress(OSError):
+                    self._leave(self._common)
+                self._join(self._common)
+        except OSError:
+            return False
+        return True

@@ -1,0 +1,121 @@
+"""Why something was dropped. What comes from the air is never an exception outside of `net`: it is counted here."""
+
+from __future__ import annotations
+
+from typing import Final
+
+# before any cryptography
+TOO_SHORT: Final = "too short"
+NOT_OURS: Final = "not ours"
+NEWER_VERSION: Final = "newer version"
+OLDER_VERSION: Final = "older version"
+UNKNOWN_KIND: Final = "unknown kind"
+UNKNOWN_KEY: Final = "unknown key"
+UNSECURED: Final = "unsecured"
+STRANGERS: Final = "too many strangers"
+ADDRESS_RATE: Final = "address rate"
+STALE: Final = "stale"
+REPLAYED: Final = "replayed"
+# about the datagram
+FORGED: Final = "forged"
+OWN_NUMBER: Final = "own number"
+NEWCOMERS: Final = "too many newcomers"
+TABLE_FULL: Final = "table full"
+SENDER_RATE: Final = "sender rate"
+MALFORMED: Final = "malformed"
+OTHER_PROTOCOL: Final = "other protocol"
+NOT_FOR_US: Final = "not for us"
+FRAGMENT: Final = "bad fragment"
+FRAGMENT_BUDGET: Final = "fragment budget"
+FRAGMENT_TIMEOUT: Final = "incomplete"
+# about publications
+UNSIGNED: Final = "unsigned"
+BAD_SIGNATURE: Final = "bad signature"
+NOT_ITS_NUMBER: Final = "not its number"
+IDENTITY_CONFLICT: Final = "identity conflict"
+NOT_ON_ROSTER: Final = "not on the roster"
+SIGNATURE_RATE: Final = "signature rate"
+# of our own doing
+QUEUE_FULL: Final = "queue full"
+TOO_LARGE: Final = "too large"
+NO_NETWORK: Final = "no network"
+NO_ACK: Final = "no ack"
+APPLICATION: Final = "application full"
+PROTOCOL_ERROR: Final = "protocol error"
+
+REASONS: Final[dict[str, str]] = {
+    TOO_SHORT: "a datagram shorter than its header says",
+    NOT_OURS: "a datagram that does not begin as ours do",
+    NEWER_VERSION: "a datagram of a version of the wire that this program does not know yet",
+    OLDER_VERSION: "a datagram of a version of the wire that this program does not speak any more",
+    UNKNOWN_KIND: "a datagram of a kind that this version does not have",
+    UNKNOWN_KEY: "a datagram under a group key that this node does not hold",
+    UNSECURED: "a datagram without any protection, where this node demands it",
+    STRANGERS: "more datagrams from addresses that never sent anything genuine than are looked at",
+    ADDRESS_RATE: "more datagrams from one address than are looked at",
+    STALE: "a datagram of an earlier life of its sender, or too far behind its latest one",
+    REPLAYED: "a datagram that was heard before",
+    FORGED: "a datagram that was not made with the group key, or changed on its way",
+    OWN_NUMBER: "a datagram by somebody else with this node's number, or an old one of its own",
+    NEWCOMERS: "more new senders in a short time than are taken in",
+    TABLE_FULL: "a new sender while the table is full of active ones",
+    SENDER_RATE: "more frames or bytes than one sender may send",
+    MALFORMED: "a genuine datagram whose content is no frame",
+    OTHER_PROTOCOL: "a frame of another protocol than this node runs",
+    NOT_FOR_US: "a frame for another node",
+    FRAGMENT: "a fragment that does not fit the others",
+    FRAGMENT_BUDGET: "an unfinished frame given up for a newer one: no room for more",
+    FRAGMENT_TIMEOUT: "a frame some of whose fragments never came",
+    UNSIGNED: "a frame with a publication without a seal",
+    BAD_SIGNATURE: "a frame with a publication whose signature is wrong",
+    NOT_ITS_NUMBER: "a frame with a publication whose number its publisher's key does not give",
+    IDENTITY_CONFLICT: "a frame with a publication by a second key for a known number",
+    NOT_ON_ROSTER: "a frame with a publication by a publisher whom the roster does not list with this key",
+    SIGNATURE_RATE: "more new publications from one sender than are verified",
+    QUEUE_FULL: "a frame of our own for which the queue had no room",
+    TOO_LARGE: "a frame of our own that even fragments cannot carry",
+    NO_NETWORK: "a datagram of our own while there was no way to send it",
+    NO_ACK: "a frame of our own that its addressee never acknowledged",
+    APPLICATION: "a delivery for which the application had no room",
+    PROTOCOL_ERROR: "an error inside the protocol",
+}
+"""Every reason, and what it means."""
+
+
+class Refused(Exception):
+    """A datagram, or what was in it, is dropped. Never leaves `net`."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class Tally:
+    """How often each thing happened. It cannot grow: reasons are those above."""
+
+    def __init__(self) -> None:
+        self.dropped: dict[str, int] = dict.fromkeys(REASONS, 0)
+        self.datagrams_in = 0
+        self.datagrams_out = 0
+        self.bytes_in = 0
+        self.bytes_out = 0
+        self.frames_in = 0
+        self.frames_out = 0
+        self.echoes = 0  # own datagrams that the network brought back
+        self.acks_in = 0
+        self.acks_out = 0
+        self.retries = 0
+        self.muted = 0
+        self.delivered = 0
+        self.published = 0
+
+    def drop(self, reason: str) -> None:
+        self.dropped[reason] += 1
+
+    def drops(self) -> dict[str, int]:
+        """Those that happened."""
+        return {reason: n for reason, n in self.dropped.items() if n}
+
+    def as_dict(self) -> dict[str, object]:
+        counts: dict[str, object] = {name: n for name, n in vars(self).items() if name != "dropped"}
+        return {**counts, "dropped": self.drops()}

@@ -1,0 +1,170 @@
+"""The real backend: UDP sockets on the loopback interface, everything authenticated and signed.
+
+All nodes are on one loop whose clock does not wait (tests/support/warp.py). Loopback carries everything to everybody,
+so each node is put behind a wall that lets through what comes from nodes near it, and of that what `loss` leaves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import random
+from collections.abc import Callable
+from typing import Any
+
+from roamcast.log import schema
+from roamcast.log.writer import MemorySink
+from roamcast.net.host import NetHost
+from roamcast.net.identity import Identity, Member, Roster
+from roamcast.net.limits import Limits
+from roamcast.net.medium import Network, Sent, UdpMedium
+from roamcast.net.peers import Address
+from roamcast.net.security import KeyRing
+from roamcast.net.vault import MemoryVault
+from roamcast.protocols.interface import Params, Protocol
+from roamcast.pubsub.filters import Filter
+from tests.conformance.driver import Driver, Probe
+from tests.support.warp import WarpLoop
+
+RING = KeyRing.new()
+PORT = 20_000 + os.getpid() % 20_000
+_groups = itertools.count(1)
+
+MULTICAST = "multicast"
+BROADCAST = "broadcast"
+
+
+def network(how: str = MULTICAST) -> Network:
+    """One that no other test meets on."""
+    n = next(_groups)
+    if how == BROADCAST:
+        return Network("127.255.255.255", PORT + n % 20_000, "lo")
+    return Network(f"239.255.{n >> 8 & 255}.{n & 255}", PORT, "lo")
+
+
+class Walled(UdpMedium):
+    """Hears only what `passes` lets through, by the port it was sent from."""
+
+    def __init__(self, network: Network, loop: WarpLoop, passes: Callable[[int], bool]) -> None:
+        super().__init__(network)
+        self.loop = loop
+        self.passes = passes
+
+    def send(self, datagram: bytes, to: Address | None = None) -> Sent:
+        self.loop.stirred = True
+        return super().send(datagram, to)
+
+    def open(self, hear: Callable[[bytes, Address], None]) -> None:
+        super().open(lambda datagram, address: hear(datagram, address) if self.passes(address[1]) else None)
+
+    def port(self) -> int:
+        return int(self.address()[1]) if self.up() else -1
+
+
+class Real(Driver):
+    late_us = 1000
+
+    def __init__(
+        self,
+        how: str,
+        places: list[float],
+        subscriptions: list[tuple[int, Filter]] | None = None,
+        loss: float = 0.0,
+        protocol: type[Protocol] = Probe,
+        params: Params | None = None,
+        limits: Limits | None = None,
+        secure: bool = True,
+    ) -> None:
+        super().__init__(places)
+        self.loss = loss
+        self.chance = random.Random(1)
+        self.errors: list[Exception] = []
+        self.sink = MemorySink()
+        self.loop = WarpLoop()
+        meeting = network(how)
+        self.media = [Walled(meeting, self.loop, self._passes(i)) for i in range(len(places))]
+        members = _members(len(places), secure)
+
+        async def make() -> None:
+            self.hosts = [
+                NetHost(
+                    protocol,
+                    params or Params(),
+                    members[i],
+                    self.media[i],
+                    limits=limits,
+                    sink=self.sink,
+                    on_error=self.errors.append,
+                    seed=i,
+                )
+                for i in range(len(places))
+            ]
+            for i, filter in subscriptions or []:
+                self.hosts[i].subscribe(filter)
+            for host in self.hosts:
+                host.start()
+
+        self.loop.run_until_complete(make())
+
+    def _passes(self, i: int) -> Callable[[int], bool]:
+        def passes(port: int) -> bool:
+            from_whom = next((j for j, medium in enumerate(self.media) if medium.port() == port), -1)
+            return from_whom in [i, *self.near(i)] and self.chance.random() >= self.loss
+
+        return passes
+
+    def probe(self, i: int) -> Probe:
+        probe = self.hosts[i].protocol
+        assert isinstance(probe, Probe)
+        return probe
+
+    def publish(self, i: int, deed: int) -> None:
+        self.say(i, "deed", {"deed": deed})
+
+    def say(self, i: int, topic: str, attrs: dict[str, Any] | None = None, **more: Any) -> int:
+        """Node i publishes; returns the event's id."""
+
+        async def go() -> int:
+            event = self.hosts[i].prepare(topic, attrs, **more)
+            self.hosts[i].publish(event)
+            return event.id
+
+        return self.loop.run_until_complete(go())
+
+    def run(self, seconds: float) -> None:
+        self.loop.run_until_complete(asyncio.sleep(seconds + 1e-6))
+
+    def crash(self, i: int) -> None:
+        self.hosts[i].stop()
+
+    def recover(self, i: int, keep_tables: bool) -> None:
+        async def go() -> None:
+            self.hosts[i].start(keep_tables=keep_tables)
+
+        self.loop.run_until_complete(go())
+
+    def delivered(self, i: int) -> list[int]:
+        return [row[3] for row in self.sink.rows if row[1] == i and row[2] == schema.DELIVER]
+
+    def notes(self, i: int) -> list[tuple[str, str, int, int, int]]:
+        rows = [row for row in self.sink.rows if row[1] == i and row[2] in schema.DECISIONS]
+        return [(schema.KINDS[kind], why, event, peer, value) for _, _, kind, event, _, peer, _, value, why in rows]
+
+    def check(self) -> None:
+        for host in self.hosts:
+            host.stop()
+        self.loop.close()
+        if self.errors:
+            raise self.errors[0]
+        if all(isinstance(host.protocol, Probe) for host in self.hosts):
+            super().check()
+
+
+def _members(n: int, secure: bool) -> list[Member]:
+    """Nodes 0, 1, …: numbers as small as that need a roster."""
+    if not secure:
+        return [Member.insecure(i) for i in range(n)]
+    vaults = [MemoryVault() for _ in range(n)]
+    roster = Roster({i: Identity.of(vault).public for i, vault in enumerate(vaults)})
+    return [Member.secure(vault, RING, roster) for vault in vaults]

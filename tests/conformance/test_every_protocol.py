@@ -1,0 +1,61 @@
+"""Every registered protocol on both drivers, not a line of it changed: what is published arrives, once, where asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from roamcast.log import schema
+from roamcast.log.writer import MemorySink
+from roamcast.protocols import registry
+from roamcast.pubsub.event import FOREVER, GLOBAL
+from roamcast.pubsub.filters import Filter, topic
+from roamcast.world.kernel import Publication, Subscription
+from tests.conformance.real import MULTICAST, Real
+from tests.conformance.simulated import Kind, build
+
+PLACES = [0.0, 0.4, 0.8, 1.2]
+"""The ends do not hear each other."""
+PUBLISHER, SUBSCRIBERS = 0, [1, 3]
+REACHED = {"psamanet": [1]}
+"""Where nobody moves: psamanet has events carried rather than forwarded."""
+SETTLE_S = 120
+AFTER_S = 60
+SUBSCRIPTIONS: list[tuple[int, Filter]] = [(i, topic("news")) for i in SUBSCRIBERS]
+
+Deliveries = list[tuple[int, int]]
+"""(node, event)"""
+
+
+def simulated(protocol: str) -> Deliveries:
+    sink = MemorySink()
+    world = build(Kind("dcf", "disc"), PLACES, sink, 0.0)
+    chosen = registry.get(protocol)
+    world.populate(chosen, chosen.params_class(), [Subscription(i, 1, f) for i, f in SUBSCRIPTIONS])
+    world.agenda += [
+        Publication(t_s * 1_000_000, PUBLISHER, said, {}, b"x", FOREVER, GLOBAL)
+        for t_s, said in [(SETTLE_S, "news"), (SETTLE_S + 1, "sport")]
+    ]
+    world.start()
+    world.run((SETTLE_S + AFTER_S) * 1_000_000)
+    return [(row[1], row[3]) for row in sink.rows if row[2] == schema.DELIVER]
+
+
+def real(protocol: str) -> Deliveries:
+    chosen = registry.get(protocol)
+    driver = Real(MULTICAST, PLACES, SUBSCRIPTIONS, protocol=chosen, params=chosen.params_class())
+    driver.run(SETTLE_S)
+    driver.say(PUBLISHER, "news", {}, payload=b"x")
+    driver.run(1)
+    driver.say(PUBLISHER, "sport", {}, payload=b"x")
+    driver.run(AFTER_S)
+    driver.check()
+    assert all(host.tally.drops().keys() <= {"not for us"} for host in driver.hosts)
+    return [(row[1], row[3]) for row in driver.sink.rows if row[2] == schema.DELIVER]
+
+
+@pytest.mark.parametrize("protocol", registry.names())
+@pytest.mark.parametrize("driver", [simulated, real], ids=["simulated", "real"])
+def test_what_was_asked_for_arrives_once_and_nothing_else(driver: Callable[[str], Deliveries], protocol: str) -> None:
+    assert sorted(driver(protocol)) == [(i, 1) for i in REACHED.get(protocol, SUBSCRIBERS)]
