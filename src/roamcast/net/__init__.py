@@ -3,15 +3,16 @@
 Who calls whom, from the wire inwards (a file knows those below it in this list, never those above):
 
     host.py       NetHost(Host): one node. Runs a protocol on an asyncio loop and keeps the host's promises
-    medium.py     Medium (what a node sends and hears by), UdpMedium: the sockets, and a watch on the interfaces
     outbox.py     Outbox: the queue of own frames; acknowledgements and retries, airtime governor, full buffers
+    medium.py     Medium (what a node sends and hears by); UdpMedium(Network): the sockets, a watch on the interfaces
     timers.py     Timers: every deadline of a node on one heap, behind one `loop.call_at`
     link.py       Link: frames to datagrams, datagrams to frames, and every check in between. No clock, no socket
-    peers.py      Peers: all that is kept about neighbours, within a budget for each and for all; replay windows
-    fragments.py  split, Reassembly
-    publications.py  Signer, Verifier: publications signed by their publisher, bound to its node number
-    security.py   KeyRing (the group's keys), Sealer and Opener (AEAD), OVERHEAD_BYTES, SEAL_BYTES
-    identity.py   Identity (Ed25519), node_number, Roster; Member: all that a node must be to take part
+    fragments.py  split, Reassembly: frames longer than a datagram
+    peers.py      Gate, Peers: all that is kept about neighbours, within a budget for each and for all
+    replay.py     ReplayWindow
+    publications.py  sealed, unsealed, Verifier: publications signed by their publisher, bound to its node number
+    identity.py   Identity (Ed25519), node_number, Roster, take_boot, Sequence; Member: what a node is to take part
+    security.py   KeyRing (the group's keys, and their file), Envelope (AEAD); OVERHEAD_BYTES, SEAL_BYTES
     vault.py      Vault: the few bytes that must survive a restart; MemoryVault, FileVault
     limits.py     Limits (every bound, with its default), TokenBucket
     packet.py     the outer datagram, byte by byte (docs/reference/wire.md)
@@ -20,18 +21,25 @@ Who calls whom, from the wire inwards (a file knows those below it in this list,
 Only host.py, medium.py and timers.py know asyncio or sockets: everything between bytes and frames is plain objects that
 are told the time. security.py can be imported by anybody who wants to know what a frame costs.
 
-    member = Member.secure(FileVault(folder), KeyRing.load("group.key"))    # or Member.insecure(number), which shouts
+    member = Member.secure(FileVault(folder), KeyRing.load("group.key"), roster=None)   # or Member.insecure(number)
     host = NetHost(protocol_class, params, member, UdpMedium(Network(group="239.255.77.67", interface="wlan0")),
-                   limits=Limits(), sink=LogSink(), on_deliver=callback)
+                   limits=Limits(), sink=LogSink(), level="frames", on_deliver=callback, senses=Senses())
     host.start()                                   # in a running loop: opens the medium, tells the protocol
-    number = host.subscribe(filter); host.unsubscribe(number)
-    event = host.publish(topic, attrs, payload, validity_us, scope)    # signed, numbered, logged, told the protocol
+    number = host.subscribe(filter); host.unsubscribe(number)       # before or after `start`
+    sealed = host.prepare(topic, attrs, payload, validity_us, scope)    # numbered (durably) and signed; InputError
+    host.publish(sealed)                           # logged, and told the protocol
+    host.use(key_ring)                             # rotation, without a restart
     host.status()                                  # plain data: neighbours, queues, counters by reason
-    host.stop()                                    # as a crash does, but with sockets closed and counters kept
+    host.stop()                                    # as a crash does, but in good order; `start` again goes on
+    host.summarise()                               # counters beside the rows of the log, before the sink is closed
 
 `on_deliver(event, sealed)` gets the event as it was published, and the event as it travels. What travels is *sealed*:
 its payload ends in the publisher's public key and signature (96 bytes). So the seal survives every protocol and every
 store that keeps events, needs no table beside them, and is counted in every size. Protocols see sealed events only.
+It is called inside a handler of the protocol, synchronously; whatever it publishes waits until that is over.
+
+A store of another kind is a `Vault`: `load(name) -> bytes | None`, `store(name, value)` durable when it returns. Names:
+"identity" (32 bytes), "boot" and "sequence" (8 bytes, high-water marks), "heard" (some kilobytes, every five minutes).
 
 Time: `Host.now` is microseconds since the host was made, by the loop's monotonic clock. Rows of the log have
 `host.epoch_us` added: Unix time of the host's making, taken once, so that they never go back. A transmission's serial

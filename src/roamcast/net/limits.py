@@ -33,9 +33,9 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     partial_bytes: Count = 1 << 20  # in unfinished frames
     partial_s: Rate = 5.0  # how long a frame waits for its fragments
     # publications
-    verified: Count = 16_384  # that are known to be genuine
+    verified: Count = 8192  # that are known to be genuine
     identities: Count = 4096  # keys of publishers
-    muted: Count = 65_536
+    muted: Count = 16_384
     # own frames
     queue: Count = 50
     rate_bps: Rate = 1e6  # what airtime is reckoned with: the rate of broadcasts on this radio
