@@ -114,7 +114,7 @@ def test_the_weight_is_the_weighed_sum_of_power_signal_clustering_and_disseminat
     host.hear(protocol, beat(0, neighbours=[]), 6)
     assert clustering(protocol.neighbours) == pytest.approx(2 / 3), "4-5 and 4-6 of three pairs"
     assert dissemination(protocol.neighbours) == pytest.approx(3 / 4), "three neighbours, the best placed one has four"
-    assert protocol.weight() == round(1000 * 0.25 * (0.8 + 0.5 + 2 / 3 + 3 / 4))
+    assert protocol.standing.weight() == round(1000 * 0.25 * (0.8 + 0.5 + 2 / 3 + 3 / 4))
 
 
 @pytest.mark.parametrize(
@@ -124,20 +124,54 @@ def test_r3_the_signal_strength_is_mapped_to_the_unit_interval(dbm: float, s: fl
     protocol, host = node(wf1=0, wf2=1, wf3=0, wf4=0)
     host.signal_dbm = dbm
     host.hear(protocol, beat(0), 4)
-    assert protocol.weight() == round(1000 * s)
+    assert protocol.standing.weight() == round(1000 * s)
 
 
 def test_r3_a_node_alone_has_neither_clustering_nor_dissemination() -> None:
     protocol, host = node()
     host.battery_left = 1.0
-    assert protocol.weight() == round(1000 * (0.25 + 0.25 * 0.5))
+    assert protocol.standing.weight() == round(1000 * (0.25 + 0.25 * 0.5))
+
+
+def test_r3_everybody_lists_its_neighbours_in_every_heartbeat() -> None:
+    """With a group or without: C_L and Δdd of whoever looks for a leader need them."""
+    for protocol, host in (node(), member(), leader()):
+        for id in (9, 4, 6):
+            host.hear(protocol, beat(0), id)
+        host.advance(protocol, 1_100_000)
+        assert host.frames("heartbeat")[-1].neighbours == sorted(protocol.neighbours)
+        assert {4, 6, 9} <= set(protocol.neighbours)
+
+
+def test_r3_who_loses_its_group_knows_its_weight_from_those_who_have_one() -> None:
+    """4, 5 and 20, the lost parent, are all members; no heartbeat comes between the loss and the election."""
+    protocol, host = member(level=2, wf1=0, wf2=0, wf3=0.5, wf4=0.5, missed=9)
+    host.hear(protocol, beat(G0, level=9, parent=99, neighbours=[ME, 5, 30, 31]), 4)
+    host.hear(protocol, beat(G0, level=9, parent=99, neighbours=[ME, 4]), 5)
+    host.hear(protocol, beat(0, neighbours=[ME]), 20)
+    assert protocol.place.tree == 0
+    assert host.frames("heartbeat")[-1].weight == round(1000 * 0.5 * (1 / 3 + 3 / 4))
+
+
+def test_r3_after_the_loss_of_a_leader_the_best_of_those_left_leads() -> None:
+    """0 leads 1 to 4. Without it 1-2-3 is a triangle and 4 hangs at 1: C_L is 1/3 for 1, 1 for 2 and 3, 0 for 4."""
+    links = [(0, 1), (0, 2), (0, 3), (0, 4), (1, 2), (2, 3), (1, 3), (1, 4)]
+    net = TinyNet(TreeGroup, 5, links, wf1=0.5, wf2=0, wf3=0.5, wf4=0)
+    for i in range(1, 5):
+        net.hosts[i].battery_left = 0.0
+    net.start()
+    net.run(10)
+    assert {root_of(n.place.tree) for n in net.nodes} == {0}
+    net.crash(0)
+    net.run(15)
+    assert {root_of(n.place.tree) for n in net.nodes[1:]} == {2}
 
 
 def test_weighing_factors_are_chosen_according_to_requirements() -> None:
     """§3.1."""
     protocol, host = node(wf1=0.5, wf2=0, wf3=0, wf4=0)
     host.battery_left = 0.4
-    assert protocol.weight() == 200
+    assert protocol.standing.weight() == 200
 
 
 # ------------------------------------------------------------------------------------------------- 3.1 finding a group
@@ -301,8 +335,12 @@ def test_r5_a_node_that_hears_another_group_becomes_a_gateway() -> None:
     """§3.1: "N1 will become a gateway node connecting its original group G1 with the new joining group G0"."""
     protocol, host = member(level=2)
     host.hear(protocol, beat(G1, level=3, parent=99), 5)
-    protocol.find_routes()
-    assert (protocol.routes[G1].gateway, protocol.routes[G1].level, protocol.routes[G1].via) == (ME, 2, NOBODY)
+    protocol.index.find_routes()
+    assert (protocol.index.routes[G1].gateway, protocol.index.routes[G1].level, protocol.index.routes[G1].via) == (
+        ME,
+        2,
+        NOBODY,
+    )
     assert protocol.place.tree == G0, "and stays in its own"
 
 
@@ -397,7 +435,7 @@ def test_of_several_boundary_nodes_the_one_closest_to_the_leader_is_proposed() -
         with_child(protocol, host, child)
     host.hear(protocol, Gateway(1, [[G0, 50, 3, True], [G1, 51, 2, True]]), 5)
     host.hear(protocol, Gateway(1, [[G0, 60, 2, True], [G1, 61, 4, True]]), 6)
-    assert (protocol.routes[G0].gateway, protocol.routes[G1].gateway) == (60, 51)
+    assert (protocol.index.routes[G0].gateway, protocol.index.routes[G1].gateway) == (60, 51)
 
 
 def test_r11_a_group_turns_from_the_boundary_node_to_the_old_leader() -> None:
@@ -435,7 +473,7 @@ def test_a_node_keeps_one_bitmap_for_itself_and_one_for_each_child_and_sends_the
     (to, frame), = [(to, f) for to, f in host.sent if f.kind == "bitmap"]  # fmt: skip
     union = filter_bitmap(topic("own") | topic("five") | topic("six"), 1024, 4)
     assert to == LEADER and int.from_bytes(frame.bitmap, "little") == union
-    assert protocol.local == filter_bitmap(topic("own"), 1024, 4)
+    assert protocol.index.local == filter_bitmap(topic("own"), 1024, 4)
     assert protocol.children[5].bitmap == filter_bitmap(topic("five"), 1024, 4)
 
 
@@ -444,7 +482,7 @@ def test_a_match_in_the_local_bitmap_is_checked_against_the_subscriptions() -> N
     protocol, host = member(bits=1, hashes=1)
     protocol.on_subscribe(1, topic("t"))
     host.hear(protocol, GroupEvent(event(1, "false positive"), DOWN, 0, 255, [], []), LEADER)
-    assert passes(protocol.local, [1]) and host.delivered == []
+    assert passes(protocol.index.local, [1]) and host.delivered == []
     host.hear(protocol, GroupEvent(event(2, "t"), DOWN, 0, 255, [], []), LEADER)
     assert host.delivered == [event(2, "t")]
 
@@ -504,9 +542,9 @@ def test_figure_1_intra_group_subscribing_and_publishing() -> None:
     net.start()
     net.run(10)
     assert [n.place.parent for n in net.nodes] == [NOBODY, a, a, b, b, c]
-    assert net.nodes[b].local == 1 << 2 | 1 << 3
+    assert net.nodes[b].index.local == 1 << 2 | 1 << 3
     assert net.nodes[b].children[e].bitmap == 1 << 0 | 1 << 7
-    assert net.nodes[a].children[b].bitmap == net.nodes[b].merged_bitmap() == 1 << 0 | 1 << 2 | 1 << 3 | 1 << 7
+    assert net.nodes[a].children[b].bitmap == net.nodes[b].index.merged_bitmap() == 1 << 0 | 1 << 2 | 1 << 3 | 1 << 7
     assert net.nodes[a].children[c].bitmap == net.nodes[c].children[f].bitmap == 1 << 5 | 1 << 10
     published = net.publish(d, topic=s_f)
     net.run(1)
@@ -559,7 +597,7 @@ def test_the_event_goes_down_to_the_gateway_and_across_to_the_other_group() -> N
     protocol, host = member(level=2)
     host.hear(protocol, beat(G1, level=3, parent=99), 5)
     host.hear(protocol, beat(G1, level=2, parent=99), 6)
-    protocol.find_routes()
+    protocol.index.find_routes()
     host.hear(protocol, GroupEvent(event(), DOWN, 0, 255, [G0], [G1]), 20)
     assert events_sent(host) == [(6, ACROSS, [])], "to the peer that is higher up there"
 
@@ -577,7 +615,7 @@ def test_a_node_that_has_the_event_still_takes_it_down_to_a_gateway() -> None:
     """It passed on its way up; the frame that the leader sends back down for another group must not be muted."""
     protocol, host = member(level=2)
     host.hear(protocol, beat(G1, level=2, parent=99), 6)
-    protocol.find_routes()
+    protocol.index.find_routes()
     protocol.on_publish(event())
     host.sent.clear()
     host.hear(protocol, GroupEvent(event(), DOWN, 0, 255, [G0], [G1]), 20)
@@ -606,7 +644,7 @@ def test_r12_local_events_stay_in_the_group_or_go_to_a_few_adjacent_ones(
 def test_r12_each_group_entered_counts() -> None:
     protocol, host = member(level=2)
     host.hear(protocol, beat(G1, level=2, parent=99), 6)
-    protocol.find_routes()
+    protocol.index.find_routes()
     host.hear(protocol, GroupEvent(event(scope=LOCAL), DOWN, 0, 1, [G0], [G1]), 20)
     assert host.frames("event")[-1].reach == 0
     protocol, host = two_gateways()
@@ -647,12 +685,70 @@ def test_r18_a_gateway_whose_peers_are_faint_counts_as_farther() -> None:
     protocol, host = member(level=2)
     host.signal_dbm = -90.0
     host.hear(protocol, beat(G1, level=2, parent=99), 6)
-    protocol.find_routes()
-    assert protocol.routes[G1].level == 2 + FAINT_LEVELS
+    protocol.index.find_routes()
+    assert protocol.index.routes[G1].level == 2 + FAINT_LEVELS
     host.signal_dbm = -86.9
     host.hear(protocol, beat(G1, level=4, parent=99), 5)
-    protocol.find_routes()
-    assert protocol.routes[G1].level == 2
+    protocol.index.find_routes()
+    assert protocol.index.routes[G1].level == 2
+
+
+def valid_for(us: int) -> Event:
+    return Event(event_id(50, 1), "t", validity_us=us)
+
+
+@pytest.mark.parametrize("age_us, arrives", [(999_999, True), (1_000_000, False)])
+def test_r19_an_event_past_its_validity_is_neither_delivered_nor_sent_on(age_us: int, arrives: bool) -> None:
+    """§3.3: "the event information is stale and loses value"."""
+    protocol, host = member()
+    protocol.on_subscribe(1, topic("t"))
+    with_child(protocol, host, 5, topic("t"))
+    host.hear(protocol, GroupEvent(valid_for(SECOND), DOWN, age_us, 255, [], []), LEADER)
+    assert len(host.delivered) == arrives and events_sent(host) == ([(5, DOWN, [])] if arrives else [])
+    assert host.labels("drop") == ([] if arrives else ["expired"])
+
+
+@pytest.mark.parametrize("validity_us, sent_on", [(500_000, False), (500_001, True)])
+def test_r19_an_event_that_expires_while_it_waits_is_not_sent(validity_us: int, sent_on: bool) -> None:
+    protocol, host = lost_with((5, beat(G1, level=3, parent=99)))
+    protocol.on_publish(valid_for(validity_us))
+    host.clock_us += 500_000
+    host.hear(protocol, Welcome(G1, 1, 3), 5)
+    assert events_sent(host) == ([(5, UP, [])] if sent_on else [])
+    assert host.labels("drop") == ([] if sent_on else ["expired"])
+
+
+@pytest.mark.parametrize("way", [UP, DOWN, ACROSS])
+def test_r19_an_event_that_expires_on_the_way_is_sent_no_other_way(way: int) -> None:
+    protocol, host = member(level=2)
+    host.hear(protocol, beat(G1, level=2, parent=99), 6)
+    host.hear(protocol, GroupEvent(valid_for(500_000), DOWN, 0, 255, [], []), 20)
+    host.sent.clear()
+    host.clock_us += 500_000
+    protocol.routing.lost(GroupEvent(valid_for(500_000), way, 0, 255, [], []), 6)
+    assert host.sent == [] and protocol.routing.waiting == []
+    assert host.labels("drop") == ["expired"]
+
+
+def test_r20_groups_are_believed_of_the_parent_and_of_a_child_that_gives_back() -> None:
+    for sender, way, believed in ((20, DOWN, True), (5, DOWN, False), (8, DOWN, False), (5, UP, True), (8, UP, False)):
+        protocol, host = member(level=2)
+        with_child(protocol, host, 5)
+        host.hear(protocol, beat(G1, level=2, parent=99), 6)
+        protocol.index.find_routes()
+        host.hear(protocol, GroupEvent(event(), ACROSS, 0, 255, [], []), 40)
+        host.sent.clear()
+        host.hear(protocol, GroupEvent(event(), way, 0, 255, [], [G1]), sender)
+        assert events_sent(host) == ([(6, ACROSS, [])] if believed else [])
+        assert host.labels("drop") == ([] if believed else ["stranger"])
+
+
+def test_r20_an_event_itself_is_taken_from_anybody() -> None:
+    protocol, host = member()
+    protocol.on_subscribe(1, topic("t"))
+    with_child(protocol, host, 5, topic("t"))
+    host.hear(protocol, GroupEvent(event(), DOWN, 0, 255, [], [G1]), 40)
+    assert host.delivered == [event()] and events_sent(host) == [(5, DOWN, [])]
 
 
 # -------------------------------------------------------------------------------------------------------- 3.4 mobility
@@ -736,7 +832,7 @@ def test_a_lost_childs_filter_is_removed_and_the_parent_is_told() -> None:
     with_child(protocol, host, 5, topic("t"))
     host.hear(protocol, beat(G0, level=2, parent=ME), 5)
     host.hear(protocol, beat(G0, level=2, parent=30), 5)
-    assert protocol.merged_bitmap() == 0
+    assert protocol.index.merged_bitmap() == 0
     host.hear(protocol, beat(count=2, children=(ME, 1, 0)), LEADER)
     host.advance(protocol, 1_200_000)
     assert [int.from_bytes(f.bitmap, "little") for f in host.frames("bitmap")] == [0]
@@ -780,6 +876,16 @@ def test_r17_nobody_takes_a_leaving_neighbour_where_there_is_another() -> None:
     host.hear(protocol, beat(G1, level=3, parent=99), 5)
     host.hear(protocol, beat(0), 20)
     assert protocol.asked == 5
+
+
+def test_r14_a_node_that_restarts_drops_what_it_held() -> None:
+    protocol, host = node()
+    protocol.on_publish(event())
+    protocol.on_start()
+    assert host.labels("drop") == ["restart"]
+    host.hear(protocol, beat(level=2, parent=99), 4)
+    host.hear(protocol, Welcome(G0, 1, 2), 4)
+    assert events_sent(host) == []
 
 
 # ------------------------------------------------------------------------------------------- 3.5 several attributes

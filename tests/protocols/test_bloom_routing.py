@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from roamcast.protocols.bloom_routing import (
     ANY,
     MAX_TERMS,
+    Masks,
     attribute_part,
     combinations,
     event_keys,
@@ -109,6 +110,25 @@ def test_a_filter_with_too_many_keys_drops_conditions_not_subscribers() -> None:
     assert len(keys) == MAX_TERMS
     assert set(keys) & set(event_keys(Event(1, attrs={"a": 1, "b": 2, "c": 3})) or [])
     assert filter_keys(And([attr("a").isin(*range(MAX_TERMS + 1)), attr("b") == 1])) == [value_part("b", 1)]
+
+
+def test_the_limit_is_for_conjunctions_a_disjunction_has_a_key_for_each_side() -> None:
+    """§3.5 adds them one by one."""
+    names = [f"t{n}" for n in range(MAX_TERMS + 36)]
+    assert filter_keys(Or([topic(name) for name in names])) == [topic_part(name) for name in names]
+    assert len(filter_keys(attr("a").isin(*range(MAX_TERMS + 1)))) == MAX_TERMS + 1
+    pairs = [attr("a").isin(*range(8)), attr("b").isin(*range(8))]
+    assert len(filter_keys(And(pairs))) == MAX_TERMS
+    assert len(filter_keys(And([*pairs, attr("c").isin(1, 2)]))) == MAX_TERMS, "the third is left out"
+    assert len(filter_keys(Or([And(pairs), topic("t")]))) == MAX_TERMS + 1
+
+
+@given(EVENTS, st.lists(st.tuples(st.integers(1, 64), st.integers(1, 5)), max_size=4))
+def test_kept_masks_are_those_that_would_be_made_anew(event: Event, shapes: list[tuple[int, int]]) -> None:
+    kept = Masks(event)
+    for bits, hashes in [*shapes, *shapes]:
+        assert kept.of(bits, hashes) == event_masks(event, bits, hashes)
+        assert kept.of(bits, hashes) is kept.of(bits, hashes), "made once"
 
 
 # ------------------------------------------------------------------------------------------------------------ the keys

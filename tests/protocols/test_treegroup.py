@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any
 
 import msgspec
@@ -11,13 +12,16 @@ from hypothesis import strategies as st
 
 from roamcast.errors import Malformed
 from roamcast.protocols import parameters, registry
-from roamcast.protocols.interface import NOBODY, Frame
+from roamcast.protocols.bloom_routing import Masks, filter_bitmap
+from roamcast.protocols.interface import NOBODY, Frame, Host, Params
 from roamcast.protocols.tree import MAX_NEIGHBOURS, REMEMBERED, TICK, Place, root_of, tree_name
 from roamcast.protocols.treegroup import ANSWER, TreeGroup
 from roamcast.protocols.treegroup_frames import (
+    ACROSS,
     DOWN,
     MAX_CHILDREN,
     MAX_GROUPS,
+    MAX_LISTED,
     UP,
     Accept,
     Bitmap,
@@ -29,11 +33,15 @@ from roamcast.protocols.treegroup_frames import (
     Turn,
     Welcome,
 )
+from roamcast.protocols.treegroup_gateways import FAINT_LEVELS
+from roamcast.protocols.treegroup_index import same_records
+from roamcast.protocols.treegroup_leader import clustering, dissemination
 from roamcast.protocols.treegroup_params import TreeGroupParams
-from roamcast.protocols.treegroup_tables import Record
+from roamcast.protocols.treegroup_tables import Child, Member, Record
 from roamcast.protocols.wire import decode, encode
 from roamcast.pubsub.event import FOREVER, GLOBAL, LOCAL, Event, event_id
-from roamcast.pubsub.filters import EVERYTHING, attr, topic
+from roamcast.pubsub.filters import EVERYTHING, Filter, attr, topic
+from roamcast.world.streams import Stream
 from tests.support.host import ScriptHost, make
 from tests.support.net import TinyNet
 from tests.support.storm import VALUES, Plan, check_encoding, plans, weather
@@ -68,7 +76,7 @@ frames = st.one_of(
         st.integers(1, 1000),
         levels,
         st.lists(st.tuples(ids, ids, ids), max_size=20).map(lambda rows: [x for row in rows for x in row]),
-        st.lists(ids, max_size=32),
+        st.lists(ids, max_size=32, unique=True).map(sorted),
     ),
     st.builds(Join, st.integers(0, 65_535)),
     st.builds(Welcome, trees | st.just(0), st.integers(0, (1 << 48) - 1), levels),
@@ -93,11 +101,20 @@ frames = st.one_of(
     st.builds(
         GroupEvent,
         events,
-        st.integers(0, 2),
+        st.sampled_from([UP, DOWN]),
         st.integers(0, FOREVER),
         levels,
         st.lists(trees, max_size=MAX_GROUPS),
         st.lists(trees, max_size=MAX_GROUPS),
+    ),
+    st.builds(
+        GroupEvent,
+        events,
+        st.just(ACROSS),
+        st.integers(0, FOREVER),
+        levels,
+        st.lists(trees, max_size=MAX_GROUPS),
+        st.just([]),
     ),
 )
 
@@ -136,6 +153,8 @@ def test_hostile_fields_are_malformed_and_nothing_else(tag: int, fields: list[ob
         [0, 0, 0, 0, -1, 0, True, 1, 0, [1, 2], []],  # a child without its versions
         [0, 0, 0, 256, -1, 0, True, 1, 0, [], []],
         [0, 0, 0, 0, -1, 0, True, 1, 0, [], list(range(33))],
+        [0, 0, 0, 0, -1, 0, True, 1, 0, [], [1, 1]],  # a neighbour counts once
+        [0, 0, 0, 0, -1, 0, True, 1, 0, [], [2, 1]],
         [1],
         [1, -1],
         [2, 0, 0],
@@ -150,6 +169,7 @@ def test_hostile_fields_are_malformed_and_nothing_else(tag: int, fields: list[ob
         [8, 3, 0, 0, [], [], Event(1).fields()],
         [8, 0, 0, 0, [0], [], Event(1).fields()],
         [8, 0, 0, 0, [], [], Event(0).fields()],  # would mute all that is not an event
+        [8, 2, 0, 0, [], [1], Event(1).fields()],  # who crosses to a group has arrived there
         [9],
     ],
 )
@@ -158,11 +178,92 @@ def test_fields_out_of_range_are_malformed(fields: list[object]) -> None:
         decode(TreeGroup, msgspec.msgpack.encode(fields))
 
 
+# ------------------------------------------------------------------------------------------------------- bounded state
+
+
+def attributes(thing: Any) -> list[str]:
+    """Interpreted or compiled."""
+    slots = [name for cls in type(thing).__mro__ for name in getattr(cls, "__slots__", ())]
+    return [*slots, *getattr(type(thing), "__mypyc_attrs__", ()), *getattr(thing, "__dict__", {})]
+
+
+def tables(node: TreeGroup) -> dict[str, int]:
+    """Every container in a node, wherever it is: the largest of each name. What the rooms share is looked at once."""
+    sizes: dict[str, int] = {}
+    front: list[tuple[str, Any]] = [("node", node)]
+    had = {id(node)}
+    for path, thing in front:
+        if isinstance(thing, dict | list | tuple):
+            sizes[path] = max(sizes.get(path, 0), len(thing))
+            inside = [(f"{path}[]", item) for item in (thing.values() if isinstance(thing, dict) else thing)]
+        else:
+            inside = [(f"{path}.{name}", getattr(thing, name)) for name in attributes(thing)]
+        for where, item in inside:
+            is_room = type(item).__module__.startswith("roamcast.") and not isinstance(item, OUTSIDE)
+            if (is_room or isinstance(item, dict | list | tuple)) and id(item) not in had:
+                had.add(id(item))
+                front.append((where, item))
+    return sizes
+
+
+OUTSIDE = (Event, Filter, Host, Params, Masks, Stream)
+
+LIMITS = {
+    "node.neighbours": MAX_NEIGHBOURS,
+    "node.neighbours[].neighbours": MAX_LISTED,
+    "node.children": MAX_CHILDREN,
+    "node.children[].records": MAX_GROUPS,
+    "node.place.labels": REMEMBERED,
+    "node.place.labels[]": 2,
+    "node.standing.listed": MAX_LISTED,
+    "node.index.routes": MAX_GROUPS,
+    "node.index.routes_sent": MAX_GROUPS,
+    "node.routing.passages[].groups": MAX_GROUPS,
+    "node.routing.passages[].towards": MAX_GROUPS,
+    "node.routing.passages[].again": MAX_GROUPS,
+    "node.subscriptions.filters": 3,  # what its own application asks for
+    "node.subscriptions.all": 3,
+}
+
+
+def check_limits(node: TreeGroup, host: ScriptHost) -> None:
+    limits = {**LIMITS, "node.routing.passages": node.params.seen, "node.routing.waiting": node.params.held}
+    for path, size in tables(node).items():
+        assert size <= limits[path], path
+    assert set(host.timers) <= {TICK, ANSWER}
+    assert len(node.index.merged_bitmap().to_bytes(8192, "little").rstrip(b"\0")) <= (node.params.bits + 7) // 8
+
+
+few_events = st.builds(Event, st.integers(1, 4), st.sampled_from(["a", "b"]))
+few_frames = st.one_of(
+    frames,
+    st.builds(Join, st.integers(0, 1000)),
+    st.builds(
+        GroupEvent,
+        few_events,
+        st.sampled_from([UP, DOWN]),
+        st.just(0),
+        st.just(255),
+        st.lists(trees, max_size=MAX_GROUPS),
+        st.lists(trees, min_size=MAX_GROUPS // 2, max_size=MAX_GROUPS),
+    ),
+)
+
+
 @settings(max_examples=150, deadline=None)
-@given(st.lists(st.tuples(frames, st.integers(0, 5), st.sampled_from([0, 50, 700, 3000])), max_size=12))
-def test_no_sequence_of_frames_raises_or_grows_without_bound(script: list[tuple[Frame, int, int]]) -> None:
-    protocol, host = make(TreeGroup)
-    protocol.on_start()
+@given(
+    st.booleans(),
+    st.lists(st.tuples(few_frames, st.integers(3, 8), st.sampled_from([0, 50, 700, 3000])), max_size=14),
+)
+def test_no_sequence_of_frames_raises_or_grows_without_bound(
+    is_hung: bool, script: list[tuple[Frame, int, int]]
+) -> None:
+    """Every container is looked at; one that is not in the list of limits fails, too."""
+    protocol, host = hung(seen=4, held=2) if is_hung else make(TreeGroup, ScriptHost(3), seen=4, held=2)
+    if is_hung:
+        host.hear(protocol, Join(0), 5)
+    else:
+        protocol.on_start()
     protocol.on_subscribe(1, topic("a"))
     for frame, sender, ms in script:
         host.hear(protocol, decode(TreeGroup, encode(TreeGroup, frame)), sender + 1)
@@ -170,8 +271,79 @@ def test_no_sequence_of_frames_raises_or_grows_without_bound(script: list[tuple[
         for to, sent in host.sent[-3:]:
             if to >= 0:
                 protocol.on_undelivered(sent, to)
-        assert set(host.timers) <= {TICK, ANSWER}
-        assert len(protocol.place.labels) <= REMEMBERED and len(protocol.routes) <= MAX_GROUPS
+        check_limits(protocol, host)
+
+
+def test_whoever_names_groups_fills_no_table() -> None:
+    """Parent and child are believed, but not without end; a stranger is not believed at all."""
+    protocol, host = hung()
+    host.hear(protocol, Join(0), 5)
+    event = Event(event_id(9, 1), "t")
+    for way, sender, believed in (
+        (DOWN, 6, False),
+        (UP, 6, False),
+        (DOWN, 5, False),
+        (DOWN, LEADER, True),
+        (UP, 5, True),
+    ):
+        before = len(host.sent)
+        for n in range(20):
+            named = [tree_name(100 + MAX_GROUPS * n + k, 0.5) for k in range(MAX_GROUPS)]
+            host.hear(protocol, GroupEvent(event, way, 0, 255, [], named), sender)
+            check_limits(protocol, host)
+        passage = protocol.routing.passages[event.id]
+        assert (len(passage.towards) > 0) == believed
+        named_on = [frame for _, frame in host.sent[before:] if isinstance(frame, GroupEvent) and frame.targets]
+        assert len(named_on) == (MAX_GROUPS if believed else 0)
+    assert (len(passage.towards), len(passage.again)) == (MAX_GROUPS, MAX_GROUPS)
+    assert {"stranger", "too many groups", "no other way"} <= set(host.labels("drop"))
+
+
+def test_a_child_that_was_never_heard_again_is_forgotten() -> None:
+    protocol, host = hung()
+    host.hear(protocol, Join(0), 5)
+    for _ in range(3):
+        host.advance(protocol, host.clock_us + SECOND)
+        host.hear(protocol, beat(count=protocol.place.count + 1, children=(3, 0, 0)), LEADER)
+        assert 5 in protocol.children
+    host.advance(protocol, host.clock_us + 1_200_000)
+    assert protocol.children == {} and ("note", "lost child", 0, 5, 0) in host.notes
+
+
+def test_under_a_steady_load_no_table_grows() -> None:
+    """Minutes of publishing, crashing, coming back and wandering links: nothing is larger at the end than it was
+    half way, and no more than what the neighbourhood explains."""
+    n = 7
+    net = TinyNet(TreeGroup, n, [(i, (i + 1) % n) for i in range(n)], max_level=2, preferred_levels=1, seen=40, held=4)
+    for i in range(n):
+        net.subscribe(i, topic(f"t{i % 3}"))
+    net.start()
+    most: list[dict[str, int]] = [{}, {}]
+    for second in range(160):
+        i = second % n
+        if second % 5 == 0:
+            net.cut(i, (i + 1) % n)
+        elif second % 5 == 2:
+            net.join((second - 2) % n, (second - 1) % n)
+        if second % 31 == 7:
+            net.crash(i)
+            net.recover(i, keep_tables=second % 2 == 0)
+            net.subscribe(i, topic(f"t{i % 3}"))
+        net.nodes[i].on_unsubscribe(2)
+        net.subscribe((i + 1) % n, topic("t1"), 2)
+        for k in range(3):
+            net.publish((i + k) % n, topic=f"t{k}")
+        net.run(1)
+        for node, host in zip(net.nodes, net.hosts, strict=True) if second % 4 == 3 else ():
+            check_limits(node, host)
+            for path, size in tables(node).items():
+                half = most[second // 80]
+                half[path] = max(half.get(path, 0), size)
+    assert most[0]["node.routing.passages"] == 40, "long enough to fill it"
+    slack = {"node.place.labels": REMEMBERED}
+    for path, size in most[1].items():
+        assert size <= max(most[0].get(path, 0), slack.get(path, n)), path
+    assert len(net.air) < 10 * n
 
 
 # ----------------------------------------------------------------------------------------------- the labels of a place
@@ -241,6 +413,10 @@ def check_trees(net: TinyNet) -> None:
             at, steps = parent, steps + 1
             assert steps <= len(net.nodes), "a ring"
         assert net.nodes[at].place.is_root() and place.level == steps <= node.params.max_level
+        if node.is_lone():
+            for j in range(len(net.nodes)):
+                if (i, j) in net.links and (j, i) in net.links and net.up[j]:
+                    assert net.nodes[j].place.level == node.params.max_level, f"{i} is alone beside {j}, which has room"
 
 
 def component(net: TinyNet, i: int) -> set[int]:
@@ -252,6 +428,17 @@ def component(net: TinyNet, i: int) -> set[int]:
                 reached.add(b)
                 front.append(b)
     return reached
+
+
+def check_delivery(net: TinyNet) -> None:
+    """What anybody publishes gets to everybody that is connected, once; all of them have subscribed."""
+    for publisher in range(len(net.nodes)):
+        if net.up[publisher]:
+            event = net.publish(publisher, topic="a.b")
+            net.run(1)
+            reached = component(net, publisher) - {publisher}
+            for i in range(len(net.nodes)):
+                assert net.delivered(i).count(event.id) == (i in reached), f"from {publisher} to {i}"
 
 
 @settings(max_examples=40, deadline=None)
@@ -275,6 +462,8 @@ def test_after_any_crash_the_others_find_a_place_again_and_so_does_the_node(
 ) -> None:
     n, links = network
     net = TinyNet(TreeGroup, n, links, seed=seed, max_level=shape[0], preferred_levels=shape[1])
+    for i in range(n):
+        net.subscribe(i, topic("a"))
     net.start()
     net.run(12)
     crashed = data.draw(st.lists(st.integers(0, n - 1), min_size=1, max_size=3, unique=True))
@@ -283,10 +472,13 @@ def test_after_any_crash_the_others_find_a_place_again_and_so_does_the_node(
         net.run(data.draw(st.sampled_from([0.0, 0.3, 2.0])))
     net.run(25)
     check_trees(net)
+    check_delivery(net)
     for i in crashed:
         net.recover(i, keep_tables=data.draw(st.booleans()))
+        net.subscribe(i, topic("a"))
     net.run(25)
     check_trees(net)
+    check_delivery(net)
 
 
 @settings(max_examples=40, deadline=None)
@@ -437,7 +629,7 @@ def test_a_gateway_that_has_lost_the_other_group_gives_the_event_back() -> None:
     net.start()
     net.run(12)
     assert net.nodes[1].place.parent == net.nodes[2].place.parent == 0
-    assert net.nodes[0].routes[net.nodes[3].place.tree].gateway == 1
+    assert net.nodes[0].index.routes[net.nodes[3].place.tree].gateway == 1
     net.cut(1, 3)
     first, second = net.publish(0, topic="t"), net.publish(0, topic="t")
     net.run(0.5)
@@ -457,7 +649,7 @@ def test_in_bad_weather_the_invariants_hold_and_no_timer_leaks(plan: Plan, shape
         assert (TICK in host.timers) == net.up[i]
         node = net.nodes[i]
         assert (node.asked != NOBODY) == (ANSWER in host.timers) or not net.up[i]
-        assert len(node.waiting) <= 2 and len(node.passages) <= 64
+        assert len(node.routing.waiting) <= 2 and len(node.routing.passages) <= 64
         assert set(node.children) <= set(range(plan.n)) - {i}
 
 
@@ -466,6 +658,25 @@ def test_in_bad_weather_the_invariants_hold_and_no_timer_leaks(plan: Plan, shape
 def test_the_same_plan_has_the_same_effects(plan: Plan) -> None:
     first, second = (weather(TreeGroup, plan) for _ in range(2))
     assert [host.effects for host in first.hosts] == [host.effects for host in second.hosts]
+
+
+@settings(max_examples=25, deadline=None)
+@given(plans())
+def test_in_bad_weather_what_is_kept_is_what_would_be_made_anew(plan: Plan) -> None:
+    """The listing, the two terms that look at all pairs, and the records that the parent was sent."""
+    net = weather(TreeGroup, plan)
+    for node in net.nodes:
+        standing = node.standing
+        assert standing.listing() == sorted(node.neighbours)[:MAX_LISTED]
+        standing.weight()
+        assert standing.clustering == pairs_that_are_linked(node.neighbours)
+        assert standing.dissemination == dissemination(node.neighbours)
+        for child in node.children.values():
+            other = net.nodes[child.id]
+            is_told = other.index.records_told.version == child.records_version and other.place.parent == node.host.id
+            if is_told and same_records(other.index.routes, other.index.routes_sent):
+                told = [[r.tree, r.gateway, r.level, r.open] for r in child.records]
+                assert told == [other.index.routes[tree].fields() for tree in sorted(other.index.routes)]
 
 
 def test_an_event_that_arrives_expired_is_neither_delivered_nor_forwarded() -> None:
@@ -494,7 +705,112 @@ def test_an_event_that_finds_no_parent_in_time_is_dropped() -> None:
     protocol.on_start()
     protocol.on_publish(Event(event_id(3, 1), "t"))
     host.advance(protocol, 3 * SECOND)
-    assert host.labels("drop") == ["no parent"] and not protocol.waiting
+    assert host.labels("drop") == ["no parent"] and not protocol.routing.waiting
+
+
+# ----------------------------------------------------------------------------------------------------------- dumb twins
+
+
+def pairs_that_are_linked(neighbours: dict[int, Member]) -> float:
+    pairs = list(combinations(sorted(neighbours), 2))
+    linked = [p for p in pairs if p[1] in neighbours[p[0]].neighbours or p[0] in neighbours[p[1]].neighbours]
+    return len(linked) / len(pairs) if pairs else 0.0
+
+
+def member(id: int, **values: Any) -> Member:
+    made = Member(id)
+    for name, value in values.items():
+        setattr(made, name, value)
+    return made
+
+
+@given(st.dictionaries(st.integers(0, 9), st.lists(st.integers(0, 9), unique=True).map(sorted)))
+def test_clustering_is_the_share_of_linked_pairs(lists: dict[int, list[int]]) -> None:
+    neighbours = {id: member(id, neighbours=[x for x in listed if x != id]) for id, listed in lists.items()}
+    assert clustering(neighbours) == pairs_that_are_linked(neighbours)
+
+
+few_trees = st.sampled_from([tree_name(root, 0.5) for root in (7, 8, 9, 10)])
+records = st.builds(Record, few_trees, st.integers(4, 6), st.integers(0, 3), st.booleans(), st.just(5))
+
+
+@given(st.lists(records, max_size=6), st.lists(records, max_size=6))
+def test_records_are_the_same_if_the_parent_would_read_the_same(one: list[Record], other: list[Record]) -> None:
+    first, second = ({record.tree: record for record in some} for some in (one, other))
+    same = [first[t].fields() for t in sorted(first)] == [second[t].fields() for t in sorted(second)]
+    assert same_records(first, second) == same
+
+
+heard = st.tuples(
+    st.integers(10, 19),
+    few_trees,
+    st.integers(0, 4),
+    st.sampled_from([-90.0, -88.0, -70.0, float("nan")]),
+    st.sampled_from([0.0, -9.0]),
+    st.sampled_from([0, 1_000_000, 2_900_000]),
+    st.booleans(),
+)
+
+
+def around(rows: list[tuple[int, int, int, float, float, int, bool]]) -> tuple[TreeGroup, ScriptHost]:
+    """A node at level 3 of TREE, three seconds after the start, with these neighbours."""
+    protocol, host = make(TreeGroup, ScriptHost(3))
+    protocol.place.hang(20, TREE, 0, 2, 0)
+    host.clock_us = 3_000_000
+    protocol.hearing.edge_dbm = -90.0
+    for id, tree, level, dbm, trend, heard_us, open in rows:
+        protocol.neighbours[id] = member(
+            id, tree=tree, count=1, level=level, parent=99, signal_dbm=dbm, trend_db=trend, heard_us=heard_us, open=open
+        )
+    return protocol, host
+
+
+@given(st.lists(heard, max_size=6, unique_by=lambda row: row[0]))
+def test_the_best_parent_is_the_first_by_rank(rows: list[tuple[int, int, int, float, float, int, bool]]) -> None:
+    protocol, _ = around(rows)
+    able = [neighbour for neighbour in protocol.neighbours.values() if protocol.may_be_parent(neighbour)]
+    assert protocol.best_parent() is min(able, key=protocol.rank, default=None)
+
+
+@given(st.lists(heard, max_size=6, unique_by=lambda row: row[0]), st.lists(records, max_size=6))
+def test_the_gateway_of_each_group_is_the_closest_of_all(
+    rows: list[tuple[int, int, int, float, float, int, bool]], below: list[Record]
+) -> None:
+    protocol, _ = around(rows)
+    protocol.children[5] = Child(5, 0)
+    protocol.children[5].records = below
+    every = [(r.level, r.gateway, r.tree) for r in below if r.tree != TREE]
+    for neighbour in protocol.neighbours.values():
+        if neighbour.tree != TREE and not protocol.hearing.is_doubtful(neighbour):
+            level = 3 + (FAINT_LEVELS if protocol.hearing.is_faint(neighbour) else 0)
+            every.append((level, 3, neighbour.tree))
+    protocol.index.find_routes()
+    routes = protocol.index.routes
+    assert {tree: (r.level, r.gateway) for tree, r in routes.items()} == {
+        tree: min((level, gateway) for level, gateway, t in every if t == tree) for _, _, tree in every
+    }
+    assert all(r.via == (NOBODY if r.gateway == 3 else 5) for r in routes.values())
+
+
+def test_a_receiver_goes_by_its_own_shape_of_bitmaps_whatever_the_sender_has() -> None:
+    """Frames that are handed over as objects tell no more than those that come as bytes."""
+    effects = []
+    for is_object in (True, False):
+        sender, there = make(TreeGroup, ScriptHost(5), bits=8, hashes=1)
+        sender.on_start()
+        hang(sender, there, LEADER)
+        sender.on_publish(Event(event_id(5, 1), "t", {"x": 1}))
+        frame = there.frames("event")[0]
+        protocol, host = hung(bits=64, hashes=3)
+        for child, filter in ((4, attr("x") == 1), (6, attr("x") == 2)):
+            host.hear(protocol, Join(0), child)
+            host.hear(protocol, Bitmap(1, filter_bitmap(filter, 64, 3).to_bytes(8, "little")), child)
+        host.take()
+        host.hear(protocol, frame if is_object else decode(TreeGroup, encode(TreeGroup, frame)), 5)
+        effects.append(host.take())
+    assert effects[0] == effects[1]
+    assert sum(effect.startswith("send n4 event") for effect in effects[0]) == 1
+    assert not any(effect.startswith("send n6") for effect in effects[0])
 
 
 # --------------------------------------------------------------------------------------------------- one node by hand
@@ -579,16 +895,16 @@ def test_a_bitmap_of_another_size_or_from_a_stranger_is_ignored() -> None:
     for data in (b"\xff" * 127, b"\xff" * 129):
         host.hear(protocol, Bitmap(1, data), 5)
     host.hear(protocol, Bitmap(1, b"\xff" * 128), 6)
-    assert protocol.merged_bitmap() == 0
+    assert protocol.index.merged_bitmap() == 0
     host.hear(protocol, Bitmap(1, b"\xff" * 128), 5)
-    assert protocol.merged_bitmap() == (1 << 1024) - 1
+    assert protocol.index.merged_bitmap() == (1 << 1024) - 1
     small, host = make(TreeGroup, bits=12)
     small.lead()
     host.hear(small, Join(0), 5)
     host.hear(small, Bitmap(1, b"\xff\xff"), 5)
-    assert small.merged_bitmap() == 0
+    assert small.index.merged_bitmap() == 0
     host.hear(small, Bitmap(1, b"\xff\x0f"), 5)
-    assert small.merged_bitmap() == (1 << 12) - 1
+    assert small.index.merged_bitmap() == (1 << 12) - 1
 
 
 def test_an_overtaken_heartbeat_of_the_parent_changes_nothing() -> None:
@@ -662,11 +978,11 @@ def test_a_gateway_with_a_faint_peer_counts_as_farther_away() -> None:
     host.hear(protocol, Join(0), 5)
     host.hear(protocol, beat(OTHER, level=0), 8)
     host.hear(protocol, Gateway(1, [[OTHER, 5, 1, True]]), 5)
-    assert protocol.routes[OTHER].gateway == 5
+    assert protocol.index.routes[OTHER].gateway == 5
     host.signal_dbm = -60.0
     host.hear(protocol, beat(OTHER, level=1, parent=8), 9)
-    protocol.find_routes()
-    assert protocol.routes[OTHER].gateway == 3
+    protocol.index.find_routes()
+    assert protocol.index.routes[OTHER].gateway == 3
 
 
 def test_a_new_node_moves_to_a_much_higher_place_but_not_for_one_level() -> None:
@@ -693,6 +1009,62 @@ def test_the_parent_and_the_count_come_from_one_tree_only() -> None:
     assert ("note", "lost parent", 0, LEADER, 0) in host.notes
     host.hear(protocol, beat(count=2, level=0, parent=99), 6)
     assert protocol.asked == 6
+
+
+# --------------------------------------------------------------------------------------------- nothing goes unexplained
+
+
+def test_what_waited_when_a_node_went_down_is_dropped_with_a_reason() -> None:
+    protocol, host = make(TreeGroup, ScriptHost(3))
+    protocol.on_start()
+    protocol.on_publish(Event(event_id(3, 1), "t"))
+    protocol.on_start()
+    assert protocol.routing.waiting == []
+    assert ("drop", "restart", event_id(3, 1), NOBODY, 0) in host.notes
+
+
+def test_an_event_that_could_not_be_given_back_is_dropped_with_a_reason() -> None:
+    protocol, host = hung()
+    event = Event(event_id(9, 1), "t")
+    host.hear(protocol, GroupEvent(event, DOWN, 0, 255, [], [OTHER]), LEADER)
+    back = host.frames("event")[0]
+    assert (back.way, back.targets) == (UP, [OTHER])
+    protocol.routing.lost(back, LEADER)
+    assert ("drop", "not given back", event.id, LEADER, 0) in host.notes and protocol.routing.waiting == []
+
+
+def test_who_could_not_cross_and_knows_nobody_else_there_says_so() -> None:
+    protocol, host = hung()
+    event = Event(event_id(9, 1), "t")
+    host.hear(protocol, GroupEvent(event, DOWN, 0, 255, [], []), LEADER)
+    protocol.routing.lost(GroupEvent(event, ACROSS, 0, 255, [], []), 8)
+    assert host.labels("drop") == ["no link"]
+
+
+def test_an_event_that_is_lost_after_it_was_forgotten_is_dropped_with_a_reason() -> None:
+    protocol, host = hung(seen=1)
+    protocol.on_publish(Event(event_id(3, 1), "t"))
+    protocol.on_publish(Event(event_id(3, 2), "t"))
+    protocol.routing.lost(host.frames("event")[0], LEADER)
+    assert ("drop", "lost and forgotten", event_id(3, 1), LEADER, 0) in host.notes
+
+
+def test_an_event_is_held_from_when_it_began_to_wait() -> None:
+    """It was had six seconds ago, and found its parent gone just now."""
+    protocol, host = make(TreeGroup, ScriptHost(3), hold_s=5.0, election_s=100.0)
+    protocol.on_start()
+    hang(protocol, host, LEADER)
+    protocol.on_publish(Event(event_id(3, 1), "t"))
+    for _ in range(6):
+        host.clock_us += SECOND
+        host.hear(protocol, beat(count=protocol.place.count + 1, children=(3, 0, 0)), LEADER)
+    lost = host.frames("event")[0]
+    for _ in range(2):
+        protocol.on_undelivered(lost, LEADER)
+    host.advance(protocol, host.clock_us + 3 * SECOND)
+    assert [passage.event.id for passage in protocol.routing.waiting] == [event_id(3, 1)]
+    host.advance(protocol, host.clock_us + 4 * SECOND)
+    assert host.labels("drop") == ["no parent"] and protocol.routing.waiting == []
 
 
 # -------------------------------------------------------------------------------------------------------------- merging
@@ -722,7 +1094,7 @@ def test_a_leader_proposes_to_the_nearest_open_group() -> None:
 
 def test_a_group_of_one_proposes_nothing() -> None:
     protocol, host = led()
-    protocol.routes = {OTHER: Record(OTHER, 3, 0, True)}
+    protocol.index.routes = {OTHER: Record(OTHER, 3, 0, True)}
     protocol.merge()
     assert host.notes == []
 
@@ -749,15 +1121,15 @@ def test_the_tables_have_limits() -> None:
     for i in range(10, 10 + MAX_NEIGHBOURS + 5):
         host.hear(protocol, beat(tree_name(i, 0.0), parent=NOBODY, members=2), i)
     assert len(protocol.neighbours) == MAX_NEIGHBOURS
-    protocol.find_routes()
-    assert len(protocol.routes) == MAX_GROUPS
+    protocol.index.find_routes()
+    assert len(protocol.index.routes) == MAX_GROUPS
     for i in range(1000, 1000 + MAX_CHILDREN + 5):
         host.hear(protocol, Join(0), i)
     assert len(protocol.children) == MAX_CHILDREN
     assert host.sent[-1][1].fields() == [0, 0, 0], "who is too many is told so"
     for n in range(20):
         host.hear(protocol, GroupEvent(Event(event_id(9, n + 1)), UP, 0, 255, [], []), 10)
-    assert len(protocol.passages) == 8
+    assert len(protocol.routing.passages) == 8
 
 
 def test_heartbeats_stay_small_in_a_settled_group() -> None:

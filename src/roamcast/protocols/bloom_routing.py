@@ -11,8 +11,10 @@ attributes, which every event with that attribute is checked with, or the wildca
 with (`Everything`, filters of other packages). So a bitmap may send an event where nobody wants it (§3.6) and never
 keeps one from a subscriber.
 
-Two limits, both on the safe side: a filter that would make more than `MAX_TERMS` keys drops conditions, and an event
-with more than `MAX_KEYS` combinations is sent along every branch that has a subscription.
+Two limits, both on the safe side. Disjunctions inside a conjunction multiply: a condition that would make more than
+`MAX_TERMS` keys of the conjunction is left out of it. (A disjunction by itself only adds up, one key for each side as
+§3.5 has it, and has as many keys as the application wrote sides.) And an event with more than `MAX_KEYS` combinations
+is sent along every branch that has a subscription.
 
 A bitmap is an int whose bit i is position i; a mask is the bitmap of a single key, and bitmaps merge by |.
 """
@@ -118,6 +120,30 @@ def event_masks(event: Event, bits: int, hashes: int) -> list[int]:
     if keys is None:
         return [0]
     return list(dict.fromkeys([mask(key, bits, hashes) for key in keys]))
+
+
+@final
+class Masks:
+    """The masks of one event, made when first asked for and kept for the shape that was asked for last.
+
+    Nodes that hand frames over as objects share it; it holds nothing but what the event itself says, so each of them
+    gets what it would have made alone.
+    """
+
+    __slots__ = ("bits", "event", "hashes", "made")
+
+    def __init__(self, event: Event) -> None:
+        self.event = event
+        self.bits = 0
+        self.hashes = 0
+        self.made: list[int] = []
+
+    def of(self, bits: int, hashes: int) -> list[int]:
+        if bits != self.bits or hashes != self.hashes:
+            self.made = event_masks(self.event, bits, hashes)
+            self.bits = bits
+            self.hashes = hashes
+        return self.made
 
 
 def passes(bitmap: int, masks: list[int]) -> bool:

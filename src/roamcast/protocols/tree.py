@@ -51,7 +51,8 @@ REMEMBERED: Final = 16
 MAX_NEIGHBOURS: Final = 256
 """Ours: whatever arrives, no more neighbours than this are kept."""
 
-NEVER: Final = -(1 << 62)
+NEVER: Final = -(1 << 60)
+"""Long before any clock starts, and near enough that the time since then is a small int when compiled."""
 
 
 # ------------------------------------------------------------------------------------------------ trees and places

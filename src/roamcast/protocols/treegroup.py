@@ -10,25 +10,28 @@ Everything hangs on one broadcast heartbeat a second. It tells a node's place (t
 loops), whether the group is open for merging, the size of the sender's branch, and for each child which bitmap and
 which gateway records have arrived: a child sends a bitmap when it changed, and again until it sees that.
 
-Below, the protocol in the order of the paper's sections: groups and merging (§3.1), the index (§3.2), gateways and
-events (§3.2, §3.3), repair (§3.4). What has a room of its own:
-  treegroup_frames.py    the frames                      treegroup_leader.py    the weight of a leader (§3.1)
-  treegroup_params.py    the parameters                  treegroup_merging.py   who merges, and who leads then (§3.1)
-  treegroup_tables.py    neighbours, children, events    treegroup_gateways.py  ways to the adjacent groups (§3.3)
-  bloom_routing.py       keys and bitmaps (§3.2, §3.5)   tree.py                places, heartbeats, whom to trust (§3.4)
+Below, how groups come about and hold together: joining, Algorithm 1 and merging (§3.1), repair (§3.4). What has a room
+of its own:
+  treegroup_leader.py    the weight of a leader (§3.1)   treegroup_merging.py   who merges, and who leads then (§3.1)
+  treegroup_index.py     bitmaps and records (§3.2)      treegroup_gateways.py  ways to the adjacent groups (§3.3)
+  treegroup_routing.py   events on their way (§3.2, 3.3) bloom_routing.py       keys and bitmaps (§3.2, §3.5)
+  treegroup_tables.py    neighbours and children         tree.py                places, heartbeats, whom to trust (§3.4)
+  treegroup_frames.py    the frames                      treegroup_params.py    the parameters
 
 Readings, one test each:
   R1  bitmaps have 1024 bits and 4 hashes: the paper gives neither.
   R2  the heartbeat period is 1 s; it varies by a tenth either way, so that neighbours whose heartbeats collide once do
       not collide for ever. Who is not heard for `missed` periods is gone; a tree whose root's count stands still for
-      one period more and one for each level is gone too.
+      one period more and one for each level is gone too. So is a child of which nothing but its request was heard.
   R3  the four weighing factors are 0.25, and every term is in [0, 1]: P_A is what the battery has left; s the mean
       strength of the neighbours' heartbeats between −95 dBm (0) and −45 dBm (1), 0.5 where the radio does not tell; C_L
       the share of pairs of neighbours that are neighbours; Δdd, of which the paper says only the name, the number of
-      nodes that one transmission reaches over the largest such number among the node and its neighbours.
+      nodes that one transmission reaches over the largest such number among the node and its neighbours. Both need
+      the neighbours' neighbours, so everybody lists its neighbours in every heartbeat, with a group or without: whoever
+      loses its group knows its weight at once, and those who stay in theirs count for those who look for one.
   R4  §3.2 sends an event to the parent "if neither of them matches". Read to the letter, one subscriber near the
       publisher keeps the event from all others, against §3.3 ("interested subscribers all over the network"). So by
-      default an event always goes up to the leader; `climb="unmatched"` is the letter.
+      default, which is ours, an event always goes up to the leader; `climb="unmatched"` is the letter.
   R5  only a node that looks for a parent sends Algorithm 1's request, and the answer is a frame of its own. A node with
       a group tells group and level in every heartbeat, which is all that its request would tell: who has no group and
       hears it asks (lines 4 and 5), and who has another one becomes a gateway (§3.1), on both sides.
@@ -45,12 +48,12 @@ Readings, one test each:
       lower name. The paper gives no limit of members: `max_members`.
   R11 a group merges by turning: the boundary node hangs itself below its peer, then asks its old parent to hang below
       it, and so on up to the old leader. All others follow their parents.
-  R12 "local" events stay in the publisher's group or go to a few adjacent ones (§3.3): `local_groups` says how many
-      groups away.
+  R12 "local" events stay in the publisher's group or go to "a few adjacent groups" (§3.3), which gives no number:
+      `local_groups` says how many groups away, 1 by default, which is ours.
   R13 an event tells the groups it has come through and those that leaders have sent it to; no leader sends it to one of
       them again. Kept only from the groups it came through, it cost a sixth more frames for the same delivery (2 m/s).
   R14 who has no parent when an event must go up keeps it for `hold_s`, which the paper does not mention: repair takes
-      milliseconds when a neighbour can take over.
+      milliseconds when a neighbour can take over. A node that restarts drops what it held.
   R15 a node moves up when a neighbour of its group would put it at least two levels higher. The paper balances trees
       only when they are built and merged; without this they grow deep by repair. One level is not worth the frames.
   R16 a gateway that has lost the other group gives the event back to its parent, which looks for another way, and so
@@ -58,24 +61,21 @@ Readings, one test each:
   R17 a parent that is leaving (tree.py) is changed for another one of the group before it is lost; the paper waits.
       Nobody takes a leaving neighbour for parent or peer where there is another.
   R18 a gateway whose peers are all faint (tree.py) counts as farther from the leader than any other.
+  R19 "stale" events lose value (§3.3), and the paper says no more: an event past its validity is neither delivered nor
+      sent on, also when it expired while it waited for a parent or did not get through. Its age travels with it.
+  R20 an event is taken from whoever sends it, but the groups it is meant for are believed only of the parent, on the
+      way down, and of a child that gives it back: the tree is the only way that the paper sends it to gateways.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final, final
+from typing import ClassVar, Final, final
 
-from roamcast.protocols.bloom_routing import event_masks, filter_bitmap, passes
 from roamcast.protocols.interface import NOBODY, Frame, Host, Params, Protocol, reason
 from roamcast.protocols.store import Subscriptions
 from roamcast.protocols.tree import MAX_NEIGHBOURS, NO_TREE, TICK, Hearing, Heart, Place, tree_name
 from roamcast.protocols.treegroup_frames import (
-    ACROSS,
-    DOWN,
     MAX_CHILDREN,
-    MAX_GROUPS,
-    MAX_LISTED,
-    REACH_MAX,
-    UP,
     Accept,
     Bitmap,
     Gateway,
@@ -86,22 +86,13 @@ from roamcast.protocols.treegroup_frames import (
     Turn,
     Welcome,
 )
-from roamcast.protocols.treegroup_gateways import closest_gateways, peer_in
-from roamcast.protocols.treegroup_leader import WEIGHT_UNIT, is_better, is_capable, leader_weight
+from roamcast.protocols.treegroup_index import Index
+from roamcast.protocols.treegroup_leader import WEIGHT_UNIT, Standing, is_better
 from roamcast.protocols.treegroup_merging import Merging
 from roamcast.protocols.treegroup_params import TreeGroupParams
-from roamcast.protocols.treegroup_tables import (
-    ANSWER_US,
-    Child,
-    Member,
-    Passage,
-    Record,
-    Told,
-    branch_depth,
-    branch_members,
-    receipts,
-)
-from roamcast.pubsub.event import LOCAL, Event
+from roamcast.protocols.treegroup_routing import Routing
+from roamcast.protocols.treegroup_tables import ANSWER_US, Child, Member, branch_depth, branch_members, receipts
+from roamcast.pubsub.event import Event
 from roamcast.pubsub.filters import Filter
 
 ANSWER: Final = 2
@@ -110,9 +101,6 @@ ANSWER: Final = 2
 ANYBODY: Final = -2
 """Who was asked, when it was everybody in reach."""
 
-RECORD_BYTES: Final = 16
-"""Two ids of four bytes, a tree of six, a level and `open`."""
-
 LEADS: Final = reason("note", "leads", "no tree to join: it leads one of its own")
 JOINED: Final = reason("note", "joined", "hangs below {peer} at level {value}")
 ADMITTED: Final = reason("note", "admitted", "{peer} is a child now")
@@ -120,19 +108,6 @@ REFUSED: Final = reason("note", "refused", "{peer} cannot hang here: level {valu
 LOST_PARENT: Final = reason("note", "lost parent", "{peer} is gone, or is no good parent any more")
 LOST_CHILD: Final = reason("note", "lost child", "{peer} is no child any more")
 ORPHANED: Final = reason("note", "orphaned", "no neighbour can be the parent: the {value} children are told")
-
-CLIMBED: Final = reason("forward", "to parent", "{event} goes up to {peer}")
-BRANCHED: Final = reason("forward", "to child", "{event} passes the bitmap of {peer}")
-TO_GATEWAY: Final = reason("forward", "to gateway", "{event} goes down to a gateway by {peer}")
-CROSSED: Final = reason("forward", "to group", "{event} crosses to the group of {peer}")
-HELD: Final = reason("delay", "no parent", "{event} waits for a parent")
-NO_BRANCH: Final = reason("suppress", "no branch", "{event}: no bitmap here passes it")
-GAVE_BACK: Final = reason("forward", "gave back", "{event}: no way to a group any more, {peer} is to find another")
-FAR_ENOUGH: Final = reason("suppress", "far enough", "{event} is local and goes no farther")
-NO_LINK: Final = reason("drop", "no link", "{event}: nobody of that group is in reach")
-NEVER_LEFT: Final = reason("drop", "no parent", "{event} found no parent in time")
-LOST_DOWN: Final = reason("drop", "lost child", "{event} did not reach {peer}")
-EXPIRED: Final = reason("drop", "expired", "{event} is past its validity")
 
 
 @final
@@ -158,28 +133,23 @@ class TreeGroup(Protocol):
         self.params = params
         self.heartbeat_us = round(params.heartbeat_s * 1_000_000)
         self.gone_us = self.heartbeat_us * params.missed
-        self.hold_us = round(params.hold_s * 1_000_000)
-        self.local = 0  # the bitmap of this node's own subscriptions
         self.subscriptions = Subscriptions()
         self.place = Place(host.id)
         self.heart = Heart(host, self.heartbeat_us)
         self.hearing = Hearing(host, self.heartbeat_us, self.gone_us)
         self.neighbours: dict[int, Member] = {}
         self.children: dict[int, Child] = {}
-        self.merging = Merging(host, params, self.place, self.hearing, self.neighbours, self.children)
-        self.routes: dict[int, Record] = {}  # adjacent group -> the gateway closest to the leader
-        self.passages: dict[int, Passage] = {}
-        self.waiting: list[Passage] = []
+        tables = (self.place, self.hearing, self.neighbours, self.children)
+        self.standing = Standing(host, params, self.neighbours)
+        self.merging = Merging(host, params, *tables)
+        self.index = Index(host, params, *tables)
+        self.routing = Routing(host, params, *tables, self.index, self.subscriptions)
         self.new = True
         self.open = False
         self.since_us = 0  # without a group since
         self.hung_us = 0
         self.asked = NOBODY
         self.is_turning = False
-        self.bitmap_sent = 0
-        self.bitmap_told = Told()
-        self.records_sent: list[list[Any]] = []
-        self.records_told = Told()
 
     # ---- coming up, and the heartbeat
 
@@ -189,8 +159,9 @@ class TreeGroup(Protocol):
         self.place.leave()
         self.neighbours.clear()
         self.children.clear()
-        self.routes.clear()
-        self.waiting.clear()
+        self.index.forget_routes()
+        self.routing.restart()
+        self.standing.come_or_go()
         self.new = True
         self.asked = NOBODY
         self.is_turning = False
@@ -216,9 +187,9 @@ class TreeGroup(Protocol):
             self.lose_parent()
         if self.asked == NOBODY and (not self.place.is_settled() or self.is_lone()):
             self.look_for_a_group(now)
-        self.find_routes()
-        self.tell_parent(False)
-        self.drop_the_late(now)
+        self.index.find_routes()
+        self.index.tell_parent(False)
+        self.routing.drop_the_late()
         self.beat()
         self.heart.rest()
 
@@ -231,12 +202,12 @@ class TreeGroup(Protocol):
                 place.count,
                 place.level,
                 place.parent,
-                0 if grouped else self.weight(),
+                0 if grouped else self.standing.weight(),
                 self.open,
                 branch_members(self.children),
                 branch_depth(self.children),
                 receipts(self.children),
-                [] if grouped else sorted(self.neighbours)[:MAX_LISTED],
+                self.standing.listing(),
             )
         )
 
@@ -244,14 +215,18 @@ class TreeGroup(Protocol):
         gone = self.hearing.silent(self.neighbours.values())
         for id in gone:
             del self.neighbours[id]
+            self.standing.come_or_go()
             if id in self.children:
                 self.lose_child(id)
+        for child in list(self.children.values()):
+            if child.id not in self.neighbours and self.host.now() - child.since_us > self.gone_us:
+                self.lose_child(child.id)  # it asked to be one, and was never heard again
         if self.place.parent in gone:
             self.lose_parent()
 
     def on_frame(self, frame: Frame, sender: int) -> None:
         if isinstance(frame, GroupEvent):
-            self.on_event(frame, sender)
+            self.routing.on_event(frame, sender)
         elif isinstance(frame, Heartbeat):
             self.on_heartbeat(frame, sender)
         elif isinstance(frame, Join):
@@ -276,8 +251,10 @@ class TreeGroup(Protocol):
                 return
             neighbour = Member(sender)
             self.neighbours[sender] = neighbour
+            self.standing.come_or_go()
         self.hearing.hear(neighbour, beat)
-        neighbour.learn(beat)
+        if neighbour.learn(beat):
+            self.standing.change()
         if sender == self.place.parent:
             self.on_parents_heartbeat(beat, sender)
         elif beat.parent == self.host.id:
@@ -312,7 +289,7 @@ class TreeGroup(Protocol):
         """What the parent has from this node; a parent that does not know its child is asked again."""
         versions = beat.versions_of(self.host.id)
         if versions is not None:
-            self.bitmap_told.known, self.records_told.known = versions
+            self.index.parent_has(versions[0], versions[1])
         elif self.asked == NOBODY and self.host.now() - self.hung_us > self.heartbeat_us:
             self.ask(sender)
 
@@ -321,18 +298,12 @@ class TreeGroup(Protocol):
         if child is None:
             if len(self.children) >= MAX_CHILDREN or not self.place.is_settled():
                 return
-            child = Child(sender)
+            child = Child(sender, self.host.now())
             self.children[sender] = child
         child.members = beat.members
         child.depth = beat.depth
 
     # ---- finding a group (§3.1)
-
-    def weight(self) -> int:
-        return leader_weight(self.params, self.host.battery(), self.neighbours)
-
-    def is_capable(self) -> bool:
-        return is_capable(self.weight(), self.host.id, self.neighbours)
 
     def look_for_a_group(self, now: int) -> None:
         parent = self.best_parent()
@@ -346,25 +317,25 @@ class TreeGroup(Protocol):
         is_late = now - self.since_us > patience_us + 2 * self.heartbeat_us  # the better leaders do not lead
         if parent is not None and is_late:
             self.ask(parent.id)
-        elif parent is not None and self.is_capable():
+        elif parent is not None and self.standing.is_capable():
             self.lead()
-        elif self.is_capable() or is_late:
+        elif self.standing.is_capable() or is_late:
             self.offer()
 
     def patience_us(self) -> int:
         """How long a node without a group waits before it leads one (R7)."""
-        wait = max(0.0, 1.0 - self.weight() / WEIGHT_UNIT) * self.params.election_s * 1_000_000
+        wait = max(0.0, 1.0 - self.standing.weight() / WEIGHT_UNIT) * self.params.election_s * 1_000_000
         return int(wait) + (self.heartbeat_us if self.new else 0)
 
     def offer(self) -> None:
         """Ask whoever is there; if nobody answers, lead."""
         self.asked = ANYBODY
-        self.host.broadcast(Join(self.weight()))
+        self.host.broadcast(Join(self.standing.weight()))
         self.host.set_timer(ANSWER, ANSWER_US)
 
     def ask(self, neighbour: int) -> None:
         self.asked = neighbour
-        self.host.send(neighbour, Join(self.weight()))
+        self.host.send(neighbour, Join(self.standing.weight()))
         self.host.set_timer(ANSWER, ANSWER_US)
 
     def no_answer(self) -> None:
@@ -382,14 +353,14 @@ class TreeGroup(Protocol):
             self.find_parent()
 
     def lead(self) -> None:
-        self.host.note(LEADS, value=self.weight())
+        self.host.note(LEADS, value=self.standing.weight())
         self.host.cancel_timer(ANSWER)
         self.asked = NOBODY
         self.new = False
         self.place.lead(tree_name(self.host.id, self.host.random()))
         self.open = True
         self.merging.proposed_us = self.host.now()
-        self.release()
+        self.routing.release()
         self.heart.hurry()
 
     def is_lone(self) -> bool:
@@ -415,14 +386,14 @@ class TreeGroup(Protocol):
         if self.is_lone():
             self.asked = NOBODY  # it is no lone leader any more
             self.host.cancel_timer(ANSWER)
-        self.children[n1] = Child(n1)
+        self.children[n1] = Child(n1, self.host.now())
         self.welcome(n1)
 
     def welcome(self, n1: int) -> None:
         self.host.send(n1, Welcome(self.place.tree, self.place.count, self.place.level))
 
     def create_a_group(self, join: Join, n1: int) -> None:
-        if is_better(self.weight(), self.host.id, join.weight, n1):
+        if is_better(self.standing.weight(), self.host.id, join.weight, n1):
             self.lead()
             self.admit(n1)
         elif self.asked != n1:
@@ -452,17 +423,16 @@ class TreeGroup(Protocol):
         self.host.note(JOINED, peer=parent, value=self.place.level)
         if moved:
             self.has_moved()
-        self.bitmap_told.start_over()
-        self.records_told.start_over()
-        self.tell_parent(True)
-        self.release()
+        self.index.start_over()
+        self.index.tell_parent(True)
+        self.routing.release()
         if self.is_turning:
             self.is_turning = False
             if before != NOBODY and before != parent:
                 self.host.send(before, Turn())
 
     def has_moved(self) -> None:
-        self.find_routes()
+        self.index.find_routes()
         self.heart.hurry()
 
     # ---- merging (§3.1)
@@ -470,7 +440,7 @@ class TreeGroup(Protocol):
     def merge(self) -> None:
         """The leader proposes to another, if this is not a group of one, which would rather join (R9)."""
         if self.open and not self.is_lone():
-            proposal = self.merging.proposal(self.routes)
+            proposal = self.merging.proposal(self.index.routes)
             if proposal is not None:
                 self.on_propose(proposal)
 
@@ -495,242 +465,40 @@ class TreeGroup(Protocol):
             self.is_turning = True
             self.ask(below)
 
-    # ---- the index (§3.2)
+    # ---- the index (§3.2), gateways (§3.3) and events
 
     def on_subscribe(self, subscription: int, filter: Filter) -> None:
         self.subscriptions.add(subscription, filter)
-        self.local |= filter_bitmap(filter, self.params.bits, self.params.hashes)
-        self.tell_parent(True)
+        self.index.subscribe(filter)
+        self.index.tell_parent(True)
 
     def on_unsubscribe(self, subscription: int) -> None:
         self.subscriptions.remove(subscription)
-        self.local = 0
-        for filter in self.subscriptions.all:
-            self.local |= filter_bitmap(filter, self.params.bits, self.params.hashes)
-
-    def merged_bitmap(self) -> int:
-        bitmap = self.local
-        for child in self.children.values():
-            bitmap |= child.bitmap
-        return bitmap
+        self.index.start_from(self.subscriptions.all)
 
     def on_bitmap(self, frame: Bitmap, sender: int) -> None:
         child = self.children.get(sender)
-        bitmap = int.from_bytes(frame.bitmap, "little")
-        if child is None or len(frame.bitmap) != (self.params.bits + 7) // 8 or bitmap >> self.params.bits:
-            return
-        child.bitmap = bitmap
-        child.bitmap_version = frame.version
-        self.tell_parent(True)
-
-    def tell_parent(self, at_once: bool) -> None:
-        """Send up what the parent has not; `at_once`, only what is news that somebody may be waiting for."""
-        if self.place.parent == NOBODY:
-            return
-        self.tell_bitmap(at_once)
-        self.tell_records()
-
-    def tell_bitmap(self, at_once: bool) -> None:
-        bitmap = self.merged_bitmap()
-        if bitmap != self.bitmap_sent and not (at_once and bitmap | self.bitmap_sent == self.bitmap_sent):
-            self.bitmap_sent = bitmap
-            self.bitmap_told.change()
-        elif not self.bitmap_told.must_repeat(self.neighbours.get(self.place.parent)):
-            return
-        self.bitmap_told.sent_us = self.host.now()
-        size = (self.params.bits + 7) // 8
-        self.host.send(self.place.parent, Bitmap(self.bitmap_told.version, self.bitmap_sent.to_bytes(size, "little")))
-
-    # ---- gateways (§3.3)
-
-    def find_routes(self) -> None:
-        self.routes = closest_gateways(self.place, self.hearing, self.neighbours, self.children)
-
-    def tell_records(self) -> None:
-        records = [self.routes[tree].fields() for tree in sorted(self.routes)]
-        if records != self.records_sent:
-            self.records_sent = records
-            self.records_told.change()
-        elif not self.records_told.must_repeat(self.neighbours.get(self.place.parent)):
-            return
-        self.records_told.sent_us = self.host.now()
-        self.host.send(self.place.parent, Gateway(self.records_told.version, records))
+        if child is not None and self.index.take_bitmap(frame, child):
+            self.index.tell_parent(True)
 
     def on_gateway(self, frame: Gateway, sender: int) -> None:
         child = self.children.get(sender)
-        if child is None:
-            return
-        child.records = [Record(r[0], r[1], r[2], r[3], sender) for r in frame.records]
-        child.records_version = frame.version
-        self.find_routes()
-        if self.place.parent != NOBODY:
-            self.tell_records()
-
-    # ---- events: intra-group (§3.2) and inter-group (§3.3) routing
+        if child is not None:
+            self.index.take_records(frame, child)
+            self.index.tell_records()
 
     def on_publish(self, event: Event) -> None:
-        reach = self.params.local_groups if event.scope == LOCAL else REACH_MAX
-        masks = event_masks(event, self.params.bits, self.params.hashes)
-        passage = self.remember(Passage(event, masks, reach, [], 0, self.host.now()))
-        self.spread(passage, UP, NOBODY, [])
-
-    def on_event(self, frame: GroupEvent, sender: int) -> None:
-        event = frame.event
-        if frame.age_us >= event.validity_us:
-            self.host.note(EXPIRED, event.id)
-            return
-        passage = self.passages.get(event.id)
-        if passage is not None:
-            if frame.way == UP:
-                self.try_another_way(passage, frame.targets)
-            else:
-                self.send_down(passage, {}, frame.targets)
-            return
-        masks = frame.masks
-        if masks is None:
-            masks = event_masks(event, self.params.bits, self.params.hashes)
-        passage = Passage(event, masks, frame.reach, frame.groups, frame.age_us, self.host.now())
-        self.remember(passage)
-        self.deliver(event)
-        self.spread(passage, frame.way, sender, frame.targets)
-
-    def remember(self, passage: Passage) -> Passage:
-        if len(self.passages) >= self.params.seen:
-            del self.passages[next(iter(self.passages))]
-        self.passages[passage.event.id] = passage
-        self.host.mute(passage.event.id)
-        return passage
-
-    def deliver(self, event: Event) -> None:
-        """The bitmap may be wrong, the subscriptions are not (§3.6)."""
-        if event.publisher != self.host.id and self.subscriptions.match(event):
-            self.host.deliver(event)
-
-    def spread(self, passage: Passage, way: int, sender: int, targets: list[int]) -> None:
-        """The first time an event is here: down every branch that it passes, and up unless it came from there."""
-        branches: dict[int, list[int]] = {}
-        for child in self.children.values():
-            if child.id != sender and passes(child.bitmap, passage.masks):
-                branches[child.id] = []
-        matched = bool(branches) or passes(self.local, passage.masks)
-        if way == DOWN:
-            if not branches and not targets:
-                self.host.note(NO_BRANCH, passage.event.id)
-            self.send_down(passage, branches, targets)
-        elif self.place.is_root():
-            self.send_down(passage, branches, self.groups_to_tell(passage))
-        else:
-            self.send_down(passage, branches, [])
-            if self.params.climb == "always" or not matched:  # R4
-                self.climb(passage)
-
-    def groups_to_tell(self, passage: Passage) -> list[int]:
-        """The leader's choice: every adjacent group that was not told yet (R13)."""
-        if passage.reach == 0:
-            return []
-        untold = [tree for tree in self.routes if tree not in passage.groups]
-        passage.groups = [*passage.groups, self.place.tree, *untold][-MAX_GROUPS:]
-        return untold
-
-    def send_down(self, passage: Passage, branches: dict[int, list[int]], targets: list[int]) -> None:
-        """To every child in `branches`, and towards the gateways of the groups in `targets`, one frame for each."""
-        for tree in targets:
-            route = self.routes.get(tree)
-            if tree in passage.towards:
-                continue
-            passage.towards.append(tree)
-            if route is None:
-                self.give_back(passage, tree)
-            elif route.via == NOBODY:
-                self.cross(passage, tree)
-            else:
-                branches.setdefault(route.via, []).append(tree)
-        for child, wanted in branches.items():
-            self.host.note(TO_GATEWAY if wanted else BRANCHED, passage.event.id, child)
-            self.host.send(child, passage.frame(DOWN, wanted, self.host.now()))
-
-    def climb(self, passage: Passage) -> None:
-        if self.place.is_root():
-            self.send_down(passage, {}, self.groups_to_tell(passage))
-        elif self.place.parent != NOBODY:
-            self.host.note(CLIMBED, passage.event.id, self.place.parent)
-            self.host.send(self.place.parent, passage.frame(UP, [], self.host.now()))
-        else:
-            self.hold(passage)
-
-    def hold(self, passage: Passage) -> None:
-        self.host.note(HELD, passage.event.id)
-        self.waiting.append(passage)
-        if len(self.waiting) > self.params.held:
-            self.host.note(NEVER_LEFT, self.waiting.pop(0).event.id)
-
-    def release(self) -> None:
-        """There is a parent again (R14)."""
-        waiting, self.waiting = self.waiting, []
-        now = self.host.now()
-        for passage in waiting:
-            if now - passage.born_us >= passage.event.validity_us:
-                self.host.note(EXPIRED, passage.event.id)
-            else:
-                self.climb(passage)
-
-    def drop_the_late(self, now: int) -> None:
-        while self.waiting and now - self.waiting[0].had_us > self.hold_us:
-            self.host.note(NEVER_LEFT, self.waiting.pop(0).event.id)
-
-    def cross(self, passage: Passage, tree: int) -> None:
-        """From the gateway to its peer in the other group, or to whoever else of that group is in reach."""
-        if passage.reach == 0:  # it came here another way first, and has gone as far as it may (R12)
-            self.host.note(FAR_ENOUGH, passage.event.id)
-            return
-        peer = peer_in(tree, self.hearing, self.neighbours)
-        if peer is None:
-            self.try_another_way(passage, [tree])
-            return
-        self.host.note(CROSSED, passage.event.id, peer.id)
-        self.host.send(peer.id, passage.frame(ACROSS, [], self.host.now()))
-
-    def on_lost_event(self, frame: GroupEvent, to: int) -> None:
-        """`send` gave up. Up: with the next parent again. Across: to somebody else there. Down: the branch is gone."""
-        passage = self.passages.get(frame.event.id)
-        if passage is None:
-            return
-        if frame.way == UP:
-            if not frame.targets:
-                self.hold(passage)
-        elif frame.way == ACROSS:
-            neighbour = self.neighbours.get(to)
-            if neighbour is not None and neighbour.tree != self.place.tree:
-                self.cross(passage, neighbour.tree)
-        else:
-            self.host.note(LOST_DOWN, frame.event.id, to)
-            self.try_another_way(passage, frame.targets)
-
-    def try_another_way(self, passage: Passage, targets: list[int]) -> None:
-        """What led to these groups does not any more: once, look for another gateway, here or above (R16)."""
-        again = [tree for tree in targets if tree not in passage.again]
-        if not again:
-            return
-        passage.again = passage.again + again
-        passage.towards = [tree for tree in passage.towards if tree not in again]
-        self.find_routes()
-        if self.place.parent != NOBODY:
-            self.tell_records()
-        self.send_down(passage, {}, again)
-
-    def give_back(self, passage: Passage, tree: int) -> None:
-        if self.place.parent == NOBODY:
-            self.host.note(NO_LINK, passage.event.id)
-            return
-        self.host.note(GAVE_BACK, passage.event.id, self.place.parent)
-        self.host.send(self.place.parent, passage.frame(UP, [tree], self.host.now()))
+        self.routing.publish(event)
 
     # ---- repair (§3.4)
 
     def best_parent(self) -> Member | None:
         """The neighbour to hang below: of the same group, within the preferred levels, high up, and heard well."""
-        able = [neighbour for neighbour in self.neighbours.values() if self.may_be_parent(neighbour)]
-        return min(able, key=self.rank, default=None)
+        best: Member | None = None
+        for neighbour in self.neighbours.values():
+            if self.may_be_parent(neighbour) and (best is None or self.rank(neighbour) < self.rank(best)):
+                best = neighbour
+        return best
 
     def may_be_parent(self, neighbour: Member) -> bool:
         if neighbour.parent == self.host.id or neighbour.level >= self.params.max_level:
@@ -790,7 +558,7 @@ class TreeGroup(Protocol):
         self.host.note(ORPHANED, value=len(self.children))
         self.place.leave()
         self.children.clear()
-        self.routes.clear()
+        self.index.forget_routes()
         self.open = False
         self.since_us = self.host.now()
         self.beat()
@@ -807,21 +575,16 @@ class TreeGroup(Protocol):
         if to in self.children:
             self.lose_child(to)
         if isinstance(frame, GroupEvent):
-            self.on_lost_event(frame, to)
+            self.routing.lost(frame, to)
         if to == self.asked and isinstance(frame, Join):
             self.host.cancel_timer(ANSWER)
             self.no_answer()
         elif to == self.place.parent:
             self.lose_parent()
         if self.place.is_settled():
-            self.release()
+            self.routing.release()
 
     # ---- what is held
 
     def memory(self) -> tuple[int, int]:
-        """Bitmaps (its own and its children's) and gateway records."""
-        bitmaps = 1 + len(self.children)
-        records = len(self.routes)
-        for child in self.children.values():
-            records += len(child.records)
-        return bitmaps + records, bitmaps * ((self.params.bits + 7) // 8) + records * RECORD_BYTES
+        return self.index.memory()

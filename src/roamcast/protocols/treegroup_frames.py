@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any, Final, final
 
 from roamcast.errors import Malformed
+from roamcast.protocols.bloom_routing import Masks
 from roamcast.protocols.interface import Frame
 from roamcast.protocols.tree import COUNT_MAX, LEVEL_MAX, NODE_MAX, TREE_MAX, VERSION_MAX, PlaceBeat, as_place
 from roamcast.protocols.wire import as_bytes, as_int, as_list, counted, measure, uint_size
@@ -26,6 +27,9 @@ MAX_GROUPS: Final = 32
 MAX_ROUTE: Final = 64
 REACH_MAX: Final = 255
 
+UNKNOWN: Final = -1
+"""The bytes of a list that nobody has counted yet."""
+
 UP: Final = 0
 DOWN: Final = 1
 ACROSS: Final = 2
@@ -39,8 +43,8 @@ ACROSS: Final = 2
 class Heartbeat(PlaceBeat):
     """A node's place, its branch, and what it has from its children.
 
-    `weight` and `neighbours` are told only while the node has no group: nobody else's are asked for. `children` is
-    flat: id, version of the bitmap, version of the gateway records, id, …
+    `weight` is told only while the node has no group: nobody else's is asked for. `children` is flat: id, version of
+    the bitmap, version of the gateway records, id, … `neighbours` is in ascending order.
     """
 
     __slots__ = ("children", "depth", "members", "neighbours", "open", "weight")
@@ -65,7 +69,9 @@ class Heartbeat(PlaceBeat):
         self.depth = depth
         self.children = children
         self.neighbours = neighbours
-        self.size = measure(self.fields())
+        place_size = uint_size(tree) + uint_size(count) + uint_size(level) + (1 if parent < 0 else uint_size(parent))
+        branch_size = uint_size(weight) + 1 + uint_size(members) + uint_size(depth)
+        self.size = 2 + place_size + branch_size + _ints_size(children) + _ints_size(neighbours)
 
     def fields(self) -> list[Any]:
         place = [self.tree, self.count, self.level, self.parent]
@@ -76,7 +82,8 @@ class Heartbeat(PlaceBeat):
         weight, open, members, depth, children, neighbours = counted(fields[4:], 6)
         tree, count, level, parent = as_place(fields[:4])
         listed = [as_int(value) for value in as_list(children, 3 * MAX_CHILDREN)]
-        if type(open) is not bool or len(listed) % 3:
+        around = [as_int(id, 0, NODE_MAX) for id in as_list(neighbours, MAX_LISTED)]
+        if type(open) is not bool or len(listed) % 3 or sorted(set(around)) != around:
             raise Malformed("heartbeat")
         return Heartbeat(
             tree,
@@ -88,7 +95,7 @@ class Heartbeat(PlaceBeat):
             as_int(members, 1, NODE_MAX),
             as_int(depth, 0, LEVEL_MAX),
             listed,
-            [as_int(id, 0, NODE_MAX) for id in as_list(neighbours, MAX_LISTED)],
+            around,
         )
 
     def versions_of(self, child: int) -> tuple[int, int] | None:
@@ -285,10 +292,11 @@ class GroupEvent(Frame):
     its way down those it is meant for. A frame that is meant for groups has no id: it must be handed up even to a node
     that has the event.
 
-    `masks` does not travel: it is what the event's content says, made once where frames are handed over as objects.
+    `masks` and `groups_size` do not travel: they are what the event's content says (bloom_routing.py) and the bytes of
+    `groups` on the air, made once where frames are handed over as objects.
     """
 
-    __slots__ = ("age_us", "event", "groups", "masks", "reach", "targets", "way")
+    __slots__ = ("age_us", "event", "groups", "groups_size", "masks", "reach", "targets", "way")
 
     def __init__(
         self,
@@ -298,10 +306,14 @@ class GroupEvent(Frame):
         reach: int,
         groups: list[int],
         targets: list[int],
-        masks: list[int] | None = None,
+        masks: Masks | None = None,
+        groups_size: int = UNKNOWN,
     ) -> None:
-        size = 3 + uint_size(age_us) + uint_size(reach) + _trees_size(groups) + _trees_size(targets) + event.size
-        super().__init__("event", 0 if targets else event.id, size)
+        self.groups_size = _ints_size(groups) if groups_size == UNKNOWN else groups_size
+        self.kind = "event"  # not by super().__init__: this is made for every hop of an event
+        self.size = 3 + uint_size(age_us) + uint_size(reach) + self.groups_size + _ints_size(targets) + event.size
+        self.id = 0 if targets else event.id
+        self.cargo = None if targets else event
         self.event = event
         self.way = way
         self.age_us = age_us
@@ -322,6 +334,8 @@ class GroupEvent(Frame):
         event = event_from_fields(event_fields)
         if event.id == 0:  # would mute every heartbeat
             raise Malformed("event id 0")
+        if way == ACROSS and targets:  # who crosses has arrived
+            raise Malformed("across, and meant for groups")
         return GroupEvent(
             event,
             as_int(way, UP, ACROSS),
@@ -332,8 +346,9 @@ class GroupEvent(Frame):
         )
 
 
-def _trees_size(trees: list[int]) -> int:
-    size = 1 if len(trees) < 16 else 3
-    for tree in trees:
-        size += uint_size(tree)
+def _ints_size(values: list[int]) -> int:
+    """Bytes of a list of non-negative ints."""
+    size = 1 if len(values) < 16 else 3
+    for value in values:
+        size += uint_size(value)
     return size

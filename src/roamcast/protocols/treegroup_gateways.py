@@ -28,21 +28,20 @@ def closest_gateways(
     for neighbour in neighbours.values():
         if neighbour.tree != NO_TREE and neighbour.tree != tree and not hearing.is_doubtful(neighbour):
             level = place.level + (FAINT_LEVELS if hearing.is_faint(neighbour) else 0)
-            _keep(routes, Record(neighbour.tree, place.node, level, neighbour.open))
+            if _is_closer(level, place.node, routes.get(neighbour.tree), len(routes)):
+                routes[neighbour.tree] = Record(neighbour.tree, place.node, level, neighbour.open)
     for child in children.values():
         for record in child.records:
-            if record.tree != tree:
-                _keep(routes, record)
+            if record.tree != tree and _is_closer(record.level, record.gateway, routes.get(record.tree), len(routes)):
+                routes[record.tree] = record
     return routes
 
 
-def _keep(routes: dict[int, Record], record: Record) -> None:
-    known = routes.get(record.tree)
+def _is_closer(level: int, gateway: int, known: Record | None, groups: int) -> bool:
+    """Whether this gateway is to be recorded instead of the known one, or as the first if there is room."""
     if known is None:
-        if len(routes) < MAX_GROUPS:
-            routes[record.tree] = record
-    elif (record.level, record.gateway) < (known.level, known.gateway):
-        routes[record.tree] = record
+        return groups < MAX_GROUPS
+    return level < known.level or (level == known.level and gateway < known.gateway)
 
 
 def peer_in(tree: int, hearing: Hearing, neighbours: dict[int, Member]) -> Member | None:

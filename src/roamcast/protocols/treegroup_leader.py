@@ -5,10 +5,11 @@ W = wf1 · P_A + wf2 · s + wf3 · C_L + wf4 · Δdd, every term in [0, 1] (R3 o
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, final
 
+from roamcast.protocols.interface import Host
 from roamcast.protocols.tree import NO_TREE
-from roamcast.protocols.treegroup_frames import WEIGHT_MAX
+from roamcast.protocols.treegroup_frames import MAX_LISTED, WEIGHT_MAX
 from roamcast.protocols.treegroup_params import TreeGroupParams
 from roamcast.protocols.treegroup_tables import Member
 
@@ -19,11 +20,54 @@ NEUTRAL: Final = 0.5
 WEIGHT_UNIT: Final = 1000
 
 
-def leader_weight(params: TreeGroupParams, battery: float, neighbours: dict[int, Member]) -> int:
-    """W in thousandths."""
-    w = params.wf1 * _unit(battery) + params.wf2 * signal_strength(neighbours)
-    w += params.wf3 * clustering(neighbours) + params.wf4 * dissemination(neighbours)
-    return min(round(w * WEIGHT_UNIT), WEIGHT_MAX)
+@final
+class Standing:
+    """How good a leader this node would be. The neighbours are the protocol's own; it says when they change, because
+    the last two terms look at every pair of them."""
+
+    def __init__(self, host: Host, params: TreeGroupParams, neighbours: dict[int, Member]) -> None:
+        self.host = host
+        self.params = params
+        self.neighbours = neighbours
+        self.is_stale = True
+        self.is_listed = False
+        self.listed: list[int] = []
+        self.clustering = 0.0
+        self.dissemination = 0.0
+
+    def come_or_go(self) -> None:
+        self.is_listed = False
+        self.is_stale = True
+
+    def change(self) -> None:
+        """A neighbour lists others than before."""
+        self.is_stale = True
+
+    def listing(self) -> list[int]:
+        """The neighbours, as a heartbeat tells them."""
+        if not self.is_listed:
+            self.listed = sorted(self.neighbours)[:MAX_LISTED]
+            self.is_listed = True
+        return self.listed
+
+    def weight(self) -> int:
+        """W in thousandths."""
+        if self.is_stale:
+            self.clustering = clustering(self.neighbours)
+            self.dissemination = dissemination(self.neighbours)
+            self.is_stale = False
+        p = self.params
+        w = p.wf1 * _unit(self.host.battery()) + p.wf2 * signal_strength(self.neighbours)
+        w += p.wf3 * self.clustering + p.wf4 * self.dissemination
+        return min(round(w * WEIGHT_UNIT), WEIGHT_MAX)
+
+    def is_capable(self) -> bool:
+        """No neighbour without a group would be the better leader (R7)."""
+        weight = self.weight()
+        for neighbour in self.neighbours.values():
+            if neighbour.tree == NO_TREE and is_better(neighbour.weight, neighbour.id, weight, self.host.id):
+                return False
+        return True
 
 
 def signal_strength(neighbours: dict[int, Member]) -> float:
@@ -37,13 +81,12 @@ def signal_strength(neighbours: dict[int, Member]) -> float:
 
 def clustering(neighbours: dict[int, Member]) -> float:
     """C_L, the local clustering coefficient: pairs of neighbours of which one lists the other, over all pairs."""
-    ids = sorted(neighbours)
-    pairs = len(ids) * (len(ids) - 1) // 2
+    pairs = len(neighbours) * (len(neighbours) - 1) // 2
     linked = 0
-    for at, id in enumerate(ids):
-        listed = neighbours[id].neighbours
-        for other in ids[at + 1 :]:
-            if other in listed or id in neighbours[other].neighbours:
+    for one in neighbours.values():
+        for id in one.neighbours:
+            other = neighbours.get(id)
+            if other is not None and (one.id < id or one.id not in other.neighbours):  # each pair once
                 linked += 1
     return linked / pairs if pairs else 0.0
 
@@ -59,14 +102,6 @@ def dissemination(neighbours: dict[int, Member]) -> float:
 def is_better(weight: int, id: int, than_weight: int, than_id: int) -> bool:
     """Whether the first of two nodes leads (R6)."""
     return weight > than_weight or (weight == than_weight and id < than_id)
-
-
-def is_capable(weight: int, id: int, neighbours: dict[int, Member]) -> bool:
-    """No neighbour without a group would be the better leader (R7)."""
-    for neighbour in neighbours.values():
-        if neighbour.tree == NO_TREE and is_better(neighbour.weight, neighbour.id, weight, id):
-            return False
-    return True
 
 
 def _unit(value: float) -> float:

@@ -1,13 +1,12 @@
-"""What a node of a tree group keeps: its neighbours, its children with their branches, and the events it has had."""
+"""What a node of a tree group keeps: its neighbours, and its children with their branches."""
 
 from __future__ import annotations
 
 from typing import Any, Final, final
 
 from roamcast.protocols.interface import NOBODY
-from roamcast.protocols.tree import LEVEL_MAX, NEVER, Neighbour, next_version
-from roamcast.protocols.treegroup_frames import ACROSS, REACH_MAX, GroupEvent, Heartbeat
-from roamcast.pubsub.event import FOREVER, Event
+from roamcast.protocols.tree import LEVEL_MAX, Neighbour
+from roamcast.protocols.treegroup_frames import Heartbeat
 
 ANSWER_US: Final = 100_000
 """Ours: some forty times what a unicast frame needs at 1 Mbit/s with a few retries."""
@@ -24,11 +23,15 @@ class Member(Neighbour):
         self.members = 1
         self.neighbours: list[int] = []
 
-    def learn(self, beat: Heartbeat) -> None:
+    def learn(self, beat: Heartbeat) -> bool:
+        """Whether its neighbours have changed."""
         self.weight = beat.weight
         self.open = beat.open
         self.members = beat.members
+        if beat.neighbours == self.neighbours:
+            return False
         self.neighbours = beat.neighbours
+        return True
 
 
 # ------------------------------------------------------------------------------------------------------- the branch
@@ -58,8 +61,9 @@ class Record:
 class Child:
     """What a node has from a child: its branch's size, bitmap and gateways, with their versions (0 means none)."""
 
-    def __init__(self, id: int) -> None:
+    def __init__(self, id: int, since_us: int) -> None:
         self.id = id
+        self.since_us = since_us
         self.members = 1
         self.depth = 0
         self.bitmap = 0
@@ -96,55 +100,3 @@ def receipts(children: dict[int, Child]) -> list[int]:
         listed.append(child.bitmap_version)
         listed.append(child.records_version)
     return listed
-
-
-@final
-class Told:
-    """How far the parent is told something: sent when it changed, and again until the parent says that it has it."""
-
-    def __init__(self) -> None:
-        self.version = 0
-        self.sent_us = 0
-        self.known = 0  # the version that the parent's last heartbeat listed
-
-    def change(self) -> None:
-        self.version = next_version(self.version)
-
-    def start_over(self) -> None:
-        """The parent is another one."""
-        self.known = 0
-        self.sent_us = NEVER
-
-    def must_repeat(self, parent: Neighbour | None) -> bool:
-        """Whether the parent was never sent this, or says in a heartbeat well after it was sent that it has it not."""
-        if self.known == self.version or self.version == 0:
-            return False
-        return self.sent_us == NEVER or (parent is not None and self.sent_us + ANSWER_US < parent.heard_us)
-
-
-# ----------------------------------------------------------------------------------------------------------- events
-
-
-@final
-class Passage:
-    """An event that a node has: what it needs to send it on, the groups it was sent towards, and those it had to be
-    sent towards again."""
-
-    __slots__ = ("again", "born_us", "event", "groups", "had_us", "masks", "reach", "towards")
-
-    def __init__(self, event: Event, masks: list[int], reach: int, groups: list[int], age_us: int, now_us: int) -> None:
-        self.event = event
-        self.masks = masks
-        self.reach = reach
-        self.groups = groups
-        self.born_us = now_us - age_us
-        self.had_us = now_us
-        self.towards: list[int] = []
-        self.again: list[int] = []
-
-    def frame(self, way: int, targets: list[int], now_us: int) -> GroupEvent:
-        """The event as it leaves now; a group that it enters counts (R12)."""
-        reach = self.reach
-        if way == ACROSS and reach != REACH_MAX:
-            reach -= 1
-        return GroupEvent(self.event, way, min(now_us - self.born_us, FOREVER), reach, self.groups, targets, self.masks)
