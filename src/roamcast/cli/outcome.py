@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from roamcast import __version__
+from roamcast.papers.presets import command
 
 if TYPE_CHECKING:
     from roamcast.world.simulate import Result
@@ -47,12 +47,7 @@ class Outcome:
 
     def command(self) -> str:
         """What to type to see this run again."""
-        words = ["roamcast", "run", self.preset, "--protocol", self.protocol]
-        for name, value in self.given.items():
-            words += ["--set", f"{name}={value}"]
-        for name, value in self.world.items():
-            words += ["--world", f"{name}={_plain(value)}"]
-        return shlex.join([*words, "--seed", str(self.seed)])
+        return command(self.preset, self.protocol, self.given, self.world, self.seed)
 
     def show(self, console: Console | None = None) -> None:
         console = console or Console(highlight=False)
@@ -110,12 +105,6 @@ def _number(value: Any, digits: int = 0) -> str:
     if not _known(value):
         return "–"
     return f"{value:,.{digits}f}" if isinstance(value, float) else f"{value:,}"
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return repr(value) if isinstance(value, float) else str(value)
 
 
 def _numbers_only(value: Any) -> Any:

@@ -6,6 +6,7 @@ A source is a place in the paper ("Fig. 10"), a numbered reading of it ("reading
 
 from __future__ import annotations
 
+import shlex
 import tomllib
 from importlib.resources import files
 from typing import Any
@@ -92,3 +93,19 @@ def parse(name: str, text: str) -> Preset:
     except InputError as error:
         raise InputError(f"preset {name}: {error}") from None
     return preset
+
+
+def command(preset: str, protocol: str, given: dict[str, Any], world: dict[str, Any], seed: int) -> str:
+    """What to type to see a run: `given` are parameters of the protocol, `world` fields of the scenario."""
+    words = ["roamcast", "run", preset, "--protocol", protocol]
+    for name, value in given.items():
+        words += ["--set", f"{name}={_plain(value)}"]
+    for name, value in world.items():
+        words += ["--world", f"{name}={_plain(value)}"]
+    return shlex.join([*words, "--seed", str(seed)])
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return repr(value) if isinstance(value, float) else str(value)

@@ -82,7 +82,8 @@ def simulate(
         wall_s, cpu_s = time.perf_counter() - began, time.process_time() - began_cpu
         metrics = _metrics(scenario, world, seed, possible)
         fingerprint = world.recorder.fingerprint()
-        sink.summarise(json.dumps({**metrics, "fingerprint": fingerprint}))
+        told = {**metrics, "fingerprint": fingerprint, "wall_s": wall_s, "cpu_s": cpu_s}
+        sink.summarise(json.dumps(told))
         sink.close()
     except BaseException:
         sink.abandon()
@@ -137,17 +138,22 @@ def _metrics(scenario: Scenario, world: World, seed: int, possible: bool) -> dic
     until = micros(scenario.duration_s)
     metrics = world.recorder.metrics()
     metrics["energy_j"] = world.energy_j(until)
-    reachable = _possible(scenario, world, seed, until) if possible else 0
+    reachable = what_was_possible(scenario, seed, world.told, world.switched) if possible else 0
     metrics["possible"] = reachable if possible else None
     metrics["of_possible"] = ratio(int(world.recorder.deliveries), reachable)
     return metrics
 
 
-def _possible(s: Scenario, world: World, seed: int, until: int) -> int:
-    """Only decodable links count, whatever the carrier-sense range."""
-    radio = world.radio
+def what_was_possible(
+    s: Scenario, seed: int, told: list[tuple[int, int, int, list[int]]], switched: list[tuple[int, int, bool]]
+) -> int:
+    """Pairs that an ideal flood could serve in this world, given who told what and who was up (world/possible.py).
+
+    Only decodable links count, whatever the carrier-sense range.
+    """
+    radio = _radio(s, _ranges(s, seed), seed)
     decodable = [radio.farthest(s.range_max_m if radio.per_frame else r) for r in radio.ranges]
-    return possible_pairs(_motion(s, seed, decodable), s.nodes, world.told, world.switched, until)
+    return possible_pairs(_motion(s, seed, decodable), s.nodes, told, switched, micros(s.duration_s))
 
 
 def _ranges(s: Scenario, seed: int) -> list[float]:

@@ -1,0 +1,265 @@
+"""`roamcast campaign`: thousands of runs on Spark, resumable; `plan` shows them first, `status` how far they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from time import monotonic
+from types import TracebackType
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+from rich.table import Table
+
+from roamcast.cli.run import pairs
+from roamcast.lab.conduct import Watcher
+
+if TYPE_CHECKING:
+    from roamcast.lab.campaign import Campaign
+    from roamcast.lab.laboratory import Laboratory
+    from roamcast.lab.plan import Run
+
+app = typer.Typer(
+    help="Run a campaign of simulations on Spark. Stopped at any moment, it goes on where it was.",
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+FILE = Annotated[Path, typer.Argument(metavar="FILE", help="The campaign, a TOML file.")]
+MASTER = Annotated[str, typer.Option(metavar="URL", help="Spark's master: local[N], spark://host:port, yarn, …")]
+CONF = Annotated[
+    list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark's. Repeatable.")
+]
+
+
+@app.command()
+def run(
+    file: FILE,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where results go.", show_default="out/ and the file's name")
+    ] = None,
+    master: MASTER = "local[*]",
+    conf: CONF = None,
+    ui: Annotated[bool, typer.Option("--ui", help="Serve Spark's own pages and say where.")] = False,
+    extend: Annotated[
+        bool, typer.Option("--extend", help="Go on in a folder whose campaign was another one; keep what fits.")
+    ] = False,
+    retry: Annotated[bool, typer.Option("--retry", help="Try runs again that have failed.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
+) -> None:
+    """Run what is left of a campaign, and show what came of it."""
+    from roamcast.cli.build import warn_if_stale
+    from roamcast.lab import campaign, conduct
+    from roamcast.lab.folder import Folder
+
+    warn_if_stale()
+    reach_here()
+    loaded = campaign.load(file)
+    folder = Folder(out or Path("out") / file.stem)
+    with Screen(loaded.name) as screen:
+        screen.stage("starting Spark")
+        spark = started(folder.path, master, conf, ui)
+        if ui:
+            screen.say(f"Spark's pages: {spark.sparkContext.uiWebUrl}")
+        try:
+            laboratory = conduct.conduct(loaded, folder, spark, screen, extend=extend, retry=retry)
+        except KeyboardInterrupt:
+            spark.sparkContext.cancelAllJobs()
+            screen.say("stopped; the same command goes on from here")
+            raise typer.Exit(130) from None
+    show(laboratory, json)
+
+
+@app.command()
+def plan(file: FILE) -> None:
+    """Show the runs of a campaign and about how long they take, without running any."""
+    import os
+
+    from roamcast.lab import campaign
+    from roamcast.lab import plan as planning
+
+    reach_here()
+    loaded = campaign.load(file)
+    _show_plan(loaded, planning.runs(loaded), os.cpu_count() or 1)
+
+
+@app.command()
+def status(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A campaign's folder.")],
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """How far a campaign is, and what failed."""
+    import msgspec
+
+    from roamcast.lab import conduct
+    from roamcast.lab.folder import Folder
+
+    found = conduct.status(Folder(folder))
+    if json:
+        print(msgspec.json.encode(found).decode())
+        return
+    console = Console(highlight=False)
+    left = found.planned - found.finished - len(found.failed)
+    done = f"{found.finished:,} of {found.planned:,} runs finished, {left:,} to do"
+    console.print(f"{found.name} ({found.preset}): {done}", soft_wrap=True)
+    if found.failed:
+        console.print(failures(list(found.failed.values())))
+    console.print("tables are written" if found.measured else "tables are written when all runs have ended")
+
+
+# ---- for people
+
+
+class Screen(Watcher):
+    """A progress line on standard error."""
+
+    def __init__(self, title: str) -> None:
+        self._console = Console(stderr=True, highlight=False)
+        self._bar = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[rest]}", markup=False),
+            console=self._console,
+            transient=True,
+            disable=not self._console.is_terminal,
+        )
+        self._title = title
+        self._task = self._bar.add_task(title, total=None, rest="")
+        self._began = monotonic()
+        self._before = 0
+
+    def __enter__(self) -> Screen:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+    def say(self, line: str) -> None:
+        self._console.print(line, markup=False, soft_wrap=True)
+
+    def stage(self, what: str) -> None:
+        self._bar.update(self._task, rest=what)
+        if not self._console.is_terminal:
+            self.say(f"{self._title}: {what}")
+
+    def runs(self, total: int, done: int) -> None:
+        self._began, self._before = monotonic(), done
+        self._bar.update(self._task, total=total, completed=done, rest="simulating")
+        if not self._console.is_terminal:
+            self.say(f"{self._title}: {total - done:,} of {total:,} runs to do")
+
+    def progress(self, done: int, cost_done_s: float, cost_left_s: float) -> None:
+        took_s = monotonic() - self._began
+        rest = "simulating"
+        if done > self._before:
+            left_s = took_s * cost_left_s / cost_done_s if cost_done_s else 0.0
+            rest = f"{(done - self._before) / took_s:.1f} runs/s, about {duration(left_s)} left"
+        self._bar.update(self._task, completed=done, rest=rest)
+
+    def warn(self, line: str) -> None:
+        self.say(f"warning: {line}")
+
+
+def show(laboratory: Laboratory, json: bool) -> None:
+    """What a campaign came to."""
+    rows = laboratory.summary.where("metric in ('delivery', 'overhead', 'latency_p50_s')").collect()
+    failed = [row.asDict() for row in laboratory.runs.where("status = 'failed'").collect()]
+    if json:
+        _print_json(laboratory, rows, failed)
+        return
+    console = Console(highlight=False)
+    console.print(_summary(rows))
+    if failed:
+        console.print(failures(failed))
+    place = laboratory.folder.path
+    console.print(f"tables are in {place}; ask them: roamcast query {place} SQL", soft_wrap=True)
+
+
+def _print_json(laboratory: Laboratory, rows: list[Any], failed: list[dict[str, Any]]) -> None:
+    import json
+
+    cells = [row.asDict() for row in rows]
+    print(json.dumps({"out": str(laboratory.folder.path), "summary": cells, "failed": failed}))
+
+
+def _summary(rows: list[Any]) -> Table:
+    """A line a cell; what all cells have in common is left out."""
+    cells: dict[int, dict[str, Any]] = {}
+    for row in rows:
+        cells.setdefault(row.cell, {"about": row})[row.metric] = row
+    settings = sorted({name for cell in cells.values() for name in {**cell["about"].world, **cell["about"].params}})
+    table = Table("protocol", *settings, "runs", "delivery", "overhead", "latency ms")
+    for k in sorted(cells):
+        cell = cells[k]
+        about = {**cell["about"].world, **cell["about"].params}
+        table.add_row(
+            cell["about"].label,
+            *(about.get(name, "") for name in settings),
+            str(cell["about"].n),
+            interval(cell.get("delivery"), 3),
+            interval(cell.get("overhead"), 2),
+            interval(cell.get("latency_p50_s"), 1, 1000.0),
+        )
+    return table
+
+
+def interval(row: Any, digits: int, factor: float = 1.0) -> str:
+    if row is None:
+        return "–"
+    spread = f" ± {row.half_width * factor:.{digits}f}" if row.half_width is not None else ""
+    return f"{row.mean * factor:,.{digits}f}{spread}"
+
+
+def failures(failed: list[dict[str, Any]]) -> Table:
+    table = Table("error", "see it again with", title=f"{len(failed)} failed")
+    for told in failed[:10]:
+        table.add_row(told["error"], told["command"])
+    return table
+
+
+def _show_plan(campaign: Campaign, runs: list[Run], cores: int) -> None:
+    console = Console(highlight=False)
+    settings = sorted({name for cell in campaign.cells for name in {**cell.world, **cell.given}})
+    table = Table("protocol", *settings, "runs", "about", title=f"{campaign.name} ({campaign.preset})")
+    for cell in campaign.cells:
+        mine = [run for run in runs if run.cell is cell]
+        about = {**cell.world, **cell.given}
+        values = (str(about.get(name, "")) for name in settings)
+        table.add_row(cell.label, *values, str(len(mine)), duration(sum(run.cost_s for run in mine)))
+    console.print(table)
+    total_s = sum(run.cost_s for run in runs)
+    until = campaign.until
+    more = f", more until {until.metric} is within ± {until.half_width:g}" if until else ""
+    time = f"{duration(total_s)} of processor time, {duration(total_s / cores)} on {cores} cores"
+    console.print(f"{len(runs):,} runs{more}; very roughly {time}", soft_wrap=True)
+
+
+def duration(seconds: float) -> str:
+    if seconds < 100:
+        return f"{seconds:.0f} s" if seconds >= 1 else "under a second"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
+# ---- Spark
+
+
+def started(folder: Path, master: str, conf: list[str] | None, ui: bool = False) -> Any:
+    from roamcast.lab import session
+
+    folder.mkdir(parents=True, exist_ok=True)
+    return session.session(
+        master, conf=pairs("--conf", conf or []), ui=ui, log=folder / "spark.log", scratch=folder / ".spark"
+    )
+
+
+def reach_here() -> None:
+    """A protocol of the caller's own lies most likely in a file right here."""
+    import sys
+
+    sys.path.insert(0, str(Path.cwd()))

@@ -1,0 +1,44 @@
+"""`roamcast query`: Spark SQL over a campaign's tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from roamcast.errors import InputError
+
+MOST_ROWS = 1000
+
+
+def query(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A campaign's folder.")],
+    sql: Annotated[
+        str, typer.Argument(metavar="SQL", help="Spark SQL; the tables are runs, log, metrics and summary.")
+    ],
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object: columns and rows.")] = False,
+    limit: Annotated[int, typer.Option(metavar="N", help="Rows to show.")] = MOST_ROWS,
+) -> None:
+    """Ask a campaign's tables."""
+    from roamcast import lab
+    from roamcast.cli.campaign import started
+
+    if not (folder / "campaign.json").exists():
+        raise InputError(f"{folder}: no campaign has been run into this folder")
+    laboratory = lab.open(folder, started(folder, "local[*]", None))
+    columns, rows = laboratory.ask(sql, limit)
+    if json:
+        import json as format
+
+        print(format.dumps({"columns": columns, "rows": rows}, default=str))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(*columns)
+    for row in rows:
+        table.add_row(*(f"{value:.6g}" if isinstance(value, float) else str(value) for value in row))
+    Console(highlight=False).print(table)
+    if len(rows) == limit:
+        Console(stderr=True).print(f"the first {limit} rows; --limit N for more")

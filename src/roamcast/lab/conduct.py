@@ -1,0 +1,308 @@
+"""A campaign from its file to its tables: plan, simulate, measure, summarise, and again where intervals are too wide.
+
+The state is in the folder and nowhere else: whatever is finished there is not done again, so a campaign that was
+killed goes on when it is started again, and one that ended has nothing to do but tell its tables.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import sqrt
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from roamcast.errors import InputError
+from roamcast.lab import measures, plan, schemas, statistics
+from roamcast.lab.campaign import Campaign
+from roamcast.lab.folder import Folder
+from roamcast.lab.laboratory import Laboratory, read_log, tallies
+from roamcast.lab.plan import Run
+from roamcast.lab.session import cores
+from roamcast.lab.simulate import planned, simulated
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+POLL_S = 0.3
+WITH_FRAMES = ("frames", "full")
+"""Levels whose logs have all that metrics need; of the others, the runs' own tallies are taken."""
+
+
+class Watcher:
+    """Told how a campaign goes. This one looks away."""
+
+    def stage(self, what: str) -> None:
+        """Something that takes a while begins."""
+
+    def runs(self, total: int, done: int) -> None:
+        """Simulations begin: so many in all, so many of them done before."""
+
+    def progress(self, done: int, cost_done_s: float, cost_left_s: float) -> None:
+        """So many runs have ended; costs are as planned, in processor seconds."""
+
+    def warn(self, line: str) -> None:
+        """Something went wrong that is being seen to."""
+
+
+def conduct(
+    campaign: Campaign,
+    folder: Folder,
+    spark: SparkSession,
+    watcher: Watcher | None = None,
+    *,
+    extend: bool = False,
+    retry: bool = False,
+) -> Laboratory:
+    """Do what is left to do of a campaign. `retry`: also runs that have failed."""
+    watcher = watcher or Watcher()
+    with folder.held():
+        folder.claim(campaign, extend)
+        folder.tidy()
+        if retry:
+            folder.retry_failed()
+        wanted = plan.runs(campaign)
+        while True:
+            told = _complete(campaign, wanted, folder, spark, watcher)
+            more = _more(campaign, wanted, told)
+            if not more:
+                break
+            wanted = [*wanted, *more]
+        _write_tables(campaign, wanted, told, folder, spark, watcher)
+    return Laboratory(folder.path, spark)
+
+
+def _complete(
+    campaign: Campaign, wanted: list[Run], folder: Folder, spark: SparkSession, watcher: Watcher
+) -> dict[str, dict[str, Any]]:
+    """Have all wanted runs ended; what the finished ones counted, by run."""
+    told: dict[str, dict[str, Any]] = {}
+    while True:
+        _simulate(campaign, wanted, folder, spark, watcher)
+        finished = folder.finished()
+        unread = [run.id for run in wanted if run.id in finished and run.id not in told]
+        watcher.stage("reading what the runs counted")
+        found, corrupt = _tallies(spark, folder, unread)
+        told |= found
+        for run, why in corrupt.items():
+            place = folder.put_aside(run)
+            watcher.warn(f"{why}; put aside as {place.name}, the run is done again")
+        if not corrupt:
+            return told
+
+
+def _simulate(campaign: Campaign, wanted: list[Run], folder: Folder, spark: SparkSession, watcher: Watcher) -> None:
+    ended = folder.ended()
+    left = [run for run in wanted if run.id not in ended]
+    watcher.runs(len(wanted), len(wanted) - len(left))
+    if not left:
+        return
+    parts = plan.partitions(left, cores(spark))
+    with _watched(folder, wanted, watcher):
+        simulated(planned(spark, campaign, parts), folder).write.format("noop").mode("overwrite").save()
+
+
+@contextmanager
+def _watched(folder: Folder, wanted: list[Run], watcher: Watcher) -> Iterator[None]:
+    """Tell the watcher what has ended, while Spark is busy."""
+    costs = {run.id: run.cost_s for run in wanted}
+    before = folder.ended() & costs.keys()
+    total_s = sum(costs.values()) - sum(costs[run] for run in before)
+    over = threading.Event()
+
+    def look() -> None:
+        ended = folder.ended() & costs.keys()
+        done_s = sum(costs[run] for run in ended - before)
+        watcher.progress(len(ended), done_s, total_s - done_s)
+
+    def keep_looking() -> None:
+        while not over.wait(POLL_S):
+            look()
+
+    thread = threading.Thread(target=keep_looking, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+    look()
+
+
+def _tallies(spark: SparkSession, folder: Folder, runs: list[str]) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
+    """What the runs counted; and of which files cannot be read, why."""
+    if not runs:
+        return {}, {}
+    rows = tallies(spark, folder, runs, cores(spark)).collect()
+    told = {row.run: json.loads(row.tally) for row in rows if row.tally is not None}
+    return told, {row.run: row.error for row in rows if row.error is not None}
+
+
+# ---- until it is tight enough
+
+
+def _more(campaign: Campaign, wanted: list[Run], told: dict[str, dict[str, Any]]) -> list[Run]:
+    """Runs with further seeds, for cells whose interval is still too wide."""
+    until = campaign.until
+    if until is None:
+        return []
+    seeds: dict[int, list[int]] = {}
+    for k, cell in enumerate(campaign.cells):
+        mine = [run for run in wanted if run.cell is cell]
+        values = [told[run.id][until.metric] for run in mine if run.id in told]
+        width = half_width([value for value in values if value is not None])
+        if len(mine) < until.max_seeds and (width is None or width > until.half_width):
+            count = min(until.max_seeds, _needed(len(mine), width, until.half_width))
+            seeds[k] = campaign.more_seeds(count)[len(mine) :]
+    return plan.runs(campaign, seeds) if seeds else []
+
+
+def _needed(n: int, width: float | None, asked: float) -> int:
+    """About how many it takes; never more than twice as many at a time, because a width is only an estimate."""
+    if width is None:
+        return max(2, 2 * n)
+    return min(2 * n, max(n + 1, round(n * (width / asked) ** 2)))
+
+
+def half_width(values: list[float]) -> float | None:
+    n = len(values)
+    t = statistics.quantile(n)
+    if t is None:
+        return None
+    mean = sum(values) / n
+    variance = sum((value - mean) ** 2 for value in values) / (n - 1)
+    return t * sqrt(variance / n)
+
+
+# ---- tables
+
+
+def _write_tables(
+    campaign: Campaign,
+    wanted: list[Run],
+    told: dict[str, dict[str, Any]],
+    folder: Folder,
+    spark: SparkSession,
+    watcher: Watcher,
+) -> None:
+    watcher.stage("measuring")
+    runs = _runs(campaign, wanted, told, folder.failures(), spark).cache()
+    measured = _measure(campaign, runs, told, folder, spark)
+    write_table(runs.orderBy("cell", "seed"), folder.path / "runs")
+    write_table(measured.orderBy("cell", "seed"), folder.path / "metrics")
+    metrics = spark.read.schema(schemas.METRICS).parquet(str(folder.path / "metrics"))
+    watcher.stage("summing up")
+    write_table(statistics.summary(metrics), folder.path / "summary")
+    runs.unpersist()
+
+
+def _runs(
+    campaign: Campaign,
+    wanted: list[Run],
+    told: dict[str, dict[str, Any]],
+    failures: dict[str, dict[str, Any]],
+    spark: SparkSession,
+) -> DataFrame:
+    places = {id(cell): k for k, cell in enumerate(campaign.cells)}
+    rows = [_run(campaign, run, places[id(run.cell)], told.get(run.id), failures.get(run.id)) for run in wanted]
+    return spark.createDataFrame(rows, schemas.RUNS)
+
+
+def _run(
+    campaign: Campaign, run: Run, place: int, told: dict[str, Any] | None, failure: dict[str, Any] | None
+) -> tuple[Any, ...]:
+    cell = run.cell
+    status = "finished" if told is not None else "failed" if failure is not None else "planned"
+    return (
+        run.id,
+        campaign.name,
+        campaign.preset,
+        place,
+        cell.protocol,
+        cell.label,
+        _texts(cell.given),
+        _texts(cell.world),
+        run.seed,
+        cell.scenario.nodes,
+        cell.scenario.duration_s,
+        campaign.level,
+        msgspec.json.encode(cell.scenario).decode(),
+        json.dumps(cell.params),
+        plan.code_version(cell.protocol),
+        status,
+        failure["error"] if failure is not None and told is None else None,
+        plan.command(campaign, run),
+        told["wall_s"] if told is not None else None,
+        told["cpu_s"] if told is not None else None,
+    )
+
+
+def _texts(values: dict[str, Any]) -> dict[str, str]:
+    return {name: value if isinstance(value, str) else json.dumps(value) for name, value in values.items()}
+
+
+def _measure(
+    campaign: Campaign, runs: DataFrame, told: dict[str, dict[str, Any]], folder: Folder, spark: SparkSession
+) -> DataFrame:
+    """The metrics table: from the logs where they have frames, otherwise from what the runs counted."""
+    from pyspark.sql import functions as F
+
+    texts = [(run, json.dumps(tally), tally["fingerprint"]) for run, tally in told.items()]
+    counted = spark.createDataFrame(texts, "run string, tally string, fingerprint string")
+    if campaign.level in WITH_FRAMES:
+        finished = runs.where("status = 'finished'")
+        values = measures.metrics(read_log(spark, folder, list(told)), finished)
+        values = values.join(counted.select("run", "fingerprint"), "run")
+    else:
+        parsed = counted.select("run", "fingerprint", F.from_json("tally", schemas.TALLY).alias("of"))
+        numbers = (F.col("of")[f.name].alias(f.name) for f in schemas.TALLY.fields[1:])
+        values = parsed.select("run", "fingerprint", *numbers)
+    coordinates = runs.select([f.name for f in schemas.COORDINATES.fields])
+    return coordinates.join(values, "run").select(schemas.METRICS.fieldNames())
+
+
+def write_table(table: DataFrame, target: Path) -> None:
+    """As one Parquet file in its folder, which is replaced whole."""
+    fresh = target.with_name(f".{target.name}.new")
+    table.coalesce(1).write.mode("overwrite").parquet(str(fresh))
+    old = target.with_name(f".{target.name}.old")
+    shutil.rmtree(old, ignore_errors=True)
+    if target.exists():
+        target.replace(old)
+    fresh.replace(target)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+# ---- how far it is
+
+
+class Status(msgspec.Struct, frozen=True):
+    name: str
+    preset: str
+    planned: int
+    finished: int
+    failed: dict[str, dict[str, Any]]
+    measured: bool
+
+
+def status(folder: Folder) -> Status:
+    """How far the campaign in a folder is, without Spark. Runs that `until` may add are not known before they are."""
+    place = folder.path / "campaign.json"
+    if not place.exists():
+        raise InputError(f"{folder.path}: no campaign has been run into this folder")
+    campaign = msgspec.json.decode(place.read_bytes(), type=Campaign)
+    wanted = {run.id for run in plan.runs(campaign)}
+    finished, failed = folder.finished(), folder.failures()
+    return Status(
+        name=campaign.name,
+        preset=campaign.preset,
+        planned=len(wanted),
+        finished=len(wanted & finished),
+        failed={run: told for run, told in failed.items() if run in wanted},
+        measured=(folder.path / "summary").exists(),
+    )

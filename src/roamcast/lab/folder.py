@@ -1,0 +1,157 @@
+"""A campaign's folder: what is where, who may write to it, and what in it is finished.
+
+    campaign.json        the campaign as it is understood (`roamcast campaign` refuses to put another one here)
+    log/RUN.parquet      a finished run: its event log, and its own tally in the file's metadata
+    failed/RUN.json      a run that raised: its error, and the command that shows it again
+    attempts/RUN         a run that a worker has begun (a line for each time) and not ended
+    corrupt/             files under log/ that could not be read, put aside; their runs are done again
+    runs/, metrics/, summary/     the tables, as Parquet (schemas.py)
+    spark.log            what Spark had to say
+
+A file under log/ gets its name when it is complete, so whatever has a name is finished, whoever was killed meanwhile.
+Only one campaign at a time writes here: it holds a lock that the system takes away when the process ends, however it
+ends.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import traceback
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from roamcast.errors import InputError
+from roamcast.lab.campaign import Campaign
+
+MOST_ATTEMPTS = 2
+"""A run during which a worker died so often is taken to be the cause."""
+
+
+class Folder:
+    """`log` may lie elsewhere, so that campaigns which share runs do them once."""
+
+    def __init__(self, path: Path, log: Path | None = None) -> None:
+        self.path = path
+        self.log = log or path / "log"
+        self.failed = path / "failed"
+        self.attempts = path / "attempts"
+        self.corrupt = path / "corrupt"
+
+    # ---- whose it is
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Make the folder and keep others from writing to it."""
+        try:
+            for place in (self.path, self.log, self.failed, self.attempts):
+                place.mkdir(parents=True, exist_ok=True)
+            lock = (self.path / ".lock").open("w")
+        except OSError as error:
+            raise InputError(f"cannot write to {self.path}: {(error.strerror or str(error)).lower()}") from None
+        with lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise InputError(f"{self.path}: another campaign is writing to this folder right now") from None
+            yield
+
+    def claim(self, campaign: Campaign, extend: bool = False) -> None:
+        """Put the campaign's name on the folder; refuse if another one's is there."""
+        identity = msgspec.json.format(msgspec.json.encode(campaign, order="deterministic"), indent=1)
+        place = self.path / "campaign.json"
+        if place.exists() and place.read_bytes() != identity and not extend:
+            there = _name(place)
+            raise InputError(
+                f"{self.path}: holds the campaign {there!r}, which is not this one ({campaign.name!r}); choose another "
+                "--out, or --extend to keep its finished runs and go on with this one"
+            )
+        if not place.exists() and any(self.log.glob("*.parquet")) and self.log.parent == self.path:
+            raise InputError(f"{self.path}: has logs but no campaign.json; choose another --out")
+        replace(place, identity)
+
+    def tidy(self) -> None:
+        """Forget what somebody who was killed left behind. Only under `held`."""
+        for half in self.log.glob(".*.part"):
+            if self.log.parent == self.path:  # in a common folder, somebody else may be writing it
+                half.unlink(missing_ok=True)
+        shutil.rmtree(self.attempts, ignore_errors=True)
+        self.attempts.mkdir()
+
+    # ---- what is finished
+
+    def log_of(self, run: str) -> Path:
+        return self.log / f"{run}.parquet"
+
+    def finished(self) -> set[str]:
+        return {name.removesuffix(".parquet") for name in _names(self.log) if name.endswith(".parquet")}
+
+    def failures(self) -> dict[str, dict[str, Any]]:
+        """What was recorded about runs that failed, by run."""
+        found = (self.failed / name for name in _names(self.failed) if name.endswith(".json"))
+        return {path.stem: json.loads(path.read_text()) for path in found}
+
+    def ended(self) -> set[str]:
+        failed = {name.removesuffix(".json") for name in _names(self.failed) if name.endswith(".json")}
+        return self.finished() | failed
+
+    def put_aside(self, run: str) -> Path:
+        self.corrupt.mkdir(exist_ok=True)
+        target = self.corrupt / f"{run}.{uuid.uuid4().hex[:8]}.parquet"
+        self.log_of(run).replace(target)
+        return target
+
+    def retry_failed(self) -> None:
+        for run in self.failures():
+            (self.failed / f"{run}.json").unlink()
+
+    # ---- what workers do
+
+    def begin(self, run: str) -> int:
+        """Note that a worker begins a run; how often one has."""
+        with (self.attempts / run).open("a+") as lines:
+            lines.write("begun\n")
+            lines.seek(0)
+            return len(lines.readlines())
+
+    def end(self, run: str) -> None:
+        (self.attempts / run).unlink(missing_ok=True)
+
+    def fail(self, run: str, error: BaseException, command: str) -> str:
+        """Record why a run failed, in one line and in full."""
+        line = f"{type(error).__name__}: {' '.join(str(error).split())}".removesuffix(": ")
+        full = "".join(traceback.format_exception(error))
+        told = {"run": run, "error": line, "command": command, "traceback": full}
+        replace(self.failed / f"{run}.json", json.dumps(told, indent=1).encode())
+        return line
+
+
+def _name(place: Path) -> str:
+    try:
+        return str(json.loads(place.read_bytes())["name"])
+    except (ValueError, KeyError):
+        return "?"
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return [entry.name for entry in os.scandir(folder) if not entry.name.startswith(".")]
+    except FileNotFoundError:
+        return []
+
+
+def replace(target: Path, content: bytes) -> None:
+    """Write a file so that nobody ever sees half of it, and a crash of the machine leaves the old one or the new."""
+    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
+    with temporary.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(target)

@@ -1,0 +1,139 @@
+"""A campaign's folder as Spark tables.
+
+from roamcast import lab
+
+opened = lab.open("out/speed")
+opened.metrics.groupBy("protocol").avg("delivery").show()
+opened.sql("select label, seed, delivery from metrics where delivery < 0.5").show()
+opened.better("delivery", "proximity", "gossip")          # paired by seed
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from roamcast.errors import InputError, unknown
+from roamcast.lab import schemas, statistics
+from roamcast.lab.folder import Folder
+from roamcast.lab.session import session
+from roamcast.lab.worker import stage
+from roamcast.log import reader
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+TABLES = ("runs", "log", "metrics", "summary")
+
+
+class Laboratory:
+    """The tables of a campaign that has run: `runs`, `log`, `metrics` and `summary`."""
+
+    def __init__(self, path: Path, spark: SparkSession | None = None) -> None:
+        self.folder = Folder(path, common_log(path))
+        if not (path / "campaign.json").exists():
+            raise InputError(f"{path}: no campaign has been run into this folder")
+        if not (path / "runs").exists():
+            raise InputError(f"{path}: the campaign has not been measured yet; run `roamcast campaign` to its end")
+        self.spark = spark or session()
+
+    @cached_property
+    def runs(self) -> DataFrame:
+        return self._table("runs", schemas.RUNS)
+
+    @cached_property
+    def metrics(self) -> DataFrame:
+        return self._table("metrics", schemas.METRICS)
+
+    @cached_property
+    def summary(self) -> DataFrame:
+        return self._table("summary", schemas.SUMMARY)
+
+    @cached_property
+    def log(self) -> DataFrame:
+        finished = [row.run for row in self.runs.where("status = 'finished' and level != 'summary'").collect()]
+        return read_log(self.spark, self.folder, finished)
+
+    def sql(self, query: str) -> DataFrame:
+        """Spark SQL over the tables."""
+        for name in TABLES:
+            if name in query:  # a log of thousands of files is opened only if it is asked for
+                getattr(self, name).createOrReplaceTempView(name)
+        return self.spark.sql(query)
+
+    def ask(self, query: str, limit: int) -> tuple[list[str], list[list[Any]]]:
+        """Columns and rows of an answer; what Spark does not understand is an InputError of one line."""
+        from pyspark.errors import PySparkException
+
+        try:
+            answer = self.sql(query)
+            return answer.columns, [list(row) for row in answer.limit(limit).collect()]
+        except PySparkException as error:
+            raise InputError(f"query: {' '.join((error.getMessage() or str(error)).split())[:300]}") from None
+
+    def better(self, metric: str, label: str, other: str) -> DataFrame:
+        """`label` minus `other`, seed by seed, wherever both were run in the same world."""
+        from pyspark.sql import functions as F
+
+        cells = self.metrics.select("cell", "label", F.to_json("world").alias("world")).distinct().collect()
+        labels = sorted({row.label for row in cells})
+        for asked in (label, other):
+            if asked not in labels:
+                raise unknown("label", asked, labels)
+        mine, others = ([row for row in cells if row.label == asked] for asked in (label, other))
+        same = [(a.cell, b.cell) for a in mine for b in others if a.world == b.world]
+        found = [statistics.differences(self.metrics, a, b).where(F.col("metric") == metric) for a, b in sorted(same)]
+        if not found:
+            raise InputError(f"{label} and {other} were never run in the same world")
+        result = found[0]
+        for more in found[1:]:
+            result = result.unionByName(more)
+        return result
+
+    def _table(self, name: str, schema: Any) -> DataFrame:
+        return self.spark.read.schema(schema).parquet(str(self.folder.path / name))
+
+
+def common_log(path: Path) -> Path | None:
+    """Where a campaign's logs are, if not in its own folder."""
+    said = path / "log.json"
+    return Path(json.loads(said.read_text())["log"]) if said.exists() else None
+
+
+def read_log(spark: SparkSession, folder: Folder, runs: list[str]) -> DataFrame:
+    """The logs of these runs, with `seq`, each row's place in its run."""
+    if not runs:
+        return spark.createDataFrame([], schemas.LOG.add("seq", "long"))
+    paths = [str(folder.log_of(run)) for run in runs]
+    return spark.read.schema(schemas.LOG).parquet(*paths).selectExpr("*", "_metadata.row_index as seq")
+
+
+# ---- what the runs themselves counted
+
+
+TOLD = "run string, tally string, error string"
+
+
+def tallies(spark: SparkSession, folder: Folder, runs: list[str], cores: int) -> DataFrame:
+    """run, tally (JSON), error: what each finished run's file says of itself, or why it cannot be read."""
+    rows = spark.createDataFrame([(run, str(folder.log_of(run).absolute())) for run in runs], "run string, path string")
+    spread = rows.repartition(max(1, min(4 * cores, len(runs) // 50)))
+    return spread.mapInArrow(stage(f"{__name__}:read_tallies"), TOLD)
+
+
+def read_tallies(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for row in batch.to_pylist():
+            tally, error = None, None
+            try:
+                tally = json.dumps(reader.summary(row["path"])) or None
+            except InputError as wrong:
+                error = str(wrong)
+            yield pa.RecordBatch.from_pydict(
+                {"run": [row["run"]], "tally": pa.array([tally], pa.string()), "error": pa.array([error], pa.string())}
+            )

@@ -1,0 +1,294 @@
+"""The metrics of a run, from its log, in Spark: each a function from DataFrames to a DataFrame with one row a run.
+
+What each metric means stands in log/metrics.py, which computes the same from one log in plain Python and is what these
+are tested against. A run without rows of a kind has no row in that metric's result; `metrics` joins them all to the
+runs and fills in what nothing means: a count of 0, no mean.
+
+Sums are sums of whole numbers, divided once: the order in which Spark adds does not show in the last digits.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pyarrow as pa
+
+from roamcast.lab import interest, schemas
+from roamcast.lab.worker import stage
+from roamcast.log.schema import DECISIONS, KINDS, LOSSES
+from roamcast.world.scenario import Scenario
+from roamcast.world.simulate import what_was_possible
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+POWERS = ("tx_w", "rx_w", "idle_w", "sleep_w")
+
+
+def metrics(log: DataFrame, runs: DataFrame) -> DataFrame:
+    """All of them, one row for each row of `runs` (run, nodes, sim_s, scenario, seed), in the columns of a tally."""
+    from pyspark.sql import functions as F
+
+    published = interest.publications(log).cache()
+    absent = interest.absences(log).cache()
+    wanted = interest.wanting(published, interest.subscriptions(log)).cache()
+    pairs = interest.interested(wanted, published, absent).cache()
+    found = runs.select("run")
+    for part in (
+        delivery(log, pairs, published),
+        traffic(log),
+        losses(log),
+        unneeded(log, wanted, published),
+        reasons(log),
+        memory(log),
+        energy(log, absent, runs),
+        possible(published, pairs, absent, runs),
+    ):
+        found = found.join(part, "run", "left")
+    counts = [f.name for f in schemas.TALLY.fields if f.dataType.typeName() == "long"]
+    nothing = F.create_map().cast(schemas.COUNTS)
+    found = found.fillna(0, counts)
+    for name in ("frames_by_kind", "losses_by_reason", "reasons"):
+        found = found.withColumn(name, F.coalesce(name, nothing))
+    deterministic, drawn = (
+        F.coalesce(F.col("reasons")[f"forward: {label}"], F.lit(0)) for label in ("deterministic", "probabilistic")
+    )
+    found = (
+        found.withColumn("delivery", _ratio("deliveries", "interested"))
+        .withColumn("of_possible", _ratio("deliveries", "possible"))
+        .withColumn("overhead", _ratio("frames_sent", "deliveries"))
+        .withColumn("deterministic_hops", _over(deterministic, deterministic + drawn))
+    )
+    return found.select([F.col(f.name).cast(f.dataType) for f in schemas.TALLY.fields])
+
+
+# ---- deliveries
+
+
+def delivery(log: DataFrame, pairs: DataFrame, published: DataFrame) -> DataFrame:
+    """run, interested, deliveries, latency_p50_s, latency_p95_s."""
+    from pyspark.sql import functions as F
+
+    first = log.where("kind = 'deliver'").groupBy("run", "event", "node").agg(F.min("t").alias("at"))
+    counted = first.join(pairs, ["run", "event", "node"]).join(published.select("run", "event", "t"), ["run", "event"])
+    latencies = counted.select("run", (F.col("at") - F.col("t")).alias("latency"))
+    asked = pairs.groupBy("run").agg(F.count("*").alias("interested"))
+    return asked.join(percentiles(latencies), "run", "left")
+
+
+def percentiles(latencies: DataFrame) -> DataFrame:
+    """run, deliveries, latency_p50_s, latency_p95_s: by nearest rank, the smallest that so many do not exceed."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F
+
+    of_run = Window.partitionBy("run")
+    ranked = latencies.withColumn("rank", F.row_number().over(of_run.orderBy("latency")))
+    ranked = ranked.withColumn("n", F.count("*").over(of_run))
+
+    def nearest(percent: int) -> Column:
+        at = F.col("rank") == F.floor((F.col("n") * percent + 99) / 100)
+        return F.max(F.when(at, F.col("latency"))) / F.lit(1e6)
+
+    return ranked.groupBy("run").agg(
+        F.count("*").alias("deliveries"), nearest(50).alias("latency_p50_s"), nearest(95).alias("latency_p95_s")
+    )
+
+
+# ---- frames
+
+
+def traffic(log: DataFrame) -> DataFrame:
+    """run, frames_sent, bytes_sent, receptions, frames_by_kind."""
+    from pyspark.sql import functions as F
+
+    by_kind = (
+        log.where("kind = 'send' or (kind = 'receive' and bytes > 0)")  # of a frame's rows at a hearer one has bytes
+        .groupBy("run", "kind", "reason")
+        .agg(F.count("*").alias("n"), F.sum("bytes").alias("bytes"))
+    )
+    sent = F.col("kind") == "send"
+    return by_kind.groupBy("run").agg(
+        F.sum(F.when(sent, F.col("n"))).alias("frames_sent"),
+        F.sum(F.when(sent, F.col("bytes"))).alias("bytes_sent"),
+        F.sum(F.when(~sent, F.col("n"))).alias("receptions"),
+        _counts(F.when(sent, F.struct("reason", "n"))).alias("frames_by_kind"),
+    )
+
+
+def losses(log: DataFrame) -> DataFrame:
+    """run, losses, losses_by_reason, collisions."""
+    from pyspark.sql import functions as F
+
+    by_reason = log.where("kind = 'lose'").groupBy("run", "reason").agg(F.count("*").alias("n"))
+    return by_reason.groupBy("run").agg(
+        F.sum("n").alias("losses"),
+        _counts(F.struct("reason", "n")).alias("losses_by_reason"),
+        F.sum(F.when(F.col("reason") == LOSSES[0], F.col("n"))).alias("collisions"),
+    )
+
+
+def unneeded(log: DataFrame, wanted: DataFrame, published: DataFrame) -> DataFrame:
+    """run, duplicates, parasites."""
+    from pyspark.sql import functions as F
+
+    heard = log.where("kind = 'receive' and event != 0").groupBy("run", "event", "node").agg(F.count("*").alias("n"))
+    about = published.select("run", "event", "publisher")
+    heard = heard.join(about, ["run", "event"], "left")
+    heard = heard.join(wanted.withColumn("wants", F.lit(True)), ["run", "event", "node"], "left")
+    own = F.col("publisher").isNotNull() & (F.col("publisher") == F.col("node"))
+    unwanted = F.col("publisher").isNotNull() & F.col("wants").isNull()
+    return heard.groupBy("run").agg(
+        F.sum(F.col("n") - F.when(own, 0).otherwise(1)).alias("duplicates"),
+        F.sum(F.when(unwanted, F.col("n")).otherwise(0)).alias("parasites"),
+    )
+
+
+# ---- decisions and states
+
+
+def reasons(log: DataFrame) -> DataFrame:
+    """run, reasons: how often each was given."""
+    from pyspark.sql import functions as F
+
+    decisions = log.where(F.col("kind").isin(*(KINDS[code] for code in DECISIONS)))
+    named = decisions.groupBy("run", F.concat_ws(": ", "kind", "reason").alias("reason")).agg(F.count("*").alias("n"))
+    return named.groupBy("run").agg(_counts(F.struct("reason", "n")).alias("reasons"))
+
+
+def memory(log: DataFrame) -> DataFrame:
+    """run, memory_entries, memory_bytes: means over samples."""
+    from pyspark.sql import functions as F
+
+    states = log.where("kind = 'state'").groupBy("run")
+    sums = states.agg(F.count("*").alias("n"), F.sum("value").alias("entries"), F.sum("bytes").alias("size"))
+    return sums.select("run", _ratio("entries", "n").alias("memory_entries"), _ratio("size", "n").alias("memory_bytes"))
+
+
+def energy(log: DataFrame, absent: DataFrame, runs: DataFrame) -> DataFrame:
+    """run, energy_j: of all nodes together."""
+    from pyspark.sql import functions as F
+
+    powers = F.from_json("scenario", ", ".join(f"{name} double" for name in POWERS))
+    about = runs.select("run", "nodes", F.round(F.col("sim_s") * 1e6).cast("bigint").alias("end"), powers.alias("w"))
+    spent = about
+    for part in (sending(log, about), receiving(log), away(absent, about)):
+        spent = spent.join(part, "run", "left")
+    spent = spent.fillna(0, ["tx_us", "rx_us", "asleep_us", "off_us"])
+    idle = F.expr("nodes * end - tx_us - rx_us - asleep_us - off_us")
+    joules = F.lit(0.0)
+    for name, us in zip(POWERS, (F.col("tx_us"), F.col("rx_us"), idle, F.col("asleep_us")), strict=True):
+        joules = joules + F.col("w")[name] * us
+    return spent.select("run", (joules * 1e-6).alias("energy_j"))
+
+
+def sending(log: DataFrame, about: DataFrame) -> DataFrame:
+    """run, tx_us: airtime of what was sent, as far as the run lasted."""
+    from pyspark.sql import functions as F
+
+    sends = log.where("kind = 'send'").join(about.select("run", "end"), "run")
+    return sends.groupBy("run").agg(F.sum(F.least("value", F.col("end") - F.col("t"))).alias("tx_us"))
+
+
+def receiving(log: DataFrame) -> DataFrame:
+    """run, rx_us. Rows come when a frame ends; of one that began before the last one ended, only what is new counts."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F
+
+    heard = log.where("value > 0 and (kind = 'lose' or (kind = 'receive' and bytes > 0))")
+    at_node = Window.partitionBy("run", "node").orderBy("t", "seq")
+    before = F.coalesce(F.lag("t").over(at_node), F.lit(0))
+    new = F.col("t") - F.greatest(F.col("t") - F.col("value"), before)
+    return heard.select("run", new.alias("us")).groupBy("run").agg(F.sum("us").alias("rx_us"))
+
+
+def away(absent: DataFrame, about: DataFrame) -> DataFrame:
+    """run, asleep_us, off_us: a node that is down does not sleep, and uses nothing."""
+    from pyspark.sql import functions as F
+
+    spans = absent.join(about.select("run", "end"), "run")
+    spans = spans.withColumn("until_t", F.least(F.coalesce("until_t", "end"), "end"))
+    sleep, down = spans.where("kind = 'sleep'").alias("s"), spans.where("kind = 'crash'").alias("d")
+    both = sleep.join(down, (F.col("s.run") == F.col("d.run")) & (F.col("s.node") == F.col("d.node")))
+    overlap = F.least("s.until_t", "d.until_t") - F.greatest("s.from_t", "d.from_t")
+    overlaps = both.select(F.col("s.run").alias("run"), F.greatest(overlap, F.lit(0)).alias("us"))
+    length = F.col("until_t") - F.col("from_t")
+    total = spans.groupBy("run").agg(
+        F.sum(F.when(F.col("kind") == "sleep", length).otherwise(0)).alias("slept_us"),
+        F.sum(F.when(F.col("kind") == "crash", length).otherwise(0)).alias("off_us"),
+    )
+    total = total.join(overlaps.groupBy("run").agg(F.sum("us").alias("both_us")), "run", "left")
+    return total.select("run", F.expr("slept_us - coalesce(both_us, 0)").alias("asleep_us"), "off_us")
+
+
+# ---- what was possible
+
+
+def possible(published: DataFrame, pairs: DataFrame, absent: DataFrame, runs: DataFrame) -> DataFrame:
+    """run, possible: pairs that an ideal flood over the run's contacts reaches while the event is valid.
+
+    The log tells who wanted what and who was up; the contacts are the world's, made again from scenario and seed. A
+    run is a group: the flood walks through time.
+    """
+    from pyspark.sql import functions as F
+
+    who = pairs.groupBy("run", "event").agg(F.sort_array(F.collect_list("node")).alias("interested"))
+    told = F.sort_array(F.collect_list(F.struct("seq", "t", "publisher", "validity", "interested")))
+    events = published.join(who, ["run", "event"], "left").groupBy("run").agg(told.alias("told"))
+    switches = absent.groupBy("run").agg(F.collect_list(F.struct("node", "kind", "from_t", "until_t")).alias("absent"))
+    rows = runs.select("run", "scenario", "seed").join(events, "run").join(switches, "run", "left")
+    return rows.mapInArrow(stage(f"{__name__}:flood"), "run string, possible bigint")
+
+
+def flood(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        rows = batch.to_pylist()
+        found = [_possible(row) for row in rows]
+        yield pa.RecordBatch.from_pydict({"run": [row["run"] for row in rows], "possible": pa.array(found, pa.int64())})
+
+
+def _possible(row: dict[str, Any]) -> int:
+    scenario = msgspec.convert(json.loads(row["scenario"]), Scenario)
+    told = [
+        (event["t"], event["publisher"], event["t"] + event["validity"], event["interested"] or [])
+        for event in row["told"]
+    ]
+    return what_was_possible(scenario, row["seed"], told, _switched(row["absent"] or []))
+
+
+def _switched(absent: list[dict[str, Any]]) -> list[tuple[int, int, bool]]:
+    """(t, node, up) whenever a node goes down or comes up, in order: it is up when it neither sleeps nor is down."""
+    changes = [(a["from_t"], a["node"], 1) for a in absent]
+    changes += [(a["until_t"], a["node"], -1) for a in absent if a["until_t"] is not None]
+    away: dict[int, int] = {}
+    switched: list[tuple[int, int, bool]] = []
+    for t, node, change in sorted(changes):
+        before, after = away.get(node, 0), away.get(node, 0) + change
+        away[node] = after
+        if (before > 0) != (after > 0):
+            switched.append((t, node, after == 0))
+    return switched
+
+
+# ---- arithmetic
+
+
+def _over(part: Column, whole: Column) -> Column:
+    from pyspark.sql import functions as F
+
+    return F.when(whole > 0, part / whole)
+
+
+def _ratio(part: str, whole: str) -> Column:
+    from pyspark.sql import functions as F
+
+    return _over(F.col(part), F.col(whole))
+
+
+def _counts(entry: Column) -> Column:
+    """(name, n) as a map, by name."""
+    from pyspark.sql import functions as F
+
+    return F.map_from_entries(F.sort_array(F.collect_list(entry)))

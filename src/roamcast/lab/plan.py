@@ -1,0 +1,133 @@
+"""The runs of a campaign: who they are, what they will cost, and in which order and company they are best done."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+from functools import cache
+from math import pi
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from roamcast.errors import InputError
+from roamcast.lab import code
+from roamcast.lab.campaign import Campaign, Cell
+from roamcast.papers import presets
+from roamcast.protocols import registry
+from roamcast.world.scenario import Scenario
+
+FILES = ("street_map", "trace", "links")
+"""Scenario fields that name a file: what decides is in the file, not its name."""
+SECONDS_PER_RECEPTION = 1.0e-6
+SECONDS_PER_NODE_SECOND = 4.0e-6
+SECONDS_PER_RUN = 0.01
+TASKS_AT_A_TIME = 3
+"""A partition holds at most this share (one over it, per core) of the work that is left."""
+
+
+class Run(msgspec.Struct, frozen=True):
+    """A cell with a seed. `id` is a digest of all that decides it."""
+
+    id: str
+    cell: Cell
+    seed: int
+    cost_s: float
+
+
+def runs(campaign: Campaign, seeds: dict[int, list[int]] | None = None) -> list[Run]:
+    """All runs, or those of each cell (by its place) with the seeds given; in the order of the file."""
+    found: list[Run] = []
+    for k, cell in enumerate(campaign.cells):
+        decides = _decides(cell)
+        cost_s = estimate_s(cell)
+        for seed in campaign.seeds if seeds is None else seeds.get(k, []):
+            found.append(Run(_digest([decides, seed]), cell, seed, cost_s))
+    return found
+
+
+def command(campaign: Campaign, run: Run) -> str:
+    """What to type to see this run again."""
+    return presets.command(campaign.preset, run.cell.protocol, run.cell.given, run.cell.world, run.seed)
+
+
+# ---- who they are
+
+
+def _decides(cell: Cell) -> str:
+    """Everything but the seed, code and files by their contents."""
+    world: dict[str, Any] = msgspec.to_builtins(cell.scenario)
+    for field in FILES:
+        if world[field]:
+            world[field] = file_digest(world[field])
+    return _digest([code_version(cell.protocol), world, cell.protocol, cell.params])
+
+
+def file_digest(path: str) -> str:
+    try:
+        return hashlib.blake2b(Path(path).read_bytes(), digest_size=16).hexdigest()
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from None
+
+
+@cache
+def code_version(protocol: str) -> str:
+    """Of the program that decides what a run of this protocol gives."""
+    if protocol in registry.BUILT_IN:
+        return code.version()
+    return f"{code.version()}+{hashlib.blake2b(_source(registry.get(protocol)), digest_size=8).hexdigest()}"
+
+
+def _source(protocol: type) -> bytes:
+    """The module of somebody else's protocol: what it imports is theirs to give a new name when it changes."""
+    path = inspect.getsourcefile(protocol)
+    return Path(path).read_bytes() if path else protocol.__qualname__.encode()
+
+
+def _digest(parts: list[Any]) -> str:
+    return hashlib.blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=8).hexdigest()
+
+
+# ---- what they will cost
+
+
+def estimate_s(cell: Cell) -> float:
+    """Seconds of processor time, roughly: as if every event were flooded and everybody said hello each second.
+
+    It serves to begin with the longest runs and to say whether a campaign takes minutes or days.
+    """
+    s = cell.scenario
+    hearers = s.nodes * _neighbours(s)
+    events = s.events or s.publishers * s.rate_hz * ((s.publish_until_s or s.duration_s) - s.publish_from_s)
+    receptions = hearers * (events + s.duration_s)
+    return SECONDS_PER_RUN + SECONDS_PER_RECEPTION * receptions + SECONDS_PER_NODE_SECOND * s.nodes * s.duration_s
+
+
+def _neighbours(s: Scenario) -> float:
+    reach_m = (s.range_m + max(s.range_m, s.range_max_m)) / 2
+    return min(s.nodes - 1.0, s.nodes * pi * reach_m**2 / (s.width_m * s.height_m))
+
+
+# ---- in which company
+
+
+def partitions(planned: list[Run], cores: int) -> list[list[Run]]:
+    """Longest first, in partitions that get smaller: the first ones save overhead, the last ones even out the end.
+
+    Each takes what a core would do in a third of the time that is left, one run at least.
+    """
+    ordered = sorted(planned, key=lambda run: (-run.cost_s, run.id))
+    left_s = sum(run.cost_s for run in ordered)
+    parts: list[list[Run]] = []
+    held_s = share_s = 0.0
+    for run in ordered:
+        if not parts or held_s + run.cost_s > share_s:
+            share_s = left_s / (TASKS_AT_A_TIME * cores)
+            parts.append([])
+            held_s = 0.0
+        parts[-1].append(run)
+        held_s += run.cost_s
+        left_s -= run.cost_s
+    return parts

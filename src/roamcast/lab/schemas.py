@@ -1,0 +1,131 @@
+"""The laboratory's tables: explicit, versioned schemas. A column is added or changed only with a new `VERSION`.
+
+runs      one row a run of the campaign: what it is and how it ended
+log       one row a thing that happened (log/schema.py), with `seq`, the row's place in its run
+metrics   one row a finished run: its coordinates and every metric (log/metrics.py says what each means)
+summary   one row a cell and metric: mean and confidence interval over the seeds
+"""
+
+from __future__ import annotations
+
+from pyspark.sql.types import (
+    DoubleType,
+    IntegerType,
+    LongType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+VERSION = "1"
+VERSION_KEY = "roamcast.lab"
+
+COUNTS = MapType(StringType(), LongType(), valueContainsNull=False)
+TEXTS = MapType(StringType(), StringType(), valueContainsNull=False)
+
+
+def _table(**columns: object) -> StructType:
+    return StructType([StructField(name, kind, nullable=True) for name, kind in columns.items()])  # type: ignore[arg-type]
+
+
+COORDINATES = _table(
+    run=StringType(),  # digest of all that decides the run
+    campaign=StringType(),
+    preset=StringType(),
+    cell=IntegerType(),  # place of the experiment in the campaign
+    protocol=StringType(),
+    label=StringType(),  # what the campaign calls protocol and parameters
+    params=TEXTS,  # what the campaign set
+    world=TEXTS,  # what the campaign changed in the preset's scenario
+    seed=LongType(),
+)
+
+RUNS = StructType(
+    [
+        *COORDINATES.fields,
+        *_table(
+            nodes=IntegerType(),
+            sim_s=DoubleType(),
+            level=StringType(),
+            scenario=StringType(),  # every field of it, as JSON
+            all_params=StringType(),  # every parameter in effect, as JSON
+            code=StringType(),  # version of the program
+            status=StringType(),  # finished, failed, or planned
+            error=StringType(),  # of a failed run, in one line
+            command=StringType(),  # what to type to see it again
+            wall_s=DoubleType(),
+            cpu_s=DoubleType(),
+        ).fields,
+    ]
+)
+
+LOG = _table(
+    run=StringType(),
+    t=LongType(),
+    node=IntegerType(),
+    kind=StringType(),
+    event=LongType(),
+    frame=LongType(),
+    peer=IntegerType(),
+    bytes=IntegerType(),
+    value=LongType(),
+    reason=StringType(),
+)
+
+TALLY = _table(
+    run=StringType(),
+    delivery=DoubleType(),
+    of_possible=DoubleType(),
+    overhead=DoubleType(),
+    deliveries=LongType(),
+    interested=LongType(),
+    possible=LongType(),
+    frames_sent=LongType(),
+    frames_by_kind=COUNTS,
+    bytes_sent=LongType(),
+    receptions=LongType(),
+    losses=LongType(),
+    losses_by_reason=COUNTS,
+    collisions=LongType(),
+    duplicates=LongType(),
+    parasites=LongType(),
+    latency_p50_s=DoubleType(),
+    latency_p95_s=DoubleType(),
+    reasons=COUNTS,
+    deterministic_hops=DoubleType(),
+    memory_entries=DoubleType(),
+    memory_bytes=DoubleType(),
+    energy_j=DoubleType(),
+)
+
+METRICS = StructType([*COORDINATES.fields, *TALLY.fields[1:], StructField("fingerprint", StringType())])
+
+SUMMARY = StructType(
+    [
+        *(field for field in COORDINATES.fields if field.name not in ("run", "seed")),
+        *_table(
+            metric=StringType(),
+            n=IntegerType(),  # runs that have the metric
+            mean=DoubleType(),
+            sd=DoubleType(),
+            half_width=DoubleType(),  # of the 95 % interval, Student's t
+            low=DoubleType(),
+            high=DoubleType(),
+        ).fields,
+    ]
+)
+
+DIFFERENCES = _table(
+    cell=IntegerType(),
+    label=StringType(),
+    other_cell=IntegerType(),
+    other_label=StringType(),
+    metric=StringType(),
+    n=IntegerType(),  # seeds that both have
+    difference=DoubleType(),  # mean of (the one - the other), pairwise by seed
+    half_width=DoubleType(),
+    low=DoubleType(),
+    high=DoubleType(),
+    p_value=DoubleType(),  # two-sided, paired t-test
+)

@@ -1,0 +1,141 @@
+"""Spark, started the way a campaign needs it: embedded unless told otherwise, quiet, and with our code on its workers.
+
+Workers get the interpreter of the driver and the very package that the driver runs: it is packed and sent with the
+application, compiled modules and all (an interpreter for which they are not made passes them over and takes the
+sources beside them). `worker.py` looks for an installed package of the same version first.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import roamcast
+from roamcast.errors import InputError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+OLDEST_JAVA = 17
+EMBEDDED = "local[*]"
+ARCHIVE = "roamcast-package"
+RETRIES = 12
+"""Failures of a task that Spark bears: a few runs that kill their worker, as often as `Folder.begin` lets them."""
+
+
+def session(
+    master: str = EMBEDDED,
+    name: str = "roamcast",
+    *,
+    conf: dict[str, str] | None = None,
+    ui: bool = False,
+    log: Path | None = None,
+    scratch: Path | None = None,
+) -> SparkSession:
+    """A new session, or the running one of this process. What Spark says goes to the file `log`."""
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise InputError("this needs Spark: install roamcast[lab]") from None
+
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        return running
+    check_java()
+    return _start(master, name, _settings(master, conf or {}, ui, scratch), log)
+
+
+def cores(spark: SparkSession) -> int:
+    """How many tasks run at a time, as far as Spark knows by now."""
+    return max(1, spark.sparkContext.defaultParallelism)
+
+
+# ---- Java
+
+
+def check_java() -> None:
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    how = "install it (Debian: apt install default-jre-headless) or set JAVA_HOME"
+    wanted = f"Spark needs Java {OLDEST_JAVA} or later; {how}"
+    if java is None or not Path(java).exists():
+        raise InputError(f"Java was not found{f' in JAVA_HOME={home}' if home else ''}: {wanted}")
+    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    version = re.search(r'version "(?:1\.)?(\d+)', said)
+    if version is None or int(version[1]) < OLDEST_JAVA:
+        raise InputError(f"{java} is {said.splitlines()[0] if said else 'of no version'}: {wanted}")
+
+
+# ---- settings
+
+
+def _settings(master: str, given: dict[str, str], ui: bool, scratch: Path | None) -> dict[str, str]:
+    settings = {
+        "spark.ui.enabled": str(ui).lower(),
+        "spark.ui.showConsoleProgress": "false",
+        "spark.task.maxFailures": str(RETRIES),
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.sql.shuffle.partitions": "16",  # an upper limit: adaptive execution merges small ones
+        "spark.sql.parquet.compression.codec": "zstd",
+        "spark.driver.memory": "2g",
+        "spark.log.level": "ERROR",
+    }
+    if scratch is not None:
+        settings["spark.sql.warehouse.dir"] = str(scratch / "warehouse")
+    if master.startswith("local"):
+        settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+        if scratch is not None:
+            settings["spark.local.dir"] = str(scratch)
+    return settings | given
+
+
+def _bearing(master: str) -> str:
+    """Embedded Spark gives up at the first failure unless its master says otherwise."""
+    threads = re.fullmatch(r"local(?:\[([^,\]]+)\])?", master)
+    return f"local[{threads[1] or 1},{RETRIES}]" if threads else master
+
+
+# ---- start
+
+
+def _start(master: str, name: str, settings: dict[str, str], log: Path | None) -> SparkSession:
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
+    # the context asks the environment, not the settings, for its workers' interpreter
+    python = settings.pop("spark.pyspark.python", None) or os.environ.get("PYSPARK_PYTHON") or sys.executable
+    os.environ["PYSPARK_PYTHON"] = python
+    conf = SparkConf().setMaster(_bearing(master)).setAppName(name).setAll(list(settings.items()))
+    with (log or Path(os.devnull)).open("ab") as said:
+        gateway = launch_gateway(conf, popen_kwargs={"stderr": said, "stdout": said})  # type: ignore[no-untyped-call]
+    try:
+        context = SparkContext(conf=conf, gateway=gateway)
+    except Exception as error:
+        why = str(getattr(error, "java_exception", error)).strip().splitlines()[0]
+        raise InputError(f"Spark did not start on {master}: {why}") from None
+    if not master.startswith("local"):
+        context.addArchive(f"{package()}#{ARCHIVE}")
+    return SparkSession(context)
+
+
+def package() -> Path:
+    """The package that is running, with its compiled modules, as an archive that Spark unpacks on its workers."""
+    folder = Path(tempfile.mkdtemp(prefix="roamcast-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    source = Path(roamcast.__file__).parent
+    target = folder / f"{ARCHIVE}.zip"
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in [*sorted(source.rglob("*")), *sorted(source.parent.glob("*__mypyc*.so"))]:
+            if path.is_file() and "__pycache__" not in path.parts:
+                archive.write(path, path.relative_to(source.parent))
+    return target

@@ -1,0 +1,114 @@
+"""The stage that simulates: planned runs in, finished files in the campaign's folder, one row about each run out.
+
+A worker takes the runs of its partition one after the other. A run that has ended already (by this worker before it
+died, by another that Spark had given up) is not done again; one that raises is recorded and the next one begins; one
+during which workers die is recorded after a few times.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pyarrow as pa
+
+from roamcast.errors import RoamcastError
+from roamcast.lab.campaign import Campaign
+from roamcast.lab.folder import MOST_ATTEMPTS, Folder
+from roamcast.lab.plan import Run, command
+from roamcast.lab.worker import stage
+from roamcast.world.scenario import Scenario
+from roamcast.world.simulate import simulate
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+PLAN = (
+    "partition int, run string, protocol string, params string, scenario string, seed bigint, level string, "
+    "command string"
+)
+ENDED = "run string, status string, error string"
+
+
+class WorkerDied(RoamcastError):
+    """A worker process ended during a run, again and again."""
+
+
+def planned(spark: SparkSession, campaign: Campaign, parts: list[list[Run]]) -> DataFrame:
+    """The plan as a DataFrame whose partitions are `parts`."""
+    rows = [
+        (
+            k,
+            run.id,
+            run.cell.protocol,
+            json.dumps(run.cell.params),
+            msgspec.json.encode(run.cell.scenario).decode(),
+            run.seed,
+            campaign.level,
+            command(campaign, run),
+        )
+        for k, part in enumerate(parts)
+        for run in part
+    ]
+    return spark.createDataFrame(rows, PLAN).repartitionById(len(parts), "partition")
+
+
+def simulated(plan: DataFrame, folder: Folder) -> DataFrame:
+    """Run what is planned: one row a run that ended."""
+    places = {"path": str(folder.path.absolute()), "log": str(folder.log.absolute()), "cwd": str(Path.cwd())}
+    return plan.mapInArrow(stage("roamcast.lab.simulate:simulate_batches", **places), ENDED)
+
+
+# ---- on a worker
+
+
+def simulate_batches(batches: Iterator[pa.RecordBatch], path: str, log: str, cwd: str) -> Iterator[pa.RecordBatch]:
+    folder = Folder(Path(path), Path(log))
+    for batch in batches:
+        for row in batch.to_pylist():
+            if ":" in row["protocol"]:
+                _reach(cwd)
+            status, error = one(folder, row)
+            yield pa.RecordBatch.from_pydict({"run": [row["run"]], "status": [status], "error": [error]})
+
+
+def one(folder: Folder, row: dict[str, Any]) -> tuple[str, str | None]:
+    """Do one run, unless it has been done: how it ended, and its error."""
+    run = row["run"]
+    if folder.log_of(run).exists():
+        return "finished", None
+    try:
+        attempt = folder.begin(run)
+        if attempt > MOST_ATTEMPTS:
+            raise WorkerDied(f"a worker process died during this run {attempt - 1} times")
+        _simulate(folder, row)
+    except Exception as error:
+        told = folder.fail(run, error, row["command"])
+        folder.end(run)
+        return "failed", told
+    folder.end(run)
+    return "finished", None
+
+
+def _simulate(folder: Folder, row: dict[str, Any]) -> None:
+    scenario = msgspec.json.decode(row["scenario"], type=Scenario)
+    simulate(
+        scenario,
+        row["protocol"],
+        json.loads(row["params"]),
+        row["seed"],
+        level=row["level"],
+        log=folder.log_of(row["run"]),
+        run=row["run"],
+    )
+
+
+def _reach(folder: str) -> None:
+    """A class of the caller's own lies most likely in a file where the campaign was started."""
+    import sys
+
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
