@@ -75,9 +75,12 @@ class Real(Driver):
         params: Params | None = None,
         limits: Limits | None = None,
         secure: bool = True,
+        flooded: bool = False,
     ) -> None:
+        """`flooded`: everybody also hears those who are no nodes."""
         super().__init__(places)
         self.loss = loss
+        self.flooded = flooded
         self.chance = random.Random(1)
         self.errors: list[Exception] = []
         self.sink = MemorySink()
@@ -110,6 +113,8 @@ class Real(Driver):
     def _passes(self, i: int) -> Callable[[int], bool]:
         def passes(port: int) -> bool:
             from_whom = next((j for j, medium in enumerate(self.media) if medium.port() == port), -1)
+            if self.flooded and from_whom < 0:
+                return True
             return from_whom in [i, *self.near(i)] and self.chance.random() >= self.loss
 
         return passes

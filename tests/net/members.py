@@ -14,8 +14,8 @@ from roamcast.net.vault import MemoryVault
 from roamcast.protocols.interface import BROADCAST, Frame
 from roamcast.pubsub.event import Event, event_id
 from tests.conformance.driver import Parcel, Ping, Probe
+from tests.conformance.real import RING
 
-RING = KeyRing.new()
 HERE = ("192.0.2.1", 1000)
 THERE = ("192.0.2.2", 1000)
 DATAGRAM_MAX = 1372

@@ -22,7 +22,8 @@ from roamcast.protocols.interface import Protocol
 from roamcast.protocols.wire import MAX_FRAME
 from roamcast.pubsub.event import Event, event_id
 from tests.conformance.driver import Parcel, Ping, Probe
-from tests.net.members import HERE, RING, THERE, datagram, datagrams, drops, hear, link, member, parcel
+from tests.conformance.real import RING
+from tests.net.members import HERE, THERE, datagram, datagrams, drops, hear, link, member, parcel
 
 S = 1_000_000
 TAG = protocol_tag(Probe)

@@ -13,7 +13,8 @@ from roamcast.net.refusal import Refused
 from roamcast.net.security import SEAL_BYTES, KeyRing
 from roamcast.net.vault import MemoryVault
 from roamcast.pubsub.event import Event, event_from_fields, event_id
-from tests.net.members import RING, member, publication
+from tests.conformance.real import RING
+from tests.net.members import member, publication
 from tests.pubsub.strategies import events
 
 ME, HIM = member(), member()

@@ -1,0 +1,103 @@
+"""Run in a network namespace of its own (see test_medium.py): what becomes of a node when its interface comes and goes.
+
+Two nodes sit at one interface and talk by multicast. Prints a JSON object: for each stage, whether what one said came
+to the other, in both directions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+
+from roamcast.net.host import NetHost
+from roamcast.net.identity import Member
+from roamcast.net.medium import Network, UdpMedium
+from roamcast.net.security import KeyRing
+from roamcast.net.vault import MemoryVault
+from roamcast.protocols.interface import Params
+from tests.conformance.driver import Ping, Probe
+
+WAIT_S = 6.0
+
+
+def ip(*words: str) -> None:
+    subprocess.run(["ip", *words], check=True, capture_output=True)
+
+
+def make_interface(address: str) -> None:
+    ip("link", "add", "air0", "type", "veth", "peer", "name", "air1")
+    ip("link", "set", "air1", "up")
+    ip("link", "set", "air0", "up")
+    ip("addr", "add", address, "dev", "air0", *(["nodad"] if ":" in address else []))
+
+
+def say(host: NetHost, number: int) -> None:
+    host.broadcast(Ping(number))
+
+
+def numbers(host: NetHost) -> list[int]:
+    assert isinstance(host.protocol, Probe)
+    return [number for number, _ in host.protocol.numbers()]
+
+
+async def talk(hosts: list[NetHost], number: int) -> bool:
+    """Whether they hear each other before long: said again and again, as a protocol's beacons are."""
+    deadline = asyncio.get_running_loop().time() + WAIT_S
+    while asyncio.get_running_loop().time() < deadline:
+        for host in hosts:
+            say(host, number)
+        await asyncio.sleep(0.1)
+        if all(number in numbers(host) for host in hosts):
+            return True
+    return False
+
+
+async def listen(hosts: list[NetHost], number: int) -> bool:
+    """The same, but only the first speaks: the other must come back without having failed to send."""
+    deadline = asyncio.get_running_loop().time() + WAIT_S
+    while asyncio.get_running_loop().time() < deadline:
+        say(hosts[0], number)
+        await asyncio.sleep(0.1)
+        if number in numbers(hosts[1]):
+            return True
+    return False
+
+
+async def main(group: str, first: str, second: str) -> dict[str, object]:
+    ring = KeyRing.new()
+    hosts = [
+        NetHost(Probe, Params(), Member.secure(MemoryVault(), ring), UdpMedium(Network(group, 7667, "air0")))
+        for _ in range(2)
+    ]
+    for host in hosts:
+        host.start()
+    told: dict[str, object] = {"before there is an interface": hosts[0].medium.up()}
+    say(hosts[0], 1)
+    make_interface(first)
+    told["the interface appears"] = await talk(hosts, 2)
+    ip("link", "set", "air0", "down")
+    await asyncio.sleep(0.5)
+    say(hosts[0], 3)
+    ip("link", "set", "air0", "up")
+    ip("addr", "replace", first, "dev", "air0", *(["nodad"] if ":" in first else []))
+    told["down and up again"] = await talk(hosts, 4)
+    ip("addr", "flush", "dev", "air0", "scope", "global")
+    ip("addr", "add", second, "dev", "air0", *(["nodad"] if ":" in second else []))
+    told["another address"] = await talk(hosts, 5)
+    ip("link", "del", "air0")
+    await asyncio.sleep(0.5)
+    make_interface(first)
+    told["another interface of that name"] = await listen(hosts, 6)
+    told["both ways"] = await talk(hosts, 7)
+    told["heard while there was no network"] = sorted({n for h in hosts for n in numbers(h)} & {1, 3})
+    told["errors"] = [host.tally.dropped["protocol error"] for host in hosts]
+    told["no network"] = hosts[0].tally.dropped["no network"]
+    for host in hosts:
+        host.stop()
+    return told
+
+
+if __name__ == "__main__":
+    print(json.dumps(asyncio.run(main(*sys.argv[1:]))))

@@ -1,0 +1,149 @@
+"""Floods over real sockets: memory stays flat, nothing escapes, and neighbours are served.
+
+bench/flood.py does the same with as many datagrams as ten seconds allow.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import socket
+import tracemalloc
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from roamcast.net.limits import Limits
+from roamcast.net.link import protocol_tag
+from roamcast.net.packet import FRAME, FramePart, Header
+from roamcast.protocols import registry
+from roamcast.protocols.frames import EventFrame
+from roamcast.protocols.parameters import build
+from roamcast.protocols.wire import encode
+from roamcast.pubsub.event import Event, event_id
+from roamcast.pubsub.filters import topic
+from tests.conformance.driver import Ping, Probe
+from tests.conformance.real import MULTICAST, RING, Real
+from tests.net.members import link
+
+ROUNDS = 12
+A_ROUND = 250
+GOSSIP = registry.get("gossip")
+TAG = protocol_tag(GOSSIP)
+
+Flood = Iterator[bytes]
+
+
+def garbage(driver: Real) -> Flood:
+    dice = random.Random(1)
+    while True:
+        yield dice.randbytes(dice.randrange(200))
+
+
+def well_begun(driver: Real) -> Flood:
+    """Nobody without the key can do better: right magic, right key id, any sender, any boot."""
+    dice = random.Random(2)
+    while True:
+        head = Header(FRAME, RING.sending.id, dice.randrange(1 << 31), dice.getrandbits(64), dice.getrandbits(32))
+        yield head.packed() + dice.randbytes(80)
+
+
+def in_a_neighbour_s_name(driver: Real) -> Flood:
+    dice = random.Random(3)
+    while True:
+        yield Header(FRAME, RING.sending.id, 0, (1 << 64) - 1, dice.getrandbits(32)).packed() + dice.randbytes(80)
+
+
+def replays(driver: Real) -> Flood:
+    """Of what a member said once."""
+    one = link()
+    said = [one.envelope.seal(FRAME, FramePart(TAG, -1, 0, 0, 1, b"\x01").packed()) for _ in range(20)]
+    while True:
+        yield from said
+
+
+def new_identities(driver: Real) -> Flood:
+    while True:
+        one = link()
+        yield one.envelope.seal(FRAME, FramePart(TAG, -1, 0, 0, 1, b"\x01").packed())
+
+
+def forged_publications(driver: Real) -> Flood:
+    """In the neighbour's name, with his public key, by a member of the group who does not have his private one."""
+    one, victim = link(), driver.hosts[0].member.identity
+    assert victim is not None
+    for n in itertools.count(1000):
+        event = Event(event_id(0, n), "news", payload=victim.public + bytes(64))
+        body = encode(GOSSIP, EventFrame(event, 5, 0))
+        yield one.envelope.seal(FRAME, FramePart(TAG, -1, 0, 0, 1, body).packed())
+
+
+def endless_fragments(driver: Real) -> Flood:
+    one = link()
+    while True:
+        yield one.envelope.seal(FRAME, FramePart(TAG, -1, 0, 7, 255, bytes(1200)).packed())
+
+
+FLOODS: dict[Callable[[Real], Flood], set[str]] = {
+    garbage: {"not ours", "too short", "newer version", "older version"},
+    well_begun: {"forged", "too many strangers"},
+    in_a_neighbour_s_name: {"forged", "too many strangers"},
+    replays: {"malformed", "replayed", "address rate"},
+    new_identities: {"malformed", "too many newcomers", "table full", "address rate", "too many strangers"},
+    forged_publications: {"bad signature", "signature rate", "sender rate", "address rate"},
+    endless_fragments: {"bad fragment", "fragment budget", "incomplete", "sender rate", "address rate"},
+}
+"""Each, and why it may be refused."""
+
+
+@pytest.mark.parametrize("flood", FLOODS, ids=lambda flood: flood.__name__)
+def test_a_flood_leaves_memory_flat_and_neighbours_served(flood: Callable[[Real], Flood]) -> None:
+    driver = Real(
+        MULTICAST,
+        [0.0, 0.5],
+        [(1, topic("news"))],
+        protocol=GOSSIP,
+        params=build(GOSSIP, {"p": 1.0}),
+        limits=Limits(senders=50),
+        flooded=True,
+    )
+    said = [driver.say(0, "news")]
+    driver.run(1.0)  # the neighbour is known before the flood begins
+    attacker = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    attacker.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton("127.0.0.1"))
+    meeting = (driver.media[0].network.group, driver.media[0].network.port)
+    supply = flood(driver)
+    held: list[int] = []
+    tracemalloc.start()
+    for n in range(ROUNDS):
+        if n == ROUNDS // 2:
+            held.append(tracemalloc.get_traced_memory()[0])
+        for datagram in (next(supply) for _ in range(A_ROUND)):
+            attacker.sendto(datagram, meeting)
+        said.append(driver.say(0, "news"))
+        driver.run(0.5)
+    held.append(tracemalloc.get_traced_memory()[0])
+    tracemalloc.stop()
+    attacker.close()
+    assert driver.delivered(1) == said
+    refused = driver.hosts[1].tally.drops()
+    assert set(refused) <= FLOODS[flood]
+    assert sum(refused.values()) > 0.9 * ROUNDS * A_ROUND, refused
+    assert held[1] - held[0] < 200_000, "from half of the flood to its end"
+    driver.check()
+
+
+def test_the_flood_of_a_member_that_speaks_the_protocol_does_not_starve_others() -> None:
+    """All frames are good, there are only too many of them."""
+    driver = Real(MULTICAST, [0.0, 0.5, 0.9], flooded=True)
+
+    def chatter(probe: Probe, event: Event) -> None:
+        for _ in range(100):
+            probe.host.broadcast(Ping(7))
+
+    for _ in range(20):
+        driver.begin(2, chatter)
+        driver.do(0, lambda probe, _: probe.host.broadcast(Ping(1)))
+    heard = [number for number, sender in driver.probe(1).numbers() if sender == 0]
+    assert heard == [1] * 20
+    driver.check()

@@ -1,0 +1,571 @@
+"""A node over real sockets: what the conformance suite does not ask for."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from roamcast.errors import InputError
+from roamcast.log import schema
+from roamcast.log.reader import rows, summary
+from roamcast.log.writer import MemorySink, ParquetSink
+from roamcast.net.host import NetHost, Senses
+from roamcast.net.identity import Member
+from roamcast.net.limits import Limits
+from roamcast.net.medium import Sent, UdpMedium
+from roamcast.net.security import SEAL_BYTES
+from roamcast.net.vault import MemoryVault
+from roamcast.protocols import registry
+from roamcast.protocols.interface import Params
+from roamcast.protocols.parameters import build
+from roamcast.pubsub.event import LOCAL, Event
+from roamcast.pubsub.filters import topic
+from tests.conformance.driver import WHY, Deed, Ping, Probe
+from tests.conformance.real import MULTICAST, RING, Real, Walled, network
+from tests.support.warp import WarpLoop
+
+PAIR = [0.0, 0.5]
+MS = 1000
+
+
+@pytest.fixture
+def made() -> Iterator[list[Real]]:
+    drivers: list[Real] = []
+    yield drivers
+    for driver in drivers:
+        driver.check()
+
+
+@pytest.fixture
+def real(made: list[Real]) -> Any:
+    def make(places: list[float] = PAIR, **more: Any) -> Real:
+        made.append(Real(MULTICAST, places, **more))
+        return made[-1]
+
+    return make
+
+
+def say_all(numbers: Iterable[int], content: bytes = b"") -> Deed:
+    def deed(probe: Probe, _: Event) -> None:
+        for number in numbers:
+            probe.host.broadcast(Ping(number, 0, content))
+
+    return deed
+
+
+def rows_of(driver: Real, kind: int) -> list[Any]:
+    return [row for row in driver.sink.rows if row[2] == kind]
+
+
+# ------------------------------------------------------------------------------------------------------- applications
+
+
+def test_the_application_gets_what_was_published_and_can_answer_at_once(real: Any) -> None:
+    gossip = registry.get("gossip")
+    driver = real(
+        protocol=gossip, params=gossip.params_class(), subscriptions=[(1, topic("ask")), (0, topic("answer"))]
+    )
+    got: list[tuple[Event, Event]] = []
+
+    def take(event: Event, sealed: Event) -> None:
+        got.append((event, sealed))
+        if event.topic == "ask":
+            driver.hosts[1].publish(driver.hosts[1].prepare("answer", {"to": event.id}))
+
+    for host in driver.hosts:
+        host._on_deliver = take
+    asked = driver.say(0, "ask", {"n": 5}, payload=b"text", validity_us=9_000_000)
+    driver.run(2.0)
+    (question, sealed), (answer, _) = got
+    assert (question.id, question.attrs, question.payload, question.validity_us) == (
+        asked,
+        {"n": 5},
+        b"text",
+        9_000_000,
+    )
+    assert len(sealed.payload) == len(b"text") + SEAL_BYTES
+    assert answer.attrs == {"to": asked}
+    assert answer.publisher == 1
+
+
+def test_publishing_inside_a_handler_waits_until_it_is_over(real: Any) -> None:
+    driver = real()
+    order: list[str] = []
+
+    def first(probe: Probe, _: Event) -> None:
+        driver.hosts[0].publish(driver.hosts[0].prepare("deed", {"deed": 1}))
+        order.append("end of the first")
+
+    driver.deeds += [first, lambda *_: order.append("second")]
+    driver.probe(0).deeds = driver.deeds
+    driver.publish(0, 0)
+    driver.run(0.1)
+    assert order == ["end of the first", "second"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"attrs": {"a": None}},
+        {"attrs": {"a": [1]}},
+        {"attrs": {1: 2}},
+        {"attrs": {str(n): n for n in range(65)}},
+        {"attrs": {"a": 1 << 70}},
+        {"topic": 5},
+        {"topic": "\ud800"},
+        {"payload": "text"},
+        {"validity_us": -1},
+        {"scope": 2},
+        {"payload": bytes(70_000)},
+    ],
+    ids=lambda c: str(c)[:40],
+)
+def test_what_cannot_be_published_is_said_in_one_line_and_costs_no_number(real: Any, content: dict[str, Any]) -> None:
+    driver = real([0.0])
+    with pytest.raises(InputError, match="cannot publish") as error:
+        driver.hosts[0].prepare(**content)
+    assert "\n" not in str(error.value)
+    assert driver.hosts[0].prepare("x").id == 1
+
+
+def test_an_event_as_large_as_can_be_arrives_in_fragments(real: Any) -> None:
+    gossip = registry.get("gossip")
+    driver = real(protocol=gossip, params=build(gossip, {"p": 1.0}), subscriptions=[(1, topic("big"))])
+    got: list[bytes] = []
+    driver.hosts[1]._on_deliver = lambda event, _: got.append(event.payload)
+    driver.say(0, "big", payload=bytes(range(250)) * 240)
+    driver.run(5.0)
+    assert got == [bytes(range(250)) * 240]
+    assert driver.hosts[0].tally.datagrams_out > 40
+
+
+def test_an_application_that_fails_does_not_stop_the_node(real: Any, caplog: pytest.LogCaptureFixture) -> None:
+    driver = real()
+    driver.hosts[1]._on_deliver = lambda *_: 1 / 0
+    driver.do(1, lambda probe, event: probe.host.deliver(event))
+    driver.do(0, lambda probe, _: probe.host.broadcast(Ping(7)))
+    assert driver.probe(1).numbers() == [(7, 0)]
+    assert driver.hosts[1].tally.drops() == {"application full": 1}
+
+
+def test_an_application_may_stop_the_node_when_something_arrives(real: Any) -> None:
+    driver = real()
+    driver.probe(1).react["frame"] = lambda *_: driver.hosts[1].stop()
+    driver.do(0, say_all(range(3)))
+    assert driver.probe(1).numbers() == [(0, 0)]
+    with pytest.raises(InputError, match="not running"):
+        driver.say(1, "x")
+
+
+def test_subscriptions_can_be_made_and_taken_back_at_any_time(real: Any) -> None:
+    driver = real()
+    number = driver.hosts[0].subscribe(topic("news"))
+    driver.hosts[0].unsubscribe(number)
+    driver.hosts[0].subscribe(topic("sport"))
+    told = [(told.what, told.arguments[0]) for told in driver.probe(0).inputs[1:]]
+    assert told == [("subscribe", 1), ("unsubscribe", 1), ("subscribe", 2)]
+    driver.crash(0)
+    driver.recover(0, keep_tables=False)
+    assert [told.arguments for told in driver.probe(0).told("subscribe")] == [(2, topic("sport"))]
+
+
+def test_a_protocol_that_fails_is_counted_and_told_and_the_node_goes_on(
+    real: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    driver = real()
+    driver.hosts[1]._on_error = None
+
+    def fail(probe: Probe, *_: Any) -> None:
+        probe.inside = False
+        raise ZeroDivisionError
+
+    driver.probe(1).react["frame"] = fail
+    for n in range(3):
+        driver.do(0, lambda probe, _, n=n: probe.host.broadcast(Ping(n)))
+    assert len(driver.probe(1).numbers()) == 3
+    assert driver.hosts[1].tally.drops() == {"protocol error": 3}
+    assert len([r for r in caplog.records if "the protocol failed" in r.message]) == 1
+
+
+def test_senses_and_motion_come_from_who_has_instruments() -> None:
+    class Instruments(Senses):
+        def speed(self) -> float:
+            return 3.5
+
+        def battery(self) -> float:
+            return 0.25
+
+    class Mobile(Probe):
+        wants_motion = True
+
+    async def go() -> None:
+        for kind, told in ((Mobile, [True, False]), (Probe, [])):
+            host = NetHost(kind, Params(), Member.insecure(1), UdpMedium(network()), senses=Instruments())
+            host.start()
+            host.motion(True)
+            host.motion(False)
+            assert (host.speed(), host.battery()) == (3.5, 0.25)
+            assert isinstance(host.protocol, Probe)
+            assert [t.arguments[0] for t in host.protocol.told("motion")] == told
+            host.stop()
+
+    asyncio.run(go())
+
+
+# ---------------------------------------------------------------------------------------------------------------- log
+
+
+def test_a_transmission_is_the_same_in_every_log(real: Any) -> None:
+    driver = real([0.0, 0.3, 0.6])
+    driver.do(0, lambda probe, _: probe.host.broadcast(Ping(1, content=bytes(3000))))
+    driver.do(0, lambda probe, _: probe.host.send(1, Ping(2)))
+    big, small = rows_of(driver, schema.SEND)
+    received = rows_of(driver, schema.RECEIVE)
+    assert [(row[1], row[4]) for row in received] == [(1, big[4]), (2, big[4]), (1, small[4])]
+    assert all(row[5] == 0 for row in received)
+    assert {row[6] for row in received} == {big[6], small[6]}, "as many bytes heard as sent"
+    assert {row[7] for row in received} == {big[7], small[7]}
+    assert big[6] > 3000 + 3 * 28
+    assert big[7] == big[6] * 8, "microseconds at one megabit a second"
+    assert (big[5], small[5]) == (-1, 1)
+    assert big[4] >> 32 == 0
+
+
+def test_rows_never_go_back_and_begin_at_the_time_of_day(real: Any) -> None:
+    driver = real()
+    for n in range(5):
+        driver.do(n % 2, lambda probe, _: probe.host.broadcast(Ping(1)))
+    times = [row[0] for row in driver.sink.rows if row[1] == 0]
+    assert all(a <= b for a, b in pairwise(times))
+    assert driver.hosts[0].epoch_us <= times[0] < driver.hosts[0].epoch_us + 1_000_000
+    assert 1.7e15 < driver.hosts[0].epoch_us < 4e15
+
+
+def test_everything_a_node_does_has_its_row(real: Any) -> None:
+    driver = real(limits=Limits(attempts=2))
+    number = driver.hosts[0].subscribe(topic("news"))
+    driver.hosts[0].unsubscribe(number)
+
+    def deed(probe: Probe, event: Event) -> None:
+        probe.host.deliver(event)
+        probe.host.note(WHY, event.id, 1, 3)
+        probe.host.send(9, Ping(1, event.id))
+
+    driver.do(0, deed)
+    driver.crash(0)
+    driver.recover(0, keep_tables=True)
+    mine = [
+        (schema.KINDS[kind], event, peer, why) for _, n, kind, event, _, peer, _, _, why in driver.sink.rows if n == 0
+    ]
+    content = '{"topic":"deed","scope":"global","attrs":{"deed":0}}'
+    assert mine == [
+        ("subscribe", 1, -1, str(topic("news"))),
+        ("unsubscribe", 1, -1, str(topic("news"))),
+        ("publish", 1, -1, content),
+        ("deliver", 1, -1, ""),
+        ("forward", 1, 1, "probe"),
+        ("send", 1, 9, "ping"),
+        ("send", 1, 9, "ping"),
+        ("lose", 1, 9, "no-ack"),
+        ("crash", 0, -1, ""),
+        ("recover", 0, -1, ""),
+    ]
+
+
+def test_a_local_event_names_who_was_near(real: Any) -> None:
+    driver = real([0.0, 0.5, 5.0])
+    for i in (1, 2):
+        driver.do(i, lambda probe, _: probe.host.broadcast(Ping(1)))
+    driver.probe(0).deeds = driver.deeds = [lambda *_: None]
+    driver.say(0, "deed", {"deed": 0}, scope=LOCAL)
+    (row,) = [row for row in rows_of(driver, schema.PUBLISH) if row[1] == 0]
+    assert json.loads(row[8])["near"] == [1]
+
+
+def test_a_level_leaves_out_what_it_does_not_hold_and_the_file_has_the_counters(tmp_path: Any) -> None:
+    async def go() -> None:
+        sink = ParquetSink(tmp_path / "node.parquet", "run")
+        host = NetHost(Probe, Params(), Member.insecure(5), UdpMedium(network()), sink=sink, level="deliveries")
+        host.start()
+        host.subscribe(topic("x"))
+        host.broadcast(Ping(1))
+        host.stop()
+        host.summarise()
+        sink.close()
+
+    asyncio.run(go())
+    assert [row.kind for row in rows(tmp_path / "node.parquet")] == ["subscribe", "crash"]
+    told = summary(tmp_path / "node.parquet")
+    assert (told["node"], told["frames_out"], told["dropped"]) == (5, 1, {})
+
+
+# ------------------------------------------------------------------------------------------------------- own frames
+
+
+def test_own_transmissions_keep_to_their_share_of_airtime(real: Any) -> None:
+    """1000 bytes and some are 8.8 ms at 1 Mbit/s; a tenth of the time gives eleven a second."""
+    driver = real(limits=Limits(airtime_share=0.1, airtime_burst_s=0.05, queue=500))
+    driver.begin(0, say_all(range(200), bytes(1000)))
+    driver.run(10.0)
+    sent = rows_of(driver, schema.SEND)
+    assert sum(row[7] for row in sent) <= 0.1 * 10.0e6 + 0.05e6 + sent[0][7]
+    assert len(sent) > 100, "and use it"
+    assert [number for number, _ in driver.probe(1).numbers()] == list(range(len(sent))), "in order"
+
+
+def test_a_full_queue_loses_the_newest_and_says_so(real: Any) -> None:
+    driver = real(limits=Limits(airtime_share=0.01, airtime_burst_s=0.001, queue=5))
+    driver.do(0, say_all(range(20)))
+    assert driver.hosts[0].tally.drops() == {"queue full": 14}
+    assert {row[8] for row in rows_of(driver, schema.LOSE)} == {"queue"}
+    driver.run(5.0)
+    assert [number for number, _ in driver.probe(1).numbers()] == [0, 1, 2, 3, 4, 5]
+
+
+class Choked(Walled):
+    """Every so often the system has no room, or the network is gone, or never takes what is large."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.says: list[Sent] = []
+        self.tried = 0
+
+    def send(self, datagram: bytes, to: Any = None) -> Sent:
+        self.tried += 1
+        if self.says:
+            said = self.says.pop(0)
+            if said is not Sent.SENT:
+                return said
+        return super().send(datagram, to)
+
+
+@pytest.fixture
+def choked(monkeypatch: pytest.MonkeyPatch, real: Any) -> Real:
+    monkeypatch.setattr("tests.conformance.real.Walled", Choked)
+    driver = real()
+    assert isinstance(driver, Real)
+    return driver
+
+
+def says(driver: Real, *said: Sent) -> Choked:
+    medium = driver.media[0]
+    assert isinstance(medium, Choked)
+    medium.says = list(said)
+    return medium
+
+
+def test_a_full_buffer_delays_and_loses_nothing(choked: Real) -> None:
+    full, sent = Sent.FULL, Sent.SENT
+    medium = says(choked, full, full, sent, full, sent, sent, full, full, full, full, full, full, full, full)
+    choked.begin(0, say_all(range(4), bytes(2000)))
+    choked.run(5.0)
+    assert [number for number, _ in choked.probe(1).numbers()] == [0, 1, 2, 3]
+    assert choked.hosts[0].tally.drops() == {}
+    assert medium.tried == 8 + 11
+
+
+def test_a_buffer_that_stays_full_is_not_asked_all_the_time(choked: Real) -> None:
+    medium = says(choked, *[Sent.FULL] * 10_000)
+    choked.begin(0, lambda probe, _: probe.host.broadcast(Ping(1)))
+    choked.run(60.0)
+    assert 590 < medium.tried < 620
+
+
+def test_without_a_network_broadcasts_are_lost_and_neighbours_are_tried_again(choked: Real) -> None:
+    choked.do(1, lambda probe, _: probe.host.broadcast(Ping(0)))
+    says(choked, Sent.DOWN, Sent.DOWN, Sent.DOWN)
+
+    def deed(probe: Probe, _: Event) -> None:
+        probe.host.broadcast(Ping(1))
+        probe.host.send(1, Ping(2))
+        probe.host.broadcast(Ping(3))
+
+    choked.do(0, deed)
+    assert [number for number, _ in choked.probe(1).numbers()] == [2, 3]
+    assert choked.hosts[0].tally.drops() == {"no network": 3}
+
+
+def test_a_frame_that_the_network_will_not_take_is_given_up_at_once(choked: Real) -> None:
+    says(choked, Sent.TOO_LARGE, Sent.TOO_LARGE)
+
+    def deed(probe: Probe, _: Event) -> None:
+        probe.host.broadcast(Ping(1))
+        probe.host.send(1, Ping(2))
+        probe.host.broadcast(Ping(3))
+
+    choked.do(0, deed)
+    assert [number for number, _ in choked.probe(1).numbers()] == [3]
+    assert [told.arguments[0].number for told in choked.probe(0).told("undelivered")] == [2]
+    assert choked.hosts[0].tally.drops() == {"too large": 2}
+
+
+def test_a_neighbour_whose_address_changed_is_found_again(real: Any) -> None:
+    driver = real()
+    driver.do(1, lambda probe, _: probe.host.broadcast(Ping(0)))
+    before = driver.media[1].port()
+    driver.crash(1)
+    driver.recover(1, keep_tables=True)
+    assert driver.media[1].port() != before
+    driver.do(0, lambda probe, _: probe.host.send(1, Ping(5)))
+    driver.run(2.0)
+    assert driver.probe(1).numbers() == [(5, 0)]
+    assert driver.probe(0).told("undelivered") == []
+    assert driver.hosts[0].tally.retries > 0
+
+
+def test_a_neighbour_is_asked_alone_where_its_address_is_known(real: Any) -> None:
+    driver = real([0.0, 0.3, 0.6])
+    driver.do(1, lambda probe, _: probe.host.broadcast(Ping(0)))
+    before = driver.hosts[2].tally.datagrams_in
+    driver.do(0, lambda probe, _: probe.host.send(1, Ping(5)))
+    assert driver.hosts[2].tally.datagrams_in == before
+    driver.do(0, lambda probe, _: probe.host.send(2, Ping(6)))
+    assert driver.hosts[1].tally.dropped["not for us"] == 1, "who was never heard is asked for by everybody's address"
+
+
+# --------------------------------------------------------------------------------------------------------- at rest
+
+
+def test_a_node_at_rest_sleeps(real: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    driver = real([0.0, 0.3, 0.6])
+    rounds: list[int] = []
+    once = driver.loop._run_once
+
+    def counted() -> None:
+        rounds.append(1)
+        once()
+
+    monkeypatch.setattr(driver.loop, "_run_once", counted)
+    driver.run(10_000.0)
+    assert len(rounds) < 3 * 10_000 / 300 * 2 + 20, "every five minutes each node writes down what it heard; no more"
+
+
+def test_memory_for_muted_ids_is_bounded_and_keeps_those_heard_last(real: Any) -> None:
+    driver = real([0.0], limits=Limits(muted=10))
+    host = driver.hosts[0]
+    for id in range(1, 30):
+        host.mute(id)
+    assert len(host._muted) == 10
+    assert 29 in host._muted
+
+
+def test_status_is_plain_and_complete(real: Any) -> None:
+    def noted(probe: Probe, _: Event) -> None:
+        probe.host.broadcast(Ping(1))
+        probe.host.note(WHY)
+
+    driver = real()
+    driver.do(0, noted)
+    driver.hosts[1].subscribe(topic("news"))
+    told = json.loads(json.dumps(driver.hosts[1].status()))
+    assert told["node"] == 1
+    assert [n["node"] for n in told["neighbours"]] == [0]
+    assert told["neighbours"][0]["frames"] == 1
+    assert told["subscriptions"] == {"1": str(topic("news"))}
+    assert (told["secure"], told["network"], told["dropped"]) == (True, True, {})
+    assert driver.hosts[0].status()["decisions"] == {"forward: probe": 1}
+
+
+# ----------------------------------------------------------------------------------------------------------- lives
+
+
+def host_of(vault: MemoryVault, loop: WarpLoop, meeting: Any, sink: MemorySink) -> NetHost:
+    async def make() -> NetHost:
+        medium = Walled(meeting, loop, lambda _: True)
+        host = NetHost(Probe, Params(), Member.secure(vault, RING), medium, sink=sink)
+        host.start()
+        return host
+
+    return loop.run_until_complete(make())
+
+
+def test_a_node_that_restarts_is_heard_and_says_nothing_twice() -> None:
+    loop, meeting, sink = WarpLoop(), network(), MemorySink()
+    vault, heard, ids = MemoryVault(), 0, list[int]()
+    listener = host_of(MemoryVault(), loop, meeting, sink)
+    for life in range(4):
+        host = host_of(vault, loop, meeting, sink)
+        for n in range(3):
+            host.broadcast(Ping(10 * life + n))
+            ids.append(host.prepare("x").id)
+        loop.run_until_complete(asyncio.sleep(1.0))
+        if life % 2:
+            host.stop()
+        else:
+            host.medium.close()  # it is killed, and nothing is kept in order
+    assert isinstance(listener.protocol, Probe)
+    heard = len(listener.protocol.numbers())
+    assert heard == 12
+    assert listener.tally.drops() == {}
+    assert len(set(ids)) == 12
+    listener.stop()
+    loop.close()
+
+
+def test_what_was_recorded_cannot_be_replayed_to_a_node_that_restarted() -> None:
+    loop, meeting, sink = WarpLoop(), network(), MemorySink()
+    recorded: list[bytes] = []
+    vault = MemoryVault()
+    speaker = host_of(MemoryVault(), loop, meeting, sink)
+    spy = Walled(meeting, loop, lambda _: True)
+
+    async def record() -> None:
+        spy.open(lambda data, _: recorded.append(data))
+
+    loop.run_until_complete(record())
+    first = host_of(vault, loop, meeting, sink)
+    for n in range(5):
+        speaker.broadcast(Ping(n))
+    loop.run_until_complete(asyncio.sleep(1.0))
+    first.stop()
+    speaker.stop()
+    second = host_of(vault, loop, meeting, sink)
+    assert len(recorded) == 5
+    for data in recorded[:]:
+        spy.send(data)
+    loop.run_until_complete(asyncio.sleep(1.0))
+    assert isinstance(second.protocol, Probe)
+    assert second.protocol.numbers() == []
+    assert second.tally.drops() == {"replayed": 5}
+    second.stop()
+    spy.close()
+    loop.close()
+
+
+def test_keys_are_rotated_without_a_word_being_lost(real: Any) -> None:
+    driver = real([0.0, 0.3, 0.6])
+    steps = [RING.with_next()]
+    steps += [steps[0].promoted()]
+    steps += [steps[1].retired()]
+    number = 0
+    for ring in steps:
+        for host in driver.hosts:
+            host.use(ring)
+            number += 1
+            driver.do(number % 3, lambda probe, _, n=number: probe.host.broadcast(Ping(n)))
+    for i, probe in enumerate(driver.probes()):
+        assert [n for n, _ in probe.numbers()] == [n for n in range(1, 10) if n % 3 != i]
+    assert all(host.tally.drops() == {} for host in driver.hosts)
+    with pytest.raises(InputError, match="another group"):
+        driver.hosts[0].use(type(RING).new())
+
+
+def test_insecure_mode_shouts(caplog: pytest.LogCaptureFixture) -> None:
+    async def go(member: Member) -> None:
+        host = NetHost(Probe, Params(), member, UdpMedium(network()))
+        host.start()
+        host.stop()
+
+    with caplog.at_level(logging.WARNING):
+        asyncio.run(go(Member.secure(MemoryVault(), RING)))
+        assert caplog.records == []
+        asyncio.run(go(Member.insecure(3)))
+    assert [r.message for r in caplog.records] == [
+        "INSECURE: node 3 neither encrypts nor authenticates nor signs anything"
+    ]
