@@ -90,6 +90,12 @@ PROTOCOLS: dict[str, dict[str, Any]] = {
     "subtree": {},
 }
 
+SHORT: dict[str, dict[str, str]] = {
+    "li": {"duration_s": "20", "publish_until_s": "19"},
+    "rezende": {"duration_s": "120", "events": "100", "publish_until_s": "120"},
+}
+"""The first part of a preset, with many different subscriptions: what a table of them costs shows there."""
+
 CASES: dict[str, Any] = {
     "field-100": lambda: flood(field(100, 60.0)),
     "field-500": lambda: flood(field(500, 20.0)),
@@ -99,6 +105,11 @@ CASES: dict[str, Any] = {
     "field-500-two-ray-sensing": lambda: flood(field(500, 10.0, radio="two-ray", carrier_sense_ratio=2.2)),
     "rezende-II": lambda: preset("rezende", "psamanet", {"pb_size": 200, "pb_max": 10, "s_prob": 0.4}),
     "rezende-gossip": lambda: preset("rezende", "gossip", {"p": 1.0, "ttl": 0}),
+    **{
+        f"{name}-short-{protocol}": (lambda name=name, protocol=protocol: preset(name, protocol, {}, **SHORT[name]))
+        for name in SHORT
+        for protocol in ("gossip", "subtree")
+    },
     **{
         f"protocol-{name}": (lambda name=name, params=params: flood(field(500, 20.0), name, **params))
         for name, params in PROTOCOLS.items()

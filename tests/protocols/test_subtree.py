@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-from typing import Any
+from collections.abc import Iterable
+from types import GetSetDescriptorType, MemberDescriptorType
+from typing import Any, ClassVar
 
 import msgspec
 import pytest
@@ -13,15 +14,15 @@ from hypothesis import strategies as st
 from roamcast.errors import Malformed
 from roamcast.protocols import parameters, registry
 from roamcast.protocols.frames import EventFrame
-from roamcast.protocols.interface import NOBODY, Frame
+from roamcast.protocols.interface import NOBODY, Frame, Params
 from roamcast.protocols.subtree import SYNC, SYNC_US, SubTree, SubTreeParams
 from roamcast.protocols.subtree_frames import MAX_LINKS, PER_FRAME, Heartbeat, Join, Subscribe
-from roamcast.protocols.subtree_interests import IDLE_BEATS
+from roamcast.protocols.subtree_interests import Interest
+from roamcast.protocols.subtree_kin import KNOWN, Kin
 from roamcast.protocols.tree import MAX_NEIGHBOURS, REMEMBERED, TICK, root_of, tree_name
 from roamcast.protocols.wire import decode, encode
-from roamcast.pubsub.covering import covers
 from roamcast.pubsub.event import LOCAL, Event, event_id
-from roamcast.pubsub.filters import EVERYTHING, Filter, Or, Range, attr, topic
+from roamcast.pubsub.filters import EVERYTHING, Filter, Range, attr, topic
 from tests.protocols.test_treegroup import networks
 from tests.support.host import ScriptHost, make
 from tests.support.net import TinyNet
@@ -31,116 +32,6 @@ SECOND = 1_000_000
 ME, ROOT = 9, 2
 TREE = tree_name(ROOT, 0.5)
 MODES = st.sampled_from(["subscription", "message"])
-
-# A tree of 16 brokers, as in Baldoni's Fig. 1: (child, parent).
-SIXTEEN = [(1, 0), (2, 0), (3, 0), (4, 1), (5, 1), (6, 2), (7, 2), (8, 3), (9, 3), (10, 4), (11, 4), (12, 6), (13, 6),
-           (14, 8), (15, 8)]  # fmt: skip
-
-
-def path(a: int, b: int) -> list[tuple[int, int]]:
-    """The links on the way from a to b in that tree, in the direction of travel."""
-    parents = dict(SIXTEEN)
-    up = [a]
-    while up[-1] in parents:
-        up.append(parents[up[-1]])
-    down = [b]
-    while down[-1] not in up:
-        down.append(parents[down[-1]])
-    nodes = up[: up.index(down[-1]) + 1] + down[-2::-1]
-    return list(pairwise(nodes))
-
-
-# ------------------------------------------------------------------------------------------ Baldoni et al., §II, Fig. 1
-
-
-def figure_1(mode: str) -> tuple[TinyNet, Event]:
-    """S1 = 10 and S2 = 12 subscribed to black, S3 = 15 to gray; P = 5 publishes black."""
-    net = TinyNet(SubTree, 16, SIXTEEN, mode=mode)
-    for broker, colour in ((10, "black"), (12, "black"), (15, "gray")):
-        net.subscribe(broker, topic(colour))
-    net.start()
-    net.run(6)
-    return net, net.publish(5, topic="black")
-
-
-def test_message_forwarding_sends_to_all_other_brokers_and_propagates_no_subscription() -> None:
-    """§II: brokers forward messages "to all other brokers by following the tree topology"."""
-    net, event = figure_1("message")
-    net.run(1)
-    assert net.sends("subscribe") == []
-    assert len(net.sends("event")) == 15 and {to for _, _, to, _ in net.sends("event")} == set(range(16)) - {5}
-    assert [net.delivered(i) for i in (10, 12, 15)] == [[event.id], [event.id], []]
-    assert all(node.memory() == (0, 0) for node in net.nodes)
-    assert {label for host in net.hosts for label in host.labels("forward")} == {"along the tree"}
-
-
-def test_subscription_forwarding_follows_the_reverse_path_of_matching_subscriptions() -> None:
-    """§II, Fig. 1(b): only the links between the publisher and the subscribers to black."""
-    net, event = figure_1("subscription")
-    net.run(1)
-    links = sorted((sender, to) for _, sender, to, _ in net.sends("event"))
-    assert links == sorted(set(path(5, 10) + path(5, 12)))
-    assert [net.delivered(i) for i in (10, 12, 15)] == [[event.id], [event.id], []]
-
-
-def test_every_broker_has_an_arrow_towards_each_subscription_beyond_it() -> None:
-    """§II, Fig. 1(b): "each broker has a colored arrow oriented towards another broker if it received the
-    corresponding subscription from that broker"."""
-    net, _ = figure_1("subscription")
-    for i, node in enumerate(net.nodes):
-        arrows = {(link.peer, interest.key) for link in node.links.values() for interest in link.got.values()}
-        black = {(path(i, s)[0][1], "topic black") for s in (10, 12) if s != i}
-        gray = {(path(i, 15)[0][1], "topic gray")} if i != 15 else set()
-        assert arrows == black | gray
-
-
-def test_a_subscription_that_another_one_covers_is_not_told() -> None:
-    """§II, note 1: "exploiting the notion of coverage among predicates"."""
-    net = TinyNet(SubTree, 3, [(0, 1), (1, 2)])
-    net.subscribe(2, topic("a"), 1)
-    net.subscribe(2, topic("a.b"), 2)
-    net.subscribe(1, topic("a.c"), 1)
-    net.start()
-    net.run(5)
-    assert [i.key for i in net.nodes[0].links[1].got.values()] == ["topic a"]
-    assert [i.key for i in net.nodes[1].links[2].got.values()] == ["topic a"]
-    assert [i.key for i in net.nodes[2].links[1].got.values()] == ["topic a.c"]
-    net.nodes[2].on_unsubscribe(1)
-    net.run(5)
-    assert sorted(i.key for i in net.nodes[0].links[1].got.values()) == ["topic a.b", "topic a.c"]
-
-
-def test_of_two_filters_that_cover_each_other_one_is_told() -> None:
-    protocol, _ = make(SubTree, ScriptHost(ME))
-    protocol.on_start()
-    one, other = attr("a").isin(1), attr("a") == 1
-    assert covers(one, other) and covers(other, one)
-    protocol.on_subscribe(1, one)
-    protocol.on_subscribe(2, other)
-    assert list(protocol.interests.wanted_from(5)) == [min(str(one), str(other))]
-
-
-FILTERS: st.SearchStrategy[Filter] = st.builds(
-    lambda low, width: Range("v", low, low + width), st.integers(0, 8), st.integers(0, 6)
-)
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.lists(st.tuples(st.sampled_from([NOBODY, 5, 6]), FILTERS), max_size=10))
-def test_what_is_told_covers_exactly_what_others_want(wants: list[tuple[int, Filter]]) -> None:
-    """A dumb twin: the union of the told filters and the union of all filters from elsewhere ask for the same."""
-    protocol, _ = make(SubTree, ScriptHost(ME))
-    for source, filter in wants:
-        protocol.interests.want(filter, source)
-    for peer in (5, 6, 7):
-        told = [interest.filter for interest in protocol.interests.wanted_from(peer).values()]
-        wanted = [filter for source, filter in wants if source != peer]
-        for value in range(16):
-            event = Event(1, attrs={"v": value})
-            assert Or(told).matches(event) == Or(wanted).matches(event)
-        for n, filter in enumerate(told):
-            assert not any(covers(other, filter) for m, other in enumerate(told) if m != n), "one is enough"
-
 
 # ------------------------------------------------------------------------------------------------------------ readings
 
@@ -171,7 +62,7 @@ def test_r3_what_a_lost_neighbour_wanted_is_taken_back_with_the_next_heartbeat()
     host.advance(protocol, host.clock_us + SYNC_US)
     host.hear(protocol, Heartbeat(TREE, 2, 3, 30, []), 20)
     host.sent.clear()
-    assert list(protocol.interests.wanted_from(ROOT)) == []
+    assert keys(protocol.links.interests.worth_telling(ROOT)) == []
     protocol.soon()
     host.advance(protocol, host.clock_us + SYNC_US)
     assert host.frames("subscribe") == []
@@ -191,13 +82,56 @@ def test_r4_until_a_neighbour_has_said_what_it_wants_it_gets_everything() -> Non
 def test_r5_an_event_that_did_not_reach_the_parent_goes_to_the_next_one() -> None:
     protocol, host = hung()
     host.hear(protocol, Heartbeat(TREE, 2, 1, ROOT, []), 5)
-    event = Event(event_id(ME, 1), "a")
-    protocol.on_publish(event)
+    host.hear(protocol, Subscribe(0, 1, [], []), ROOT)
+    host.hear(protocol, Subscribe(1, 2, [(0, topic("a"))], []), ROOT)
+    protocol.on_publish(Event(event_id(ME, 1), "a"))
     frame = host.frames("event")[0]
     protocol.on_undelivered(frame, ROOT)
     assert host.sent[-1] == (ROOT, frame), "it was heard just now: once more"
     protocol.on_undelivered(frame, ROOT)
     assert protocol.place.parent == 5 and host.sent[-1] == (5, frame)
+    assert host.labels("forward")[-1] == "new parent"
+
+
+def test_r5_so_do_all_that_were_on_their_way_to_the_old_parent() -> None:
+    protocol, host = hung()
+    host.hear(protocol, Heartbeat(TREE, 2, 1, ROOT, []), 5)
+    for n in (1, 2, 3):
+        protocol.on_publish(Event(event_id(ME, n), "a"))
+    frames = host.frames("event")
+    protocol.on_undelivered(frames[0], ROOT)
+    for frame in frames:
+        protocol.on_undelivered(frame, ROOT)
+    assert [frame for to, frame in host.sent if to == 5 and frame.kind == "event"] == frames
+    assert host.labels("drop") == []
+
+
+def test_r5_without_another_parent_it_is_lost_with_the_parent() -> None:
+    protocol, host = hung()
+    event = Event(event_id(ME, 1), "a")
+    protocol.on_publish(event)
+    frame = host.frames("event")[0]
+    protocol.on_undelivered(frame, ROOT)
+    host.sent.clear()
+    protocol.on_undelivered(frame, ROOT)
+    assert protocol.place.is_root() and host.frames("event") == []
+    assert host.notes[-1][:4] == ("drop", "lost parent", event.id, ROOT)
+
+
+def test_r5_what_did_not_reach_a_child_is_lost_also_if_that_was_the_parent_before() -> None:
+    for was_parent in (False, True):
+        protocol, host = hung()
+        host.hear(protocol, Heartbeat(TREE, 2, 1, ROOT, []), 5)
+        id = ROOT if was_parent else 20
+        host.hear(protocol, Join(), id)
+        assert id in protocol.links.by_peer and protocol.place.parent == (5 if was_parent else ROOT)
+        event = Event(event_id(ME, 1), "a")
+        protocol.on_publish(event)
+        frame = host.frames("event")[0]
+        host.sent.clear()
+        protocol.on_undelivered(frame, id)
+        assert id not in protocol.links.by_peer and host.frames("event") == []
+        assert host.notes[-1][:4] == ("drop", "lost child", event.id, id)
 
 
 def test_r6_local_events_go_everywhere_on_the_tree() -> None:
@@ -236,7 +170,66 @@ def test_r7_a_leaving_parent_is_changed_for_another_of_the_tree() -> None:
     assert protocol.place.parent == 5
 
 
+def test_r8_an_event_that_arrives_expired_is_neither_delivered_nor_sent_on() -> None:
+    protocol, host = hung()
+    protocol.on_subscribe(1, topic("a"))
+    event = Event(event_id(1, 1), "a", validity_us=SECOND)
+    host.hear(protocol, EventFrame(event, 0, SECOND), 20)
+    assert host.delivered == [] and host.frames("event") == [] and host.labels("drop") == ["expired"]
+    host.hear(protocol, EventFrame(event, 0, SECOND - 1), 20)
+    assert host.delivered == [event], "it was not remembered"
+    assert [frame.age_us for frame in host.frames("event")] == [SECOND - 1]
+
+
+def overflowing(*taken_back: int) -> TinyNet:
+    """3 wants six topics, t0 to t5, of which 2 has room for five; then some are taken back."""
+    net = TinyNet(SubTree, 4, [(0, 1), (1, 2), (2, 3)], filters=5)
+    net.start()
+    for n in range(6):
+        net.subscribe(3, topic(f"t{n}"), n)
+    net.run(8)
+    assert {"overflow"} <= set(net.hosts[2].labels("note"))
+    for n in taken_back:
+        net.nodes[3].on_unsubscribe(n)
+    net.run(8)
+    return net
+
+
+def way_of(net: TinyNet, name: str) -> tuple[bool, int]:
+    """Whether an event of this topic, published by 0, is delivered to 3, and how often it is sent."""
+    event = net.publish(0, topic=name)
+    net.run(1)
+    return event.id in net.delivered(3), len([frame for _, _, _, frame in net.sends("event") if frame.id == event.id])
+
+
+@pytest.mark.parametrize("taken_back", [(), (0,), (5,), (4,), (0, 1), (0, 1, 2, 3), (5, 4, 3)])
+def test_r9_no_subscriber_is_lost_when_a_table_overflows(taken_back: tuple[int, ...]) -> None:
+    net = overflowing(*taken_back)
+    for n in range(6):
+        delivered, _ = way_of(net, f"t{n}")
+        assert delivered == (n not in taken_back)
+
+
+def test_r9_what_a_neighbour_wants_is_known_again_when_it_fits() -> None:
+    assert way_of(overflowing(), "other") == (False, 3), "everything goes there"
+    assert way_of(overflowing(5), "other") == (False, 0), "what there was no room for is gone"
+    net = overflowing(0)
+    assert way_of(net, "other") == (False, 0), "told again: five fit"
+    assert sorted(keys(net.nodes[0].links.by_peer[1].got.values())) == [f"topic t{n}" for n in range(1, 6)]
+    assert net.nodes[2].memory() == (5, 5 * len("topic t1"))
+    net.subscribe(3, topic("t0"), 0)
+    net.run(8)
+    assert way_of(net, "other") == (False, 3), "and again too many"
+    net.crash(3)
+    net.run(8)
+    assert way_of(net, "other") == (False, 0) and net.nodes[1].memory() == (0, 0), "nothing is left of it"
+
+
 # --------------------------------------------------------------------------------------------------- one node by hand
+
+
+def keys(interests: Iterable[Interest]) -> list[str]:
+    return [interest.key for interest in interests]
 
 
 def hung() -> tuple[SubTree, ScriptHost]:
@@ -288,7 +281,7 @@ def test_changes_are_applied_in_order_however_they_arrive() -> None:
         host.hear(protocol, Join(), 20)
         for n in order:
             host.hear(protocol, frames[n], 20)
-        link = protocol.links[20]
+        link = protocol.links.by_peer[20]
         assert ([i.key for i in link.got.values()], link.got_version) == (["topic c"], 3)
 
 
@@ -296,9 +289,11 @@ def test_a_change_to_a_version_that_never_came_is_not_applied() -> None:
     protocol, host = hung()
     child(protocol, host, 20, topic("a"))
     host.hear(protocol, Subscribe(7, 8, [], [0]), 20)
-    assert [i.key for i in protocol.links[20].got.values()] == ["topic a"] and protocol.links[20].got_version == 1
+    assert [i.key for i in protocol.links.by_peer[20].got.values()] == ["topic a"] and protocol.links.by_peer[
+        20
+    ].got_version == 1
     host.advance(protocol, 1_000_000)
-    assert protocol.links[20].early == {}
+    assert protocol.links.by_peer[20].early == {}
 
 
 def test_a_parent_that_does_not_list_its_child_is_joined_again() -> None:
@@ -313,7 +308,7 @@ def test_a_parent_that_does_not_list_its_child_is_joined_again() -> None:
 def test_a_parent_that_joins_its_child_is_no_parent_any_more() -> None:
     protocol, host = hung()
     host.hear(protocol, Join(), ROOT)
-    assert protocol.place.parent == NOBODY and ROOT in protocol.links
+    assert protocol.place.parent == NOBODY and ROOT in protocol.links.by_peer
 
 
 def test_a_parent_that_came_to_hang_deeper_without_a_newer_count_is_left() -> None:
@@ -335,42 +330,19 @@ def test_a_root_that_has_died_stops_counting_and_is_not_believed_any_more() -> N
     host.hear(protocol, Heartbeat(TREE, 1, 0, 30, []), 6)
     host.advance(protocol, host.clock_us + 1_200_000)
     assert protocol.place.is_root(), "what 6 tells of that tree is as old"
-    assert ROOT not in protocol.links
+    assert ROOT not in protocol.links.by_peer
     host.hear(protocol, Heartbeat(TREE, 2, 0, 30, []), 6)
     assert protocol.place.parent == 6
-
-
-def test_a_filter_that_nobody_wants_is_kept_for_a_while_and_then_forgotten() -> None:
-    protocol, host = make(SubTree, ScriptHost(ME))
-    protocol.on_start()
-    protocol.on_subscribe(1, topic("a"))
-    protocol.on_subscribe(2, topic("a.b"))
-    protocol.on_unsubscribe(1)
-    assert list(protocol.interests.wanted_from(5)) == ["topic a.b"]
-    host.advance(protocol, (IDLE_BEATS - 2) * SECOND)
-    assert "topic a" in protocol.interests.rows
-    host.advance(protocol, (IDLE_BEATS + 4) * SECOND)
-    assert list(protocol.interests.rows) == ["topic a.b"] and protocol.interests.rows["topic a.b"].coverers == []
 
 
 def test_subscribing_twice_under_one_name_replaces() -> None:
     protocol, _ = hung()
     protocol.on_subscribe(1, topic("a"))
     protocol.on_subscribe(1, topic("b"))
-    assert list(protocol.interests.wanted_from(5)) == ["topic b"]
+    assert keys(protocol.links.interests.worth_telling(5)) == ["topic b"]
     protocol.on_unsubscribe(1)
     protocol.on_unsubscribe(1)
-    assert list(protocol.interests.wanted_from(5)) == []
-
-
-def test_an_event_that_arrives_expired_is_neither_delivered_nor_forwarded() -> None:
-    protocol, host = hung()
-    protocol.on_subscribe(1, topic("a"))
-    event = Event(event_id(1, 1), "a", validity_us=SECOND)
-    host.hear(protocol, EventFrame(event, 0, SECOND), 20)
-    assert host.delivered == [] and host.frames("event") == [] and host.labels("drop") == ["expired"]
-    host.hear(protocol, EventFrame(event, 0, SECOND - 1), 20)
-    assert host.delivered == [event] and len(host.frames("event")) == 1
+    assert keys(protocol.links.interests.worth_telling(5)) == []
 
 
 # ------------------------------------------------------------------------------------------------------------ frames
@@ -485,7 +457,7 @@ def check_tree(net: TinyNet) -> None:
         while net.nodes[at].place.parent != NOBODY:
             parent = net.nodes[at].place.parent
             assert net.up[parent] and (parent, at) in net.links
-            assert at in net.nodes[parent].links and parent in net.nodes[at].links
+            assert at in net.nodes[parent].links.by_peer and parent in net.nodes[at].links.by_peer
             at, steps = parent, steps + 1
             assert steps <= len(net.nodes), "a ring"
         assert at == min(part) and node.place.level == steps
@@ -545,10 +517,53 @@ def test_in_bad_weather_the_invariants_hold_and_no_timer_leaks(plan: Plan, mode:
         assert set(host.timers) <= {TICK, SYNC}
         assert (TICK in host.timers) == net.up[i]
         assert node.place.is_settled() or not net.up[i]
-        assert len(node.seen) <= 64 and all(len(link.got) <= 3 for link in node.links.values())
-        for interest in node.interests.rows.values():
-            wanted = [link.peer for link in node.links.values() if interest in link.got.values()]
+        assert len(node.seen) <= 64 and all(len(link.got) <= 3 for link in node.links.by_peer.values())
+        for interest in node.links.interests.rows.values():
+            wanted = [
+                link.peer
+                for link in node.links.by_peer.values()
+                if interest is link.everything or interest in link.got.values()
+            ]
             assert sorted(set(interest.sources) - {NOBODY}) == sorted(wanted)
+
+
+class Taped:
+    """A node that writes down everything it is told, and when."""
+
+    params_class, frames = SubTree.params_class, SubTree.frames
+    tapes: ClassVar[dict[int, list[tuple[int, str, tuple[Any, ...]]]]] = {}
+
+    def __init__(self, host: ScriptHost, params: Any) -> None:
+        self.node = SubTree(host, params)
+        self.host = host
+        self.write("new", params)
+
+    def write(self, what: str, *arguments: Any) -> None:
+        self.tapes.setdefault(self.host.id, []).append((self.host.now(), what, arguments))
+
+    def __getattr__(self, name: str) -> Any:
+        def told(*arguments: Any) -> None:
+            self.write(name, *arguments)
+            getattr(self.node, name)(*arguments)
+
+        return told if name.startswith("on_") else getattr(self.node, name)
+
+
+@settings(max_examples=15, deadline=None)
+@given(plans(), MODES)
+def test_replaying_what_a_node_was_told_has_the_same_effects(plan: Plan, mode: str) -> None:
+    Taped.tapes = {}
+    net = weather(Taped, plan, mode=mode, filters=3)  # type: ignore[arg-type]
+    for host in net.hosts:
+        alone = ScriptHost(host.id, plan.seed)
+        node = None
+        for now, what, arguments in Taped.tapes[host.id]:
+            alone.clock_us = now
+            if what == "new":
+                node = SubTree(alone, *arguments)
+            else:
+                getattr(node, what)(*arguments)
+        assert alone.effects == host.effects
 
 
 @settings(max_examples=12, deadline=None)
@@ -569,14 +584,83 @@ def test_the_tables_have_limits() -> None:
     assert len(protocol.neighbours) == MAX_NEIGHBOURS
     for i in range(1000, 1000 + MAX_LINKS + 5):
         host.hear(protocol, Join(), i)
-    assert len(protocol.links) == MAX_LINKS
+    assert len(protocol.links.by_peer) == MAX_LINKS
     host.hear(protocol, Subscribe(0, 1, [(n, topic(f"t{n}")) for n in range(5)], []), 1000)
-    assert len(protocol.links[1000].got) == 5
+    assert len(protocol.links.by_peer[1000].got) == 5
     host.hear(protocol, Subscribe(1, 2, [(7, topic("t7"))], []), 1000)
-    assert [i.filter for i in protocol.links[1000].got.values()] == [EVERYTHING], "nothing is missed"
+    assert len(protocol.links.by_peer[1000].got) == 5
     for n in range(20):
         host.hear(protocol, EventFrame(Event(event_id(9, n + 1)), 0, 0), 1000)
     assert len(protocol.seen) == 8
+
+
+def tables(node: object) -> dict[str, int]:
+    """How much every table within a protocol object holds, by its place; `*` is for all entries of one."""
+    found: dict[str, int] = {}
+
+    def look(thing: object, name: str) -> None:
+        if isinstance(thing, dict | list):
+            found[name] = found.get(name, 0) + len(thing)
+            for entry in thing.values() if isinstance(thing, dict) else thing:
+                look(entry, name + ".*")
+        elif type(thing).__module__.startswith("roamcast.protocols.") and not isinstance(
+            thing, Frame | Interest | Kin | Params
+        ):
+            for attribute in sorted(attributes(thing)):
+                look(getattr(thing, attribute), f"{name}.{attribute}" if name else attribute)
+
+    look(node, "")
+    return found
+
+
+def attributes(thing: object) -> set[str]:
+    """Compiled or not."""
+    kept = (GetSetDescriptorType, MemberDescriptorType)
+    declared = {name for c in type(thing).__mro__ for name, value in vars(c).items() if isinstance(value, kept)}
+    return {name for name in declared | set(getattr(thing, "__dict__", {})) if name != "host" and name[:2] != "__"}
+
+
+TABLES = {"links.by_peer", "links.by_peer.*.early", "links.by_peer.*.got", "links.by_peer.*.told",
+          "links.interests.doubts", "links.interests.doubts.*", "links.interests.idle", "links.interests.numbered",
+          "links.interests.rows", "neighbours", "place.labels", "seen", "subscriptions.all",
+          "subscriptions.filters"}  # fmt: skip
+LINKS = {name for name in TABLES if name.startswith("links.") and name != "links.by_peer"}
+
+
+CHAIN = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5)]
+
+
+@pytest.mark.parametrize("mode", ["subscription", "message"])
+def test_under_a_steady_load_no_table_grows_and_no_timer_leaks(mode: str) -> None:
+    """Ten minutes in which every second somebody changes its mind to something new, publishes, moves, or crashes."""
+    net = TinyNet(SubTree, 6, CHAIN, mode=mode, seen=32, loss=0.05, jitter_us=90_000)
+    net.start()
+    peaks: list[dict[str, int]] = [{}, {}, {}]
+    for second in range(600):
+        i = second % 6
+        if second % 40 == 19:
+            net.crash(i)
+            net.run(4)
+            net.recover(i, keep_tables=second % 80 == 19)
+        net.nodes[i].on_unsubscribe(second // 6 % 3)
+        net.subscribe(i, topic(f"s{second}"), second // 6 % 3)
+        net.publish((i + 3) % 6, topic=f"s{second}")
+        k = second // 30 % 5
+        if second % 30 == 10:
+            net.cut(k, k + 1)
+        if second % 30 == 20:
+            net.join(k, k + 1)
+        net.run(1)
+        for host in net.hosts:
+            assert set(host.timers) <= {TICK, SYNC}
+        for node in net.nodes:
+            for name, held in tables(node).items():
+                peaks[second // 200][name] = max(held, peaks[second // 200].get(name, 0))
+    assert set().union(*peaks) <= TABLES
+    assert {name for name, held in peaks[2].items() if held} >= TABLES - (set() if mode == "subscription" else LINKS)
+    limits = {name: 1.25 * held for name, held in peaks[0].items()}
+    assert all(held <= limits[name] for name, held in peaks[2].items()), (peaks[0], peaks[2])
+    assert len(KNOWN.relations) <= KNOWN.limit
 
 
 def test_a_settled_tree_sends_nothing_but_heartbeats() -> None:

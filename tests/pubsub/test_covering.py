@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from roamcast.pubsub import values as sets
 from roamcast.pubsub.boxes import box_difference, box_filter, boxes_of, conjunction, hull, leaf_count, sayable
-from roamcast.pubsub.covering import _Merging, common_topic, covers, summarise
+from roamcast.pubsub.covering import MAX_TAKEN_APART, _Merging, _taken, common_topic, covers, summarise
 from roamcast.pubsub.event import Event, Value
 from roamcast.pubsub.filters import (
     EVERYTHING,
@@ -140,6 +140,32 @@ def test_both_together_cover_each_and_each_covers_both_at_once(f: Filter, g: Fil
     assert covers(f | g, f) and covers(f | g, g)
     assert covers(f, f & g) and covers(g, f & g)
     assert covers(EVERYTHING, f) and covers(f, NOTHING)
+
+
+def covers_plainly(general: Filter, special: Filter) -> bool:
+    """The dumb twin: every box of the one subtracted from every box of the other, taken apart anew."""
+    pieces, wide = boxes_of(special), boxes_of(general)
+    assert pieces is not None and wide is not None
+    for other in wide:
+        pieces = [left for piece in pieces for left in box_difference(piece, other)]
+    return not pieces
+
+
+@settings(max_examples=300)
+@given(st.one_of(conditions, conjunctions, filters), st.one_of(conditions, conjunctions, filters))
+def test_covering_is_what_subtracting_box_by_box_says(general: Filter, special: Filter) -> None:
+    expected = covers_plainly(general, special)
+    for _ in range(2):  # the second time what was taken apart is still there
+        assert covers(general, special) == expected
+
+
+def test_only_so_many_filters_stay_taken_apart() -> None:
+    assert covers(topic("t"), topic("t.0"))
+    for i in range(MAX_TAKEN_APART + 10):
+        assert covers(topic(f"u{i}"), topic(f"u{i}.v"))
+        assert 0 < len(_taken) <= MAX_TAKEN_APART
+    covers(chained(3)[0], chained(3)[1])
+    assert all(len(boxes) <= 1 for boxes in _taken.values())
 
 
 @given(filters, filters, filters)

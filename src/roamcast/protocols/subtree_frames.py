@@ -4,17 +4,42 @@ from __future__ import annotations
 
 from typing import Any, Final, final
 
+import msgspec
+
 from roamcast.errors import Malformed
 from roamcast.protocols.interface import Frame
 from roamcast.protocols.tree import VERSION_MAX, PlaceBeat, as_place
-from roamcast.protocols.wire import as_int, as_list, counted, measure
-from roamcast.pubsub.filters import Filter, filter_from_fields
+from roamcast.protocols.wire import as_int, as_list, counted, measure, uint_size
+from roamcast.pubsub.filters import Expression, Filter, filter_from_fields
 
 NUMBER_MAX: Final = (1 << 32) - 1
 MAX_LINKS: Final = 64
 PER_FRAME: Final = 16
 """Ours: so many filters go into a frame; with four attributes each that is about a kilobyte."""
 REMOVED_PER_FRAME: Final = 256
+
+MAX_SIZES: Final = 4096
+"""Ours: filters whose sizes are kept: a filter is sent many times, and encoding it takes longer than the rest."""
+
+_sizes: dict[str, int] = {}
+
+
+def _filter_size(filter: Filter) -> int:
+    """Bytes of a filter on the air."""
+    if not isinstance(filter, Expression):
+        return len(msgspec.msgpack.encode(filter.fields()))
+    size = _sizes.get(filter.text)
+    if size is None:
+        if len(_sizes) >= MAX_SIZES:
+            _sizes.clear()
+        size = len(msgspec.msgpack.encode(filter.fields()))
+        _sizes[filter.text] = size
+    return size
+
+
+def _array_size(n: int) -> int:
+    """Bytes of the head of an array, which has fewer than 65,536 elements here."""
+    return 1 if n < 16 else 3
 
 
 @final
@@ -80,7 +105,12 @@ class Subscribe(Frame):
         self.version = version
         self.added = added
         self.removed = removed
-        super().__init__("subscribe", 0, measure(self.fields()))
+        size = 2 + uint_size(base) + uint_size(version) + _array_size(len(added)) + _array_size(len(removed))
+        for number, filter in added:
+            size += 1 + uint_size(number) + _filter_size(filter)
+        for number in removed:
+            size += uint_size(number)
+        super().__init__("subscribe", 0, size)
 
     def fields(self) -> list[Any]:
         return [self.base, self.version, [[n, filter.fields()] for n, filter in self.added], self.removed]

@@ -3,7 +3,8 @@
 `covers` takes both filters apart into boxes (see boxes.py) and subtracts the general one's boxes from each of the
 special one's until nothing is left. That is exact on the dense line of values; it is given up, with the answer no,
 where the number of boxes or pieces passes its limit. Filters that cannot be taken apart are compared by what their
-matches have in common (`necessary`), or operand by operand.
+matches have in common (`necessary`), or operand by operand. The same filters are compared again and again, so the boxes
+of the last ones are kept.
 
 `summarise` keeps boxes in a fixed order and merges neighbours: first those whose union is a box, which loses nothing,
 then, while there are too many, the pair that loses least: the fewest conditions given up, then the smallest gap bridged
@@ -54,6 +55,9 @@ MAX_POINTS: Final = 32
 MAX_SUMMARISED: Final = 512
 """Ours: from so many boxes on, `summarise` takes one box for each filter."""
 
+MAX_TAKEN_APART: Final = 1024
+"""Ours: filters of one box whose boxes are kept. Larger ones are rarer, and there is no telling how large."""
+
 MAX_COMPARED: Final = 32
 """Ours: up to so many filters are compared as they are, when their boxes are too many."""
 
@@ -78,10 +82,10 @@ class _Comparison:
         self.steps_left -= MAX_PIECES  # taking apart is work too
         if self.steps_left < 0:
             return False
-        wide = boxes_of(general)
+        wide = _taken_apart(general)
         if wide is None:
             return self.covers_by_operand(general, special)
-        narrow = boxes_of(special)
+        narrow = _taken_apart(special)
         if narrow is None:
             return self.covered_by_operand(general, wide, special)
         return self.all_covered(narrow, wide)
@@ -104,12 +108,17 @@ class _Comparison:
         return False
 
     def all_covered(self, narrow: list[Box], wide: list[Box]) -> bool:
-        return all(self.is_covered(box, wide) for box in narrow)
+        for box in narrow:  # noqa: SIM110 (a generator costs more than most questions)
+            if not self.is_covered(box, wide):
+                return False
+        return True
 
     def is_covered(self, box: Box, wide: list[Box]) -> bool:
         for other in wide:
             if box_includes(other, box):
                 return True
+        if len(wide) == 1:
+            return False  # a box that does not include another leaves something of it
         pieces = [box]
         for other in wide:
             self.steps_left -= len(pieces)
@@ -120,6 +129,24 @@ class _Comparison:
                 left.extend(box_difference(piece, other))
             pieces = left
         return not pieces
+
+
+_taken: dict[str, list[Box]] = {}
+
+
+def _taken_apart(filter: Filter) -> list[Box] | None:
+    """Its boxes, as `boxes_of` has them; they are not to be changed, for others get the same ones."""
+    if not isinstance(filter, Expression):
+        return boxes_of(filter)
+    kept = _taken.get(filter.text)
+    if kept is not None:
+        return kept
+    boxes = boxes_of(filter)
+    if boxes is not None and len(boxes) <= 1:
+        if len(_taken) >= MAX_TAKEN_APART:
+            _taken.clear()
+        _taken[filter.text] = boxes
+    return boxes
 
 
 # --------------------------------------------------------------------------------------------------------- summaries

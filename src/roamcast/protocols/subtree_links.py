@@ -1,0 +1,245 @@
+"""What a broker's tree neighbours want, and what they have been told: subscription forwarding (Baldoni §II).
+
+Each tree neighbour is told what the broker would like to hear from it: its own subscriptions and those it was told by
+its other neighbours, but those that another one covers. What a neighbour has been told is kept in step by small
+changes, each with the version it builds on. Heartbeats say which version has arrived; if that is not the last one,
+everything is told again.
+
+A neighbour may want more filters than there is room for. Those beyond are only counted, and as long as there are any,
+the neighbour gets everything, and so does this broker from others. When enough of them have been taken back, the broker
+says that nothing has arrived, and is told everything again.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from roamcast.protocols.interface import Host, reason
+from roamcast.protocols.subtree_frames import (
+    MAX_LINKS,
+    NUMBER_MAX,
+    PER_FRAME,
+    REMOVED_PER_FRAME,
+    Subscribe,
+)
+from roamcast.protocols.subtree_interests import Interest, Interests, in_order
+from roamcast.protocols.tree import next_version
+from roamcast.pubsub.event import Event
+from roamcast.pubsub.filters import EVERYTHING, Filter
+
+MAX_EARLY: Final = 64
+"""Ours: frames kept that came before the one they build on: a short frame may overtake a long one."""
+
+TOLD_ALL: Final = reason("note", "told all", "{peer} is told all {value} subscriptions")
+OVERFLOW: Final = reason("note", "overflow", "no room for more of what {peer} wants: it gets everything")
+ALONG: Final = reason("forward", "along the tree", "{event} goes to {peer}")
+WANTED: Final = reason("forward", "wanted", "{event} matches a subscription in the table")
+UNKNOWN: Final = reason("forward", "not told yet", "{event}: {peer} has not said what it wants")
+
+
+@final
+class Link:
+    """What a tree neighbour wants (`got`), and what it was told (`told`), both by the numbers its teller gave."""
+
+    def __init__(self, peer: int) -> None:
+        self.peer = peer
+        self.got: dict[int, Interest] = {}
+        self.beyond = 0  # how many more there was no room for
+        self.everything: Interest | None = None  # what it is taken to want as long as there are such
+        self.got_version = 0
+        self.early: dict[int, Subscribe] = {}  # by the version they wait for
+        self.told: dict[str, int] = {}
+        self.told_version = 0
+        self.told_us = 0
+        self.next_number = 0
+        self.from_scratch = True
+
+
+@final
+class Links:
+    """The tree neighbours: the parent and the children. `room` is for how many filters of each; `tells` is whether
+    subscriptions travel at all."""
+
+    def __init__(self, host: Host, room: int, tells: bool) -> None:
+        self.host = host
+        self.room = room
+        self.tells = tells
+        self.interests = Interests()
+        self.by_peer: dict[int, Link] = {}
+
+    def add(self, peer: int) -> bool:
+        """Whether it is new, and there was room."""
+        if peer in self.by_peer or len(self.by_peer) >= MAX_LINKS:
+            return False
+        self.by_peer[peer] = Link(peer)
+        return True
+
+    def drop(self, peer: int) -> None:
+        link = self.by_peer.pop(peer, None)
+        if link is not None:
+            self.forget_got(link)
+            self.no_longer_everything(link)
+            self.interests.forget_peer(peer)
+
+    def clear(self) -> None:
+        for peer in list(self.by_peer):
+            self.drop(peer)
+
+    # ---- what they want
+
+    def hear(self, frame: Subscribe, sender: int) -> bool:
+        """Whether the frame was of use now; one that builds on what has not come yet waits for it."""
+        link = self.by_peer.get(sender)
+        if link is None or not self.tells:
+            return False
+        if frame.base not in (0, link.got_version):
+            if len(link.early) < MAX_EARLY:
+                link.early[frame.base] = frame
+            return False
+        self.apply(frame, link)
+        while link.got_version in link.early:
+            self.apply(link.early.pop(link.got_version), link)
+        return True
+
+    def apply(self, frame: Subscribe, link: Link) -> None:
+        if frame.base == 0:
+            self.forget_got(link)
+        link.got_version = frame.version
+        for number in frame.removed:
+            gone = link.got.pop(number, None)
+            if gone is not None:
+                self.interests.unwant(gone, link.peer)
+            elif link.beyond > 0:
+                link.beyond -= 1
+        for number, filter in frame.added:
+            self.keep(link, number, filter)
+
+    def keep(self, link: Link, number: int, filter: Filter) -> None:
+        if number in link.got:
+            self.interests.unwant(link.got.pop(number), link.peer)
+        if len(link.got) < self.room:
+            link.got[number] = self.interests.want(filter, link.peer)
+            return
+        link.beyond += 1
+        if link.everything is None:
+            self.host.note(OVERFLOW, peer=link.peer)
+            link.everything = self.interests.want(EVERYTHING, link.peer)
+
+    def forget_got(self, link: Link) -> None:
+        for interest in link.got.values():
+            self.interests.unwant(interest, link.peer)
+        link.got.clear()
+        link.beyond = 0
+
+    def no_longer_everything(self, link: Link) -> None:
+        if link.everything is not None:
+            self.interests.unwant(link.everything, link.peer)
+            link.everything = None
+
+    def tidy(self) -> None:
+        """With every heartbeat: who waits for an earlier frame has waited enough, and a table may fit again.
+
+        An eighth of the table must be free before it is asked for again, lest it overflow with the next subscription.
+        """
+        self.interests.forget_the_idle()
+        for link in self.by_peer.values():
+            if link.early:
+                link.early.clear()
+            if link.everything is not None:
+                if link.beyond == 0:
+                    self.no_longer_everything(link)
+                elif len(link.got) + link.beyond <= self.room - self.room // 8:
+                    link.got_version = 0
+
+    def why_send(self, link: Link, event: Event) -> int:
+        """The reason to send an event to a tree neighbour, or 0."""
+        if not self.tells:
+            return ALONG
+        if link.got_version == 0:
+            return UNKNOWN  # R4
+        if link.everything is not None:
+            return WANTED
+        for interest in link.got.values():
+            if interest.filter.matches(event):
+                return WANTED
+        return 0
+
+    # ---- what they are told
+
+    def tell_all(self, removals: bool) -> None:
+        """Tell everybody what is new to them; what is no longer wanted can wait for the heartbeat (R3)."""
+        if self.tells:
+            for link in self.by_peer.values():
+                if link.from_scratch:
+                    self.tell_from_scratch(link)
+                elif self.interests.in_doubt(link.peer):
+                    self.tell_changes(link, removals)
+
+    def tell_from_scratch(self, link: Link) -> None:
+        wanted = self.interests.worth_telling(link.peer)
+        self.interests.settle(link.peer, {})
+        self.host.note(TOLD_ALL, peer=link.peer, value=len(wanted))
+        link.told.clear()
+        self.tell(link, wanted, [])
+
+    def tell_changes(self, link: Link, removals: bool) -> None:
+        added: list[Interest] = []
+        removed: list[tuple[int, str]] = []
+        left: dict[str, Interest] = {}
+        for interest in self.interests.in_doubt(link.peer).values():
+            number = link.told.get(interest.key)
+            if interest.is_worth_telling(link.peer):
+                if number is None:
+                    added.append(interest)
+            elif number is not None:
+                if removals:
+                    removed.append((number, interest.key))
+                else:
+                    left[interest.key] = interest
+        self.interests.settle(link.peer, left)
+        removed.sort()
+        if added or removed:
+            self.tell(link, in_order(added), [key for _, key in removed])
+
+    def tell(self, link: Link, added: list[Interest], removed: list[str]) -> None:
+        """In as many frames as it takes; what is told from scratch takes one at least."""
+        at = 0
+        while at == 0 or at * PER_FRAME < len(added) or at * REMOVED_PER_FRAME < len(removed):
+            self.send(
+                link,
+                added[at * PER_FRAME : (at + 1) * PER_FRAME],
+                removed[at * REMOVED_PER_FRAME : (at + 1) * REMOVED_PER_FRAME],
+            )
+            at += 1
+
+    def send(self, link: Link, added: list[Interest], removed: list[str]) -> None:
+        pairs: list[tuple[int, Filter]] = []
+        for interest in added:
+            link.told[interest.key] = link.next_number
+            pairs.append((link.next_number, interest.filter))
+            link.next_number = (link.next_number + 1) & NUMBER_MAX
+        numbers = [link.told.pop(key) for key in removed]
+        base = 0 if link.from_scratch else link.told_version
+        link.told_version = next_version(link.told_version)
+        link.told_us = self.host.now()
+        link.from_scratch = False
+        self.host.send(link.peer, Subscribe(base, link.told_version, pairs, numbers))
+
+    def read_receipt(self, link: Link, version: int, left_us: int) -> None:
+        """A heartbeat says which version has arrived; what was told after `left_us` cannot have."""
+        if version != link.told_version and link.told_us < left_us:
+            link.from_scratch = True
+
+    # ---- what is held
+
+    def memory(self) -> tuple[int, int]:
+        """The subscription table: what each tree neighbour wants."""
+        entries = size = 0
+        for link in self.by_peer.values():
+            for interest in link.got.values():
+                entries += 1
+                size += len(interest.key)
+            if link.everything is not None:
+                entries += 1
+                size += len(link.everything.key)
+        return entries, size

@@ -1,0 +1,226 @@
+"""What tree neighbours want and are told, by itself: two ends of a link, and tables that overflow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from roamcast.protocols.subtree_frames import MAX_LINKS, PER_FRAME, REMOVED_PER_FRAME, Subscribe
+from roamcast.protocols.subtree_interests import OWN
+from roamcast.protocols.subtree_kin import key_of
+from roamcast.protocols.subtree_links import MAX_EARLY, UNKNOWN, WANTED, Link, Links
+from roamcast.pubsub.event import Event
+from roamcast.pubsub.filters import EVERYTHING, Filter, topic
+from tests.protocols.test_subtree_interests import Plain
+from tests.protocols.test_subtree_kin import FILTERS
+from tests.support.host import ScriptHost
+
+SOURCES = st.sampled_from([OWN, 6, 7])
+
+
+def links(room: int = 1024, *peers: int) -> tuple[Links, ScriptHost]:
+    host = ScriptHost(9)
+    result = Links(host, room, True)
+    for peer in peers:
+        assert result.add(peer)
+    return result, host
+
+
+def got(link: Link) -> list[str]:
+    return sorted(interest.key for interest in link.got.values())
+
+
+def subscribes(host: ScriptHost) -> list[Subscribe]:
+    return [frame for frame in host.frames("subscribe") if isinstance(frame, Subscribe)]
+
+
+# ------------------------------------------------------------------------------------------------- two ends of a link
+
+STEPS = st.one_of(
+    st.tuples(st.just("want"), SOURCES, FILTERS),
+    st.tuples(st.just("want"), SOURCES, FILTERS),
+    st.tuples(st.just("unwant"), st.integers(0, 9), st.none()),
+    st.tuples(st.just("soon"), st.none(), st.none()),
+    st.tuples(st.just("beat"), st.none(), st.none()),
+    st.tuples(st.just("again"), st.none(), st.none()),
+)
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.lists(STEPS, max_size=40), st.sampled_from([1, 3, 8, 1024]))
+def test_the_other_end_always_knows_what_is_wanted(steps: list[tuple[str, Any, Any]], room: int) -> None:
+    """After a heartbeat just that, or everything if that is too much; before one, perhaps more, and never less."""
+    teller, host = links(1024, 5)
+    hearer, _ = links(room, 9)
+    plain, heard = Plain(), 0
+    link = hearer.by_peer[9]
+    for what, a, b in steps:
+        if what == "want":
+            teller.interests.want(b, a)
+            plain.wants.append((a, b))
+            continue
+        if what == "unwant":
+            if a < len(plain.wants):
+                source, filter = plain.wants.pop(a)
+                teller.interests.unwant(teller.interests.rows[key_of(filter)], source)
+            continue
+        if what == "again":
+            teller.by_peer[5].from_scratch = True
+            continue
+        if what == "beat":
+            hearer.tidy()
+            teller.read_receipt(teller.by_peer[5], link.got_version, host.clock_us)
+            teller.tidy()
+        teller.tell_all(removals=what == "beat")
+        for frame in subscribes(host)[heard:]:
+            assert hearer.hear(frame, 9)
+        heard = len(subscribes(host))
+        host.clock_us += 1
+        if what == "beat":
+            hearer.tidy()
+        wanted = plain.worth_telling(5)
+        if what == "beat" and link.everything is None:
+            assert got(link) == wanted and link.beyond == 0
+        if what == "beat" and len(wanted) > room:
+            assert link.everything is not None
+        check_nothing_is_missed(hearer, link, [filter for source, filter in plain.wants])
+
+
+def check_nothing_is_missed(hearer: Links, link: Link, wants: list[Filter]) -> None:
+    for value in range(10):
+        for name in ("a", "a.b", "c"):
+            event = Event(1, name, {"v": value})
+            if any(filter.matches(event) for filter in wants):
+                assert hearer.why_send(link, event) in (WANTED, UNKNOWN)
+                told = hearer.interests.worth_telling(77)
+                assert any(interest.filter.matches(event) for interest in told) or link.got_version == 0
+
+
+def test_long_news_takes_several_frames_each_building_on_the_one_before() -> None:
+    teller, host = links(1024, 5)
+    rows = [teller.interests.want(topic(f"t{n}"), OWN) for n in range(REMOVED_PER_FRAME + 1)]
+    teller.tell_all(removals=False)
+    frames = subscribes(host)
+    assert [len(frame.added) for frame in frames] == [PER_FRAME] * (REMOVED_PER_FRAME // PER_FRAME) + [1]
+    assert [(frame.base, frame.version) for frame in frames] == [(n, n + 1) for n in range(len(frames))]
+    host.sent.clear()
+    for row in rows:
+        teller.interests.unwant(row, OWN)
+    teller.interests.want(topic("new"), OWN)
+    teller.tell_all(removals=True)
+    assert [(len(frame.added), len(frame.removed)) for frame in subscribes(host)] == [(1, REMOVED_PER_FRAME), (0, 1)]
+    assert [n for frame in subscribes(host) for n in frame.removed] == list(range(REMOVED_PER_FRAME + 1))
+
+
+def test_a_neighbour_without_anything_to_be_told_is_told_so_once() -> None:
+    teller, host = links(1024, 5)
+    for _ in range(3):
+        teller.tell_all(removals=True)
+    assert [frame.fields() for frame in subscribes(host)] == [[0, 1, [], []]]
+
+
+# ------------------------------------------------------------------------------------------------------------ overflow
+
+
+def named(*numbers: int) -> list[tuple[int, Filter]]:
+    return [(n, topic(f"t{n}")) for n in numbers]
+
+
+def overflown(room: int = 4) -> tuple[Links, Link, ScriptHost]:
+    hearer, host = links(room, 5, 6)
+    hearer.hear(Subscribe(0, 1, named(*range(room)), []), 5)
+    assert hearer.by_peer[5].everything is None
+    hearer.hear(Subscribe(1, 2, named(room), []), 5)
+    return hearer, hearer.by_peer[5], host
+
+
+def test_an_overflow_makes_a_neighbour_want_everything_here_and_beyond() -> None:
+    hearer, link, host = overflown()
+    assert hearer.why_send(link, Event(1, "whatever")) == WANTED
+    assert [interest.filter for interest in hearer.interests.worth_telling(6)] == [EVERYTHING]
+    assert hearer.memory() == (5, 4 * len("topic t1") + len(EVERYTHING.text))
+    hearer.hear(Subscribe(2, 3, named(5), []), 5)
+    assert host.labels("note") == ["overflow"] and (len(link.got), link.beyond) == (4, 2)
+
+
+@pytest.mark.parametrize("removed", [0, 3, 4])
+def test_whatever_is_taken_back_the_rest_is_still_served(removed: int) -> None:
+    hearer, link, _ = overflown()
+    hearer.hear(Subscribe(2, 3, [], [removed]), 5)
+    for _ in range(3):
+        hearer.tidy()
+        for n in range(5):
+            assert n == removed or hearer.why_send(link, Event(1, f"t{n}")) in (WANTED, UNKNOWN)
+
+
+def test_without_those_beyond_the_table_is_exact_with_the_next_heartbeat() -> None:
+    hearer, link, _ = overflown()
+    hearer.hear(Subscribe(2, 3, [], [4]), 5)
+    hearer.tidy()
+    assert link.everything is None and link.got_version == 3
+    assert hearer.why_send(link, Event(1, "t4")) == 0 and hearer.why_send(link, Event(1, "t3")) == WANTED
+    assert len(hearer.interests.worth_telling(6)) == 4
+
+
+def test_a_table_that_would_fit_again_is_asked_for_with_an_eighth_to_spare() -> None:
+    hearer, link, _ = overflown(room=16)
+    hearer.hear(Subscribe(2, 3, [], [0, 1]), 5)
+    hearer.tidy()
+    assert link.got_version == 3, "15 of 16"
+    hearer.hear(Subscribe(3, 4, [], [2]), 5)
+    hearer.tidy()
+    assert link.got_version == 0, "14 of 16"
+    assert link.everything is not None
+    hearer.hear(Subscribe(0, 5, named(*range(3, 17)), []), 5)
+    assert link.everything is not None, "more of it may be on its way"
+    hearer.tidy()
+    assert link.everything is None and got(link) == sorted(f"topic t{n}" for n in range(3, 17))
+
+
+def test_a_full_table_that_overflows_again_leaves_no_gap() -> None:
+    hearer, link, host = overflown()
+    hearer.hear(Subscribe(0, 3, named(0, 1), []), 5)
+    assert hearer.why_send(link, Event(1, "t4")) == WANTED
+    hearer.hear(Subscribe(3, 4, named(2, 3, 4), []), 5)
+    hearer.tidy()
+    assert hearer.why_send(link, Event(1, "t4")) == WANTED and link.beyond == 1
+    assert host.labels("note") == ["overflow"]
+
+
+def test_a_neighbour_that_is_dropped_wants_nothing_any_more() -> None:
+    hearer, _, _ = overflown()
+    hearer.drop(5)
+    assert hearer.interests.worth_telling(6) == [] and 5 not in hearer.interests.doubts
+
+
+# -------------------------------------------------------------------------------------------------------------- limits
+
+
+def test_only_so_many_frames_wait_for_the_one_they_build_on() -> None:
+    hearer, _ = links(1024, 5)
+    for n in range(MAX_EARLY + 5):
+        assert not hearer.hear(Subscribe(n + 10, n + 11, [], []), 5)
+    assert len(hearer.by_peer[5].early) == MAX_EARLY
+    hearer.tidy()
+    assert hearer.by_peer[5].early == {}
+
+
+def test_only_so_many_neighbours_are_taken() -> None:
+    host = ScriptHost(9)
+    taken = Links(host, 5, True)
+    assert [taken.add(n) for n in range(MAX_LINKS + 2)] == [True] * MAX_LINKS + [False, False]
+    assert not taken.add(0)
+    taken.clear()
+    assert taken.by_peer == {} and taken.add(0)
+
+
+def test_nothing_is_told_where_messages_travel() -> None:
+    host = ScriptHost(9)
+    silent = Links(host, 5, False)
+    silent.add(5)
+    assert not silent.hear(Subscribe(0, 1, named(1), []), 5)
+    silent.tell_all(removals=True)
+    assert host.sent == [] and silent.memory() == (0, 0)
