@@ -73,7 +73,7 @@ def forged_publications(driver: Real) -> Flood:
     one, victim = link(), driver.hosts[0].member.identity
     assert victim is not None
     for n in itertools.count(1000):
-        event = Event(event_id(0, n), "news", payload=victim.public + bytes(64))
+        event = Event(event_id(0, n), "news", payload=bytes(4) + victim.public + bytes(64))
         body = encode(GOSSIP, EventFrame(event, 5, 0))
         yield one.envelope.seal(FRAME, FramePart(TAG, -1, 0, 0, 1, body).packed())
 

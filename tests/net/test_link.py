@@ -250,7 +250,7 @@ def test_forged_publications_are_refused_with_their_reason() -> None:
     cases = {
         "unsigned": Parcel(Event(event_id(victim.number, 1), "news", payload=b"x")),
         "not its number": Parcel(in_his_name),
-        "bad signature": Parcel(Event(event_id(thief.number, 1), payload=thief.identity.public + bytes(64))),
+        "bad signature": Parcel(Event(event_id(thief.number, 1), payload=bytes(4) + thief.identity.public + bytes(64))),
     }
     for reason, frame in cases.items():
         assert hear(other, datagram(one, frame)) is None, reason
@@ -332,7 +332,7 @@ def test_a_signature_flood_is_slowed_down_and_nobody_else() -> None:
 
 def thief_seal(thief: Member) -> bytes:
     assert thief.identity is not None
-    return thief.identity.public + bytes(64)
+    return bytes(4) + thief.identity.public + bytes(64)
 
 
 def test_a_protocol_whose_frames_fail_in_any_way_does_not_stop_the_node() -> None:

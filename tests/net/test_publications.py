@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from roamcast.net.identity import Identity, Member, Roster
 from roamcast.net.limits import TokenBucket
-from roamcast.net.publications import Verifier, sealed, unsealed
+from roamcast.net.publications import Trust, Verifier, sealed, unsealed
 from roamcast.net.refusal import Refused
 from roamcast.net.security import SEAL_BYTES, KeyRing
 from roamcast.net.vault import MemoryVault
@@ -20,9 +20,11 @@ from tests.pubsub.strategies import events
 ME, HIM = member(), member()
 
 
-def verifier(roster: Roster | None = None, verified: int = 100, keys: int = 100) -> Verifier:
+def verifier(
+    roster: Roster | None = None, verified: int = 100, keys: int = 100, trust: Trust | None = None
+) -> Verifier:
     assert ME.identity is not None
-    return Verifier(RING.group, ME.identity, ME.number, roster, verified, keys)
+    return Verifier(RING.group, ME.identity, ME.number, roster, verified, keys, trust)
 
 
 def plenty() -> TokenBucket:
@@ -180,6 +182,32 @@ def test_memory_is_bounded() -> None:
     for _ in range(20):
         assert refusal(publication(member()), by) == ""
     assert len(by._keys) == 10
+
+
+def test_an_event_whose_time_is_over_is_refused_only_where_clocks_are_trusted() -> None:
+    said_s = 1_800_000_000
+    assert HIM.identity is not None
+    event = sealed(Event(event_id(HIM.number, 1), "x", validity_us=60_000_000), HIM.identity, RING.group, said_s)
+    for late_s, reason in [(0, ""), (60, ""), (70, ""), (70.5, "expired"), (1e9, "expired"), (-1e9, "")]:
+        trust = Trust(10.0, lambda late_s=late_s: said_s + late_s)  # type: ignore[misc]
+        assert refusal(event, verifier(trust=trust)) == reason, late_s
+        assert refusal(event) == ""
+
+
+def test_a_clock_that_was_never_set_says_nothing() -> None:
+    assert HIM.identity is not None
+    trust = Trust(10.0, lambda: 1_900_000_000.0)
+    for unix_s in (0.0, 1000.0, 2.0**32):
+        event = sealed(Event(event_id(HIM.number, 1), validity_us=1), HIM.identity, RING.group, unix_s)
+        assert refusal(event, verifier(trust=trust)) == ""
+
+
+def test_nobody_can_make_an_event_younger() -> None:
+    assert HIM.identity is not None
+    event = sealed(Event(event_id(HIM.number, 1)), HIM.identity, RING.group, 1_800_000_000)
+    for said_s in (0, 1_800_000_001, (1 << 32) - 1):
+        payload = said_s.to_bytes(4, "big") + event.payload[4:]
+        assert refusal(altered(event, payload=payload)) == "bad signature"
 
 
 @given(st.binary(min_size=SEAL_BYTES, max_size=SEAL_BYTES + 10))

@@ -34,8 +34,8 @@ are told the time. security.py can be imported by anybody who wants to know what
     host.summarise()                               # counters beside the rows of the log, before the sink is closed
 
 `on_deliver(event, sealed)` gets the event as it was published, and the event as it travels. What travels is *sealed*:
-its payload ends in the publisher's public key and signature (96 bytes). So the seal survives every protocol and every
-store that keeps events, needs no table beside them, and is counted in every size. Protocols see sealed events only.
+its payload ends in the publisher's clock, public key and signature (100 bytes). So the seal survives every protocol and
+every store that keeps events, needs no table beside them, and is counted in every size. Protocols see nothing else.
 It is called inside a handler of the protocol, synchronously; whatever it publishes waits until that is over.
 
 A store of another kind is a `Vault`: `load(name) -> bytes | None`, `store(name, value)` durable when it returns. Names:

@@ -190,7 +190,7 @@ class NetHost(Host):
         id = event_id(self.id, self.member.sequence.next())
         event = Event(id, event.topic, event.attrs, payload, event.validity_us, scope)
         identity, ring = self.member.identity, self.member.ring
-        return event if identity is None or ring is None else seal(event, identity, ring.group)
+        return event if identity is None or ring is None else seal(event, identity, ring.group, time.time())
 
     def publish(self, event: Event) -> None:
         """Hand an event that `prepare` made to the protocol."""

@@ -142,7 +142,13 @@ class Member:
     """All that a node must be to take part: number, identity, the group's keys, who may publish, and its vault."""
 
     def __init__(
-        self, number: int, vault: Vault, identity: Identity | None, ring: KeyRing | None, roster: Roster | None
+        self,
+        number: int,
+        vault: Vault,
+        identity: Identity | None,
+        ring: KeyRing | None,
+        roster: Roster | None,
+        clocks_within_s: float | None = None,
     ) -> None:
         if not 0 <= number <= NODE_MAX:
             raise InputError(f"node number {number}: must be between 0 and {NODE_MAX}")
@@ -151,17 +157,21 @@ class Member:
         self.identity = identity
         self.ring = ring
         self.roster = roster
+        self.clocks_within_s = clocks_within_s
         self.sequence = Sequence(vault)
 
     @classmethod
-    def secure(cls, vault: Vault, ring: KeyRing, roster: Roster | None = None) -> Member:
+    def secure(
+        cls, vault: Vault, ring: KeyRing, roster: Roster | None = None, clocks_within_s: float | None = None
+    ) -> Member:
+        """`clocks_within_s`: all members' clocks are known to be right to so many seconds, and so may be relied on."""
         identity = Identity.of(vault)
         number = node_number(identity.public)
         if roster is not None:
             if identity.public not in roster.numbers:
                 raise InputError(f"this node is not on the roster; its public key is {identity.public.hex()}")
             number = roster.numbers[identity.public]
-        return cls(number, vault, identity, ring, roster)
+        return cls(number, vault, identity, ring, roster, clocks_within_s)
 
     @classmethod
     def insecure(cls, number: int | None = None, vault: Vault | None = None) -> Member:

@@ -19,6 +19,7 @@ What comes in is looked at in this order, cheapest first, and the first check th
 from __future__ import annotations
 
 import logging
+import time
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
@@ -29,7 +30,7 @@ from roamcast.net.identity import Member
 from roamcast.net.limits import Limits
 from roamcast.net.packet import Ack, FramePart, Header
 from roamcast.net.peers import Address, Gate, Peer, Peers
-from roamcast.net.publications import Verifier
+from roamcast.net.publications import Trust, Verifier
 from roamcast.net.refusal import (
     IDENTITY_CONFLICT,
     MALFORMED,
@@ -97,8 +98,15 @@ class Link:
         self.reassembly = Reassembly(limits, tally)
         self._verifier: Verifier | None = None
         if member.identity is not None and member.ring is not None:
+            within_s = member.clocks_within_s
             self._verifier = Verifier(
-                member.ring.group, member.identity, member.number, member.roster, limits.verified, limits.identities
+                member.ring.group,
+                member.identity,
+                member.number,
+                member.roster,
+                limits.verified,
+                limits.identities,
+                None if within_s is None else Trust(within_s, time.time),
             )
         self._said: dict[str, bool] = {}
 

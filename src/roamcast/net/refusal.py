@@ -34,6 +34,7 @@ BAD_SIGNATURE: Final = "bad signature"
 NOT_ITS_NUMBER: Final = "not its number"
 IDENTITY_CONFLICT: Final = "identity conflict"
 NOT_ON_ROSTER: Final = "not on the roster"
+EXPIRED: Final = "expired"
 SIGNATURE_RATE: Final = "signature rate"
 # of our own doing
 QUEUE_FULL: Final = "queue full"
@@ -71,6 +72,7 @@ REASONS: Final[dict[str, str]] = {
     NOT_ITS_NUMBER: "a frame with a publication whose number its publisher's key does not give",
     IDENTITY_CONFLICT: "a frame with a publication by a second key for a known number",
     NOT_ON_ROSTER: "a frame with a publication by a publisher whom the roster does not list with this key",
+    EXPIRED: "a frame with a publication that was over long ago, by clocks that this node trusts",
     SIGNATURE_RATE: "more new publications from one sender than are verified",
     QUEUE_FULL: "a frame of our own for which the queue had no room",
     TOO_LARGE: "a frame of our own that even fragments cannot carry",

@@ -45,9 +45,9 @@ OVERHEAD_BYTES: Final = packet.HEADER_BYTES + packet.FRAME_BYTES + TAG_BYTES
 ADDRESS_BYTES: Final = packet.ADDRESS_BYTES
 ACK_BYTES: Final = packet.HEADER_BYTES + packet.ADDRESS_BYTES + TAG_BYTES
 """A whole acknowledgement."""
-SEAL_BYTES: Final = 32 + 64
-"""What a signed event is longer than an unsigned one: public key and signature (one more where its payload's length
-passes 255 bytes or 65,535)."""
+SEAL_BYTES: Final = 4 + 32 + 64
+"""What a signed event is longer than an unsigned one: time, public key and signature (one more where its payload's
+length passes 255 bytes, and two where it passes 65,535)."""
 
 PRIVATE: Final = 0o600
 _SESSION: Final = Struct("!IQ")
