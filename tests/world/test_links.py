@@ -112,7 +112,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, field: str) -> None
     for path, said in (
         (tmp_path / "none", "no such file"),
         (tmp_path, "is a directory"),
-        (binary, "no text"),
+        (binary, "no text" if field == "links" else "not text"),
         (zipped, "cannot be read"),
         (cut, "no text"),
     ):
@@ -143,13 +143,19 @@ def test_nodes_are_numbered_in_the_order_of_their_names(tmp_path: Path) -> None:
     assert near(n)[:3] == [[], [2], [1]]
 
 
-def test_lines_may_come_in_any_order_and_more_than_once(tmp_path: Path) -> None:
+def test_lines_may_come_more_than_once_and_either_way_round(tmp_path: Path) -> None:
     tidy = contacts(of_contacts(written(tmp_path, "20 1 2\n40 1 2\n60 2 3\n100 1 3\n", "a")))
-    untidy = contacts(of_contacts(written(tmp_path, "100 3 1\n40 2 1\n# a word\n\n20 1 2\n60 2 3\n40 1 2\n", "b")))
+    untidy = contacts(of_contacts(written(tmp_path, "20 1 2\n40 2 1\n# a word\n\n40 1 2\n60 2 3\n100 3 1\n", "b")))
     for t in range(0, 120, 5):
         tidy.advance(float(t))
         untidy.advance(float(t))
         assert near(tidy) == near(untidy)
+
+
+def test_time_that_runs_backwards_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path, "20 1 2\n60 2 3\n40 1 2\n")
+    with pytest.raises(InputError, match=r"line 3: time runs backwards: 40 s, after 60 s in line 2"):
+        contacts(of_contacts(path))
 
 
 def test_a_single_line_lasts_a_second(tmp_path: Path) -> None:
@@ -161,13 +167,13 @@ def test_a_single_line_lasts_a_second(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "no contact in it"),
-        ("# nothing\n\n", "no contact in it"),
-        ("20 1 2\n40 1\n", "line 2 is not `t i j`"),
-        ("20 1 2\n\n# a word\n40 one 2\n", "line 4 is not `t i j`"),
-        ("20 1 1\n", "line 1 is no contact"),
-        ("nan 1 2\n", "line 1 is no contact"),
-        ("inf 1 2\n", "line 1 is no contact"),
+        ("", "nothing in it"),
+        ("# nothing\n\n", "nothing in it"),
+        ("20 1 2\n40 1\n", "line 2: '40 1' is not `t i j`"),
+        ("20 1 2\n\n# a word\nnoon 1 2\n", "line 4: 'noon 1 2' is not `t i j`"),
+        ("20 1 1\n", "line 1: '20 1 1' is not `t i j` of two nodes"),
+        ("nan 1 2\n20 1 2\n", "line 1: 'nan 1 2' is not"),
+        ("inf 1 2\n20 1 2\n", "line 1: 'inf 1 2' is not"),
     ],
 )
 def test_a_line_that_is_no_contact_is_named(tmp_path: Path, text: str, said: str) -> None:

@@ -1,4 +1,7 @@
-"""What goes wrong on purpose: duty cycles, crashes, partitions, losses by chance."""
+"""What goes wrong on purpose: duty cycles, crashes, partitions, losses by chance.
+
+A node that an imported movement leaves out for a while is down for that time, as after a crash.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,8 @@ WAKE: Final = 1
 CRASH: Final = 2
 RECOVER: Final = 3
 NONE: Final = -1
+NEVER_US: Final = 501_000_000_000
+"""After the longest run, and within what a queue can hold."""
 
 
 @final
@@ -44,12 +49,17 @@ class Faults:
         self.wall_m = wall_m
         self.loss = loss
         self.link_loss: dict[i64, float] = {}  # measured links: i << 20 | j -> share of frames lost
+        self.switches: dict[int, list[int]] = {}  # instants at which a node vanishes, appears, vanishes …
+        self.switched: dict[int, int] = {}  # how many of them are over
 
     def first(self, node: int) -> tuple[int, int]:
         """When a node's first fault is, and what; (-1, -1) for a node without faults.
 
         Everybody is awake at the beginning; the first sleep comes after a random part of a cycle (002, section IV).
         """
+        if node in self.switches:
+            self.switched[node] = 0
+            return self.switches[node][0], CRASH
         if self.asleep > 0:
             cycle = float(self.awake + self.asleep)
             return int(self.streams[node].random() * cycle), SLEEP
@@ -59,12 +69,26 @@ class Faults:
 
     def next(self, node: int, what: int) -> tuple[int, int]:
         """How long after `what` the next fault of a node comes, and what it is."""
+        if node in self.switches:
+            return self.next_switch(node), RECOVER if what == CRASH else CRASH
         if what == SLEEP:
             return int(self.asleep), WAKE
         if what == WAKE:
             return int(self.awake), SLEEP
         mean = self.repair_mean if what == CRASH else self.crash_mean
         return 1 + int(self.streams[node].exponential(float(mean))), RECOVER if what == CRASH else CRASH
+
+    def leave_out(self, absences: dict[int, list[tuple[int, int]]]) -> None:
+        """Nodes are down in these intervals, which are in order and apart; -1 is never."""
+        for node, intervals in absences.items():
+            instants = [t if 0 <= t < NEVER_US else NEVER_US for interval in intervals for t in interval]
+            self.switches[node] = instants
+
+    def next_switch(self, node: int) -> int:
+        k = self.switched[node]
+        self.switched[node] = k + 1
+        instants = self.switches[node]
+        return (instants[k + 1] if k + 1 < len(instants) else NEVER_US) - instants[k]
 
     def lossy(self) -> bool:
         return self.loss > 0.0 or len(self.link_loss) > 0

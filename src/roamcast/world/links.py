@@ -4,8 +4,7 @@ A link table is a CSV file, perhaps gzipped, with the columns src, dst and pdr (
 perhaps mean_rssi (dBm) and tx_count; a first line of JSON, as in K7 traces, is skipped. Several rows for one link are
 averaged, weighted with tx_count. A link whose pdr is 0 does not exist.
 
-A contact list has lines `t i j`, in any order: i and j hear each other on [t - step, t], where step is the smallest gap
-between two instants of the file (20 s in the SocioPatterns traces). The run begins where the first contact does.
+Contacts come from any file of contacts that `roamcast.world.traces` reads; that of a contact list begins the run.
 """
 
 from __future__ import annotations
@@ -15,8 +14,7 @@ import gzip
 import zlib
 from collections.abc import Iterator
 from io import TextIOWrapper
-from itertools import pairwise
-from math import inf, isfinite
+from math import inf
 from pathlib import Path
 
 from librt.vecs import vec
@@ -27,6 +25,7 @@ from roamcast.world.contacts import Neighbourhood, ScheduledContacts
 from roamcast.world.faults import Faults
 from roamcast.world.radio import Radio
 from roamcast.world.scenario import Scenario
+from roamcast.world.traces import load
 
 
 class Link:
@@ -90,74 +89,34 @@ def wire(s: Scenario, radio: Radio, faults: Faults) -> None:
 
 
 def contacts(s: Scenario) -> Neighbourhood:
-    """Nodes are numbered in the order of their names in the file."""
-    lines = sorted(_contact_lines(s.trace))
-    names = sorted({name for _, i, j in lines for name in (i, j)})
+    """Nodes are counted in the natural order of their names in the file."""
+    names, met = load.meetings(s.trace)
     if len(names) > s.nodes:
         raise InputError(f"nodes={s.nodes}: trace={s.trace} has {len(names)} nodes")
-    number = {name: k for k, name in enumerate(names)}
-    step = min((b - a for a, b in pairwise(sorted({t for t, _, _ in lines}))), default=1.0)
-    begin = lines[0][0] - step
     changes: list[tuple[float, int, int, bool]] = []
-    for (i, j), times in _by_pair(lines).items():
-        for start, end in _intervals(times, step):
-            changes.append((start - begin, number[i], number[j], True))
-            changes.append((end - begin, number[i], number[j], False))
+    for i, j, start_us, end_us in met:
+        if start_us < end_us:  # an instant is too short to say anything
+            changes.append((start_us / 1e6, i, j, True))
+            changes.append((end_us / 1e6, i, j, False))
     changes.sort(key=lambda change: (change[0], change[3], change[1], change[2]))
     return ScheduledContacts(s.nodes, changes)
 
 
-def _by_pair(lines: list[tuple[float, int, int]]) -> dict[tuple[int, int], list[float]]:
-    pairs: dict[tuple[int, int], list[float]] = {}
-    for t, i, j in lines:
-        pairs.setdefault((min(i, j), max(i, j)), []).append(t)
-    return dict(sorted(pairs.items()))
-
-
-def _intervals(times: list[float], step: float) -> Iterator[tuple[float, float]]:
-    """Maximal intervals of instants that follow each other by one step."""
-    start = last = times[0]
-    for t in times[1:]:
-        if t - last > step * 1.000001:
-            yield start - step, last
-            start = t
-        last = t
-    yield start - step, last
-
-
 def _table_rows(path: str) -> Iterator[dict[str, str]]:
-    lines = _lines(path, "links")
+    lines = _lines(path)
     first = next(lines, "")
     header = next(lines, "") if first.lstrip().startswith("{") else first
     yield from csv.DictReader(lines, fieldnames=[name.strip() for name in header.split(",")])
 
 
-def _contact_lines(path: str) -> Iterator[tuple[float, int, int]]:
-    found = False
-    for number, line in enumerate(_lines(path, "trace"), start=1):
-        words = line.split()
-        if not words or words[0].startswith("#"):
-            continue
-        try:
-            t, i, j = float(words[0]), int(words[1]), int(words[2])
-        except (ValueError, IndexError):
-            raise InputError(f"trace={path}: line {number} is not `t i j`") from None
-        if not isfinite(t) or i == j:
-            raise InputError(f"trace={path}: line {number} is no contact of two nodes at an instant")
-        yield t, i, j
-        found = True
-    if not found:
-        raise InputError(f"trace={path}: no contact in it")
-
-
-def _lines(path: str, field: str) -> Iterator[str]:
+def _lines(path: str) -> Iterator[str]:
     try:
         with _open(path) as file:
             yield from file
     except OSError as error:
-        raise InputError(f"{field}={path}: {(error.strerror or 'cannot be read').lower()}") from None
+        raise InputError(f"links={path}: {(error.strerror or 'cannot be read').lower()}") from None
     except (UnicodeDecodeError, EOFError, zlib.error):
-        raise InputError(f"{field}={path}: is no text that can be read") from None
+        raise InputError(f"links={path}: is no text that can be read") from None
 
 
 def _open(path: str) -> TextIOWrapper:

@@ -104,6 +104,7 @@ def build(scenario: Scenario, seed: int, level: str, sink: LogSink) -> World:
     reaches = [radio.reach(s.range_max_m if radio.per_frame else r) for r in ranges]
     motion = _motion(s, seed, reaches)
     faults = _faults(s, seed)
+    _leave_out(s, faults)
     if s.radio == "table":
         links.wire(s, radio, faults)
     events = event_queue()
@@ -185,6 +186,15 @@ def _motion(s: Scenario, seed: int, reaches: list[float]) -> Neighbourhood:
     if s.mobility == "contacts":
         return links.contacts(s)
     return KineticContacts(mobility.build(s, seed), s.nodes, seed, reaches)
+
+
+def _leave_out(s: Scenario, faults: Faults) -> None:
+    """Nodes that an imported movement does not always have."""
+    absences = mobility.absences(s)
+    if absences and (s.asleep_s or s.crash_mean_s):
+        field = "asleep_s" if s.asleep_s else "crash_mean_s"
+        raise InputError(f"{field} must be 0: trace={s.trace} says itself when nodes are there")
+    faults.leave_out(absences)
 
 
 def _faults(s: Scenario, seed: int) -> Faults:

@@ -16,8 +16,9 @@ from roamcast.world.mobility.waypoint import RandomWaypoint
 from roamcast.world.mobility.waypoints import Waypoints, read_trace
 from roamcast.world.scenario import Scenario
 from roamcast.world.streets import campus, read
+from roamcast.world.traces import load
 
-__all__ = ["Leg", "Mobility", "build"]
+__all__ = ["Leg", "Mobility", "absences", "build"]
 
 CAMPUS: Final = 1  # the map stays the same when the seed of a run changes
 
@@ -45,3 +46,11 @@ def build(scenario: Scenario, seed: int) -> Mobility:
     if s.mobility == "direction":
         return RandomDirection(s.width_m, s.height_m, speeds, pauses)
     return RandomWaypoint(s.width_m, s.height_m, speeds, pauses)
+
+
+def absences(scenario: Scenario) -> dict[int, list[tuple[int, int]]]:
+    """When nodes of an imported movement are not there, in us; -1 is never. Nodes that always are do not occur."""
+    if scenario.mobility != "trace" or scenario.radio == "table":
+        return {}
+    found = load.movement(scenario.trace).absences[: scenario.nodes]
+    return {node: intervals for node, intervals in enumerate(found) if intervals}

@@ -1,0 +1,13 @@
+"""Traces from elsewhere: one reader for each format, for the simulator and for the laboratory alike.
+
+    files       opening, byte ranges, the beginning of a file
+    record      what a reader yields; times are whole microseconds, places metres
+    setdest, bonnmotion, one, sumo, contact_list, table, gpx      one family of formats each
+    formats     their names, how they are told apart, what each of them promises
+    plan        a path becomes parts that can be read independently of each other
+    watch       what only shows over many lines: time running backwards, nodes at two places, degrees for metres
+    load        a whole trace in memory, for a simulation
+    write       formats that can be written, too
+
+Nothing here is compiled: a file is read before a run and not during it.
+"""

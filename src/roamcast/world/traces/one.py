@@ -1,0 +1,100 @@
+"""The ONE's files: external movement (`time id x y` under a header of offsets) and events (`time CONN a b up`).
+
+Movement: the first line is `minTime maxTime minX maxX minY maxY`, perhaps with minZ maxZ, and as in The ONE its minima
+are taken off everything. Lines are in order of time.
+
+Events: a contact lasts from `up` to `down`, and one that is still up at the end to the last line of the file. Events of
+messages (C, S, DE, A, DR, R) are skipped. Hosts keep their names (p12).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from roamcast.world.traces.files import CUT
+from roamcast.world.traces.record import (
+    Record,
+    meeting,
+    metres,
+    micros,
+    point,
+    problem,
+    refusal,
+    seconds,
+    unlike,
+)
+
+MESSAGES: Final = frozenset(("C", "S", "DE", "A", "DR", "R"))
+HEADER: Final = "a header minTime maxTime minX maxX minY maxY"
+SAMPLE: Final = "`time id x y`"
+EVENT: Final = "`time CONN a b up` or … down"
+
+
+def offsets(line: str) -> tuple[int, float, float]:
+    """What is to be taken off t, x and y; ValueError for what is no header."""
+    words = line.split()
+    if len(words) not in (6, 8):
+        raise ValueError(line)
+    numbers = [float(word) for word in words]
+    if any(numbers[k] > numbers[k + 1] for k in range(0, len(numbers), 2)):
+        raise ValueError(line)
+    return micros(words[0]), metres(words[2]), metres(words[4])
+
+
+def read_movement(lines: Iterable[tuple[int, str]], header: str) -> Iterator[Record]:
+    """`header` is the file's first line, wherever `lines` begin."""
+    try:
+        t0, x0, y0 = offsets(header)
+    except ValueError:
+        yield refusal(1, f"{header.strip()[:60]!r} is not {HEADER}")
+        return
+    for number, line in lines:
+        words = line.split()
+        if number == 1 or not words or line.startswith("#"):
+            continue
+        try:
+            t, name, x, y = words[:4]
+            yield point(number, name, micros(t) - t0, metres(x) - x0, metres(y) - y0)
+        except ValueError:
+            yield problem(number, CUT) if line == CUT else unlike(number, line, SAMPLE)
+
+
+def read_events(lines: Iterable[tuple[int, str]]) -> Iterator[Record]:
+    up: dict[tuple[str, str], tuple[int, int]] = {}  # since when, and the line that says so
+    now = at = 0
+    for number, line in lines:
+        words = line.split()
+        if not words or line.startswith("#"):
+            continue
+        try:
+            t = micros(words[0])
+            if words[1] in MESSAGES:
+                continue
+            if words[1] != "CONN" or words[4].lower() not in ("up", "down") or words[2] == words[3]:
+                raise ValueError
+        except (ValueError, IndexError):
+            yield problem(number, CUT) if line == CUT else unlike(number, line, EVENT)
+            continue
+        if at and t < now:
+            yield refusal(number, f"time runs backwards: {seconds(t)}, after {seconds(now)} in line {at}")
+            return
+        now, at = t, number
+        yield from _event(up, number, t, min(words[2:4]), max(words[2:4]), words[4].lower() == "up")
+    for (a, b), (since, line_up) in up.items():
+        yield meeting(line_up, a, b, since, now)
+
+
+def _event(
+    up: dict[tuple[str, str], tuple[int, int]], number: int, t: int, a: str, b: str, rises: bool
+) -> Iterator[Record]:
+    known = (a, b) in up
+    if rises and known:
+        yield problem(number, f"{a} and {b} are connected already, since line {up[a, b][1]}")
+    elif rises:
+        up[a, b] = t, number
+    elif known:
+        since, line_up = up.pop((a, b))
+        yield meeting(line_up, a, b, since, t)
+    else:
+        yield problem(number, f"{a} and {b} are not connected")
