@@ -85,6 +85,7 @@ PROTOCOLS: dict[str, dict[str, Any]] = {
     "proximity": {},
     "frugal": {},
     "semiprob": {"tau": 1.0},
+    "semiprob-links": {"tau": 1.0},
     "psamanet": {},
     "treegroup": {},
     "subtree": {},

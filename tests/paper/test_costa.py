@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from roamcast.protocols.frames import EventFrame
+from roamcast.protocols.interface import BROADCAST
+from roamcast.protocols.link_tables import ANY_LINK, BeaconFrame, LinkEventFrame, TableFrame
 from roamcast.protocols.semiprob import PublicationFrame, SemiProb, SemiProbParams, SubscriptionFrame
-from roamcast.protocols.semiprob_links import BeaconFrame, SemiProbLinks, TableFrame
+from roamcast.protocols.semiprob_links import SemiProbLinks
 from roamcast.pubsub.event import Event, event_id
-from roamcast.pubsub.filters import Range, topic
+from roamcast.pubsub.filters import Filter, Range, topic
 from tests.support.host import ScriptHost, make
 from tests.support.net import TinyNet
 
@@ -495,6 +496,19 @@ def test_r11_a_full_queue_takes_nothing_more() -> None:
     assert host.labels("drop") == ["queue full"] * 2
 
 
+def test_r12_an_expired_event_is_neither_delivered_nor_sent() -> None:
+    """Fig. 2's messages have no lifetime; those of this project may have one."""
+    protocol, host = delaying()
+    protocol.on_subscribe(1, HOT)
+    old = event(1, validity_us=300_000)
+    host.hear(protocol, travelled(old, 300_000), 2)
+    assert host.delivered == [] and host.labels("drop") == ["expired"]
+    host.hear(protocol, travelled(old, 299_999), 2)
+    assert host.delivered == [old]
+    host.advance(protocol, SECOND)
+    assert host.frames("event") == [] and host.labels("drop") == ["expired"] * 2
+
+
 # ------------------------------------------------------------------------------ §II-A and §II-B on [11]: along links
 
 
@@ -503,13 +517,24 @@ def linked(n: int, *, tau: float = 0.5, phi: int = 2, **params: object) -> tuple
     protocol, host = make(SemiProbLinks, tau=tau, phi=phi, **params)
     protocol.on_start()
     for i in range(1, n + 1):
-        host.hear(protocol, BeaconFrame(i, {0: (protocol.boot, 0)}), i)
-    host.sent.clear()
+        host.hear(protocol, BeaconFrame(i, [], [0], {}), i)
     return protocol, host
 
 
+def tells(i: int, distance: int, filter: Filter = HOT) -> TableFrame:
+    return TableFrame(i, 0, 1, [(distance, ANY_LINK, filter)])
+
+
 def copies(host: ScriptHost) -> list[int]:
-    return [to for to, frame in host.sent if frame.kind == "event"]
+    return [node for frame in host.frames("event") for node in frame.to]
+
+
+def tables_of(node: SemiProbLinks) -> list[dict[int, Filter]]:
+    """For each distance: link -> the filter, of which there is one."""
+    return [
+        {link: filter for filter, interest in node.interests.items() for link in interest.tables[distance]}
+        for distance in range(node.phi)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -524,11 +549,17 @@ def test_links_an_event_is_always_forwarded_along_the_fraction_tau(tau: float, l
 
 def test_links_r1_the_link_it_came_by_is_not_available() -> None:
     protocol, host = linked(5, tau=1.0)
-    host.hear(protocol, EventFrame(event(), 0, 0), 3)
+    host.hear(protocol, LinkEventFrame(event(), 0, 0, [0]), 3)
+    host.advance(protocol, SECOND // 10)
     assert sorted(copies(host)) == [1, 2, 4, 5]
     protocol, host = linked(5, tau=0.5)
-    host.hear(protocol, EventFrame(event(), 0, 0), 3)
+    host.hear(protocol, LinkEventFrame(event(), 0, 0, [0]), 3)
+    host.advance(protocol, SECOND // 10)
     assert len(copies(host)) == 2
+    protocol, host = linked(5, tau=0.5)  # and a node that is not linked takes none away
+    host.hear(protocol, LinkEventFrame(event(), 0, 0, [0]), 9)
+    host.advance(protocol, SECOND // 10)
+    assert len(copies(host)) == 3
 
 
 def test_links_r1_a_fraction_that_is_whole_is_not_rounded_up_by_the_arithmetic() -> None:
@@ -543,8 +574,7 @@ def test_links_subscription_information_is_used_first() -> None:
     for seed in range(20):
         protocol, host = linked(6, tau=0.5)
         host.stream = ScriptHost(0, seed).stream
-        host.hear(protocol, TableFrame(4, 1, [(2, HOT)]), 4)
-        host.sent.clear()
+        host.hear(protocol, tells(4, 2), 4)
         protocol.on_publish(event(1, publisher=0))
         assert copies(host)[0] == 4 and len(set(copies(host))) == 3
         assert host.labels("forward") == ["deterministic", "probabilistic", "probabilistic"]
@@ -553,11 +583,21 @@ def test_links_subscription_information_is_used_first() -> None:
 def test_links_r2_all_matching_links_are_taken_even_beyond_tau() -> None:
     protocol, host = linked(4, tau=0.25)
     for i in (1, 3, 4):
-        host.hear(protocol, TableFrame(i, 1, [(1, HOT)]), i)
-    host.sent.clear()
+        host.hear(protocol, tells(i, 1), i)
     protocol.on_publish(event(1, publisher=0))
     assert copies(host) == [1, 3, 4]
     assert host.labels("forward") == ["deterministic"] * 3
+
+
+def test_links_rows_of_several_filters_and_distances_lead_together() -> None:
+    protocol, host = linked(5, tau=0.0)
+    host.hear(protocol, tells(1, 1), 1)
+    host.hear(protocol, tells(2, 2), 2)
+    host.hear(protocol, tells(3, 1, Range("celsius", 30, 99)), 3)
+    host.hear(protocol, tells(4, 1, topic("cold")), 4)
+    protocol.on_publish(event(1, publisher=0, attrs={"celsius": 35}))
+    protocol.on_publish(event(2, publisher=0))
+    assert [sorted(frame.to) for frame in host.frames("event")] == [[1, 2, 3], [1, 2]]
 
 
 def test_links_the_remaining_links_are_drawn_uniformly() -> None:
@@ -576,11 +616,11 @@ def test_links_there_is_a_table_for_each_distance_with_filter_and_link() -> None
     net.start()
     net.subscribe(0, HOT)
     net.run(12)
-    assert [node.tables for node in net.nodes] == [
+    assert [tables_of(node) for node in net.nodes] == [
         [{}, {}, {}],
-        [{0: [HOT]}, {}, {}],
-        [{}, {1: [HOT]}, {}],
-        [{}, {}, {2: [HOT]}],
+        [{0: HOT}, {}, {}],
+        [{}, {1: HOT}, {}],
+        [{}, {}, {2: HOT}],
         [{}, {}, {}],
     ]
     assert {sender for _, sender, _, _ in net.sends("subscription")} == {0, 1, 2}
@@ -592,24 +632,24 @@ def test_links_an_unsubscription_is_propagated_explicitly() -> None:
     net.start()
     net.subscribe(0, HOT)
     net.run(10)
-    assert net.nodes[3].tables[2] == {2: [HOT]}
+    assert tables_of(net.nodes[3])[2] == {2: HOT}
     net.nodes[0].on_unsubscribe(1)
-    net.run(0.1)
-    assert [node.tables for node in net.nodes] == [[{}, {}, {}]] * 4
+    net.run(0.2)
+    assert [tables_of(node) for node in net.nodes] == [[{}, {}, {}]] * 4
 
 
 def test_links_a_vanished_link_counts_as_an_unsubscription_and_a_new_one_as_a_subscription() -> None:
-    """§II-A: "treating the disappearing endpoint as if it were, respectively, subscribing or unsubscribing"."""
+    """§II-A: "treating the disappearing endpoint as if it were, respectively, subscribing or unsubscribing"; R4."""
     net = TinyNet(SemiProbLinks, 4, [(i, i + 1) for i in range(3)], phi=3)
     net.start()
     net.subscribe(0, HOT)
     net.run(10)
     net.cut(0, 1)
     net.run(10)
-    assert [node.tables for node in net.nodes] == [[{}, {}, {}]] * 4
+    assert [tables_of(node) for node in net.nodes] == [[{}, {}, {}]] * 4
     net.join(0, 3)
     net.run(10)
-    assert [n.tables for n in net.nodes[1:]] == [[{}, {}, {2: [HOT]}], [{}, {3: [HOT]}, {}], [{0: [HOT]}, {}, {}]]
+    assert [tables_of(n) for n in net.nodes[1:]] == [[{}, {}, {2: HOT}], [{}, {3: HOT}, {}], [{0: HOT}, {}, {}]]
 
 
 def test_links_r3_the_time_to_live_counts_hops() -> None:
@@ -621,13 +661,60 @@ def test_links_r3_the_time_to_live_counts_hops() -> None:
     assert [sender for _, sender, _, _ in net.sends("event")] == [0, 1, 2]
 
 
-def test_links_r4_an_undelivered_frame_means_that_the_link_has_vanished() -> None:
+def test_links_r4_a_neighbour_that_no_longer_lists_this_node_gets_no_events() -> None:
     protocol, host = linked(2, tau=1.0)
-    host.hear(protocol, TableFrame(1, 1, [(1, HOT)]), 1)
-    protocol.on_undelivered(EventFrame(event(), 0, 0), 1)
-    host.sent.clear()
+    host.hear(protocol, tells(1, 1), 1)
+    host.hear(protocol, BeaconFrame(1, [1], [2], {}), 1)
     protocol.on_publish(event(1, publisher=0))
-    assert copies(host) == [2] and protocol.tables == [{}, {}]
-    host.hear(protocol, BeaconFrame(1, {0: (protocol.boot, 0)}), 1)
+    assert copies(host) == [2] and host.labels("forward") == ["probabilistic"]
+    host.hear(protocol, BeaconFrame(1, [1], [0, 2], {}), 1)
     protocol.on_publish(event(2, publisher=0))
-    assert sorted(copies(host)) == [1, 2, 2]
+    assert copies(host) == [2, 1, 2]
+
+
+def test_links_r5_one_broadcast_names_the_links_and_others_pass_it_over() -> None:
+    protocol, host = linked(4, tau=0.5)
+    protocol.on_publish(event(1, publisher=0))
+    ((to, frame),) = [(to, frame) for to, frame in host.sent if frame.kind == "event"]
+    assert to == BROADCAST and len(frame.to) == 2
+
+    protocol, host = linked(4, tau=1.0)
+    protocol.on_subscribe(1, HOT)
+    host.hear(protocol, LinkEventFrame(event(), 0, 0, [7, 8]), 3)
+    host.advance(protocol, SECOND // 10)
+    assert host.delivered == [] and copies(host) == []
+    host.hear(protocol, LinkEventFrame(event(), 0, 0, [8, 0]), 2)
+    host.advance(protocol, SECOND)
+    assert host.delivered == [event()] and sorted(copies(host)) == [1, 3, 4]
+
+
+def test_links_r5_nodes_named_together_do_not_send_together() -> None:
+    net = TinyNet(SemiProbLinks, 9, [(0, i) for i in range(1, 9)], tau=1.0, jitter_ms=50.0)
+    net.start()
+    net.run(3)
+    for i in range(1, 9):
+        net.join(i, i % 8 + 1)
+    net.run(5)
+    began = net.now_us
+    net.publish(0, topic="hot")
+    net.run(1)
+    times = [t - began for t, sender, _, frame in net.sends("event") if sender]
+    assert len(set(times)) == 8 and min(times) >= 1000 and 20_000 < max(times) <= 51_000
+
+
+def test_links_r6_an_expired_event_is_neither_delivered_nor_sent() -> None:
+    protocol, host = linked(3, tau=1.0, jitter_ms=100.0)
+    protocol.on_subscribe(1, HOT)
+    old = event(1, validity_us=1000)
+    host.hear(protocol, LinkEventFrame(old, 0, 1000, [0]), 2)
+    host.advance(protocol, SECOND)
+    assert host.delivered == [] and copies(host) == [] and host.labels("drop") == ["expired"]
+    host.draws = [0.0]
+    host.hear(protocol, LinkEventFrame(old, 0, 999, [0]), 2)
+    assert host.delivered == [old]
+    host.advance(protocol, SECOND)
+    assert len(copies(host)) == 2
+    host.draws = [0.5]
+    host.hear(protocol, LinkEventFrame(event(2, validity_us=50_000), 0, 0, [0]), 2)
+    host.advance(protocol, 2 * SECOND)
+    assert len(copies(host)) == 2 and host.labels("drop") == ["expired"] * 2
