@@ -37,6 +37,7 @@ from roamcast.protocols.treegroup_gateways import FAINT_LEVELS
 from roamcast.protocols.treegroup_index import same_records
 from roamcast.protocols.treegroup_leader import clustering, dissemination
 from roamcast.protocols.treegroup_params import TreeGroupParams
+from roamcast.protocols.treegroup_routing import slot
 from roamcast.protocols.treegroup_tables import Child, Member, Record
 from roamcast.protocols.wire import decode, encode
 from roamcast.pubsub.event import FOREVER, GLOBAL, LOCAL, Event, event_id
@@ -234,29 +235,28 @@ def check_limits(node: TreeGroup, host: ScriptHost) -> None:
     assert len(node.index.merged_bitmap().to_bytes(8192, "little").rstrip(b"\0")) <= (node.params.bits + 7) // 8
 
 
-few_events = st.builds(Event, st.integers(1, 4), st.sampled_from(["a", "b"]))
-few_frames = st.one_of(
-    frames,
-    st.builds(Join, st.integers(0, 1000)),
-    st.builds(
-        GroupEvent,
-        few_events,
-        st.sampled_from([UP, DOWN]),
-        st.just(0),
-        st.just(255),
-        st.lists(trees, max_size=MAX_GROUPS),
-        st.lists(trees, min_size=MAX_GROUPS // 2, max_size=MAX_GROUPS),
-    ),
+def naming(way: int) -> st.SearchStrategy[Frame]:
+    """One event, meant for many groups."""
+    base = st.integers(0, 9).map(lambda n: [tree_name(100 + 16 * n + k, 0.5) for k in range(MAX_GROUPS)])
+    return st.builds(
+        GroupEvent, st.just(Event(event_id(9, 1), "a")), st.just(way), st.just(0), st.just(255), base, base
+    )
+
+
+step = st.one_of(
+    st.tuples(frames.map(lambda frame: frame), st.integers(4, 8)),  # a third of them, not one of many
+    st.tuples(naming(DOWN), st.sampled_from([LEADER, LEADER, 4])),
+    st.tuples(naming(UP), st.sampled_from([5, 5, 4])),
 )
 
 
 @settings(max_examples=150, deadline=None)
 @given(
     st.booleans(),
-    st.lists(st.tuples(few_frames, st.integers(3, 8), st.sampled_from([0, 50, 700, 3000])), max_size=14),
+    st.lists(st.tuples(step, st.sampled_from([0, 0, 0, 50, 3000]), st.sampled_from([0, 0, 0, 0, 2, 3])), max_size=16),
 )
 def test_no_sequence_of_frames_raises_or_grows_without_bound(
-    is_hung: bool, script: list[tuple[Frame, int, int]]
+    is_hung: bool, script: list[tuple[tuple[Frame, int], int, int]]
 ) -> None:
     """Every container is looked at; one that is not in the list of limits fails, too."""
     protocol, host = hung(seen=4, held=2) if is_hung else make(TreeGroup, ScriptHost(3), seen=4, held=2)
@@ -265,10 +265,10 @@ def test_no_sequence_of_frames_raises_or_grows_without_bound(
     else:
         protocol.on_start()
     protocol.on_subscribe(1, topic("a"))
-    for frame, sender, ms in script:
-        host.hear(protocol, decode(TreeGroup, encode(TreeGroup, frame)), sender + 1)
+    for (frame, sender), ms, lost in script:
+        host.hear(protocol, decode(TreeGroup, encode(TreeGroup, frame)), sender)
         host.advance(protocol, host.clock_us + ms * 1000)
-        for to, sent in host.sent[-3:]:
+        for to, sent in host.sent[-lost:] if lost else []:
             if to >= 0:
                 protocol.on_undelivered(sent, to)
         check_limits(protocol, host)
@@ -291,7 +291,7 @@ def test_whoever_names_groups_fills_no_table() -> None:
             named = [tree_name(100 + MAX_GROUPS * n + k, 0.5) for k in range(MAX_GROUPS)]
             host.hear(protocol, GroupEvent(event, way, 0, 255, [], named), sender)
             check_limits(protocol, host)
-        passage = protocol.routing.passages[event.id]
+        passage = protocol.routing.passages[slot(event.id)]
         assert (len(passage.towards) > 0) == believed
         named_on = [frame for _, frame in host.sent[before:] if isinstance(frame, GroupEvent) and frame.targets]
         assert len(named_on) == (MAX_GROUPS if believed else 0)
@@ -528,6 +528,8 @@ def test_a_global_event_reaches_every_subscriber_and_nobody_else(
     for i in range(n):
         interested = wants[i] in filters and filters[wants[i]].matches(event) and i != publisher
         assert net.delivered(i) == ([event.id] if interested else [])
+    for *_, frame in net.log:
+        assert len(encode(TreeGroup, frame)) == frame.size
 
 
 @settings(max_examples=30, deadline=None)
@@ -728,6 +730,12 @@ def member(id: int, **values: Any) -> Member:
 def test_clustering_is_the_share_of_linked_pairs(lists: dict[int, list[int]]) -> None:
     neighbours = {id: member(id, neighbours=[x for x in listed if x != id]) for id, listed in lists.items()}
     assert clustering(neighbours) == pairs_that_are_linked(neighbours)
+
+
+@given(st.lists(st.integers(0, (1 << 63) - 1), unique=True))
+def test_every_event_has_a_slot_of_its_own(ids: list[int]) -> None:
+    assert len({slot(id) for id in ids}) == len(ids)
+    assert len({slot(event_id(n, 1)) % 4096 for n in range(512)}) == 512, "where a dict looks first"
 
 
 few_trees = st.sampled_from([tree_name(root, 0.5) for root in (7, 8, 9, 10)])

@@ -311,8 +311,10 @@ class TreeGroup(Protocol):
         if parent is not None and not is_deep:
             self.ask(parent.id)
             return
+        if self.place.is_root():
+            return
         patience_us = self.patience_us()
-        if self.place.is_root() or now - self.since_us < patience_us:
+        if now - self.since_us < patience_us:
             return
         is_late = now - self.since_us > patience_us + 2 * self.heartbeat_us  # the better leaders do not lead
         if parent is not None and is_late:
