@@ -42,6 +42,7 @@ UNWATCHED_S: Final = 30.0
 """How often the group is joined anew where the kernel does not tell."""
 
 _FULL: Final = (errno.EAGAIN, errno.EWOULDBLOCK, errno.ENOBUFS, errno.ENOMEM)
+_SO_RCVBUFFORCE: Final = 33
 _NETLINK_GROUPS: Final = 0x1 | 0x10 | 0x40 | 0x100  # links, IPv4 addresses, IPv4 routes, IPv6 addresses
 
 
@@ -214,6 +215,9 @@ class UdpMedium(Medium):
         sock = socket.socket(self._family, socket.SOCK_DGRAM)
         sock.setblocking(False)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self.network.receive_buffer)
+        if sys.platform == "linux":
+            with contextlib.suppress(PermissionError):  # beyond the system's limit, for those who may
+                sock.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, self.network.receive_buffer)
         if self._family == socket.AF_INET6:
             sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         if not self._group.is_multicast:

@@ -1,0 +1,196 @@
+"""Ten seconds of flood, as dense as this machine can make it: `python bench/flood.py [--seconds S] [KIND …]`.
+
+A node listens on the loopback interface, a neighbour publishes five events a second, and a third process sends
+datagrams of one kind as fast as it can. Every process has the clock of the wall. Prints a JSON object for each kind:
+datagrams sent a second, how many of them reached the node, why it refused them, what the node's memory (resident, in
+kilobytes) was before and after, its share of a processor, and how many of the neighbour's events it delivered.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import multiprocessing
+import random
+import resource
+import socket
+import time
+from collections.abc import Callable, Iterator
+from multiprocessing.synchronize import Event as Flag
+from pathlib import Path
+from typing import Any
+
+from roamcast.net.host import NetHost
+from roamcast.net.identity import Member
+from roamcast.net.limits import Limits
+from roamcast.net.link import Link, protocol_tag
+from roamcast.net.medium import Network, UdpMedium
+from roamcast.net.packet import FRAME, FramePart, Header
+from roamcast.net.refusal import Tally
+from roamcast.net.security import KeyRing
+from roamcast.net.vault import MemoryVault
+from roamcast.protocols import registry
+from roamcast.protocols.frames import EventFrame
+from roamcast.protocols.parameters import build
+from roamcast.protocols.wire import encode
+from roamcast.pubsub.event import Event, event_id
+from roamcast.pubsub.filters import topic
+
+GOSSIP = registry.get("gossip")
+TAG = protocol_tag(GOSSIP)
+EVERY_S = 0.2
+READY = 500
+"""Datagrams that are made beforehand and sent again and again with small changes, so that making them costs little."""
+
+
+def member(ring: KeyRing) -> Link:
+    return Link(GOSSIP, Member.secure(MemoryVault(), ring), Limits(), Tally(), 1372)
+
+
+def garbage(_: KeyRing) -> list[bytes]:
+    return [random.randbytes(random.randrange(1, 200)) for _ in range(READY)]
+
+
+def forgeries(ring: KeyRing) -> list[bytes]:
+    heads = (Header(FRAME, ring.sending.id, random.randrange(1 << 31), random.getrandbits(64), 0) for _ in range(READY))
+    return [head.packed() + random.randbytes(80) for head in heads]
+
+
+def replays(ring: KeyRing) -> list[bytes]:
+    one = member(ring)
+    return [one.envelope.seal(FRAME, FramePart(TAG, -1, 0, 0, 1, b"\x01").packed()) for _ in range(READY)]
+
+
+def identities(ring: KeyRing) -> list[bytes]:
+    makers = (member(ring) for _ in range(READY * 4))
+    return [one.envelope.seal(FRAME, FramePart(TAG, -1, 0, 0, 1, b"\x01").packed()) for one in makers]
+
+
+def publications(ring: KeyRing) -> list[bytes]:
+    """By a member, with signatures that are wrong."""
+    who = Member.secure(MemoryVault(), ring)
+    one = Link(GOSSIP, who, Limits(), Tally(), 1372)
+    assert who.identity is not None
+    seal = bytes(4) + who.identity.public + bytes(64)
+    frames = (EventFrame(Event(event_id(who.number, n + 1), "news", payload=seal), 5, 0) for n in range(READY * 20))
+    return [one.envelope.seal(FRAME, FramePart(TAG, -1, 0, 0, 1, encode(GOSSIP, f)).packed()) for f in frames]
+
+
+KINDS: dict[str, Callable[[KeyRing], list[bytes]]] = {
+    "garbage": garbage,
+    "forgeries": forgeries,
+    "replays": replays,
+    "identities": identities,
+    "publications": publications,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("kinds", nargs="*", default=list(KINDS), help=", ".join(KINDS))
+    parser.add_argument("--seconds", type=float, default=10.0)
+    options = parser.parse_args()
+    for number, kind in enumerate(options.kinds):
+        print(json.dumps({"flood": kind, **measure(kind, options.seconds, number)}), flush=True)
+
+
+def measure(kind: str, seconds: float, number: int) -> dict[str, Any]:
+    text = KeyRing.new().text()
+    network = Network(f"239.255.200.{1 + number}", 7667, "lo")
+    context = multiprocessing.get_context("spawn")
+    begin, results = context.Event(), context.Queue()
+    parts = [
+        context.Process(target=listen, args=(text, network, seconds, begin, results)),
+        context.Process(target=speak, args=(text, network, seconds, begin, results)),
+        context.Process(target=flood, args=(text, network, seconds, begin, results, kind)),
+    ]
+    for part in parts:
+        part.start()
+    begin.set()
+    told: dict[str, Any] = {}
+    for _ in range(4):
+        told |= results.get(timeout=seconds + 60)
+    for part in parts:
+        part.join()
+    told["datagrams_sent_per_s"] = round(told.pop("sent") / seconds)
+    return {key: told[key] for key in sorted(told)}
+
+
+def host(text: str, network: Network) -> NetHost:
+    params = build(GOSSIP, {"p": 0.0})
+    return NetHost(GOSSIP, params, Member.secure(MemoryVault(), KeyRing.parse(text)), UdpMedium(network))
+
+
+def listen(text: str, network: Network, seconds: float, begin: Flag, results: Any) -> None:
+    async def go() -> None:
+        node = host(text, network)
+        node.subscribe(topic("news"))
+        node.start()
+        begin.wait()
+        await asyncio.sleep(2.0)
+        before_kb, before_s = resident_kb(), cpu_s()
+        await asyncio.sleep(seconds / 2)
+        half_kb = resident_kb()
+        await asyncio.sleep(seconds / 2)
+        results.put(
+            {
+                "memory_kb": [before_kb, half_kb, resident_kb()],
+                "processor_share": round((cpu_s() - before_s) / seconds, 2),
+            }
+        )
+        await asyncio.sleep(1.0)
+        results.put({"heard": node.tally.datagrams_in, "delivered": node.tally.delivered, "why": node.tally.drops()})
+        node.stop()
+
+    asyncio.run(go())
+
+
+def speak(text: str, network: Network, seconds: float, begin: Flag, results: Any) -> None:
+    async def go() -> None:
+        node = host(text, network)
+        node.start()
+        begin.wait()
+        await asyncio.sleep(1.0)
+        for _ in range(round((seconds + 1.5) / EVERY_S)):
+            node.publish(node.prepare("news"))
+            await asyncio.sleep(EVERY_S)
+        results.put({"published": node.tally.published})
+        node.stop()
+
+    asyncio.run(go())
+
+
+def flood(text: str, network: Network, seconds: float, begin: Flag, results: Any, kind: str) -> None:
+    ready = KINDS[kind](KeyRing.parse(text))
+    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    sock.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton("127.0.0.1"))
+    sock.connect((network.group, network.port))
+    begin.wait()
+    time.sleep(2.0)
+    sent, until = 0, time.monotonic() + seconds
+    for datagram in forever(ready):
+        sock.send(datagram)
+        sent += 1
+        if sent & 255 == 0 and time.monotonic() > until:
+            break
+    results.put({"sent": sent})
+
+
+def forever(ready: list[bytes]) -> Iterator[bytes]:
+    while True:
+        yield from ready
+
+
+def resident_kb() -> int:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() // 1024
+
+
+def cpu_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+if __name__ == "__main__":
+    main()
