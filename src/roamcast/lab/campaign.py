@@ -27,6 +27,7 @@ from __future__ import annotations
 import itertools
 import re
 import tomllib
+from math import prod
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -170,27 +171,35 @@ def _campaign(written: Written) -> Campaign:
     if not written.name.strip():
         raise _At("name: must not be empty", "name")
     seeds = _seeds(written)
+    _check_size(written, len(seeds))
     worlds = _worlds(written, preset)
-    count = len(worlds) * len(seeds)
     cells: list[Cell] = []
     for k, chosen in enumerate(written.protocol):
-        combinations = _parameters(chosen, k, preset)
-        count_here = len(combinations) * count
-        if count_here > MOST_RUNS:
-            raise _At(f"{count_here:,} runs; there must not be over {MOST_RUNS:,}", "protocol", k)
-        for (world, scenario), (given, params) in itertools.product(worlds, combinations):
+        for (world, scenario), (given, params) in itertools.product(worlds, _parameters(chosen, k, preset)):
             cells.append(Cell(chosen.name, chosen.label or chosen.name, given, params, world, scenario))
     _distinct(cells)
     return Campaign(written.name, written.preset, seeds, written.until, written.level, cells)
 
 
+def _check_size(written: Written, seeds: int) -> None:
+    """Before anything is expanded: a grid can be larger than memory."""
+    points = sum(_size(point) for point in written.point) or 1
+    runs = seeds * _size(written.world) * points * sum(_size(chosen.set) for chosen in written.protocol)
+    if runs > MOST_RUNS:
+        raise _At(f"{runs:,} runs; there must not be over {MOST_RUNS:,}", "protocol")
+
+
+def _size(fields: dict[str, Any]) -> int:
+    return prod(len(value) for value in fields.values() if isinstance(value, list))
+
+
 def _distinct(cells: list[Cell]) -> None:
-    seen: dict[bytes, str] = {}
+    seen: set[bytes] = set()
     for cell in cells:
-        key = msgspec.json.encode([cell.protocol, cell.params, cell.world], order="deterministic")
-        if key in seen and seen[key] == cell.label:
+        key = msgspec.json.encode([cell.protocol, cell.label, cell.params, cell.world], order="deterministic")
+        if key in seen:
             raise _At(f"{cell.label}: the same experiment twice (same world, same parameters)", "protocol")
-        seen[key] = cell.label
+        seen.add(key)
 
 
 def _seeds(written: Written) -> list[int]:

@@ -11,13 +11,12 @@ import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from math import sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from roamcast.errors import InputError
+from roamcast.errors import InputError, RoamcastError
 from roamcast.lab import measures, plan, schemas, statistics
 from roamcast.lab.campaign import Campaign
 from roamcast.lab.folder import Folder
@@ -104,7 +103,18 @@ def _simulate(campaign: Campaign, wanted: list[Run], folder: Folder, spark: Spar
         return
     parts = plan.partitions(left, cores(spark))
     with _watched(folder, wanted, watcher):
-        simulated(planned(spark, campaign, parts), folder).write.format("noop").mode("overwrite").save()
+        _do(simulated(planned(spark, campaign, parts), folder))
+
+
+def _do(work: DataFrame) -> None:
+    """Have Spark do it; what comes out is in the folder already."""
+    from pyspark.errors import PySparkException
+
+    try:
+        work.write.format("noop").mode("overwrite").save()
+    except PySparkException as error:
+        told = [line.strip() for line in str(error).splitlines() if line.strip()]
+        raise RoamcastError(f"Spark gave up: {told[-1] if told else error}") from error
 
 
 @contextmanager
@@ -170,13 +180,11 @@ def _needed(n: int, width: float | None, asked: float) -> int:
 
 
 def half_width(values: list[float]) -> float | None:
+    """Of Student's interval of the mean; none for fewer than two."""
+    from scipy.stats import sem, t
+
     n = len(values)
-    t = statistics.quantile(n)
-    if t is None:
-        return None
-    mean = sum(values) / n
-    variance = sum((value - mean) ** 2 for value in values) / (n - 1)
-    return t * sqrt(variance / n)
+    return float(sem(values) * t.ppf((1 + statistics.CONFIDENCE) / 2, n - 1)) if n > 1 else None
 
 
 # ---- tables

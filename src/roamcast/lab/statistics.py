@@ -90,23 +90,25 @@ def _spread(grouped: DataFrame, confidence: float) -> DataFrame:
     return rows.withColumn("low", F.expr("mean - half_width")).withColumn("high", F.expr("mean + half_width"))
 
 
-def quantile(n: int, confidence: float = CONFIDENCE) -> float | None:
-    """Student's t for the interval of a mean of n values; none for fewer than two."""
-    from scipy.stats import t
-
-    return float(t.ppf((1 + confidence) / 2, n - 1)) if n > 1 else None
-
-
 def _quantile(n: Column, confidence: float) -> Column:
     from pyspark.sql import functions as F
     from pyspark.sql.types import DoubleType
 
-    return F.udf(lambda n: quantile(n, confidence), DoubleType())(n)
+    def student(n: int) -> float | None:  # nested, so that it travels to workers by value
+        from scipy.stats import t
+
+        return float(t.ppf((1 + confidence) / 2, n - 1)) if n > 1 else None
+
+    return F.udf(student, DoubleType())(n)
 
 
 def _two_sided(t: Column, n: Column) -> Column:
     from pyspark.sql import functions as F
     from pyspark.sql.types import DoubleType
-    from scipy.stats import t as student
 
-    return F.udf(lambda t, n: float(2 * student.sf(t, n - 1)), DoubleType())(t, n)
+    def tails(distance: float | None, n: int) -> float | None:
+        from scipy.stats import t
+
+        return float(2 * t.sf(distance, n - 1)) if distance is not None else None
+
+    return F.udf(tails, DoubleType())(t, n)

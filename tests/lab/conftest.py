@@ -1,0 +1,28 @@
+"""One Spark session for all tests that want one, in one process: starting one takes longer than most tests do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from roamcast.lab.session import session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    place = tmp_path_factory.mktemp("spark")
+    conf = {"spark.sql.shuffle.partitions": "4"}
+    started = session("local[2]", conf=conf, log=place / "spark.log", scratch=place)
+    yield started
+    started.stop()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("spark"))

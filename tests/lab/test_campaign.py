@@ -1,0 +1,146 @@
+"""Campaign files: what they expand to, and that an error names its line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from roamcast.errors import InputError
+from roamcast.lab import campaign
+from roamcast.lab.campaign import parse
+
+SPEEDS = """\
+name = "speeds"
+preset = "baldoni"
+seeds = 3
+
+[world]
+speed_max_mps = [20.0, 40.0]
+nodes = 50
+
+[[protocol]]
+name = "gossip"
+set = { p = [0.3, 0.6] }
+
+[[protocol]]
+name = "proximity"
+label = "two credits"
+set = { credits = 2 }
+"""
+
+
+def test_lists_are_grids_of_worlds_and_parameters() -> None:
+    cells = parse(SPEEDS).cells
+    told = [(cell.label, cell.world["speed_max_mps"], cell.given) for cell in cells]
+    assert told == [
+        ("gossip", 20.0, {"p": 0.3}),
+        ("gossip", 20.0, {"p": 0.6}),
+        ("gossip", 40.0, {"p": 0.3}),
+        ("gossip", 40.0, {"p": 0.6}),
+        ("two credits", 20.0, {"credits": 2}),
+        ("two credits", 40.0, {"credits": 2}),
+    ]
+    assert {cell.scenario.nodes for cell in cells} == {50}
+    assert [cell.scenario.speed_max_mps for cell in cells[:3]] == [20.0, 20.0, 40.0]
+
+
+def test_a_cell_has_every_parameter_in_effect_and_the_presets_over_the_protocols_defaults() -> None:
+    cell = parse('name = "x"\npreset = "baldoni"\n[[protocol]]\nname = "gossip"\n').cells[0]
+    assert cell.given == {}
+    assert cell.params["p"] == 0.5  # the preset's
+    assert "jitter_s" in cell.params or "jitter" in str(cell.params)
+
+
+def test_points_vary_together_and_are_combined_with_the_grid() -> None:
+    text = SPEEDS.replace("nodes = 50\n", "") + "[[point]]\nnodes = 60\nwidth_m = 700.0\n[[point]]\nnodes = 90\n"
+    worlds = [cell.world for cell in parse(text).cells if cell.label == "two credits"]
+    assert worlds == [
+        {"speed_max_mps": 20.0, "nodes": 60, "width_m": 700.0},
+        {"speed_max_mps": 40.0, "nodes": 60, "width_m": 700.0},
+        {"speed_max_mps": 20.0, "nodes": 90},
+        {"speed_max_mps": 40.0, "nodes": 90},
+    ]
+
+
+def test_seeds_are_counted_from_one_or_listed_and_go_on_after_the_last() -> None:
+    assert parse(SPEEDS).seeds == [1, 2, 3]
+    listed = parse(SPEEDS.replace("seeds = 3", "seeds = [7, 5]"))
+    assert listed.seeds == [7, 5]
+    assert listed.more_seeds(4) == [7, 5, 8, 9]
+    assert listed.more_seeds(1) == [7]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "message"),
+    [
+        ("p = [0.3, 0.6]", "p = [0.3, 1.6]", "x.toml:11: p=1.6: must be between 0 and 1"),
+        ("p = [0.3, 0.6]", "q = 1", "x.toml:11: unknown"),
+        ('name = "gossip"', 'name = "gosip"', "x.toml:10: unknown protocol 'gosip'; did you mean 'gossip'?"),
+        ("nodes = 50", "nodes = -5", "x.toml:7: nodes=-5: must be a whole number"),
+        ("nodes = 50", "nodez = 5", "x.toml:7: unknown scenario field 'nodez'; did you mean 'nodes'?"),
+        ("nodes = 50", "nodes = []", "x.toml:7: nodes: must not be an empty list"),
+        ("nodes = 50", "nodes = [50, 50]", "x.toml:7: nodes: no value must stand twice"),
+        ("nodes = 50", "nodes = { a = 1 }", "x.toml:7: nodes: must be a value or a list of values"),
+        ("seeds = 3", "seeds = 0", "x.toml:3: seeds: must be a number of at least 1"),
+        ("seeds = 3", "seeds = [1, 1]", "x.toml:3: seeds: none must stand twice"),
+        ("seeds = 3", "seeds = [-1]", "x.toml:3: seeds: must be whole numbers of at least 0"),
+        ("seeds = 3", 'seeds = "3"', "x.toml:3: seeds: must be"),
+        ("seeds = 3", "sedes = 3", "x.toml:3: unknown field 'sedes'; did you mean 'seeds'?"),
+        ("seeds = 3", 'level = "some"', "x.toml:3: unknown level 'some'"),
+        ('preset = "baldoni"', 'preset = "baldonni"', "x.toml:2: unknown preset 'baldonni'; did you mean 'baldoni'?"),
+        ('preset = "baldoni"', "", "x.toml:1: preset: is missing"),
+        ("seeds = 3", "seeds = = 3", "x.toml:3: invalid value"),
+        ("label = ", "lable = ", "x.toml:15: unknown field 'lable'; did you mean 'label'?"),
+        (
+            "seeds = 3",
+            'until = { metric = "delivry", half_width = 0.1 }',
+            "x.toml:3: unknown metric 'delivry'; did you mean 'delivery'?",
+        ),
+        ("seeds = 3", 'until = { metric = "delivery", half_width = 0 }', "x.toml:3: until.half_width: must be"),
+        (
+            "seeds = 3",
+            'seeds = 5\nuntil = { metric = "delivery", half_width = 1, max_seeds = 4 }',
+            "x.toml:4: max_seeds=4: must not be below the number of seeds (5)",
+        ),
+    ],
+)
+def test_an_error_names_file_line_and_what_would_be_right(wrong: str, right: str, message: str) -> None:
+    assert wrong in SPEEDS
+    with pytest.raises(InputError) as raised:
+        parse(SPEEDS.replace(wrong, right), "x.toml")
+    assert str(raised.value).startswith(message)
+    assert "\n" not in str(raised.value)
+
+
+def test_an_error_in_the_second_point_names_its_line() -> None:
+    text = SPEEDS + "[[point]]\nwidth_m = 10.0\n[[point]]\nwidth_m = -1.0\n"
+    with pytest.raises(InputError, match=r"^x.toml:20: width_m=-1"):
+        parse(text, "x.toml")
+
+
+def test_a_field_in_world_and_in_a_point_is_refused() -> None:
+    with pytest.raises(InputError, match=r"^x.toml:18: nodes: stands in \[world\] and in a \[\[point\]\]"):
+        parse(SPEEDS + "[[point]]\nnodes = 10\n", "x.toml")
+
+
+def test_the_same_experiment_twice_is_refused_unless_it_has_another_label() -> None:
+    twice = SPEEDS + '[[protocol]]\nname = "proximity"\nlabel = "%s"\nset = { credits = 2 }\n'
+    with pytest.raises(InputError, match="two credits: the same experiment twice"):
+        parse(twice % "two credits")
+    assert len(parse(twice % "again").cells) == 8
+
+
+def test_a_campaign_too_large_to_mean_is_refused() -> None:
+    values = ", ".join(str(k) for k in range(10, 1010))
+    many = SPEEDS.replace("nodes = 50", f"nodes = [{values}]\nrange_m = [{values}]")
+    with pytest.raises(InputError, match=r"^campaign:10: 18,000,000 runs; there must not be over 1,000,000"):
+        parse(many)
+
+
+def test_a_file_that_cannot_be_read_is_said_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"cannot read the campaign .*nowhere.toml: no such file"):
+        campaign.load(tmp_path / "nowhere.toml")
+    (tmp_path / "x.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(InputError, match="it is not utf-8 text"):
+        campaign.load(tmp_path / "x.toml")

@@ -1,0 +1,216 @@
+"""A campaign from its file to its tables, and all that can happen to it on the way."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from roamcast import lab
+from roamcast.errors import InputError
+from roamcast.lab import campaign, conduct, schemas
+from roamcast.lab.campaign import parse
+from roamcast.lab.conduct import Watcher
+from roamcast.lab.folder import Folder
+from roamcast.log import reader
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TINY = """\
+name = "tiny"
+preset = "baldoni"
+seeds = 2
+level = "deliveries"
+[world]
+duration_s = 14.0
+nodes = 30
+[[protocol]]
+name = "gossip"
+set = { p = [0.4, 0.8] }
+"""
+
+
+class Witness(Watcher):
+    def __init__(self) -> None:
+        self.rounds: list[tuple[int, int]] = []
+        self.warnings: list[str] = []
+        self.done = 0
+
+    def runs(self, total: int, done: int) -> None:
+        self.rounds.append((total, done))
+
+    def progress(self, done: int, cost_done_s: float, cost_left_s: float) -> None:
+        assert cost_done_s >= 0
+        self.done = done
+
+    def warn(self, line: str) -> None:
+        self.warnings.append(line)
+
+
+def conducted(text: str, path: Path, spark: SparkSession, **options: Any) -> tuple[lab.Laboratory, Witness]:
+    witness = Witness()
+    return conduct.conduct(parse(text), Folder(path), spark, witness, **options), witness
+
+
+def table(path: Path, name: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = pq.read_table(path / name).to_pylist()
+    return rows
+
+
+@pytest.fixture(scope="module")
+def done(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("tiny") / "out"
+    _, witness = conducted(TINY, path, spark)
+    assert witness.rounds[0] == (4, 0)
+    assert witness.done == 4
+    return path
+
+
+def test_every_run_is_in_every_table_once(done: Path) -> None:
+    runs, metrics, summary = (table(done, name) for name in ("runs", "metrics", "summary"))
+    assert [(row["cell"], row["seed"], row["status"]) for row in runs] == [
+        (cell, seed, "finished") for cell in (0, 1) for seed in (1, 2)
+    ]
+    assert [row["run"] for row in metrics] == [row["run"] for row in runs]
+    for row in metrics:
+        told = reader.summary(done / "log" / f"{row['run']}.parquet")
+        assert (row["delivery"], row["receptions"], row["fingerprint"]) == (
+            told["delivery"],
+            told["receptions"],
+            told["fingerprint"],
+        )
+        assert dict(row["reasons"]) == told["reasons"]
+    means = {row["cell"]: row["mean"] for row in summary if row["metric"] == "delivery"}
+    for cell in (0, 1):
+        values = [row["delivery"] for row in metrics if row["cell"] == cell]
+        assert means[cell] == pytest.approx(sum(values) / 2)
+    assert all(row["wall_s"] > 0 and row["command"].startswith("roamcast run baldoni") for row in runs)
+
+
+def test_tables_have_their_schemas_and_can_be_asked(done: Path, spark: SparkSession) -> None:
+    opened = lab.open(done, spark)
+    for name, schema in (("runs", schemas.RUNS), ("metrics", schemas.METRICS), ("summary", schemas.SUMMARY)):
+        written = spark.read.parquet(str(done / name))
+        assert written.schema.simpleString() == schema.simpleString()
+    columns, rows = opened.ask("select protocol, count(*) as n from metrics group by 1", 10)
+    assert (columns, rows) == (["protocol", "n"], [["gossip", 4]])
+    assert opened.log.where("kind = 'publish'").count() > 0
+    published = opened.ask("select count(*) from log where kind = 'publish'", 10)[1]
+    assert published == [[opened.log.where("kind = 'publish'").count()]]
+    with pytest.raises(InputError, match=r"^query: .*delivry"):
+        opened.ask("select delivry from metrics", 10)
+
+
+def test_better_pairs_by_seed_in_the_same_world(done: Path, spark: SparkSession) -> None:
+    with pytest.raises(InputError, match="unknown label 'gosip'"):
+        lab.open(done, spark).better("delivery", "gossip", "gosip")
+
+
+def test_what_is_finished_is_not_done_again(done: Path, spark: SparkSession) -> None:
+    before = {path.name: path.stat().st_mtime_ns for path in (done / "log").iterdir()}
+    metrics = (done / "metrics").joinpath(next(iter((done / "metrics").glob("*.parquet"))).name).read_bytes()
+    _, witness = conducted(TINY, done, spark)
+    assert witness.rounds == [(4, 4)]
+    assert {path.name: path.stat().st_mtime_ns for path in (done / "log").iterdir()} == before
+    assert next(iter((done / "metrics").glob("*.parquet"))).read_bytes() == metrics
+
+
+def test_another_campaign_into_the_folder_is_refused_and_changes_nothing(done: Path, spark: SparkSession) -> None:
+    with pytest.raises(InputError, match="holds the campaign 'tiny'"):
+        conducted(TINY.replace("seeds = 2", "seeds = 3"), done, spark)
+    assert len(table(done, "runs")) == 4
+
+
+def test_a_corrupt_file_is_put_aside_and_its_run_done_again(done: Path, spark: SparkSession) -> None:
+    before = table(done, "metrics")
+    victim = done / "log" / f"{before[1]['run']}.parquet"
+    victim.write_bytes(victim.read_bytes()[:-20])
+    _, witness = conducted(TINY, done, spark)
+    assert len(witness.warnings) == 1
+    assert victim.name in witness.warnings[0]
+    assert table(done, "metrics") == before
+    assert len(list((done / "corrupt").iterdir())) == 1
+
+
+POISON = """
+import os, signal
+from pathlib import Path
+from roamcast.protocols.gossip import Gossip
+
+class Raises(Gossip):
+    def on_start(self):
+        raise ValueError("this one\\nis poisoned")
+
+class Kills(Gossip):
+    def on_start(self):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+class KillsOnce(Gossip):
+    def on_start(self):
+        once = Path(os.environ["ROAMCAST_TEST_ONCE"])
+        if not once.exists():
+            once.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        super().on_start()
+"""
+
+
+def test_poisoned_runs_are_recorded_and_the_others_go_on(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "poison.py").write_text(POISON)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    text = TINY.replace("[0.4, 0.8]", "0.4") + "".join(
+        f'[[protocol]]\nname = "poison:{name}"\n' for name in ("Raises", "Kills")
+    )
+    opened, witness = conducted(text, tmp_path / "out", spark)
+    found = {(row.protocol, row.seed): row for row in opened.runs.collect()}
+    assert [found["gossip", seed].status for seed in (1, 2)] == ["finished", "finished"]
+    for seed in (1, 2):
+        raised = found["poison:Raises", seed]
+        assert (raised.status, raised.error) == ("failed", "ValueError: this one is poisoned")
+        assert (
+            raised.command
+            == f"roamcast run baldoni --protocol poison:Raises --world duration_s=14.0 --world nodes=30 --seed {seed}"
+        )
+        assert found["poison:Kills", seed].error == "WorkerDied: a worker process died during this run 2 times"
+    assert opened.metrics.count() == 2
+    assert witness.done == 6
+    status = conduct.status(Folder(tmp_path / "out"))
+    assert (status.planned, status.finished, len(status.failed), status.measured) == (6, 2, 4, True)
+    # they are not tried again unless it is asked for
+    assert conducted(text, tmp_path / "out", spark)[1].rounds == [(6, 6)]
+
+
+def test_cells_are_repeated_until_their_interval_is_tight_enough(spark: SparkSession, tmp_path: Path) -> None:
+    text = TINY.replace("seeds = 2", 'seeds = 2\nuntil = { metric = "delivery", half_width = 0.12, max_seeds = 12 }')
+    opened, witness = conducted(text, tmp_path / "out", spark)
+    for row in opened.summary.where("metric = 'delivery'").collect():
+        assert row.half_width <= 0.12 or row.n == 12
+        assert row.n > 2
+    assert len(witness.rounds) > 1
+    assert opened.metrics.count() == witness.rounds[-1][0]
+
+
+def test_more_seeds_are_asked_for_by_how_wide_the_interval_is() -> None:
+    assert conduct._needed(10, 0.2, 0.1) == 20  # it would take 40: twice as many at a time
+    assert conduct._needed(10, 0.11, 0.1) == 12
+    assert conduct._needed(10, 0.1001, 0.1) == 11
+    assert conduct._needed(1, None, 0.1) == 2
+
+
+def test_a_folder_without_a_campaign_is_said_in_one_line(tmp_path: Path, spark: SparkSession) -> None:
+    with pytest.raises(InputError, match="no campaign has been run into this folder"):
+        lab.open(tmp_path, spark)
+    with pytest.raises(InputError, match="no campaign has been run into this folder"):
+        conduct.status(Folder(tmp_path))
+
+
+def test_the_campaign_on_disk_is_the_campaign(done: Path) -> None:
+    assert json.loads((done / "campaign.json").read_text())["name"] == "tiny"
+    assert campaign.parse(TINY).cells[0].scenario.nodes == 30

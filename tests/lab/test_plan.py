@@ -1,0 +1,120 @@
+"""Runs: an id for each, by what decides it; the longest first, in partitions that get smaller."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from roamcast.cli.main import app
+from roamcast.lab import plan
+from roamcast.lab.campaign import Campaign, parse
+from roamcast.lab.plan import Run, partitions, runs
+from roamcast.world.simulate import simulate
+
+TEXT = """\
+name = "x"
+preset = "baldoni"
+seeds = 2
+[world]
+duration_s = 20.0
+[[protocol]]
+name = "gossip"
+set = { p = [0.5, 0.7] }
+"""
+
+
+def campaign(*changes: tuple[str, str]) -> Campaign:
+    text = TEXT
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    return parse(text)
+
+
+def ids(*changes: tuple[str, str]) -> list[str]:
+    return [run.id for run in runs(campaign(*changes))]
+
+
+def test_runs_are_cells_with_seeds_and_all_have_ids_of_their_own() -> None:
+    found = runs(campaign())
+    assert [(run.cell.given["p"], run.seed) for run in found] == [(0.5, 1), (0.5, 2), (0.7, 1), (0.7, 2)]
+    assert len({run.id for run in found}) == 4
+
+
+def test_an_id_depends_on_all_that_decides_a_run_and_on_nothing_else() -> None:
+    same = ids(('name = "x"', 'name = "y"\nlevel = "frames"'), ("[[protocol]]", '[[protocol]]\nlabel = "G"'))
+    assert same == ids()
+    assert ids(("p = [0.5, 0.7]", "p = 0.7")) == ids()[2:]
+    assert ids(("set = { p = [0.5, 0.7] }", ""))[0] == ids()[0]  # 0.5 is the preset's own value
+    assert not set(ids(("20.0", "21.0"))) & set(ids())
+
+
+def test_an_id_depends_on_what_is_in_a_file_not_on_its_name(tmp_path: Path) -> None:
+    def trace(name: str, content: str) -> str:
+        (tmp_path / name).write_text(content)
+        return ids(("duration_s", f'radio = "disc"\nmobility = "contacts"\ntrace = "{tmp_path / name}"\nduration_s'))[0]
+
+    assert trace("a", "20 0 1\n") == trace("b", "20 0 1\n")
+    assert trace("a", "20 0 1\n") != trace("c", "40 0 1\n")
+
+
+def test_an_id_depends_on_the_source_of_somebody_elses_protocol(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    source = "from roamcast.protocols.gossip import Gossip\nclass Mine(Gossip):\n    pass\n"
+    (tmp_path / "mine_a.py").write_text(source)
+    (tmp_path / "mine_b.py").write_text(source + "# changed\n")
+    assert plan.code_version("mine_a:Mine") != plan.code_version("mine_b:Mine")
+    assert plan.code_version("mine_a:Mine") != plan.code_version("gossip")
+
+
+def test_the_command_shows_the_very_run() -> None:
+    told = campaign(("[world]", "[world]\nkeep_tables = true"))
+    run = runs(told)[3]
+    words = shlex.split(plan.command(told, run))
+    assert words[0] == "roamcast"
+    shown = json.loads(CliRunner().invoke(app, [*words[1:], "--json"]).stdout)
+    result = simulate(run.cell.scenario, run.cell.protocol, run.cell.params, run.seed)
+    assert shown["fingerprint"] == result.fingerprint
+
+
+def test_more_nodes_longer_runs_and_more_events_cost_more() -> None:
+    def cost_s(*changes: tuple[str, str]) -> float:
+        return runs(campaign(*changes))[0].cost_s
+
+    assert cost_s(("20.0", "40.0")) > cost_s()
+    assert cost_s(("20.0", "20.0\nnodes = 300")) > cost_s()
+    assert cost_s(("20.0", "20.0\nrate_hz = 9.0")) > cost_s()
+
+
+def planned(costs: list[float]) -> list[Run]:
+    cell = campaign().cells[0]
+    return [Run(f"{k:016x}", cell, k, cost_s) for k, cost_s in enumerate(costs)]
+
+
+@given(st.lists(st.floats(0.01, 1000.0), min_size=1, max_size=300), st.integers(1, 16))
+def test_every_run_is_in_one_partition_longest_first_and_none_is_too_large(costs: list[float], cores: int) -> None:
+    parts = partitions(planned(costs), cores)
+    flat = [run for part in parts for run in part]
+    assert sorted(run.id for run in flat) == sorted(run.id for run in planned(costs))
+    assert [run.cost_s for run in flat] == sorted(costs, reverse=True)
+    assert all(parts)
+    left_s = sum(costs)
+    for part in parts:
+        total_s = sum(run.cost_s for run in part)
+        assert len(part) == 1 or total_s <= left_s / (plan.TASKS_AT_A_TIME * cores) * (1 + 1e-9)
+        left_s -= total_s
+
+
+def test_many_short_runs_make_few_partitions_and_the_last_ones_are_single_runs() -> None:
+    parts = partitions(planned([0.1] * 400), 2)
+    assert len(parts) < 50
+    assert len(parts[0]) > 50
+    assert len(parts[-1]) == 1
