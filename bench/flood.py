@@ -17,7 +17,7 @@ import resource
 import socket
 import time
 from collections.abc import Callable, Iterator
-from multiprocessing.synchronize import Event as Flag
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +99,7 @@ def measure(kind: str, seconds: float, number: int) -> dict[str, Any]:
     text = KeyRing.new().text()
     network = Network(f"239.255.200.{1 + number}", 7667, "lo")
     context = multiprocessing.get_context("spawn")
-    begin, results = context.Event(), context.Queue()
+    begin, results = context.Barrier(3), context.Queue()
     parts = [
         context.Process(target=listen, args=(text, network, seconds, begin, results)),
         context.Process(target=speak, args=(text, network, seconds, begin, results)),
@@ -107,7 +107,6 @@ def measure(kind: str, seconds: float, number: int) -> dict[str, Any]:
     ]
     for part in parts:
         part.start()
-    begin.set()
     told: dict[str, Any] = {}
     for _ in range(4):
         told |= results.get(timeout=seconds + 60)
@@ -122,7 +121,7 @@ def host(text: str, network: Network) -> NetHost:
     return NetHost(GOSSIP, params, Member.secure(MemoryVault(), KeyRing.parse(text)), UdpMedium(network))
 
 
-def listen(text: str, network: Network, seconds: float, begin: Flag, results: Any) -> None:
+def listen(text: str, network: Network, seconds: float, begin: Barrier, results: Any) -> None:
     async def go() -> None:
         node = host(text, network)
         node.subscribe(topic("news"))
@@ -146,7 +145,7 @@ def listen(text: str, network: Network, seconds: float, begin: Flag, results: An
     asyncio.run(go())
 
 
-def speak(text: str, network: Network, seconds: float, begin: Flag, results: Any) -> None:
+def speak(text: str, network: Network, seconds: float, begin: Barrier, results: Any) -> None:
     async def go() -> None:
         node = host(text, network)
         node.start()
@@ -161,7 +160,7 @@ def speak(text: str, network: Network, seconds: float, begin: Flag, results: Any
     asyncio.run(go())
 
 
-def flood(text: str, network: Network, seconds: float, begin: Flag, results: Any, kind: str) -> None:
+def flood(text: str, network: Network, seconds: float, begin: Barrier, results: Any, kind: str) -> None:
     ready = KINDS[kind](KeyRing.parse(text))
     sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     sock.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton("127.0.0.1"))

@@ -112,7 +112,7 @@ def heard(receiver: Link, datagram: bytes, protocol: type[Protocol]) -> None:
 
 def main() -> None:
     try:
-        import atheris  # type: ignore[import-not-found, unused-ignore]
+        import atheris  # type: ignore[import-not-found, import-untyped, unused-ignore]
     except ImportError:
         raise SystemExit("this needs atheris: pip install atheris") from None
     logging.disable()

@@ -84,7 +84,7 @@ def test_other_versions_and_kinds_are_told_apart() -> None:
 def test_numbers_beyond_those_of_nodes_are_refused() -> None:
     header = bytearray(Header(FRAME, 1, packet.NODE_MAX, 3, 4).packed())
     assert packet.read_header(bytes(header)).sender == packet.NODE_MAX
-    header[4] |= 0x80
+    header[4:8] = (packet.NODE_MAX + 1).to_bytes(4, "big")
     assert reason(packet.read_header, bytes(header)) == "not ours"
     assert reason(packet.read_frame_part, bytes.fromhex("01 07 80000000 0001 ff")) == "malformed"
     assert reason(packet.read_ack, bytes.fromhex("80000000 0001")) == "malformed"

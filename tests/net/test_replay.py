@@ -44,6 +44,17 @@ def test_it_knows_as_much_as_somebody_who_remembers_everything(
             twin.accept(boot, counter)
 
 
+def test_the_window_has_its_length() -> None:
+    window = ReplayWindow(1)
+    window.accept(1, WINDOW)
+    assert [window.check(1, n) for n in (0, 1)] == ["stale", ""]
+    window.accept(1, 1)
+    window.accept(1, WINDOW + 1)
+    assert [window.check(1, n) for n in (1, 2)] == ["stale", ""]
+    window.accept(1, 2 * WINDOW)
+    assert [window.check(1, n) for n in (WINDOW, WINDOW + 1, WINDOW + 2)] == ["stale", "replayed", ""]
+
+
 def test_what_was_heard_before_a_restart_counts_as_heard() -> None:
     window = ReplayWindow(5, 100)
     assert [window.check(5, n) for n in (0, 99, 100, 101)] == ["replayed", "replayed", "replayed", ""]

@@ -21,7 +21,8 @@ Who calls whom, from the wire inwards (a file knows those below it in this list,
 Only host.py, medium.py and timers.py know asyncio or sockets: everything between bytes and frames is plain objects that
 are told the time. security.py can be imported by anybody who wants to know what a frame costs.
 
-    member = Member.secure(FileVault(folder), KeyRing.load("group.key"), roster=None)   # or Member.insecure(number)
+    member = Member.secure(FileVault(folder), KeyRing.load("group.key"), roster=None, clocks_within_s=None)
+                                                   # or Member.insecure(number), which shouts
     host = NetHost(protocol_class, params, member, UdpMedium(Network(group="239.255.77.67", interface="wlan0")),
                    limits=Limits(), sink=LogSink(), level="frames", on_deliver=callback, senses=Senses())
     host.start()                                   # in a running loop: opens the medium, tells the protocol
@@ -40,6 +41,8 @@ It is called inside a handler of the protocol, synchronously; whatever it publis
 
 A store of another kind is a `Vault`: `load(name) -> bytes | None`, `store(name, value)` durable when it returns. Names:
 "identity" (32 bytes), "boot" and "sequence" (8 bytes, high-water marks), "heard" (some kilobytes, every five minutes).
+
+Sockets are read by `loop.add_reader`, so the loop must be one that has it: any on POSIX systems.
 
 Time: `Host.now` is microseconds since the host was made, by the loop's monotonic clock. Rows of the log have
 `host.epoch_us` added: Unix time of the host's making, taken once, so that they never go back. A transmission's serial

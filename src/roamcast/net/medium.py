@@ -53,7 +53,7 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     port: Annotated[int, msgspec.Meta(ge=1, le=65535)] = 7667
     interface: str = ""  # its name; empty: the one that the system would take
     mtu: Annotated[int, msgspec.Meta(ge=256, le=65535)] = 1400  # of the packets, IP header included
-    receive_buffer: Annotated[int, msgspec.Meta(ge=4096)] = 1 << 20  # bytes, as far as the system allows
+    receive_buffer: Annotated[int, msgspec.Meta(ge=4096)] = 1 << 22  # bytes, as far as the system allows
 
 
 class Sent(Enum):
@@ -106,6 +106,7 @@ class UdpMedium(Medium):
         self._buffer = bytearray(UDP_MAX + 1)
         self._view = memoryview(self._buffer)
         self._index = 0
+        self._told = False  # people, that there is no network
         self.errors = 0
         self.openings = 0
 
@@ -186,11 +187,16 @@ class UdpMedium(Medium):
         except OSError as error:
             self._close_sockets()
             self.errors += 1
-            log.info("no network (%s); trying again in %.0f s", error, self._pause_s)
+            where = self.network.interface or "any interface"
+            log.log(logging.DEBUG if self._told else logging.WARNING, "no network on %s: %s; waiting", where, error)
+            self._told = True
             self._look_again(self._pause_s)
             return
         self.openings += 1
         self._pause_s = REOPEN_S
+        if self._told:
+            self._told = False
+            log.warning("the network on %s is there", self.network.interface or "any interface")
 
     def _open_sockets(self) -> None:
         assert self._loop is not None
