@@ -11,6 +11,7 @@ from roamcast.net.fragments import Reassembly, split
 from roamcast.net.limits import Limits
 from roamcast.net.packet import FramePart
 from roamcast.net.refusal import Refused, Tally
+from roamcast.protocols.wire import MAX_FRAME
 
 S = 1_000_000
 
@@ -92,6 +93,17 @@ def test_more_than_a_frame_can_hold_is_never_kept() -> None:
         for part in big:
             put(reassembly, part)
     assert (len(reassembly), reassembly.bytes) == (0, 0)
+
+
+def test_the_largest_frame_passes_and_no_larger_one() -> None:
+    reassembly = table()
+    body = bytes(MAX_FRAME)
+    assert [put(reassembly, part) for part in parts(body, 1300)][-1] == body
+    *most, last = parts(body + b"x", 1300)
+    for part in most:
+        put(reassembly, part)
+    with pytest.raises(Refused, match="bad fragment"):
+        put(reassembly, last)
 
 
 def test_what_never_gets_finished_is_given_up() -> None:

@@ -1,0 +1,71 @@
+"""Write the seeds in corpus/: a frame of every kind that the protocols send in three minutes on five nodes.
+
+    python -m tests.net.seeds
+
+To be done again whenever a protocol's frames change on the wire.
+"""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from unittest.mock import patch
+
+from roamcast.net.link import Link
+from roamcast.protocols import registry, wire
+from roamcast.protocols.interface import Frame
+from roamcast.pubsub.filters import topic
+from tests.conformance.real import MULTICAST, Real
+
+CORPUS = Path(__file__).parent / "corpus"
+ROW = [0.0, 0.4, 0.8, 1.2, 1.6]
+LONGEST = 260
+UNSECURED = 128
+"""Choices of tools/fuzz_decoder.py from here on: a frame, handed up without a signature."""
+
+
+def frames(name: str) -> dict[str, bytes]:
+    """Of each kind the longest that is not too long."""
+    protocol = registry.get(name)
+    found: dict[str, bytes] = {}
+    genuine = Link.outgoing
+
+    def outgoing(self: Link, frame: Frame, to: int, number: int) -> tuple[int, list[bytes]]:
+        encoded, kind = wire.encode(protocol, frame), type(frame).__name__
+        if kind not in found or len(found[kind]) < len(encoded) < LONGEST:
+            found[kind] = encoded
+        return genuine(self, frame, to, number)
+
+    with patch.object(Link, "outgoing", outgoing):
+        driver = Real(
+            MULTICAST,
+            ROW,
+            [(i, topic("news")) for i in (1, 3, 4)],
+            protocol=protocol,
+            params=protocol.params_class(),
+            secure=False,
+        )
+        driver.run(60)
+        driver.say(0, "news", {"t": 1.5, "n": 3, "ok": True, "s": "x"}, payload=b"x")
+        driver.run(60)
+        driver.crash(0)
+        driver.run(30)
+        driver.say(1, "news", payload=b"x")
+        driver.run(30)
+        driver.check()
+    return found
+
+
+def main() -> None:
+    logging.disable()
+    names = list(registry.BUILT_IN)
+    for old in CORPUS.glob("frame-*"):
+        old.unlink()
+    for at, name in enumerate(names):
+        choice = next(c for c in range(UNSECURED, 256) if c % len(names) == at)
+        for kind, encoded in frames(name).items():
+            (CORPUS / f"frame-{name}-{kind}").write_bytes(bytes([choice]) + encoded)
+
+
+if __name__ == "__main__":
+    main()
