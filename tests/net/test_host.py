@@ -319,6 +319,24 @@ def test_own_transmissions_keep_to_their_share_of_airtime(real: Any) -> None:
     assert [number for number, _ in driver.probe(1).numbers()] == list(range(len(sent))), "in order"
 
 
+def test_answers_do_not_use_up_the_airtime_of_own_frames(real: Any) -> None:
+    """A neighbour asks for ten times more acknowledgements than this node has airtime for."""
+    slow = Limits(airtime_share=0.05, airtime_burst_s=0.05, sender_frames_per_s=1e6, queue=10_000)
+    driver = real(limits=slow)
+    driver.do(0, lambda probe, _: probe.host.broadcast(Ping(0)))
+    driver.do(1, lambda probe, _: probe.host.broadcast(Ping(0)))
+    asker, address = driver.hosts[1].link, driver.media[0].port()
+    driver.begin(0, say_all(range(1, 31)))
+    for n in range(1000):
+        (ask,) = asker.outgoing(Ping(n), 0, n)[1]
+        driver.media[1].send(ask, ("127.0.0.1", address))
+        driver.run(0.001)
+    own = [number for number, sender in driver.probe(1).numbers() if sender == 0]
+    assert own == list(range(31))
+    assert driver.hosts[0].tally.acks_out * 70 * 8 <= 0.5 * (0.05 * 2.1e6 + 0.05e6)
+    assert driver.hosts[0].tally.dropped["ack airtime"] > 500
+
+
 def test_a_full_queue_loses_the_newest_and_says_so(real: Any) -> None:
     driver = real(limits=Limits(airtime_share=0.01, airtime_burst_s=0.001, queue=5))
     driver.do(0, say_all(range(20)))

@@ -46,5 +46,6 @@ Sockets are read by `loop.add_reader`, so the loop must be one that has it: any 
 
 Time: `Host.now` is microseconds since the host was made, by the loop's monotonic clock. Rows of the log have
 `host.epoch_us` added: Unix time of the host's making, taken once, so that they never go back. A transmission's serial
-in the log is sender << 32 | counter of its (first) datagram, the same at everybody who heard it.
+in the log is sender << 32 | counter of its (first) datagram, the same at everybody who heard it. Its bytes are those of
+IP packets, and its airtime is what these would take at `Limits.rate_bps`.
 """

@@ -19,10 +19,12 @@ from roamcast.net.link import Link
 from roamcast.net.medium import Medium, Sent
 from roamcast.net.packet import NUMBERS
 from roamcast.net.peers import Address
-from roamcast.net.refusal import NO_ACK, NO_NETWORK, QUEUE_FULL, TOO_LARGE, Refused, Tally
+from roamcast.net.refusal import ACK_AIRTIME, NO_ACK, NO_NETWORK, QUEUE_FULL, TOO_LARGE, Refused, Tally
 from roamcast.net.timers import Timer, Timers
 from roamcast.protocols.interface import Frame
 
+ACK_SHARE: Final = 0.5
+"""Of the airtime that is ours, for acknowledgements at most."""
 FULL_US: Final = 2_000
 FULL_MAX_US: Final = 100_000
 """Pauses while the system's buffer is full."""
@@ -52,6 +54,9 @@ class Outbox:
         self._queue: deque[tuple[Frame, int]] = deque()
         self._number = 0  # of frames for one neighbour
         self._airtime = TokenBucket(limits.airtime_share * 1e6, limits.airtime_burst_s * 1e6, timers.now_us())
+        self._ack_airtime = TokenBucket(  # so that nobody can make this node spend everything on answers
+            ACK_SHARE * limits.airtime_share * 1e6, ACK_SHARE * limits.airtime_burst_s * 1e6, timers.now_us()
+        )
         # the frame in front
         self._datagrams: list[bytes] = []  # still to be sent of it
         self._size = 0
@@ -83,6 +88,9 @@ class Outbox:
     def acknowledge(self, address: Address, sender: int, number: int) -> None:
         """At once, past the queue; one that cannot be sent is as good as lost on the way."""
         datagram = self._link.acknowledgement(sender, number)
+        if not self._ack_airtime.take(self._airtime_us(self._weigh([datagram])), self._timers.now_us()):
+            self._tally.drop(ACK_AIRTIME)
+            return
         if self._medium.send(datagram, address) is Sent.SENT:
             self._tally.acks_out += 1
             self._spend(self._weigh([datagram]))

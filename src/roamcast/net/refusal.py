@@ -41,6 +41,7 @@ QUEUE_FULL: Final = "queue full"
 TOO_LARGE: Final = "too large"
 NO_NETWORK: Final = "no network"
 NO_ACK: Final = "no ack"
+ACK_AIRTIME: Final = "ack airtime"
 APPLICATION: Final = "application full"
 PROTOCOL_ERROR: Final = "protocol error"
 
@@ -78,6 +79,7 @@ REASONS: Final[dict[str, str]] = {
     TOO_LARGE: "a frame of our own that even fragments cannot carry",
     NO_NETWORK: "a datagram of our own while there was no way to send it",
     NO_ACK: "a frame of our own that its addressee never acknowledged",
+    ACK_AIRTIME: "an acknowledgement of our own that would have taken airtime from our frames",
     APPLICATION: "a delivery for which the application had no room",
     PROTOCOL_ERROR: "an error inside the protocol",
 }
