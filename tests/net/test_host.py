@@ -13,6 +13,7 @@ import pytest
 
 from roamcast.errors import InputError
 from roamcast.log import schema
+from roamcast.log.metrics import metrics
 from roamcast.log.reader import rows, summary
 from roamcast.log.writer import MemorySink, ParquetSink
 from roamcast.net.host import NetHost, Senses
@@ -286,6 +287,42 @@ def test_a_local_event_names_who_was_near(real: Any) -> None:
     driver.say(0, "deed", {"deed": 0}, scope=LOCAL)
     (row,) = [row for row in rows_of(driver, schema.PUBLISH) if row[1] == 0]
     assert json.loads(row[8])["near"] == [1]
+
+
+def test_what_nodes_did_is_measured_as_what_simulated_nodes_did(real: Any) -> None:
+    gossip = registry.get("gossip")
+    asked = [(i, topic("news")) for i in (1, 3)]
+    driver = real([0.0, 0.4, 0.8, 1.2], subscriptions=asked, protocol=gossip, params=build(gossip, {"p": 1.0}))
+    driver.run(5.0)  # their clocks are as far apart as it took to make them
+    for _ in range(5):
+        driver.say(0, "news")
+        driver.say(1, "sport")
+        driver.run(1.0)
+    driver.sink.rows.sort(key=lambda row: row[0])
+    told = metrics(driver.sink.table("field"))
+    counted: dict[str, Any] = {"interested": 10, "deliveries": 10, "delivery": 1.0, "frames_sent": 40, "losses": 0}
+    assert {name: told[name] for name in counted} == counted
+    assert told["receptions"] == 5 * 2 * (2 + 3 + 3 + 2)
+    assert (
+        told["parasites"] == sum(host.tally.frames_in for host in (driver.hosts[0], driver.hosts[2])) + 5 * (3 + 2) - 0
+    )
+    assert told["bytes_sent"] == sum(host.tally.bytes_out + 28 * host.tally.datagrams_out for host in driver.hosts)
+
+
+def test_routing_state_is_logged_where_asked_for() -> None:
+    loop, sink = WarpLoop(), MemorySink()
+
+    async def go() -> None:
+        frugal = registry.get("frugal")
+        medium = Walled(network(), loop, lambda _: True)
+        host = NetHost(frugal, frugal.params_class(), Member.insecure(3), medium, sink=sink, sample_s=2.0)
+        host.start()
+        await asyncio.sleep(7.0)
+        host.stop()
+
+    loop.run_until_complete(go())
+    loop.close()
+    assert len([row for row in sink.rows if row[2] == schema.STATE]) == 3
 
 
 def test_a_level_leaves_out_what_it_does_not_hold_and_the_file_has_the_counters(tmp_path: Any) -> None:

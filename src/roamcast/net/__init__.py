@@ -24,7 +24,8 @@ are told the time. security.py can be imported by anybody who wants to know what
     member = Member.secure(FileVault(folder), KeyRing.load("group.key"), roster=None, clocks_within_s=None)
                                                    # or Member.insecure(number), which shouts
     host = NetHost(protocol_class, params, member, UdpMedium(Network(group="239.255.77.67", interface="wlan0")),
-                   limits=Limits(), sink=LogSink(), level="frames", on_deliver=callback, senses=Senses())
+                   limits=Limits(), sink=LogSink(), level="frames", on_deliver=callback, senses=Senses(),
+                   sample_s=0.0)
     host.start()                                   # in a running loop: opens the medium, tells the protocol
     number = host.subscribe(filter); host.unsubscribe(number)       # before or after `start`
     sealed = host.prepare(topic, attrs, payload, validity_us, scope)    # numbered (durably) and signed; InputError

@@ -81,9 +81,13 @@ class NetHost(Host):
         on_deliver: Deliver | None = None,
         on_error: Callable[[Exception], None] | None = None,
         senses: Senses | None = None,
+        sample_s: float = 0.0,
         seed: int | None = None,
     ) -> None:
-        """To be made in a running loop. `seed` is for tests: without, the system draws one."""
+        """To be made in a running loop. Routing state is logged every `sample_s` seconds, or never.
+
+        `seed` is for tests: without, the system draws one.
+        """
         super().__init__(member.number)
         self.member = member
         self.medium = medium
@@ -98,6 +102,7 @@ class NetHost(Host):
         self._on_deliver = on_deliver
         self._on_error = on_error
         self._senses = senses or Senses()
+        self._sample_us = int(sample_s * 1e6)
         self._loop = asyncio.get_running_loop()
         self.timers = Timers(self._loop)
         self.epoch_us = time.time_ns() // 1000
@@ -134,6 +139,8 @@ class NetHost(Host):
             self.protocol = self._protocol_class(self, self._params)
         self.medium.open(self._heard)
         self.timers.after(int(KEEP_HEARD_S * 1e6), self._keep_heard)
+        if self._sample_us > 0:
+            self.timers.after(self._sample_us, self._sample)
         assert self.protocol is not None
         self._tell(self.protocol.on_start)
         if fresh:
@@ -168,6 +175,12 @@ class NetHost(Host):
     def _keep_heard(self) -> None:
         self.member.vault.store("heard", self.link.peers.export())
         self.timers.after(int(KEEP_HEARD_S * 1e6), self._keep_heard)
+
+    def _sample(self) -> None:
+        assert self.protocol is not None
+        entries, size = self.protocol.memory()
+        self._row(schema.STATE, size=size, value=entries)
+        self.timers.after(self._sample_us, self._sample)
 
     # ---- the application
 
