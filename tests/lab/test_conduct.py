@@ -53,7 +53,7 @@ class Witness(Watcher):
 
 def conducted(text: str, path: Path, spark: SparkSession, **options: Any) -> tuple[lab.Laboratory, Witness]:
     witness = Witness()
-    return conduct.conduct(parse(text), Folder(path), spark, witness, **options), witness
+    return conduct.conduct([parse(text)], Folder(path), spark, witness, **options), witness
 
 
 def table(path: Path, name: str) -> list[dict[str, Any]]:
@@ -212,5 +212,5 @@ def test_a_folder_without_a_campaign_is_said_in_one_line(tmp_path: Path, spark: 
 
 
 def test_the_campaign_on_disk_is_the_campaign(done: Path) -> None:
-    assert json.loads((done / "campaign.json").read_text())["name"] == "tiny"
+    assert json.loads((done / "campaign.json").read_text())[0]["name"] == "tiny"
     assert campaign.parse(TINY).cells[0].scenario.nodes == 30

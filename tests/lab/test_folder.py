@@ -33,19 +33,19 @@ def test_two_at_a_time_are_refused_also_across_processes(folder: Folder) -> None
 
 def test_another_campaign_is_refused_and_named_unless_it_extends(folder: Folder) -> None:
     with folder.held():
-        folder.claim(parse(TEXT.format("first")))
-        folder.claim(parse(TEXT.format("first")))
+        folder.claim([parse(TEXT.format("first"))])
+        folder.claim([parse(TEXT.format("first"))])
         with pytest.raises(InputError, match="holds the campaign 'first', which is not this one \\('second'\\)"):
-            folder.claim(parse(TEXT.format("second")))
-        folder.claim(parse(TEXT.format("second")), extend=True)
-        folder.claim(parse(TEXT.format("second")))
+            folder.claim([parse(TEXT.format("second"))])
+        folder.claim([parse(TEXT.format("second"))], extend=True)
+        folder.claim([parse(TEXT.format("second"))])
 
 
 def test_a_folder_of_somebody_elses_logs_is_refused(folder: Folder) -> None:
     with folder.held():
         (folder.log / "x.parquet").touch()
         with pytest.raises(InputError, match="has logs but no campaign"):
-            folder.claim(parse(TEXT.format("first")))
+            folder.claim([parse(TEXT.format("first"))])
 
 
 def test_a_place_that_cannot_be_written_is_said_in_one_line(tmp_path: Path) -> None:

@@ -48,11 +48,12 @@ def test_runs_are_cells_with_seeds_and_all_have_ids_of_their_own() -> None:
 
 
 def test_an_id_depends_on_all_that_decides_a_run_and_on_nothing_else() -> None:
-    same = ids(('name = "x"', 'name = "y"\nlevel = "frames"'), ("[[protocol]]", '[[protocol]]\nlabel = "G"'))
+    same = ids(('name = "x"', 'name = "y"'), ("[[protocol]]", '[[protocol]]\nlabel = "G"'))
     assert same == ids()
     assert ids(("p = [0.5, 0.7]", "p = 0.7")) == ids()[2:]
     assert ids(("set = { p = [0.5, 0.7] }", ""))[0] == ids()[0]  # 0.5 is the preset's own value
     assert not set(ids(("20.0", "21.0"))) & set(ids())
+    assert not set(ids(("seeds = 2", 'seeds = 2\nlevel = "frames"'))) & set(ids())  # it decides what the file holds
 
 
 def test_an_id_depends_on_what_is_in_a_file_not_on_its_name(tmp_path: Path) -> None:
@@ -78,7 +79,7 @@ def test_an_id_depends_on_the_source_of_somebody_elses_protocol(
 def test_the_command_shows_the_very_run() -> None:
     told = campaign(("[world]", "[world]\nkeep_tables = true"))
     run = runs(told)[3]
-    words = shlex.split(plan.command(told, run))
+    words = shlex.split(run.command())
     assert words[0] == "roamcast"
     shown = json.loads(CliRunner().invoke(app, [*words[1:], "--json"]).stdout)
     result = simulate(run.cell.scenario, run.cell.protocol, run.cell.params, run.seed)
@@ -95,8 +96,8 @@ def test_more_nodes_longer_runs_and_more_events_cost_more() -> None:
 
 
 def planned(costs: list[float]) -> list[Run]:
-    cell = campaign().cells[0]
-    return [Run(f"{k:016x}", cell, k, cost_s) for k, cost_s in enumerate(costs)]
+    told = campaign()
+    return [Run(f"{k:016x}", told, 0, k, cost_s) for k, cost_s in enumerate(costs)]
 
 
 @given(st.lists(st.floats(0.01, 1000.0), min_size=1, max_size=300), st.integers(1, 16))

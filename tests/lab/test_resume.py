@@ -57,5 +57,5 @@ def test_killed_and_resumed_is_as_if_never_disturbed(spark: SparkSession, tmp_pa
     assert {name: (Folder(out).log / name).stat().st_mtime_ns for name in kept} == kept
     assert list(Folder(out).log.glob(".*")) == []
 
-    conduct.conduct(parse(FORTY), Folder(tmp_path / "undisturbed"), spark)
+    conduct.conduct([parse(FORTY)], Folder(tmp_path / "undisturbed"), spark)
     assert metrics_bytes(out) == metrics_bytes(tmp_path / "undisturbed")

@@ -32,6 +32,7 @@ def metrics(spark: SparkSession) -> DataFrame:
                 "params": {"k": "1"},
                 "world": {},
                 "seed": seed,
+                "nodes": 10,
                 "delivery": value,
                 "deliveries": round(100 * value),
                 "overhead": None if seed == 1 else 2.0,

@@ -63,7 +63,7 @@ def run(
         if ui:
             screen.say(f"Spark's pages: {spark.sparkContext.uiWebUrl}")
         try:
-            laboratory = conduct.conduct(loaded, folder, spark, screen, extend=extend, retry=retry)
+            laboratory = conduct.conduct([loaded], folder, spark, screen, extend=extend, retry=retry)
         except KeyboardInterrupt:
             spark.sparkContext.cancelAllJobs()
             screen.say("stopped; the same command goes on from here")
@@ -102,7 +102,7 @@ def status(
     console = Console(highlight=False)
     left = found.planned - found.finished - len(found.failed)
     done = f"{found.finished:,} of {found.planned:,} runs finished, {left:,} to do"
-    console.print(f"{found.name} ({found.preset}): {done}", soft_wrap=True)
+    console.print(f"{', '.join(found.campaigns)}: {done}", soft_wrap=True)
     if found.failed:
         console.print(failures(list(found.failed.values())))
     console.print("tables are written" if found.measured else "tables are written when all runs have ended")

@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from roamcast.errors import InputError, RoamcastError
+from roamcast.errors import RoamcastError
 from roamcast.lab import measures, plan, schemas, statistics
 from roamcast.lab.campaign import Campaign
 from roamcast.lab.folder import Folder
@@ -50,7 +50,7 @@ class Watcher:
 
 
 def conduct(
-    campaign: Campaign,
+    campaigns: Sequence[Campaign],
     folder: Folder,
     spark: SparkSession,
     watcher: Watcher | None = None,
@@ -58,33 +58,31 @@ def conduct(
     extend: bool = False,
     retry: bool = False,
 ) -> Laboratory:
-    """Do what is left to do of a campaign. `retry`: also runs that have failed."""
+    """Do what is left to do of one or more campaigns. `retry`: also runs that have failed."""
     watcher = watcher or Watcher()
     with folder.held():
-        folder.claim(campaign, extend)
+        folder.claim(campaigns, extend)
         folder.tidy()
         if retry:
             folder.retry_failed()
-        wanted = plan.runs(campaign)
+        wanted = [run for campaign in campaigns for run in plan.runs(campaign)]
         while True:
-            told = _complete(campaign, wanted, folder, spark, watcher)
-            more = _more(campaign, wanted, told)
+            told = _complete(wanted, folder, spark, watcher)
+            more = [run for campaign in campaigns for run in _more(campaign, wanted, told)]
             if not more:
                 break
             wanted = [*wanted, *more]
-        _write_tables(campaign, wanted, told, folder, spark, watcher)
+        _write_tables(wanted, told, folder, spark, watcher)
     return Laboratory(folder.path, spark)
 
 
-def _complete(
-    campaign: Campaign, wanted: list[Run], folder: Folder, spark: SparkSession, watcher: Watcher
-) -> dict[str, dict[str, Any]]:
+def _complete(wanted: list[Run], folder: Folder, spark: SparkSession, watcher: Watcher) -> dict[str, dict[str, Any]]:
     """Have all wanted runs ended; what the finished ones counted, by run."""
     told: dict[str, dict[str, Any]] = {}
     while True:
-        _simulate(campaign, wanted, folder, spark, watcher)
+        _simulate(wanted, folder, spark, watcher)
         finished = folder.finished()
-        unread = [run.id for run in wanted if run.id in finished and run.id not in told]
+        unread = sorted({run.id for run in wanted} & finished - told.keys())
         watcher.stage("reading what the runs counted")
         found, corrupt = _tallies(spark, folder, unread)
         told |= found
@@ -95,15 +93,16 @@ def _complete(
             return told
 
 
-def _simulate(campaign: Campaign, wanted: list[Run], folder: Folder, spark: SparkSession, watcher: Watcher) -> None:
+def _simulate(wanted: list[Run], folder: Folder, spark: SparkSession, watcher: Watcher) -> None:
+    distinct = {run.id: run for run in wanted}  # campaigns may share runs
     ended = folder.ended()
-    left = [run for run in wanted if run.id not in ended]
-    watcher.runs(len(wanted), len(wanted) - len(left))
+    left = [run for id, run in distinct.items() if id not in ended]
+    watcher.runs(len(distinct), len(distinct) - len(left))
     if not left:
         return
     parts = plan.partitions(left, cores(spark))
-    with _watched(folder, wanted, watcher):
-        _do(simulated(planned(spark, campaign, parts), folder))
+    with _watched(folder, list(distinct.values()), watcher):
+        _do(simulated(planned(spark, parts), folder))
 
 
 def _do(work: DataFrame) -> None:
@@ -162,8 +161,8 @@ def _more(campaign: Campaign, wanted: list[Run], told: dict[str, dict[str, Any]]
     if until is None:
         return []
     seeds: dict[int, list[int]] = {}
-    for k, cell in enumerate(campaign.cells):
-        mine = [run for run in wanted if run.cell is cell]
+    for k in range(len(campaign.cells)):
+        mine = [run for run in wanted if run.campaign is campaign and run.place == k]
         values = [told[run.id][until.metric] for run in mine if run.id in told]
         width = half_width([value for value in values if value is not None])
         if len(mine) < until.max_seeds and (width is None or width > until.half_width):
@@ -191,46 +190,29 @@ def half_width(values: list[float]) -> float | None:
 
 
 def _write_tables(
-    campaign: Campaign,
-    wanted: list[Run],
-    told: dict[str, dict[str, Any]],
-    folder: Folder,
-    spark: SparkSession,
-    watcher: Watcher,
+    wanted: list[Run], told: dict[str, dict[str, Any]], folder: Folder, spark: SparkSession, watcher: Watcher
 ) -> None:
     watcher.stage("measuring")
-    runs = _runs(campaign, wanted, told, folder.failures(), spark).cache()
-    measured = _measure(campaign, runs, told, folder, spark)
-    write_table(runs.orderBy("cell", "seed"), folder.path / "runs")
-    write_table(measured.orderBy("cell", "seed"), folder.path / "metrics")
+    failures = folder.failures()
+    rows = [_run(run, told.get(run.id), failures.get(run.id)) for run in wanted]
+    runs = spark.createDataFrame(rows, schemas.RUNS).cache()
+    measured = _measure(runs, told, folder, spark)
+    write_table(runs.orderBy("campaign", "cell", "seed"), folder.path / "runs")
+    write_table(measured.orderBy("campaign", "cell", "seed"), folder.path / "metrics")
     metrics = spark.read.schema(schemas.METRICS).parquet(str(folder.path / "metrics"))
     watcher.stage("summing up")
     write_table(statistics.summary(metrics), folder.path / "summary")
     runs.unpersist()
 
 
-def _runs(
-    campaign: Campaign,
-    wanted: list[Run],
-    told: dict[str, dict[str, Any]],
-    failures: dict[str, dict[str, Any]],
-    spark: SparkSession,
-) -> DataFrame:
-    places = {id(cell): k for k, cell in enumerate(campaign.cells)}
-    rows = [_run(campaign, run, places[id(run.cell)], told.get(run.id), failures.get(run.id)) for run in wanted]
-    return spark.createDataFrame(rows, schemas.RUNS)
-
-
-def _run(
-    campaign: Campaign, run: Run, place: int, told: dict[str, Any] | None, failure: dict[str, Any] | None
-) -> tuple[Any, ...]:
+def _run(run: Run, told: dict[str, Any] | None, failure: dict[str, Any] | None) -> tuple[Any, ...]:
     cell = run.cell
     status = "finished" if told is not None else "failed" if failure is not None else "planned"
     return (
         run.id,
-        campaign.name,
-        campaign.preset,
-        place,
+        run.campaign.name,
+        run.campaign.preset,
+        run.place,
         cell.protocol,
         cell.label,
         _texts(cell.given),
@@ -238,13 +220,13 @@ def _run(
         run.seed,
         cell.scenario.nodes,
         cell.scenario.duration_s,
-        campaign.level,
+        run.campaign.level,
         msgspec.json.encode(cell.scenario).decode(),
         json.dumps(cell.params),
         plan.code_version(cell.protocol),
         status,
         failure["error"] if failure is not None and told is None else None,
-        plan.command(campaign, run),
+        run.command(),
         told["wall_s"] if told is not None else None,
         told["cpu_s"] if told is not None else None,
     )
@@ -254,24 +236,23 @@ def _texts(values: dict[str, Any]) -> dict[str, str]:
     return {name: value if isinstance(value, str) else json.dumps(value) for name, value in values.items()}
 
 
-def _measure(
-    campaign: Campaign, runs: DataFrame, told: dict[str, dict[str, Any]], folder: Folder, spark: SparkSession
-) -> DataFrame:
+def _measure(runs: DataFrame, told: dict[str, dict[str, Any]], folder: Folder, spark: SparkSession) -> DataFrame:
     """The metrics table: from the logs where they have frames, otherwise from what the runs counted."""
     from pyspark.sql import functions as F
 
     texts = [(run, json.dumps(tally), tally["fingerprint"]) for run, tally in told.items()]
     counted = spark.createDataFrame(texts, "run string, tally string, fingerprint string")
-    if campaign.level in WITH_FRAMES:
-        finished = runs.where("status = 'finished'")
-        values = measures.metrics(read_log(spark, folder, list(told)), finished)
-        values = values.join(counted.select("run", "fingerprint"), "run")
-    else:
-        parsed = counted.select("run", "fingerprint", F.from_json("tally", schemas.TALLY).alias("of"))
-        numbers = (F.col("of")[f.name].alias(f.name) for f in schemas.TALLY.fields[1:])
-        values = parsed.select("run", "fingerprint", *numbers)
+    columns = [f.name for f in schemas.TALLY.fields]
+    framed = runs.where("status = 'finished'").where(F.col("level").isin(*WITH_FRAMES)).dropDuplicates(["run"])
+    names = [row.run for row in framed.select("run").collect()]
+    parsed = counted.select("run", F.from_json("tally", schemas.TALLY).alias("of"))
+    parsed = parsed.where(~F.col("run").isin(names)) if names else parsed
+    values = parsed.select("run", *(F.col("of")[name].alias(name) for name in columns[1:]))
+    if names:
+        values = values.unionByName(measures.metrics(read_log(spark, folder, names), framed))
     coordinates = runs.select([f.name for f in schemas.COORDINATES.fields])
-    return coordinates.join(values, "run").select(schemas.METRICS.fieldNames())
+    fingerprints = counted.select("run", "fingerprint")
+    return coordinates.join(values, "run").join(fingerprints, "run").select(schemas.METRICS.fieldNames())
 
 
 def write_table(table: DataFrame, target: Path) -> None:
@@ -290,8 +271,7 @@ def write_table(table: DataFrame, target: Path) -> None:
 
 
 class Status(msgspec.Struct, frozen=True):
-    name: str
-    preset: str
+    campaigns: list[str]
     planned: int
     finished: int
     failed: dict[str, dict[str, Any]]
@@ -299,16 +279,12 @@ class Status(msgspec.Struct, frozen=True):
 
 
 def status(folder: Folder) -> Status:
-    """How far the campaign in a folder is, without Spark. Runs that `until` may add are not known before they are."""
-    place = folder.path / "campaign.json"
-    if not place.exists():
-        raise InputError(f"{folder.path}: no campaign has been run into this folder")
-    campaign = msgspec.json.decode(place.read_bytes(), type=Campaign)
-    wanted = {run.id for run in plan.runs(campaign)}
+    """How far the campaigns in a folder are, without Spark. Runs that `until` may add are not known before they are."""
+    campaigns = folder.campaigns()
+    wanted = {run.id for campaign in campaigns for run in plan.runs(campaign)}
     finished, failed = folder.finished(), folder.failures()
     return Status(
-        name=campaign.name,
-        preset=campaign.preset,
+        campaigns=[campaign.name for campaign in campaigns],
         planned=len(wanted),
         finished=len(wanted & finished),
         failed={run: told for run, told in failed.items() if run in wanted},

@@ -1,6 +1,7 @@
 """A campaign's folder: what is where, who may write to it, and what in it is finished.
 
-    campaign.json        the campaign as it is understood (`roamcast campaign` refuses to put another one here)
+    campaign.json        the campaigns as they are understood (`roamcast campaign` refuses to put another one here)
+    log.json             where the logs are, if not here
     log/RUN.parquet      a finished run: its event log, and its own tally in the file's metadata
     failed/RUN.json      a run that raised: its error, and the command that shows it again
     attempts/RUN         a run that a worker has begun (a line for each time) and not ended
@@ -21,7 +22,7 @@ import os
 import shutil
 import traceback
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -36,11 +37,11 @@ MOST_ATTEMPTS = 2
 
 
 class Folder:
-    """`log` may lie elsewhere, so that campaigns which share runs do them once."""
+    """`log` may lie elsewhere, so that folders which share runs do them once; by default it is where it was."""
 
     def __init__(self, path: Path, log: Path | None = None) -> None:
         self.path = path
-        self.log = log or path / "log"
+        self.log = log or _log_of(path)
         self.failed = path / "failed"
         self.attempts = path / "attempts"
         self.corrupt = path / "corrupt"
@@ -63,19 +64,28 @@ class Folder:
                 raise InputError(f"{self.path}: another campaign is writing to this folder right now") from None
             yield
 
-    def claim(self, campaign: Campaign, extend: bool = False) -> None:
-        """Put the campaign's name on the folder; refuse if another one's is there."""
-        identity = msgspec.json.format(msgspec.json.encode(campaign, order="deterministic"), indent=1)
+    def claim(self, campaigns: Sequence[Campaign], extend: bool = False) -> None:
+        """Put the campaigns' names on the folder; refuse if others' are there."""
+        identity = msgspec.json.format(msgspec.json.encode(campaigns, order="deterministic"), indent=1)
         place = self.path / "campaign.json"
         if place.exists() and place.read_bytes() != identity and not extend:
-            there = _name(place)
+            ours = ", ".join(repr(campaign.name) for campaign in campaigns)
             raise InputError(
-                f"{self.path}: holds the campaign {there!r}, which is not this one ({campaign.name!r}); choose another "
+                f"{self.path}: holds the campaign {_names_in(place)}, which is not this one ({ours}); choose another "
                 "--out, or --extend to keep its finished runs and go on with this one"
             )
         if not place.exists() and any(self.log.glob("*.parquet")) and self.log.parent == self.path:
             raise InputError(f"{self.path}: has logs but no campaign.json; choose another --out")
         replace(place, identity)
+        if self.log != self.path / "log":
+            replace(self.path / "log.json", json.dumps({"log": str(self.log.absolute())}).encode())
+
+    def campaigns(self) -> list[Campaign]:
+        """Those that the folder was claimed for."""
+        place = self.path / "campaign.json"
+        if not place.exists():
+            raise InputError(f"{self.path}: no campaign has been run into this folder")
+        return msgspec.json.decode(place.read_bytes(), type=list[Campaign])
 
     def tidy(self) -> None:
         """Forget what somebody who was killed left behind. Only under `held`."""
@@ -133,10 +143,15 @@ class Folder:
         return line
 
 
-def _name(place: Path) -> str:
+def _log_of(path: Path) -> Path:
+    said = path / "log.json"
+    return Path(json.loads(said.read_text())["log"]) if said.exists() else path / "log"
+
+
+def _names_in(place: Path) -> str:
     try:
-        return str(json.loads(place.read_bytes())["name"])
-    except (ValueError, KeyError):
+        return ", ".join(repr(entry["name"]) for entry in json.loads(place.read_bytes()))
+    except (ValueError, KeyError, TypeError):
         return "?"
 
 

@@ -35,9 +35,8 @@ class Laboratory:
     """The tables of a campaign that has run: `runs`, `log`, `metrics` and `summary`."""
 
     def __init__(self, path: Path, spark: SparkSession | None = None) -> None:
-        self.folder = Folder(path, common_log(path))
-        if not (path / "campaign.json").exists():
-            raise InputError(f"{path}: no campaign has been run into this folder")
+        self.folder = Folder(path)
+        self.campaigns = self.folder.campaigns()
         if not (path / "runs").exists():
             raise InputError(f"{path}: the campaign has not been measured yet; run `roamcast campaign` to its end")
         self.spark = spark or session()
@@ -80,29 +79,26 @@ class Laboratory:
         """`label` minus `other`, seed by seed, wherever both were run in the same world."""
         from pyspark.sql import functions as F
 
-        cells = self.metrics.select("cell", "label", F.to_json("world").alias("world")).distinct().collect()
+        about = self.metrics.select("campaign", "cell", "label", F.to_json("world").alias("world"))
+        cells = about.distinct().orderBy("campaign", "cell").collect()
         labels = sorted({row.label for row in cells})
         for asked in (label, other):
             if asked not in labels:
                 raise unknown("label", asked, labels)
         mine, others = ([row for row in cells if row.label == asked] for asked in (label, other))
-        same = [(a.cell, b.cell) for a in mine for b in others if a.world == b.world]
-        found = [statistics.differences(self.metrics, a, b).where(F.col("metric") == metric) for a, b in sorted(same)]
-        if not found:
+        same = [(a, b) for a in mine for b in others if (a.campaign, a.world) == (b.campaign, b.world)]
+        if not same:
             raise InputError(f"{label} and {other} were never run in the same world")
+        found = [
+            statistics.differences(self.metrics.where(F.col("campaign") == a.campaign), a.cell, b.cell) for a, b in same
+        ]
         result = found[0]
         for more in found[1:]:
             result = result.unionByName(more)
-        return result
+        return result.where(F.col("metric") == metric)
 
     def _table(self, name: str, schema: Any) -> DataFrame:
         return self.spark.read.schema(schema).parquet(str(self.folder.path / name))
-
-
-def common_log(path: Path) -> Path | None:
-    """Where a campaign's logs are, if not in its own folder."""
-    said = path / "log.json"
-    return Path(json.loads(said.read_text())["log"]) if said.exists() else None
 
 
 def read_log(spark: SparkSession, folder: Folder, runs: list[str]) -> DataFrame:

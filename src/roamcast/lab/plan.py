@@ -29,12 +29,21 @@ TASKS_AT_A_TIME = 3
 
 
 class Run(msgspec.Struct, frozen=True):
-    """A cell with a seed. `id` is a digest of all that decides it."""
+    """A cell with a seed. `id` is a digest of all that decides it; `place` is the cell's place in its campaign."""
 
     id: str
-    cell: Cell
+    campaign: Campaign
+    place: int
     seed: int
     cost_s: float
+
+    @property
+    def cell(self) -> Cell:
+        return self.campaign.cells[self.place]
+
+    def command(self) -> str:
+        """What to type to see this run again."""
+        return presets.command(self.campaign.preset, self.cell.protocol, self.cell.given, self.cell.world, self.seed)
 
 
 def runs(campaign: Campaign, seeds: dict[int, list[int]] | None = None) -> list[Run]:
@@ -44,13 +53,8 @@ def runs(campaign: Campaign, seeds: dict[int, list[int]] | None = None) -> list[
         decides = _decides(cell)
         cost_s = estimate_s(cell)
         for seed in campaign.seeds if seeds is None else seeds.get(k, []):
-            found.append(Run(_digest([decides, seed]), cell, seed, cost_s))
+            found.append(Run(_digest([decides, seed, campaign.level]), campaign, k, seed, cost_s))
     return found
-
-
-def command(campaign: Campaign, run: Run) -> str:
-    """What to type to see this run again."""
-    return presets.command(campaign.preset, run.cell.protocol, run.cell.given, run.cell.world, run.seed)
 
 
 # ---- who they are

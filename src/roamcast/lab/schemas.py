@@ -39,13 +39,13 @@ COORDINATES = _table(
     params=TEXTS,  # what the campaign set
     world=TEXTS,  # what the campaign changed in the preset's scenario
     seed=LongType(),
+    nodes=IntegerType(),
 )
 
 RUNS = StructType(
     [
         *COORDINATES.fields,
         *_table(
-            nodes=IntegerType(),
             sim_s=DoubleType(),
             level=StringType(),
             scenario=StringType(),  # every field of it, as JSON

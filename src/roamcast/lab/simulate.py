@@ -16,9 +16,8 @@ import msgspec
 import pyarrow as pa
 
 from roamcast.errors import RoamcastError
-from roamcast.lab.campaign import Campaign
 from roamcast.lab.folder import MOST_ATTEMPTS, Folder
-from roamcast.lab.plan import Run, command
+from roamcast.lab.plan import Run
 from roamcast.lab.worker import stage
 from roamcast.world.scenario import Scenario
 from roamcast.world.simulate import simulate
@@ -37,7 +36,7 @@ class WorkerDied(RoamcastError):
     """A worker process ended during a run, again and again."""
 
 
-def planned(spark: SparkSession, campaign: Campaign, parts: list[list[Run]]) -> DataFrame:
+def planned(spark: SparkSession, parts: list[list[Run]]) -> DataFrame:
     """The plan as a DataFrame whose partitions are `parts`."""
     rows = [
         (
@@ -47,8 +46,8 @@ def planned(spark: SparkSession, campaign: Campaign, parts: list[list[Run]]) -> 
             json.dumps(run.cell.params),
             msgspec.json.encode(run.cell.scenario).decode(),
             run.seed,
-            campaign.level,
-            command(campaign, run),
+            run.campaign.level,
+            run.command(),
         )
         for k, part in enumerate(parts)
         for run in part

@@ -34,13 +34,13 @@ def summary(metrics: DataFrame, confidence: float = CONFIDENCE) -> DataFrame:
     from pyspark.sql import functions as F
 
     # maps cannot be grouped by: the cell's number stands for what it is
-    what = [F.first(name).alias(name) for name in CELL if name != "cell"]
-    grouped = long(metrics).groupBy("cell", "metric").agg(*what, _values("value").alias("values"))
-    return _spread(grouped, confidence).select(schemas.SUMMARY.fieldNames()).orderBy("cell", "metric")
+    what = [F.first(name).alias(name) for name in CELL if name not in ("campaign", "cell")]
+    grouped = long(metrics).groupBy("campaign", "cell", "metric").agg(*what, _values("value").alias("values"))
+    return _spread(grouped, confidence).select(schemas.SUMMARY.fieldNames()).orderBy("campaign", "cell", "metric")
 
 
 def differences(metrics: DataFrame, cell: int, other: int, confidence: float = CONFIDENCE) -> DataFrame:
-    """One row a metric: one cell minus another one, over the seeds that both have."""
+    """One row a metric: one cell of a campaign minus another one, over the seeds that both have."""
     from pyspark.sql import functions as F
 
     rows = long(metrics).select("cell", "label", "seed", "metric", "value")

@@ -1,0 +1,412 @@
+"""Whether measurements agree with a claim: each kind of check is a small function over the runs of an experiment.
+
+A check compares an interval with what the claim allows. Inside: it holds. Outside: it does not. Astride: the runs are
+too few to tell. Orders and trends are asked of differences seed by seed (runs of one seed share their world), and a
+claim that asks m questions asks each at a confidence of 1 - 0.05/m (Bonferroni), so that the claim as a whole is
+wrongly confirmed or refuted in one case of twenty at most.
+
+    kind      holds if                                                    takes
+    value     the mean is `value` within `abs` or `rel`                   where, metric
+    at_least  the mean is at least `value`, less `abs` or `rel`           where, metric
+    at_most   the mean is at most `value`, plus `abs` or `rel`            where, metric
+    equal     two means differ by at most `abs`                           of, to, metric
+    order     one is above the other (by `factor`, if given)              above, below, metric; across
+    ratio     one mean over another is between `low` and `high`           of, to, metric
+    trend     the metric `rises`, `falls` or stays `flat` (within `abs`)  where, metric, x, direction
+    steeper   it changes more in one series than in another               of, to, metric, x, direction
+    crossing  where one metric reaches a value, another is `value`        where, x, reach, metric
+    bounds    no mean is above `high` or below `low`                      where, metric, x
+    jump      most of the change happens within a part of the axis        where, metric, x, share, within
+    no_best   no series is best for every x                               where, metric, x, series
+    model     a number of a paper's model, exact                          function, value, abs (papers/models)
+
+`where`, `of`, `to`, `above` and `below` name cells by label, protocol, parameters and world fields, as texts:
+{ label = "gossip", p = "0.5" }; a list of texts admits any of them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import isfinite
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from roamcast.errors import InputError, unknown
+from roamcast.lab.quantities import Row, value
+from roamcast.papers import models
+
+ALPHA = 0.05
+Spec = Mapping[str, Any]
+Samples = dict[int, float]
+"""A number by seed."""
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """To one question: the figure, its interval, what is allowed, and whether it holds (None: it cannot be told)."""
+
+    asks: str
+    measured: float | None
+    low: float | None
+    high: float | None
+    holds: bool | None
+    why: str = ""
+
+
+class NoData(InputError):
+    """The experiment has no runs that a check asks for."""
+
+
+def answers(spec: Spec, rows: Sequence[Row], alpha: float = ALPHA) -> list[Answer]:
+    """What the runs of the check's experiment say."""
+    kind = spec.get("kind", "")
+    if kind not in KINDS:
+        raise unknown("kind of check", str(kind), KINDS)
+    try:
+        return KINDS[kind](spec, rows, alpha)
+    except NoData as error:
+        return [Answer(_title(spec), None, None, None, None, str(error))]
+
+
+# ---- which runs
+
+
+def selected(rows: Sequence[Row], where: Spec) -> list[Row]:
+    found = [row for row in rows if all(_fits(row, name, wanted) for name, wanted in where.items())]
+    if not found:
+        raise NoData(f"no runs with {_words(where)}")
+    return found
+
+
+def coordinate(row: Row, name: str) -> str | None:
+    """What a run has for a label, protocol, parameter or world field."""
+    if name in ("label", "protocol", "preset", "campaign"):
+        return str(row[name])
+    for place in ("params", "world"):
+        if name in row[place]:
+            return str(row[place][name])
+    return str(row["nodes"]) if name == "nodes" else None
+
+
+def _fits(row: Row, name: str, wanted: Any) -> bool:
+    have = coordinate(row, name)
+    return any(
+        have is not None and _same(have, str(each)) for each in (wanted if isinstance(wanted, list) else [wanted])
+    )
+
+
+def _same(a: str, b: str) -> bool:
+    try:
+        return float(a) == float(b)
+    except ValueError:
+        return a == b
+
+
+def number(row: Row, x: str) -> float:
+    have = coordinate(row, x)
+    if have is None:
+        raise NoData(f"no {x} in the runs")
+    try:
+        return float(have)
+    except ValueError:
+        raise InputError(f"{x}={have}: is no number") from None
+
+
+def samples(rows: Iterable[Row], metric: str) -> Samples:
+    """The metric by seed; where several cells are chosen, their mean."""
+    found: dict[int, list[float]] = defaultdict(list)
+    for row in rows:
+        have = value(row, metric)
+        if have is not None and isfinite(have):
+            found[row["seed"]].append(have)
+    if not found:
+        raise NoData(f"no run has a {metric}")
+    return {seed: sum(values) / len(values) for seed, values in sorted(found.items())}
+
+
+def curve(rows: Iterable[Row], x: str, metric: str) -> dict[float, Samples]:
+    """The metric by seed at each x, ascending."""
+    by_x: dict[float, list[Row]] = defaultdict(list)
+    for row in rows:
+        by_x[number(row, x)].append(row)
+    return {at: samples(by_x[at], metric) for at in sorted(by_x)}
+
+
+# ---- statistics
+
+
+def interval(values: Sequence[float], alpha: float) -> tuple[float, float, float] | None:
+    """Mean and Student's interval; none for fewer than two values."""
+    from scipy.stats import sem, t
+
+    if len(values) < 2:
+        return None
+    mean = float(np.mean(values))
+    half = float(sem(values) * t.ppf(1 - alpha / 2, len(values) - 1))
+    return mean, mean - half, mean + half
+
+
+def jackknife(
+    statistic: Callable[[list[int]], float], seeds: list[int], alpha: float
+) -> tuple[float, float, float] | None:
+    """A statistic of many seeds and its interval, by leaving out one seed at a time."""
+    from scipy.stats import t
+
+    n = len(seeds)
+    if n < 2:
+        return None
+    whole = statistic(seeds)
+    without = np.array([statistic([s for s in seeds if s != seed]) for seed in seeds])
+    error = float(np.sqrt((n - 1) / n * np.sum((without - without.mean()) ** 2)))
+    half = error * float(t.ppf(1 - alpha / 2, n - 1))
+    return whole, whole - half, whole + half
+
+
+def judged(asks: str, found: tuple[float, float, float] | None, low: float, high: float, mean: float | None) -> Answer:
+    """Against what is allowed."""
+    if found is None:
+        return Answer(asks, mean, None, None, None, "one run has no interval")
+    middle, least, most = found
+    if low <= least and most <= high:
+        return Answer(asks, middle, least, most, True)
+    if most < low or least > high:
+        return Answer(asks, middle, least, most, False)
+    return Answer(asks, middle, least, most, None, "the interval reaches over the limit: more seeds would tell")
+
+
+def _mean(by_seed: Samples) -> float:
+    return sum(by_seed.values()) / len(by_seed)
+
+
+def _paired(a: Samples, b: Samples) -> list[float]:
+    both = sorted(a.keys() & b.keys())
+    if not both:
+        raise NoData("no seed that both have")
+    return [a[seed] - b[seed] for seed in both]
+
+
+def _slack(spec: Spec) -> float:
+    if "rel" in spec:
+        return float(spec["rel"]) * abs(float(spec["value"]))
+    return float(spec.get("abs", 0.0))
+
+
+# ---- the kinds
+
+
+def _value(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
+    found = samples(selected(rows, spec["where"]), spec["metric"])
+    wanted, slack = float(spec["value"]), _slack(spec)
+    return [judged(_title(spec), interval([*found.values()], alpha), wanted - slack, wanted + slack, _mean(found))]
+
+
+def _at_least(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
+    found = samples(selected(rows, spec["where"]), spec["metric"])
+    limit = float(spec["value"]) - _slack(spec)
+    return [judged(_title(spec), interval([*found.values()], alpha), limit, np.inf, _mean(found))]
+
+
+def _at_most(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
+    found = samples(selected(rows, spec["where"]), spec["metric"])
+    limit = float(spec["value"]) + _slack(spec)
+    return [judged(_title(spec), interval([*found.values()], alpha), -np.inf, limit, _mean(found))]
+
+
+def _equal(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
+    a, b = (samples(selected(rows, spec[side]), spec["metric"]) for side in ("of", "to"))
+    differences, slack = _paired(a, b), float(spec["abs"])
+    return [judged(_title(spec), interval(differences, alpha), -slack, slack, float(np.mean(differences)))]
+
+
+def _order(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
+    """One answer, or one for each value of `across`."""
+    above, below = selected(rows, spec["above"]), selected(rows, spec["below"])
+    factor = float(spec.get("factor", 1.0))
+    if "across" not in spec:
+        return [_above(_title(spec), above, below, spec["metric"], factor, alpha)]
+    x = spec["across"]
+    common = sorted({number(row, x) for row in above} & {number(row, x) for row in below})
+    if not common:
+        raise NoData(f"no {x} that both have")
+    pairs = [([r for r in above if number(r, x) == at], [r for r in below if number(r, x) == at]) for at in common]
+    return [
+        _above(f"{_title(spec)} at {x}={at:g}", a, b, spec["metric"], factor, alpha / len(common))
+        for at, (a, b) in zip(common, pairs, strict=True)
+    ]
+
+
+def _above(asks: str, a: list[Row], b: list[Row], metric: str, factor: float, alpha: float) -> Answer:
+    below = {seed: factor * v for seed, v in samples(b, metric).items()}
+    differences = _paired(samples(a, metric), below)
+    return judged(asks, interval(differences, alpha), 0.0, np.inf, float(np.mean(differences)))
+
+
+def _ratio(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
+    a, b = (samples(selected(rows, spec[side]), spec["metric"]) for side in ("of", "to"))
+    seeds = sorted(a.keys() & b.keys())
+    if not seeds:
+        raise NoData("no seed that both have")
+
+    def quotient(chosen: list[int]) -> float:
+        whole = sum(b[seed] for seed in chosen)
+        return sum(a[seed] for seed in chosen) / whole if whole else np.inf
+
+    low, high = float(spec.get("low", -np.inf)), float(spec.get("high", np.inf))
+    whole = quotient(seeds)
+    if not isfinite(whole):
+        return [Answer(_title(spec), None, None, None, None, f"{spec['metric']} is 0 where it divides")]
+    return [judged(_title(spec), jackknife(quotient, seeds, alpha), low, high, whole)]
+
+
+def _change(rows: Sequence[Row], x: str, metric: str) -> Samples:
+    """How much a metric changes over the axis, by seed: the slope of the line through its points, times the axis."""
+    points = curve(rows, x, metric)
+    if len(points) < 2:
+        raise NoData(f"{x} has one value only")
+    seeds = sorted(set.intersection(*(set(by_seed) for by_seed in points.values())))
+    if not seeds:
+        raise NoData("no seed that every point has")
+    places = np.arange(len(points)) / (len(points) - 1)  # by rank: axes are often not linear
+    return {seed: float(np.polyfit(places, [points[at][seed] for at in points], 1)[0]) for seed in seeds}
+
+
+def _trend(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
+    changes = _change(selected(rows, spec["where"]), spec["x"], spec["metric"])
+    slack = float(spec.get("abs", 0.0))
+    allowed = {"rises": (slack, np.inf), "falls": (-np.inf, -slack), "flat": (-slack, slack)}
+    low, high = allowed[spec["direction"]]
+    return [judged(_title(spec), interval([*changes.values()], alpha), low, high, _mean(changes))]
+
+
+def _steeper(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
+    a, b = (_change(selected(rows, spec[side]), spec["x"], spec["metric"]) for side in ("of", "to"))
+    more = _paired(a, b)
+    if spec["direction"] == "falls":
+        more = [-difference for difference in more]
+    return [judged(_title(spec), interval(more, alpha), 0.0, np.inf, float(np.mean(more)))]
+
+
+def _crossing(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
+    """Along a curve, where `reach` has its value, by straight lines between points."""
+    chosen = selected(rows, spec["where"])
+    reach: Spec = spec["reach"]
+    on, of = (curve(chosen, spec["x"], metric) for metric in (reach["metric"], spec["metric"]))
+    common = [set(on[at]) & set(of[at]) for at in on if at in of]
+    seeds = sorted(set.intersection(*common)) if common else []
+    wanted, slack = float(spec["value"]), _slack(spec)
+
+    def there(seeds: list[int]) -> float:
+        xs = [float(np.mean([on[at][seed] for seed in seeds])) for at in on]
+        ys = [float(np.mean([of[at][seed] for seed in seeds])) for at in on]
+        return _interpolated(xs, ys, float(reach["value"]))
+
+    if not seeds or not isfinite(there(seeds)):
+        return [Answer(_title(spec), None, None, None, None, f"{reach['metric']} never is {reach['value']}")]
+    found = jackknife(there, seeds, alpha)
+    if found is not None and not all(map(isfinite, found)):
+        return [Answer(_title(spec), there(seeds), None, None, None, "some seeds never reach it")]
+    return [judged(_title(spec), found, wanted - slack, wanted + slack, there(seeds))]
+
+
+def _interpolated(xs: list[float], ys: list[float], at: float) -> float:
+    """y where x, which need not rise, first has a value."""
+    for (x0, y0), (x1, y1) in zip(zip(xs, ys, strict=True), zip(xs[1:], ys[1:], strict=True), strict=False):
+        if min(x0, x1) <= at <= max(x0, x1):
+            return y0 if x0 == x1 else y0 + (y1 - y0) * (at - x0) / (x1 - x0)
+    return np.nan
+
+
+def _bounds(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
+    """Of every point's mean."""
+    points = curve(selected(rows, spec["where"]), spec["x"], spec["metric"])
+    low, high = float(spec.get("low", -np.inf)), float(spec.get("high", np.inf))
+    return [
+        judged(
+            f"{_title(spec)} at {spec['x']}={at:g}", interval([*v.values()], alpha / len(points)), low, high, _mean(v)
+        )
+        for at, v in points.items()
+    ]
+
+
+def _jump(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
+    """The largest share of the whole change that happens within a part `within` of the axis."""
+    points = curve(selected(rows, spec["where"]), spec["x"], spec["metric"])
+    xs = list(points)
+    seeds = sorted(set.intersection(*(set(by_seed) for by_seed in points.values())))
+    part = float(spec["within"]) * (xs[-1] - xs[0])
+
+    def share(seeds: list[int]) -> float:
+        ys = [float(np.mean([points[x][seed] for seed in seeds])) for x in xs]
+        whole = max(ys) - min(ys)
+        steps = [ys[j] - ys[i] for i in range(len(xs)) for j in range(i + 1, len(xs)) if xs[j] - xs[i] <= part + 1e-9]
+        return max(map(abs, steps), default=0.0) / whole if whole else 0.0
+
+    return [judged(_title(spec), jackknife(share, seeds, alpha), float(spec["share"]), np.inf, share(seeds))]
+
+
+def _no_best(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
+    """The series that is best at one end is significantly worse than another at the other end."""
+    chosen = selected(rows, spec["where"])
+    names = sorted({coordinate(row, spec["series"]) or "" for row in chosen})
+    xs = sorted({number(row, spec["x"]) for row in chosen})
+
+    def at(name: str, x: float) -> Samples:
+        return samples(selected(chosen, {spec["series"]: name, spec["x"]: x}), spec["metric"])
+
+    found = []
+    for here, there in ((xs[0], xs[-1]), (xs[-1], xs[0])):
+        best = max(names, key=lambda name: _mean(at(name, here)))
+        rival = max((name for name in names if name != best), key=lambda name: _mean(at(name, there)))
+        less = _paired(at(rival, there), at(best, there))
+        asks = f"{spec['series']}={best}, best at {spec['x']}={here:g}, is worse than {rival} at {there:g}"
+        found.append(judged(asks, interval(less, alpha / 2), 0.0, np.inf, float(np.mean(less))))
+    return found
+
+
+def _model(spec: Spec, _rows: Sequence[Row], _alpha: float) -> list[Answer]:
+    if spec["function"] not in models.CHECKS:
+        raise unknown("model", spec["function"], models.CHECKS)
+    measured, holds, why = models.CHECKS[spec["function"]](spec)
+    return [Answer(_title(spec), measured, measured, measured, holds, why)]
+
+
+KINDS: dict[str, Callable[[Spec, Sequence[Row], float], list[Answer]]] = {
+    "value": _value,
+    "at_least": _at_least,
+    "at_most": _at_most,
+    "equal": _equal,
+    "order": _order,
+    "ratio": _ratio,
+    "trend": _trend,
+    "steeper": _steeper,
+    "crossing": _crossing,
+    "bounds": _bounds,
+    "jump": _jump,
+    "no_best": _no_best,
+    "model": _model,
+}
+
+
+# ---- words
+
+
+def _title(spec: Spec) -> str:
+    if "asks" in spec:
+        return str(spec["asks"])
+    metric = spec.get("metric", "")
+    kind = spec["kind"]
+    if kind in ("order", "equal", "ratio", "steeper"):
+        a, b = (spec["above"], spec["below"]) if kind == "order" else (spec["of"], spec["to"])
+        return f"{metric} of {_words(a)} {_BETWEEN[kind]} {_words(b)}"
+    if kind == "trend":
+        return f"{metric} of {_words(spec['where'])} {spec['direction']} with {spec['x']}"
+    return f"{metric} of {_words(spec.get('where', {}))}"
+
+
+_BETWEEN = {"order": "above that of", "equal": "minus that of", "ratio": "over that of", "steeper": "changes more than"}
+
+
+def _words(where: Spec) -> str:
+    return ", ".join(str(v) if k in ("label", "protocol") else f"{k}={v}" for k, v in where.items()) or "all runs"

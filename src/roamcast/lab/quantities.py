@@ -1,0 +1,49 @@
+"""What figures and claims speak of: the metrics of a run, and numbers that follow from them.
+
+A quantity is a function from a row of the metrics table to a number, or to None where the run does not have it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from roamcast.errors import unknown
+from roamcast.lab.campaign import SUMMABLE
+
+Row = Mapping[str, Any]
+
+EVENT = "event"
+"""The kind of frames that carry what is published; all others serve to keep a protocol's tables."""
+
+
+def value(row: Row, name: str) -> float | None:
+    """A metric or a quantity of a run."""
+    if name in SUMMABLE:
+        found = row[name]
+        return None if found is None else float(found)
+    if name not in QUANTITIES:
+        raise unknown("quantity", name, [*SUMMABLE, *QUANTITIES])
+    return QUANTITIES[name](row)
+
+
+def _events_sent(row: Row) -> float:
+    return float(row["frames_by_kind"].get(EVENT, 0))
+
+
+def _maintenance_share(row: Row) -> float | None:
+    return 1.0 - _events_sent(row) / row["frames_sent"] if row["frames_sent"] else None
+
+
+def _per_node(of: str) -> Callable[[Row], float]:
+    return lambda row: float(row[of]) / float(row["nodes"])
+
+
+QUANTITIES: dict[str, Callable[[Row], float | None]] = {
+    "bytes_per_node": _per_node("bytes_sent"),
+    "duplicates_per_node": _per_node("duplicates"),
+    "parasites_per_node": _per_node("parasites"),
+    "events_sent": _events_sent,
+    "events_sent_per_node": lambda row: _events_sent(row) / float(row["nodes"]),
+    "maintenance_share": _maintenance_share,
+}

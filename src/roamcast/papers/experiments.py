@@ -1,0 +1,137 @@
+"""The papers' experiments as data: `experiments/PAPER/NAME.toml`, one file for each figure or table.
+
+    title = "Gossip against its probability"
+    paper = "000"
+    figure = "Fig. 11"
+    source = "§VI-B"                    # where the parameters come from
+
+    [campaign]                          # as in a campaign file, without its name
+    preset = "baldoni"
+    [[campaign.protocol]]
+    name = "gossip"
+    set = { p = [0.1, 0.5, 1.0] }
+
+    [quick]                             # what is less when there is little time: replaces entries of [campaign]
+    seeds = 3
+    [full]                              # the paper's number of repetitions
+    seeds = 30
+
+    [[plot]]                            # what the paper's figure shows
+    x = "p"                             # a parameter or a field of the world
+    y = "delivery"                      # a metric or a quantity (lab/quantities.py)
+    x_label = "forwarding probability p"
+    y_label = "delivery"
+    published = [{ label = "gossip", x = 0.5, y = 0.7 }]     # values that the paper's text states
+
+A table of [quick] or [full] replaces single entries of the table in [campaign]; anything else replaces it whole.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from importlib.resources import files
+from typing import Any
+
+import msgspec
+
+from roamcast.errors import InputError, unknown
+
+PAPERS = {
+    "000": "baldoni",
+    "001": "baehni",
+    "002": "costa",
+    "003": "rezende",
+    "004": "li",
+}
+"""The papers' numbers and the names of their folders."""
+
+SCALES = ("quick", "full")
+
+
+class Stated(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A value that the paper's text states."""
+
+    x: float | str
+    y: float
+    label: str = ""
+
+
+class Plot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One panel of a figure. `series` is what tells the lines apart; `where` keeps only some of the cells."""
+
+    x: str
+    y: str
+    x_label: str
+    y_label: str
+    title: str = ""
+    series: str = "label"
+    where: dict[str, str] = {}
+    log_y: bool = False
+    published: list[Stated] = []
+
+
+class Experiment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`name` is PAPER/NAME, as the folder and the file are called."""
+
+    title: str
+    paper: str
+    figure: str
+    source: str
+    campaign: dict[str, Any]
+    quick: dict[str, Any] = {}
+    full: dict[str, Any] = {}
+    plot: list[Plot] = []
+    note: str = ""
+    name: str = ""
+
+    def content(self, scale: str) -> dict[str, Any]:
+        """What a campaign file of this scale would say."""
+        if scale not in SCALES:
+            raise unknown("scale", scale, SCALES)
+        changes = self.quick if scale == "quick" else self.full
+        return {"name": self.name, **_changed(self.campaign, changes)}
+
+
+def names(papers: list[str] | None = None) -> list[str]:
+    """All experiments, or those of some papers, by paper and name."""
+    chosen = [_folder(paper) for paper in papers] if papers else list(PAPERS.values())
+    found = []
+    for folder in chosen:
+        place = files("roamcast.papers").joinpath("experiments", folder)
+        stems = [path.name.removesuffix(".toml") for path in place.iterdir() if path.name.endswith(".toml")]
+        found += [f"{folder}/{stem}" for stem in sorted(stems, key=_natural)]
+    return found
+
+
+def load(name: str) -> Experiment:
+    if name not in names():
+        raise unknown("experiment", name, names())
+    folder, _, stem = name.partition("/")
+    text = files("roamcast.papers").joinpath("experiments", folder, f"{stem}.toml").read_text(encoding="utf-8")
+    try:
+        return msgspec.convert({**tomllib.loads(text), "name": name}, Experiment)
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        raise InputError(f"experiment {name}: {error}") from None
+
+
+def _folder(paper: str) -> str:
+    """Of a paper by its number or by the name of its folder."""
+    if paper in PAPERS:
+        return PAPERS[paper]
+    if paper in PAPERS.values():
+        return paper
+    raise unknown("paper", paper, [*PAPERS, *PAPERS.values()])
+
+
+def _changed(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    both = dict(base)
+    for key, value in changes.items():
+        both[key] = {**base.get(key, {}), **value} if isinstance(value, dict) and key != "until" else value
+    return both
+
+
+def _natural(stem: str) -> tuple[str, int, str]:
+    """fig9 before fig11."""
+    head = stem.rstrip("0123456789abcdefgh-")
+    digits = "".join(c for c in stem if c.isdigit())
+    return head, int(digits or 0), stem
