@@ -31,7 +31,7 @@ class FilterError(InputError):
         self.position = position
 
     def __str__(self) -> str:
-        return f"{self.message} at character {self.position + 1}\n  {self.text}\n  {' ' * self.position}^"
+        return f"{self.message} at character {self.position + 1} of {self.text!r}"
 
 
 class MapError(InputError):

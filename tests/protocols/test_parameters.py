@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from roamcast.errors import InputError
+from roamcast.protocols.gossip import Gossip
 from roamcast.protocols.interface import Params, Protocol, param
 from roamcast.protocols.parameters import build, describe
 
@@ -125,3 +126,10 @@ def test_describe_tells_default_unit_doc_source_and_range_in_order() -> None:
         ("mode", "all", "", "who", "reading R6", "all | subscribers"),
         ("label", "", "", "free text", "ours", ""),
     ]
+
+
+def test_an_error_names_the_protocol_as_people_do() -> None:
+    with pytest.raises(InputError, match=r"^unknown gossip parameter 'q'"):
+        build(Gossip, {"q": "1"}, "gossip")
+    with pytest.raises(InputError, match=r"^p=1: nothing has no parameters$"):
+        build(Protocol, {"p": "1"}, "nothing")

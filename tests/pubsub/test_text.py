@@ -108,7 +108,8 @@ def test_an_error_points_at_the_character_and_says_what_was_expected(text: str, 
     assert message in caught.value.message
     assert caught.value.position == position
     assert caught.value.text == text
-    assert "\n" not in caught.value.message
+    assert str(caught.value) == f"{caught.value.message} at character {position + 1} of {text!r}"
+    assert "\n" not in str(caught.value)
 
 
 def test_parentheses_may_nest_as_deep_as_said_and_follow_each_other_without_end() -> None:

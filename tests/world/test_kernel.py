@@ -6,11 +6,12 @@ import pytest
 
 from roamcast.log.metrics import energy
 from roamcast.log.writer import MemorySink
+from roamcast.protocols import registry
 from roamcast.pubsub.filters import Topic, topic
 from roamcast.world.faults import CRASH, RECOVER, SLEEP, WAKE
 from roamcast.world.kernel import Subscription
 from roamcast.world.scenario import Scenario
-from roamcast.world.simulate import SAMPLES, simulate
+from roamcast.world.simulate import SAMPLES, build, simulate
 from tests.world.stage import AIRTIME_US, DIFS_US, US, Stage
 
 PAIR = [(0.0, 0.0), (100.0, 0.0)]
@@ -297,6 +298,35 @@ def test_routing_state_is_sampled_twenty_times_a_run() -> None:
     samples = [row for row in sink.rows if row[2] == 17]
     assert len(samples) == 3 * SAMPLES
     assert sorted({row[0] for row in samples}) == [k * 500_000 for k in range(1, SAMPLES + 1)]
+
+
+@pytest.mark.parametrize("protocol", ["gossip", "proximity"])
+def test_samples_are_the_same_whether_rows_are_written_or_not(protocol: str) -> None:
+    """A protocol that holds nothing is not asked, unless there are rows to write; who is away is not counted."""
+    scenario = Scenario(nodes=12, subscribers=6, duration_s=10.0, awake_s=1.0, asleep_s=2.0)
+    logged = simulate(scenario, protocol, level="deliveries", sink=MemorySink())
+    quiet = simulate(scenario, protocol)
+    for name in ("memory_entries", "memory_bytes"):
+        assert quiet.metrics[name] == logged.metrics[name]
+
+    def samples(level: str) -> int:
+        world = build(scenario, 1, level, MemorySink())
+        world.populate(registry.get(protocol), registry.get(protocol).params_class(), [])
+        world.start()
+        world.run(10 * US)
+        return int(world.recorder.samples)
+
+    assert 0 < samples("summary") == samples("deliveries") < 12 * SAMPLES
+
+
+def test_nodes_that_ask_for_the_same_share_one_filter() -> None:
+    stage = Stage(PAIR)
+    stage.subscriptions = [Subscription(i, i, topic("news")) for i in range(2)]
+    stage.subscriptions.append(Subscription(0, 2, topic("weather")))
+    stage.run(0.1)
+    first, second, other = (s.filter for s in stage.world.subscriptions)
+    assert first is second
+    assert other == topic("weather")
 
 
 def test_a_run_in_pieces_is_the_run_in_one() -> None:

@@ -67,3 +67,18 @@ def test_ideal_costs_nothing_but_the_time_of_the_bytes() -> None:
 def test_queue_and_retries_are_as_told() -> None:
     dcf = build("dcf", 1e6, 3, 5)
     assert (dcf.queue, dcf.retries) == (3, 5)
+
+
+@pytest.mark.parametrize(("name", "rate_bps"), [("dcf", 1e6), ("tinyos", 19_200.0), ("ideal", 1e6)])
+def test_overhead_lengthens_every_frame_and_no_acknowledgement(name: str, rate_bps: float) -> None:
+    bare, secured = build(name, rate_bps, 50, 7), build(name, rate_bps, 50, 7, 38)
+    assert secured.bytes_on_air(400) == bare.bytes_on_air(400) + 38
+    longer_us = secured.airtime(secured.bytes_on_air(400)) - bare.airtime(bare.bytes_on_air(400))
+    assert longer_us == pytest.approx(38 * 8e6 / rate_bps, abs=1)
+    assert secured.ack_airtime == bare.ack_airtime
+    assert secured.eifs == bare.eifs
+
+
+def test_overhead_goes_into_the_padding_of_a_short_tinyos_packet_first() -> None:
+    assert build("tinyos", 19_200.0, 50, 7, 20).bytes_on_air(9) == 36
+    assert build("tinyos", 19_200.0, 50, 7, 20).bytes_on_air(10) == 37

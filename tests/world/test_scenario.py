@@ -201,3 +201,44 @@ def test_a_scenario_does_not_change() -> None:
 def test_presets_are_scenarios(name: str) -> None:
     scenario = presets.load(name).scenario()
     assert with_values(msgspec.structs.asdict(scenario), {}) == scenario
+
+
+# ---- a preset, shortened
+
+
+@pytest.mark.parametrize(
+    ("base", "typed", "message"),
+    [
+        (
+            {"duration_s": 100.0, "publish_until_s": 80.0},
+            {"duration_s": "20"},
+            "publish_until_s (80) must not be above duration_s (20): add --world publish_until_s=20",
+        ),
+        (
+            {"duration_s": 100.0, "publish_from_s": 20.0, "publish_until_s": 80.0},
+            {"duration_s": "20", "publish_until_s": "20"},
+            "publish_from_s (20) must be below duration_s (20): add --world publish_from_s=0",
+        ),
+    ],
+)
+def test_who_shortens_a_preset_is_told_what_else_to_type(
+    base: dict[str, Any], typed: dict[str, str], message: str
+) -> None:
+    with pytest.raises(InputError) as caught:
+        with_values(base, typed)
+    assert str(caught.value) == message
+    option, _, value = message.rpartition("--world ")[2].partition("=")
+    assert with_values(base, {**typed, option: value}).duration_s == 20.0
+
+
+def test_who_types_both_is_told_only_what_is_wrong_with_them() -> None:
+    with pytest.raises(InputError) as caught:
+        with_values({"publish_until_s": 80.0}, {"duration_s": "20", "publish_until_s": "30"})
+    assert str(caught.value) == "publish_until_s (30) must not be above duration_s (20)"
+    assert with_values({"publish_until_s": 80.0}, {"duration_s": "80"}).publish_until_s == 80.0
+
+
+@pytest.mark.parametrize("value", ["-1", "10001", "1.5"])
+def test_overhead_is_a_whole_number_within_bounds(value: str) -> None:
+    with pytest.raises(InputError, match=r"^overhead_bytes=.*: must be a whole number, at least 0 and at most 10000$"):
+        with_values({}, {"overhead_bytes": value})

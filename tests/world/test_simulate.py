@@ -15,11 +15,11 @@ import pytest
 import roamcast
 from roamcast.errors import InputError
 from roamcast.log.reader import read, summary
-from roamcast.log.schema import LEVELS
-from roamcast.log.writer import MemorySink
+from roamcast.log.schema import LEVELS, RECEIVE, SEND
+from roamcast.log.writer import LogSink, MemorySink
 from roamcast.world.queue import COMPILED
 from roamcast.world.scenario import Scenario, with_values
-from roamcast.world.simulate import Result, simulate
+from roamcast.world.simulate import Result, build, simulate
 
 GOLDEN = Path(__file__).with_name("fingerprints.json")
 UPDATE = "UPDATE_GOLDEN"
@@ -209,7 +209,7 @@ def test_a_run_that_fails_leaves_no_log(tmp_path: Path) -> None:
         ({"level": "ful"}, "level=ful: must be one of summary, deliveries, frames, full"),
         ({"protocol": "gosip"}, "did you mean 'gossip'"),
         ({"params": {"p": 2.0}}, "p=2"),
-        ({"params": {"q": 2.0}}, "unknown Gossip parameter 'q'"),
+        ({"params": {"q": 2.0}}, "unknown gossip parameter 'q'"),
     ],
 )
 def test_what_cannot_be_run_is_refused_before_anything_is_written(
@@ -232,7 +232,8 @@ def test_a_run_of_one_node_and_one_of_nobody_who_listens_come_to_an_end() -> Non
 @pytest.mark.parametrize("level", LEVELS)
 def test_a_log_of_any_level_holds_what_the_run_itself_counted(level: str, tmp_path: Path) -> None:
     result = simulate(Scenario(nodes=20, duration_s=10.0), "gossip", level=level, log=tmp_path / "log")
-    assert summary(tmp_path / "log") == {**result.metrics, "fingerprint": result.fingerprint}
+    told = {"fingerprint": result.fingerprint, "wall_s": result.wall_s, "cpu_s": result.cpu_s}
+    assert summary(tmp_path / "log") == {**result.metrics, **told}
 
 
 def test_a_run_is_named_by_all_that_decides_it(tmp_path: Path) -> None:
@@ -268,3 +269,28 @@ def test_nobody_uses_more_energy_than_there_is_time(mac: str) -> None:
     )
     most_j = 20 * 20.0 * (2.0 if mac == "ideal" else 1.0)  # an ideal radio can send and receive at once
     assert 0 < simulate(s, "gossip", {"p": 1.0}).metrics["energy_j"] <= most_j
+
+
+@pytest.mark.parametrize("mac", ["ideal", "dcf"])
+def test_overhead_is_paid_in_bytes_airtime_and_energy(mac: str) -> None:
+    """Two nodes, five events, one frame each: 38 bytes more are 304 us more of sending and of receiving."""
+    few = {"nodes": 2, "subscribers": 1, "mobility": "static", "width_m": 10.0, "height_m": 10.0, "events": 5}
+
+    def run(overhead_bytes: int) -> dict[str, Any]:
+        scenario = with_values(few, {"mac": mac, "overhead_bytes": str(overhead_bytes)})
+        sink = MemorySink()
+        metrics = simulate(scenario, "gossip", {"ttl": 1}, level="frames", sink=sink).metrics
+        assert {row[2] for row in sink.rows} >= {SEND, RECEIVE}
+        return {**metrics, "sent": [row[6:8] for row in sink.rows if row[2] == SEND]}
+
+    bare, secured = run(0), run(38)
+    assert bare["frames_sent"] == secured["frames_sent"] == secured["receptions"] == 5
+    assert secured["bytes_sent"] == bare["bytes_sent"] + 5 * 38
+    assert secured["sent"] == [(size + 38, airtime + 304) for size, airtime in bare["sent"]]
+    more_j = 5 * 304e-6 * ((1.4 - 0.83) + (1.0 - 0.83))
+    assert secured["energy_j"] - bare["energy_j"] == pytest.approx(more_j, rel=1e-6)
+
+
+def test_stations_stand_in_the_order_of_their_ids_wherever_they_are() -> None:
+    world = build(Scenario(nodes=60, width_m=5000.0, height_m=5000.0), 1, "summary", LogSink())
+    assert [station.id for station in world.stations] == list(range(60))

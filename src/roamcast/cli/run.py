@@ -78,7 +78,7 @@ def _run(
     if ":" in protocol:  # a class of the caller's own, most likely in a file right here
         sys.path.insert(0, str(Path.cwd()))
     scenario = preset.scenario(world)
-    params = asdict(parameters.build(registry.get(protocol), preset.parameters(protocol, given)))
+    params = asdict(parameters.build(registry.get(protocol), preset.parameters(protocol, given), protocol))
     with Progress(f"{preset.name}, {protocol}") as progress:
         result = simulate(scenario, protocol, params, seed, level=level, log=log, progress=progress.update)
     outcome = Outcome(

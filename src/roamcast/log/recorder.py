@@ -16,7 +16,7 @@ from typing import Any, Final, final
 
 from librt.strings import BytesWriter, write_i64_le
 from librt.vecs import append, vec
-from mypy_extensions import i64
+from mypy_extensions import i32, i64
 
 from roamcast.log import schema
 from roamcast.log.writer import LogSink
@@ -38,7 +38,7 @@ LOSS: Final = 2
 QUEUE: Final = 3
 NO_ACK: Final = 4
 
-BLOCK: Final = 1 << 15
+BLOCK: Final = 1 << 12
 NODE_BITS: Final = 20
 MIX: Final = (1 << 40) - 1
 
@@ -49,7 +49,7 @@ class Published:
 
     __slots__ = ("at", "id", "marks")
 
-    def __init__(self, id: int, at: i64, marks: vec[i64]) -> None:
+    def __init__(self, id: int, at: i64, marks: vec[i32]) -> None:
         self.id = id
         self.at = at
         self.marks = marks
@@ -126,7 +126,7 @@ class Recorder:
         self.published: dict[int, Published] = {}
         self.records: list[Published] = []  # the same, by the events' handles (a copy that a codec made has none)
         self.current: Published | None = None  # the one a frame was handed up with last
-        self.template = vec[i64]([0] * nodes)
+        self.template = vec[i32]([0] * nodes)
         self.template_for: list[int] = []
         # the tally
         self.interested: i64 = 0
@@ -198,10 +198,10 @@ class Recorder:
             text = json.dumps(content, separators=(",", ":"))
             self.sink.row(t, node, schema.PUBLISH, event.id, 0, -1, event.size, event.validity_us, text)
 
-    def fresh_marks(self, wanting: list[int]) -> vec[i64]:
+    def fresh_marks(self, wanting: list[int]) -> vec[i32]:
         """Of an event that everybody in `wanting` is to get. One event's are often the same as the last one's."""
         if wanting is not self.template_for:
-            template: vec[i64] = vec[i64]([0] * self.nodes)
+            template: vec[i32] = vec[i32]([0] * self.nodes)
             for i in wanting:
                 template[i] = WANTED | PAIRED
             self.template = template

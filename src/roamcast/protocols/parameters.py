@@ -29,15 +29,18 @@ class Parameter:
         self.range = range
 
 
-def build(protocol: type[Protocol], given: Mapping[str, object]) -> Params:
-    """The protocol's parameters: what is given as text or value, and defaults for the rest."""
+def build(protocol: type[Protocol], given: Mapping[str, object], called: str = "") -> Params:
+    """The protocol's parameters: what is given as text or value, and defaults for the rest.
+
+    `called` is the name that people know the protocol by; without it, errors name the class.
+    """
     known: dict[str, Field[Any]] = {field.name: field for field in fields(protocol.params_class)}
     values: dict[str, Any] = {}
     for name, value in given.items():
         if name not in known:
             if not known:
-                raise InputError(f"{name}={value}: {protocol.__name__} has no parameters")
-            raise unknown(f"{protocol.__name__} parameter", name, known)
+                raise InputError(f"{name}={value}: {called or protocol.__name__} has no parameters")
+            raise unknown(f"{called or protocol.__name__} parameter", name, known)
         values[name] = _convert(known[name], value)
     try:
         return protocol.params_class(**values)

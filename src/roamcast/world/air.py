@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final, final
 
 from librt.vecs import append, vec
-from mypy_extensions import i64
+from mypy_extensions import i32, i64
 
 from roamcast.log.recorder import (
     COLLISION,
@@ -36,7 +36,7 @@ from roamcast.world.radio import Radio, dbm
 from roamcast.world.station import NOTHING, Station
 from roamcast.world.streams import Stream
 
-NO_MARKS: Final = vec[i64]()
+NO_MARKS: Final = vec[i32]()
 NOBODY_HEARS: Final[list[Station]] = []
 NO_CARGO: Final[list[Published]] = []
 
@@ -84,7 +84,6 @@ class Air:
         "lossy",
         "mac",
         "motion",
-        "open_field",
         "plain",
         "radio",
         "recorder",
@@ -116,7 +115,6 @@ class Air:
         self.free: list[i64] = []
         self.serial: i64 = 0
         self.plain = radio.plain()
-        self.open_field = faults.partition_until == 0  # nothing ever parts it
         self.lossy = faults.lossy()
         self.swift = self.plain and not self.lossy and not recorder.log_frames and mac.kind != IDEAL
         self.chance: list[Stream] = [Stream(seed, i, "loss") for i in range(len(stations))] if self.lossy else []
@@ -195,31 +193,29 @@ class Air:
             known = self.recorder.published
             tx.cargo = [known[event.id] for event in events if event.id in known]
 
-    def audience(self, station: Station, t: i64) -> list[Station]:
+    def audience(self, station: Station, t: i64) -> vec[i64]:
         """Whose receivers a frame of this station reaches now."""
         now = float(t) * 1e-6
         motion = self.motion
         if now >= motion.next:
             motion.advance(now)
-        i = station.index
-        if station.near_as_of != motion.versions[i]:
-            station.near_as_of = motion.versions[i]
-            station.near = [self.stations[j] for j in motion.near[i]]
-        return station.near if t >= self.faults.partition_until else self.one_side(station, now)
+        near = motion.near[station.index]
+        return near if t >= self.faults.partition_until else self.one_side(station, near, now)
 
-    def one_side(self, station: Station, now: float) -> list[Station]:
+    def one_side(self, station: Station, near: vec[i64], now: float) -> vec[i64]:
         if now < float(self.faults.partition_from) * 1e-6:
-            return station.near
+            return near
         wall = self.faults.wall_m
         left = self.motion.x(station.id, now) < wall
-        return [other for other in station.near if (self.motion.x(other.id, now) < wall) == left]
+        return vec[i64]([j for j in near if (self.motion.x(j, now) < wall) == left])
 
     def start_ideal(self, station: Station, tx: Transmission, t: i64) -> None:
         station.sending = True
         station.sends_until = t + tx.airtime
         hearers: list[Station] = []
         r = self.radio.frame_range(station.index)
-        for other in self.audience(station, t):
+        for j in self.audience(station, t):
+            other = self.stations[j]
             if other.up and (self.plain or self.strength(station.index, other.index, r, t) >= 1.0):
                 hearers.append(other)
         tx.hearers = hearers
@@ -231,18 +227,13 @@ class Air:
         return self.radio.strength(i, j, range_m * range_m, dx * dx + dy * dy)
 
     def start_plain(self, station: Station, tx: Transmission, s: i64, t: i64, end: i64) -> None:
-        motion = self.motion
-        if float(t) * 1e-6 < motion.next and station.near_as_of == motion.versions[station.index] and self.open_field:
-            near = station.near  # `audience`, where nothing has changed
-        else:
-            near = self.audience(station, t)
+        stations = self.stations
         station.occupy(end)
-        slot = self.mac.slot
-        turnaround = self.mac.turnaround
         hearers: list[Station] = []
         collisions: i64 = 0
         deaf: i64 = 0
-        for other in near:
+        for j in self.audience(station, t):
+            other = stations[j]
             busy = other.busy_until
             if busy > t:
                 # it is lost here, and so is what this station was receiving
@@ -257,18 +248,7 @@ class Air:
                     collisions += 1
                 continue
             if other.contending or other.slots > 0:
-                start = other.idle_since
-                if busy > start:
-                    start = busy
-                if other.reserved_until > start:
-                    start = other.reserved_until
-                idle = t - start - other.ifs
-                left = other.slots * slot - idle
-                if left <= turnaround and other.contending and idle >= 0:
-                    other.committed = True
-                elif idle > 0:
-                    passed = idle // slot
-                    other.slots = 0 if passed >= other.slots else other.slots - passed
+                other.freeze(t)
             other.busy_until = end
             other.receiving = s
             hearers.append(other)
@@ -286,13 +266,14 @@ class Air:
     def write_clashes(self, station: Station, tx: Transmission, frame: Frame, t: i64) -> None:
         """The rows of those near who did not begin to receive the frame: they were busy (or off: no row)."""
         k: i64 = 0
-        for other in self.audience(station, t):
+        for j in self.audience(station, t):
+            other = self.stations[j]
             if k < len(tx.hearers) and tx.hearers[k] is other:
                 k += 1
                 continue
             if other.up:
                 why: i64 = HALF_DUPLEX if other.sending else COLLISION
-                self.recorder.write_loss(t, other.index, frame, tx.serial, station.index, tx.size, why, 0)
+                self.recorder.write_loss(t, j, frame, tx.serial, station.index, tx.size, why, 0)
 
     def spoil(self, other: Station, t: i64) -> None:
         """What a station is receiving gets garbled. If it knows by then that a frame is coming (the PLCP header is
@@ -316,10 +297,10 @@ class Air:
         frame = tx.frame
         hearers: list[Station] = []
         strengths = vec[float]()
-        for other in near:
+        for j in near:
+            other = self.stations[j]
             if not other.up:
                 continue
-            j = other.index
             dx = motion.x(j, now) - x
             dy = motion.y(j, now) - y
             strength = radio.strength(i, j, r2, dx * dx + dy * dy)
@@ -351,14 +332,7 @@ class Air:
         """The medium gets busy at a station: its back-off freezes."""
         if other.busy_until <= t:
             if other.contending or other.slots > 0:
-                slot = self.mac.slot
-                idle = t - other.idle_from() - other.ifs
-                left = other.slots * slot - idle
-                if left <= self.mac.turnaround and other.contending and idle >= 0:
-                    other.committed = True
-                elif idle > 0:
-                    passed = idle // slot
-                    other.slots = 0 if passed >= other.slots else other.slots - passed
+                other.freeze(t)
             other.busy_until = end
         elif other.busy_until < end:
             other.busy_until = end

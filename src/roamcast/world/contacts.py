@@ -84,7 +84,6 @@ class Neighbourhood:
 
     def __init__(self, n: int) -> None:
         self.near: list[vec[i64]] = [vec[i64]() for _ in range(n)]
-        self.versions = vec[i64]([0] * n)  # how often each row has changed
         self.next: float = inf
         self.observer: LinkObserver | None = None
 
@@ -119,7 +118,6 @@ class Neighbourhood:
             self.near[i] = extend(append(row[:k], j), row[k:])
         else:
             self.near[i] = extend(row[:k], row[k + 1 :])
-        self.versions[i] += 1
         observer = self.observer
         if observer is not None:
             observer.link(t, i, j, up)

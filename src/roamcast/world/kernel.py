@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import inf
-from typing import Final, final
+from typing import final
 
 from mypy_extensions import i64
 
@@ -24,6 +24,7 @@ from roamcast.world.queue import (
     FAULT,
     KIND_MASK,
     LAST_INSTANT,
+    LONGEST_S,
     MOTION,
     NODE_BITS,
     NODE_MASK,
@@ -36,8 +37,6 @@ from roamcast.world.queue import (
 )
 from roamcast.world.radio import Radio
 from roamcast.world.station import Station
-
-LAST_S: Final = 5e5  # beyond any run
 
 
 @final
@@ -123,11 +122,14 @@ class World(Air):
         self.recorder.expect_reasons()
         self.subscriptions = subscriptions
         numbers: dict[Filter, int] = {}
+        distinct: list[Filter] = []
         for subscription in subscriptions:  # many nodes ask for the same: one entry of the index for all of them
             number = numbers.setdefault(subscription.filter, len(numbers))
             if number == len(self.askers):
                 self.index.add(number, subscription.filter)
                 self.askers.append([])
+                distinct.append(subscription.filter)
+            subscription.filter = distinct[number]  # one object for all: it stays at hand
             if subscription.node not in self.askers[number][-1:]:
                 self.askers[number].append(subscription.node)
         for station in self.stations:
@@ -183,8 +185,7 @@ class World(Air):
                 if key == station.attempt:
                     self.attempt(station, t)
             elif kind == TIMER:
-                if station.timers.get(key, -1) == serial:
-                    del station.timers[key]
+                if station.goes_off(key, serial):
                     station.protocol.on_timer(key)
             else:
                 self.rarely(kind, station, key, t)
@@ -271,9 +272,7 @@ class World(Air):
 
     def crash(self, station: Station, t: i64) -> None:
         station.leave(t)
-        station.timers.clear()
-        station.queue.clear()
-        station.next_frame()
+        station.forget()
         self.recorder.fault(t, station.index, schema.CRASH)
 
     def recover(self, station: Station, t: i64) -> None:
@@ -293,7 +292,7 @@ class World(Air):
 
     def await_motion(self, i: int) -> None:
         end = self.motion.leg_end(i)
-        if end < LAST_S:
+        if end < LONGEST_S:
             at: i64 = int(end * 1e6) + 1  # never before the end, whatever rounding says
             self.events.push(at, MOTION, i, 0, 0)
 
@@ -314,14 +313,17 @@ class World(Air):
             x, y = self.motion.position(i, now)
             ahead, aside = self.motion.position(i, now + 1.0)
             text = f"{x:.3f} {y:.3f} {ahead - x:.4f} {aside - y:.4f}"
-            end = min(self.motion.leg_end(i), LAST_S)
+            end = min(self.motion.leg_end(i), LONGEST_S)
             self.recorder.moved(t, i, i64(end * 1e6), text)
 
     def sample(self, t: i64) -> None:
-        for station in self.stations:
-            if station.up:
-                entries, size = station.protocol.memory()
-                self.recorder.state(t, station.index, entries, size)
+        if self.protocol_class.memory is Protocol.memory and not self.recorder.log_deliveries:
+            self.recorder.samples += len(self.stations) - self.absent  # they hold nothing, and no row is to be written
+        else:
+            for station in self.stations:
+                if station.up:
+                    entries, size = station.protocol.memory()
+                    self.recorder.state(t, station.index, entries, size)
         self.events.push(t + self.sample_every, SAMPLE, 0, 0, 0)
 
     def finish(self, until: i64) -> None:

@@ -11,6 +11,9 @@ tinyos  CSMA of the TinyOS 1.x radio stack for the CC1000 (MICA2): a back-off of
         acknowledgement is ours: TinyOS has none that names its sender.
 ideal   no contention, no collision, no limit to the queue: what a protocol could do if the air were free. A station
         still sends one frame after the other.
+
+Every frame may be longer by `overhead_bytes`: a link layer's own, or security's, such as that of roamcast's authenticated
+datagrams (`net.security.OVERHEAD_BYTES`). Acknowledgements carry nothing to protect and stay as they are.
 """
 
 from __future__ import annotations
@@ -82,11 +85,13 @@ class Mac:
         return self.preamble + (total * self.ps_per_byte + 999_999) // 1_000_000
 
 
-def build(name: str, rate_bps: float, queue: int, retries: int) -> Mac:
+def build(name: str, rate_bps: float, queue: int, retries: int, overhead_bytes: int = 0) -> Mac:
     if name == "dcf":
-        return Mac(DCF, 20, 10, 50, 32, 1024, 0, 192, 36, 0, 14, rate_bps, queue, retries)
+        header = 36 + overhead_bytes
+        return Mac(DCF, 20, 10, 50, 32, 1024, 0, 192, header, 0, 14, rate_bps, queue, retries)
     if name == "tinyos":
         byte = 8e6 / rate_bps
         slot = round(byte)
-        return Mac(TINYOS, slot, 4 * slot, 0, 32, 32, slot, 10 * slot, 7, 36, 7, rate_bps, queue, retries)
-    return Mac(IDEAL, 0, 0, 0, 1, 1, 0, 0, 36, 0, 14, rate_bps, queue, retries)
+        header = 7 + overhead_bytes
+        return Mac(TINYOS, slot, 4 * slot, 0, 32, 32, slot, 10 * slot, header, 36, 7, rate_bps, queue, retries)
+    return Mac(IDEAL, 0, 0, 0, 1, 1, 0, 0, 36 + overhead_bytes, 0, 14, rate_bps, queue, retries)

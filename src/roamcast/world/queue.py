@@ -29,6 +29,8 @@ NODE_MASK: Final = (1 << 20) - 1
 KIND_MASK: Final = 15
 LAST_INSTANT: Final = (1 << 39) - 1
 """About 152 hours: what fits beside kind and node in 63 bits."""
+LONGEST_S: Final = 500_000.0
+"""Of a run: about six days, which leaves room for what is planned for after it."""
 
 
 class EventQueue:

@@ -10,9 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from roamcast.errors import InputError, unknown
-
-LONGEST_S: Final = 500_000.0
-"""Of a run: about six days. Instants of a queue are no larger (queue.py)."""
+from roamcast.world.queue import LONGEST_S
 
 MOST_EVENTS: Final = 10_000_000
 SHORTEST_S: Final = 0.001
@@ -73,6 +71,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     rate_bps: Annotated[float, Meta(ge=1, le=1e12)] = 1_000_000.0
     queue: Annotated[int, Meta(ge=1, le=1_000_000)] = 50
     retries: Annotated[int, Meta(ge=0, le=255)] = 7
+    overhead_bytes: Annotated[int, Meta(ge=0, le=10_000)] = 0  # of every frame: what a link layer or security adds
 
     # power, in watts
     tx_w: Watts = 1.4
@@ -178,7 +177,24 @@ def with_values(base: dict[str, Any], changes: dict[str, str]) -> Scenario:
         if name not in kinds:
             raise unknown("scenario field", name, kinds)
     typed = {name: _checked(name, kinds[name], text, strict=False) for name, text in changes.items()}
+    _check_shortened(base, typed)
     return Scenario(**{**base, **typed})
+
+
+def _check_shortened(base: dict[str, Any], typed: dict[str, Any]) -> None:
+    """Who types a shorter run need not know what else the preset ties to its length."""
+    if "duration_s" not in typed:
+        return
+    duration_s = typed["duration_s"]
+    from_s = base.get("publish_from_s", 0.0)
+    until_s = base.get("publish_until_s", 0.0)
+    if from_s >= duration_s and "publish_from_s" not in typed:
+        raise InputError(
+            f"publish_from_s ({from_s:g}) must be below duration_s ({duration_s:g}): add --world publish_from_s=0"
+        )
+    if until_s > duration_s and "publish_until_s" not in typed:
+        must = f"publish_until_s ({until_s:g}) must not be above duration_s ({duration_s:g})"
+        raise InputError(f"{must}: add --world publish_until_s={duration_s:g}")
 
 
 # ---- one field

@@ -28,12 +28,16 @@ from roamcast.world.streams import Stream
 
 NEVER: Final = 1 << 60
 NOTHING: Final = -1
+EMPTY: Final[list[tuple[Frame, int]]] = []  # the queue of all who have none
+UNBORN: Final = Protocol(Host(NOBODY), Params())  # before the world is populated
 
 
 @final
 class Station(Host):
     __slots__ = (
         "accepted",
+        "alarm",
+        "alarm_key",
         "asleep",
         "asleep_us",
         "attempt",
@@ -57,8 +61,6 @@ class Station(Host):
         "index",
         "mac",
         "motion",
-        "near",
-        "near_as_of",
         "off_us",
         "protocol",
         "queue",
@@ -86,52 +88,54 @@ class Station(Host):
         self, id: int, seed: int, events: EventQueue, mac: Mac, radio: Radio, motion: Neighbourhood, recorder: Recorder
     ) -> None:
         super().__init__(id)
+        # In the order of use: what every frame in the neighbourhood touches lies together at the front of the object,
+        # because with thousands of stations each line of memory is a cold one.
         self.index: i64 = id
-        self.near: list[Station] = []  # those who hear this station, …
-        self.near_as_of: i64 = -1  # … after so many changes (`Neighbourhood.versions`)
-        self.events = events
-        self.mac = mac
-        self.radio = radio
-        self.motion = motion
-        self.recorder = recorder
-        self.dice = Stream(seed, id, "protocol").rng  # not the stream itself: a call less for every draw
-        self.chance = Stream(seed, id, "mac").rng
-        self.protocol: Protocol = Protocol(self, Params())
+        self.busy_until: i64 = 0
+        self.receiving: i64 = NOTHING  # the transmission the receiver is locked on to
         self.up = True
         self.asleep = False
-        # timers: key -> serial of the setting that counts
-        self.timers: dict[int, i64] = {}
+        self.contending = False
+        self.sending = False
+        self.waiting = False  # for an acknowledgement
+        self.committed = False  # access fell on the microsecond in which another frame started
+        self.garbled = False
+        self.slots: i64 = 0
+        self.idle_since: i64 = 0  # own last transmission, or wake-up: nothing is counted before
+        self.reserved_until: i64 = 0  # by the duration field of frames for others (NAV)
+        self.ifs: i64 = mac.ifs
+        self.deafened: i64 = NOTHING  # the transmission it missed because it sent itself
+        self.heard_from: i64 = 0  # who sent the frame being handled
+        self.protocol: Protocol = UNBORN
+        # timers: most protocols have one at a time, which needs no dictionary
+        self.alarm: i64 = 0  # serial of its setting; 0 means none
+        self.alarm_key: i64 = 0
+        self.timers: dict[int, i64] | None = None  # the others: key -> serial of the setting that counts
         self.serial: i64 = 0
         # medium access
+        self.attempt: i64 = 0  # which attempt counts
         self.front: Frame | None = None  # the frame to be sent next, …
         self.front_to: i64 = BROADCAST  # … its addressee, …
         self.frames: i64 = 0  # … its number …
         self.tries: i64 = 0  # … and how often it was sent in vain
-        self.queue: list[tuple[Frame, int]] = []  # those behind it, with their addressees
-        self.contending = False
-        self.sending = False
-        self.sends_until: i64 = 0
-        self.waiting = False  # for an acknowledgement
-        self.committed = False  # access fell on the microsecond in which another frame started
-        self.attempt: i64 = 0  # which attempt counts
-        self.slots: i64 = 0
+        self.queue = EMPTY  # those behind it, with their addressees
         self.window: i64 = mac.window
-        self.idle_since: i64 = 0  # own last transmission, or wake-up: nothing is counted before
-        self.busy_until: i64 = 0
-        self.reserved_until: i64 = 0  # by the duration field of frames for others (NAV)
-        self.ifs: i64 = mac.ifs
-        # radio
-        self.receiving: i64 = NOTHING  # the transmission the receiver is locked on to
-        self.deafened: i64 = NOTHING  # the transmission it missed because it sent itself
-        self.garbled = False
-        self.strength = 0.0  # of that transmission, relative to the sensitivity
+        self.sends_until: i64 = 0
+        self.tx_us: i64 = 0
+        self.events = events
+        self.mac = mac
+        self.motion = motion
+        self.recorder = recorder
+        self.dice = Stream(seed, id, "protocol").rng  # not the stream itself: a call less for every draw
+        self.chance = Stream(seed, id, "mac").rng
+        # a graded radio
+        self.radio = radio
+        self.strength = 0.0  # of the transmission being received, relative to the sensitivity
         self.energy = 0.0  # of all transmissions on the air here
         self.signals: i64 = 0
-        self.heard_from: i64 = 0  # who sent the frame being handled, …
-        self.heard_strength = nan  # … and how strong it is in dBm, where the radio is graded
+        self.heard_strength = nan  # of the frame being handled, in dBm
         self.accepted: dict[i64, i64] = {}  # sender -> number of its last frame to this station, to drop repetitions
         # time spent, us
-        self.tx_us: i64 = 0
         self.rx_until: i64 = 0  # receiving is on the account up to here
         self.rx_us: i64 = 0
         self.off_us: i64 = 0  # crashed
@@ -153,17 +157,41 @@ class Station(Host):
         self.enqueue(frame, to)
 
     def set_timer(self, key: int, delay_us: int) -> None:
+        if delay_us < 0:
+            raise ValueError(f"a timer cannot go off {-delay_us} us ago")
+        delay: i64 = delay_us
+        which: i64 = key
         serial = self.serial + 1
         self.serial = serial
-        self.timers[key] = serial
-        delay: i64 = delay_us
-        if delay < 0:
-            raise ValueError(f"a timer cannot go off {-delay_us} us ago")
-        self.events.push(self.events.now + delay, TIMER, self.index, serial, key)
+        timers = self.timers
+        if self.alarm == 0 or self.alarm_key == which:
+            self.alarm = serial
+            self.alarm_key = which
+            if timers is not None and key in timers:
+                del timers[key]
+        elif timers is not None:
+            timers[key] = serial
+        else:
+            self.timers = {key: serial}
+        self.events.push(self.events.now + delay, TIMER, self.index, serial, which)
 
     def cancel_timer(self, key: int) -> None:
-        if key in self.timers:
-            del self.timers[key]
+        timers = self.timers
+        if self.alarm_key == key:
+            self.alarm = 0
+        if timers is not None and key in timers:
+            del timers[key]
+
+    def goes_off(self, key: i64, serial: i64) -> bool:
+        """Whether the timer that was set with this serial still counts; if so, it does no longer."""
+        if self.alarm == serial:
+            self.alarm = 0
+            return True
+        timers = self.timers
+        if timers is None or timers.get(key, 0) != serial:
+            return False
+        del timers[key]
+        return True
 
     def deliver(self, event: Event) -> None:
         self.recorder.deliver(self.events.now, self.index, event)
@@ -214,6 +242,8 @@ class Station(Host):
             self.front = frame
             self.front_to = to
         elif len(self.queue) + 1 < self.mac.queue or self.mac.kind == IDEAL:
+            if self.queue is EMPTY:
+                self.queue = []
             self.queue.append((frame, to))
         else:
             size = self.mac.bytes_on_air(frame.size)
@@ -236,9 +266,7 @@ class Station(Host):
         else:
             self.slots = 1 + self.chance.randrange(mac.window)
             self.idle_since = now
-        self.attempt += 1  # `ask`, without the call
-        at = self.access()
-        self.events.push(at if at > now else now, ATTEMPT, self.index, 0, self.attempt)
+        self.ask()
 
     def ask(self) -> None:
         """Try when access is due by what is known now; whatever was asked before no longer counts."""
@@ -279,14 +307,10 @@ class Station(Host):
 
     def access(self) -> i64:
         """When this station may transmit if nobody else does before."""
-        start = self.idle_since
-        if self.busy_until > start:
-            start = self.busy_until
-        if self.reserved_until > start:
-            start = self.reserved_until
-        return start + self.ifs + self.slots * self.mac.slot
+        return self.idle_from() + self.ifs + self.slots * self.mac.slot
 
     def idle_from(self) -> i64:
+        """Since when, or from when on, the medium is idle here."""
         start = self.idle_since
         if self.busy_until > start:
             start = self.busy_until
@@ -294,10 +318,22 @@ class Station(Host):
             start = self.reserved_until
         return start
 
+    def freeze(self, t: i64) -> None:
+        """The medium gets busy at `t`: the back-off stops, unless it is too late to sense that."""
+        start = self.idle_from()
+        idle = t - start - self.ifs
+        if self.contending and idle >= 0 and self.slots * self.mac.slot - idle <= self.mac.turnaround:
+            self.committed = True
+        else:
+            self.count_slots(start, idle)
+
     def count_down(self, t: i64) -> None:
         """Count the slots that passed in silence before `t`."""
         start = self.idle_from()
-        idle = t - start - self.ifs
+        self.count_slots(start, t - start - self.ifs)
+
+    def count_slots(self, start: i64, idle: i64) -> None:
+        """Slots are counted for `idle` microseconds; the silence began at `start`."""
         if idle > 0:
             passed = idle // self.mac.slot
             if passed >= self.slots:
@@ -326,6 +362,13 @@ class Station(Host):
         self.deafened = NOTHING
         self.attempt += 1
         self.busy_until = NEVER
+
+    def forget(self) -> None:
+        """A crash: timers and frames are gone."""
+        self.alarm = 0
+        self.timers = None
+        self.queue = EMPTY
+        self.next_frame()
 
     def come_back(self, now: i64) -> None:
         self.up = True
