@@ -12,8 +12,8 @@ tinyos  CSMA of the TinyOS 1.x radio stack for the CC1000 (MICA2): a back-off of
 ideal   no contention, no collision, no limit to the queue: what a protocol could do if the air were free. A station
         still sends one frame after the other.
 
-Every frame may be longer by `overhead_bytes`: a link layer's own, or security's, such as that of roamcast's authenticated
-datagrams (`net.security.OVERHEAD_BYTES`). Acknowledgements carry nothing to protect and stay as they are.
+Every frame may be longer by `overhead_bytes`: a link layer's own, or security's, such as that of roamcast's
+authenticated datagrams (`net.security.OVERHEAD_BYTES`). Acknowledgements carry nothing to protect and stay as they are.
 """
 
 from __future__ import annotations
