@@ -140,14 +140,19 @@ def parse(text: str, name: str = "campaign") -> Campaign:
         what = str(error).partition(" (at line")[0].lower()
         raise InputError(f"{where}: {what}") from None
     try:
+        return understood(content)
+    except _At as error:
+        raise InputError(f"{name}:{lines.of(error.path)}: {error}") from None
+
+
+def understood(content: dict[str, Any]) -> Campaign:
+    """The campaign that a file with this content describes."""
+    try:
         written = msgspec.convert(content, Written)
     except msgspec.ValidationError as error:
         message, path = _plainly(str(error))
-        raise InputError(f"{name}:{lines.of(path)}: {message}") from None
-    try:
-        return _campaign(written)
-    except _At as error:
-        raise InputError(f"{name}:{lines.of(error.path)}: {error}") from None
+        raise _At(message, *path) from None
+    return _campaign(written)
 
 
 # ---- meaning

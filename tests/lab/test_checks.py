@@ -1,0 +1,194 @@
+"""Each kind of check, on runs that are made up so that the answer is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from roamcast.errors import InputError
+from roamcast.lab.checks import answers, interval, jackknife, selected
+
+SEEDS = range(1, 11)
+
+
+def runs(label: str, of: Callable[[int], float], metric: str = "delivery", **where: Any) -> list[dict[str, Any]]:
+    """A run a seed, whose metric is `of(seed)`."""
+    texts = {name: str(value) for name, value in where.items()}
+    return [
+        {
+            "campaign": "x",
+            "preset": "p",
+            "protocol": label,
+            "label": label,
+            "params": texts,
+            "world": {},
+            "seed": seed,
+            "nodes": 100,
+            "frames_by_kind": {"event": 30, "beacon": 10},
+            "frames_sent": 40,
+            "delivery": None,
+            "overhead": None,
+            metric: of(seed),
+        }
+        for seed in SEEDS
+    ]
+
+
+def noise(seed: int, scale: float = 0.01) -> float:
+    return float(np.random.default_rng(seed).normal(0.0, scale))
+
+
+def world(seed: int) -> float:
+    """What all runs of a seed have in common: much larger than what is asked about."""
+    return float(np.random.default_rng(1000 + seed).normal(0.0, 0.2))
+
+
+def holds(rows: list[dict[str, Any]], **spec: Any) -> list[bool | None]:
+    return [answer.holds for answer in answers({"metric": "delivery", **spec}, rows)]
+
+
+def test_a_value_holds_inside_its_tolerance_fails_outside_and_is_open_astride() -> None:
+    rows = runs("a", lambda s: 0.70 + noise(s))
+    assert holds(rows, kind="value", where={"label": "a"}, value=0.72, abs=0.05) == [True]
+    assert holds(rows, kind="value", where={"label": "a"}, value=0.80, abs=0.05) == [False]
+    assert holds(rows, kind="value", where={"label": "a"}, value=0.75, abs=0.05) == [None]
+    assert holds(rows, kind="value", where={"label": "a"}, value=0.5, rel=0.5) == [True]
+    assert holds(rows, kind="value", where={"label": "a"}, value=0.5, rel=0.3) == [False]
+
+
+def test_at_least_and_at_most_allow_their_tolerance() -> None:
+    rows = runs("a", lambda s: 0.70 + noise(s))
+    for kind, sign in (("at_least", 1), ("at_most", -1)):
+        assert holds(rows, kind=kind, where={}, value=0.7 - sign * 0.1) == [True]
+        assert holds(rows, kind=kind, where={}, value=0.7 + sign * 0.1) == [False]
+        assert holds(rows, kind=kind, where={}, value=0.7 + sign * 0.1, abs=0.15) == [True]
+
+
+def test_orders_are_asked_seed_by_seed() -> None:
+    """The two differ by far less than worlds do: unpaired, nobody could tell."""
+    rows = runs("a", lambda s: 0.50 + world(s)) + runs("b", lambda s: 0.52 + world(s) + noise(s))
+    assert holds(rows, kind="order", above={"label": "b"}, below={"label": "a"}) == [True]
+    assert holds(rows, kind="order", above={"label": "a"}, below={"label": "b"}) == [False]
+    assert holds(rows, kind="equal", of={"label": "a"}, to={"label": "b"}, abs=0.05) == [True]
+    assert holds(rows, kind="equal", of={"label": "a"}, to={"label": "b"}, abs=0.005) == [False]
+
+
+def test_an_order_across_an_axis_is_asked_at_every_point() -> None:
+    rows = []
+    for x in (1, 2):
+        rows += runs("a", lambda s: 0.5 + noise(s, 0.001), speed=x)
+        rows += runs("b", lambda s, x=x: 0.5 + (0.1 if x == 1 else -0.1) + noise(s + 50, 0.001), speed=x)
+    assert holds(rows, kind="order", above={"label": "b"}, below={"label": "a"}, across="speed") == [True, False]
+
+
+def test_an_order_by_a_factor() -> None:
+    rows = runs("a", lambda s: 1.0 + noise(s)) + runs("b", lambda s: 2.5 + noise(s))
+    assert holds(rows, kind="order", above={"label": "b"}, below={"label": "a"}, factor=2) == [True]
+    assert holds(rows, kind="order", above={"label": "b"}, below={"label": "a"}, factor=3) == [False]
+
+
+def test_ratios_are_of_means() -> None:
+    rows = runs("a", lambda s: 3.0 + noise(s)) + runs("b", lambda s: 1.0 + noise(s + 99))
+    assert holds(rows, kind="ratio", of={"label": "a"}, to={"label": "b"}, low=2.8, high=3.2) == [True]
+    assert holds(rows, kind="ratio", of={"label": "a"}, to={"label": "b"}, low=3.3, high=4) == [False]
+    nothing = runs("a", lambda _: 3.0) + runs("b", lambda _: 0.0)
+    assert holds(nothing, kind="ratio", of={"label": "a"}, to={"label": "b"}, low=1) == [None]
+
+
+def slope(label: str, by: float) -> list[dict[str, Any]]:
+    rows = []
+    for x in (1, 2, 4, 8):
+        rows += runs(label, lambda s, x=x: 0.5 + world(s) + by * np.log2(x) / 3 + noise(s * 10 + x), speed=x)
+    return rows
+
+
+def test_trends_are_slopes_seed_by_seed() -> None:
+    rising, flat = slope("up", 0.1), slope("level", 0.0)
+    trend = {"kind": "trend", "where": {}, "x": "speed"}
+    assert holds(rising, **trend, direction="rises") == [True]
+    assert holds(rising, **trend, direction="falls") == [False]
+    assert holds(rising, **trend, direction="flat", abs=0.05) == [False]
+    assert holds(flat, **trend, direction="flat", abs=0.05) == [True]
+    assert holds(flat, **trend, direction="rises") == [None]
+    steeper = {"kind": "steeper", "x": "speed", "direction": "rises"}
+    assert holds(rising + flat, **steeper, of={"label": "up"}, to={"label": "level"}) == [True]
+    assert holds(rising + flat, **steeper, of={"label": "level"}, to={"label": "up"}) == [False]
+
+
+def test_a_crossing_is_read_off_the_line_between_points() -> None:
+    rows = []
+    for p in (0.2, 0.4, 0.6):
+        for run in runs("g", lambda s, p=p: p + noise(s, 0.001), p=p):
+            rows.append({**run, "overhead": 10 * run["delivery"]})
+    reach = {"metric": "delivery", "value": 0.5}
+    found = answers(
+        {"kind": "crossing", "where": {}, "x": "p", "reach": reach, "metric": "overhead", "value": 5.0, "abs": 0.1},
+        rows,
+    )
+    assert found[0].holds is True
+    assert found[0].measured == pytest.approx(5.0, abs=1e-6)
+    never = {**reach, "value": 0.9}
+    assert holds(rows, kind="crossing", where={}, x="p", reach=never, metric="overhead", value=5, abs=1) == [None]
+
+
+def test_bounds_hold_at_every_point_and_a_jump_is_steep() -> None:
+    step = []
+    for x, y in ((0.1, 0.0), (0.3, 0.05), (0.5, 0.85), (0.7, 0.9), (0.9, 0.95)):
+        step += runs("g", lambda s, y=y: y + noise(s, 0.002), p=x)
+    assert holds(step, kind="bounds", where={}, x="p", high=1.0) == [True] * 5
+    assert holds(step, kind="bounds", where={}, x="p", high=0.9)[-1] is False
+    assert holds(step, kind="jump", where={}, x="p", share=0.7, within=0.3) == [True]
+    line = [run for x in (0.1, 0.3, 0.5, 0.7, 0.9) for run in runs("g", lambda s, x=x: x + noise(s, 0.002), p=x)]
+    assert holds(line, kind="jump", where={}, x="p", share=0.7, within=0.3) == [False]
+
+
+def test_no_best_when_the_lines_cross_and_a_best_when_they_do_not() -> None:
+    def lines(slow_wins_at_1: float, slow_wins_at_9: float) -> list[dict[str, Any]]:
+        rows = []
+        for x, gain in ((1, slow_wins_at_1), (9, slow_wins_at_9)):
+            rows += runs("g", lambda s, gain=gain: 0.5 + gain + noise(s, 0.002), speed=x, beacon="slow")
+            rows += runs("g", lambda s: 0.5 + noise(s + 7, 0.002), speed=x, beacon="fast")
+        return rows
+
+    spec = {"kind": "no_best", "where": {}, "x": "speed", "series": "beacon"}
+    assert holds(lines(0.1, -0.1), **spec) == [True, True]
+    assert False in holds(lines(0.1, 0.1), **spec)
+
+
+def test_quantities_that_follow_from_metrics_can_be_asked_for() -> None:
+    rows = runs("a", lambda _: 0.7)
+    assert answers({"kind": "value", "where": {}, "metric": "maintenance_share", "value": 0.25, "abs": 0.0}, rows)[
+        0
+    ].holds
+    with pytest.raises(InputError, match="unknown quantity 'maintenence_share'; did you mean 'maintenance_share'"):
+        answers({"kind": "value", "where": {}, "metric": "maintenence_share", "value": 0.25}, rows)
+
+
+def test_cells_are_chosen_by_what_they_are_and_numbers_compare_as_numbers() -> None:
+    rows = runs("a", lambda _: 1.0, p=0.50) + runs("b", lambda _: 1.0, p=0.7)
+    assert len(selected(rows, {"p": 0.5})) == 10
+    assert len(selected(rows, {"p": ["0.5", "0.70"]})) == 20
+    assert len(selected(rows, {"label": "a", "p": "0.5", "nodes": 100})) == 10
+
+
+def test_what_was_not_run_cannot_be_decided() -> None:
+    found = answers(
+        {"kind": "value", "where": {"label": "z"}, "metric": "delivery", "value": 1, "abs": 1}, runs("a", float)
+    )
+    assert (found[0].holds, found[0].why) == (None, "no runs with z")
+    one = runs("a", lambda _: 0.7)[:1]
+    assert holds(one, kind="value", where={}, value=0.7, abs=0.1) == [None]
+
+
+def test_an_unknown_kind_is_an_error() -> None:
+    with pytest.raises(InputError, match="unknown kind of check 'vlaue'; did you mean 'value'"):
+        answers({"kind": "vlaue"}, [])
+
+
+def test_the_jackknife_of_a_mean_is_students_interval() -> None:
+    values = {seed: noise(seed) for seed in SEEDS}
+    by_hand = jackknife(lambda seeds: float(np.mean([values[s] for s in seeds])), list(SEEDS), 0.05)
+    assert by_hand == pytest.approx(interval(list(values.values()), 0.05))
