@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from math import hypot
+
 import pytest
 
+from roamcast.papers import presets
 from roamcast.protocols.interface import BROADCAST
 from roamcast.protocols.link_tables import ANY_LINK, BeaconFrame, LinkEventFrame, TableFrame
 from roamcast.protocols.semiprob import PublicationFrame, SemiProb, SemiProbParams, SubscriptionFrame
 from roamcast.protocols.semiprob_links import SemiProbLinks
 from roamcast.pubsub.event import Event, event_id
 from roamcast.pubsub.filters import Filter, Range, topic
+from roamcast.world import mobility
+from roamcast.world.streams import Stream
 from tests.support.host import ScriptHost, make
 from tests.support.net import TinyNet
 
@@ -507,6 +512,39 @@ def test_r12_an_expired_event_is_neither_delivered_nor_sent() -> None:
     assert host.delivered == [old]
     host.advance(protocol, SECOND)
     assert host.frames("event") == [] and host.labels("drop") == ["expired"] * 2
+
+
+# ---------------------------------------------------------------------------------------------------- §IV: the setting
+
+
+def test_r13_the_radio_is_the_mica2s() -> None:
+    """Abstract and §IV: MICA2 motes, TOSSIM."""
+    s = presets.load("costa").scenario()
+    assert (s.mac, s.rate_bps) == ("tinyos", 19_200)
+
+
+def largest_share(placement: str, seed: int) -> float:
+    """Of the nodes of a field of the preset: those in its largest connected part."""
+    s = presets.load("costa").scenario({"placement": placement})
+    model = mobility.build(s, seed)
+    legs = [model.first(i, Stream(seed, i, "mobility")) for i in range(s.nodes)]
+    left, largest = set(range(s.nodes)), 0
+    while left:
+        part = [left.pop()]
+        for i in part:
+            near = [j for j in left if hypot(legs[i].x - legs[j].x, legs[i].y - legs[j].y) <= s.range_m]
+            part += near
+            left.difference_update(near)
+        largest = max(largest, len(part))
+    return largest / s.nodes
+
+
+def test_r14_on_a_grid_flooding_can_deliver_nearly_all_and_in_uniform_fields_it_cannot() -> None:
+    """§IV: flooding "delivers all the events" at η = 5; tests/papers/test_presets.py counts η for both placements."""
+    assert presets.load("costa").scenario().placement == "grid"
+    grid, uniform = ([largest_share(placement, seed) for seed in range(10)] for placement in ("grid", "uniform"))
+    assert min(grid) > 0.95 and sum(share == 1.0 for share in grid) >= 3
+    assert sum(uniform) / 10 < 0.9 and max(uniform) < 1.0
 
 
 # ------------------------------------------------------------------------------ §II-A and §II-B on [11]: along links

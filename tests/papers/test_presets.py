@@ -11,6 +11,8 @@ import pytest
 from roamcast.errors import InputError
 from roamcast.papers import presets
 from roamcast.protocols import parameters, registry
+from roamcast.world import mobility
+from roamcast.world.scenario import Scenario
 from roamcast.world.streams import Stream
 
 SOURCE = re.compile(r"(Fig\. \d+|Table [\dIV]+|§[\dIVX]|reading R\d+|ours(: .+)?$)")
@@ -74,16 +76,26 @@ def test_an_event_can_live_its_whole_life_before_the_run_ends() -> None:
         assert s.publish_until_s + s.validity_s <= s.duration_s
 
 
-def test_costa_sensors_have_five_neighbours_in_the_mean() -> None:
-    s = presets.load("costa").scenario()
-    q = s.range_m / s.width_m
-    assert (s.nodes - 1) * (pi * q**2 - 8 / 3 * q**3 + q**4 / 2) == pytest.approx(5, abs=0.01)
+@pytest.mark.parametrize("placement", ["uniform", "grid"])
+def test_costa_sensors_have_five_neighbours_in_the_mean(placement: str) -> None:
+    """Counted in the fields of thirty seeds, with their borders; within three standard deviations of the mean."""
+    s = presets.load("costa").scenario({"placement": placement})
+    counts = [neighbour_count(s, seed) for seed in range(30)]
+    assert sum(counts) / len(counts) == pytest.approx(5, abs=0.15)
 
-    stream, near, pairs = Stream(1, 0, "test"), 0, 40_000
-    for _ in range(pairs):
-        dx, dy = (s.width_m * (stream.random() - stream.random()) for _ in "xy")
-        near += hypot(dx, dy) <= s.range_m
-    assert (s.nodes - 1) * near / pairs == pytest.approx(5, abs=0.5)  # 3 standard deviations
+
+@pytest.mark.parametrize(("nodes", "neighbours"), [(100, 5), (400, 5), (200, 10), (200, 15)])
+def test_costa_fields_grow_and_shrink_so_that_the_number_of_neighbours_is_right(nodes: int, neighbours: int) -> None:
+    changes = {"nodes": str(nodes), "neighbours": str(neighbours), "publishers": "90", "subscribers": "10"}
+    s = presets.load("costa").scenario(changes)
+    assert sum(neighbour_count(s, seed) for seed in range(5)) / 5 == pytest.approx(neighbours, rel=0.04)
+
+
+def neighbour_count(s: Scenario, seed: int) -> float:
+    model = mobility.build(s, seed)
+    legs = [model.first(i, Stream(seed, i, "mobility")) for i in range(s.nodes)]
+    near = sum(hypot(a.x - b.x, a.y - b.y) <= s.range_m for k, a in enumerate(legs) for b in legs[:k])
+    return 2 * near / s.nodes
 
 
 def test_rezende_nodes_have_four_neighbours_in_the_mean() -> None:

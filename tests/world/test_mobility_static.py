@@ -6,7 +6,10 @@ from math import inf
 
 from scipy import stats
 
-from roamcast.world.mobility.static import Placed, Static
+from roamcast.world.density import cells
+from roamcast.world.mobility import build
+from roamcast.world.mobility.static import Grid, Placed, Static
+from roamcast.world.scenario import Scenario
 from tests.world.walkers import Walker, crowd
 
 
@@ -16,6 +19,25 @@ def test_nodes_stand_uniformly_in_the_rectangle() -> None:
     assert stats.kstest([w.leg.x for w in walkers], stats.uniform(0, 300).cdf).pvalue > 1e-3
     assert stats.kstest([w.leg.y for w in walkers], stats.uniform(0, 100).cdf).pvalue > 1e-3
     assert abs(stats.pearsonr([w.leg.x for w in walkers], [w.leg.y for w in walkers]).statistic) < 0.08
+
+
+def test_on_a_grid_each_node_stands_in_a_cell_of_its_own_uniformly() -> None:
+    found = cells(2000, 300.0, 100.0)
+    walkers = crowd(Grid(found), 2000)
+    assert all(w.leg.end_s == inf and (w.leg.vx, w.leg.vy) == (0.0, 0.0) for w in walkers)
+    across = [
+        ((w.leg.x - x) / width, (w.leg.y - y) / height) for w, (x, y, width, height) in zip(walkers, found, strict=True)
+    ]
+    assert all(0.0 <= u < 1.0 and 0.0 <= v < 1.0 for u, v in across)
+    assert stats.kstest([u for u, _ in across], stats.uniform.cdf).pvalue > 1e-3
+    assert stats.kstest([v for _, v in across], stats.uniform.cdf).pvalue > 1e-3
+    assert abs(stats.pearsonr([u for u, _ in across], [v for _, v in across]).statistic) < 0.08
+
+
+def test_the_scenario_says_how_they_are_placed() -> None:
+    assert isinstance(build(Scenario(mobility="static"), 1), Static)
+    grid = build(Scenario(mobility="static", placement="grid", nodes=12, width_m=400.0, height_m=300.0), 1)
+    assert isinstance(grid, Grid) and grid.cells == cells(12, 400.0, 300.0)
 
 
 def test_nodes_stand_where_they_are_told() -> None:

@@ -203,6 +203,39 @@ def test_presets_are_scenarios(name: str) -> None:
     assert with_values(msgspec.structs.asdict(scenario), {}) == scenario
 
 
+# ---- where nodes stand
+
+
+def test_neighbours_decide_the_size_of_the_field() -> None:
+    s = Scenario(mobility="static", nodes=200, range_m=50.0, neighbours=5.0, publishers=1, subscribers=1)
+    assert (s.width_m, s.height_m) == (536.95, 536.95)
+    assert Scenario(**msgspec.to_builtins(s)) == s
+    larger = with_values(msgspec.to_builtins(s), {"nodes": "400"})
+    assert larger.width_m > 1.4 * s.width_m
+    assert with_values(msgspec.to_builtins(s), {"neighbours": "0", "width_m": "99"}).width_m == 99.0
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"mobility": "waypoint", "placement": "grid"}, "placement=grid needs mobility=static"),
+        ({"mobility": "waypoint", "neighbours": 5.0}, "neighbours=5 needs mobility=static, radio=disc and one range"),
+        ({"mobility": "static", "neighbours": 5.0, "radio": "two-ray"}, "neighbours=5 needs"),
+        ({"mobility": "static", "neighbours": 5.0, "range_m": 50.0, "range_max_m": 60.0}, "neighbours=5 needs"),
+        ({"mobility": "static", "neighbours": 9.0, "nodes": 10}, "neighbours=9: must be below 9 with nodes=10"),
+        ({"mobility": "static", "neighbours": -1.0}, "neighbours=-1.0: must be a number, at least 0"),
+    ],
+)
+def test_what_places_cannot_be(changes: dict[str, Any], said: str) -> None:
+    assert refused({"publishers": 1, "subscribers": 1, **changes}).startswith(said)
+
+
+@pytest.mark.parametrize("name", ["width_m", "height_m"])
+def test_a_size_that_neighbours_decide_cannot_be_typed(name: str) -> None:
+    with pytest.raises(InputError, match=f"^{name}=99: neighbours=5 decides it; make that 0$"):
+        presets.load("costa").scenario({name: "99"})
+
+
 # ---- a preset, shortened
 
 

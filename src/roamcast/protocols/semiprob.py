@@ -27,6 +27,11 @@ Readings, one test each in tests/paper/test_costa.py:
   R10 message ids start at random at every boot: after a crash, a subscriber's first subscription is no duplicate
   R11 "the most recently received" events (§III), table and queue have a size: the oldest id, the lease that ends first
       and the newest message give way
+  R12 an event older than its validity is neither delivered nor sent; the paper's messages have no lifetime
+  R13 the radio is the MICA2's: CC1000 at 38.4 kbaud, 19.2 kbit/s after Manchester coding, 36-byte packets, CSMA
+  R14 nodes stand one in each cell of a grid, anywhere in it (`placement`), on a square of such a size that the mean
+      number of neighbours, borders counted, is η. §IV says no more than η, that connectivity is stable and that
+      flooding "delivers all the events". Fields drawn uniformly are hardly ever connected at η = 5
 """
 
 from __future__ import annotations
@@ -287,7 +292,7 @@ class SemiProb(Protocol):
             if self.drops:
                 self.drop_waiting(event.id, sender)
             return
-        if frame.age_us >= event.validity_us:
+        if frame.age_us >= event.validity_us:  # R12
             self.host.note(EXPIRED, event.id)
             return
         self.remember(self.recent_events, event.id)
@@ -351,7 +356,7 @@ class SemiProb(Protocol):
         if self.drops:
             self.host.mute(event.id)
         age_us = min(self.host.now() - message.born_us, FOREVER)
-        if age_us >= event.validity_us:
+        if age_us >= event.validity_us:  # R12
             self.host.note(EXPIRED, event.id)
             return
         if message.why:

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from roamcast.errors import InputError, unknown
+from roamcast.world.density import side_for
 from roamcast.world.queue import LONGEST_S
 
 MOST_EVENTS: Final = 10_000_000
@@ -32,12 +33,14 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     nodes: Annotated[int, Meta(ge=1, le=1_000_000)] = 100
     width_m: Metres = 1000.0
     height_m: Metres = 1000.0
+    neighbours: Annotated[float, Meta(ge=0, le=1e6)] = 0.0  # above 0: the mean, and the field a square as large as that
     duration_s: Annotated[float, Meta(gt=0, le=LONGEST_S)] = 100.0
 
     # mobility
     mobility: Literal["static", "waypoint", "direction", "gauss-markov", "manhattan", "city", "trace", "contacts"] = (
         "waypoint"
     )
+    placement: Literal["uniform", "grid"] = "uniform"  # static: anywhere, or one in each cell of a grid
     speed_min_mps: Speed = 1.0
     speed_max_mps: Speed = 2.0
     speed_law: Literal["uniform", "normal"] = "uniform"
@@ -111,6 +114,10 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         for name, kind in _kinds().items():
             msgspec.structs.force_setattr(self, name, _checked(name, kind, getattr(self, name), strict=True))
         check(self)
+        if self.neighbours:
+            side_m = side_for(self.nodes, self.neighbours, self.range_m, self.placement)
+            msgspec.structs.force_setattr(self, "width_m", side_m)
+            msgspec.structs.force_setattr(self, "height_m", side_m)
 
 
 def check(s: Scenario) -> None:
@@ -139,8 +146,20 @@ def check(s: Scenario) -> None:
     expected = s.publishers * s.rate_hz * (s.publish_until_s or s.duration_s)
     if not s.events and expected > MOST_EVENTS:
         raise InputError(f"rate_hz={s.rate_hz:g}: {expected:.3g} events in all; there must not be over {MOST_EVENTS:,}")
+    _check_places(s)
     _check_faults(s)
     _check_files(s)
+
+
+def _check_places(s: Scenario) -> None:
+    if s.placement != "uniform" and s.mobility != "static":
+        raise InputError(f"placement={s.placement} needs mobility=static: with {s.mobility}, nodes start where it says")
+    if not s.neighbours:
+        return
+    if s.mobility != "static" or s.radio != "disc" or s.range_max_m > s.range_m:
+        raise InputError(f"neighbours={s.neighbours:g} needs mobility=static, radio=disc and one range for all")
+    if s.neighbours >= s.nodes - 1:
+        raise InputError(f"neighbours={s.neighbours:g}: must be below {s.nodes - 1} with nodes={s.nodes}")
 
 
 def _check_faults(s: Scenario) -> None:
@@ -178,7 +197,11 @@ def with_values(base: dict[str, Any], changes: dict[str, str]) -> Scenario:
             raise unknown("scenario field", name, kinds)
     typed = {name: _checked(name, kinds[name], text, strict=False) for name, text in changes.items()}
     _check_shortened(base, typed)
-    return Scenario(**{**base, **typed})
+    scenario = Scenario(**{**base, **typed})
+    for name in ("width_m", "height_m"):
+        if name in typed and scenario.neighbours:
+            raise InputError(f"{name}={changes[name]}: neighbours={scenario.neighbours:g} decides it; make that 0")
+    return scenario
 
 
 def _check_shortened(base: dict[str, Any], typed: dict[str, Any]) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from roamcast.errors import InputError
+from roamcast.world.density import cells
 from roamcast.world.mobility.base import Leg, Mobility
 from roamcast.world.mobility.city import CitySection
 from roamcast.world.mobility.direction import RandomDirection
 from roamcast.world.mobility.gauss_markov import GaussMarkov
 from roamcast.world.mobility.manhattan import Manhattan
-from roamcast.world.mobility.static import Static
+from roamcast.world.mobility.static import Grid, Static
 from roamcast.world.mobility.stationary import Pauses, Speeds
 from roamcast.world.mobility.waypoint import RandomWaypoint
 from roamcast.world.mobility.waypoints import Waypoints, read_trace
@@ -34,6 +35,8 @@ def build(scenario: Scenario, seed: int) -> Mobility:
     if s.mobility == "contacts":
         raise InputError("mobility=contacts has links and no positions; read it with world.links")
     if s.mobility == "static" or s.speed_max_mps == 0.0:
+        if s.placement == "grid":
+            return Grid(cells(s.nodes, s.width_m, s.height_m))
         return Static(s.width_m, s.height_m)
     if s.mobility == "gauss-markov":
         return GaussMarkov(s.width_m, s.height_m, s.speed_min_mps, s.speed_max_mps, s.memory, s.step_s)

@@ -1,10 +1,11 @@
-"""Nodes that stand: uniformly at random in a rectangle, or where they are told."""
+"""Nodes that stand: uniformly at random in a rectangle, one in each cell of a grid, or where they are told."""
 
 from __future__ import annotations
 
 from math import inf
 from typing import final
 
+from roamcast.world.density import Cell
 from roamcast.world.mobility.base import Leg, Mobility
 from roamcast.world.mobility.legs import rest
 from roamcast.world.streams import Stream
@@ -19,6 +20,19 @@ class Static(Mobility):
     def first(self, node: int, stream: Stream) -> Leg:
         x = stream.random() * self.width_m
         return rest(0.0, x, stream.random() * self.height_m, inf)
+
+
+@final
+class Grid(Mobility):
+    """Node i stands in the i-th cell, uniformly at random."""
+
+    def __init__(self, cells: list[Cell]) -> None:
+        self.cells = cells
+
+    def first(self, node: int, stream: Stream) -> Leg:
+        left, bottom, width, height = self.cells[node]
+        x = left + stream.random() * width
+        return rest(0.0, x, bottom + stream.random() * height, inf)
 
 
 @final
