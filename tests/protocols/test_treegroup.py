@@ -993,6 +993,17 @@ def test_a_gateway_with_a_faint_peer_counts_as_farther_away() -> None:
     assert protocol.index.routes[OTHER].gateway == 3
 
 
+def test_who_has_no_group_is_no_gateway() -> None:
+    """Neither who lost its group, before its next heartbeat is due, nor who restarts."""
+    for leave in (lambda node: node.lose_parent(), lambda node: node.on_start()):
+        protocol, host = hung()
+        host.hear(protocol, beat(OTHER, level=9, parent=99), 8)  # too deep to hang below
+        protocol.index.find_routes()
+        assert list(protocol.index.routes) == [OTHER]
+        leave(protocol)
+        assert protocol.place.tree == 0 and protocol.index.routes == {}
+
+
 def test_a_new_node_moves_to_a_much_higher_place_but_not_for_one_level() -> None:
     protocol, host = make(TreeGroup, ScriptHost(3))
     protocol.on_start()
