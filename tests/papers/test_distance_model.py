@@ -180,6 +180,32 @@ def test_measured_counts_from_the_first_sample_out_of_range_until_the_pair_meets
     assert [(o.elapsed_s, o.distance_m, o.pairs) for o in seen] == [(0.0, 2.5, 2), (0.5, 6.5, 2), (1.0, 6.0, 1)]
 
 
+def test_m2_measured_counts_the_sample_of_re_entry_once_and_then_waits_for_the_next_loss() -> None:
+    xs = [1, 3, 1, 1, 4, 5, 0]  # lost twice; back in range after one sample, then after two
+    positions = np.array([[[0.0, 0.0], [float(x), 0.0]] for x in xs])
+    seen = measured(positions, range_m=2.0, step_s=1.0, most_s=9.0)
+    assert [(o.elapsed_s, o.distance_m, o.pairs) for o in seen] == [(0.0, 3.5, 2), (1.0, 3.0, 2), (2.0, 0.0, 1)]
+
+
+def followed(xs: list[int], most: int) -> list[tuple[float, float, int]]:
+    """`measured` again, for two nodes on a line in range below 2, one sample after the other."""
+    seen: list[list[int]] = [[] for _ in range(most + 1)]
+    for k in range(1, len(xs)):
+        if xs[k - 1] < 2 <= xs[k]:
+            for elapsed, x in enumerate(xs[k : k + most + 1]):
+                seen[elapsed].append(x)
+                if x < 2:
+                    break
+    return [(float(k), sum(found) / len(found), len(found)) for k, found in enumerate(seen) if found]
+
+
+@given(st.lists(st.integers(0, 5), max_size=30), st.integers(0, 6))
+def test_m2_measured_agrees_with_following_each_loss_of_contact(xs: list[int], most: int) -> None:
+    positions = np.array([[[0.0, 0.0], [float(x), 0.0]] for x in xs]).reshape(len(xs), 2, 2)
+    seen = measured(positions, range_m=2.0, step_s=1.0, most_s=float(most))
+    assert [(o.elapsed_s, o.distance_m, o.pairs) for o in seen] == followed(xs, most)
+
+
 def test_measured_looks_at_every_pair_and_both_axes() -> None:
     start = [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0]]
     end = [[0.0, 0.0], [3.0, 4.0], [6.0, 8.0]]

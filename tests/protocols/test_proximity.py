@@ -3,29 +3,36 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from librt.vecs import vec
+from mypy_extensions import i64
 
 from roamcast.errors import Malformed
 from roamcast.protocols.proximity import (
     BEACON_TIMER,
     CREDIT_MAX,
     DESTINATIONS_MAX,
+    INFINITE,
+    MAX_LOWERED,
     Beacon,
     Message,
     Proximity,
     ProximityParams,
+    listed,
+    mixed,
 )
 from roamcast.protocols.wire import decode, encode
 from roamcast.pubsub.event import FOREVER, Event, event_id
 from roamcast.pubsub.filters import EVERYTHING, NOTHING, topic
 from tests.support.host import ScriptHost, make, round_trip
-from tests.support.net import HOP_US, TinyNet
+from tests.support.net import TinyNet
+from tests.support.storm import Plan, check_encoding, plans, weather
 
 NEWS = topic("news")
 INTERVAL_US = 5_000_000
@@ -171,8 +178,8 @@ def test_the_oldest_id_makes_room_and_takes_its_waiting_message_along() -> None:
     host.clock_us += 5 * INTERVAL_US
     for sequence in range(1, 6):
         host.hear(protocol, Message(news(sequence), 0, {}, 0), 1)
-    assert list(protocol.received) == list(protocol.scheduled) == [news(k).id for k in (3, 4, 5)]
-    assert sorted(host.timers) == list(protocol.received)
+    remembered = [mixed(id) for id in protocol.received]
+    assert remembered == list(protocol.scheduled) == sorted(host.timers) == [news(k).id for k in (3, 4, 5)]
     assert host.labels("drop") == ["forgotten", "forgotten"]
     assert sorted(host.muted) == [news(1).id, news(2).id]
 
@@ -245,155 +252,116 @@ def test_state_stays_bounded_over_a_long_steady_run() -> None:
     assert (protocol.pt, protocol.scheduled, list(host.timers)) == ({}, {}, [BEACON_TIMER])
 
 
-# ----------------------------------------------------------------------------------------------- random networks
+# ------------------------------------------------------------------------------------------- as printed, and as it is
 
 
-@dataclass(frozen=True)
-class Plan:
-    """A network, who asks for news, and what happens: (how long to wait, what to do)."""
-
-    n: int
-    links: tuple[tuple[int, int], ...]
-    directed: bool
-    loss: float
-    duplication: float
-    jitter_us: int
-    skew_us: int
-    credits: int
-    subscribers: tuple[int, ...]
-    steps: tuple[tuple[float, tuple[Any, ...]], ...]
-    seed: int
-
-
-@st.composite
-def plans(draw: st.DrawFn, forgetful: bool = True) -> Plan:
-    n = draw(st.sampled_from([5, 2, 3, 4, 6]))
-    node = st.integers(0, n - 1)
-    pair = st.tuples(node, node).filter(lambda p: p[0] != p[1])
-    wait = st.sampled_from([0.02, 0.7, 0.0])  # part of a delay, more than a beacon, nothing
-    publish = st.tuples(
-        st.just("publish"),
-        node,
-        st.sampled_from(["news", "news", "sport"]),
-        st.sampled_from([FOREVER, FOREVER, 1, 20_000]),
-    )
-    fault = st.tuples(st.sampled_from(["cut", "join", "crash"]), pair)
-    recover = st.tuples(st.just("recover"), node, st.booleans() if forgetful else st.just(True))
-    return Plan(
-        n,
-        tuple(draw(st.lists(pair, min_size=2 * n, max_size=3 * n))),
-        draw(st.booleans()),
-        draw(st.sampled_from([0.0, 0.3])),
-        draw(st.sampled_from([0.0, 0.3])),
-        draw(st.sampled_from([0, 30_000])),
-        draw(st.sampled_from([0, 7_000_000, 3_600_000_000])),
-        draw(st.integers(0, 2)),
-        tuple(draw(st.lists(node, min_size=1, unique=True))),
-        tuple(draw(st.lists(st.tuples(wait, publish | publish | fault | recover), min_size=4, max_size=12))),
-        draw(st.integers(0, 1000)),
-    )
+def as_printed(
+    table: dict[int, tuple[bool, int]], carried: dict[int, int], limit: int
+) -> tuple[dict[int, int], str, int, int]:
+    """Fig. 3's loop on a copy of the list, {broker: (whether it asks for news, beacons missed)}: the list that comes of
+    it, the reason, whose it is, and the lowest proximity. The broker itself, 0, wants the message."""
+    destinations = dict(carried)
+    why, peer, closest = "no closer", -1, 1000
+    if 0 in destinations or len(destinations) < limit:
+        destinations[0] = 0
+    for broker, (asks, missed) in table.items():
+        proximity = 100 * missed
+        new = broker not in destinations
+        if asks and (new or proximity < destinations[broker]) and not (new and len(destinations) >= limit):
+            destinations[broker] = proximity
+            if why == "no closer" or proximity < closest:
+                why, peer, closest = ("new destination" if new else "closer"), broker, proximity
+    return destinations, why, peer, closest
 
 
-@dataclass
-class Run:
-    net: TinyNet
-    born: dict[int, tuple[int, Event]]
-    arrivals: list[tuple[int, int, int]]  # (not before, node, event)
+brokers = st.integers(1, 6) | st.sampled_from([127, 128, 300, 70_000])
+tables = st.dictionaries(brokers, st.tuples(st.booleans(), st.integers(0, 10)), max_size=8)
+lists = st.dictionaries(brokers | st.just(0), st.sampled_from([0, 100, 200, 500, 1000]), max_size=8)
 
 
-SLICE_S = 0.01
+@settings(max_examples=200)
+@given(tables, lists, st.sampled_from([1, 3, 512]))
+def test_a_message_gets_the_list_reason_and_delay_of_the_loop_as_printed(
+    table: dict[int, tuple[bool, int]], carried: dict[int, int], limit: int
+) -> None:
+    protocol, host = broker(jitter_ms=0.0, max_delay_s=1.0, destinations_limit=limit)
+    protocol.on_subscribe(1, NEWS)
+    table = dict(sorted(table.items(), key=lambda row: -row[1][1]))  # heard longest ago first, as time wants it
+    for other, (asks, missed) in table.items():
+        host.clock_us = (10 - missed) * INTERVAL_US
+        protocol.on_frame(Beacon(NEWS if asks else topic("sport")), other)
+    host.clock_us = 10 * INTERVAL_US
+    host.hear(protocol, Message(news(1), 0, carried, 0), 7)
+    host.advance(protocol, 11 * INTERVAL_US)
+    destinations, why, peer, closest = as_printed(table, carried, limit)
+    if why == "no closer":
+        assert host.frames("event") == [] and host.labels("drop") == [why]
+        return
+    assert host.notes == [
+        ("delay", why, news(1).id, peer, 1000 * closest),
+        ("forward", why, news(1).id, peer, closest),
+    ]
+    (sent,) = host.frames("event")
+    assert isinstance(sent, Message)
+    assert list(sent.destinations.items()) == list(destinations.items())
+    check_encoding(Proximity, sent)
 
 
-def play(plan: Plan) -> Run:
-    net = TinyNet(
-        Proximity,
-        plan.n,
-        plan.links,
-        seed=plan.seed,
-        directed=plan.directed,
-        loss=plan.loss,
-        duplication=plan.duplication,
-        jitter_us=plan.jitter_us,
-        skew_us=plan.skew_us,
-        beacon_interval_s=0.5,
-        credits=plan.credits,
-    )
-    run = Run(net, {}, [])
-    for i in plan.subscribers:
-        net.subscribe(i, NEWS)
-    net.start()
-    watch(run, 0.5)
-    for wait_s, step in plan.steps:
-        watch(run, wait_s)
-        act(run, plan, step)
-    watch(run, 1.0)
-    return run
+@given(lists, st.lists(st.lists(st.tuples(brokers, st.integers(0, 1000)), max_size=12), max_size=8))
+def test_a_list_that_shares_its_beginning_is_the_list_that_a_copy_would_be(
+    first: dict[int, int], hops: list[list[tuple[int, int]]]
+) -> None:
+    plain = dict(first)
+    shared = listed(dict(first))
+    passed = []
+    for hop in hops:
+        changes = dict(hop)
+        plain = {**plain, **changes}
+        flat = [number for pair in changes.items() for number in pair]
+        shared = shared.after(vec[i64](flat), len(plain), listed(plain).size)
+        passed.append((shared, plain))
+    for destinations, items in passed:  # none was changed by those that came after it
+        assert list(destinations.items().items()) == list(items.items())
+        assert destinations.count == len(items)
+        for other in [0, *range(1, 7), 127, 128, 300, 70_000]:
+            assert destinations.proximity(other) == items.get(other, INFINITE)
 
 
-def act(run: Run, plan: Plan, step: tuple[Any, ...]) -> None:
-    net = run.net
-    match step:
-        case ("publish", i, name, validity_us) if net.up[i]:
-            event = net.publish(i, topic=name, validity_us=validity_us)
-            run.born[event.id] = (net.now_us, event)
-        case ("crash", (i, _)):
-            net.crash(i)
-        case ("recover", i, keep_tables) if not net.up[i]:
-            net.recover(i, keep_tables=keep_tables)
-            if not keep_tables and i in plan.subscribers:
-                net.subscribe(i, NEWS)
-        case ("join", (i, j)):
-            net.join(i, j)
-        case ("cut", (i, j)):
-            net.cut(i, j)
+def test_a_list_is_copied_when_much_of_it_has_changed_and_not_before() -> None:
+    first = listed(dict.fromkeys(range(100), 500))
+    some = first.after(vec[i64]([n for k in range(MAX_LOWERED) for n in (k, 0)]), 100, 0)
+    assert some.base is first.base
+    more = some.after(vec[i64]([200, 0]), 101, 0)
+    assert more.base is not first.base and len(more.lowered) == 0
+    assert more.items() == {
+        **dict.fromkeys(range(MAX_LOWERED), 0),
+        **dict.fromkeys(range(MAX_LOWERED, 100), 500),
+        200: 0,
+    }
 
 
-def watch(run: Run, seconds: float) -> None:
-    """Let time pass in slices, and keep when each delivery was."""
-    for _ in range(round(seconds / SLICE_S)):
-        before = run.net.now_us
-        known = [len(host.delivered) for host in run.net.hosts]
-        run.net.run(SLICE_S)
-        for i, host in enumerate(run.net.hosts):
-            run.arrivals.extend((before, i, event.id) for event in host.delivered[known[i] :])
+@given(st.integers(1, (1 << 63) - 1))
+def test_a_mixed_id_is_another_number_for_each_id(id: int) -> None:
+    assert mixed(mixed(id)) == id
 
 
-@settings(max_examples=40, deadline=None)
-@given(plans())
-def test_only_interested_subscribers_get_an_event_and_never_one_of_their_own(plan: Plan) -> None:
-    run = play(plan)
-    for _, node, id in run.arrivals:
-        assert node in plan.subscribers
-        assert run.born[id][1].topic == "news"
+def test_mixed_ids_of_many_publishers_differ_in_their_low_bits() -> None:
+    low = {mixed(event_id(publisher, sequence)) & 255 for publisher in range(100) for sequence in (1, 2)}
+    assert len(low) >= 100
 
 
-@settings(max_examples=40, deadline=None)
-@given(plans(forgetful=False))
-def test_a_node_that_keeps_its_tables_delivers_and_sends_an_event_at_most_once(plan: Plan) -> None:
-    run = play(plan)
-    for i, host in enumerate(run.net.hosts):
-        ids = run.net.delivered(i)
-        assert len(ids) == len(set(ids))
-        assert all(id >> 32 != i for id in ids)
-        sends = [frame.id for frame in host.frames("event")]
-        assert len(sends) == len(set(sends))
+# --------------------------------------------------------------------------------------------------- in bad weather
+
+PARAMS = st.fixed_dictionaries({"beacon_interval_s": st.just(0.5), "credits": st.integers(0, 2)})
 
 
-@settings(max_examples=40, deadline=None)
-@given(plans())
-def test_an_expired_event_is_not_delivered(plan: Plan) -> None:
-    """What an event spends in flight is not in its age: so many hops may come on top."""
-    run = play(plan)
-    flight_us = plan.n * (HOP_US + plan.jitter_us)
-    for not_before, _, id in run.arrivals:
-        born_us, event = run.born[id]
-        assert not_before - born_us < event.validity_us + flight_us
-
-
-@settings(max_examples=40, deadline=None)
-@given(plans())
-def test_once_all_is_quiet_only_the_beacon_s_timer_is_left(plan: Plan) -> None:
-    net = play(plan).net
+@settings(max_examples=80, deadline=None)
+@given(plans(), PARAMS)
+def test_in_bad_weather_the_invariants_hold_and_only_the_beacon_s_timer_is_left(
+    plan: Plan, params: dict[str, Any]
+) -> None:
+    net = weather(Proximity, plan, **params)
+    net.run(1.0)
     for up, host, node in zip(net.up, net.hosts, net.nodes, strict=True):
         assert isinstance(node, Proximity)
         if up:
@@ -401,47 +369,68 @@ def test_once_all_is_quiet_only_the_beacon_s_timer_is_left(plan: Plan) -> None:
             assert node.scheduled == {}
 
 
+def told(plan: Plan, *doings: str) -> list[int]:
+    """To whom these things are done, each time."""
+    return [node for what, node, _, _ in plan.steps if what in doings]
+
+
+@settings(max_examples=40, deadline=None)
+@given(plans(), PARAMS)
+def test_a_node_that_keeps_its_tables_sends_an_event_at_most_once(plan: Plan, params: dict[str, Any]) -> None:
+    net = weather(Proximity, plan, **params)
+    forgetful = [node for what, node, argument, _ in plan.steps if what == "recover" and argument % 2]
+    for i, host in enumerate(net.hosts):
+        sends = [frame.id for frame in host.frames("event")]
+        assert i in forgetful or len(sends) == len(set(sends))
+
+
 @settings(max_examples=20, deadline=None)
-@given(plans())
-def test_the_same_inputs_give_the_same_effects(plan: Plan) -> None:
-    first, second = play(plan).net, play(plan).net
+@given(plans(), PARAMS)
+def test_the_same_inputs_give_the_same_effects(plan: Plan, params: dict[str, Any]) -> None:
+    first, second = (weather(Proximity, plan, **params) for _ in range(2))
     assert [host.effects for host in first.hosts] == [host.effects for host in second.hosts]
 
 
 @settings(max_examples=20, deadline=None)
-@given(plans())
-def test_clocks_that_disagree_change_nothing(plan: Plan) -> None:
-    agreeing = play(Plan(**{**vars(plan), "skew_us": 0})).net
-    skewed = play(Plan(**{**vars(plan), "skew_us": 86_400_000_000})).net
+@given(plans(), PARAMS)
+def test_clocks_that_disagree_change_nothing(plan: Plan, params: dict[str, Any]) -> None:
+    agreeing = weather(Proximity, replace(plan, skew_us=0), **params)
+    skewed = weather(Proximity, replace(plan, skew_us=86_400_000_000), **params)
     assert [host.effects for host in agreeing.hosts] == [host.effects for host in skewed.hosts]
 
 
-@settings(max_examples=30, deadline=None)
-@given(plans())
-def test_a_frame_is_never_changed_after_it_was_sent_and_lists_only_go_down(plan: Plan) -> None:
-    net = play(plan).net
+@settings(max_examples=40, deadline=None)
+@given(plans(), PARAMS)
+def test_a_frame_is_never_changed_after_it_was_sent_and_is_as_long_as_it_says(
+    plan: Plan, params: dict[str, Any]
+) -> None:
+    net = weather(Proximity, plan, **params)
+    subscribers = told(plan, "subscribe")
+    steady = [i for i in subscribers if subscribers.count(i) == 1 and i not in told(plan, "crash", "unsubscribe")]
     for host in net.hosts:
         shown = [line for line in host.effects if line.startswith("broadcast")]
         assert shown == [f"broadcast {frame.kind} {frame.fields()}" for _, frame in host.sent]
     for _, sender, _, frame in net.sends("event"):
         assert isinstance(frame, Message)
-        assert sender not in frame.destinations or frame.destinations[sender] == 0
-        assert 0 <= frame.credit <= plan.credits
-        assert set(frame.destinations) <= {*plan.subscribers}
+        check_encoding(Proximity, frame)
+        assert sender not in steady or frame.destinations.get(sender, 0) == 0
+        assert 0 <= frame.credit <= params["credits"]
+        assert set(frame.destinations) <= set(subscribers)
 
 
 @settings(max_examples=30, deadline=None)
-@given(plans())
-def test_every_decision_about_a_message_has_a_reason(plan: Plan) -> None:
+@given(plans(), PARAMS)
+def test_every_decision_about_a_message_has_a_reason(plan: Plan, params: dict[str, Any]) -> None:
     """Each first reception ends in one of forward, suppress, drop; a crash alone leaves one open."""
-    net = play(plan).net
-    for up, host in zip(net.up, net.hosts, strict=True):
+    net = weather(Proximity, plan, **params)
+    net.run(1.0)
+    crashed = told(plan, "crash")
+    for i, host in enumerate(net.hosts):
         delayed = [event for kind, _, event, _, _ in host.notes if kind == "delay"]
         ended = [event for kind, label, event, _, _ in host.notes if kind in ("forward", "suppress", "drop")]
         sends = [frame.id for frame in host.frames("event")]
         assert sends == [event for kind, _, event, _, _ in host.notes if kind == "forward"]
-        if up and not any(step[0] == "crash" for _, step in plan.steps):
-            assert all(event in ended for event in delayed)
+        assert i in crashed or all(event in ended for event in delayed)
 
 
 @settings(max_examples=30, deadline=None)

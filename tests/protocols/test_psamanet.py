@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 
 from roamcast.errors import Malformed
 from roamcast.protocols import parameters, registry
-from roamcast.protocols.psamanet import Psamanet, PsamanetParams, PublicationFrame, SubscriptionFrame
+from roamcast.protocols.psamanet import (
+    Buffer,
+    Psamanet,
+    PsamanetParams,
+    Publication,
+    PublicationFrame,
+    SubscriptionFrame,
+)
 from roamcast.protocols.wire import decode, encode
 from roamcast.pubsub.event import FOREVER, Event, event_id
 from roamcast.pubsub.filters import EVERYTHING, Range, topic
@@ -82,6 +89,53 @@ def test_fields_out_of_range_are_malformed(fields: list[object]) -> None:
         decode(Psamanet, msgspec.msgpack.encode(fields))
 
 
+# -------------------------------------------------------------------------------------------------------- the buffer
+
+
+class PlainBuffer:
+    """`Buffer` again: a list, looked through every time."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.kept: list[Publication] = []
+
+    def add(self, publication: Publication) -> Publication | None:
+        self.kept.append(publication)
+        return self.kept.pop(0) if len(self.kept) > self.limit else None
+
+    def take_expired(self, now: int) -> list[Publication]:
+        expired = [p for p in self.kept if now - p.born_us >= p.event.validity_us]
+        self.kept = [p for p in self.kept if p not in expired]
+        return expired
+
+
+@given(
+    st.integers(1, 5),
+    st.lists(st.tuples(st.booleans(), st.integers(0, 5), st.sampled_from([1, 3, 10, 40, FOREVER])), max_size=40),
+)
+def test_the_ring_holds_what_a_plain_list_would(limit: int, steps: list[tuple[bool, int, int]]) -> None:
+    """Each step adds a publication or takes the expired ones, and so much time passes before it."""
+    ring, plain, now = Buffer(limit), PlainBuffer(limit), 0
+    for n, (adds, passes, validity_us) in enumerate(steps, 1):
+        now += passes
+        if adds:
+            publication = Publication(event(n, validity_us), now - min(passes, validity_us - 1))
+            assert ring.add(publication) is plain.add(publication)
+        else:
+            assert ring.take_expired(now) == plain.take_expired(now)
+        assert ring.publications() == plain.kept and len(ring) == len(plain.kept)
+        assert ring.bytes == sum(p.event.size for p in plain.kept)
+
+
+def test_the_oldest_gives_way_again_and_again_and_after_some_have_expired() -> None:
+    ring = Buffer(3)
+    gone = [ring.add(Publication(event(n, 5 if n % 2 else FOREVER), 0)) for n in range(1, 6)]
+    assert [p and p.event.attrs["v"] for p in gone] == [None, None, None, 1, 2]
+    assert [p.event.attrs["v"] for p in ring.take_expired(5)] == [3, 5]
+    assert [p.event.attrs["v"] for p in ring.publications()] == [4]
+    assert ring.take_expired(6) == []
+
+
 # ------------------------------------------------------------------------------------------------------- expired events
 
 
@@ -89,7 +143,7 @@ def test_an_event_that_arrives_expired_is_neither_delivered_nor_kept() -> None:
     protocol, host = make(Psamanet)
     protocol.on_subscribe(1, values(1, 9))
     host.hear(protocol, PublicationFrame(event(1, SECOND), SECOND), 2)
-    assert host.delivered == [] and protocol.pb == {} and host.labels("drop") == ["expired"]
+    assert host.delivered == [] and len(protocol.pb) == 0 and host.labels("drop") == ["expired"]
     host.hear(protocol, PublicationFrame(event(1, SECOND), SECOND - 1), 2)
     assert len(host.delivered) == 1
 
@@ -230,6 +284,7 @@ def test_state_stays_bounded_over_a_long_steady_run() -> None:
         net.run(0.3)
         for host, node in zip(net.hosts, net.nodes, strict=True):
             assert len(node.pb) <= 10 and len(node.foreign) <= 5 and len(node.seen) <= 30
+            assert list(node.held) == [p.event.id for p in node.pb.publications()]
             assert host.timers == {} and node.answers == {}
             full = full or len(node.foreign) == 5
     assert full

@@ -12,6 +12,7 @@ Readings, one test each:
       while Fig. 9 levels off. `normalised` divides by what is left, which makes it the conditional mean that the
       text speaks of, and has the shape of Fig. 9. `normalised=False` is the formula as printed.
   M2  a walk is followed while it was out of range at all times before k; at k itself it may be in range (as printed).
+      So the tick of re-entry counts, in `curve`, `sampled` and `measured` alike.
   M3  of the movements compatible with an exit at x = L, y < L - 1, the text prints m_x in {-1, 0, 1}. Only m_x = 1
       comes from inside the range, and `exit="outward"` takes that; `exit="printed"` takes all nine.
   M4  s = (1 - alpha) / (2 - alpha - beta) is the share of ticks with a movement, so π_1 + π_-1: each is half of it.
@@ -196,7 +197,7 @@ def sampled(
 
 @dataclass(frozen=True)
 class Observed:
-    """Mean distance of the pairs that lost contact `elapsed_s` ago and have not met since."""
+    """Mean distance of the pairs that lost contact `elapsed_s` ago and had not met since, up to this very sample."""
 
     elapsed_s: float
     distance_m: float
@@ -206,24 +207,24 @@ class Observed:
 def measured(positions: Floats, range_m: float, step_s: float, most_s: float) -> list[Observed]:
     """The empirical counterpart: `positions[t, node]` is (x, y) in metres, sampled every `step_s`.
 
-    A pair counts from the first sample out of range after one in range (elapsed 0, as in the model) to the sample
-    before it meets again.
+    A pair counts from the first sample out of range after one in range (elapsed 0, as in the model) to the one in which
+    it is in range again (M2).
     """
     most = int(most_s / step_s)
     total = np.zeros(most + 1)
     count = np.zeros(most + 1, dtype=np.int64)
     nodes = positions.shape[1]
     first, second = np.triu_indices(nodes, 1)
-    elapsed = np.full(len(first), -1, dtype=np.int64)
-    met = np.zeros(len(first), dtype=np.bool_)
+    elapsed = np.full(len(first), -1, dtype=np.int64)  # -1 for pairs in contact, and for those that never were
+    near = np.zeros(len(first), dtype=np.bool_)
     for now in positions:
         distance = np.hypot(*(now[first] - now[second]).T)
-        near = distance < range_m
-        met |= near
-        elapsed = np.where(near, -1, elapsed + 1)
-        counts = met & ~near & (elapsed <= most)
+        were_near, near = near, distance < range_m
+        elapsed = np.where((elapsed >= 0) | (were_near & ~near), elapsed + 1, -1)
+        counts = (elapsed >= 0) & (elapsed <= most)
         np.add.at(total, elapsed[counts], distance[counts])
         np.add.at(count, elapsed[counts], 1)
+        elapsed[near] = -1
     return [Observed(k * step_s, float(total[k] / count[k]), int(count[k])) for k in range(most + 1) if count[k]]
 
 

@@ -35,8 +35,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, final
 
+from librt.vecs import append, vec
+from mypy_extensions import i64
+
 from roamcast.errors import Malformed
 from roamcast.protocols.interface import NOBODY, Frame, Host, Params, Protocol, param, reason
+from roamcast.protocols.store import Subscriptions
 from roamcast.protocols.wire import as_int, as_list, counted, measure, uint_size
 from roamcast.pubsub.covering import summarise
 from roamcast.pubsub.event import FOREVER, Event, event_from_fields
@@ -50,6 +54,9 @@ INFINITE: Final = 1 << 30
 CREDIT_MAX: Final = 255
 BROKER_MAX: Final = (1 << 31) - 1
 DESTINATIONS_MAX: Final = 2048
+
+MAX_LOWERED: Final = 16
+"""Ours: so many are looked through about as fast as one is looked up."""
 
 BEACON_TIMER: Final = 0
 """No event has this id, so it is free among the timers, whose keys are the ids of the events they hold."""
@@ -94,20 +101,88 @@ class Beacon(Frame):
 
 
 @final
+class Destinations:
+    """A destination list, {broker: proximity}: a value, which is never changed once it was made.
+
+    Lists get long and change little from hop to hop. So one shares its beginning (`base`) with the list it came from
+    and keeps beside it what was `lowered` or added since (broker, proximity, broker, …), up to `MAX_LOWERED`.
+    `size` is what brokers and proximities take on the air, in bytes.
+    """
+
+    __slots__ = ("base", "count", "lowered", "size")
+
+    def __init__(self, base: dict[int, int], lowered: vec[i64], count: int, size: int) -> None:
+        self.base = base
+        self.lowered = lowered
+        self.count = count
+        self.size = size
+
+    def proximity(self, broker: i64) -> i64:
+        """Infinite for a broker that is not on the list."""
+        lowered = self.lowered
+        for at in range(i64(0), i64(len(lowered)), 2):
+            if lowered[at] == broker:
+                return lowered[at + 1]
+        return self.base.get(broker, INFINITE)
+
+    def items(self) -> dict[int, int]:
+        """In the order in which brokers came to the list."""
+        return _with(self.base, self.lowered)
+
+    def after(self, closer: vec[i64], count: int, size: int) -> Destinations:
+        """The list that this one becomes."""
+        if len(self.lowered) + len(closer) > 2 * MAX_LOWERED:
+            return Destinations(_with(self.items(), closer), vec[i64](), count, size)
+        lowered = self.lowered[:]
+        for at in range(i64(0), i64(len(closer)), 2):
+            broker = closer[at]
+            place: i64 = 0
+            while place < len(lowered) and lowered[place] != broker:
+                place += 2
+            if place < len(lowered):
+                lowered[place + 1] = closer[at + 1]
+            else:
+                lowered = append(append(lowered, broker), closer[at + 1])
+        return Destinations(self.base, lowered, count, size)
+
+
+def _with(destinations: dict[int, int], changes: vec[i64]) -> dict[int, int]:
+    changed = dict(destinations)
+    for at in range(i64(0), i64(len(changes)), 2):
+        changed[changes[at]] = changes[at + 1]
+    return changed
+
+
+def listed(destinations: dict[int, int]) -> Destinations:
+    size = 0
+    for broker, proximity in destinations.items():
+        size += uint_size(broker) + uint_size(proximity)
+    return Destinations(destinations, vec[i64](), len(destinations), size)
+
+
+@final
 class Message(Frame):
-    """An event on its way: its credit, its destination list {broker: proximity}, and its age when handed to the MAC.
+    """An event on its way: its credit, its destination list, and its age when handed to the MAC.
 
     The list goes on the air flat: broker, proximity, broker, proximity, … Age travels because clocks are not shared.
     """
 
-    __slots__ = ("age_us", "credit", "destinations", "event")
+    __slots__ = ("age_us", "credit", "event", "list")
 
-    def __init__(self, event: Event, credit: int, destinations: dict[int, int], age_us: int) -> None:
-        super().__init__("event", event.id, _message_size(event, credit, destinations, age_us))
+    def __init__(self, event: Event, credit: int, destinations: Destinations | dict[int, int], age_us: int) -> None:
+        self.kind = "event"  # not by super().__init__: this is made for every transmission
+        self.id = event.id
+        self.cargo = event
         self.event = event
         self.credit = credit
-        self.destinations = destinations
+        self.list = destinations if isinstance(destinations, Destinations) else listed(destinations)
         self.age_us = age_us
+        header = 1 if self.list.count < 8 else 3  # msgpack: up to 15 elements, up to 65,535
+        self.size = 2 + uint_size(credit) + uint_size(age_us) + header + self.list.size + event.size
+
+    @property
+    def destinations(self) -> dict[int, int]:
+        return self.list.items()
 
     def events(self) -> list[Event]:
         return [self.event]
@@ -140,15 +215,13 @@ def _destinations_from_fields(flat: object) -> dict[int, int]:
     return destinations
 
 
-def _message_size(event: Event, credit: int, destinations: dict[int, int], age_us: int) -> int:
-    size = 2 + uint_size(credit) + uint_size(age_us) + event.size
-    size += 1 if len(destinations) < 8 else 3  # msgpack: up to 15 elements, up to 65,535
-    for broker, proximity in destinations.items():
-        size += uint_size(broker) + uint_size(proximity)
-    return size
-
-
 # ------------------------------------------------------------------------------------------------------------ state
+
+
+def mixed(id: int) -> int:
+    """Another number for each id, and the id again for that number; theirs differ in their low bits, by which a dict
+    finds its keys: those of ids are the publishers' own sequence numbers, and much the same for all of them."""
+    return id ^ id >> 32
 
 
 @dataclass(frozen=True)
@@ -190,18 +263,53 @@ class Entry:
 
 @final
 class Waiting:
-    """A message of this broker's own making, while it looks for a reason to send it and then waits to do so."""
+    """A message of this broker's own making, while it looks for a reason to send it and then waits to do so.
 
-    __slots__ = ("closest", "credit", "destinations", "event", "expires_us", "peer", "why")
+    `carried` is the destination list as it came; what this broker changes in it is kept beside it until it is sent,
+    because many receivers of a message never send it.
+    """
 
-    def __init__(self, event: Event, credit: int, destinations: dict[int, int], expires_us: int) -> None:
+    __slots__ = (
+        "carried",
+        "closer",
+        "closest",
+        "count",
+        "credit",
+        "event",
+        "expires_us",
+        "limit",
+        "peer",
+        "size",
+        "why",
+    )
+
+    def __init__(self, event: Event, credit: int, carried: Destinations, limit: int, expires_us: int) -> None:
         self.event = event
         self.credit = credit
-        self.destinations = destinations
+        self.carried = carried
+        self.closer = vec[i64]()  # broker, proximity, broker, …
+        self.count = carried.count  # of the list as it will be sent, and its size
+        self.size = carried.size
+        self.limit = limit
         self.expires_us = expires_us
         self.closest = FARTHEST  # minProximity of Fig. 3
         self.why = NO_CLOSER
         self.peer = NOBODY
+
+    def set_proximity(self, broker: i64, p: i64, before: i64) -> bool:
+        """`before` is what the list that came has of it. False when that is nothing, and the list is full."""
+        if before != INFINITE:
+            self.size += uint_size(p) - uint_size(before)
+        elif self.count < self.limit:
+            self.count += 1
+            self.size += uint_size(broker) + uint_size(p)
+        else:
+            return False
+        self.closer = append(append(self.closer, broker), p)
+        return True
+
+    def destinations(self) -> Destinations:
+        return self.carried.after(self.closer, self.count, self.size)
 
 
 # --------------------------------------------------------------------------------------------------------- protocol
@@ -215,12 +323,18 @@ class Proximity(Protocol):
     def __init__(self, host: Host, params: ProximityParams) -> None:
         super().__init__(host, params)
         self.params = params
-        self.interval_us = round(params.beacon_interval_s * 1_000_000)
+        self.interval_us: i64 = round(params.beacon_interval_s * 1_000_000)
         self.max_delay_us = params.max_delay_s * 1_000_000
         self.jitter_us = params.jitter_ms * 1000
-        self.st: dict[int, Filter] = {}
+        self.table_age: i64 = params.table_age
+        self.destinations_limit = params.destinations_limit
+        self.st = Subscriptions()
         self.pt: dict[int, Entry] = {}  # heard longest ago first
-        self.received: dict[int, None] = {}  # ids, oldest first
+        self.columns_fit = False  # whether these are of `pt` as it is: read for every message, changed by beacons alone
+        self.brokers = vec[i64]()
+        self.times_us = vec[i64]()
+        self.preds: list[Filter] = []
+        self.received: dict[int, None] = {}  # ids (`mixed`), oldest first
         self.scheduled: dict[int, Waiting] = {}
         self.beacon: Beacon | None = None  # of `st` as it is
 
@@ -230,30 +344,38 @@ class Proximity(Protocol):
         for id in list(self.scheduled):
             self.abandon(id, RESTARTED)
         self.cleanup()
-        self.host.set_timer(BEACON_TIMER, int(self.host.random() * self.interval_us))  # R5
+        self.host.set_timer(BEACON_TIMER, int(self.host.random() * float(self.interval_us)))  # R5
 
     def on_subscribe(self, subscription: int, filter: Filter) -> None:
-        self.st[subscription] = filter
+        self.st.add(subscription, filter)
         self.beacon = None
 
     def on_unsubscribe(self, subscription: int) -> None:
-        self.st.pop(subscription, None)
+        self.st.remove(subscription)
         self.beacon = None
 
     def every_interval(self) -> None:
         """Fig. 3, every Δt seconds."""
         self.host.set_timer(BEACON_TIMER, self.interval_us)
-        if self.st or self.params.beaconers == "all":  # R6
+        if self.st.all or self.params.beaconers == "all":  # R6
             if self.beacon is None:
-                self.beacon = Beacon(summarise(list(self.st.values()), self.params.predicate_limit))
+                self.beacon = Beacon(self.summary())
             self.host.broadcast(self.beacon)
         self.cleanup()
+
+    def summary(self) -> Filter:
+        """Of one subscription that subscription itself, where that says the same: many brokers ask for one thing, and
+        whoever goes through a table then finds it at hand."""
+        asked = self.st.all
+        predicate = summarise(asked, self.params.predicate_limit)
+        return asked[0] if len(asked) == 1 and asked[0] == predicate else predicate
 
     def cleanup(self) -> None:
         """Remove the entries older than 10 Δt."""
         oldest_us = self.host.now() - self.params.table_age * self.interval_us
         for broker in [broker for broker, entry in self.pt.items() if entry.time_us < oldest_us]:
             del self.pt[broker]
+            self.columns_fit = False
 
     def predicate_received(self, beacon: Beacon, broker: int) -> None:
         """Fig. 3. A refreshed entry moves to the end: `pt` stays in the order of time."""
@@ -262,14 +384,31 @@ class Proximity(Protocol):
             del self.pt[longest_ago]
             self.host.note(TABLE_FULL, 0, longest_ago)
         self.pt[broker] = Entry(beacon.predicate, self.host.now(), beacon.size)
+        self.columns_fit = False
+
+    def fit_columns(self) -> None:
+        """`pt` column by column: a broker that is no reason to send then costs a look at two numbers."""
+        brokers, times_us = vec[i64](), vec[i64]()
+        preds: list[Filter] = []
+        for broker, entry in self.pt.items():
+            brokers = append(brokers, broker)
+            times_us = append(times_us, entry.time_us)
+            preds.append(entry.pred)
+        self.brokers, self.times_us, self.preds = brokers, times_us, preds
+        self.columns_fit = True
 
     def proximity_for(self, broker: int) -> int:
         """Beacons missed of `table_age`, in thousandths; infinite for a broker that is not in the table (§IV)."""
         entry = self.pt.get(broker)
         if entry is None:
             return INFINITE
-        missed = (self.host.now() - entry.time_us) // self.interval_us  # R9
-        return min(missed, self.params.table_age) * FARTHEST // self.params.table_age
+        return self.proximity_after(self.host.now() - entry.time_us)
+
+    def proximity_after(self, elapsed_us: i64) -> i64:
+        if elapsed_us < self.interval_us:
+            return ADJACENT
+        missed = elapsed_us // self.interval_us  # R9
+        return min(missed, self.table_age) * FARTHEST // self.table_age
 
     # ---- messages
 
@@ -286,12 +425,11 @@ class Proximity(Protocol):
             self.transmit(key)
 
     def on_publish(self, event: Event) -> None:
-        if event.id in self.received:
+        if not self.remember(event.id):
             return
-        self.remember(event.id)
-        m = Waiting(event, self.params.credits, {}, self.host.now() + event.validity_us)
-        if self.interested(event):
-            self.set_proximity(m, self.host.id, ADJACENT)
+        expires_us = self.host.now() + event.validity_us
+        m = Waiting(event, self.params.credits, listed({}), self.destinations_limit, expires_us)
+        self.join(m)
         self.approach(m)
         self.host.note(PUBLISHED, event.id, m.peer, m.closest)
         self.broadcast(m)  # R3
@@ -299,17 +437,15 @@ class Proximity(Protocol):
     def forward(self, frame: Message, sender: int) -> None:
         """Fig. 3."""
         event = frame.event
-        if event.id in self.received:
+        if not self.remember(event.id):
             self.unschedule(event.id, sender)
             return  # R1
-        self.remember(event.id)
         if frame.age_us >= event.validity_us:  # R10
             self.drop(event.id, EXPIRED)
             return
         expires_us = self.host.now() + event.validity_us - frame.age_us
-        m = Waiting(event, frame.credit, dict(frame.destinations), expires_us)
-        if self.interested(event):
-            self.set_proximity(m, self.host.id, ADJACENT)
+        m = Waiting(event, frame.credit, frame.list, self.destinations_limit, expires_us)
+        if self.join(m):
             self.host.deliver(event)
         matched = self.approach(m)
         if not matched and m.credit > 0:
@@ -321,31 +457,35 @@ class Proximity(Protocol):
         else:
             self.drop(event.id, NO_CLOSER)
 
+    def join(self, m: Waiting) -> bool:
+        """Put this broker on the list if it wants the message itself; tell whether it does."""
+        if not self.st.match(m.event):
+            return False
+        id = self.host.id
+        m.set_proximity(id, ADJACENT, m.carried.proximity(id))
+        return True
+
     def approach(self, m: Waiting) -> bool:
         """The loop over `pt` of Fig. 3: lower the list by this broker's table, and tell whether anything changed."""
+        if not self.columns_fit:
+            self.fit_columns()
+        brokers, times_us, carried = self.brokers, self.times_us, m.carried
+        now: i64 = self.host.now()
         matched = False
-        for broker, entry in self.pt.items():
-            if not entry.pred.matches(m.event):  # R2
+        for at in range(i64(len(brokers))):
+            broker = brokers[at]
+            p = self.proximity_after(now - times_us[at])
+            before = carried.proximity(broker)  # infinite if it is new to the list: then this broker is closer, too
+            if p >= before or not self.preds[at].matches(m.event):  # R2
                 continue
-            p = self.proximity_for(broker)
-            new = broker not in m.destinations
-            if not new and p >= m.destinations[broker]:
-                continue
-            if not self.set_proximity(m, broker, p):
+            if not m.set_proximity(broker, p, before):
                 continue
             if not matched or p < m.closest:
                 m.closest = p
                 m.peer = broker
-                m.why = DELAY_NEW if new else DELAY_CLOSER
+                m.why = DELAY_NEW if before == INFINITE else DELAY_CLOSER
             matched = True
         return matched
-
-    def set_proximity(self, m: Waiting, broker: int, p: int) -> bool:
-        """False when the list is full and the broker not on it."""
-        if len(m.destinations) >= self.params.destinations_limit and broker not in m.destinations:
-            return False
-        m.destinations[broker] = p
-        return True
 
     def schedule(self, m: Waiting) -> None:
         delay_us = int(self.max_delay_us * m.closest / FARTHEST + self.jitter_us * self.host.random())  # R4, R8
@@ -358,9 +498,10 @@ class Proximity(Protocol):
             self.abandon(id, HEARD_AGAIN, sender)
 
     def transmit(self, id: int) -> None:
-        m = self.scheduled.pop(id, None)
+        m = self.scheduled.get(id)
         if m is None:
             return
+        del self.scheduled[id]
         if self.host.now() >= m.expires_us:
             self.drop(id, EXPIRED)
             return
@@ -369,7 +510,7 @@ class Proximity(Protocol):
 
     def broadcast(self, m: Waiting) -> None:
         age_us = self.host.now() - (m.expires_us - m.event.validity_us)
-        self.host.broadcast(Message(m.event, m.credit, m.destinations, age_us))
+        self.host.broadcast(Message(m.event, m.credit, m.destinations(), age_us))
         self.host.mute(m.event.id)  # it was sent: no later copy can change anything
 
     def abandon(self, id: int, why: int, peer: int = NOBODY) -> None:
@@ -381,17 +522,22 @@ class Proximity(Protocol):
         self.host.note(why, id, peer)
         self.host.mute(id)
 
-    def interested(self, event: Event) -> bool:
-        return any(pred.matches(event) for pred in self.st.values())
+    def remember(self, id: int) -> bool:
+        """Footnote 3, with an end: the oldest id makes room, and a message that still waits goes with its id.
 
-    def remember(self, id: int) -> None:
-        """Footnote 3, with an end: the oldest id makes room, and a message that still waits goes with its id."""
-        self.received[id] = None
-        if len(self.received) > self.params.seen_limit:
-            oldest = next(iter(self.received))
-            del self.received[oldest]
-            if oldest in self.scheduled:
-                self.abandon(oldest, FORGOTTEN)
+        False when it was there: told by the length, because to look the id up first costs as much again.
+        """
+        received = self.received
+        known = len(received)
+        received[mixed(id)] = None
+        if len(received) == known:
+            return False
+        if known >= self.params.seen_limit:
+            oldest = next(iter(received))
+            del received[oldest]
+            if mixed(oldest) in self.scheduled:
+                self.abandon(mixed(oldest), FORGOTTEN)
+        return True
 
     def memory(self) -> tuple[int, int]:
         """Of the proximity table: an id and an instant of 8 bytes each, and the predicate as it came."""

@@ -24,6 +24,8 @@ Readings, one test each in tests/paper/test_rezende.py:
   R11 "instantly" in (iii) and (iv) is after a random `jitter_ms`: several neighbours answer the same frame, and without
       it they would all be one DIFS behind it and collide. So it is when a subscription is created, which nodes that
       are switched on together do together. (i) and (ii) happen to one node alone and are not delayed
+  R12 a publication older than its validity is neither delivered, buffered nor sent, and leaves the PB before a choice
+      is made from it; the paper's publications have no lifetime
 """
 
 from __future__ import annotations
@@ -32,11 +34,13 @@ from dataclasses import dataclass
 from typing import Any, Final, final
 
 from roamcast.protocols.interface import Frame, Host, Params, Protocol, param, reason
+from roamcast.protocols.store import Subscriptions
 from roamcast.protocols.wire import as_int, counted, measure, uint_size
 from roamcast.pubsub.event import FOREVER, Event, event_from_fields
 from roamcast.pubsub.filters import Filter, filter_from_fields
 
 SECOND_US: Final = 1_000_000
+NEVER: Final = 1 << 60
 
 STOPPED: Final = reason("forward", "stopped", "{event} was carried here")
 ASKED: Final = reason("forward", "asked", "{event} is in the buffer, and a neighbour has just subscribed to it")
@@ -91,7 +95,10 @@ class PublicationFrame(Frame):
     __slots__ = ("age_us", "event")
 
     def __init__(self, event: Event, age_us: int) -> None:
-        super().__init__("event", event.id, 2 + uint_size(age_us) + event.size)
+        self.kind = "event"  # not by super().__init__: this is made for every transmission
+        self.id = event.id
+        self.size = 2 + uint_size(age_us) + event.size
+        self.cargo = event
         self.event = event
         self.age_us = age_us
 
@@ -107,15 +114,68 @@ class PublicationFrame(Frame):
         return PublicationFrame(event_from_fields(event), as_int(age_us, 0, FOREVER))
 
 
+# ------------------------------------------------------------------------------------------------------------ state
+
+
 @final
 class Publication:
-    """A publication in the buffer, and when it was published by this clock."""
+    """A publication in the buffer: when it was published and expires by this clock, and why it is to be sent."""
 
-    __slots__ = ("born_us", "event")
+    __slots__ = ("born_us", "event", "expires_us", "why")
 
     def __init__(self, event: Event, born_us: int) -> None:
         self.event = event
         self.born_us = born_us
+        self.expires_us = born_us + event.validity_us
+        self.why = 0
+
+
+@final
+class Buffer:
+    """The PB: a queue of at most `limit` publications, the oldest of which gives way.
+
+    A full one is a ring, in which the newest takes the oldest's place. It is not searched for expired ones before the
+    first of those that were added can have expired.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.ring: list[Publication] = []
+        self.oldest = 0  # where the ring begins
+        self.bytes = 0
+        self.earliest_us = NEVER  # nothing here expires before
+
+    def __len__(self) -> int:
+        return len(self.ring)
+
+    def publications(self) -> list[Publication]:
+        """Oldest first."""
+        return self.ring[self.oldest :] + self.ring[: self.oldest]
+
+    def add(self, publication: Publication) -> Publication | None:
+        """The one that gave way, if any."""
+        self.bytes += publication.event.size
+        if publication.expires_us < self.earliest_us:
+            self.earliest_us = publication.expires_us
+        if len(self.ring) < self.limit:
+            self.ring.append(publication)
+            return None
+        gone = self.ring[self.oldest]
+        self.ring[self.oldest] = publication
+        self.oldest = self.oldest + 1 if self.oldest + 1 < self.limit else 0
+        self.bytes -= gone.event.size
+        return gone
+
+    def take_expired(self, now: int) -> list[Publication]:
+        """Oldest first."""
+        if now < self.earliest_us:
+            return []
+        everything = self.publications()
+        self.ring = [p for p in everything if now < p.expires_us]
+        self.oldest = 0
+        self.bytes = sum([p.event.size for p in self.ring])
+        self.earliest_us = min([p.expires_us for p in self.ring], default=NEVER)
+        return [p for p in everything if now >= p.expires_us]
 
 
 # -------------------------------------------------------------------------------------------------------- protocol
@@ -132,11 +192,15 @@ class Psamanet(Protocol):
         self.params = params
         self.s_ttl_us = round(params.s_ttl_s * SECOND_US)
         self.ever = params.duplicates == "ever"
-        self.pb: dict[int, Publication] = {}  # oldest first
-        self.own: dict[int, SubscriptionFrame] = {}
+        self.pb = Buffer(params.pb_size)
+        self.held: dict[int, None] = {}  # the ids in it, where these tell a duplicate
+        self.wanted = Subscriptions()
+        self.own: dict[int, SubscriptionFrame] = {}  # the same, as they are sent
         self.foreign: dict[tuple[int, Filter], int] = {}  # (neighbour, what it wants) -> valid until; oldest first
-        self.seen: dict[int, None] = {}
-        self.answers: dict[int, tuple[Publication, int]] = {}  # waiting for their timer, with the reason
+        self.foreign_until_us = 0  # until when the oldest is valid
+        self.seen: dict[int, None] = {}  # oldest first
+        self.seen_limit = max(params.seen, params.pb_size)  # so that whatever is in the PB was ever seen
+        self.answers: dict[int, Publication] = {}  # waiting for their timer
 
     def on_start(self) -> None:
         """Timers do not survive a crash: answers are lost with them, and subscriptions are told again."""
@@ -163,15 +227,16 @@ class Psamanet(Protocol):
     def receive_publication(self, frame: PublicationFrame) -> None:
         event = frame.event
         known = event.id in self.seen
-        if event.id in self.pb or (known and self.ever):  # R4
+        if known if self.ever else event.id in self.held:  # R4
             return
-        if frame.age_us >= event.validity_us:
+        if frame.age_us >= event.validity_us:  # R12
             self.host.note(EXPIRED, event.id)
             return
-        self.see(event.id)
+        if not known:
+            self.see(event.id)
         publication = Publication(event, self.host.now() - frame.age_us)
         self.buffer(publication)
-        mine = self.wanted_here(event)
+        mine = self.wanted.match(event)
         if mine and not known:
             self.host.deliver(event)
         if (mine and self.params.own_subscriptions) or self.wanted_near(event):  # (iv), R5
@@ -179,42 +244,39 @@ class Psamanet(Protocol):
         else:
             self.host.note(UNWANTED, event.id)
 
-    def wanted_here(self, event: Event) -> bool:
-        for subscription in self.own.values():  # noqa: SIM110 (a generator costs more than the loop)
-            if subscription.filter.matches(event):
-                return True
-        return False
-
     def wanted_near(self, event: Event) -> bool:
         self.remove_expired()
-        for _, filter in self.foreign:  # noqa: SIM110
+        for _, filter in self.foreign:  # noqa: SIM110 (a generator costs more than the loop)
             if filter.matches(event):
                 return True
         return False
 
     def buffer(self, publication: Publication) -> None:
-        pb = self.pb
-        if len(pb) >= self.params.pb_size:
-            oldest = next(iter(pb))
-            del pb[oldest]
-            self.host.note(BUFFER_FULL, oldest)
-        pb[publication.event.id] = publication
+        gone = self.pb.add(publication)
+        if gone is not None:
+            self.host.note(BUFFER_FULL, gone.event.id)
+        if not self.ever:
+            if gone is not None:
+                self.held.pop(gone.event.id, None)
+            self.held[publication.event.id] = None
 
     def see(self, id: int) -> None:
-        if id not in self.seen:
-            if len(self.seen) >= self.params.seen:
-                del self.seen[next(iter(self.seen))]
-            self.seen[id] = None
+        """An id that was not seen before, or was forgotten."""
+        if len(self.seen) >= self.seen_limit:
+            del self.seen[next(iter(self.seen))]
+        self.seen[id] = None
         if self.ever:
             self.host.mute(id)
 
     # ---- subscriptions
 
     def on_subscribe(self, subscription: int, filter: Filter) -> None:
+        self.wanted.add(subscription, filter)
         self.own[subscription] = SubscriptionFrame(filter)
         self.host.set_timer(-1 - subscription, self.jitter_us())  # R11
 
     def on_unsubscribe(self, subscription: int) -> None:
+        self.wanted.remove(subscription)
         self.own.pop(subscription, None)
         self.host.cancel_timer(-1 - subscription)
 
@@ -228,15 +290,19 @@ class Psamanet(Protocol):
         if len(self.foreign) >= self.params.st_size:
             del self.foreign[next(iter(self.foreign))]  # R10
         self.foreign[(sender, filter)] = self.host.now() + self.s_ttl_us
+        self.foreign_until_us = next(iter(self.foreign.values()))
         for publication in self.choose(filter):  # (iii), R8
             self.answer(publication, ASKED)
 
     def remove_expired(self) -> None:
         """All have the same lifetime and none is prolonged, so the oldest is always the first to go."""
         now = self.host.now()
+        if now < self.foreign_until_us:
+            return
         while self.foreign:
             oldest = next(iter(self.foreign))
-            if self.foreign[oldest] > now:
+            self.foreign_until_us = self.foreign[oldest]
+            if now < self.foreign_until_us:
                 return
             del self.foreign[oldest]
 
@@ -259,7 +325,9 @@ class Psamanet(Protocol):
         """At most PB_max of the buffered publications that match (None: all do), uniformly, without replacement."""
         self.forget_expired()
         n = self.params.pb_max
-        found = [p for p in self.pb.values() if filter is None or filter.matches(p.event)]
+        found = self.pb.publications()
+        if filter is not None:
+            found = [p for p in found if filter.matches(p.event)]
         if len(found) <= n:
             return found
         self.host.note(NOT_CHOSEN, value=len(found) - n)
@@ -269,41 +337,42 @@ class Psamanet(Protocol):
         return found[:n]
 
     def forget_expired(self) -> None:
-        now = self.host.now()
-        expired = [id for id, p in self.pb.items() if now - p.born_us >= p.event.validity_us]
-        for id in expired:
-            del self.pb[id]
-            self.host.note(EXPIRED, id)
+        for publication in self.pb.take_expired(self.host.now()):  # R12
+            self.held.pop(publication.event.id, None)
+            self.host.note(EXPIRED, publication.event.id)
 
     def answer(self, publication: Publication, why: int) -> None:
         id = publication.event.id
         if id not in self.answers:
-            self.answers[id] = (publication, why)
+            publication.why = why
+            self.answers[id] = publication
             self.host.set_timer(id, self.jitter_us())  # R11
 
     def on_timer(self, key: int) -> None:
         """The key is the id of a publication that waits, or below 0 for the subscription -1 - key."""
         if key < 0:
             self.host.broadcast(self.own[-1 - key])
-        elif key in self.answers:
-            publication, why = self.answers.pop(key)
-            self.send(publication, why)
+            return
+        publication = self.answers.get(key)
+        if publication is not None:
+            del self.answers[key]
+            self.send(publication, publication.why)
 
     def jitter_us(self) -> int:
         return int(self.host.random() * self.params.jitter_ms * 1000)
 
     def send(self, publication: Publication, why: int) -> None:
         event = publication.event
-        age_us = min(self.host.now() - publication.born_us, FOREVER)
-        if age_us >= event.validity_us:
+        now = self.host.now()
+        if now >= publication.expires_us:  # R12
             self.host.note(EXPIRED, event.id)
             return
         if why:
             self.host.note(why, event.id)
-        self.host.broadcast(PublicationFrame(event, age_us))
+        self.host.broadcast(PublicationFrame(event, min(now - publication.born_us, FOREVER)))
 
     def memory(self) -> tuple[int, int]:
         """The publication buffer and neighbours' subscriptions, with a timestamp each."""
-        size = sum([p.event.size + 8 for p in self.pb.values()])
+        size = self.pb.bytes + 8 * len(self.pb)
         size += sum([measure(filter.fields()) + 8 for _, filter in self.foreign])
         return (len(self.pb) + len(self.foreign), size)
