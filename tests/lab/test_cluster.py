@@ -1,0 +1,99 @@
+"""A real Spark cluster on this machine: a master and two workers as processes of their own, one of which is killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet as pq
+import pyspark
+import pytest
+
+from roamcast.lab import conduct
+from roamcast.lab.campaign import parse
+from roamcast.lab.folder import Folder
+from tests.lab.test_resume import FORTY
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
+PATIENCE_S = 120.0
+
+
+class Cluster:
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        self.url = f"spark://127.0.0.1:{self.port}"
+
+    def start(self, name: str, *words: str) -> None:
+        environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "256m"}
+        with (self.place / f"{name}.log").open("wb") as log:
+            self.processes[name] = subprocess.Popen(
+                [str(SPARK_CLASS), *words], env=environment, stdout=log, stderr=log, start_new_session=True
+            )
+
+    def wait_for(self, name: str, text: str) -> None:
+        until = time.monotonic() + PATIENCE_S
+        while text not in (self.place / f"{name}.log").read_text():
+            assert time.monotonic() < until, (self.place / f"{name}.log").read_text()
+            time.sleep(0.1)
+
+    def kill(self, name: str) -> None:
+        """With all its executors: they are in its session."""
+        process = self.processes.pop(name)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    made = Cluster(tmp_path)
+    try:
+        master = "org.apache.spark.deploy.master.Master"
+        made.start("master", master, "--host", "127.0.0.1", "--port", str(made.port), "--webui-port", "0")
+        made.wait_for("master", "I have been elected leader")
+        for name in ("first", "second"):
+            worker = ("org.apache.spark.deploy.worker.Worker", "--cores", "1", "--memory", "1g", "--webui-port", "0")
+            made.start(name, *worker, "--work-dir", str(tmp_path / name), made.url)
+        for name in ("first", "second"):
+            made.wait_for(name, "Successfully registered with master")
+        yield made
+    finally:
+        for name in list(made.processes):
+            made.kill(name)
+
+
+def test_a_cluster_that_loses_a_worker_gives_what_embedded_spark_gives(
+    cluster: Cluster, spark: SparkSession, tmp_path: Path
+) -> None:
+    (tmp_path / "forty.toml").write_text(FORTY)
+    out = tmp_path / "clustered"
+    command = [sys.executable, "-m", "roamcast", "campaign", "forty.toml", "--out", str(out), "--master", cluster.url]
+    command += ["--conf", "spark.executor.memory=512m", "--conf", "spark.cores.max=2"]
+    environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"}
+    running = subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
+    until = time.monotonic() + PATIENCE_S
+    while len(Folder(out).finished()) < 5 and running.poll() is None and time.monotonic() < until:
+        time.sleep(0.02)
+    assert len(Folder(out).finished()) < 40
+    cluster.kill("first")
+    _, said = running.communicate(timeout=PATIENCE_S)
+    assert running.returncode == 0, said.decode()
+
+    conduct.conduct([parse(FORTY)], Folder(tmp_path / "embedded"), spark)
+    clustered, embedded = (pq.read_table(path / "metrics") for path in (out, tmp_path / "embedded"))
+    assert clustered.num_rows == 40
+    assert clustered.equals(embedded)
+    assert {path.name for path in (tmp_path / "second").iterdir()}  # the application ran on the workers
