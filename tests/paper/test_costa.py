@@ -600,6 +600,15 @@ def test_links_r1_the_link_it_came_by_is_not_available() -> None:
     assert len(copies(host)) == 3
 
 
+def test_links_r1_an_event_does_not_go_back_even_to_where_a_subscriber_is_known() -> None:
+    protocol, host = linked(3, tau=0.0)
+    for i in (1, 3):
+        host.hear(protocol, tells(i, 1), i)
+    host.hear(protocol, LinkEventFrame(event(), 0, 0, [0]), 3)
+    host.advance(protocol, SECOND // 10)
+    assert copies(host) == [1]
+
+
 def test_links_r1_a_fraction_that_is_whole_is_not_rounded_up_by_the_arithmetic() -> None:
     protocol, host = linked(25, tau=0.28)
     assert 0.28 * 25 > 7

@@ -70,6 +70,11 @@ def test_frames_are_as_long_as_they_say_and_come_back(frame: BeaconFrame | Table
     check_encoding(SemiProbLinks, frame)
 
 
+@pytest.mark.parametrize("named", [0, 15, 16, HEARD_MAX])
+def test_an_event_may_go_along_many_links(named: int) -> None:
+    check_encoding(SemiProbLinks, LinkEventFrame(event(), 0, 0, list(range(1000, 1000 + named))))
+
+
 @given(st.binary(max_size=80))
 def test_hostile_bytes_are_malformed_and_nothing_else(data: bytes) -> None:
     try:
@@ -229,6 +234,15 @@ def test_a_filter_too_long_for_a_page_has_one_of_its_own() -> None:
     assert [len(page.rows) for page in told.pages] == [2, 1]
 
 
+def test_an_emptied_page_is_used_again_also_for_a_long_filter() -> None:
+    told = Told()
+    for n in range(3):
+        told.tell((1, topic(f"b{n}" * PAGE_BYTES)), ANY_LINK)
+        assert told.settle() == [0]
+        told.drop((1, topic(f"b{n}" * PAGE_BYTES)))
+    assert told.settle() == [0] and len(told.pages) == 1
+
+
 def test_pages_have_a_number_that_is_never_exceeded() -> None:
     told = Told()
     for n in range(400):
@@ -331,6 +345,17 @@ def test_a_silent_neighbour_is_forgotten_after_its_beacons_were_missed() -> None
     assert links(net.nodes[0]) == [1]
     net.run(2.2)
     assert net.nodes[0].neighbours == {} and net.nodes[0].interests == {} and net.nodes[0].links == []
+
+
+@pytest.mark.parametrize(("heard_us", "kept"), [(0, False), (499_999, False), (500_000, True)])
+def test_patience_is_so_many_beacons_exactly(heard_us: int, kept: bool) -> None:
+    protocol, host = make(SemiProbLinks, beacon_s=1.0, patience=2.5)
+    host.draws = [0.5, 0.0]
+    protocol.on_start()  # its own beacons are at 0, 1, 2, 3 s
+    host.advance(protocol, heard_us)
+    host.hear(protocol, heard(protocol), 5)
+    host.advance(protocol, 3_000_000)
+    assert list(protocol.neighbours) == ([5] if kept else [])
 
 
 def test_an_event_shows_that_its_sender_is_there() -> None:
