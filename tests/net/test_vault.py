@@ -33,6 +33,15 @@ def test_files_are_private_and_survive_the_process(tmp_path: Path) -> None:
     assert os.listdir(tmp_path / "v") == ["identity"], "nothing temporary is left"  # noqa: PTH208
 
 
+def test_the_old_value_stays_whole_beside_the_new_one(tmp_path: Path) -> None:
+    vault = FileVault(tmp_path)
+    vault.store("boot", b"the old value")
+    with (tmp_path / "boot").open("rb") as old:
+        vault.store("boot", b"the new value")
+        assert old.read() == b"the old value"
+    assert vault.load("boot") == b"the new value"
+
+
 def test_a_process_killed_at_any_moment_leaves_an_old_or_a_new_value(tmp_path: Path) -> None:
     program = (
         "import sys; from roamcast.net.vault import FileVault; v = FileVault(sys.argv[1])\n"

@@ -22,7 +22,8 @@ from roamcast.net.security import Envelope, GroupKey, KeyRing, session_key
 from roamcast.protocols import registry, wire
 from roamcast.pubsub.event import Event
 
-PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "wire.md").read_text()
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "reference" / "wire.md").read_text()
 VECTORS: dict[str, list[dict[str, Any]]] = tomllib.loads(
     "".join(re.findall(r"^```toml\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE))
 )
@@ -119,6 +120,20 @@ def test_constants_are_as_the_page_says() -> None:
     assert "six times in all, waiting 20, 40, 80 and then 100 ms" in PAGE
     assert (limits.partial_s, wire.MAX_FRAME) == (5.0, 65_535)
     assert len(Header(0, 0, 0, 0, 0).packed()) == 20
+
+
+def test_what_security_md_says_about_limits_is_so() -> None:
+    page, limits = (ROOT / "docs" / "explanation" / "security.md").read_text(), Limits()
+    for said in [
+        f"({limits.strangers_per_s:.0f} datagrams a second)",
+        f"more than {limits.address_per_s:.0f} datagrams a second in their name",
+        f"{limits.sender_frames_per_s:.0f} frames and {limits.sender_bytes_per_s / 1e6:.0f} MB a second",
+        f"{limits.sender_signatures_per_s:.0f} new publications",
+        f"fill the table of senders ({limits.senders})",
+        f"the {limits.identities} publishers heard last",
+    ]:
+        assert said in page, said
+    assert limits.sender_idle_s == 120, "two minutes"
 
 
 def test_every_reason_is_on_the_page() -> None:
