@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import time
 from pathlib import Path
 
 import pytest
@@ -190,11 +191,15 @@ def test_columns_are_found_by_their_titles(tmp_path: Path) -> None:
     assert points(alone) == {"taxi": [(1.7e9, 0.0, 0.0)]}
 
 
-def test_dates_may_have_zones_and_milliseconds_are_no_seconds(tmp_path: Path) -> None:
+def test_dates_may_have_zones_and_milliseconds_are_no_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
     rows = "1970-01-01T01:00:01+01:00,a,47,8\n1970-01-01 00:00:02.5,a,47,8\n1700000000000,a,47,8\n"
     path = written(tmp_path, "a.csv", "time,node,lat,lon\n" + rows)
     assert [t for t, _, _ in points(path)["a"]] == [1.0, 2.5]
     assert [line for line, _ in problems(path)] == [4]
+    monkeypatch.undo()
+    time.tzset()
 
 
 def test_titles_that_lack_something_are_refused(tmp_path: Path) -> None:
@@ -245,3 +250,17 @@ def test_files_of_a_folder_are_read_together(tmp_path: Path) -> None:
 def test_wrong_options_are_refused(tmp_path: Path, options: dict[str, object], said: str) -> None:
     with pytest.raises(InputError, match=said):
         part_of(written(tmp_path, "a.csv", samples.CSV), **options)
+
+
+def test_the_reference_names_every_format_and_every_option() -> None:
+    from dataclasses import fields
+
+    from roamcast.world.traces.plan import Options
+    from roamcast.world.traces.write import TARGETS
+
+    page = (Path(__file__).parents[3] / "docs" / "reference" / "traces.md").read_text()
+    for name in FORMATS:
+        (row,) = [line for line in page.splitlines() if line.startswith(f"| `{name}` |")]
+        assert row.split("|")[4].strip() == ("×" if name in TARGETS else "")
+    for field in fields(Options):
+        assert f"`{'trace' if field.name == 'format' else field.name}`" in page

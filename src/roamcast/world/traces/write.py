@@ -58,7 +58,8 @@ class Target:
     """In which order it wants its rows: by node and time, or by time and node."""
     absences: Literal["all", "ends", "none"]
     """Which absences it can tell."""
-    has_names: bool
+    names: Literal["any", "words", "none"]
+    """Which names of nodes it can have."""
     places: Callable[[TextIO, Iterable[Place], Facts], None] | None = None
     lines: Callable[[TextIO, Iterable[Line], Facts], None] | None = None
 
@@ -158,11 +159,11 @@ def _contact_list(out: TextIO, lines: Iterable[Line], facts: Facts) -> None:
 
 
 TARGETS: Final = {
-    "ns2": Target("positions", "node", "all", False, places=_ns2),
-    "bonnmotion": Target("positions", "node", "none", False, places=_bonnmotion),
-    "one-movement": Target("positions", "time", "none", True, places=_one_movement),
-    "sumo-fcd": Target("positions", "time", "ends", True, places=_sumo_fcd),
-    "csv": Target("positions", "time", "none", True, places=_csv),
-    "one-conn": Target("contacts", "time", "all", True, lines=_one_conn),
-    "contact-list": Target("contacts", "time", "all", True, lines=_contact_list),
+    "ns2": Target("positions", "node", "all", "none", places=_ns2),
+    "bonnmotion": Target("positions", "node", "none", "none", places=_bonnmotion),
+    "one-movement": Target("positions", "time", "none", "words", places=_one_movement),
+    "sumo-fcd": Target("positions", "time", "ends", "any", places=_sumo_fcd),
+    "csv": Target("positions", "time", "none", "words", places=_csv),
+    "one-conn": Target("contacts", "time", "all", "words", lines=_one_conn),
+    "contact-list": Target("contacts", "time", "all", "words", lines=_contact_list),
 }

@@ -1,0 +1,221 @@
+"""From positions to contacts, exactly: movement is piecewise linear, so begin and end are roots of a quadratic.
+
+Legs are cut into time slices, and the box that a leg covers in a slice, widened by half the range, into grid cells. Two
+nodes that are in contact at some instant are then in one slice and share a cell, so an equi-join on (slice, cell) finds
+every pair of legs that can matter; a pair that shares several cells is solved in the last corner of its common box only
+(its smallest common cell). The roots are computed from where the two legs begin together, whatever the slice, and then
+clipped to it; so slices and cells cannot be seen in the result, only in the time it takes.
+
+Contact is the closed disc (distance <= range). Instants are rounded to microseconds. Two nodes that only touch are not
+in contact; two that keep exactly the range are.
+
+The arithmetic is numpy's, between Spark's joins: as expressions of Spark it would be multiplied by its optimiser beyond
+all bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.window import Window
+
+from roamcast.errors import InputError
+from roamcast.lab.traces.schemas import BUCKETED, CONTACTS, LEGS
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from roamcast.lab.traces.trace import Trace
+
+Array = NDArray[Any]
+
+CELL_RANGES = 2.0
+"""Edge of a cell in ranges: fewer cells for each leg, against fewer pairs in each cell. Ours, measured."""
+MOST_SLICES = 100_000
+AT_ONCE = 1 << 18
+"""Rows of a piece."""
+ROUNDING_M = 1e-6
+"""Far above that of coordinates, so that nobody who stands on the edge of a cell is missed."""
+
+
+def of(trace: Trace, range_m: float = 0.0) -> DataFrame:
+    """The contacts of a trace, whatever it has: CONTACTS."""
+    if trace.kind == "contacts":
+        if range_m:
+            raise InputError(f"range={range_m:g}: {trace.format} has contacts and no positions; leave the range out")
+        return merged(trace.rows)
+    if not range_m:
+        raise InputError(f"{trace.format} has positions; say at which range (m) nodes are in contact")
+    return contacts(legs_of(trace), range_m)
+
+
+def legs_of(trace: Trace) -> DataFrame:
+    return legs(trace.rows, (trace.begin_us, trace.end_us) if trace.stays else None)
+
+
+def legs(positions: DataFrame, standing: tuple[int, int] | None = None) -> DataFrame:
+    """POSITIONS to LEGS. If `standing` is an interval, nodes stand at their first and last places in the rest of it."""
+    track = Window.partitionBy("node", "segment").orderBy("t_us")
+    following = {name: F.lead(name).over(track).alias(f"to_{name}") for name in ("t_us", "x_m", "y_m")}
+    took = F.col("to_t_us") - F.col("t_us")
+    walked = positions.select("node", "t_us", "x_m", "y_m", *following.values()).where(took > 0)
+    found = walked.select(
+        "node",
+        F.col("t_us").alias("from_us"),
+        F.col("to_t_us").alias("until_us"),
+        "x_m",
+        "y_m",
+        ((F.col("to_x_m") - F.col("x_m")) / took).alias("vx_mpus"),
+        ((F.col("to_y_m") - F.col("y_m")) / took).alias("vy_mpus"),
+    )
+    if standing is None:
+        return found
+    begin, end = standing
+    place = F.struct("t_us", "x_m", "y_m")
+    ends = positions.groupBy("node").agg(F.min_by(place, "t_us").alias("first"), F.max_by(place, "t_us").alias("last"))
+    sides = {"first": (F.lit(begin), F.col("first.t_us")), "last": (F.col("last.t_us"), F.lit(end))}
+    for side, (from_us, until_us) in sides.items():
+        still = ends.select(
+            "node",
+            from_us.cast("long").alias("from_us"),
+            until_us.cast("long").alias("until_us"),
+            F.col(f"{side}.x_m"),
+            F.col(f"{side}.y_m"),
+            F.lit(0.0).alias("vx_mpus"),
+            F.lit(0.0).alias("vy_mpus"),
+        )
+        found = found.unionAll(still.where(F.col("from_us") < F.col("until_us")))
+    return found
+
+
+def contacts(legs: DataFrame, range_m: float, slice_us: int = 0, cell_m: float = 0.0) -> DataFrame:
+    """LEGS to CONTACTS. Slices and cells are chosen to fit, unless they are given."""
+    if not range_m > 0.0:
+        raise InputError(f"range={range_m:g}: must be above 0 m")
+    cell_m = cell_m or CELL_RANGES * range_m
+    slice_us = slice_us or _slice_us(legs, cell_m)
+    bucketed = _bucketed(legs, range_m, slice_us, cell_m)
+    a, b = bucketed.alias("a"), bucketed.alias("b")
+    same = [F.col(f"a.{key}") == F.col(f"b.{key}") for key in ("slice", "cx", "cy")]
+    first_common = (F.col("a.cx") == F.greatest("a.cx0", "b.cx0")) & (F.col("a.cy") == F.greatest("a.cy0", "b.cy0"))
+    together = F.greatest("a.from_us", "b.from_us") < F.least("a.until_us", "b.until_us")
+    pairs = a.join(b, [*same, F.col("a.node") < F.col("b.node")]).where(first_common & together)
+    sides = (F.col(f"{side}.{name}").alias(f"{side}_{name}") for side in "ab" for name in LEGS.names)
+    schema = to_arrow_schema(CONTACTS)
+
+    def solve(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            columns = [column.to_numpy() for column in batch.columns]
+            i, j, from_us, until_us = solved(columns[1:8], columns[8:], columns[0] * slice_us, slice_us, range_m)
+            yield pa.RecordBatch.from_arrays(
+                [pa.array(c, pa.int64()) for c in (i, j, from_us, until_us)], schema=schema
+            )
+
+    return merged(pairs.select("a.slice", *sides).mapInArrow(solve, CONTACTS))
+
+
+def _slice_us(legs: DataFrame, cell_m: float) -> int:
+    """About as long as a node takes to cross a cell."""
+    took = F.col("until_us") - F.col("from_us")
+    far = F.hypot("vx_mpus", "vy_mpus") * took
+    row = legs.agg(F.sum(far), F.sum(took), F.min("from_us"), F.max("until_us")).collect()[0]
+    far_m, took_us, first, last = float(row[0] or 0.0), int(row[1] or 0), int(row[2] or 0), int(row[3] or 0)
+    if not took_us:
+        return 1
+    whole = max(1, last - first)
+    crossing = int(cell_m * took_us / far_m) if far_m > 0.0 and cell_m * took_us / far_m < whole else whole
+    return max(1, crossing, whole // MOST_SLICES)
+
+
+def _bucketed(legs: DataFrame, range_m: float, slice_us: int, cell_m: float) -> DataFrame:
+    schema = to_arrow_schema(BUCKETED)
+
+    def bucket(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for columns in bucketed([c.to_numpy() for c in batch.columns], range_m, slice_us, cell_m):
+                yield pa.RecordBatch.from_arrays([pa.array(c) for c in columns], schema=schema)
+
+    return legs.select(*LEGS.names).mapInArrow(bucket, BUCKETED)
+
+
+def bucketed(legs: list[Array], range_m: float, slice_us: int, cell_m: float) -> Iterator[list[Array]]:
+    """LEGS with a row for each slice and cell (BUCKETED), in pieces, for a leg may have very many of them."""
+    first, last = legs[1] // slice_us, (legs[2] - 1) // slice_us
+    for rows, slices in _spelled_out(first, last):
+        node, from_us, until_us, x, y, vx, vy = (column[rows] for column in legs)
+        since = np.maximum(from_us, slices * slice_us) - from_us
+        until = np.minimum(until_us, (slices + 1) * slice_us) - from_us
+        margin = range_m / 2 + ROUNDING_M
+        cells = []
+        for place, speed in ((x, vx), (y, vy)):
+            here, there = place + speed * since, place + speed * until
+            low, high = np.minimum(here, there) - margin, np.maximum(here, there) + margin
+            cells += [np.floor(low / cell_m).astype(np.int64), np.floor(high / cell_m).astype(np.int64)]
+        cx0, cx1, cy0, cy1 = cells
+        for by_x, cx in _spelled_out(cx0, cx1):
+            for by_y, cy in _spelled_out(cy0[by_x], cy1[by_x]):
+                k = by_x[by_y]
+                walk = [column[k] for column in (node, from_us, until_us, x, y, vx, vy)]
+                yield [*walk, slices[k], cx[by_y], cy, cx0[k], cy0[k]]
+
+
+def _spelled_out(first: Array, last: Array) -> Iterator[tuple[Array, Array]]:
+    """(k, value) for every value from first[k] to last[k], not too many at a time."""
+    counts = last - first + 1
+    before = np.concatenate(([0], np.cumsum(counts)))
+    k = 0
+    while k < len(counts):
+        end = max(k + 1, int(np.searchsorted(before, before[k] + AT_ONCE, side="right")) - 1)
+        rows = np.repeat(np.arange(k, end), counts[k:end])
+        yield rows, first[rows] + np.arange(before[k], before[end]) - before[rows]
+        k = end
+
+
+def solved(one: list[Array], other: list[Array], slice_from: Array, slice_us: int, range_m: float) -> list[Array]:
+    """When, within their slices, pairs of legs are in contact: |p + w s|² = r² is a s² + 2 b s + c = 0.
+
+    The discriminant b² - a c is written as a r² - (p x w)², and each root in the form that does not subtract nearly
+    equal numbers.
+    """
+    t0, t1 = np.maximum(one[1], other[1]), np.minimum(one[2], other[2])
+    px, py = ((other[k] + other[k + 2] * (t0 - other[1])) - (one[k] + one[k + 2] * (t0 - one[1])) for k in (3, 4))
+    wx, wy = other[5] - one[5], other[6] - one[6]
+    r2 = range_m * range_m
+    a = wx * wx + wy * wy
+    b = px * wx + py * wy
+    c = px * px + py * py - r2
+    across = px * wy - py * wx
+    d = a * r2 - across * across
+    still, inside, passes = a == 0.0, c <= 0.0, (a > 0.0) & (d > 0.0)
+    lasts = (t1 - t0).astype(np.float64)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        root = np.sqrt(np.maximum(d, 0.0))
+        begin = np.where(inside | still, 0.0, c / (root - b))
+        end = np.where(still, lasts, np.where(inside & (b > 0.0), -c / (b + root), (root - b) / a))
+    meets = (still & inside) | (passes & (inside | (b < 0.0)))
+    begin, end = (np.floor(np.minimum(np.where(meets, s, 0.0), lasts) + 0.5).astype(np.int64) for s in (begin, end))
+    from_us = np.maximum(t0 + begin, slice_from)
+    until_us = np.minimum(t0 + end, slice_from + slice_us)
+    lasting = meets & (from_us < until_us)
+    return [column[lasting] for column in (one[0], other[0], from_us, until_us)]
+
+
+def merged(pieces: DataFrame) -> DataFrame:
+    """CONTACTS to CONTACTS: of each pair the maximal intervals; one that begins where another ends continues it."""
+    pair = Window.partitionBy("i", "j").orderBy("from_us", "until_us")
+    before = pair.rowsBetween(Window.unboundedPreceding, -1)
+    known = F.max("until_us").over(before)
+    begins = (known.isNull() | (F.col("from_us") > known)).cast("long")
+    so_far = pair.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    numbered = pieces.select(*CONTACTS.names, begins.alias("begins"))
+    numbered = numbered.select(*CONTACTS.names, F.sum("begins").over(so_far).alias("contact"))
+    whole = numbered.groupBy("i", "j", "contact").agg(
+        F.min("from_us").alias("from_us"), F.max("until_us").alias("until_us")
+    )
+    return whole.select(*CONTACTS.names)
