@@ -438,6 +438,20 @@ def test_the_agenda_gives_the_smallest_first(steps: list[tuple[int, int, bool]])
     assert agenda.first() == inf
 
 
+@pytest.mark.parametrize("scale", [1e-12, 1e-3, 1.0, 1e3, 1e17, 1e300])
+def test_the_agenda_does_so_however_far_apart_things_are(scale: float) -> None:
+    """The horizon adapts, even where rounding swallows a second."""
+    agenda = Agenda()
+    entries = [(scale * (k * 7919 % 1009), k, scale * k) for k in range(500)]
+    for t, key, until in entries:
+        agenda.push(t, key, until)
+    for k, expected in enumerate(sorted(entries[:])):
+        assert agenda.first() == expected[0]
+        agenda.pop()
+        assert (agenda.t, agenda.key, agenda.until) == expected
+        assert agenda.size + agenda.left == 499 - k
+
+
 # ---- contacts from a list
 
 

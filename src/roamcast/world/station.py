@@ -104,9 +104,14 @@ class Station(Host):
         self.idle_since: i64 = 0  # own last transmission, or wake-up: nothing is counted before
         self.reserved_until: i64 = 0  # by the duration field of frames for others (NAV)
         self.ifs: i64 = mac.ifs
+        self.mac = mac
         self.deafened: i64 = NOTHING  # the transmission it missed because it sent itself
+        # what a frame that is handed up touches
         self.heard_from: i64 = 0  # who sent the frame being handled
         self.protocol: Protocol = UNBORN
+        self.recorder = recorder
+        self.events = events
+        self.dice = Stream(seed, id, "protocol").rng  # not the stream itself: a call less for every draw
         # timers: most protocols have one at a time, which needs no dictionary
         self.alarm: i64 = 0  # serial of its setting; 0 means none
         self.alarm_key: i64 = 0
@@ -119,15 +124,11 @@ class Station(Host):
         self.frames: i64 = 0  # … its number …
         self.tries: i64 = 0  # … and how often it was sent in vain
         self.queue = EMPTY  # those behind it, with their addressees
-        self.window: i64 = mac.window
         self.sends_until: i64 = 0
         self.tx_us: i64 = 0
-        self.events = events
-        self.mac = mac
-        self.motion = motion
-        self.recorder = recorder
-        self.dice = Stream(seed, id, "protocol").rng  # not the stream itself: a call less for every draw
         self.chance = Stream(seed, id, "mac").rng
+        self.window: i64 = mac.window
+        self.motion = motion
         # a graded radio
         self.radio = radio
         self.strength = 0.0  # of the transmission being received, relative to the sensitivity
