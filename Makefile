@@ -1,7 +1,7 @@
 # What people type. Every target below `setup` depends on it, so nothing ever runs on stale compiled modules.
 BIN := .venv/bin
 
-.PHONY: help setup lint test demo bench clean
+.PHONY: help setup lint test demo bench wheel clean
 
 help:
 	@echo "make setup   .venv, pinned packages, compiled modules, Java; does nothing twice"
@@ -9,6 +9,7 @@ help:
 	@echo "make test    all checks and tests"
 	@echo "make lint    ruff, mypy, import contracts"
 	@echo "make bench   benchmarks"
+	@echo "make wheel   a wheel for other machines, in out/dist"
 	@echo "make clean   remove compiled modules and build/"
 
 setup:
@@ -21,13 +22,17 @@ lint: setup
 	$(BIN)/lint-imports
 
 test: lint
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist loadgroup
 
 demo: setup
 	$(BIN)/roamcast run baldoni --protocol gossip --set p=0.5
 
 bench: setup
 	$(BIN)/python bench/run.py
+
+wheel: setup
+	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir out/dist .
+	@ls out/dist/*.whl
 
 clean:
 	rm -rf build

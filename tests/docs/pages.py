@@ -3,6 +3,7 @@
     ```console     lines that begin with `$ ` are typed, what follows is what they print; a line `…` stands for any
                    lines, `…` inside a line for any text. Spaces count once; wall-clock durations do not count.
     ```python      runs, all blocks of a page in one namespace; `# file: NAME` on the first line makes it a file.
+    ```toml        with `# file: NAME` on the first line is a file.
 
 A page's blocks run in order, in one folder that is empty at first. `make`, `git` and `cd` are not typed, but a target
 that `make` is asked for must exist. With UPDATE_DOCS=1 in the environment outputs are written anew where they have no
@@ -21,7 +22,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 UPDATE = bool(os.environ.get("UPDATE_DOCS"))
-FENCE = re.compile(r"^```(console|python)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+FENCE = re.compile(r"^```(console|python|toml)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 NOT_TYPED = ("make", "git", "cd")
 
 
@@ -58,7 +59,7 @@ def typed(command: str, folder: Path) -> str:
         words = [sys.executable, *words[1:]]
     environment = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb", "PYTHONPATH": str(ROOT / "src")}
     done = subprocess.run(
-        words, cwd=folder, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120
+        words, cwd=folder, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600
     )
     return "".join(line.rstrip() + "\n" for line in done.stdout.splitlines())
 
@@ -84,11 +85,11 @@ def play(page: Path, folder: Path) -> str:
 
     def play_block(match: re.Match[str]) -> str:
         language, block = match.groups()
-        if language == "python":
+        if language != "console":
             first, _, _ = block.partition("\n")
             if first.startswith("# file: "):
                 (folder / first.removeprefix("# file: ").strip()).write_text(block)
-            else:
+            elif language == "python":
                 exec(compile(block, f"{page.name}, python block", "exec"), names)
             return match.group(0)
         found = examples(block)
