@@ -10,6 +10,7 @@ import pytest
 
 from roamcast.errors import InputError
 from roamcast.lab.checks import answers, interval, jackknife, selected
+from roamcast.lab.quantities import value
 
 SEEDS = range(1, 11)
 
@@ -98,6 +99,46 @@ def test_ratios_are_of_means() -> None:
     assert holds(nothing, kind="ratio", of={"label": "a"}, to={"label": "b"}, low=1) == [None]
 
 
+def test_a_ratio_across_an_axis_is_asked_at_every_point() -> None:
+    rows = []
+    for x, times in ((1, 3.0), (2, 5.0)):
+        rows += runs("a", lambda s, times=times: times * (1 + noise(s)), speed=x) + runs("b", lambda _: 1.0, speed=x)
+    rows += runs("a", lambda _: 99.0, speed=7)
+    found = answers(
+        {"kind": "ratio", "of": {"label": "a"}, "to": {"label": "b"}, "metric": "delivery", "low": 2.5, "high": 3.5}
+        | {"across": "speed"},
+        rows,
+    )
+    assert [(answer.holds, answer.asks) for answer in found] == [
+        (True, "delivery of a over that of b at speed=1"),
+        (False, "delivery of a over that of b at speed=2"),
+    ]
+
+
+def test_more_questions_widen_the_interval_of_each() -> None:
+    rows = []
+    for x in (1, 2, 3):
+        rows += runs("a", lambda s, x=x: 2.0 + noise(s * x), speed=x) + runs("b", lambda _: 1.0, speed=x)
+    spec = {"kind": "ratio", "of": {"label": "a"}, "to": {"label": "b"}, "metric": "delivery", "low": 1, "high": 3}
+    alone = answers(spec | {"of": {"label": "a", "speed": 1}, "to": {"label": "b", "speed": 1}}, rows)[0]
+    among = answers(spec | {"across": "speed"}, rows)[0]
+    assert among.measured == alone.measured
+    assert among.high > alone.high
+
+
+def test_a_spread_is_of_blocks_of_seeds() -> None:
+    """Ten seeds, of which 1 to 5 and 6 to 10 are 0.4 apart each: the whole would be 0.9 apart."""
+    rows = runs("a", lambda s: 0.1 * ((s - 1) % 5) + (0.5 if s > 5 else 0.0) + noise(s, 1e-4))
+    spread = {"kind": "spread", "where": {"label": "a"}, "block": 5}
+    assert holds(rows, **spread, value=0.4, abs=0.05) == [True]
+    assert holds(rows, **spread, value=0.9, abs=0.05) == [False]
+    assert holds(rows, **{**spread, "block": 10}, value=0.9, abs=0.05) == [None]  # one block has no interval
+    assert holds(rows, **{**spread, "block": 11}, value=0.9, abs=0.05) == [None]
+    first = rows[:9]  # what is left of a block does not count
+    found = answers({**spread, "metric": "delivery", "value": 0.4, "abs": 0.05}, first)[0]
+    assert (found.holds, found.measured) == (None, pytest.approx(0.4, abs=0.001))
+
+
 def slope(label: str, by: float) -> list[dict[str, Any]]:
     rows = []
     for x in (1, 2, 4, 8):
@@ -165,6 +206,11 @@ def test_quantities_that_follow_from_metrics_can_be_asked_for() -> None:
     ].holds
     with pytest.raises(InputError, match="unknown quantity 'maintenence_share'; did you mean 'maintenance_share'"):
         answers({"kind": "value", "where": {}, "metric": "maintenence_share", "value": 0.25}, rows)
+
+
+def test_receptions_per_delivery_count_the_first_one_too() -> None:
+    assert value({"deliveries": 10, "duplicates": 25}, "receptions_per_delivery") == 3.5
+    assert value({"deliveries": 0, "duplicates": 25}, "receptions_per_delivery") is None
 
 
 def test_cells_are_chosen_by_what_they_are_and_numbers_compare_as_numbers() -> None:

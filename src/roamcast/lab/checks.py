@@ -11,11 +11,12 @@ wrongly confirmed or refuted in one case of twenty at most.
     at_most   the mean is at most `value`, plus `abs` or `rel`            where, metric
     equal     two means differ by at most `abs`                           of, to, metric
     order     one is above the other (by `factor`, if given)              above, below, metric; across
-    ratio     one mean over another is between `low` and `high`           of, to, metric
+    ratio     one mean over another is between `low` and `high`           of, to, metric; across
     trend     the metric `rises`, `falls` or stays `flat` (within `abs`)  where, metric, x, direction
     steeper   it changes more in one series than in another               of, to, metric, x, direction
     crossing  where one metric reaches a value, another is `value`        where, x, reach, metric
     bounds    no mean is above `high` or below `low`                      where, metric, x
+    spread    best less worst of `block` seeds is `value` within `abs`    where, metric, block
     jump      most of the change happens within a part of the axis        where, metric, x, share, within
     no_best   no series is best for every x                               where, metric, x, series
     model     a number of a paper's model, exact                          function, value, abs (papers/models)
@@ -226,14 +227,10 @@ def _order(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
     factor = float(spec.get("factor", 1.0))
     if "across" not in spec:
         return [_above(_title(spec), above, below, spec["metric"], factor, alpha)]
-    x = spec["across"]
-    common = sorted({number(row, x) for row in above} & {number(row, x) for row in below})
-    if not common:
-        raise NoData(f"no {x} that both have")
-    pairs = [([r for r in above if number(r, x) == at], [r for r in below if number(r, x) == at]) for at in common]
+    pairs = _across(above, below, spec["across"])
     return [
-        _above(f"{_title(spec)} at {x}={at:g}", a, b, spec["metric"], factor, alpha / len(common))
-        for at, (a, b) in zip(common, pairs, strict=True)
+        _above(f"{_title(spec)} at {at}", a, b, spec["metric"], factor, alpha / len(pairs))
+        for at, (a, b) in pairs.items()
     ]
 
 
@@ -244,7 +241,16 @@ def _above(asks: str, a: list[Row], b: list[Row], metric: str, factor: float, al
 
 
 def _ratio(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
-    a, b = (samples(selected(rows, spec[side]), spec["metric"]) for side in ("of", "to"))
+    """One answer, or one for each value of `across`."""
+    above, below = selected(rows, spec["of"]), selected(rows, spec["to"])
+    if "across" not in spec:
+        return [_quotient(_title(spec), above, below, spec, alpha)]
+    pairs = _across(above, below, spec["across"])
+    return [_quotient(f"{_title(spec)} at {at}", a, b, spec, alpha / len(pairs)) for at, (a, b) in pairs.items()]
+
+
+def _quotient(asks: str, above: list[Row], below: list[Row], spec: Spec, alpha: float) -> Answer:
+    a, b = (samples(side, spec["metric"]) for side in (above, below))
     seeds = sorted(a.keys() & b.keys())
     if not seeds:
         raise NoData("no seed that both have")
@@ -256,8 +262,19 @@ def _ratio(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
     low, high = float(spec.get("low", -np.inf)), float(spec.get("high", np.inf))
     whole = quotient(seeds)
     if not isfinite(whole):
-        return [Answer(_title(spec), None, None, None, None, f"{spec['metric']} is 0 where it divides")]
-    return [judged(_title(spec), jackknife(quotient, seeds, alpha), low, high, whole)]
+        return Answer(asks, None, None, None, None, f"{spec['metric']} is 0 where it divides")
+    return judged(asks, jackknife(quotient, seeds, alpha), low, high, whole)
+
+
+def _across(above: list[Row], below: list[Row], x: str) -> dict[str, tuple[list[Row], list[Row]]]:
+    """The runs of both sides at every x that both have, by its name."""
+    common = sorted({number(row, x) for row in above} & {number(row, x) for row in below})
+    if not common:
+        raise NoData(f"no {x} that both have")
+    return {
+        f"{x}={at:g}": ([row for row in above if number(row, x) == at], [row for row in below if number(row, x) == at])
+        for at in common
+    }
 
 
 def _change(rows: Sequence[Row], x: str, metric: str) -> Samples:
@@ -330,6 +347,18 @@ def _bounds(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
     ]
 
 
+def _spread(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
+    """Between the best and the worst of every `block` seeds that follow each other."""
+    found = [*samples(selected(rows, spec["where"]), spec["metric"]).values()]
+    size = int(spec["block"])
+    blocks = [found[at : at + size] for at in range(0, len(found) - size + 1, size)]
+    if not blocks:
+        raise NoData(f"{len(found)} seeds; it takes {size}")
+    spreads = [max(block) - min(block) for block in blocks]
+    wanted, slack = float(spec["value"]), _slack(spec)
+    return [judged(_title(spec), interval(spreads, alpha), wanted - slack, wanted + slack, float(np.mean(spreads)))]
+
+
 def _jump(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
     """The largest share of the whole change that happens within a part `within` of the axis."""
     points = curve(selected(rows, spec["where"]), spec["x"], spec["metric"])
@@ -383,6 +412,7 @@ KINDS: dict[str, Callable[[Spec, Sequence[Row], float], list[Answer]]] = {
     "steeper": _steeper,
     "crossing": _crossing,
     "bounds": _bounds,
+    "spread": _spread,
     "jump": _jump,
     "no_best": _no_best,
     "model": _model,
@@ -402,6 +432,8 @@ def _title(spec: Spec) -> str:
         return f"{metric} of {_words(a)} {_BETWEEN[kind]} {_words(b)}"
     if kind == "trend":
         return f"{metric} of {_words(spec['where'])} {spec['direction']} with {spec['x']}"
+    if kind == "spread":
+        return f"{metric} of {_words(spec['where'])}: best less worst of {spec['block']} seeds"
     return f"{metric} of {_words(spec.get('where', {}))}"
 
 

@@ -35,6 +35,11 @@ def _maintenance_share(row: Row) -> float | None:
     return 1.0 - _events_sent(row) / row["frames_sent"] if row["frames_sent"] else None
 
 
+def _receptions_per_delivery(row: Row) -> float | None:
+    """How often a node that gets an event receives it, if nobody hears it in vain."""
+    return (row["deliveries"] + row["duplicates"]) / row["deliveries"] if row["deliveries"] else None
+
+
 def _per_node(of: str) -> Callable[[Row], float]:
     return lambda row: float(row[of]) / float(row["nodes"])
 
@@ -46,4 +51,5 @@ QUANTITIES: dict[str, Callable[[Row], float | None]] = {
     "events_sent": _events_sent,
     "events_sent_per_node": lambda row: _events_sent(row) / float(row["nodes"]),
     "maintenance_share": _maintenance_share,
+    "receptions_per_delivery": _receptions_per_delivery,
 }
