@@ -106,6 +106,19 @@ def test_r5_so_do_all_that_were_on_their_way_to_the_old_parent() -> None:
     assert host.labels("drop") == []
 
 
+def test_r5_also_after_the_parent_was_left_for_a_better_one() -> None:
+    protocol, host = make(SubTree, ScriptHost(ME))
+    protocol.on_start()
+    host.hear(protocol, Heartbeat(TREE, 1, 3, 30, []), 5)
+    protocol.on_publish(Event(event_id(ME, 1), "a"))
+    host.hear(protocol, Heartbeat(TREE, 1, 1, 30, []), 7)
+    assert protocol.place.parent == 7
+    frame = host.frames("event")[0]
+    protocol.on_undelivered(frame, 5)
+    protocol.on_undelivered(frame, 5)
+    assert host.sent[-1] == (7, frame) and host.labels("drop") == []
+
+
 def test_r5_without_another_parent_it_is_lost_with_the_parent() -> None:
     protocol, host = hung()
     event = Event(event_id(ME, 1), "a")
@@ -376,6 +389,12 @@ def test_frames_are_as_long_as_they_say_and_come_back(frame: Frame) -> None:
     check_encoding(SubTree, frame)
 
 
+@pytest.mark.parametrize("n", [0, 15, 16])
+@pytest.mark.parametrize("gone", [0, 15, 16, 256])
+def test_lists_of_every_length_are_counted_right(n: int, gone: int) -> None:
+    check_encoding(SubTree, Subscribe(1, 2, [(300 * k, topic(f"t{k}")) for k in range(n)], [70_000] * gone))
+
+
 @given(st.binary(max_size=80))
 def test_hostile_bytes_are_malformed_and_nothing_else(data: bytes) -> None:
     with pytest.raises(Malformed):
@@ -429,6 +448,41 @@ def test_no_sequence_of_frames_raises_or_grows_without_bound(script: list[tuple[
                 protocol.on_undelivered(sent, to)
         assert set(host.timers) <= {TICK, SYNC} and TICK in host.timers
         assert len(protocol.place.labels) <= REMEMBERED
+
+
+def test_an_event_that_comes_again_is_neither_delivered_nor_sent_again_though_the_driver_hands_it_up() -> None:
+    """A driver that was restarted has forgotten what it was to mute."""
+    protocol, host = hung()
+    protocol.on_subscribe(1, topic("a"))
+    for sender in (20, 20, 21):
+        protocol.on_frame(EventFrame(Event(event_id(1, 1), "a"), 0, 0), sender)
+    assert len(host.delivered) == 1 and len(host.frames("event")) == 1
+
+
+def test_a_publisher_that_forgot_its_own_event_sends_it_on_but_delivers_nothing() -> None:
+    protocol, host = hung()
+    protocol.on_subscribe(1, topic("a"))
+    host.hear(protocol, EventFrame(Event(event_id(ME, 1), "a"), 0, 0), 20)
+    assert host.delivered == [] and len(host.frames("event")) == 1
+
+
+def test_hops_are_not_counted_on_a_tree() -> None:
+    protocol, host = hung()
+    host.hear(protocol, EventFrame(Event(event_id(1, 1), "a"), 5, 700), 20)
+    assert [(frame.ttl, frame.age_us) for frame in host.frames("event")] == [(0, 700)]
+
+
+def test_a_node_that_comes_up_again_knows_nobody_and_hangs_nowhere() -> None:
+    protocol, host = hung()
+    child(protocol, host, 20, topic("a"))
+    protocol.on_subscribe(1, topic("b"))
+    host.timers.clear()
+    protocol.on_start()
+    assert protocol.neighbours == {} and protocol.links.by_peer == {} and protocol.place.is_root()
+    assert keys(protocol.links.interests.worth_telling(5)) == ["topic b"]
+    host.hear(protocol, Heartbeat(TREE, 2, 0, NOBODY, []), ROOT)
+    host.advance(protocol, host.clock_us + SYNC_US)
+    assert [frame.fields()[:2] for frame in host.frames("subscribe")][-1] == [0, 1], "told from scratch, and soon"
 
 
 def test_an_event_with_id_0_is_ignored() -> None:

@@ -73,6 +73,7 @@ STEPS = st.one_of(
     st.tuples(st.just("beat"), st.integers(1, IDLE_BEATS + 1), st.none()),
     st.tuples(st.just("tell"), st.sampled_from(PEERS), st.booleans()),
     st.tuples(st.just("leave"), st.sampled_from(PEERS), st.none()),
+    st.tuples(st.just("forget"), st.none(), st.none()),
 )
 
 
@@ -83,7 +84,8 @@ def test_nothing_changes_for_a_neighbour_without_a_doubt(steps: list[tuple], lim
 
     With few comparisons kept, numbers change and large tables are compared plainly.
     """
-    interests, plain = Interests(Kin(limit)), Plain()
+    known = Kin(limit)
+    interests, plain = Interests(known), Plain()
     told: dict[int, list[str]] = {}
     for what, a, b in steps:
         if what == "want":
@@ -101,6 +103,8 @@ def test_nothing_changes_for_a_neighbour_without_a_doubt(steps: list[tuple], lim
         elif what == "leave":
             told.pop(a, None)
             interests.forget_peer(a)
+        elif what == "forget":  # somebody else needed room
+            known.make_room(limit + 1)
         for peer in PEERS:
             now = plain.worth_telling(peer)
             assert sorted(keys(interests.worth_telling(peer))) == now
@@ -166,10 +170,23 @@ def test_a_filter_that_nobody_wants_is_kept_for_a_while_and_then_forgotten() -> 
     assert interests.want(topic("a"), OWN) is wide, "it came back"
     assert keys(interests.worth_telling(6)) == ["topic a"]
     interests.unwant(wide, OWN)
-    for _ in range(IDLE_BEATS + 1):
+    for _ in range(IDLE_BEATS):
         interests.forget_the_idle()
+    assert interests.rows["topic a"] is wide, "its time began anew"
+    interests.forget_the_idle()
     assert list(interests.rows) == ["topic a.b"] and narrow.above == [] and interests.idle == {}
     assert len(interests.numbered) == 1 and interests.numbers.bit_count() == 1
+
+
+def test_a_table_that_was_too_large_to_be_known_is_known_when_it_has_shrunk() -> None:
+    interests = Interests(Kin(4))
+    rows = [interests.want(topic(name), OWN) for name in ("x", "y", "a")]
+    for row in rows[:2]:
+        interests.unwant(row, OWN)
+    for _ in range(IDLE_BEATS + 1):
+        interests.forget_the_idle()
+    assert list(interests.rows) == ["topic a"]
+    assert interests.want(topic("a.b"), OWN).above == [rows[2]]
 
 
 def test_everything_outranks_every_other_filter() -> None:

@@ -84,6 +84,8 @@ def test_the_other_end_always_knows_what_is_wanted(steps: list[tuple[str, Any, A
         wanted = plain.worth_telling(5)
         if what == "beat" and link.everything is None:
             assert got(link) == wanted and link.beyond == 0
+        if what == "beat":
+            assert sorted(teller.by_peer[5].told) == wanted
         if what == "beat" and len(wanted) > room:
             assert link.everything is not None
         check_nothing_is_missed(hearer, link, [filter for source, filter in plain.wants])
@@ -107,12 +109,25 @@ def test_long_news_takes_several_frames_each_building_on_the_one_before() -> Non
     assert [len(frame.added) for frame in frames] == [PER_FRAME] * (REMOVED_PER_FRAME // PER_FRAME) + [1]
     assert [(frame.base, frame.version) for frame in frames] == [(n, n + 1) for n in range(len(frames))]
     host.sent.clear()
-    for row in rows:
+    for row in rows[::-1]:
         teller.interests.unwant(row, OWN)
     teller.interests.want(topic("new"), OWN)
     teller.tell_all(removals=True)
     assert [(len(frame.added), len(frame.removed)) for frame in subscribes(host)] == [(1, REMOVED_PER_FRAME), (0, 1)]
     assert [n for frame in subscribes(host) for n in frame.removed] == list(range(REMOVED_PER_FRAME + 1))
+
+
+def test_what_is_told_comes_in_the_order_it_became_known_whatever_brought_it_up() -> None:
+    teller, host = links(1024, 5)
+    wide = teller.interests.want(topic("a"), 6)
+    for name in ("a.1", "a.2", "b"):
+        teller.interests.want(topic(name), 6)
+    teller.tell_all(removals=False)
+    teller.interests.want(topic("c"), 6)
+    teller.interests.unwant(wide, 6)
+    teller.tell_all(removals=False)
+    told = [[str(filter) for _, filter in frame.added] for frame in subscribes(host)]
+    assert told == [["topic a", "topic b"], ["topic a.1", "topic a.2", "topic c"]]
 
 
 def test_a_neighbour_without_anything_to_be_told_is_told_so_once() -> None:
@@ -192,6 +207,8 @@ def test_a_full_table_that_overflows_again_leaves_no_gap() -> None:
 
 def test_a_neighbour_that_is_dropped_wants_nothing_any_more() -> None:
     hearer, _, _ = overflown()
+    hearer.tell_all(removals=False)
+    assert set(hearer.interests.doubts) == {5, 6}
     hearer.drop(5)
     assert hearer.interests.worth_telling(6) == [] and 5 not in hearer.interests.doubts
 

@@ -121,7 +121,6 @@ class SubTree(Protocol):
         """A node that was down is out of its tree, whatever it remembers; its labels and events still count."""
         self.neighbours.clear()
         self.links.clear()
-        self.former_parent = NOBODY
         self.will_sync = False
         self.place.lead(tree_name(self.host.id, self.host.random()))
         self.host.cancel_timer(SYNC)
