@@ -10,6 +10,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from roamcast.lab import conduct
 from roamcast.lab.campaign import parse
 from roamcast.lab.folder import Folder
@@ -34,7 +37,12 @@ PATIENCE_S = 240.0
 
 
 def metrics_bytes(path: Path) -> bytes:
-    return next(iter((path / "metrics").glob("*.parquet"))).read_bytes()
+    """Every row and column, in order. (Parquet's footer itself lists encodings in an order that changes with the JVM.)"""
+    table = pq.read_table(path / "metrics").combine_chunks()
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    return bytes(sink.getvalue())
 
 
 def test_killed_and_resumed_is_as_if_never_disturbed(spark: SparkSession, tmp_path: Path) -> None:
