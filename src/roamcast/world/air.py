@@ -247,8 +247,10 @@ class Air:
                 elif other.up:
                     collisions += 1
                 continue
-            if other.contending or other.slots > 0:
+            if other.contending:
                 other.freeze(t)
+            elif other.slots > 0:
+                other.count_down(t)
             other.busy_until = end
             other.receiving = s
             hearers.append(other)
@@ -331,8 +333,10 @@ class Air:
     def sense(self, other: Station, t: i64, end: i64) -> None:
         """The medium gets busy at a station: its back-off freezes."""
         if other.busy_until <= t:
-            if other.contending or other.slots > 0:
+            if other.contending:
                 other.freeze(t)
+            elif other.slots > 0:
+                other.count_down(t)
             other.busy_until = end
         elif other.busy_until < end:
             other.busy_until = end

@@ -320,21 +320,18 @@ class Station(Host):
         return start
 
     def freeze(self, t: i64) -> None:
-        """The medium gets busy at `t`: the back-off stops, unless it is too late to sense that."""
-        start = self.idle_from()
-        idle = t - start - self.ifs
-        if self.contending and idle >= 0 and self.slots * self.mac.slot - idle <= self.mac.turnaround:
+        """The medium gets busy at `t` for a station that contends: its back-off stops, unless it is too late for it to
+        sense that."""
+        idle = t - self.idle_from() - self.ifs
+        if idle >= 0 and self.slots * self.mac.slot - idle <= self.mac.turnaround:
             self.committed = True
         else:
-            self.count_slots(start, idle)
+            self.count_down(t)
 
     def count_down(self, t: i64) -> None:
         """Count the slots that passed in silence before `t`."""
         start = self.idle_from()
-        self.count_slots(start, t - start - self.ifs)
-
-    def count_slots(self, start: i64, idle: i64) -> None:
-        """Slots are counted for `idle` microseconds; the silence began at `start`."""
+        idle = t - start - self.ifs
         if idle > 0:
             passed = idle // self.mac.slot
             if passed >= self.slots:
