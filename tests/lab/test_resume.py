@@ -37,7 +37,7 @@ PATIENCE_S = 240.0
 
 
 def metrics_bytes(path: Path) -> bytes:
-    """Every row and column, in order. (Parquet's footer itself lists encodings in an order that changes with the JVM.)"""
+    """Every row and column, in order. (Parquet lists encodings in its footer in an order that changes with the JVM.)"""
     table = pq.read_table(path / "metrics").combine_chunks()
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as stream:
