@@ -175,6 +175,71 @@ def test_a_crossing_is_read_off_the_line_between_points() -> None:
     assert holds(rows, kind="crossing", where={}, x="p", reach=never, metric="overhead", value=5, abs=1) == [None]
 
 
+def test_a_flat_trend_may_be_asked_relative_to_the_mean() -> None:
+    rows = slope("a", 0.1)  # a change of 0.1 at a mean of 0.5
+    trend = {"kind": "trend", "where": {}, "x": "speed", "direction": "flat"}
+    assert holds(rows, **trend, rel=0.4) == [True]
+    assert holds(rows, **trend, rel=0.1) == [False]
+    assert holds(rows, **{**trend, "direction": "rises"}, rel=0.4) == [False]
+
+
+def costs(label: str, x: str, price: float, reached: dict[int, float]) -> list[dict[str, Any]]:
+    """Runs that deliver so much at each x, at a price for each bit of delivery."""
+    rows = []
+    for at, delivery in reached.items():
+        for run in runs(label, lambda s, y=delivery: y + noise(s, 0.002), **{x: at}):
+            rows.append({**run, "overhead": price * run["delivery"] + noise(run["seed"] + 30, 0.01)})
+    return rows
+
+
+def test_a_crossing_may_have_one_side_only() -> None:
+    rows = costs("g", "p", 10.0, {1: 0.2, 2: 0.4, 3: 0.6})
+    spec = {"kind": "crossing", "where": {}, "x": "p", "reach": {"metric": "delivery", "value": 0.5}, "rel": 0.1}
+    assert holds(rows, **{**spec, "metric": "overhead"}, value=4.0) == [False]
+    assert holds(rows, **{**spec, "metric": "overhead"}, value=4.0, side="at_least") == [True]
+    assert holds(rows, **{**spec, "metric": "overhead"}, value=6.0, side="at_least") == [False]
+    assert holds(rows, **{**spec, "metric": "overhead"}, value=5.5, side="at_least") == [True]
+
+
+def test_what_is_cheaper_costs_less_where_the_other_reaches_as_much() -> None:
+    """At equal x the first is the dearer one; only at equal delivery it is not."""
+    mine = costs("mine", "credits", 8.0, {0: 0.5, 1: 0.7})
+    other = costs("other", "p", 10.0, {0: 0.1, 1: 0.4, 2: 0.8})
+    spec = {"kind": "cheaper", "x": "credits", "to_x": "p", "at": "delivery", "metric": "overhead"}
+    assert holds(mine + other, **spec, of={"label": "mine"}, to={"label": "other"}) == [True, True]
+    dear = costs("mine", "credits", 12.0, {0: 0.5, 1: 0.7})
+    assert holds(dear + other, **spec, of={"label": "mine"}, to={"label": "other"}) == [False, False]
+    beyond = costs("mine", "credits", 8.0, {0: 0.5, 1: 0.9})
+    found = answers({**spec, "of": {"label": "mine"}, "to": {"label": "other"}}, beyond + other)
+    assert [answer.holds for answer in found] == [True, None]
+    assert found[1].why == "other never has this delivery"
+    assert found[0].measured == pytest.approx(10 * 0.5 - 8 * 0.5, abs=0.05)
+
+
+def points(by_x: dict[float, float]) -> list[dict[str, Any]]:
+    return [
+        run for x, y in by_x.items() for run in runs("g", lambda s, y=y: y + world(s) + noise(s, 0.002), nodes_of=x)
+    ]
+
+
+def test_a_peak_is_higher_than_both_ends() -> None:
+    peak = {"kind": "peak", "where": {}, "x": "nodes_of"}
+    assert holds(points({1: 0.5, 2: 0.7, 3: 0.8, 4: 0.6}), **peak) == [True, True]
+    assert holds(points({1: 0.5, 2: 0.6, 3: 0.7, 4: 0.8}), **peak) == [True, False]
+    assert holds(points({1: 0.8, 2: 0.7, 3: 0.6, 4: 0.5}), **peak) == [False, True]
+    assert answers({**peak, "metric": "delivery"}, points({1: 0.8, 2: 0.7}))[0].why.startswith("nodes_of has no value")
+
+
+def test_a_curve_is_like_a_line_or_like_a_logarithm() -> None:
+    line = points({x: 0.1 * x for x in (1, 2, 4, 9)})
+    log = points({x: 0.1 * float(np.log(x)) for x in (1, 2, 4, 9)})
+    like = {"kind": "like", "where": {}, "x": "nodes_of"}
+    assert holds(line, **like, like="line") == [True]
+    assert holds(line, **like, like="log") == [False]
+    assert holds(log, **like, like="log") == [True]
+    assert holds(log, **like, like="line") == [False]
+
+
 def test_bounds_hold_at_every_point_and_a_jump_is_steep() -> None:
     step = []
     for x, y in ((0.1, 0.0), (0.3, 0.05), (0.5, 0.85), (0.7, 0.9), (0.9, 0.95)):

@@ -12,11 +12,16 @@ wrongly confirmed or refuted in one case of twenty at most.
     equal     two means differ by at most `abs`                           of, to, metric
     order     one is above the other (by `factor`, if given)              above, below, metric; across
     ratio     one mean over another is between `low` and `high`           of, to, metric; across
-    trend     the metric `rises`, `falls` or stays `flat` (within `abs`)  where, metric, x, direction
+    trend     the metric `rises`, `falls` or stays `flat` (within `abs`   where, metric, x, direction
+              or `rel` of its mean)
     steeper   it changes more in one series than in another               of, to, metric, x, direction
-    crossing  where one metric reaches a value, another is `value`        where, x, reach, metric
+    crossing  where one metric reaches a value, another is `value`        where, x, reach, metric; side = "at_least"
+    cheaper   at every point of a curve the metric is below that of       of, x, to, to_x, at, metric
+              another curve where it has the same `at`
     bounds    no mean is above `high` or below `low`                      where, metric, x
     spread    best less worst of `block` seeds is `value` within `abs`    where, metric, block
+    peak      the metric is higher somewhere inside than at both ends     where, metric, x
+    like      the metric follows x like a `line` rather than a `log`      where, metric, x, like
     jump      most of the change happens within a part of the axis        where, metric, x, share, within
     no_best   no series is best for every x                               where, metric, x, series
     model     a number of a paper's model, exact                          function, value, abs (papers/models)
@@ -291,7 +296,8 @@ def _change(rows: Sequence[Row], x: str, metric: str) -> Samples:
 
 def _trend(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
     changes = _change(selected(rows, spec["where"]), spec["x"], spec["metric"])
-    slack = float(spec.get("abs", 0.0))
+    mean = _mean(samples(selected(rows, spec["where"]), spec["metric"])) if "rel" in spec else 0.0
+    slack = float(spec["rel"]) * abs(mean) if "rel" in spec else float(spec.get("abs", 0.0))
     allowed = {"rises": (slack, np.inf), "falls": (-np.inf, -slack), "flat": (-slack, slack)}
     low, high = allowed[spec["direction"]]
     return [judged(_title(spec), interval([*changes.values()], alpha), low, high, _mean(changes))]
@@ -324,7 +330,8 @@ def _crossing(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
     found = jackknife(there, seeds, alpha)
     if found is not None and not all(map(isfinite, found)):
         return [Answer(_title(spec), there(seeds), None, None, None, "some seeds never reach it")]
-    return [judged(_title(spec), found, wanted - slack, wanted + slack, there(seeds))]
+    most = np.inf if spec.get("side") == "at_least" else wanted + slack
+    return [judged(_title(spec), found, wanted - slack, most, there(seeds))]
 
 
 def _interpolated(xs: list[float], ys: list[float], at: float) -> float:
@@ -333,6 +340,75 @@ def _interpolated(xs: list[float], ys: list[float], at: float) -> float:
         if min(x0, x1) <= at <= max(x0, x1):
             return y0 if x0 == x1 else y0 + (y1 - y0) * (at - x0) / (x1 - x0)
     return np.nan
+
+
+def _cheaper(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
+    """Both curves by straight lines between means; where the other never has as much, there is nothing to compare."""
+    mine, other = selected(rows, spec["of"]), selected(rows, spec["to"])
+    (at, cost), (at_to, cost_to) = (
+        tuple(curve(chosen, x, metric) for metric in (spec["at"], spec["metric"]))
+        for chosen, x in ((mine, spec["x"]), (other, spec["to_x"]))
+    )
+    seeds = _common([*at.values(), *cost.values(), *at_to.values(), *cost_to.values()])
+
+    def saved(x: float, seeds: list[int]) -> float:
+        xs, ys = ([_over(by_seed, seeds) for by_seed in points.values()] for points in (at_to, cost_to))
+        return _interpolated(xs, ys, _over(at[x], seeds)) - _over(cost[x], seeds)
+
+    found = []
+    for x in at:
+        asks = f"{_title(spec)} at {spec['x']}={x:g}"
+        several = jackknife(lambda seeds, x=x: saved(x, seeds), seeds, alpha / len(at))  # type: ignore[misc]
+        if not isfinite(saved(x, seeds)) or (several is not None and not all(map(isfinite, several))):
+            found.append(Answer(asks, None, None, None, None, f"{_words(spec['to'])} never has this {spec['at']}"))
+        else:
+            found.append(judged(asks, several, 0.0, np.inf, saved(x, seeds)))
+    return found
+
+
+def _common(points: Iterable[Samples]) -> list[int]:
+    seeds = sorted(set.intersection(*(set(by_seed) for by_seed in points)))
+    if not seeds:
+        raise NoData("no seed that every point has")
+    return seeds
+
+
+def _over(by_seed: Samples, seeds: list[int]) -> float:
+    return float(np.mean([by_seed[seed] for seed in seeds]))
+
+
+def _peak(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
+    """The highest point inside is chosen after the fact, so each of them counts as a question asked."""
+    points = curve(selected(rows, spec["where"]), spec["x"], spec["metric"])
+    first, *inside, last = points
+    if not inside:
+        raise NoData(f"{spec['x']} has no value between its first and last")
+    top = max(inside, key=lambda at: _mean(points[at]))
+    found = []
+    for end in (first, last):
+        more = _paired(points[top], points[end])
+        asks = f"{_title(spec)}: more at {spec['x']}={top:g} than at {end:g}"
+        found.append(judged(asks, interval(more, alpha / 2 / len(inside)), 0.0, np.inf, float(np.mean(more))))
+    return found
+
+
+SHAPES: dict[str, Callable[[float], float]] = {"line": lambda x: x, "log": np.log}
+
+
+def _like(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
+    """Of what the metric varies, how much more a straight line over f(x) explains than one over the other's f(x)."""
+    points = curve(selected(rows, spec["where"]), spec["x"], spec["metric"])
+    if len(points) < 3:
+        raise NoData(f"{spec['x']} has fewer than three values")
+    (other,) = SHAPES.keys() - {spec["like"]}
+
+    def more(seeds: list[int]) -> float:
+        ys = [_over(by_seed, seeds) for by_seed in points.values()]
+        right, wrong = (np.corrcoef([SHAPES[name](x) for x in points], ys)[0, 1] ** 2 for name in (spec["like"], other))
+        return float(right - wrong)
+
+    seeds = _common(points.values())
+    return [judged(_title(spec), jackknife(more, seeds, alpha), 0.0, np.inf, more(seeds))]
 
 
 def _bounds(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
@@ -411,6 +487,9 @@ KINDS: dict[str, Callable[[Spec, Sequence[Row], float], list[Answer]]] = {
     "trend": _trend,
     "steeper": _steeper,
     "crossing": _crossing,
+    "cheaper": _cheaper,
+    "peak": _peak,
+    "like": _like,
     "bounds": _bounds,
     "spread": _spread,
     "jump": _jump,
@@ -427,9 +506,11 @@ def _title(spec: Spec) -> str:
         return str(spec["asks"])
     metric = spec.get("metric", "")
     kind = spec["kind"]
-    if kind in ("order", "equal", "ratio", "steeper"):
+    if kind in ("order", "equal", "ratio", "steeper", "cheaper"):
         a, b = (spec["above"], spec["below"]) if kind == "order" else (spec["of"], spec["to"])
         return f"{metric} of {_words(a)} {_BETWEEN[kind]} {_words(b)}"
+    if kind == "like":
+        return f"{metric} of {_words(spec['where'])} follows {spec['x']} like a {spec['like']}"
     if kind == "trend":
         return f"{metric} of {_words(spec['where'])} {spec['direction']} with {spec['x']}"
     if kind == "spread":
@@ -437,7 +518,13 @@ def _title(spec: Spec) -> str:
     return f"{metric} of {_words(spec.get('where', {}))}"
 
 
-_BETWEEN = {"order": "above that of", "equal": "minus that of", "ratio": "over that of", "steeper": "changes more than"}
+_BETWEEN = {
+    "order": "above that of",
+    "equal": "minus that of",
+    "ratio": "over that of",
+    "steeper": "changes more than",
+    "cheaper": "below that of",
+}
 
 
 def _words(where: Spec) -> str:
