@@ -278,6 +278,14 @@ def test_receptions_per_delivery_count_the_first_one_too() -> None:
     assert value({"deliveries": 0, "duplicates": 25}, "receptions_per_delivery") is None
 
 
+def test_content_is_what_is_sent_without_headers() -> None:
+    """802.11 has 36 bytes of its own for each frame (world/mac.py)."""
+    row = {"preset": "baehni-city", "world": {}, "bytes_sent": 1360, "frames_sent": 10, "nodes": 10}
+    assert value(row, "content_bytes_per_node") == 100.0
+    assert value({**row, "world": {"overhead_bytes": "60"}}, "content_bytes_per_node") == 40.0
+    assert value({**row, "preset": "costa"}, "content_bytes_per_node") == 129.0
+
+
 def test_cells_are_chosen_by_what_they_are_and_numbers_compare_as_numbers() -> None:
     rows = runs("a", lambda _: 1.0, p=0.50) + runs("b", lambda _: 1.0, p=0.7)
     assert len(selected(rows, {"p": 0.5})) == 10

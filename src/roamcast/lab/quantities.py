@@ -6,10 +6,13 @@ A quantity is a function from a row of the metrics table to a number, or to None
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 from roamcast.errors import unknown
 from roamcast.lab.campaign import SUMMABLE
+from roamcast.papers import presets
+from roamcast.world import mac
 
 Row = Mapping[str, Any]
 
@@ -40,12 +43,26 @@ def _receptions_per_delivery(row: Row) -> float | None:
     return (row["deliveries"] + row["duplicates"]) / row["deliveries"] if row["deliveries"] else None
 
 
+def _content_bytes_per_node(row: Row) -> float:
+    """What a protocol hands to the link layer: bytes sent without headers (a mote's packets are padded: that stays)."""
+    preset = presets.load(row["preset"]).values
+    access, extra = (row["world"].get(field, preset.get(field)) for field in ("mac", "overhead_bytes"))
+    header = _header_bytes(str(access or "dcf"), int(extra or 0))
+    return (float(row["bytes_sent"]) - header * float(row["frames_sent"])) / float(row["nodes"])
+
+
+@cache
+def _header_bytes(access: str, overhead_bytes: int) -> int:
+    return int(mac.build(access, 1e6, 1, 0, overhead_bytes).header)
+
+
 def _per_node(of: str) -> Callable[[Row], float]:
     return lambda row: float(row[of]) / float(row["nodes"])
 
 
 QUANTITIES: dict[str, Callable[[Row], float | None]] = {
     "bytes_per_node": _per_node("bytes_sent"),
+    "content_bytes_per_node": _content_bytes_per_node,
     "duplicates_per_node": _per_node("duplicates"),
     "parasites_per_node": _per_node("parasites"),
     "events_sent": _events_sent,
