@@ -22,8 +22,8 @@ from roamcast.protocols.frugal import (
     EventsIds,
     Frugal,
     Heartbeat,
-    overlap,
 )
+from roamcast.protocols.frugal_neighbors import overlap
 from roamcast.pubsub.event import FOREVER, Event, event_id
 from roamcast.pubsub.filters import EVERYTHING, Filter, attr, topic
 from tests.support.host import ScriptHost
@@ -74,7 +74,7 @@ class Node:
         return [[e.id for e in frame.events()] for frame in self.sent("event")]
 
     def neighbors(self) -> list[int]:
-        return list(self.frugal.neighborhood_table)
+        return list(self.frugal.neighborhood_table.rows)
 
     def stored(self) -> list[int]:
         return list(self.frugal.events_table.rows)
@@ -230,10 +230,10 @@ def test_fig6_the_row_of_fig2() -> None:
     node.heartbeat(32, T2)
     node.advance(1)
     node.heartbeat(32, T1, speed_mps=20.0)
-    row = node.frugal.neighborhood_table[32]
+    row = node.frugal.neighborhood_table.rows[32]
     assert (row.subscriptions, row.speed_mps, row.store_time_us) == ([T1], 20.0, node.host.now())
     node.ids(32, event(10))
-    assert list(row.events_ids) == [event(10).id]
+    assert row.events_ids.in_order() == [event(10).id]
 
 
 def test_fig6_ids_of_the_events_on_the_neighbors_topics() -> None:
@@ -390,7 +390,7 @@ def test_fig9_sending_increments_the_counter() -> None:
     node.heartbeat(1, T1)
     node.ids(1)
     node.advance(0.5)
-    assert node.frugal.events_to_send == {}  # §4.1: "The structure is reset each time the events are sent"
+    assert node.frugal.events_to_send() == {}  # §4.1: "The structure is reset each time the events are sent"
     assert [row.fwd for row in node.frugal.events_table.rows.values()] == [0, 1]
 
 
@@ -419,7 +419,7 @@ def test_fig9_a_parasite_still_tells_who_has_it() -> None:
     node = Node(T1)
     node.heartbeat(1, T0)
     node.events(7, event(1, "T0"), to=(1,))
-    assert list(node.frugal.neighborhood_table[1].events_ids) == [event(1).id]
+    assert node.frugal.neighborhood_table.rows[1].events_ids.in_order() == [event(1).id]
 
 
 def test_fig9_a_new_event_is_stored_delivered_and_passed_on() -> None:
@@ -520,21 +520,23 @@ def test_fig10_a_full_table_collects_when_an_event_is_published() -> None:
 def test_sec44_an_expired_event_is_collected_first() -> None:
     """§4.4: "one event, whose validity period has expired, is garbage collected"; the others stay."""
     table = EventTable(3)
-    table.add(row(1, MINUTE, fwd=50, expiry_us=10))
-    table.add(row(2, MINUTE, fwd=0, expiry_us=5))
-    table.add(row(3, MINUTE, fwd=0, expiry_us=5))
+    hold(table, 1, MINUTE, fwd=50, expiry_us=10)
+    hold(table, 2, MINUTE, fwd=0, expiry_us=5)
+    hold(table, 3, MINUTE, fwd=0, expiry_us=5)
     assert collected(table, now_us=5) == event(2).id
     assert len(table) == 2
 
 
-def row(number: int, validity_us: int, fwd: int, expiry_us: int = FOREVER) -> StoredEvent:
+def hold(table: EventTable, number: int, validity_us: int, fwd: int, expiry_us: int = FOREVER) -> None:
     stored = StoredEvent(event(number, validity_us=validity_us), expiry_us)
-    stored.fwd = fwd
-    return stored
+    table.add(stored)
+    for _ in range(fwd):
+        table.count_forward(stored)
 
 
 def collected(table: EventTable, now_us: int = 0) -> int:
-    gc = table.garbage_collect(now_us)
+    table.expire(now_us)
+    gc = table.garbage_collect()
     assert gc is not None
     assert gc.event.id not in table
     return gc.event.id
@@ -545,9 +547,9 @@ def collected(table: EventTable, now_us: int = 0) -> int:
 def test_sec44_the_worked_example(fwd: int, first: int) -> None:
     """§4.4: 2 min, forwarded less than 2 times, is collected after 5 min, forwarded 5 times."""
     table = EventTable(2)
-    rows = [row(1, 2 * MINUTE, fwd), row(2, 5 * MINUTE, 5)]
+    rows = [(1, 2 * MINUTE, fwd), (2, 5 * MINUTE, 5)]
     for stored in rows if first == 1 else reversed(rows):
-        table.add(stored)
+        hold(table, *stored)
     assert collected(table) == event(2).id
 
 
@@ -556,9 +558,9 @@ def test_sec44_twice_is_where_the_example_turns() -> None:
     assert Fraction(2, 2 + 2) == Fraction(5, 5 + 5)
     for fwd, first, gone in ((2, 1, 1), (2, 2, 2), (3, 1, 1), (3, 2, 1)):
         table = EventTable(2)
-        rows = [row(1, 2 * MINUTE, fwd), row(2, 5 * MINUTE, 5)]
+        rows = [(1, 2 * MINUTE, fwd), (2, 5 * MINUTE, 5)]
         for stored in rows if first == 1 else reversed(rows):
-            table.add(stored)
+            hold(table, *stored)
         assert collected(table) == event(gone).id
 
 
@@ -637,7 +639,7 @@ def test_r5_the_smallest_gc_goes_first() -> None:
     for unit in (MINUTE, 1):
         table = EventTable(10)
         for number, (validity, fwd) in enumerate(rows):
-            table.add(row(number, validity * unit, fwd))
+            hold(table, number, validity * unit, fwd)
         order = [collected(table) for _ in rows]
         gc = {event(n).id: Fraction(v * unit, f + v * unit) for n, (v, f) in enumerate(rows)}
         assert order == sorted(gc, key=lambda id: (gc[id], id))
@@ -646,7 +648,7 @@ def test_r5_the_smallest_gc_goes_first() -> None:
 def test_r5_events_never_forwarded_go_in_the_order_they_came() -> None:
     table = EventTable(3)
     for number, validity in ((1, 5), (2, 1), (3, 9)):
-        table.add(row(number, validity, 0))
+        hold(table, number, validity, 0)
     assert [collected(table) for _ in range(3)] == [event(n).id for n in (1, 2, 3)]
 
 
@@ -689,7 +691,7 @@ def test_r9_a_neighbor_is_not_presumed_to_have_what_it_dropped() -> None:
     node = Node(T0)
     node.heartbeat(1, T1)
     node.events(7, event(1, "T0"), event(2, "T0.T1"), to=(1,))
-    assert list(node.frugal.neighborhood_table[1].events_ids) == [event(2).id]
+    assert node.frugal.neighborhood_table.rows[1].events_ids.in_order() == [event(2).id]
     node.heartbeat(1, T0)
     node.ids(1, event(2))
     node.advance(0.5)
@@ -953,7 +955,7 @@ def test_r18_ids_of_the_neighbor_itself_renew_its_store_time() -> None:
     node.advance(1)
     node.ids(1)
     node.events(7, event(1), to=(2,))
-    table = node.frugal.neighborhood_table
+    table = node.frugal.neighborhood_table.rows
     assert (table[1].store_time_us, table[2].store_time_us) == (SECOND, 0)
 
 
@@ -985,6 +987,45 @@ def test_r19_a_frame_may_be_exactly_full() -> None:
     node.ids(1)
     node.advance(1)
     assert [len(ids) for ids in node.sent_ids()] == [2, 1]
+
+
+def test_r19_the_neighbors_that_are_named_count() -> None:
+    """Two events fit beside one name, and not beside two."""
+    one = Events([event(1), event(2)], [SECOND // 8] * 2, [100_000]).size
+    for names, batches in ((1, [2]), (2, [1, 1])):
+        node = Node(T0, frame_limit=one)
+        node.events(7, event(1), event(2))
+        for j in range(100_000, 100_000 + names):
+            node.heartbeat(j, T0)
+        for j in range(100_000, 100_000 + names):
+            node.ids(j)
+        node.advance(1)
+        frames = node.sent("event")
+        assert [len(frame.carried) for frame in frames] == batches
+        assert all(frame.size <= one and len(frame.neighbors_ids) == names for frame in frames)
+
+
+def test_r19_beside_one_event_as_many_neighbors_are_named_as_there_is_room_for() -> None:
+    node = Node(T0, frame_limit=Events([event(1)], [0], [100_000, 100_001]).size)
+    for j in range(100_000, 100_004):
+        node.heartbeat(j, T0)
+    node.frugal.on_publish(event(1))
+    (frame,) = node.sent("event")
+    assert frame.neighbors_ids == [100_000, 100_001]
+    assert frame.size == node.frugal.params.frame_limit
+    for j in range(100_000, 100_004):
+        node.ids(j)
+    node.advance(1)
+    assert node.sent_ids() == []  # all of them were in range
+
+
+def test_r19_an_event_longer_than_a_frame_is_sent_all_the_same() -> None:
+    node = Node(T0, frame_limit=1)
+    node.events(7, event(1), event(2))
+    node.heartbeat(1, T0)
+    node.ids(1)
+    node.advance(1)
+    assert [(frame.events(), frame.neighbors_ids) for frame in node.sent("event")] == [([event(n)], []) for n in (1, 2)]
 
 
 # ---------------------------------------------------------------------------------------------------- how much is sent

@@ -5,29 +5,42 @@ of times the node has sent it on. When it is full, one event makes room for the 
 else the one with the smallest gc = val / (fwd + val) (Equation 1).
 
 gc(a) < gc(b) says fwd(a) / val(a) > fwd(b) / val(b): the unit of `val` cancels, so minutes and microseconds order the
-events alike, and whole numbers decide it exactly.
+events alike, and whole numbers decide it exactly (`rank`). What was never sent on has the largest gc, 1. So three
+queues tell who goes: the expired, then the forwarded by rank, then the rest in the order they came.
 """
 
 from __future__ import annotations
 
-from typing import final
+from heapq import heapify, heappop, heappush
+from typing import Final, final
 
-from roamcast.pubsub.event import Event
+from roamcast.protocols.frugal_frames import Id
+from roamcast.pubsub.event import FOREVER, Event
 
-COUNTERS_BYTES = 16  # expiry and counter
+COUNTERS_BYTES: Final = 16  # expiry and counter
+NEVER: Final = 1 << 62
+
+RANK_BITS: Final = 2 * FOREVER.bit_length() - 1
+"""Two different fractions with denominators up to FOREVER differ by 1 / FOREVER² or more: twice that, and whole numbers
+keep them apart."""
 
 
 @final
 class StoredEvent:
     """A row: the event, its expiry, how often it was sent on (the paper's counter), whether it is this node's own."""
 
-    __slots__ = ("event", "expiry_us", "fwd", "own")
+    __slots__ = ("event", "expired", "expiry_us", "fwd", "id", "lacking", "own", "rank", "serial")
 
-    def __init__(self, event: Event, expiry_us: int, own: bool = False) -> None:
+    def __init__(self, event: Event, expiry_us: int, own: bool = False, id: Id = None) -> None:
         self.event = event
+        self.id = event.id if id is None else id
         self.expiry_us = expiry_us
         self.fwd = 0
         self.own = own
+        self.expired = False
+        self.serial = 0  # the order of rows in the table
+        self.rank = 0  # -fwd / val: the smaller, the earlier it goes
+        self.lacking = 0  # neighbours that need it (frugal_neighbors.py)
 
     def age_us(self, now_us: int) -> int:
         return now_us - self.expiry_us + self.event.validity_us
@@ -39,10 +52,15 @@ class EventTable:
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self.rows: dict[int, StoredEvent] = {}
-        self.own: dict[int, StoredEvent] = {}  # those of `rows` that this node published
+        self.rows: dict[Id, StoredEvent] = {}
+        self.own: dict[Id, StoredEvent] = {}  # those of `rows` that this node published
+        self.added = 0
+        self.published = 0  # how many of those were this node's own
+        self.next_expiry_us = NEVER  # no row expires before
+        self.expired: list[tuple[int, Id]] = []  # a heap of (serial, id)
+        self.forwarded: list[tuple[int, int, Id]] = []  # a heap of (rank, serial, id); only true ranks count
 
-    def __contains__(self, id: int) -> bool:
+    def __contains__(self, id: Id) -> bool:
         return id in self.rows
 
     def __len__(self) -> int:
@@ -52,31 +70,62 @@ class EventTable:
         return len(self.rows) >= self.size
 
     def add(self, row: StoredEvent) -> None:
-        self.rows[row.event.id] = row
+        self.added += 1
+        row.serial = self.added
+        self.rows[row.id] = row
         if row.own:
-            self.own[row.event.id] = row
+            self.published += 1
+            self.own[row.id] = row
+        if row.expiry_us < self.next_expiry_us:
+            self.next_expiry_us = row.expiry_us
 
-    def garbage_collect(self, now_us: int) -> StoredEvent | None:
-        """Fig. 10: remove one event, and say which. Of equals, the one that came first goes."""
-        gc: StoredEvent | None = None
+    def expire(self, now_us: int) -> list[StoredEvent]:
+        """The rows that have expired since the last call. They stay until their room is needed."""
+        over: list[StoredEvent] = []
+        if now_us < self.next_expiry_us:
+            return over
+        next_us = NEVER
         for row in self.rows.values():
+            if row.expired:
+                continue
             if now_us >= row.expiry_us:
-                gc = row
-                break
-            if gc is None or goes_before(row, gc):
-                gc = row
-        if gc is not None:
-            del self.rows[gc.event.id]
-            self.own.pop(gc.event.id, None)
-        return gc
+                row.expired = True
+                over.append(row)
+                heappush(self.expired, (row.serial, row.id))
+            elif row.expiry_us < next_us:
+                next_us = row.expiry_us
+        self.next_expiry_us = next_us
+        return over
+
+    def count_forward(self, row: StoredEvent) -> None:
+        row.fwd += 1
+        row.rank = -((row.fwd << RANK_BITS) // row.event.validity_us)
+        heappush(self.forwarded, (row.rank, row.serial, row.id))
+        if len(self.forwarded) > 4 * self.size:  # mostly ranks of the past
+            self.forwarded = [(r.rank, r.serial, id) for id, r in self.rows.items() if r.fwd]
+            heapify(self.forwarded)
+
+    def garbage_collect(self) -> StoredEvent | None:
+        """Fig. 10: remove one event, and say which. Of equals, the one that came first goes."""
+        if not self.rows:
+            return None
+        row = self._first_to_go()
+        del self.rows[row.id]
+        self.own.pop(row.id, None)
+        return row
+
+    def _first_to_go(self) -> StoredEvent:
+        if self.expired:
+            return self.rows[heappop(self.expired)[1]]
+        while self.forwarded:
+            rank, serial, id = heappop(self.forwarded)
+            row = self.rows.get(id)
+            if row is not None and row.serial == serial and row.rank == rank:
+                return row
+        return self.rows[next(iter(self.rows))]
 
     def bytes(self) -> int:
         total = 0
         for row in self.rows.values():
             total += COUNTERS_BYTES + row.event.size
         return total
-
-
-def goes_before(a: StoredEvent, b: StoredEvent) -> bool:
-    """gc(a) < gc(b), multiplied out."""
-    return a.fwd * b.event.validity_us > b.fwd * a.event.validity_us

@@ -48,21 +48,33 @@ Readings, one test each:
       its upper bound. UPDATENEIGHBOREVENTINFO renews the store time for ids that the neighbour itself sent (Fig. 6
       l. 28 passes the time, Fig. 9 does not).
   R19 sizes="paper": a heartbeat has 50 bytes, an event 400, an id 16, and nothing else counts. Events that do not fit
-      into one frame of `frame_limit` bytes go in several.
+      into one frame of `frame_limit` bytes, with the neighbours that want them, go in several. If not even one event
+      does, as many of the neighbours are named as there is room for; a frame is longer only if its event is.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isfinite, isnan, nan
-from typing import Any, ClassVar, Final, final
+from math import isnan, nan
+from typing import ClassVar, Final, final
 
-from roamcast.errors import InputError, Malformed
 from roamcast.protocols.event_table import EventTable, StoredEvent
+from roamcast.protocols.frugal_frames import (
+    AS_ENCODED,
+    MOST,
+    Events,
+    EventsIds,
+    Heartbeat,
+    Id,
+    each_once,
+    event_bytes,
+    events_frame_bytes,
+    ints_size,
+)
+from roamcast.protocols.frugal_neighbors import Interest, Neighbor, NeighborhoodTable, matches_any
 from roamcast.protocols.interface import NOBODY, Frame, Host, Params, Protocol, param, reason
-from roamcast.protocols.wire import as_float, as_int, as_list, counted, measure, uint_size
-from roamcast.pubsub.event import FOREVER, Event, event_from_fields
-from roamcast.pubsub.filters import And, Filter, Topic, filter_from_fields, unsatisfiable
+from roamcast.pubsub.event import Event
+from roamcast.pubsub.filters import Filter
 
 HEARTBEAT: Final = 1
 NEIGHBORHOOD_GC: Final = 2
@@ -71,16 +83,10 @@ EVENTS_IDS: Final = 4
 """Timers."""
 
 NULL: Final = -1
-MOST: Final = 4096
-"""Elements of any list on the air."""
-NODE_MAX: Final = (1 << 31) - 1
 
 PAPER_HEARTBEAT_BYTES: Final = 50
 PAPER_EVENT_BYTES: Final = 400
 PAPER_ID_BYTES: Final = 16
-
-NEIGHBOR_BYTES: Final = 24
-"""Of a neighbour's row, without subscriptions and ids: identifier, speed and store time."""
 
 PUBLISHED: Final = reason("forward", "published", "its publisher sends {event} at once")
 NEEDED: Final = reason("forward", "neighbour needs it", "{event}: {peer} needs it")
@@ -94,116 +100,6 @@ HEARD_AGAIN: Final = reason("drop", "heard again", "{event} from {peer} was here
 EXPIRED: Final = reason("drop", "expired", "{event} is past its validity")
 TABLE_FULL: Final = reason("drop", "table full", "{event}, forwarded {value} times, made room for another")
 NEIGHBORS_FULL: Final = reason("note", "neighbours full", "{peer} finds no room in the neighbourhood table")
-
-
-# ---------------------------------------------------------------------------------------------------------- frames
-
-
-@final
-class Heartbeat(Frame):
-    """The sender's subscriptions, and its speed in m/s (NaN when it has no tachometer; nothing on the air)."""
-
-    __slots__ = ("speed_mps", "subscriptions")
-
-    def __init__(self, subscriptions: list[Filter], speed_mps: float, size: int = 0) -> None:
-        super().__init__("heartbeat", 0, size)
-        self.subscriptions = subscriptions
-        self.speed_mps = speed_mps
-        if not size:
-            self.size = measure(self.fields())
-
-    def fields(self) -> list[Any]:
-        return [[f.fields() for f in self.subscriptions], None if isnan(self.speed_mps) else self.speed_mps]
-
-    @classmethod
-    def from_fields(cls, fields: list[Any]) -> Heartbeat:
-        subscriptions, speed = counted(fields, 2)
-        return Heartbeat([filter_from_fields(f) for f in as_list(subscriptions, MOST)], _speed_from_field(speed))
-
-
-def _speed_from_field(field: object) -> float:
-    if field is None:
-        return nan
-    speed_mps = as_float(field)
-    if not isfinite(speed_mps) or speed_mps < 0:
-        raise Malformed("no speed")
-    return speed_mps
-
-
-@final
-class EventsIds(Frame):
-    """The ids of the valid events that the sender holds on the topics of those it answers."""
-
-    __slots__ = ("ids",)
-
-    def __init__(self, ids: list[int], size: int = NULL) -> None:
-        super().__init__("ids", 0, size)
-        self.ids = ids
-        if size == NULL:
-            self.size = 2 + _ints_size(ids)
-
-    def fields(self) -> list[Any]:
-        return [self.ids]
-
-    @classmethod
-    def from_fields(cls, fields: list[Any]) -> EventsIds:
-        (ids,) = counted(fields, 1)
-        return EventsIds([as_int(id) for id in as_list(ids, MOST)])
-
-
-@final
-class Events(Frame):
-    """Events, the age of each when it was handed to the MAC, and the neighbours of the sender that want them."""
-
-    __slots__ = ("ages_us", "carried", "neighbors_ids")
-
-    def __init__(self, carried: list[Event], ages_us: list[int], neighbors_ids: list[int], size: int = 0) -> None:
-        super().__init__("event", 0, size)
-        self.carried = carried
-        self.ages_us = ages_us
-        self.neighbors_ids = neighbors_ids
-        if not size:
-            self.size = 2 + _header_size(2 * len(carried)) + _ints_size(neighbors_ids)
-            for event, age_us in zip(carried, ages_us, strict=True):
-                self.size += event_bytes(event, age_us)
-
-    def events(self) -> list[Event]:
-        return self.carried
-
-    def fields(self) -> list[Any]:
-        flat: list[Any] = []
-        for event, age_us in zip(self.carried, self.ages_us, strict=True):
-            flat.append(age_us)
-            flat.append(event.fields())
-        return [flat, self.neighbors_ids]
-
-    @classmethod
-    def from_fields(cls, fields: list[Any]) -> Events:
-        flat, neighbors_ids = counted(fields, 2)
-        pairs = as_list(flat, 2 * MOST)
-        if not pairs or len(pairs) % 2:
-            raise Malformed("no events, or one without its age")
-        return Events(
-            [event_from_fields(event) for event in pairs[1::2]],
-            [as_int(age_us, 0, FOREVER) for age_us in pairs[0::2]],
-            [as_int(id, 0, NODE_MAX) for id in as_list(neighbors_ids, MOST)],
-        )
-
-
-def event_bytes(event: Event, age_us: int) -> int:
-    return uint_size(age_us) + event.size
-
-
-def _header_size(n: int) -> int:
-    """Of a msgpack array."""
-    return 1 if n < 16 else 3
-
-
-def _ints_size(ints: list[int]) -> int:
-    size = _header_size(len(ints))
-    for n in ints:
-        size += uint_size(n)
-    return size
 
 
 # ------------------------------------------------------------------------------------------------------------ state
@@ -239,23 +135,11 @@ class FrugalParams(Params):
             )
 
 
-@final
-class Neighbor:
-    """A row of the neighbourhood table (Fig. 2)."""
-
-    __slots__ = ("events_ids", "introduced", "shares", "size", "speed_mps", "store_time_us", "subscriptions")
-
-    def __init__(self) -> None:
-        self.subscriptions: list[Filter] = []
-        self.events_ids: dict[int, None] = {}  # mentioned longest ago first
-        self.speed_mps = nan
-        self.store_time_us = 0
-        self.shares = False  # topics with this node; else it is kept for this node's publications (R11)
-        self.introduced = False  # has been sent ids for the subscriptions as they are
-        self.size = 0  # of its heartbeat
-
-    def wants(self, event: Event) -> bool:
-        return matches_any(self.subscriptions, event)
+def in_any(asked: list[Interest], row: StoredEvent) -> bool:
+    for interest in asked:  # noqa: SIM110 (a generator costs more than the loop)
+        if row.id in interest.rows:
+            return True
+    return False
 
 
 @final
@@ -294,35 +178,6 @@ class Task:
         self.host.set_timer(self.key, wait_us)
 
 
-def matches_any(filters: list[Filter], event: Event) -> bool:
-    for filter in filters:  # noqa: SIM110 (a generator costs more than the loop)
-        if filter.matches(event):
-            return True
-    return False
-
-
-def share_topics(ours: list[Filter], theirs: list[Filter]) -> bool:
-    """Whether some event could match both sides (R7)."""
-    for a in ours:
-        for b in theirs:
-            if overlap(a, b):
-                return True
-    return False
-
-
-def overlap(a: Filter, b: Filter) -> bool:
-    if isinstance(a, Topic) and isinstance(b, Topic):
-        return _above(a.name, b.name) or _above(b.name, a.name)
-    try:
-        return not unsatisfiable(And([a, b]))
-    except InputError:  # too long together to be one filter: nothing is excluded
-        return True
-
-
-def _above(general: str, special: str) -> bool:
-    return not general or special == general or special.startswith(general + ".")
-
-
 # --------------------------------------------------------------------------------------------------------- protocol
 
 
@@ -339,10 +194,9 @@ class Frugal(Protocol):
         self.subscriptions: dict[int, Filter] = {}
         self.topics: list[Filter] = []  # the distinct ones of `subscriptions`, as heartbeats carry them
         self.topics_bytes = 0
-        self.neighborhood_table: dict[int, Neighbor] = {}
         self.events_table = EventTable(params.events_table_size)
-        self.events_to_send: dict[int, int] = {}  # id: a neighbour that needs it
-        self.awaited: dict[int, int] = {}  # all that were to be sent at some time of this back-off, alike
+        self.neighborhood_table = NeighborhoodTable(params.neighbors_limit, params.ids_limit, self.events_table)
+        self.awaited: dict[Id, None] = {}  # all that were to be sent at some time of this back-off
         self.hb_delay_us = round(params.hb_initial_s * 1_000_000)
         self.ngc_delay_us = 0
         self.compute_ngc_delay()
@@ -351,17 +205,17 @@ class Frugal(Protocol):
         self.neighborhood_gc = Task(host, NEIGHBORHOOD_GC)
         self.backing_off = False
         self.answers: dict[int, None] = {}  # the neighbours that are to get our ids (R17)
-        self.early_ids: dict[int, tuple[int, list[int]]] = {}  # node: when, ids (R15)
-        self.seen: dict[int, None] = {}  # ids, oldest first (R12)
+        self.early_ids: dict[int, tuple[int, EventsIds]] = {}  # node: when, ids (R15)
+        self.seen: dict[Id, None] = {}  # ids, oldest first (R12)
 
     # ---- what the driver calls
 
     def on_start(self) -> None:
         """Timers do not survive a crash; tables may, with neighbours that have gone since."""
+        self.expire_events()
         self.backing_off = False
         self.bo_delay_us = int(self.hb_delay_us / self.params.hb2bo)
-        self.events_to_send = {}
-        self.awaited = {}
+        self.await_nothing()
         self.answers = {}
         self.heartbeat.started = False
         self.neighborhood_gc.started = False
@@ -369,14 +223,16 @@ class Frugal(Protocol):
         self.start_tasks()
 
     def on_frame(self, frame: Frame, sender: int) -> None:
-        if isinstance(frame, Heartbeat):
-            self.receive_heartbeat(sender, frame)
-        elif isinstance(frame, EventsIds):
-            self.receive_events_ids(sender, frame.ids)
+        self.expire_events()
+        if isinstance(frame, EventsIds):
+            self.receive_events_ids(sender, frame)
         elif isinstance(frame, Events):
             self.receive_events(sender, frame)
+        elif isinstance(frame, Heartbeat):
+            self.receive_heartbeat(sender, frame)
 
     def on_timer(self, key: int) -> None:
+        self.expire_events()
         if key == HEARTBEAT:
             self.send_heartbeat()
         elif key == NEIGHBORHOOD_GC:
@@ -387,16 +243,26 @@ class Frugal(Protocol):
             self.send_events_ids()
 
     def on_publish(self, event: Event) -> None:
+        self.expire_events()
         self.publish(event)
+
+    def expire_events(self) -> None:
+        """Before anything else: what is past its validity is neither listed nor needed (R1)."""
+        now_us = self.host.now()
+        if now_us >= self.events_table.next_expiry_us:
+            for row in self.events_table.expire(now_us):
+                self.neighborhood_table.expired(row)
 
     # ---- Fig. 5: subscription, unsubscription
 
     def on_subscribe(self, subscription: int, filter: Filter) -> None:
+        self.expire_events()
         self.subscriptions[subscription] = filter
         self.topics_changed()
         self.start_tasks()
 
     def on_unsubscribe(self, subscription: int) -> None:
+        self.expire_events()
         self.subscriptions.pop(subscription, None)
         self.topics_changed()
         if not self.subscriptions:
@@ -418,11 +284,12 @@ class Frugal(Protocol):
                 topics.append(filter)
         self.topics = topics
         self.topics_bytes = Heartbeat(topics, nan).size - 1
-        for j, neighbor in list(self.neighborhood_table.items()):
-            neighbor.shares = share_topics(topics, neighbor.subscriptions)
+        table = self.neighborhood_table
+        table.share_again(topics)
+        for j, neighbor in list(table.rows.items()):
             neighbor.introduced = False  # R15
-            if not neighbor.shares and not self.wants_own(neighbor.subscriptions):  # §3
-                del self.neighborhood_table[j]
+            if not table.concerns(neighbor.interest):  # §3
+                table.leave(j)
 
     # ---- Fig. 6: neighborhood detection
 
@@ -433,23 +300,7 @@ class Frugal(Protocol):
         self.heartbeat.again(self.hb_delay_us)
 
     def receive_heartbeat(self, j: int, frame: Heartbeat) -> None:
-        neighbor = self.neighborhood_table.get(j)
-        unchanged = neighbor is not None and (
-            neighbor.subscriptions is frame.subscriptions or neighbor.subscriptions == frame.subscriptions
-        )
-        if neighbor is not None and unchanged:
-            shares = neighbor.shares
-        else:
-            shares = share_topics(self.topics, frame.subscriptions)
-        if not shares and not self.wants_own(frame.subscriptions):  # R11
-            self.neighborhood_table.pop(j, None)  # only those whose subscriptions match are kept (§3)
-            neighbor = None
-        else:
-            if neighbor is None:
-                neighbor = self.add_neighbor(j)
-            if neighbor is not None:
-                neighbor.introduced = neighbor.introduced and unchanged  # R15
-                self.update_neighbor_info(neighbor, frame, shares)
+        neighbor = self.update_neighbor(j, frame)
         self.compute_hb_delay()
         self.compute_ngc_delay()
         self.heartbeat.shorten(self.hb_delay_us)
@@ -457,19 +308,39 @@ class Frugal(Protocol):
         if neighbor is not None:
             self.meet(j, neighbor)
 
-    def add_neighbor(self, j: int) -> Neighbor | None:
+    def update_neighbor(self, j: int, frame: Heartbeat) -> Neighbor | None:
+        """Only those whose subscriptions match are kept (§3), and those that want an event of this node's own (R11)."""
+        table = self.neighborhood_table
+        neighbor = table.rows.get(j)
+        if neighbor is None and table.is_stranger(j, frame.subscriptions):
+            return None
+        if neighbor is not None and neighbor.asks(frame.subscriptions):
+            interest = neighbor.interest
+        else:
+            interest = table.interest(frame.subscriptions)
+        if not table.concerns(interest):
+            table.leave(j)
+            table.remember_stranger(j, frame.subscriptions)
+            return None
+        if neighbor is None:
+            neighbor = self.add_neighbor(j, interest)
+        if neighbor is not None:
+            self.update_neighbor_info(j, neighbor, frame, interest)
+        return neighbor
+
+    def add_neighbor(self, j: int, interest: Interest) -> Neighbor | None:
         if len(self.neighborhood_table) >= self.params.neighbors_limit:
             self.host.note(NEIGHBORS_FULL, 0, j)
             return None
-        neighbor = Neighbor()
-        self.neighborhood_table[j] = neighbor
+        neighbor = self.neighborhood_table.join(j, interest)
         self.start_tasks()
         return neighbor
 
-    def update_neighbor_info(self, neighbor: Neighbor, frame: Heartbeat, shares: bool) -> None:
-        neighbor.subscriptions = frame.subscriptions
-        neighbor.shares = shares
-        neighbor.speed_mps = frame.speed_mps
+    def update_neighbor_info(self, j: int, neighbor: Neighbor, frame: Heartbeat, interest: Interest) -> None:
+        if neighbor.interest is not interest:
+            neighbor.introduced = False  # R15
+            self.neighborhood_table.ask(j, neighbor, interest)
+        self.neighborhood_table.set_speed(neighbor, frame.speed_mps)
         neighbor.store_time_us = self.host.now()
         neighbor.size = frame.size
 
@@ -477,7 +348,7 @@ class Frugal(Protocol):
         """A heartbeat of a neighbour has come: is it new (R3), and are there ids that came before it (R15)?"""
         new = not neighbor.introduced
         neighbor.introduced = True
-        if not neighbor.shares:
+        if not neighbor.interest.shares:
             if new:
                 self.retrieve_events_to_send()  # R11
             return
@@ -494,88 +365,70 @@ class Frugal(Protocol):
 
     def send_events_ids(self) -> None:
         """To those that still are neighbours (R17)."""
-        asked: list[Filter] = []
-        met = False
+        asked: list[Interest] = []
         for j in self.answers:
-            neighbor = self.neighborhood_table.get(j)
-            if neighbor is not None:
-                met = True
-                asked.extend(neighbor.subscriptions)
+            neighbor = self.neighborhood_table.rows.get(j)
+            if neighbor is not None and neighbor.interest not in asked:
+                asked.append(neighbor.interest)
         self.answers = {}
-        if met:
-            ids = self.get_events_ids(asked)
-            self.host.broadcast(EventsIds(ids, PAPER_ID_BYTES * len(ids) if self.paper_sizes else NULL))  # R14
+        if asked:
+            self.host.broadcast(self.get_events_ids(asked))  # R14
 
-    def get_events_ids(self, subscriptions: list[Filter]) -> list[int]:
+    def get_events_ids(self, asked: list[Interest]) -> EventsIds:
         """Of the valid events (§3) that match one of the subscriptions."""
-        now_us = self.host.now()
-        return [
-            id
-            for id, row in self.events_table.rows.items()
-            if now_us < row.expiry_us and matches_any(subscriptions, row.event)
-        ]
+        if len(asked) > 1:
+            return self.ids_frame({id: None for id, row in self.events_table.rows.items() if in_any(asked, row)})
+        frame = asked[0].list
+        if frame is None:
+            frame = self.ids_frame(asked[0].ids.copy())
+            asked[0].list = frame
+        return frame
 
-    def receive_events_ids(self, j: int, events_ids: list[int]) -> None:
-        neighbor = self.neighborhood_table.get(j)
+    def ids_frame(self, ids: dict[Id, None]) -> EventsIds:
+        return EventsIds(list(ids), PAPER_ID_BYTES * len(ids) if self.paper_sizes else AS_ENCODED, ids)
+
+    def receive_events_ids(self, j: int, frame: EventsIds) -> None:
+        neighbor = self.neighborhood_table.rows.get(j)
         if neighbor is None:
-            self.keep_early_ids(j, events_ids)
+            self.keep_early_ids(j, frame)
             return
-        for id in events_ids:
-            self.update_neighbor_event_info(neighbor, id)
+        self.neighborhood_table.mention_list(neighbor, frame)
         neighbor.store_time_us = self.host.now()  # R18
         self.retrieve_events_to_send()
 
-    def keep_early_ids(self, j: int, events_ids: list[int]) -> None:
+    def keep_early_ids(self, j: int, frame: EventsIds) -> None:
         if self.params.ids_on != "new" or not self.subscriptions:
             return
         if j in self.early_ids or len(self.early_ids) < self.params.neighbors_limit:
-            self.early_ids[j] = (self.host.now(), events_ids)
-
-    def update_neighbor_event_info(self, neighbor: Neighbor, id: int) -> None:
-        ids = neighbor.events_ids
-        ids.pop(id, None)
-        ids[id] = None
-        if len(ids) > self.params.ids_limit:
-            del ids[next(iter(ids))]
-
-    def wants_own(self, subscriptions: list[Filter]) -> bool:
-        """Whether they ask for a valid event that this node published (R11)."""
-        now_us = self.host.now()
-        for row in self.events_table.own.values():
-            if now_us < row.expiry_us and matches_any(subscriptions, row.event):
-                return True
-        return False
+            self.early_ids[j] = (self.host.now(), frame)
 
     # ---- Fig. 7: event retrieval
 
+    def events_to_send(self) -> dict[Id, int]:
+        """Fig. 7 l. 3 to 11: each event that neighbours need, and the first of them."""
+        return self.neighborhood_table.in_need()
+
     def retrieve_events_to_send(self) -> None:
-        self.compute_events_to_send()
-        if self.events_to_send:
-            self.awaited.update(self.events_to_send)
-            self.compute_bo_delay()
+        table = self.neighborhood_table
+        if table.needed:
+            for id in table.take_fresh():
+                self.awaited[id] = None
+            self.compute_bo_delay(len(table.needed))
             if not self.backing_off:
                 self.backing_off = True
                 delay_us = self.bo_delay_us + self.jitter_us()
-                first = next(iter(self.events_to_send))
-                self.host.note(DELAYED, first, self.events_to_send[first], delay_us)
+                first, j = table.first_in_need()
+                self.host.note(DELAYED, first, j, delay_us)
                 self.host.set_timer(BACK_OFF, delay_us)
 
-    def compute_events_to_send(self) -> None:
-        """Fig. 7 l. 3 to 11."""
-        now_us = self.host.now()
-        events_to_send: dict[int, int] = {}
-        for j, neighbor in self.neighborhood_table.items():
-            for id, row in self.events_table.rows.items():
-                if id in neighbor.events_ids or now_us >= row.expiry_us or id in events_to_send:  # R1
-                    continue
-                if (neighbor.shares or row.own) and neighbor.wants(row.event):
-                    events_to_send[id] = j
-        self.events_to_send = events_to_send
+    def await_nothing(self) -> None:
+        self.awaited = {}
+        self.neighborhood_table.all_fresh()
 
     # ---- Fig. 8: computing delays
 
     def compute_hb_delay(self) -> None:
-        average_mps = self.average_speed()
+        average_mps = self.neighborhood_table.average_speed()
         if average_mps > 0.0:
             hb_delay_s = self.params.x / average_mps
         elif average_mps == 0.0:
@@ -586,21 +439,11 @@ class Frugal(Protocol):
         hb_delay_s = max(hb_delay_s, self.params.hb_lower_s)
         self.hb_delay_us = round(hb_delay_s * 1_000_000)
 
-    def average_speed(self) -> float:
-        """Of the neighbours that tell their speed; NaN if none does."""
-        total = 0.0
-        known = 0
-        for neighbor in self.neighborhood_table.values():
-            if not isnan(neighbor.speed_mps):
-                total += neighbor.speed_mps
-                known += 1
-        return total / known if known else nan
-
     def compute_ngc_delay(self) -> None:
         self.ngc_delay_us = int(self.hb_delay_us * self.params.hb2ngc)
 
-    def compute_bo_delay(self) -> None:
-        bo_delay_us = int(self.hb_delay_us / (self.params.hb2bo * len(self.events_to_send)))
+    def compute_bo_delay(self, events: int) -> None:
+        bo_delay_us = int(self.hb_delay_us / (self.params.hb2bo * events))
         if self.bo_delay_us == NULL:
             self.bo_delay_us = bo_delay_us
         else:
@@ -615,73 +458,84 @@ class Frugal(Protocol):
     def back_off_expired(self) -> None:
         self.backing_off = False
         self.bo_delay_us = NULL
-        self.compute_events_to_send()  # R13
         self.explain_silence()
-        if self.events_to_send:
-            rows: list[StoredEvent] = []
-            for id, j in self.events_to_send.items():
-                self.host.note(NEEDED, id, j)
-                row = self.events_table.rows[id]
-                row.fwd += 1
-                rows.append(row)
+        rows: list[StoredEvent] = []
+        for id, j in self.events_to_send().items():  # R13
+            self.host.note(NEEDED, id, j)
+            row = self.events_table.rows[id]
+            self.events_table.count_forward(row)
+            rows.append(row)
+        if rows:
             self.send_events(rows)
-            self.events_to_send = {}
 
     def explain_silence(self) -> None:
         """Say why events that waited for the back-off are not sent after it."""
-        now_us = self.host.now()
+        needed = self.neighborhood_table.needed
         for id in self.awaited:
-            if id not in self.events_to_send:
-                over = now_us >= self.events_table.rows[id].expiry_us
-                self.host.note(EXPIRED if over else NO_LONGER_NEEDED, id)
-        self.awaited = {}
+            if id not in needed:
+                self.host.note(EXPIRED if self.events_table.rows[id].expired else NO_LONGER_NEEDED, id)
+        self.await_nothing()
 
     def send_events(self, rows: list[StoredEvent]) -> None:
         """In as few frames as hold them (R19)."""
-        now_us = self.host.now()
         batch: list[StoredEvent] = []
         batch_bytes = 0
+        interests: list[Interest] = []
+        names_bytes = 0
         for row in rows:
-            size = PAPER_EVENT_BYTES if self.paper_sizes else event_bytes(row.event, row.age_us(now_us))
-            if batch and batch_bytes + size > self.params.frame_limit:
+            row_bytes = self.row_bytes(row)
+            more = [i for i in self.neighborhood_table.wanting(row) if i not in interests]
+            if more:
+                names_bytes = self.names_bytes(interests + more)
+            size = events_frame_bytes(len(batch) + 1, batch_bytes + row_bytes) + names_bytes
+            if self.paper_sizes:
+                size = batch_bytes + row_bytes
+            if batch and size > self.params.frame_limit:
                 self.send_batch(batch)
                 batch = []
                 batch_bytes = 0
+                interests = []
+                more = self.neighborhood_table.wanting(row)
+                names_bytes = self.names_bytes(more)
             batch.append(row)
-            batch_bytes += size
+            batch_bytes += row_bytes
+            interests += more
         self.send_batch(batch)
+
+    def row_bytes(self, row: StoredEvent) -> int:
+        return PAPER_EVENT_BYTES if self.paper_sizes else event_bytes(row.event, row.age_us(self.host.now()))
+
+    def names_bytes(self, interests: list[Interest]) -> int:
+        return ints_size([j for interest in interests for j in interest.members])
 
     def send_batch(self, batch: list[StoredEvent]) -> None:
         now_us = self.host.now()
         events = [row.event for row in batch]
-        neighbors_ids: list[int] = []
-        for j, neighbor in self.neighborhood_table.items():
-            if self.presume_received(neighbor, events):
-                neighbors_ids.append(j)
+        ids: list[Id] = [row.id for row in batch]
+        near = list(self.neighborhood_table.rows)
+        neighbors_ids = self.neighborhood_table.presume_received(near, events, each_once(ids))
         size = PAPER_EVENT_BYTES * len(batch) if self.paper_sizes else 0
-        self.host.broadcast(Events(events, [row.age_us(now_us) for row in batch], neighbors_ids, size))
+        if not self.paper_sizes and len(batch) == 1:
+            neighbors_ids = self.with_room(neighbors_ids, self.row_bytes(batch[0]))
+        self.host.broadcast(Events(events, [row.age_us(now_us) for row in batch], neighbors_ids, size, ids))
 
-    def presume_received(self, neighbor: Neighbor, events: list[Event]) -> bool:
-        """The neighbour was in range of these events; whether it is interested in any (R9)."""
-        interested = False
-        for event in events:
-            if neighbor.wants(event):
-                interested = True
-                self.update_neighbor_event_info(neighbor, event.id)
-        return interested
+    def with_room(self, neighbors_ids: list[int], event_bytes: int) -> list[int]:
+        """As many of them as can be named beside one event (R19)."""
+        room = self.params.frame_limit - events_frame_bytes(1, event_bytes)
+        named = len(neighbors_ids)
+        while named and ints_size(neighbors_ids[:named]) > room:
+            named -= 1
+        return neighbors_ids[:named]
 
     def receive_events(self, j: int, frame: Events) -> None:
-        sender = self.neighborhood_table.get(j)
+        table = self.neighborhood_table
+        sender = table.rows.get(j)
         if sender is not None:
-            for event in frame.carried:
-                self.update_neighbor_event_info(sender, event.id)  # R8
-        for neighbor_id in dict.fromkeys(frame.neighbors_ids):
-            neighbor = self.neighborhood_table.get(neighbor_id)
-            if neighbor is not None:
-                self.presume_received(neighbor, frame.carried)
+            table.mention(sender, frame.known)  # R8
+        table.presume_received(list(dict.fromkeys(frame.neighbors_ids)), frame.carried, frame.known)
         interested = False
-        for event, age_us in zip(frame.carried, frame.ages_us, strict=True):
-            if self.accept(event, age_us, j):
+        for k in range(len(frame.carried)):
+            if self.accept(frame.carried[k], frame.ids[k], frame.ages_us[k], j):
                 interested = True
         if interested:
             self.backing_off = False  # STOP backOff timer
@@ -690,16 +544,16 @@ class Frugal(Protocol):
             if not self.backing_off:
                 self.explain_silence()
 
-    def accept(self, event: Event, age_us: int, j: int) -> bool:
+    def accept(self, event: Event, id: Id, age_us: int, j: int) -> bool:
         """Store and deliver an event that is new and wanted."""
         if age_us >= event.validity_us:
             self.host.note(EXPIRED, event.id, j)
-        elif event.id in self.events_table or event.id in self.seen:
+        elif id in self.events_table.rows or id in self.seen:
             self.host.note(HEARD_AGAIN, event.id, j)
         elif not matches_any(self.topics, event):
             self.host.note(PARASITE, event.id, j)
         else:
-            self.store(StoredEvent(event, self.host.now() + event.validity_us - age_us))
+            self.store(StoredEvent(event, self.host.now() + event.validity_us - age_us, id=id))
             self.host.deliver(event)
             return True
         return False
@@ -712,10 +566,7 @@ class Frugal(Protocol):
         if self.host.now() >= row.expiry_us:
             self.host.note(EXPIRED, event.id)
             return
-        interested = 0
-        for neighbor in self.neighborhood_table.values():
-            if neighbor.wants(event):  # R10
-                interested += 1
+        interested = self.neighborhood_table.interested(event)  # R10
         if interested:
             self.host.note(PUBLISHED, event.id, NOBODY, interested)
             self.send_batch([row])
@@ -727,14 +578,16 @@ class Frugal(Protocol):
 
     def store(self, row: StoredEvent) -> None:
         if self.events_table.is_full():
-            gc = self.events_table.garbage_collect(self.host.now())
+            gc = self.events_table.garbage_collect()
             if gc is not None:
-                self.host.note(EXPIRED if self.host.now() >= gc.expiry_us else TABLE_FULL, gc.event.id, NOBODY, gc.fwd)
-                self.awaited.pop(gc.event.id, None)
+                self.host.note(EXPIRED if gc.expired else TABLE_FULL, gc.event.id, NOBODY, gc.fwd)
+                self.neighborhood_table.collected(gc)
+                self.awaited.pop(gc.id, None)
         self.events_table.add(row)
-        self.remember(row.event.id)
+        self.neighborhood_table.stored(row)
+        self.remember(row.id)
 
-    def remember(self, id: int) -> None:
+    def remember(self, id: Id) -> None:
         """R12."""
         self.seen[id] = None
         if len(self.seen) > self.params.seen_limit:
@@ -751,16 +604,14 @@ class Frugal(Protocol):
 
     def remove_expired_neighbors(self) -> None:
         oldest_us = self.host.now() - self.ngc_delay_us
-        for j, neighbor in list(self.neighborhood_table.items()):
+        for j, neighbor in list(self.neighborhood_table.rows.items()):
             if oldest_us > neighbor.store_time_us:
-                del self.neighborhood_table[j]
+                self.neighborhood_table.leave(j)
         for j, (time_us, _) in list(self.early_ids.items()):
             if oldest_us > time_us:
                 del self.early_ids[j]
 
     def memory(self) -> tuple[int, int]:
         """Of the two tables: their rows, subscriptions as they came, and 8 bytes for each id."""
-        size = self.events_table.bytes()
-        for neighbor in self.neighborhood_table.values():
-            size += NEIGHBOR_BYTES + neighbor.size + 8 * len(neighbor.events_ids)
+        size = self.events_table.bytes() + self.neighborhood_table.bytes()
         return (len(self.neighborhood_table) + len(self.events_table), size)
