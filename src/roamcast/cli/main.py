@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from roamcast.cli import presets, protocols, run
+from roamcast.cli import presets, protocols, query, report, reproduce, run, trace
 from roamcast.errors import RoamcastError
 
 app = typer.Typer(
@@ -23,6 +23,21 @@ app = typer.Typer(
 app.command()(run.run)
 app.command()(protocols.protocols)
 app.command()(presets.presets)
+app.command()(query.query)
+app.command()(reproduce.reproduce)
+app.command()(report.report)
+app.add_typer(trace.app, name="trace")
+
+
+@app.command(
+    help="Run a campaign of simulations on Spark: `campaign FILE`; `campaign plan FILE`; `campaign status DIR`.",
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
+)
+def campaign(context: typer.Context) -> None:
+    from roamcast.cli.campaign import app as campaigns  # here, because it loads the laboratory
+
+    named = context.args[:1] in (["run"], ["plan"], ["status"], ["--help"], [])
+    campaigns(context.args if named else ["run", *context.args], standalone_mode=False, prog_name="roamcast campaign")
 
 
 @app.command(

@@ -1,0 +1,266 @@
+"""`roamcast trace`: mobility and contact traces of others, converted and told about."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from roamcast.errors import InputError
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from roamcast.lab.traces.trace import Trace
+    from roamcast.world.traces.plan import Options
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Mobility and contact traces, in and out.")
+
+Input = Annotated[str, typer.Argument(metavar="IN", help="A file, or a folder of files.")]
+From = Annotated[str, typer.Option("--from", metavar="FORMAT", help="If it is not found by itself.")]
+Range = Annotated[float, typer.Option("--range", metavar="M", help="Positions: nodes so near are in contact.")]
+Units = Annotated[str, typer.Option(metavar="UNITS", help="Of coordinates: metres or degrees.")]
+Origin = Annotated[
+    str, typer.Option(metavar="LAT,LON", help="Degrees: where (0, 0) is.", show_default="first position")
+]
+Resolution = Annotated[float, typer.Option("--resolution", metavar="S", help="Of contact lists.")]
+Gap = Annotated[float, typer.Option("--gap", metavar="S", help="A node that is silent for longer was absent.")]
+Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first malformed line.")]
+Master = Annotated[str, typer.Option(metavar="URL", help="The Spark to use.", show_default="embedded")]
+Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
+
+EMBEDDED = "local[*,1]"
+WITHIN_S = "3600,21600,86400"
+COLOUR = "#0072B2"
+
+
+@app.callback()
+def trace() -> None:
+    """Mobility and contact traces, in and out."""
+
+
+@app.command()
+def convert(
+    source: Input,
+    target: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write; .gz is packed.")],
+    to: Annotated[str, typer.Option(metavar="FORMAT", help="See the reference on traces.")],
+    range_m: Range = 0.0,
+    from_: From = "",
+    units: Units = "",
+    origin: Origin = "",
+    resolution_s: Resolution = 0.0,
+    gap_s: Gap = 0.0,
+    strict: Strict = False,
+    master: Master = EMBEDDED,
+    as_json: Json = False,
+) -> None:
+    """Write a trace in another format, or its contacts."""
+    from roamcast.cli.progress import Progress
+    from roamcast.world.traces import write
+
+    kind = write.get(to).kind
+    if range_m < 0.0 or not range_m < 1e9:
+        raise InputError(f"--range {range_m:g}: must be above 0 m")
+    if range_m and kind == "positions":
+        raise InputError(f"--range {range_m:g}: {to} has positions; leave the range out")
+    if target.resolve() == Path(source).resolve():
+        raise InputError(f"{target}: must not be the file that is read")
+    if not target.parent.is_dir():
+        raise InputError(f"{target}: there is no folder {target.parent}")
+    read = _read(source, _options(from_, units, origin, resolution_s, gap_s), strict, master)
+    try:
+        from roamcast.lab.traces.convert import convert as converted
+
+        with Progress(f"writing {target.name}") as progress:
+            result = converted(read, target, to, range_m, resolution_s, progress.update)
+    finally:
+        read.close()
+    for warning in result.warnings:
+        _say(warning)
+    facts = {
+        **_about(source, read),
+        "to": to,
+        "out": str(target),
+        "rows": result.rows,
+        "names": str(result.names) if result.names else None,
+    }
+    if as_json:
+        print(json.dumps(facts))
+    else:
+        beside = f"; names in {result.names}" if result.names else ""
+        print(
+            f"{target}: {result.rows:,} {'rows' if kind == 'positions' else 'lines'} of {len(read.names)} nodes{beside}"
+        )
+
+
+@app.command()
+def stats(
+    source: Input,
+    range_m: Range = 0.0,
+    from_: From = "",
+    units: Units = "",
+    origin: Origin = "",
+    resolution_s: Resolution = 0.0,
+    gap_s: Gap = 0.0,
+    within_s: Annotated[
+        str, typer.Option("--within", metavar="S,S,…", help="Reachability: within so long after a tenth of the trace.")
+    ] = WITHIN_S,
+    strict: Strict = False,
+    master: Master = EMBEDDED,
+    as_json: Json = False,
+    figure: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw durations and times between contacts (.png, .svg, .pdf).")
+    ] = None,
+) -> None:
+    """Contacts of a trace: how many, how long, how often, and whom an ideal flood reaches."""
+    within = _numbers("--within", within_s)
+    if figure is not None and figure.suffix not in (".png", ".svg", ".pdf"):
+        raise InputError(f"figure={figure}: must end in .png, .svg or .pdf")
+    read = _read(source, _options(from_, units, origin, resolution_s, gap_s), strict, master)
+    try:
+        from roamcast.lab.traces import contacts, summary
+
+        with _busy("looking for contacts"):
+            met = contacts.of(read, range_m).persist()
+            facts = _about(source, read) | {"range_m": range_m or None} | summary.of(read, met, within)
+            if figure is not None:
+                _draw(summary.curves(met), figure, Path(source).name)
+            met.unpersist()
+    finally:
+        read.close()
+    if as_json:
+        print(json.dumps(facts, allow_nan=False))
+    else:
+        _show(facts)
+
+
+# ---- reading
+
+
+def _options(format_: str, units: str, origin: str, resolution_s: float, gap_s: float) -> Options:
+    from roamcast.world.traces.plan import Options
+
+    return Options(format=format_, units=units, origin=origin, resolution_s=resolution_s, gap_s=gap_s)  # type: ignore[arg-type]
+
+
+def _read(source: str, options: Options, strict: bool, master: str) -> Trace:
+    from roamcast.world.traces.plan import plan
+
+    plan([source], options, split_bytes=1 << 62)  # what is wrong with the file is said before Spark starts
+    with _busy("starting Spark"):
+        from roamcast.lab.session import session
+        from roamcast.lab.traces import trace as traces
+
+        spark = session(master, "roamcast trace")
+    with _busy(f"reading {source}"):
+        read = traces.read(spark, [source], options, strict=strict)
+    if read.malformed.count:
+        for line in read.malformed.first:
+            _say(line)
+        more = read.malformed.count - len(read.malformed.first)
+        _say(f"{read.malformed.count} malformed lines left out" + (f", {more} of them not shown" if more else ""))
+    return read
+
+
+def _busy(what: str) -> AbstractContextManager[Any]:
+    if not sys.stderr.isatty():
+        return nullcontext()
+    from rich.console import Console
+
+    return Console(stderr=True).status(what)
+
+
+def _say(text: str) -> None:
+    print(f"roamcast: {text}", file=sys.stderr)
+
+
+def _numbers(option: str, text: str) -> list[float]:
+    try:
+        found = [float(part) for part in text.split(",")]
+    except ValueError:
+        found = []
+    if not found or not all(0 < value < 1e9 for value in found):
+        raise InputError(f"{option} {text}: must be numbers of seconds with commas between them")
+    return sorted(found)
+
+
+# ---- what is told
+
+
+def _about(source: str, read: Trace) -> dict[str, Any]:
+    return {
+        "trace": source,
+        "format": read.format,
+        "kind": read.kind,
+        "nodes": len(read.names),
+        "begin_s": read.begin_us / 1e6,
+        "end_s": read.end_us / 1e6,
+        "malformed": read.malformed.count,
+        "malformed_first": read.malformed.first,
+    }
+
+
+def _show(facts: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    lasts = facts["end_s"] - facts["begin_s"]
+    at = f", range {facts['range_m']:g} m" if facts["range_m"] else ""
+    console.print(f"{facts['trace']}: {facts['format']}, {facts['nodes']} nodes, {lasts:,.6g} s{at}", markup=False)
+    heads = {
+        "count": "",
+        "mean_s": "mean",
+        "p5_s": "5 %",
+        "p50_s": "median",
+        "p95_s": "95 %",
+        "p99_s": "99 %",
+        "max_s": "longest",
+    }
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("seconds", style="bold")
+    for head in heads.values():
+        table.add_column(head, justify="right")
+    for title, key in (("contacts", "contacts"), ("apart", "apart")):
+        cells = [facts[key][name] for name in heads]
+        table.add_row(title, f"{cells[0]:,}", *("–" if cell is None else f"{cell:,.1f}" for cell in cells[1:]))
+    console.print(table)
+    console.print(f"a node meets {facts['peers_mean']:.1f} others, {facts['degree_mean']:.3g} at a time", markup=False)
+    reach = facts["reachability"]
+    flood = Table(box=None, padding=(0, 2, 0, 0))
+    for head in (f"an ideal flood from {reach['from_s']:,.6g} s on, within", "reaches", "of the pairs"):
+        flood.add_column(head, justify="right")
+    for row in reach["within"]:
+        flood.add_row(
+            f"{row['within_s']:,.6g} s", f"{100 * row['share']:.2f} %", f"{row['reached']:,} of {reach['pairs']:,}"
+        )
+    console.print(flood)
+
+
+def _draw(curves: dict[str, list[tuple[float, float]]], path: Path, title: str) -> None:
+    try:
+        import matplotlib
+    except ImportError:
+        raise InputError("--figure needs matplotlib: pip install matplotlib") from None
+    matplotlib.use("Agg")
+    matplotlib.rcParams["svg.hashsalt"] = "roamcast"  # the same curves give the same file
+    from matplotlib.figure import Figure
+
+    drawing = Figure(figsize=(9, 4), layout="constrained")
+    for axes, (label, curve) in zip(drawing.subplots(1, 2), curves.items(), strict=True):
+        shown = [(t, share) for t, share in curve if t > 0 and share > 0]
+        axes.step([t for t, _ in shown], [share for _, share in shown], where="post", color=COLOUR)
+        axes.set(xlabel=label, ylabel="share", ylim=(None, 1))
+        if shown:
+            axes.set_xscale("log")
+            axes.set_yscale("log")
+        axes.grid(alpha=0.3)
+    drawing.suptitle(title)
+    try:
+        drawing.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+    except OSError as error:
+        raise InputError(f"figure={path}: {error.strerror}") from None

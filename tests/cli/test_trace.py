@@ -1,0 +1,122 @@
+"""`roamcast trace`: what it prints, and what it refuses in one line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Typed
+from tests.support.data import data
+from tests.world.traces import samples
+from tests.world.traces.samples import written
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+
+def test_stats_of_a_conference_as_json(roamcast: Typed, tmp_path: Path) -> None:
+    figure = tmp_path / "ccdf.svg"
+    status, out, err = roamcast(
+        "trace", "stats", str(data("hypertext2009/tij_HT09.dat")), "--json", "--figure", str(figure)
+    )
+    (line,) = out.splitlines()
+    told = json.loads(line)
+    assert (status, err) == (0, "")
+    assert (told["nodes"], told["contacts"]["count"], round(told["contacts"]["mean_s"], 1)) == (113, 9865, 42.2)
+    assert [row["reached"] for row in told["reachability"]["within"]] == [2926, 8465, 11429]
+    assert told["reachability"]["pairs"] == 12_656 and told["malformed"] == 0
+    assert sum(share for _, share in told["degrees"]) == pytest.approx(1.0) and len(told["degree_over_time"]) == 24
+    assert told["degree_mean"] == pytest.approx(2 * 9865 * told["contacts"]["mean_s"] / 113 / 212_360)
+    assert figure.read_text().count("<svg") == 1
+
+
+def test_stats_of_movements_count_malformed_lines_and_go_on(roamcast: Typed, tmp_path: Path) -> None:
+    path = written(tmp_path, "moves.csv", samples.CSV + "what is this\n21,0\n")
+    status, out, err = roamcast("trace", "stats", str(path), "--range", "50", "--within", "5,10")
+    assert status == 0
+    assert err.splitlines() == [
+        f"roamcast: {path}, line 8: 'what is this' is not t,node,x,y",
+        f"roamcast: {path}, line 9: '21,0' is not t,node,x,y",
+        "roamcast: 2 malformed lines left out",
+    ]
+    words = " ".join(out.split())
+    assert "moves.csv: csv, 3 nodes, 20 s, range 50 m" in words
+    assert "contacts 1 13.8" in words and "5 s 33.33 % 2 of 6" in words
+
+
+def test_convert_and_what_it_says(roamcast: Typed, tmp_path: Path) -> None:
+    path = samples.positions(tmp_path)["csv"]
+    status, out, err = roamcast("trace", "convert", str(path), str(tmp_path / "out.tcl"), "--to", "ns2")
+    assert (status, out, err) == (0, f"{tmp_path / 'out.tcl'}: 8 rows of 3 nodes\n", "")
+    status, out, _ = roamcast(
+        "trace",
+        "convert",
+        str(tmp_path / "out.tcl"),
+        str(tmp_path / "out.txt"),
+        "--to",
+        "one-conn",
+        "--range",
+        "50",
+        "--json",
+    )
+    told = json.loads(out)
+    assert (told["format"], told["to"], told["rows"], told["names"]) == ("ns2", "one-conn", 2, None)
+    assert (tmp_path / "out.txt").read_text() == "6.25 CONN 0 1 up\n20 CONN 0 1 down\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "options", "said"),
+    [
+        ("a.csv", "0,1,0,0\n5,1,9,0\n4,1,8,0\n", (), "a.csv, line 3: time runs backwards for node 1"),
+        ("a.csv", "0,1,0,0\n0,1,9,0\n", (), "a.csv, line 2: node 1 is at two places at 0 s"),
+        (
+            "a.csv",
+            "".join(f"{t},1,{8 + t / 1e5},47\n" for t in range(60)),
+            (),
+            "coordinates look like degrees, not metres",
+        ),
+        ("a.csv", "0,1,0,0\noops\n", ("--strict",), "a.csv, line 2: 'oops' is not t,node,x,y"),
+        ("a.txt", "well\n", (), "a.txt: is in no format that is known"),
+        ("a.csv", samples.CSV, ("--units", "feet"), "units=feet: must be metres or degrees"),
+        ("a.csv", samples.CSV, ("--from", "ns3"), "unknown trace format 'ns3'; did you mean 'ns2'?"),
+    ],
+)
+def test_wrong_input_is_one_line_and_nothing_is_written(
+    roamcast: Typed, tmp_path: Path, name: str, text: str, options: tuple[str, ...], said: str
+) -> None:
+    path = written(tmp_path, name, text)
+    status, out, err = roamcast("trace", "convert", str(path), str(tmp_path / "out.tcl"), "--to", "ns2", *options)
+    assert (status, out) == (2, "")
+    (line,) = err.splitlines()
+    assert line.startswith("roamcast: ") and said in line
+    assert [file.name for file in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("convert", "none.csv", "out", "--to", "ns2"), "none.csv: cannot be read (no such file or directory)"),
+        (("convert", "a.csv", "a.csv", "--to", "ns2"), "a.csv: must not be the file that is read"),
+        (("convert", "a.csv", "none/out", "--to", "ns2"), "none/out: there is no folder none"),
+        (("convert", "a.csv", "out", "--to", "gpx"), "unknown format to write 'gpx'"),
+        (
+            ("convert", "a.csv", "out", "--to", "ns2", "--range", "5"),
+            "--range 5: ns2 has positions; leave the range out",
+        ),
+        (("convert", "a.csv", "out", "--to", "one-conn", "--range", "-5"), "--range -5: must be above 0 m"),
+        (("stats", "a.csv", "--within", "soon"), "--within soon: must be numbers of seconds"),
+        (("stats", "a.csv", "--figure", "a.bmp"), "figure=a.bmp: must end in .png, .svg or .pdf"),
+    ],
+)
+def test_wrong_options_are_refused_before_spark_starts(
+    roamcast: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("roamcast.lab.session.session", None)
+    written(tmp_path, "a.csv", samples.CSV)
+    status, out, err = roamcast("trace", *words)
+    assert (status, out) == (2, "")
+    (line,) = err.splitlines()
+    assert said in line
+    assert [file.name for file in tmp_path.iterdir()] == ["a.csv"]
