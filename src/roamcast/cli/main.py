@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from roamcast.cli import presets, protocols, query, report, reproduce, run, trace
+from roamcast.cli import presets, protocols, query, reproduce, run, trace
 from roamcast.errors import RoamcastError
 
 app = typer.Typer(
@@ -25,7 +25,6 @@ app.command()(protocols.protocols)
 app.command()(presets.presets)
 app.command()(query.query)
 app.command()(reproduce.reproduce)
-app.command()(report.report)
 app.add_typer(trace.app, name="trace")
 
 
