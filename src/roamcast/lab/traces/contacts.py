@@ -121,16 +121,15 @@ def contacts(legs: DataFrame, range_m: float, slice_us: int = 0, cell_m: float =
 
 
 def _slice_us(legs: DataFrame, cell_m: float) -> int:
-    """About as long as a node takes to cross a cell."""
+    """About as long as a leg, so that legs in one slice overlap in time, or as a node takes to cross a cell."""
     took = F.col("until_us") - F.col("from_us")
     far = F.hypot("vx_mpus", "vy_mpus") * took
-    row = legs.agg(F.sum(far), F.sum(took), F.min("from_us"), F.max("until_us")).collect()[0]
-    far_m, took_us, first, last = float(row[0] or 0.0), int(row[1] or 0), int(row[2] or 0), int(row[3] or 0)
-    if not took_us:
+    row = legs.agg(F.sum(far), F.sum(took), F.count(took), F.min("from_us"), F.max("until_us")).collect()[0]
+    if not row[2]:
         return 1
-    whole = max(1, last - first)
-    crossing = int(cell_m * took_us / far_m) if far_m > 0.0 and cell_m * took_us / far_m < whole else whole
-    return max(1, crossing, whole // MOST_SLICES)
+    far_m, took_us, count, whole = float(row[0]), int(row[1]), int(row[2]), int(row[4] - row[3])
+    crossing = int(min(cell_m * took_us / far_m, whole)) if far_m > 0.0 else whole
+    return max(1, min(crossing, took_us // count), whole // MOST_SLICES)
 
 
 def _bucketed(legs: DataFrame, range_m: float, slice_us: int, cell_m: float) -> DataFrame:

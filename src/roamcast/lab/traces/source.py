@@ -185,38 +185,47 @@ def _contacts(batch: list[Record]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=arrow("contacts"))
 
 
-def _told(name: str, number: int) -> str | None:
-    """A name that its number does not say; of a SPAN, its place."""
-    return name if number >= NAMED or (number == 0 and name not in ("", "0")) else None
+class _Called(dict[str, str | None]):
+    """A name that its number does not say."""
+
+    def __missing__(self, name: str) -> str | None:
+        told = self[name] = name if name and number_of(name) >= NAMED else None
+        return told
 
 
 def _records(batch: list[Record], part: Part) -> pa.RecordBatch:
-    """A meeting is turned so that the smaller number comes first."""
+    """A meeting is turned so that the smaller number comes first. Of a SPAN, the peer is its first place."""
     kinds, lines, names, peers, t_us, until_us, x, y, z, segments, texts = zip(*batch, strict=True)
-    numbers = _Numbers()
-    numbers[""] = 0
+    count = len(batch)
+    numbers, called = _Numbers({"": 0}), _Called()
     own = [numbers[name] for name in names]
-    other = [numbers[peer] if kind == MEETING else 0 for kind, peer in zip(kinds, peers, strict=True)]
-    called, answered = list(names), list(peers)
-    for k, kind in enumerate(kinds):
-        if kind == MEETING and own[k] > other[k]:
-            own[k], other[k] = other[k], own[k]
-            called[k], answered[k] = answered[k], called[k]
+    other = [0] * count
+    own_names = [called[name] for name in names]
+    other_names: list[str | None] = [None] * count
+    if any(peers):
+        for k, peer in enumerate(peers):
+            if kinds[k] != MEETING:
+                other_names[k] = peer or None
+                continue
+            other[k], other_names[k] = numbers[peer], called[peer]
+            if own[k] > other[k]:
+                own[k], other[k] = other[k], own[k]
+                own_names[k], other_names[k] = other_names[k], own_names[k]
     arrays = [
         pa.array(kinds, pa.int8()),
-        pa.array([part.path] * len(batch), pa.string()),
-        pa.array([part.first_line] * len(batch), pa.int64()),
+        pa.repeat(pa.scalar(part.path, pa.string()), count),
+        pa.repeat(pa.scalar(part.first_line, pa.int64()), count),
         pa.array(lines, pa.int64()),
         pa.array(own, pa.int64()),
-        pa.array([_told(name, number) for name, number in zip(called, own, strict=True)], pa.string()),
+        pa.array(own_names, pa.string()),
         pa.array(other, pa.int64()),
-        pa.array([_told(name, number) for name, number in zip(answered, other, strict=True)], pa.string()),
+        pa.array(other_names, pa.string()),
         pa.array(t_us, pa.int64()),
         pa.array(until_us, pa.int64()),
         pa.array(x, pa.float64()),
         pa.array(y, pa.float64()),
         pa.array(z, pa.float64(), from_pandas=True),
         pa.array(segments, pa.int32()),
-        pa.array([text or None for text in texts], pa.string()),
+        pa.array([text or None for text in texts] if any(texts) else [None] * count, pa.string()),
     ]
     return pa.RecordBatch.from_arrays(arrays, schema=arrow("records"))
