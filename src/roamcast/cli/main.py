@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from roamcast.cli import presets, protocols, query, reproduce, run, trace
+from roamcast.cli import key, node, presets, protocols, publish, query, report, reproduce, run, status, subscribe, trace
 from roamcast.errors import RoamcastError
 
 app = typer.Typer(
@@ -25,6 +25,12 @@ app.command()(protocols.protocols)
 app.command()(presets.presets)
 app.command()(query.query)
 app.command()(reproduce.reproduce)
+app.command()(node.node)
+app.command()(publish.publish)
+app.command()(subscribe.subscribe)
+app.command()(status.status)
+app.add_typer(key.app, name="key")
+app.command()(report.report)
 app.add_typer(trace.app, name="trace")
 
 

@@ -201,7 +201,16 @@ class NetHost(Host):
         if event.size > largest:
             raise InputError(f"cannot publish {event.size} bytes in one event: at most {largest}")
         id = event_id(self.id, self.member.sequence.next())
-        event = Event(id, event.topic, event.attrs, payload, event.validity_us, scope)
+        return self._sealed(Event(id, event.topic, event.attrs, payload, event.validity_us, scope))
+
+    def renew(self, event: Event, left_us: int) -> Event:
+        """An event that `prepare` made in an earlier life, with what is left of its validity: this is signed, too."""
+        if left_us == event.validity_us:
+            return event
+        said = event if self.member.ring is None else unsealed(event)
+        return self._sealed(Event(said.id, said.topic, said.attrs, said.payload, left_us, said.scope))
+
+    def _sealed(self, event: Event) -> Event:
         identity, ring = self.member.identity, self.member.ring
         return event if identity is None or ring is None else seal(event, identity, ring.group, time.time())
 

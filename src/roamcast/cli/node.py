@@ -1,0 +1,120 @@
+"""`roamcast node`: a node that runs until it is told to stop."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from roamcast.cli.settings import ConfigFile, State
+
+if TYPE_CHECKING:
+    from roamcast.net.config import Config
+
+
+def node(
+    config: ConfigFile = None,
+    state: State = None,
+    key: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The group's keys (`roamcast key new`).", show_default="none")
+    ] = None,
+    insecure: Annotated[
+        bool | None, typer.Option("--insecure", help="No keys: whoever is in range reads, forges and repeats.")
+    ] = None,
+    protocol: Annotated[
+        str | None, typer.Option(metavar="NAME", help="See `roamcast protocols`.", show_default="frugal")
+    ] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A parameter of the protocol. Repeatable.")
+    ] = None,
+    interface: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The network to use.", show_default="the system's choice")
+    ] = None,
+    group: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Multicast or broadcast.", show_default="239.255.77.67")
+    ] = None,
+    port: Annotated[int | None, typer.Option(metavar="N", help="UDP.", show_default="7667")] = None,
+    log: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write the event log there.", show_default="none")
+    ] = None,
+    option: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="Any other setting, limits.queue=20. Repeatable.")
+    ] = None,
+    verbose: Annotated[int, typer.Option("--verbose", "-v", count=True, help="Say more; twice: everything.")] = 0,
+) -> None:
+    """Run a node until it is interrupted. SIGHUP makes it read the group's keys again."""
+    import asyncio
+    import logging
+    import sys
+
+    from roamcast.cli.run import pairs
+    from roamcast.cli.settings import said
+    from roamcast.net.config import configured
+
+    level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
+    logging.basicConfig(level=level, stream=sys.stderr, format="roamcast: %(message)s")
+    flags: dict[str, Any] = {
+        "state": _text(state),
+        "key": _text(key),
+        "insecure": insecure,
+        "protocol": protocol,
+        "network.interface": interface,
+        "network.group": group,
+        "network.port": port,
+        "log": _text(log),
+        **{f"params.{name}": value for name, value in pairs("--set", set_ or []).items()},
+        **pairs("--option", option or []),
+    }
+    asyncio.run(_run(configured(said(config, flags))))
+
+
+def _text(path: Path | None) -> str | None:
+    return None if path is None else str(path)
+
+
+async def _run(config: Config) -> None:
+    import asyncio
+    import logging
+    import signal
+
+    from roamcast.net.control import Control
+    from roamcast.net.node import Node
+
+    loop = asyncio.get_running_loop()
+    stop = asyncio.Event()
+    async with Node(config) as node, Control(node):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, stop.set)
+        loop.add_signal_handler(signal.SIGHUP, _use_keys, node)
+        logging.getLogger("roamcast").info("node %d runs %s; state in %s", node.host.id, config.protocol, config.state)
+        _tell_systemd("READY=1")
+        await stop.wait()
+        _tell_systemd("STOPPING=1")
+
+
+def _use_keys(node: Any) -> None:
+    import logging
+
+    from roamcast.errors import InputError
+    from roamcast.net.security import KeyRing
+
+    log = logging.getLogger("roamcast")
+    try:
+        node.use(KeyRing.load(node.config.key))
+    except InputError as error:
+        log.error("the keys stay as they were: %s", error)
+    else:
+        log.info("the group's keys were read again")
+
+
+def _tell_systemd(what: str) -> None:
+    """`Type=notify`: a unit is up when its node is. If nobody listens, nobody is told."""
+    import contextlib
+    import os
+    import socket
+
+    address = os.environ.get("NOTIFY_SOCKET", "")
+    if address.startswith(("/", "@")):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as said, contextlib.suppress(OSError):
+            said.sendto(what.encode(), address.replace("@", "\0", 1) if address[0] == "@" else address)

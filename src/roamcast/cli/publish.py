@@ -1,0 +1,67 @@
+"""`roamcast publish`: say something through a node that runs on this machine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from roamcast.cli.settings import ConfigFile, State
+
+if TYPE_CHECKING:
+    from roamcast.pubsub.event import Value
+
+
+def publish(
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="weather.roof; '' for none.")],
+    attributes: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME=VALUE]...", help="temperature=31.5 open=true room=lab")
+    ] = None,
+    payload: Annotated[
+        str, typer.Option(metavar="TEXT", help="More to say; - reads it from stdin.")
+    ] = "",
+    validity: Annotated[
+        float | None, typer.Option(metavar="S", help="Seconds until it is over.", show_default="for ever")
+    ] = None,
+    local: Annotated[bool, typer.Option("--local", help="Only of interest nearby.")] = False,
+    state: State = None,
+    config: ConfigFile = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Publish an event. When this returns, the node will not forget it."""
+    import base64
+    import sys
+
+    from roamcast.cli.run import pairs
+    from roamcast.cli.settings import state_of
+    from roamcast.net.control import Connection
+
+    content = sys.stdin.buffer.read() if payload == "-" else payload.encode()
+    attrs = {name: value(text) for name, text in pairs("attribute", attributes or []).items()}
+    with Connection(state_of(config, state)) as node:
+        answer = node.ask(
+            "publish",
+            topic=topic,
+            attrs=attrs,
+            payload=base64.b64encode(content).decode(),
+            validity_s=validity,
+            local=local,
+        )
+    if json:
+        import json as format
+
+        print(format.dumps(answer))
+
+
+def value(text: str) -> Value:
+    """A number or a truth value if it reads like one; what is in quotes is a text in any case."""
+    if len(text) >= 2 and text[0] == text[-1] == '"':
+        return text[1:-1]
+    if text in ("true", "false"):
+        return text == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

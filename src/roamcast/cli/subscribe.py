@@ -1,0 +1,72 @@
+"""`roamcast subscribe`: listen through a node that runs on this machine."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from roamcast.cli.settings import ConfigFile, State
+from roamcast.errors import InputError
+
+
+def subscribe(
+    filter: Annotated[str, typer.Argument(metavar="FILTER", help="'temperature > 30 and topic weather'")],
+    name: Annotated[
+        str, typer.Option(metavar="NAME", help="Outlives this command: who asks again goes on where it was.")
+    ] = "",
+    count: Annotated[int, typer.Option(metavar="N", help="Leave after so many events; 0: never.")] = 0,
+    patience: Annotated[
+        float | None, typer.Option(metavar="S", help="Leave if nothing comes for so long.", show_default="never")
+    ] = None,
+    forget: Annotated[bool, typer.Option("--forget", help="End the subscription --name for good.")] = False,
+    state: State = None,
+    config: ConfigFile = None,
+    json: Annotated[bool, typer.Option("--json", help="A JSON object for each event, a line each.")] = False,
+) -> None:
+    """Print events as they come, until interrupted."""
+    from roamcast.cli.settings import state_of
+    from roamcast.net.control import Connection
+
+    if count < 0:
+        raise InputError(f"--count {count}: must be at least 0")
+    with Connection(state_of(config, state)) as node:
+        if forget:
+            if not name:
+                raise InputError("--forget needs --name NAME")
+            node.ask("forget", name=name)
+            return
+        node.ask("subscribe", filter=filter, name=name)
+        try:
+            for number, event in enumerate(node.events(patience), start=1):
+                print(_json(event) if json else line(event), flush=True)
+                if number == count:
+                    return
+        except KeyboardInterrupt:
+            return
+
+
+def _json(event: dict[str, Any]) -> str:
+    import json
+
+    return json.dumps(event)
+
+
+def line(event: dict[str, Any]) -> str:
+    """`weather.roof temperature=31.5 "hello" from 1234`, with nothing that a terminal would obey."""
+    import base64
+
+    payload = base64.b64decode(event["payload"])
+    said = [event["topic"]] if event["topic"] else []
+    said += [f"{name}={_shown(value)}" for name, value in event["attrs"].items()]
+    if payload:
+        try:
+            said.append(f'"{payload.decode()}"')
+        except UnicodeDecodeError:
+            said.append(f"{len(payload)} bytes")
+    said.append(f"from {event['publisher']}")
+    return "".join(c if c.isprintable() else "�" for c in " ".join(said))
+
+
+def _shown(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,259 @@
+"""What a node keeps: before anything is acted upon, within bounds, and through whatever end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from roamcast.errors import InputError
+from roamcast.net.identity import Identity, Member, Sequence
+from roamcast.net.security import KeyRing
+from roamcast.net.store import FILE, Bounds, Store, StoreError
+from roamcast.pubsub.event import FOREVER, Event
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.s = 1_800_000_000.0
+
+    def __call__(self) -> float:
+        return self.s
+
+
+def event(n: int, validity_us: int = FOREVER, payload: bytes = b"x") -> Event:
+    return Event(7 << 32 | n, "news", {"n": n}, payload, validity_us)
+
+
+def ids(found: list[tuple[int, Event]]) -> list[int]:
+    return [e.id & 0xFFFF for _, e in found]
+
+
+# ---- vault
+
+
+def test_a_vault_in_a_store_keeps_identity_and_numbers(tmp_path: Path) -> None:
+    with Store(tmp_path) as store:
+        public = Identity.of(store).public
+        numbers = [Sequence(store).next()]
+    with Store(tmp_path) as store:
+        assert Identity.of(store).public == public
+        numbers.append(Sequence(store).next())
+        assert Member.secure(store, KeyRing.new()).identity is not None
+        assert store.load("nothing") is None
+    assert len(set(numbers)) == 2
+
+
+def test_files_are_their_owners_alone(tmp_path: Path) -> None:
+    with Store(tmp_path / "state") as store:
+        store.store("identity", bytes(32))
+        for path in (tmp_path / "state").iterdir():
+            assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
+        assert stat.S_IMODE((tmp_path / "state").stat().st_mode) == 0o700
+
+
+def test_settings_are_those_that_survive_a_loss_of_power(tmp_path: Path) -> None:
+    with Store(tmp_path) as store:
+        assert store._db.execute("pragma journal_mode").fetchone() == ("wal",)
+        assert store._db.execute("pragma synchronous").fetchone() == (2,)  # full
+
+
+def test_a_second_node_on_the_same_state_is_refused(tmp_path: Path) -> None:
+    with Store(tmp_path), pytest.raises(InputError, match="another node is running"):
+        Store(tmp_path)
+    Store(tmp_path).close()
+
+
+@pytest.mark.parametrize("content", [b"no database at all, but long enough to be one" * 50, b"\0" * 4096])
+def test_a_file_that_is_no_store_is_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / FILE).write_bytes(content)
+    with pytest.raises(InputError, match=r"no store of a node|cannot keep state"):
+        Store(tmp_path)
+
+
+def test_a_newer_store_is_refused(tmp_path: Path) -> None:
+    with Store(tmp_path) as store:
+        store._db.execute("pragma user_version = 99")
+    with pytest.raises(InputError, match="newer roamcast"):
+        Store(tmp_path)
+
+
+def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="cannot keep state in"):
+        Store(tmp_path / "file" / "below")
+
+
+# ---- publications
+
+
+def test_publications_come_back_with_what_is_left_of_their_validity(tmp_path: Path) -> None:
+    clock = Clock()
+    with Store(tmp_path, unix_s=clock) as store:
+        store.publish([event(2, 10_000_000), event(1), event(3, 5_000_000)])
+    clock.s += 6
+    with Store(tmp_path, unix_s=clock) as store:
+        assert [(e.id & 15, left) for e, left in store.valid_publications()] == [(1, FOREVER), (2, 4_000_000)]
+    clock.s += 4
+    with Store(tmp_path, unix_s=clock) as store:
+        assert [e.id & 15 for e, _ in store.valid_publications()] == [1]
+
+
+def test_a_clock_that_was_set_back_makes_nothing_younger_than_new(tmp_path: Path) -> None:
+    clock = Clock()
+    store = Store(None, unix_s=clock)
+    store.publish([event(1, 10_000_000)])
+    clock.s -= 1000
+    assert [left for _, left in store.valid_publications()] == [10_000_000]
+
+
+def test_the_oldest_publications_give_way() -> None:
+    store = Store(None, Bounds(publications=3))
+    for n in range(1, 6):
+        store.publish([event(n)])
+    assert [e.id & 15 for e, _ in store.valid_publications()] == [3, 4, 5]
+
+
+# ---- received
+
+
+def test_nothing_is_received_twice(tmp_path: Path) -> None:
+    with Store(tmp_path) as store:
+        assert ids(store.receive([event(1), event(2), event(1)])) == [1, 2]
+        assert store.receive([event(2)]) == []
+    with Store(tmp_path) as store:
+        assert ids(store.receive([event(1), event(3)])) == [3]
+        assert [(r.position, r.event) for r in store.after(0, 10)] == [(n, event(n)) for n in (1, 2, 3)]
+        assert ids(store.after(1, 1)) == [2]
+
+
+def test_positions_are_never_given_twice(tmp_path: Path) -> None:
+    clock = Clock()
+    with Store(tmp_path, unix_s=clock) as store:
+        store.receive([event(1, 1_000_000)])
+        clock.s += 2
+        store.receive([event(2, 1_000_000)])
+        clock.s += 2
+        assert store.after(0, 10) == []
+    with Store(tmp_path, unix_s=clock) as store:
+        assert store.end() == 2
+        assert [r.position for r in store.receive([event(3)])] == [3]
+
+
+def test_what_gives_way_is_known_all_the_same_and_counted_if_nobody_had_it() -> None:
+    store = Store(None, Bounds(received=3, known=100))
+    store.subscribe("slow", "topic news")
+    store.receive([event(1)])
+    store.move("slow", 1)
+    store.receive([event(n) for n in range(2, 8)])
+    assert ids(store.after(0, 10)) == [5, 6, 7]
+    assert store.lost == 3  # 2, 3 and 4: the first had been handed over
+    assert store.receive([event(2)]) == []
+
+
+def test_bytes_are_bounded_too() -> None:
+    store = Store(None, Bounds(received_bytes=5000))
+    for n in range(1, 30):
+        store.receive([event(n, payload=bytes(500))])
+        assert store.counts()["received_bytes"] <= 5000
+    assert ids(store.after(0, 100))[-1] == 29
+    kept = sum(len(r.event.payload) for r in store.after(0, 100))
+    assert 3000 < kept <= store.counts()["received_bytes"]
+
+
+def test_ids_are_remembered_up_to_their_bound() -> None:
+    store = Store(None, Bounds(known=10))
+    for n in range(1, 31):
+        store.receive([event(n)])
+    assert store.counts()["known"] == 10
+    assert store.receive([event(21)]) == []
+    assert ids(store.receive([event(20)])) == [20]
+
+
+# ---- subscriptions
+
+
+def test_a_named_subscription_begins_now_and_goes_on_where_it_was(tmp_path: Path) -> None:
+    with Store(tmp_path) as store:
+        store.receive([event(1)])
+        assert store.subscribe("alarm", "n > 0").cursor == 1
+        store.receive([event(2), event(3)])
+        store.move("alarm", 2)
+        store.move("alarm", 1)  # never back
+    with Store(tmp_path) as store:
+        assert store.subscribe("alarm", "n > 0").cursor == 2
+        assert store.subscribe("alarm", "n > 1") == ("alarm", "n > 1", 2)
+        assert store.subscriptions() == [("alarm", "n > 1", 2)]
+        store.unsubscribe("alarm")
+        assert store.subscriptions() == []
+
+
+def test_named_subscriptions_are_bounded() -> None:
+    store = Store(None, Bounds(subscriptions=1))
+    store.subscribe("one", "n > 0")
+    with pytest.raises(InputError, match="forget one"):
+        store.subscribe("two", "n > 0")
+    store.subscribe("one", "n > 1")
+
+
+# ---- all or nothing
+
+
+def test_a_failing_write_leaves_nothing_behind() -> None:
+    store = Store(None)
+    store.receive([event(1)])
+    held = store.counts()
+    third = f"when new.event = {event(3).id}"
+    fail = "begin select raise(abort, 'disk full'); end"
+    store._db.execute(f"create trigger full before insert on received {third} {fail}")
+    with pytest.raises(StoreError, match="disk full"):
+        store.receive([event(2), event(3)])
+    store._db.execute("drop trigger full")
+    assert store.counts() == held
+    assert ids(store.receive([event(2), event(1)])) == [2]
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.lists(st.integers(1, 20), max_size=5), max_size=12))
+def test_the_received_are_the_first_of_each_in_order(batches: list[list[int]]) -> None:
+    store = Store(None)
+    for batch in batches:
+        store.receive([event(n) for n in batch])
+    assert ids(store.after(0, 1000)) == list(dict.fromkeys(n for batch in batches for n in batch))
+
+
+WRITER = """
+import sys
+from roamcast.net.store import Store
+from roamcast.pubsub.event import Event
+store = Store(sys.argv[1])
+for n in range(int(sys.argv[2]), 1 << 30):
+    store.publish([Event(7 << 32 | n)])
+    print(n, flush=True)
+"""
+
+
+def test_what_was_said_to_be_written_is_there_after_kill_9(tmp_path: Path) -> None:
+    acknowledged = 0
+    for turn in range(3):
+        writer = subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(tmp_path), str(acknowledged + 1)], stdout=subprocess.PIPE, text=True
+        )
+        assert writer.stdout is not None
+        for _ in range(20 + turn):
+            acknowledged = int(writer.stdout.readline())
+        os.kill(writer.pid, signal.SIGKILL)
+        acknowledged = max([acknowledged, *(int(line) for line in writer.stdout if line.endswith("\n"))])
+        writer.wait()
+        writer.stdout.close()
+        with Store(tmp_path) as store:
+            kept = [e.id & 0xFFFFFF for e, _ in store.valid_publications()]
+            assert kept[:acknowledged] == list(range(1, acknowledged + 1))
+            assert len(kept) <= acknowledged + 1  # the one that it was at
