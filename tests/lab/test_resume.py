@@ -25,7 +25,7 @@ name = "forty"
 preset = "baldoni"
 seeds = 10
 [world]
-duration_s = 60.0
+duration_s = 30.0
 [[protocol]]
 name = "gossip"
 set = { p = [0.5, 1.0] }
