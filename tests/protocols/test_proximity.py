@@ -28,6 +28,7 @@ from roamcast.protocols.proximity import (
     mixed,
 )
 from roamcast.protocols.wire import decode, encode
+from roamcast.pubsub.covering import summarise
 from roamcast.pubsub.event import FOREVER, Event, event_id
 from roamcast.pubsub.filters import EVERYTHING, NOTHING, topic
 from tests.support.host import ScriptHost, make, round_trip
@@ -179,9 +180,34 @@ def test_the_oldest_id_makes_room_and_takes_its_waiting_message_along() -> None:
     for sequence in range(1, 6):
         host.hear(protocol, Message(news(sequence), 0, {}, 0), 1)
     remembered = [mixed(id) for id in protocol.received]
-    assert remembered == list(protocol.scheduled) == sorted(host.timers) == [news(k).id for k in (3, 4, 5)]
+    waiting = [m.event.id for m in protocol.scheduled()]
+    assert remembered == waiting == sorted(host.timers) == [news(k).id for k in (3, 4, 5)]
     assert host.labels("drop") == ["forgotten", "forgotten"]
     assert sorted(host.muted) == [news(1).id, news(2).id]
+
+
+def test_a_broker_that_was_forgotten_between_two_messages_is_no_reason_to_send_the_second() -> None:
+    protocol, host = broker(jitter_ms=0.0)
+    protocol.on_start()
+    protocol.on_frame(Beacon(NEWS), 4)
+    host.hear(protocol, Message(news(1), 0, {}, 0), 1)
+    host.advance(protocol, 12 * INTERVAL_US)
+    assert protocol.pt == {}
+    host.hear(protocol, Message(news(2), 0, {}, 0), 1)
+    assert [event for kind, _, event, _, _ in host.notes if kind == "forward"] == [news(1).id]
+    assert host.labels("drop") == ["no closer"]
+
+
+def test_a_beacon_is_the_subscription_itself_only_where_that_is_its_summary() -> None:
+    either = NEWS | topic("sport")
+    for asked, limit, same in ((NEWS, 1, True), (either, 8, True), (either, 1, False)):
+        protocol, host = broker(predicate_limit=limit)
+        protocol.on_subscribe(1, asked)
+        protocol.every_interval()
+        (beacon,) = host.frames("beacon")
+        assert isinstance(beacon, Beacon)
+        assert beacon.predicate == summarise([asked], limit)
+        assert (beacon.predicate is asked) is same
 
 
 def test_a_message_is_muted_when_no_later_copy_can_change_anything_and_not_before() -> None:
@@ -245,11 +271,11 @@ def test_state_stays_bounded_over_a_long_steady_run() -> None:
         host.hear(protocol, Message(news(k), 0, {}, 0), 1)
         assert len(protocol.pt) <= 50
         assert len(protocol.received) <= 40
-        assert len(protocol.scheduled) <= 40
+        assert len(protocol.scheduled()) <= 40
         assert len(host.timers) <= 41
     assert len(protocol.pt) == 50
     host.advance(protocol, 70_000_000)
-    assert (protocol.pt, protocol.scheduled, list(host.timers)) == ({}, {}, [BEACON_TIMER])
+    assert (protocol.pt, protocol.scheduled(), list(host.timers)) == ({}, [], [BEACON_TIMER])
 
 
 # ------------------------------------------------------------------------------------------- as printed, and as it is
@@ -366,7 +392,7 @@ def test_in_bad_weather_the_invariants_hold_and_only_the_beacon_s_timer_is_left(
         assert isinstance(node, Proximity)
         if up:
             assert list(host.timers) == [BEACON_TIMER]
-            assert node.scheduled == {}
+            assert node.scheduled() == []
 
 
 def told(plan: Plan, *doings: str) -> list[int]:

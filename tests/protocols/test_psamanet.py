@@ -158,6 +158,15 @@ def test_expired_publications_leave_the_buffer_before_the_choice() -> None:
     assert host.labels("drop") == ["expired"] * 2 and len(protocol.pb) == 2
 
 
+def test_an_expired_publication_is_out_of_the_buffer_for_duplicates_too() -> None:
+    protocol, host = make(Psamanet, duplicates="buffer")
+    host.hear(protocol, PublicationFrame(event(1, SECOND), 0), 2)
+    assert list(protocol.held) == [event(1).id]
+    host.advance(protocol, SECOND)
+    protocol.on_motion(False)
+    assert len(protocol.pb) == 0 and protocol.held == {}
+
+
 def test_an_answer_that_expires_while_it_waits_is_not_sent() -> None:
     protocol, host = make(Psamanet, jitter_ms=10.0, own_subscriptions=True)
     protocol.on_subscribe(1, values(1, 9))
@@ -201,6 +210,8 @@ def test_in_bad_weather_the_invariants_hold_and_no_timer_leaks(plan: Plan, param
     for i, (host, node) in enumerate(zip(net.hosts, net.nodes, strict=True)):
         assert host.timers == {} and (node.answers == {} or not net.up[i])
         assert len(node.pb) <= params["pb_size"]
+        ids = [p.event.id for p in node.pb.publications()]
+        assert list(node.held) == ([] if params["duplicates"] == "ever" else ids)
 
 
 @settings(max_examples=15, deadline=None)
@@ -288,6 +299,25 @@ def test_state_stays_bounded_over_a_long_steady_run() -> None:
             assert host.timers == {} and node.answers == {}
             full = full or len(node.foreign) == 5
     assert full
+
+
+def test_what_is_in_the_buffer_was_ever_seen_however_few_ids_are_remembered() -> None:
+    protocol, host = make(Psamanet, pb_size=3, seen=1)
+    for n in (1, 2, 3, 1, 2):
+        protocol.on_frame(PublicationFrame(event(n), 0), 2)
+    assert [p.event.attrs["v"] for p in protocol.pb.publications()] == [1, 2, 3]
+    assert host.labels("drop") == []
+
+
+def test_an_older_subscription_of_a_neighbour_expires_though_a_newer_one_came() -> None:
+    protocol, host = make(Psamanet, s_prob=1.0, s_ttl_s=60.0)
+    for n in (1, 2, 3):
+        host.hear(protocol, SubscriptionFrame(values(n, n)), 4)
+        host.advance(protocol, n * 20 * SECOND)
+    for later_s, valid in ((0, [2, 3]), (20, [3]), (40, [])):
+        host.advance(protocol, (60 + later_s) * SECOND)
+        assert [n for n in (1, 2, 3) if protocol.wanted_near(event(n))] == valid
+        assert len(protocol.foreign) == len(valid)
 
 
 def test_memory_counts_buffer_and_foreign_subscriptions() -> None:

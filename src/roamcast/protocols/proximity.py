@@ -35,7 +35,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, final
 
-from librt.vecs import append, vec
+from librt.vecs import append, extend, vec
 from mypy_extensions import i64
 
 from roamcast.errors import Malformed
@@ -54,6 +54,9 @@ INFINITE: Final = 1 << 30
 CREDIT_MAX: Final = 255
 BROKER_MAX: Final = (1 << 31) - 1
 DESTINATIONS_MAX: Final = 2048
+
+USUAL_CHANGES: Final = 16
+"""Ours: room for eight brokers."""
 
 MAX_LOWERED: Final = 16
 """Ours: so many are looked through about as fast as one is looked up."""
@@ -127,13 +130,17 @@ class Destinations:
 
     def items(self) -> dict[int, int]:
         """In the order in which brokers came to the list."""
-        return _with(self.base, self.lowered)
+        items = dict(self.base)
+        _put(items, self.lowered)
+        return items
 
     def after(self, closer: vec[i64], count: int, size: int) -> Destinations:
         """The list that this one becomes."""
         if len(self.lowered) + len(closer) > 2 * MAX_LOWERED:
-            return Destinations(_with(self.items(), closer), vec[i64](), count, size)
-        lowered = self.lowered[:]
+            base = self.items()
+            _put(base, closer)
+            return Destinations(base, vec[i64](), count, size)
+        lowered = extend(vec[i64](capacity=len(self.lowered) + len(closer)), self.lowered)
         for at in range(i64(0), i64(len(closer)), 2):
             broker = closer[at]
             place: i64 = 0
@@ -146,11 +153,9 @@ class Destinations:
         return Destinations(self.base, lowered, count, size)
 
 
-def _with(destinations: dict[int, int], changes: vec[i64]) -> dict[int, int]:
-    changed = dict(destinations)
+def _put(destinations: dict[int, int], changes: vec[i64]) -> None:
     for at in range(i64(0), i64(len(changes)), 2):
-        changed[changes[at]] = changes[at + 1]
-    return changed
+        destinations[changes[at]] = changes[at + 1]
 
 
 def listed(destinations: dict[int, int]) -> Destinations:
@@ -287,7 +292,7 @@ class Waiting:
         self.event = event
         self.credit = credit
         self.carried = carried
-        self.closer = vec[i64]()  # broker, proximity, broker, …
+        self.closer = vec[i64](capacity=USUAL_CHANGES)  # broker, proximity, broker, …
         self.count = carried.count  # of the list as it will be sent, and its size
         self.size = carried.size
         self.limit = limit
@@ -334,15 +339,14 @@ class Proximity(Protocol):
         self.brokers = vec[i64]()
         self.times_us = vec[i64]()
         self.preds: list[Filter] = []
-        self.received: dict[int, None] = {}  # ids (`mixed`), oldest first
-        self.scheduled: dict[int, Waiting] = {}
+        self.received: dict[int, Waiting | None] = {}  # by `mixed` id, oldest first; None for what does not wait here
         self.beacon: Beacon | None = None  # of `st` as it is
 
     # ---- subscriptions and beacons
 
     def on_start(self) -> None:
-        for id in list(self.scheduled):
-            self.abandon(id, RESTARTED)
+        for m in self.scheduled():
+            self.unschedule(m, RESTARTED)
         self.cleanup()
         self.host.set_timer(BEACON_TIMER, int(self.host.random() * float(self.interval_us)))  # R5
 
@@ -388,7 +392,7 @@ class Proximity(Protocol):
 
     def fit_columns(self) -> None:
         """`pt` column by column: a broker that is no reason to send then costs a look at two numbers."""
-        brokers, times_us = vec[i64](), vec[i64]()
+        brokers, times_us = vec[i64](capacity=len(self.pt)), vec[i64](capacity=len(self.pt))
         preds: list[Filter] = []
         for broker, entry in self.pt.items():
             brokers = append(brokers, broker)
@@ -438,7 +442,9 @@ class Proximity(Protocol):
         """Fig. 3."""
         event = frame.event
         if not self.remember(event.id):
-            self.unschedule(event.id, sender)
+            m = self.received[mixed(event.id)]
+            if m is not None:
+                self.unschedule(m, HEARD_AGAIN, sender)
             return  # R1
         if frame.age_us >= event.validity_us:  # R10
             self.drop(event.id, EXPIRED)
@@ -489,19 +495,22 @@ class Proximity(Protocol):
 
     def schedule(self, m: Waiting) -> None:
         delay_us = int(self.max_delay_us * m.closest / FARTHEST + self.jitter_us * self.host.random())  # R4, R8
-        self.scheduled[m.event.id] = m
+        self.received[mixed(m.event.id)] = m
         self.host.note(m.why, m.event.id, m.peer, delay_us)
         self.host.set_timer(m.event.id, delay_us)
 
-    def unschedule(self, id: int, sender: int) -> None:
-        if id in self.scheduled:
-            self.abandon(id, HEARD_AGAIN, sender)
+    def scheduled(self) -> list[Waiting]:
+        return [m for m in self.received.values() if m is not None]
+
+    def unschedule(self, m: Waiting, why: int, peer: int = NOBODY) -> None:
+        self.received[mixed(m.event.id)] = None
+        self.abandon(m, why, peer)
 
     def transmit(self, id: int) -> None:
-        m = self.scheduled.get(id)
+        m = self.received.get(mixed(id))
         if m is None:
             return
-        del self.scheduled[id]
+        self.received[mixed(id)] = None
         if self.host.now() >= m.expires_us:
             self.drop(id, EXPIRED)
             return
@@ -513,10 +522,9 @@ class Proximity(Protocol):
         self.host.broadcast(Message(m.event, m.credit, m.destinations(), age_us))
         self.host.mute(m.event.id)  # it was sent: no later copy can change anything
 
-    def abandon(self, id: int, why: int, peer: int = NOBODY) -> None:
-        del self.scheduled[id]
-        self.host.cancel_timer(id)
-        self.drop(id, why, peer)
+    def abandon(self, m: Waiting, why: int, peer: int = NOBODY) -> None:
+        self.host.cancel_timer(m.event.id)
+        self.drop(m.event.id, why, peer)
 
     def drop(self, id: int, why: int, peer: int = NOBODY) -> None:
         self.host.note(why, id, peer)
@@ -529,14 +537,15 @@ class Proximity(Protocol):
         """
         received = self.received
         known = len(received)
-        received[mixed(id)] = None
+        received.setdefault(mixed(id), None)
         if len(received) == known:
             return False
         if known >= self.params.seen_limit:
             oldest = next(iter(received))
+            m = received[oldest]
             del received[oldest]
-            if mixed(oldest) in self.scheduled:
-                self.abandon(mixed(oldest), FORGOTTEN)
+            if m is not None:
+                self.abandon(m, FORGOTTEN)
         return True
 
     def memory(self) -> tuple[int, int]:
