@@ -56,6 +56,7 @@ def flood(scenario: Scenario, protocol: str = "gossip", **params: Any) -> dict[s
     return {
         "receptions": result.metrics["receptions"],
         "losses": result.metrics["losses"],
+        "arrivals": result.arrivals,
         "run_s": result.cpu_s,
         "whole_s": time.process_time() - began,  # with building the world and asking what was possible
         "per_s": result.metrics["receptions"] / result.cpu_s,

@@ -116,6 +116,12 @@ def compare(figures: Figures) -> list[dict[str, Any]]:
         rows.append({"what": "memory of 10,000 nodes, GiB", "ratio": round(memory, 3), "asked": "at most 1"})
     for name in PROTOCOLS:
         add(f"cost per reception, {name} / gossip", f"protocol-{name}", "field-500", "at most 4", inverse=True)
+    for name in PROTOCOLS:
+        case, gossip = figures.get(f"protocol-{name}"), figures.get("field-500")
+        if case and gossip:  # a unicast frame is received once, but reaches everybody in range
+            cost, base = (f["run_s"] / f["arrivals"] for f in (case, gossip))
+            what = f"cost per frame at a receiver, {name} / gossip"
+            rows.append({"what": what, "ratio": round(cost / base, 3), "asked": ""})
     return rows
 
 

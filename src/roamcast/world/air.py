@@ -77,6 +77,7 @@ class Transmission:
 
 class Air:
     __slots__ = (
+        "arrivals",
         "chance",
         "events",
         "faults",
@@ -114,6 +115,7 @@ class Air:
         self.transmissions: list[Transmission] = []
         self.free: list[i64] = []
         self.serial: i64 = 0
+        self.arrivals: i64 = 0  # receivers that transmissions have reached, whatever became of them there
         self.plain = radio.plain()
         self.lossy = faults.lossy()
         self.swift = self.plain and not self.lossy and not recorder.log_frames and mac.kind != IDEAL
@@ -200,7 +202,10 @@ class Air:
         if now >= motion.next:
             motion.advance(now)
         near = motion.near[station.index]
-        return near if t >= self.faults.partition_until else self.one_side(station, near, now)
+        if t < self.faults.partition_until:
+            near = self.one_side(station, near, now)
+        self.arrivals += len(near)
+        return near
 
     def one_side(self, station: Station, near: vec[i64], now: float) -> vec[i64]:
         if now < float(self.faults.partition_from) * 1e-6:
