@@ -70,6 +70,29 @@ def test_what_goes_is_what_a_look_at_every_row_would_find(steps: list[Any]) -> N
     assert len(table.expired) <= len(table)
 
 
+def test_rows_expire_one_after_the_other() -> None:
+    table = EventTable(3)
+    rows = [StoredEvent(Event(event_id(9, k), validity_us=k), k) for k in (3, 1, 2)]
+    for row in rows:
+        table.add(row)
+    assert [table.expire(now_us) for now_us in range(5)] == [[], [rows[1]], [rows[2]], [rows[0]], []]
+
+
+def test_an_event_that_comes_back_begins_anew() -> None:
+    """Event 1 was forwarded twice and collected; it comes back behind event 2: forwarded once each, 2 goes first."""
+    table = EventTable(2)
+    events = [Event(event_id(9, k)) for k in (1, 2)]
+    rows = [StoredEvent(event, FOREVER) for event in (*events, events[0])]
+    table.add(rows[0])
+    table.count_forward(rows[0])
+    table.count_forward(rows[0])
+    assert table.garbage_collect() is rows[0]
+    for row in rows[1:]:
+        table.add(row)
+        table.count_forward(row)
+    assert table.garbage_collect() is rows[1]
+
+
 def test_an_empty_table_has_nothing_to_collect() -> None:
     assert EventTable(3).garbage_collect() is None
 

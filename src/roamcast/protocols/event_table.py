@@ -58,7 +58,9 @@ class EventTable:
         self.published = 0  # how many of those were this node's own
         self.next_expiry_us = NEVER  # no row expires before
         self.expired: list[tuple[int, Id]] = []  # a heap of (serial, id)
-        self.forwarded: list[tuple[int, int, Id]] = []  # a heap of (rank, serial, id); only true ranks count
+        self.forwarded: list[
+            tuple[int, int, Id]
+        ] = []  # a heap of (rank, serial, id): a row's least rank is its true one
 
     def __contains__(self, id: Id) -> bool:
         return id in self.rows
@@ -118,9 +120,9 @@ class EventTable:
         if self.expired:
             return self.rows[heappop(self.expired)[1]]
         while self.forwarded:
-            rank, serial, id = heappop(self.forwarded)
+            _, serial, id = heappop(self.forwarded)
             row = self.rows.get(id)
-            if row is not None and row.serial == serial and row.rank == rank:
+            if row is not None and row.serial == serial:
                 return row
         return self.rows[next(iter(self.rows))]
 
