@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Make a checkout ready: .venv with the pinned packages, compiled modules, Java. Says what it did; does nothing twice.
+# Make a checkout ready: .venv with the pinned packages, compiled modules, Java, a browser. Says what it did; does
+# nothing twice.
 #   PYTHON=python3.13   the interpreter to use    ROAMCAST_PURE=1   do not compile
 set -eu
 cd "$(dirname "$0")/.."
@@ -92,3 +93,14 @@ if ! java=$(find_java) && may_install; then
   java=$(find_java) || java=
 fi
 say "${java:-no Java 17 or later found; Spark campaigns need one (Debian: apt-get install default-jre-headless)}"
+
+# ---- a browser, in which the tests look at pages
+
+if ! command -v chromium >/dev/null || ! command -v chromedriver >/dev/null; then
+  if may_install; then install chromium chromium-driver || true; fi
+fi
+if command -v chromium >/dev/null && command -v chromedriver >/dev/null; then
+  say "Chromium ($(command -v chromium))"
+else
+  say "no Chromium with its driver found; tests of pages are skipped (Debian: apt-get install chromium chromium-driver)"
+fi

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from roamcast.papers.readings import headline, readings
+
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from roamcast.protocols.interface import Protocol
     from roamcast.protocols.parameters import Parameter
 
 
@@ -73,33 +73,3 @@ def _show_parameters(described: list[Parameter], console: Console) -> None:
         default = str(p.default).lower() if isinstance(p.default, bool) else str(p.default)
         table.add_row(p.name, f"{default} {p.unit}", p.range, f"{p.doc} [dim]\\[{p.source}][/]")
     console.print(table)
-
-
-def headline(protocol: type[Protocol]) -> str:
-    """The first sentence of the class's documentation, or else of its module's."""
-    of_class, of_module = _texts(protocol)
-    paragraph = " ".join((of_class or of_module).partition("\n\n")[0].split())
-    return re.split(r"(?<=\.)\s+(?=[A-Z])", paragraph, maxsplit=1)[0]
-
-
-def readings(protocol: type[Protocol]) -> str:
-    """How the paper is read where it leaves a choice: the numbered part of the module's documentation."""
-    lines = _texts(protocol)[1].splitlines()
-    numbered = [k for k, line in enumerate(lines) if re.match(r"\s+R\d+\s", line)]
-    return "\n".join(lines[numbered[0] :]).rstrip() if numbered else ""
-
-
-def _texts(protocol: type[Protocol]) -> tuple[str, str]:
-    """What the class and its module say of themselves, read from the source: compiled modules do not keep it."""
-    import ast
-    from importlib.util import find_spec
-    from pathlib import Path
-
-    spec = find_spec(protocol.__module__)
-    name = protocol.__module__.rpartition(".")[2]
-    source = Path(spec.origin).parent / f"{name}.py" if spec and spec.origin else Path()
-    if not source.is_file():
-        return "", ""
-    module = ast.parse(source.read_text(encoding="utf-8"))
-    own = [node for node in module.body if isinstance(node, ast.ClassDef) and node.name == protocol.__name__]
-    return (ast.get_docstring(own[0]) if own else None) or "", ast.get_docstring(module) or ""

@@ -45,6 +45,9 @@ PAPERS = {
 }
 """The papers' numbers and the names of their folders."""
 
+LEAGUE = "league"
+"""The folder of what no paper did: all protocols side by side, a file for each world."""
+
 SCALES = ("quick", "full")
 
 
@@ -93,11 +96,13 @@ class Experiment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def names(papers: list[str] | None = None) -> list[str]:
-    """All experiments, or those of some papers, by paper and name."""
-    chosen = [_folder(paper) for paper in papers] if papers else list(PAPERS.values())
+    """All experiments, or those of some papers, by paper and name; the league comes last."""
+    chosen = [_folder(paper) for paper in papers] if papers else [*PAPERS.values(), LEAGUE]
     found = []
     for folder in chosen:
         place = files("roamcast.papers").joinpath("experiments", folder)
+        if not place.is_dir():
+            continue
         stems = [path.name.removesuffix(".toml") for path in place.iterdir() if path.name.endswith(".toml")]
         found += [f"{folder}/{stem}" for stem in sorted(stems, key=_natural)]
     return found
@@ -118,9 +123,9 @@ def _folder(paper: str) -> str:
     """Of a paper by its number or by the name of its folder."""
     if paper in PAPERS:
         return PAPERS[paper]
-    if paper in PAPERS.values():
+    if paper in PAPERS.values() or paper == LEAGUE:
         return paper
-    raise unknown("paper", paper, [*PAPERS, *PAPERS.values()])
+    raise unknown("paper", paper, [*PAPERS, *PAPERS.values(), LEAGUE])
 
 
 def _changed(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:

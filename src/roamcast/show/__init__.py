@@ -1,0 +1,10 @@
+"""People look rather than read: figures, the league, and one page that holds everything.
+
+    tables.py    a folder of results, read without Spark         markup.py    HTML that cannot be injected into
+    panels.py    what a figure shows: series, intervals          figures.py   how it is drawn
+    distance.py  the one figure that no simulation makes         league.py    who is best at what, and Pareto fronts
+    page.py      the parts of the report                         report.py    all of it, in one file
+    words.py     numbers and findings for people
+
+Everything here is a function of the tables: the same results give the same bytes, whenever and wherever.
+"""

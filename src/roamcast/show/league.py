@@ -1,0 +1,126 @@
+"""The league: every protocol in the same worlds, and who is best at what.
+
+Delivery costs something: frames, time, energy. A protocol is on a Pareto front if no other delivers at least as much at
+no more cost, and better in one of the two. Fronts are of means; how sure those are, the intervals say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from roamcast.lab import checks
+from roamcast.lab.checks import NoData
+from roamcast.papers.experiments import LEAGUE
+from roamcast.show.panels import mean_and_half
+
+Row = dict[str, Any]
+
+METRICS = ("delivery", "of_possible", "overhead", "latency_p50_s", "energy_j", "bytes_sent", "memory_bytes")
+
+
+class Cost(msgspec.Struct, frozen=True):
+    """What delivery is held against; `factor` makes the unit that people read."""
+
+    metric: str
+    short: str
+    label: str
+    factor: float = 1.0
+    log: bool = False
+
+
+COSTS = (
+    Cost("overhead", "overhead", "overhead [frames per delivery]", log=True),
+    Cost("latency_p50_s", "latency", "median latency [ms]", 1000.0, log=True),
+    Cost("energy_j", "energy", "energy of all nodes [J]"),
+)
+
+
+class Mean(msgspec.Struct, frozen=True):
+    mean: float
+    half: float | None
+
+
+class Entrant(msgspec.Struct, frozen=True):
+    """A cell of a campaign; `settings` is what tells it from others of its name."""
+
+    name: str
+    settings: str
+    runs: int
+    means: dict[str, Mean]
+
+    def of(self, metric: str) -> Mean | None:
+        return self.means.get(metric)
+
+
+class Front(msgspec.Struct, frozen=True):
+    """All entrants, and the places of those that nobody beats, cheapest first."""
+
+    entrants: list[Entrant]
+    cost: str
+    short: str
+    label: str
+    factor: float
+    log: bool
+    best: list[int]
+
+    def corners(self) -> list[tuple[float, float]]:
+        """(cost as people read it, delivery) along the front."""
+        found = []
+        for k in self.best:
+            cost, delivery = self.entrants[k].means[self.cost], self.entrants[k].means["delivery"]
+            found.append((cost.mean * self.factor, delivery.mean))
+        return found
+
+
+def is_league(campaign: str) -> bool:
+    return campaign.startswith(f"{LEAGUE}/")
+
+
+def entrants(rows: Sequence[Row]) -> list[Entrant]:
+    """The cells of a campaign, in its order."""
+    cells: dict[int, list[Row]] = {}
+    for row in rows:
+        cells.setdefault(row["cell"], []).append(row)
+    found = [_entrant(cells[k]) for k in sorted(cells)]
+    names = [entrant.name for entrant in found]
+    return [e if names.count(e.name) > 1 else msgspec.structs.replace(e, settings="") for e in found]
+
+
+def fronts(found: list[Entrant]) -> list[Front]:
+    """One for each cost."""
+    return [
+        Front(found, c.metric, c.short, c.label, c.factor, c.log, _best(found, c.metric))
+        for c in COSTS
+        if any(entrant.of(c.metric) for entrant in found)
+    ]
+
+
+def pareto(points: Sequence[tuple[float, float]]) -> list[int]:
+    """Which of (cost, benefit) no other beats, by cost. Equal points beat nobody, so both stay."""
+    order = sorted(range(len(points)), key=lambda k: (points[k][0], -points[k][1], k))
+    found: list[int] = []
+    for k in order:
+        if not found or points[k][1] > points[found[-1]][1] or points[k] == points[found[-1]]:
+            found.append(k)
+    return found
+
+
+def _best(found: list[Entrant], cost: str) -> list[int]:
+    able = [k for k, e in enumerate(found) if e.of(cost) and e.of("delivery") and e.means["delivery"].mean > 0]
+    chosen = pareto([(found[k].means[cost].mean, found[k].means["delivery"].mean) for k in able])
+    return [able[k] for k in chosen]
+
+
+def _entrant(rows: list[Row]) -> Entrant:
+    first = rows[0]
+    means: dict[str, Mean] = {}
+    for metric in METRICS:
+        try:
+            means[metric] = Mean(*mean_and_half([*checks.samples(rows, metric).values()]))
+        except NoData:
+            continue  # what delivers nothing has no latency
+    settings = ", ".join(f"{name} = {value}" for name, value in {**first["world"], **first["params"]}.items())
+    return Entrant(first["label"], settings, len(rows), means)

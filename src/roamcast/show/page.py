@@ -1,0 +1,500 @@
+"""The parts of the report, as HTML: headline, scorecard, papers, league, campaigns, provenance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from roamcast.lab.judge import NOT, OPEN, OTHERWISE, REPRODUCED, VERDICTS, Judged, Verdict
+from roamcast.papers import claims, presets, readings
+from roamcast.papers.experiments import PAPERS, Experiment
+from roamcast.protocols import registry
+from roamcast.show.league import COSTS, Entrant, Front
+from roamcast.show.markup import Child, Html, joined, tag
+from roamcast.show.panels import Panel
+from roamcast.show.words import NOTHING, interval, number, several, spread
+
+CLASSES = {REPRODUCED: "yes", OTHERWISE: "other", NOT: "no", OPEN: "open"}
+
+
+class Shown(msgspec.Struct, frozen=True):
+    """A figure: `drawings` are its panels as SVG, None where there were no runs; `data` what they show."""
+
+    id: str
+    number: str
+    title: str
+    about: str
+    drawings: list[Html | None]
+    data: list[Panel]
+    missing: list[str] = []
+
+
+class Contest(msgspec.Struct, frozen=True):
+    """A world of the league, or any campaign: who took part, who is best, and the fronts as SVG."""
+
+    id: str
+    name: str
+    title: str
+    about: str
+    entrants: list[Entrant]
+    fronts: list[Front]
+    drawings: list[Html]
+
+
+# ---- headline
+
+
+def headline(verdicts: Sequence[Verdict]) -> Html:
+    held = sum(v.verdict == REPRODUCED for v in verdicts)
+    return tag(
+        "section",
+        tag("h2", "In short", id="short"),
+        tag(
+            "div",
+            tag("p", f"{held} of {len(verdicts)}", tag("small", " claims reproduce"), class_="big"),
+            _bar(verdicts, "bar tall"),
+            tag("ul", [tag("li", _chip(name), f" {_count(verdicts, name)}") for name in VERDICTS], class_="key"),
+            _by_paper(verdicts),
+            class_="tally",
+        ),
+        aria_labelledby="short",
+        class_="part",
+    )
+
+
+def _bar(verdicts: Sequence[Verdict], look: str) -> Html:
+    """Widths as flex factors: they need no arithmetic, and add up."""
+    words = ", ".join(f"{_count(verdicts, name)} {name}" for name in VERDICTS)
+    parts = [
+        tag("i", class_=CLASSES[name], style=f"flex:{_count(verdicts, name)}")
+        for name in VERDICTS
+        if _count(verdicts, name)
+    ]
+    return tag("div", parts, class_=look, role="img", aria_label=words)
+
+
+def _by_paper(verdicts: Sequence[Verdict]) -> Html:
+    rows = []
+    for paper in dict.fromkeys(v.paper for v in verdicts):
+        mine = [v for v in verdicts if v.paper == paper]
+        rows.append(
+            tag(
+                "tr",
+                tag("th", tag("a", _short(paper), href=f"#paper-{paper}"), scope="row"),
+                tag("td", _bar(mine, "bar"), class_="barcell"),
+                [tag("td", str(_count(mine, name)), class_="num") for name in VERDICTS],
+                tag("td", tag("a", "its claims", href="#scorecard", data_paper=paper)),
+            )
+        )
+    head = tag(
+        "tr",
+        tag("th", "paper", scope="col"),
+        tag("td"),
+        [tag("th", name, scope="col", class_="num") for name in ("reproduced", "otherwise", "not", "open")],
+        tag("td"),
+    )
+    return tag("div", tag("table", tag("thead", head), tag("tbody", rows), class_="bypaper"), class_="scroll")
+
+
+def _count(verdicts: Iterable[Verdict], name: str) -> int:
+    return sum(v.verdict == name for v in verdicts)
+
+
+def _chip(verdict: str) -> Html:
+    return tag("span", verdict, class_=f"verdict {CLASSES.get(verdict, 'open')}")
+
+
+# ---- scorecard
+
+
+def scorecard(verdicts: Sequence[Verdict], figures: dict[str, str]) -> Html:
+    """`figures` are the figures' numbers by experiment, for links."""
+    looked_at = {claim.id: claim.experiments() for claim in claims.load()}
+    head = ("claim", "what the paper says", "published", "measured", "verdict")
+    return tag(
+        "section",
+        tag("h2", "Scorecard", id="scorecard"),
+        tag(
+            "p",
+            "A claim is judged by intervals: it is reproduced if the whole interval of what was measured lies within "
+            "what the claim allows, not reproduced if all of it lies outside, and not decidable if the runs are too "
+            "few to tell. Where the paper can be read in several ways, each reading is judged.",
+        ),
+        _filters(verdicts),
+        tag(
+            "table",
+            tag("caption", "Measured values are means with their confidence intervals."),
+            tag("thead", tag("tr", [tag("th", name, scope="col", role="columnheader") for name in head], role="row")),
+            tag("tbody", [_claim(v, looked_at.get(v.id, []), figures) for v in verdicts], role="rowgroup"),
+            class_="scorecard",
+            role="table",
+        ),
+        tag("p", "No claim fits these filters.", class_="nothing", hidden=True),
+        aria_labelledby="scorecard",
+        class_="part",
+    )
+
+
+def _filters(verdicts: Sequence[Verdict]) -> Html:
+    papers = list(dict.fromkeys(v.paper for v in verdicts))
+    boxes = [
+        tag("label", tag("input", type="checkbox", name="verdict", value=CLASSES[name]), name)
+        for name in VERDICTS
+        if _count(verdicts, name)
+    ]
+    return tag(
+        "form",
+        tag(
+            "div",
+            tag("label", "words", for_="text"),
+            tag("input", type="search", id="text", name="text", autocomplete="off"),
+            class_="field",
+        ),
+        tag(
+            "div",
+            tag("label", "paper", for_="paper"),
+            tag(
+                "select",
+                tag("option", "all", value=""),
+                [tag("option", _short(paper), value=paper) for paper in papers],
+                id="paper",
+                name="paper",
+            ),
+            class_="field",
+        ),
+        tag("fieldset", tag("legend", "verdict"), boxes),
+        tag("button", "show all", type="reset"),
+        tag("output", for_="text paper"),
+        class_="filters",
+        role="search",
+        aria_label="claims",
+    )
+
+
+def _claim(v: Verdict, experiments: list[str], figures: dict[str, str]) -> Html:
+    return tag(
+        "tr",
+        tag("th", tag("span", v.id, class_="id"), tag("span", v.where, class_="where"), scope="row", role="rowheader"),
+        tag(
+            "td",
+            v.says,
+            tag("p", v.why, class_="why") if v.why else None,
+            _answers(v.readings, experiments, figures),
+            class_="says",
+            role="cell",
+        ),
+        tag("td", v.published, class_="shown", data_of="published", role="cell"),
+        tag("td", _measured(v), class_="shown", data_of="measured", role="cell"),
+        tag("td", _chip(v.verdict), role="cell"),
+        id=f"claim-{v.id}",
+        data_paper=v.paper,
+        data_verdict=CLASSES.get(v.verdict, "open"),
+        role="row",
+    )
+
+
+def _measured(v: Verdict) -> Html:
+    whole = interval(v.measured, v.low, v.high)
+    value, _, rest = whole.partition(" ")
+    return joined(tag("span", value, class_="num"), " ", tag("span", rest, class_="num soft") if rest else None)
+
+
+def _answers(judged: Sequence[Judged], experiments: list[str], figures: dict[str, str]) -> Html:
+    links = [
+        joined(" ", tag("a", figures[name], href=f"#{figure_id(name)}")) for name in experiments if name in figures
+    ]
+    parts = []
+    for reading in judged:
+        lines = []
+        for a in reading.answers:
+            what = f"{a.asks}: {interval(a.measured, a.low, a.high)}, {_holds(a.holds)}"
+            lines.append(tag("li", what, f" ({a.why})" if a.why else None))
+        parts.append(joined(tag("p", reading.reading) if reading.reading else None, tag("ul", lines)))
+    body = tag("div", parts, tag("p", "Drawn in", links) if links else None, class_="answers")
+    return tag("details", tag("summary", "how it was judged"), body)
+
+
+def _holds(holds: bool | None) -> str:
+    return {True: "holds", False: "does not hold", None: "cannot be told"}[holds]
+
+
+# ---- figures
+
+
+def figure_id(name: str) -> str:
+    return "fig-" + "".join(c if c.isalnum() else "-" for c in name)
+
+
+def figure(shown: Shown) -> Html:
+    return tag(
+        "figure",
+        tag(
+            "figcaption",
+            tag("strong", f"{shown.number}. "),
+            shown.title,
+            tag("span", shown.about, class_="soft"),
+        ),
+        tag("div", [drawing for drawing in shown.drawings if drawing], class_="panels"),
+        [tag("p", line, class_="noruns") for line in shown.missing],
+        tag("details", tag("summary", "the numbers"), [_numbers(panel) for panel in shown.data])
+        if shown.data
+        else None,
+        id=shown.id,
+    )
+
+
+def described(panel: Panel) -> str:
+    """A panel in a sentence, for those who cannot see it."""
+    told = []
+    for series in panel.series:
+        first, last = series.points[0], series.points[-1]
+        if series.level or first is last:
+            told.append(f"{series.name} {number(first.mean)}")
+        else:
+            told.append(
+                f"{series.name} from {number(first.mean)} at {_x(first.x)} to {number(last.mean)} at {_x(last.x)}"
+            )
+    published = f"; {several(len(panel.marks), 'value')} stated in the paper" if panel.marks else ""
+    title = f"{panel.title}: " if panel.title else ""
+    return f"{title}{panel.y_label} against {panel.x_label}: {'; '.join(told)}{published}."
+
+
+def _numbers(panel: Panel) -> Html:
+    rows = []
+    for series in panel.series:
+        every = max(1, len(series.points) // 12) if panel.smooth else 1
+        for p in series.points[::every]:
+            runs = str(p.runs) if p.runs else NOTHING
+            rows.append((series.name, _x(p.x), spread(p.mean, p.half), runs))
+    for mark in panel.marks:
+        rows.append((f"stated in the paper{': ' + mark.label if mark.label else ''}", _x(mark.x), number(mark.y), ""))
+    head = ("series", panel.x_label, panel.y_label, "pairs" if panel.smooth else "runs")
+    return _table(head, rows, panel.title)
+
+
+def _x(x: float | str | None) -> str:
+    return "any" if x is None else f"{x:g}" if isinstance(x, float) else x
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[Child]], caption: str = "") -> Html:
+    """The first column names the row, the others are numbers."""
+    lines = [
+        tag("tr", tag("th", row[0], scope="row"), [tag("td", cell, class_="num") for cell in row[1:]]) for row in rows
+    ]
+    heads = [tag("th", name, scope="col", class_="num" if k else None) for k, name in enumerate(head)]
+    table = tag(
+        "table", tag("caption", caption) if caption else None, tag("thead", tag("tr", heads)), tag("tbody", lines)
+    )
+    return tag("div", table, class_="scroll", tabindex=0, role="region", aria_label=caption or "numbers")
+
+
+# ---- papers
+
+
+def paper(number: str, verdicts: Sequence[Verdict], figures: Sequence[Shown], finding: Html | None) -> Html:
+    own = readings.SYSTEMS.get(number, ())
+    return tag(
+        "section",
+        tag("p", f"Paper {number}", class_="kicker"),
+        tag("h2", _title(number), id=f"paper-{number}"),
+        tag("p", _authors(number), class_="soft"),
+        _what_came_of_it(verdicts),
+        tag("h3", "Figures") if figures else None,
+        [figure(shown) for shown in figures],
+        tag("h3", "Findings") if finding else None,
+        tag("div", finding, class_="findings") if finding else None,
+        tag("h3", "Readings"),
+        tag("p", "What the paper leaves open, and how it is read here. Each reading has a test."),
+        _readings(own),
+        aria_labelledby=f"paper-{number}",
+        class_="part",
+    )
+
+
+def _what_came_of_it(verdicts: Sequence[Verdict]) -> Html | None:
+    if not verdicts:
+        return None
+    counts = ", ".join(f"{_count(verdicts, name)} {name}" for name in VERDICTS if _count(verdicts, name))
+    link = tag("a", several(len(verdicts), "claim"), href="#scorecard", data_paper=verdicts[0].paper)
+    return joined(_bar(verdicts, "bar"), tag("p", link, f": {counts}."))
+
+
+def _readings(protocols: Sequence[str]) -> list[Html]:
+    by_module: dict[str, list[str]] = {}
+    for name in protocols:
+        by_module.setdefault(registry.get(name).__module__, []).append(name)
+    found = []
+    for names in by_module.values():
+        protocol = registry.get(names[0])
+        items = [joined(tag("dt", name), tag("dd", text)) for name, text in readings.numbered(protocol)]
+        title = joined([joined(" · " if k else None, tag("code", name)) for k, name in enumerate(names)])
+        summary = tag("summary", title, f" {several(len(items), 'reading')}")
+        about = tag("p", readings.headline(protocol))
+        found.append(tag("details", summary, about, tag("dl", items, class_="readings"), class_="printed"))
+    return found
+
+
+def _cited(number: str) -> str:
+    folder = PAPERS.get(number, "")
+    return next((presets.load(name).paper for name in presets.names() if folder and name.startswith(folder)), number)
+
+
+def _title(number: str) -> str:
+    return _cited(number).partition(": ")[2].partition(", ")[0] or f"Paper {number}"
+
+
+def _authors(number: str) -> str:
+    authors, _, rest = _cited(number).partition(": ")
+    return f"{authors}. {rest.partition(', ')[2]}"
+
+
+def _short(number: str) -> str:
+    return f"{number} {PAPERS[number].title()}" if number in PAPERS else number
+
+
+# ---- league and campaigns
+
+
+def league(contests: Sequence[Contest]) -> Html:
+    return tag(
+        "section",
+        tag("h2", "The league", id="league"),
+        tag(
+            "p",
+            "The papers never compared themselves with each other. Here every protocol runs in every paper's world and "
+            "in a common one, with the same metrics. A star marks who is on the Pareto front of delivery against that "
+            "cost: nobody else delivers as much for less. Fronts are of means; where intervals overlap, the order "
+            "may be chance.",
+        ),
+        _overview(contests),
+        [contest(c) for c in contests],
+        aria_labelledby="league",
+        class_="part",
+    )
+
+
+def campaign(found: Contest) -> Html:
+    """A campaign that belongs to no paper."""
+    return tag("section", contest(found, "h2"), class_="part", aria_labelledby=found.id)
+
+
+def contest(c: Contest, heading: str = "h3") -> Html:
+    drawings = tag("div", c.drawings, class_="panels three")
+    caption = tag("figcaption", tag("strong", "Delivery against cost. "), tag("span", FRONT, class_="soft"))
+    return joined(
+        tag(heading, c.title, id=c.id),
+        tag("p", c.about, class_="soft"),
+        tag("figure", caption, drawings) if c.drawings else None,
+        _standings(c),
+    )
+
+
+FRONT = "Filled marks are on the front, which the dotted line follows; bars are 95 % intervals."
+
+
+def _overview(contests: Sequence[Contest]) -> Html:
+    """Who is on which front in which world."""
+    names = list(dict.fromkeys(e.name for c in contests for e in c.entrants))
+    rows: list[list[Child]] = []
+    for name in names:
+        cells: list[Child] = [name]
+        total = 0
+        for c in contests:
+            on = [f.short for f in c.fronts if any(f.entrants[k].name == name for k in f.best)]
+            total += len(on)
+            cells.append(", ".join(on) or NOTHING)
+        rows.append([*cells, str(total)])
+    places = [tag("a", c.name, href=f"#{c.id}") for c in contests]
+    head = tag(
+        "tr",
+        tag("th", "protocol", scope="col"),
+        [tag("th", p, scope="col") for p in places],
+        tag("th", "fronts", scope="col", class_="num"),
+    )
+    body = [
+        tag(
+            "tr",
+            tag("th", row[0], scope="row"),
+            [tag("td", cell) for cell in row[1:-1]],
+            tag("td", row[-1], class_="num"),
+        )
+        for row in rows
+    ]
+    caption = tag("caption", "On which fronts each protocol is, world by world.")
+    table = tag("table", caption, tag("thead", head), tag("tbody", body))
+    return tag("div", table, class_="scroll names", tabindex=0, role="region", aria_label="fronts by protocol")
+
+
+COLUMNS = (
+    ("delivery", "delivery", 1.0),
+    ("of_possible", "of possible", 1.0),
+    ("overhead", "frames per delivery", 1.0),
+    ("latency_p50_s", "latency [ms]", 1000.0),
+    ("energy_j", "energy [J]", 1.0),
+    ("bytes_sent", "bytes sent", 1.0),
+    ("memory_bytes", "state [bytes]", 1.0),
+)
+
+
+def _standings(c: Contest) -> Html:
+    best = {front.cost: {id(front.entrants[k]) for k in front.best} for front in c.fronts}
+    costs = {cost.metric for cost in COSTS}
+    rows = []
+    for e in c.entrants:
+        cells = []
+        for metric, _, factor in COLUMNS:
+            mean = e.of(metric)
+            text = spread(mean.mean, mean.half, factor) if mean else NOTHING
+            on_front = metric in costs and id(e) in best.get(metric, set())
+            cells.append(tag("td", text, class_="num best" if on_front else "num"))
+        name = joined(e.name, tag("span", e.settings, class_="where soft") if e.settings else None)
+        rows.append(tag("tr", tag("th", name, scope="row"), tag("td", str(e.runs), class_="num"), cells))
+    head = [tag("th", label, scope="col", class_="num") for _, label, _ in COLUMNS]
+    head = [tag("th", "protocol", scope="col"), tag("th", "runs", scope="col", class_="num"), *head]
+    table = tag("table", tag("thead", tag("tr", head)), tag("tbody", rows))
+    return tag("div", table, class_="scroll names", tabindex=0, role="region", aria_label=f"standings: {c.name}")
+
+
+# ---- where it comes from
+
+
+def provenance(
+    facts: Sequence[tuple[str, str]], campaigns: Sequence[Sequence[str]], failed: Sequence[Sequence[str]]
+) -> Html:
+    head = ("campaign", "preset", "cells", "runs", "seeds", "simulated", "processor time")
+    return tag(
+        "section",
+        tag("h2", "Provenance", id="provenance"),
+        tag("dl", [joined(tag("dt", name), tag("dd", value)) for name, value in facts], class_="facts"),
+        _failures(failed) if failed else None,
+        tag("h3", "Campaigns"),
+        _table(head, campaigns, "Every run is decided by its scenario, its parameters, its seed and the code."),
+        aria_labelledby="provenance",
+        class_="part",
+    )
+
+
+def _failures(failed: Sequence[Sequence[str]]) -> Html:
+    items = [tag("li", error, tag("br"), tag("code", command)) for error, command in failed]
+    return joined(tag("h3", f"{several(len(failed), 'run')} failed"), tag("ul", items))
+
+
+# ---- the page
+
+
+def about(experiment: Experiment, merged: int, seeds: tuple[int, int]) -> str:
+    """What stands below a figure's title."""
+    low, high = seeds
+    runs = several(high, "run") if low == high else f"{low} to {high} runs"
+    told = [f"Parameters: {experiment.source}.", f"Means over {runs} with 95 % intervals (Student)."]
+    if merged > 1:
+        told.append(f"A point is the mean of up to {several(merged, 'setting')}.")
+    if experiment.note:
+        told.append(experiment.note)
+    return " ".join(told)
+
+
+def contents(entries: Sequence[tuple[str, str]]) -> Html:
+    items = [tag("li", tag("a", text, href=f"#{place}")) for place, text in entries]
+    return tag("nav", tag("ol", items), class_="contents", aria_label="contents")

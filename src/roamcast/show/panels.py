@@ -1,0 +1,171 @@
+"""What a figure shows: each panel's series with their means and intervals, from the rows of the metrics table.
+
+A point is the mean over seeds with Student's 95 % interval. Where several cells fall on one point (a grid that the
+plot does not tell apart) they are averaged seed by seed, as the checks of claims do, and the panel says how many.
+A series that does not have the parameter on the x axis (flooding has no probability) is a level, drawn across.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from roamcast.lab import checks
+from roamcast.lab.checks import NoData
+from roamcast.lab.quantities import Row
+from roamcast.papers.experiments import Plot
+
+UNITS = {"s": "s", "m": "m", "mps": "m/s", "hz": "Hz", "bps": "bit/s", "bytes": "bytes", "db": "dB"}
+"""What parameters and fields have at the end of their names, and what people write."""
+X = float | str
+
+
+class Point(msgspec.Struct, frozen=True):
+    """`half` is None for a single run, which has no interval; `x` is None on a level."""
+
+    x: X | None
+    mean: float
+    half: float | None
+    runs: int
+
+
+class Series(msgspec.Struct, frozen=True):
+    name: str
+    points: list[Point]
+
+    @property
+    def level(self) -> bool:
+        return self.points[0].x is None
+
+
+class Mark(msgspec.Struct, frozen=True):
+    """A published value. `series` is its place among the panel's series, None if it belongs to none of them."""
+
+    x: X
+    y: float
+    label: str
+    series: int | None
+
+
+class Panel(msgspec.Struct, frozen=True):
+    """`categories` are the values of an x axis that has no numbers; `merged` is how many cells a point has at most."""
+
+    title: str
+    x_label: str
+    y_label: str
+    series: list[Series]
+    marks: list[Mark] = []
+    categories: list[str] = []
+    log_y: bool = False
+    merged: int = 1
+    smooth: bool = False
+
+
+def panel(plot: Plot, rows: Sequence[Row]) -> Panel:
+    """NoData if the experiment has no runs that the plot shows."""
+    chosen = checks.selected(rows, plot.where)
+    found: list[Series] = []
+    merged = 1
+    for name, members in _grouped(chosen, lambda row: checks.coordinate(row, plot.series)).items():
+        shown = _series_name(plot.series, name)
+        points: list[Point] = []
+        for x, there in _grouped(members, lambda row: checks.coordinate(row, plot.x)).items():
+            point = _point(None if x is None else _number(x), there, plot.y)
+            if point is not None:
+                points.append(point)
+                merged = max(merged, len({row["cell"] for row in there}))
+        found += [Series(shown, part) for part in _parts(points)]
+    if not found:
+        raise NoData(f"no run has a {plot.y}")
+    return _complete(plot, found, merged)
+
+
+def _complete(plot: Plot, found: list[Series], merged: int) -> Panel:
+    names = {series.name: k for k, series in reversed(list(enumerate(found)))}
+    marks = [
+        Mark(_number(s.x), s.y, s.label, names.get(s.label, names.get(_series_name(plot.series, s.label))))
+        for s in plot.published
+    ]
+    xs = [p.x for series in found for p in series.points if p.x is not None] + [mark.x for mark in marks]
+    by_name = any(isinstance(x, str) for x in xs)
+    if by_name:
+        marks = [msgspec.structs.replace(mark, x=_text(mark.x)) for mark in marks]
+        found = [_named(series) for series in found]
+        xs = [_text(x) for x in xs]
+    else:
+        found = [msgspec.structs.replace(s, points=sorted(s.points, key=_place)) for s in found]
+    return Panel(
+        title=plot.title,
+        x_label=plot.x_label,
+        y_label=plot.y_label,
+        series=found,
+        marks=marks,
+        categories=list(dict.fromkeys(str(x) for x in xs)) if by_name else [],
+        log_y=plot.log_y,
+        merged=merged,
+    )
+
+
+def mean_and_half(samples: Sequence[float]) -> tuple[float, float | None]:
+    """With Student's 95 % interval, which a single value does not have."""
+    found = checks.interval(samples, checks.ALPHA)
+    if found is None:
+        return samples[0], None
+    mean, low, _ = found
+    return mean, mean - low
+
+
+def _point(x: X | None, rows: Sequence[Row], metric: str) -> Point | None:
+    try:
+        by_seed = checks.samples(rows, metric)
+    except NoData:
+        return None  # nothing was delivered there, so that latency and overhead do not exist
+    mean, half = mean_and_half([*by_seed.values()])
+    return Point(x, mean, half, len(by_seed))
+
+
+def _parts(points: list[Point]) -> list[list[Point]]:
+    """A level and a curve are drawn differently, also if they have one name."""
+    curve, level = [p for p in points if p.x is not None], [p for p in points if p.x is None]
+    return [part for part in (curve, level) if part]
+
+
+def _grouped(rows: Sequence[Row], key: Callable[[Row], str | None]) -> dict[str | None, list[Row]]:
+    """In the order in which the experiment's file has them."""
+    found: dict[str | None, list[Row]] = {}
+    for row in sorted(rows, key=lambda row: (row["cell"], row["seed"])):
+        found.setdefault(key(row), []).append(row)
+    return found
+
+
+def _series_name(series: str, value: str | None) -> str:
+    if value is None:
+        return "others"
+    if series in ("label", "protocol", "preset", "campaign"):
+        return value
+    name, _, unit = series.rpartition("_")
+    if unit not in UNITS:
+        name, unit = series, ""
+    shown = f"{name.replace('_', ' ')} = {_text(_number(value))}"
+    return f"{shown} {UNITS[unit]}" if unit else shown
+
+
+def _named(series: Series) -> Series:
+    points = [p if p.x is None else msgspec.structs.replace(p, x=_text(p.x)) for p in series.points]
+    return msgspec.structs.replace(series, points=points)
+
+
+def _number(x: X) -> X:
+    try:
+        return float(x)
+    except ValueError:
+        return x
+
+
+def _text(x: X) -> str:
+    return f"{x:g}" if isinstance(x, float) else str(x)
+
+
+def _place(point: Point) -> float:
+    return point.x if isinstance(point.x, float) else 0.0

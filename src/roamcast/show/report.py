@@ -1,0 +1,338 @@
+"""All of it in one file: a page that needs no network, and the figures beside the tables as SVG and PNG.
+
+Drawing takes most of the time, so a figure whose panel has not changed since it was drawn is taken from its file:
+`figures/drawn.json` has a digest of what each file shows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from base64 import b64encode
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
+from importlib.resources import files
+from pathlib import Path
+
+import msgspec
+
+import roamcast
+from roamcast.errors import InputError
+from roamcast.lab.checks import NoData
+from roamcast.lab.folder import replace
+from roamcast.papers import experiments
+from roamcast.papers.experiments import PAPERS, Experiment
+from roamcast.show import distance, figures, page, palette, words
+from roamcast.show.figures import Drawn
+from roamcast.show.league import Front, entrants, fronts, is_league
+from roamcast.show.markup import Html, joined, tag, trusted
+from roamcast.show.page import Contest, Shown
+from roamcast.show.panels import Panel, panel
+from roamcast.show.tables import Results, Row, read
+
+DISTANCE_PAPER = "000"
+VERSIONS = ("numpy", "pyarrow", "pyspark", "scipy", "matplotlib")
+
+
+def write(folder: Path, target: Path | None = None) -> Path:
+    """Draw the figures of a folder of results and write its report; returns where it is."""
+    target = target or folder / "report.html"
+    results = read(folder)
+    album = Album(folder / "figures")
+    text = report(results, album)
+    album.close()
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        replace(target, text.encode())
+    except OSError as error:
+        raise InputError(f"cannot write {target}: {(error.strerror or str(error)).lower()}") from None
+    return target
+
+
+class Album:
+    """The figures' files. What was drawn before is not drawn again; what is no longer shown is removed."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        self._index = place / "drawn.json"
+        self._before: dict[str, str] = _read_index(self._index)
+        self._now: dict[str, str] = {}
+
+    def svg(self, name: str, shows: Panel | Front, draw: Callable[[], Drawn]) -> bytes:
+        """The SVG of a figure, drawn if need be; its PNG lies beside it."""
+        name = name.replace("/", "-")
+        digest = hashlib.blake2b(_STYLE + msgspec.json.encode(shows), digest_size=16).hexdigest()
+        vector, pixels = self.place / f"{name}.svg", self.place / f"{name}.png"
+        self._now[name] = digest
+        if self._before.get(name) == digest and vector.exists() and pixels.exists():
+            return vector.read_bytes()
+        drawn = draw()
+        self.place.mkdir(parents=True, exist_ok=True)
+        replace(vector, drawn.svg)
+        replace(pixels, drawn.png)
+        return drawn.svg
+
+    def close(self) -> None:
+        for name in self._before.keys() - self._now.keys():
+            for kind in ("svg", "png"):
+                (self.place / f"{name}.{kind}").unlink(missing_ok=True)
+        if self._now:
+            replace(self._index, json.dumps(self._now, indent=1, sort_keys=True).encode())
+
+
+def _read_index(path: Path) -> dict[str, str]:
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}  # then everything is drawn
+    return found if isinstance(found, dict) else {}
+
+
+def _style() -> bytes:
+    """What decides how a panel looks."""
+    sources = [Path(module.__file__ or "").read_bytes() for module in (figures, palette)]
+    return hashlib.blake2b(b"".join([*sources, _version("matplotlib").encode()])).digest()
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+_STYLE = _style()
+
+
+# ---- the page
+
+
+def report(results: Results, album: Album) -> str:
+    known = {name: _experiment(name) for name in results.metrics}
+    papers = _papers(results, {name: e for name, e in known.items() if e is not None and not is_league(name)}, album)
+    league = [_contest(name, known[name], rows, album) for name, rows in results.metrics.items() if is_league(name)]
+    others = [name for name, e in known.items() if e is None and not is_league(name)]
+    campaigns = [_contest(name, None, results.metrics[name], album) for name in others]
+    numbers = {name: f"{e.figure} of {e.paper}" for name, e in known.items() if e is not None and e.plot}
+    verdicts = results.verdicts or []
+    finding = words.findings() if papers else {}
+    entries: list[tuple[str, str]] = []
+    body: list[Html] = []
+    if verdicts:
+        entries += [("short", "In short"), ("scorecard", "Scorecard")]
+        body += [page.headline(verdicts), page.scorecard(verdicts, numbers)]
+    for number, shown in papers.items():
+        entries.append((f"paper-{number}", f"{number} {PAPERS[number].title()}"))
+        mine = [v for v in verdicts if v.paper == number]
+        body.append(page.paper(number, mine, shown, finding.get(number)))
+    if league:
+        entries.append(("league", "The league"))
+        body.append(page.league(league))
+    for found in campaigns:
+        entries.append((found.id, found.name))
+        body.append(page.campaign(found))
+    entries.append(("provenance", "Provenance"))
+    body.append(page.provenance(_facts(results), _campaigns(results), _failed(results)))
+    return _document(_top(results, bool(papers)), entries, body)
+
+
+def _document(top: Html, entries: list[tuple[str, str]], body: list[Html]) -> str:
+    style, script = _asset("report.css"), _asset("report.js")
+    digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    # what somebody smuggled in would neither run nor reach anybody
+    allowed = f"style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
+    policy = f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=policy),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("title", "roamcast: report"),
+        tag("style", trusted(style)),
+    )
+    footer = tag("footer", "Made by roamcast from the tables beside this page; it needs no network.")
+    frame = tag(
+        "div",
+        page.contents(entries),
+        tag("div", top, tag("main", body, id="main"), footer),
+        class_="frame",
+    )
+    skip = tag("a", "to the results", href="#main", class_="skip")
+    content = tag("body", skip, frame, tag("script", trusted(script)))
+    return f"<!DOCTYPE html>\n{tag('html', head, content, lang='en')}\n"
+
+
+def _asset(name: str) -> str:
+    return files("roamcast.show").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def _top(results: Results, papers: bool) -> Html:
+    runs = sum(len(rows) for rows in results.metrics.values())
+    if papers:
+        title = "Publish/subscribe without infrastructure: the papers, run again"
+        lead = (
+            "Systems from the literature, implemented as published, run in their own experiments and held against "
+            f"their own claims: {words.several(runs, 'simulation')}, means with 95 % intervals, nothing tuned to fit."
+        )
+    else:
+        title = ", ".join(results.metrics) or "An empty campaign"
+        lead = f"{words.several(runs, 'simulation')}, means with 95 % intervals."
+    return tag(
+        "header",
+        tag("p", "roamcast report", class_="kicker"),
+        tag("h1", title),
+        tag("p", lead, class_="lead"),
+        class_="top",
+    )
+
+
+# ---- figures
+
+
+def _experiment(name: str) -> Experiment | None:
+    """None for a campaign of somebody's own."""
+    return experiments.load(name) if name in experiments.names() else None
+
+
+def _papers(results: Results, known: dict[str, Experiment], album: Album) -> dict[str, list[Shown]]:
+    """The figures of each paper that was run, in the papers' order."""
+    verdicts = {v.paper for v in results.verdicts or []}
+    found: dict[str, list[Shown]] = {}
+    for number in PAPERS:
+        mine = {name: e for name, e in known.items() if e.paper == number}
+        if not mine and number not in verdicts:
+            continue
+        ordered = [name for name in experiments.names([number]) if name in mine]
+        found[number] = [_figure(mine[name], results.metrics[name], album) for name in ordered if mine[name].plot]
+        if number == DISTANCE_PAPER:
+            found[number].insert(0, _distance(album))
+    return found
+
+
+def _figure(experiment: Experiment, rows: list[Row], album: Album) -> Shown:
+    panels: list[Panel] = []
+    missing: list[str] = []
+    for plot in experiment.plot:
+        try:
+            panels.append(panel(plot, rows))
+        except NoData as error:
+            missing.append(f"{plot.title or plot.y_label}: {error}.")
+    counts = [p.runs for each in panels for series in each.series for p in series.points]
+    merged = max((each.merged for each in panels), default=1)
+    return Shown(
+        id=page.figure_id(experiment.name),
+        number=experiment.figure,
+        title=experiment.title,
+        about=page.about(experiment, merged, (min(counts, default=0), max(counts, default=0))),
+        drawings=_drawings(experiment.name, panels, album),
+        data=panels,
+        missing=missing,
+    )
+
+
+def _distance(album: Album) -> Shown:
+    panels = list(distance.panels())
+    return Shown(
+        id=page.figure_id("baldoni/fig9"),
+        number="Fig. 9",
+        title="Distance of a node against the time since it was last heard",
+        about=f"Left: the paper's Markov model, solved exactly (§V; A = {distance.A}, L = {distance.L}). "
+        f"Right: the same quantity in simulated movement ({distance.movement_of_preset()}).",
+        drawings=_drawings("baldoni/fig9", panels, album),
+        data=panels,
+    )
+
+
+def _drawings(name: str, panels: list[Panel], album: Album) -> list[Html | None]:
+    found: list[Html | None] = []
+    for k, each in enumerate(panels):
+        own = name if len(panels) == 1 else f"{name}-{k + 1}"
+        svg = album.svg(own, each, lambda each=each: figures.draw(each))  # type: ignore[misc]
+        found.append(_inline(svg, own, page.described(each)))
+    return found
+
+
+def _inline(svg: bytes, name: str, alternative: str) -> Html:
+    return trusted(figures.inline(svg, page.figure_id(name), joined(alternative)))
+
+
+# ---- contests
+
+
+def _contest(name: str, experiment: Experiment | None, rows: list[Row], album: Album) -> Contest:
+    found = entrants(rows)
+    edges = fronts(found) if len(found) > 1 else []
+    drawings = []
+    for front in edges:
+        own = f"{name}-{front.short}"
+        svg = album.svg(page.figure_id(own).removeprefix("fig-"), front, lambda front=front: figures.draw_front(front))  # type: ignore[misc]
+        best = ", ".join(found[k].name for k in front.best)
+        drawings.append(_inline(svg, own, f"Delivery against {front.label}. On the front, cheapest first: {best}."))
+    short = name.removeprefix("league/")
+    return Contest(
+        id=page.figure_id(name).replace("fig-", "at-", 1),
+        name=short,
+        title=f"{experiment.title} ({short})" if experiment else name,
+        about=f"Parameters: {experiment.source}." if experiment else f"Preset {rows[0]['preset']}.",
+        entrants=found,
+        fronts=edges,
+        drawings=drawings,
+    )
+
+
+# ---- provenance
+
+
+def _facts(results: Results) -> list[tuple[str, str]]:
+    runs = results.runs
+    finished = [row for row in runs if row["status"] == "finished"]
+    distinct = {row["run"]: row for row in finished}.values()  # experiments share runs
+    code = sorted({row["code"] for row in runs})
+    made = ", ".join(f"{name} {_version(name)}" for name in VERSIONS)
+    return [
+        ("runs", f"{words.several(len(distinct), 'distinct run')} finished, {len(runs) - len(finished)} not"),
+        ("simulated time", words.duration(sum(row["sim_s"] for row in distinct))),
+        ("processor time", words.duration(sum(row["cpu_s"] or 0.0 for row in distinct))),
+        ("code of the runs", ", ".join(code) or words.NOTHING),
+        ("page made by", f"roamcast {roamcast.__version__}, Python {sys.version.split()[0]}, {made}"),
+        ("fingerprint of results", fingerprint(results)),
+    ]
+
+
+def fingerprint(results: Results) -> str:
+    """Of all runs' event logs: two machines that did the same have the same."""
+    logs = sorted({(row["run"], row["fingerprint"] or "") for rows in results.metrics.values() for row in rows})
+    return hashlib.blake2b(json.dumps(logs).encode(), digest_size=16).hexdigest()
+
+
+def _campaigns(results: Results) -> list[list[str]]:
+    by_name: dict[str, list[Row]] = {}
+    for row in results.runs:
+        by_name.setdefault(row["campaign"], []).append(row)
+    return [_campaign_row(name, rows) for name, rows in by_name.items()]
+
+
+def _campaign_row(name: str, rows: list[Row]) -> list[str]:
+    seeds = sorted({row["seed"] for row in rows})
+    return [
+        name,
+        rows[0]["preset"],
+        str(len({row["cell"] for row in rows})),
+        str(len(rows)),
+        _seeds(seeds),
+        words.duration(sum(row["sim_s"] for row in rows)),
+        words.duration(sum(row["cpu_s"] or 0.0 for row in rows)),
+    ]
+
+
+def _seeds(seeds: list[int]) -> str:
+    if len(seeds) > 2 and seeds == list(range(seeds[0], seeds[-1] + 1)):
+        return f"{seeds[0]} … {seeds[-1]}"
+    return ", ".join(map(str, seeds))
+
+
+def _failed(results: Results) -> list[list[str]]:
+    failed = {row["run"]: row for row in results.runs if row["status"] == "failed"}
+    return [[row["error"] or "no reason known", row["command"]] for row in failed.values()]

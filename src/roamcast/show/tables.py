@@ -1,0 +1,56 @@
+"""A folder of results, read without Spark: the rows of its tables and, if claims were judged, the scorecard."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from roamcast.errors import InputError
+from roamcast.lab.judge import Verdict
+
+Row = dict[str, Any]
+ABOUT = ("run", "campaign", "preset", "cell", "label", "seed", "sim_s", "code", "status", "error", "command", "cpu_s")
+"""What the report tells of runs; their scenarios stay on disk."""
+
+
+class Results(msgspec.Struct, frozen=True):
+    """`metrics` are the finished runs by campaign, `runs` all of them; `verdicts` is None where nothing was judged."""
+
+    metrics: dict[str, list[Row]]
+    runs: list[Row]
+    verdicts: list[Verdict] | None = None
+
+
+def read(folder: Path) -> Results:
+    for needed in ("runs", "metrics"):
+        if not (folder / needed).exists():
+            raise InputError(
+                f"{folder}: has no table {needed!r}; it must be a folder that `roamcast campaign` or `roamcast "
+                "reproduce` has written to its end"
+            )
+    metrics: dict[str, list[Row]] = {}
+    for row in _rows(folder / "metrics"):
+        metrics.setdefault(row["campaign"], []).append(row)
+    return Results(metrics, _rows(folder / "runs", list(ABOUT)), _scorecard(folder / "scorecard.json"))
+
+
+def _rows(path: Path, columns: list[str] | None = None) -> list[Row]:
+    try:
+        table = pq.read_table(path, columns=columns)
+        rows: list[Row] = table.to_pylist(maps_as_pydicts="strict")
+    except (OSError, pa.ArrowException) as error:
+        raise InputError(f"cannot read {path}: {' '.join(str(error).split())}") from None
+    return rows
+
+
+def _scorecard(path: Path) -> list[Verdict] | None:
+    if not path.exists():
+        return None
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=list[Verdict])
+    except (msgspec.DecodeError, OSError) as error:
+        raise InputError(f"cannot read {path}: {error}") from None

@@ -1,0 +1,117 @@
+"""Folders of results that nobody simulated: tables and scorecards as the laboratory would have written them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from roamcast.lab import judge
+from roamcast.lab.checks import Answer
+from roamcast.lab.judge import Judged, Verdict
+
+Row = dict[str, Any]
+
+TEXTS = pa.map_(pa.string(), pa.string())
+COUNTS = pa.map_(pa.string(), pa.int64())
+KINDS = {
+    "params": TEXTS,
+    "world": TEXTS,
+    "frames_by_kind": COUNTS,
+    "losses_by_reason": COUNTS,
+    "reasons": COUNTS,
+}
+NUMBERS = (
+    *("delivery", "of_possible", "overhead", "latency_p50_s", "latency_p95_s", "deterministic_hops"),
+    *("memory_entries", "memory_bytes", "energy_j"),
+)
+WHOLE = ("deliveries", "interested", "possible", "frames_sent", "bytes_sent", "receptions", "losses", "collisions")
+
+
+def row(label: str, cell: int, seed: int, campaign: str = "made-up", **known: Any) -> Row:
+    """A finished run. What is not said is None, 0 or empty."""
+    found: Row = dict.fromkeys(NUMBERS) | dict.fromkeys((*WHOLE, "duplicates", "parasites"), 0)
+    found |= {name: {} for name in KINDS}
+    about = {"campaign": campaign, "preset": "baldoni", "cell": cell, "protocol": label, "label": label, "seed": seed}
+    run = f"{campaign}.{cell}.{seed}"
+    return found | about | {"run": run, "nodes": 100, "fingerprint": f"f{run}"} | known
+
+
+def campaign(name: str, labels: Sequence[str], xs: Sequence[float] = (), x: str = "p", seeds: int = 3) -> list[Row]:
+    """Curves that rise: the later the label, the more is delivered, for more frames."""
+    found: list[Row] = []
+    cell = 0
+    for k, label in enumerate(labels):
+        for at in xs or [0.0]:
+            for seed in range(1, seeds + 1):
+                noise = random.Random(f"{name} {label} {at} {seed}").gauss(0.0, 0.02)
+                delivery = min(1.0, max(0.05, 0.25 + 0.45 * at + 0.5 * k / len(labels) + noise))
+                told = {
+                    "delivery": delivery,
+                    "of_possible": min(1.0, delivery * 1.05),
+                    "overhead": 2.0 + 3 * k + noise,
+                    "latency_p50_s": 0.05 / (k + 1) + 0.01,
+                    "energy_j": 5000.0 + 10 * k,
+                    "bytes_sent": 100_000 * (k + 1),
+                    "memory_bytes": 1000.0 * k,
+                    "frames_sent": 400,
+                    "frames_by_kind": {"event": 300, "beacon": 100},
+                }
+                found.append(row(label, cell, seed, name, params={x: f"{at:g}"} if xs else {}, **told))
+            cell += 1
+    return found
+
+
+def verdict(id: str, paper: str, name: str, **known: Any) -> Verdict:
+    answer = Answer("delivery of gossip", 0.7, 0.68, 0.72, name == judge.REPRODUCED)
+    told: dict[str, Any] = {
+        "where": "§VI, Fig. 11",
+        "says": f"the claim {id} of paper {paper}",
+        "published": "0.70 ± 0.05",
+        "measured": 0.7,
+        "low": 0.68,
+        "high": 0.72,
+        "why": "" if name == judge.REPRODUCED else "delivery of gossip: it is not",
+        "readings": [Judged("as printed", name == judge.REPRODUCED, [answer])],
+    }
+    return Verdict(id=id, paper=paper, verdict=name, **(told | known))
+
+
+def folder(place: Path, rows: Sequence[Row], verdicts: Sequence[Verdict] | None = None, failed: int = 0) -> Path:
+    """Write the tables that `roamcast report` reads."""
+    _table(place / "metrics", rows, _schema(rows))
+    runs = [_run(each, "finished") for each in rows] + [_run(each, "failed") for each in rows[:failed]]
+    for each in runs[len(rows) :]:
+        each["run"] += ".failed"
+    _table(place / "runs", runs, _schema(runs))
+    if verdicts is not None:
+        judge.write(verdicts, place)
+    return place
+
+
+def _run(about: Row, status: str) -> Row:
+    kept = {name: about[name] for name in ("run", "campaign", "preset", "cell", "label", "seed", "nodes")}
+    error = None if status == "finished" else "ValueError: <b>no</b>"
+    told = {"sim_s": 60.0, "code": "0.1.0+abcdef", "status": status, "error": error, "command": "roamcast run baldoni"}
+    return kept | told | {"cpu_s": 0.5 if status == "finished" else None}
+
+
+def _schema(rows: Sequence[Row]) -> pa.Schema:
+    kinds = {**dict.fromkeys((*NUMBERS, "sim_s", "cpu_s"), pa.float64()), **KINDS}
+    kinds |= dict.fromkeys((*WHOLE, "duplicates", "parasites", "seed", "cell", "nodes"), pa.int64())
+    return pa.schema([pa.field(name, kinds.get(name, pa.string())) for name in rows[0]])
+
+
+def _table(place: Path, rows: Sequence[Row], schema: pa.Schema) -> None:
+    place.mkdir(parents=True, exist_ok=True)
+    plain = [{k: list(v.items()) if isinstance(v, dict) else v for k, v in each.items()} for each in rows]
+    pq.write_table(pa.Table.from_pylist(plain, schema), place / "part-0.parquet")
+
+
+def changed(verdict: Verdict, **fields: Any) -> Verdict:
+    return msgspec.structs.replace(verdict, **fields)

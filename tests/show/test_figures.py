@@ -1,0 +1,141 @@
+"""Drawings: what is in them, how they can be told apart, and that they are always the same."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import xml.etree.ElementTree as ET
+
+import matplotlib
+import pytest
+from PIL import Image
+
+from roamcast.papers.experiments import Plot, Stated
+from roamcast.show import distance, figures
+from roamcast.show.league import entrants, fronts
+from roamcast.show.palette import INK, look
+from roamcast.show.panels import Panel, panel
+from tests.show.made_up import campaign, row
+
+SVG = "{http://www.w3.org/2000/svg}"
+EVIL = '"><script>alert(1)</script> $x_1$ <b>&'
+
+
+@pytest.fixture(scope="module")
+def shown() -> Panel:
+    rows = campaign("c", ["gossip", "proximity"], [0.1, 0.5, 1.0])
+    rows += [row(EVIL, 99, seed, "c", delivery=0.8) for seed in (1, 2)]
+    stated = [Stated(x=0.5, y=0.7, label="gossip"), Stated(x=1.0, y=0.2, label="a stranger")]
+    plot = Plot(x="p", y="delivery", x_label="probability p", y_label="share", title="100 nodes", published=stated)
+    return panel(plot, rows)
+
+
+@pytest.fixture(scope="module")
+def drawn(shown: Panel) -> figures.Drawn:
+    return figures.draw(shown)
+
+
+def texts(svg: bytes) -> list[str]:
+    return ["".join(each.itertext()) for each in ET.fromstring(svg).iter(f"{SVG}text")]
+
+
+def test_text_is_text_and_as_the_plot_says(drawn: figures.Drawn) -> None:
+    found = texts(drawn.svg)
+    for wanted in ("probability p", "share", "100 nodes", "gossip", "proximity", "stated in the paper", "a stranger"):
+        assert wanted in found
+
+
+def test_labels_are_labels_whatever_signs_they_have(drawn: figures.Drawn) -> None:
+    assert EVIL in texts(drawn.svg)
+    assert b"<script" not in drawn.svg
+
+
+def test_the_same_panel_gives_the_same_bytes_and_no_date(shown: Panel, drawn: figures.Drawn) -> None:
+    again = figures.draw(shown)
+    assert (again.svg, again.png) == (drawn.svg, drawn.png)
+    assert b"<dc:date" not in drawn.svg and b"Matplotlib v" not in drawn.svg
+
+
+def test_drawing_leaves_no_settings_behind(drawn: figures.Drawn) -> None:
+    assert matplotlib.rcParams["svg.fonttype"] == matplotlib.rcParamsDefault["svg.fonttype"]
+
+
+def test_pixels_suffice_for_print(drawn: figures.Drawn) -> None:
+    with Image.open(io.BytesIO(drawn.png)) as picture:
+        assert picture.width >= 900
+        corner = picture.convert("RGB").getpixel((0, 0))
+    assert corner == (255, 255, 255)
+
+
+def test_a_bar_is_as_long_as_the_interval() -> None:
+    """Read from the drawing: the ends of the bar against the ticks of the axis."""
+    plot = Plot(x="p", y="delivery", x_label="x", y_label="y")
+    rows = [row("a", 0, seed, params={"p": "1"}, delivery=v) for seed, v in enumerate([0.55, 0.6, 0.65], 1)]
+    found = panel(plot, rows)
+    root = ET.fromstring(figures.draw(found).svg)
+    ticks = {
+        "".join(g.itertext()).strip(): float(next(g.iter(f"{SVG}use")).get("y", "nan"))
+        for g in root.iter(f"{SVG}g")
+        if g.get("id", "").startswith("ytick")
+    }
+    bar = next(g for g in root.iter(f"{SVG}g") if g.get("id", "").startswith("LineCollection"))
+    words = next(bar.iter(f"{SVG}path")).get("d", "").split()
+    low, high = float(words[2]), float(words[5])
+    unit = ticks["0.0"] - ticks["1.0"]
+    half = found.series[0].points[0].half
+    assert half is not None
+    assert abs(low - high) / unit == pytest.approx(2 * half, rel=0.01)
+
+
+def test_series_are_told_apart_without_colour() -> None:
+    looks = [look(k) for k in range(13)]
+    assert len({(one.colour, one.marker) for one in looks}) == 13
+    assert len({one.marker for one in looks}) == 13
+    for a, b in itertools.pairwise(looks[:7]):
+        assert a.colour != b.colour and a.line != b.line
+
+
+def test_logarithmic_axes_have_plain_numbers() -> None:
+    rows = [row("a", k, 1, params={"p": str(k)}, delivery=10.0**k) for k in range(4)]
+    found = texts(figures.draw(panel(Plot(x="p", y="delivery", x_label="x", y_label="y", log_y=True), rows)).svg)
+    assert "100" in found and not any("$" in text for text in found)
+
+
+def test_a_front_shows_everybody_and_the_cost() -> None:
+    rows = campaign("c", ["a", "b", "c"])
+    rows += [row("silent", 9, 1, "c", delivery=0.0, energy_j=1.0)]
+    for front in fronts(entrants(rows)):
+        found = texts(figures.draw_front(front).svg)
+        assert {"a", "b", "c", "silent", front.label, "delivery"} <= set(found)
+
+
+# ---- in a page
+
+
+def test_in_a_page_a_drawing_has_a_name_its_own_ids_and_the_pages_ink(drawn: figures.Drawn) -> None:
+    text = figures.inline(drawn.svg, "f1", "what it shows")
+    root = ET.fromstring(text)
+    ids = [each.get("id") for each in root.iter() if each.get("id")]
+    assert ids and all(id is not None and id.startswith("f1-") for id in ids)
+    for each in root.iter():
+        link = each.get("{http://www.w3.org/1999/xlink}href", "")
+        assert not link or link.removeprefix("#") in ids
+    assert (root.get("role"), root.get("aria-label")) == ("img", "what it shows")
+    assert INK not in text and "currentColor" in text
+    assert root.get("width") is None and root.get("viewBox")
+    assert "<style" not in text  # it would hold for the whole page
+
+
+# ---- 000, Fig. 9
+
+
+def test_the_distance_of_a_node_rises_from_the_range_and_levels_off() -> None:
+    solved, measured = distance.panels()
+    assert [series.name for series in solved.series] == ["speed s = 0.2", "speed s = 0.5", "speed s = 0.8"]
+    for series in solved.series:
+        assert series.points[0].mean == pytest.approx(distance.L)
+        assert series.points[-1].mean > 1.4 * distance.L
+    early = [series.points[5].mean for series in solved.series]
+    assert early == sorted(early)
+    seen = measured.series[0].points
+    assert 150 <= seen[0].mean < 200 and seen[20].mean > 400 and seen[0].runs > 1000

@@ -1,0 +1,87 @@
+"""Who is best at what: fronts against a brute-force twin, and the league's files."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from roamcast.lab import campaign as campaigns
+from roamcast.lab import plan
+from roamcast.papers import experiments, presets
+from roamcast.protocols import registry
+from roamcast.show.league import entrants, fronts, is_league, pareto
+from tests.show.made_up import row
+
+FEW = st.integers(0, 6).map(float)  # few values, so that many points are equal in one or both
+
+
+def brute(points: list[tuple[float, float]]) -> set[int]:
+    """By the definition: nobody is at least as good in both and better in one."""
+
+    def beats(a: tuple[float, float], b: tuple[float, float]) -> bool:
+        return a[0] <= b[0] and a[1] >= b[1] and a != b
+
+    return {k for k, point in enumerate(points) if not any(beats(other, point) for other in points)}
+
+
+@given(st.lists(st.tuples(FEW, FEW), max_size=12))
+@settings(max_examples=200, deadline=None)
+def test_fronts_are_those_of_the_definition(points: list[tuple[float, float]]) -> None:
+    found = pareto(points)
+    assert set(found) == brute(points)
+    assert len(found) == len(set(found))
+    assert [points[k][0] for k in found] == sorted(points[k][0] for k in found)
+
+
+def test_each_cost_has_its_front() -> None:
+    rows = [
+        row("cheap", 0, 1, delivery=0.3, overhead=1.0, latency_p50_s=2.0, energy_j=5.0),
+        row("good", 1, 1, delivery=0.9, overhead=4.0, latency_p50_s=1.0, energy_j=5.0),
+        row("bad", 2, 1, delivery=0.2, overhead=9.0, latency_p50_s=3.0, energy_j=6.0),
+    ]
+    found = {front.short: front for front in fronts(entrants(rows))}
+    names = {short: [front.entrants[k].name for k in front.best] for short, front in found.items()}
+    assert names == {"overhead": ["cheap", "good"], "latency": ["good"], "energy": ["good"]}
+    assert found["latency"].corners() == [(1000.0, 0.9)]  # in milliseconds
+
+
+def test_who_delivers_nothing_is_on_no_front() -> None:
+    rows = [
+        row("silent", 0, 1, delivery=0.0, overhead=None, latency_p50_s=None, energy_j=1.0),
+        row("a", 1, 1, delivery=0.5, overhead=2.0, latency_p50_s=1.0, energy_j=5.0),
+    ]
+    for front in fronts(entrants(rows)):
+        assert [front.entrants[k].name for k in front.best] == ["a"]
+
+
+def test_a_cell_is_an_entrant_and_settings_tell_namesakes_apart() -> None:
+    rows = [row("a", k, seed, delivery=0.5, params={"p": str(k)}) for k in (0, 1) for seed in (1, 2)]
+    found = entrants([*rows, row("b", 2, 1, delivery=0.1, params={"q": "3"})])
+    assert [(e.name, e.settings, e.runs) for e in found] == [("a", "p = 0", 2), ("a", "p = 1", 2), ("b", "", 1)]
+
+
+# ---- the files
+
+
+LEAGUE = experiments.names([experiments.LEAGUE])
+
+
+def test_the_league_is_played_in_every_preset_and_on_common_ground() -> None:
+    assert sorted(LEAGUE) == sorted(f"league/{name}" for name in [*presets.names(), "common"])
+    assert all(is_league(name) for name in LEAGUE)
+    assert set(LEAGUE) < set(experiments.names())
+
+
+@pytest.mark.parametrize("name", LEAGUE)
+def test_everybody_takes_part_at_both_scales(name: str) -> None:
+    experiment = experiments.load(name)
+    for scale in experiments.SCALES:
+        found = campaigns.understood(experiment.content(scale))
+        assert [cell.protocol for cell in found.cells] == list(registry.BUILT_IN)
+        assert len(found.seeds) > 2  # two runs have an interval that says nothing
+
+
+def test_the_quick_league_is_a_matter_of_a_minute() -> None:
+    found = [campaigns.understood(experiments.load(name).content("quick")) for name in LEAGUE]
+    assert sum(run.cost_s for one in found for run in plan.runs(one)) < 150
