@@ -18,7 +18,7 @@ IDS = [
     *("F9a", "F9b", "F9c", "F9d", "F9e", "F9f"),
     *("F10", "F11", "F12a", "F12b", "F12c", "F13"),
 ]
-QUICK_RUNS = 2200
+QUICK_RUNS = 2600
 QUICK_S = 200.0
 
 

@@ -12,7 +12,7 @@ from roamcast.papers import claims, experiments
 FIGURES = [f"li/fig{n}" for n in range(2, 7)]
 IDS = ["L1", "L2", "L3", "L4", "L5a", "L5b"]
 QUICK_RUNS = 250
-QUICK_S = 250.0
+QUICK_S = 200.0
 
 
 def quick() -> list[Campaign]:
