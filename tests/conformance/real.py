@@ -87,14 +87,14 @@ class Real(Driver):
         self.loop = WarpLoop()
         meeting = network(how)
         self.media = [Walled(meeting, self.loop, self._passes(i)) for i in range(len(places))]
-        members = _members(len(places), secure)
+        who = members(len(places), secure)
 
         async def make() -> None:
             self.hosts = [
                 NetHost(
                     protocol,
                     params or Params(),
-                    members[i],
+                    who[i],
                     self.media[i],
                     limits=limits,
                     sink=self.sink,
@@ -166,7 +166,7 @@ class Real(Driver):
             super().check()
 
 
-def _members(n: int, secure: bool) -> list[Member]:
+def members(n: int, secure: bool) -> list[Member]:
     """Nodes 0, 1, …: numbers as small as that need a roster."""
     if not secure:
         return [Member.insecure(i) for i in range(n)]

@@ -82,9 +82,12 @@ class NetHost(Host):
         on_error: Callable[[Exception], None] | None = None,
         senses: Senses | None = None,
         sample_s: float = 0.0,
+        again: bool = False,
         seed: int | None = None,
     ) -> None:
         """To be made in a running loop. Routing state is logged every `sample_s` seconds, or never.
+
+        `again`: this node has lived before, in another process; its log says that it is back.
 
         `seed` is for tests: without, the system draws one.
         """
@@ -120,7 +123,7 @@ class NetHost(Host):
         self._later: deque[Callable[[], None]] = deque()
         self._notes: dict[int, int] = {}
         self._errors_said: dict[str, bool] = {}
-        self._was_down = False
+        self._was_down = again
 
     # ---- life
 

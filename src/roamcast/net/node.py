@@ -111,6 +111,7 @@ class Node:
 
     def _made(self, store: Store) -> NetHost:
         config = self.config
+        again = store.load("sequence") is not None or store.load("boot") is not None
         member = _member(config, store)
         if config.log:
             self._sink = RotatingSink(config.log, config.run, member.number, keep=config.log_files)
@@ -125,6 +126,7 @@ class Node:
             on_deliver=self._delivered,
             senses=self._senses,
             sample_s=config.sample_s if config.log else 0.0,
+            again=again,
         )
 
     async def stop(self) -> None:

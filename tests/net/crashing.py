@@ -1,0 +1,88 @@
+"""What the processes of test_crash.py do until they are killed: they write to files, which survive."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Any
+
+from roamcast.net.config import Config
+from roamcast.net.limits import Limits
+from roamcast.net.medium import Network
+from roamcast.net.node import Node
+from roamcast.net.store import Bounds
+
+UNBOUNDED = Limits(
+    rate_bps=1e9,
+    sender_signatures_per_s=1e6,
+    sender_frames_per_s=1e6,
+    sender_bytes_per_s=1e9,
+    strangers_per_s=1e6,
+    address_per_s=1e6,
+)
+
+
+def config(folder: str, name: str, network: Network) -> Config:
+    return Config(
+        state=f"{folder}/{name}",
+        key=f"{folder}/group.key",
+        protocol="gossip",
+        params={"p": 0.0},
+        network=network,
+        limits=UNBOUNDED,
+        bounds=Bounds(publications=100_000),
+    )
+
+
+class Diary:
+    """Lines that are whole or not there: one write each, to a file that the system keeps when the process dies."""
+
+    def __init__(self, path: str) -> None:
+        self.path = Path(path)
+        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+    def add(self, *values: int) -> None:
+        os.write(self._fd, (" ".join(map(str, values)) + "\n").encode())
+
+    def lines(self) -> list[list[int]]:
+        return [[int(word) for word in line.split()] for line in self.path.read_text().splitlines()]
+
+
+def publish(folder: str, network: Network, ready: Any, first: int, count: int) -> None:
+    """Say `count` numbers from `first` on; those that were acknowledged stand in `acknowledged`, with their event."""
+
+    async def go() -> None:
+        acknowledged = Diary(f"{folder}/acknowledged")
+        async with Node(config(folder, "publisher", network)) as node:
+            ready.set()
+            for n in range(first, first + count):
+                acknowledged.add(n, await node.publish("news", {"n": n}))
+            await asyncio.sleep(3600)
+
+    asyncio.run(go())
+
+
+def receive(folder: str, network: Network, ready: Any) -> None:
+    """One application that keeps its position with what it did, and one that leaves that to the node."""
+
+    async def careful(node: Node) -> None:
+        diary = Diary(f"{folder}/careful")
+        told = diary.lines()
+        subscription = node.subscribe("exists n", name="careful", after=told[-1][1] if told else None)
+        async for event in subscription:
+            diary.add(int(event.attrs["n"]), subscription.position)
+
+    async def trusting(node: Node) -> None:
+        diary = Diary(f"{folder}/trusting")
+        async for event in node.subscribe("exists n", name="trusting"):
+            diary.add(int(event.attrs["n"]))
+
+    async def go() -> None:
+        async with Node(config(folder, "receiver", network)) as node:
+            tasks = [asyncio.create_task(careful(node)), asyncio.create_task(trusting(node))]
+            await asyncio.sleep(0)
+            ready.set()
+            await asyncio.gather(*tasks)
+
+    asyncio.run(go())

@@ -1,0 +1,273 @@
+"""A field on one machine: twelve nodes that meet and part as simulated ones would, over real sockets.
+
+Contacts are those of nodes that walk about. The same contacts are simulated (`mobility=contacts`) under other seeds,
+which draw other publishers, subscribers and delays; where the delivery ratio of one more such run would lie with 95 %
+is where that of the real one must lie: mean ± t · s · √(1 + 1/n).
+
+Every node is in a network namespace of its own, and cables are cut and joined (tests/support/namespaces.py). Where that
+is not permitted, all are on the loopback interface behind walls in software, and the test says so. Either way the clock
+of the nodes does not wait (tests/support/warp.py), and everything is encrypted and signed. Where the kernel can (`tc
+netem`), it loses frames, and so does the simulation; a delay by the kernel would mean nothing to a clock that does not
+wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import statistics
+import warnings
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scipy import stats
+
+from roamcast.log.metrics import metrics
+from roamcast.log.writer import LogSink, MemorySink
+from roamcast.net.host import NetHost, Senses
+from roamcast.net.medium import Network, Sent, UdpMedium
+from roamcast.net.peers import Address
+from roamcast.net.security import OVERHEAD_BYTES, SEAL_BYTES
+from roamcast.protocols import registry
+from roamcast.world.contacts import LinkObserver
+from roamcast.world.kernel import Publication
+from roamcast.world.scenario import Scenario
+from roamcast.world.simulate import build, simulate
+from roamcast.world.workload import Workload
+from tests.conformance.real import PORT, Walled, members
+from tests.support.namespaces import Namespaces
+from tests.support.warp import WarpLoop
+
+NODES = 12
+SECONDS = 90.0
+LOSS = 0.05
+SEEDS = range(1, 21)
+OURS = 0
+"""The seed whose publications are made for real."""
+PROTOCOLS = ["proximity", "frugal", "semiprob", "psamanet", "treegroup", "subtree"]
+GROUP = "239.255.251.1"
+
+Change = tuple[float, int, int, bool]
+
+
+def walk() -> Scenario:
+    """Where contacts come from: people who walk about a square."""
+    return Scenario(
+        nodes=NODES,
+        width_m=300.0,
+        height_m=300.0,
+        range_m=110.0,
+        speed_min_mps=2.0,
+        speed_max_mps=6.0,
+        duration_s=SECONDS,
+        events=1,
+        mac="ideal",
+    )
+
+
+class Changes(LinkObserver):
+    def __init__(self) -> None:
+        self.found: list[Change] = []
+
+    def link(self, t: float, i: int, j: int, up: bool) -> None:
+        if i < j:
+            self.found.append((t, i, j, up))
+
+
+def contacts() -> list[Change]:
+    """(t, i, j, joined), in order."""
+    motion = build(walk(), 7, "summary", LogSink()).motion
+    seen = Changes()
+    seen.found = [(0.0, i, int(j), True) for i in range(NODES) for j in motion.near[i] if i < j]
+    motion.observer = seen
+    while motion.next < SECONDS:
+        motion.advance(motion.next)
+    return seen.found
+
+
+def scenario(trace: Path, loss: float) -> Scenario:
+    return Scenario(
+        nodes=NODES,
+        mobility="contacts",
+        trace=str(trace),
+        duration_s=SECONDS,
+        mac="ideal",
+        loss=loss,
+        overhead_bytes=OVERHEAD_BYTES,
+        publishers=3,
+        subscribers=6,
+        events=24,
+        publish_from_s=30.0,
+        publish_until_s=60.0,
+        validity_s=30.0,
+        payload_bytes=100 + SEAL_BYTES,
+    )
+
+
+class Standing(Senses):
+    """A contact list has no speeds: the simulator says 0."""
+
+    def speed(self) -> float:
+        return 0.0
+
+
+# ---- where nodes are
+
+
+class Placed(UdpMedium):
+    """Its sockets are made in a namespace."""
+
+    def __init__(self, network: Network, loop: WarpLoop, places: Namespaces, i: int) -> None:
+        super().__init__(network)
+        self.loop, self.places, self.i = loop, places, i
+
+    def send(self, datagram: bytes, to: Address | None = None) -> Sent:
+        self.loop.stirred = True
+        return super().send(datagram, to)
+
+    def _watch(self) -> None:
+        with self.places.inside(self.i):
+            super()._watch()
+
+    def _open_sockets(self) -> None:
+        with self.places.inside(self.i):
+            super()._open_sockets()
+
+    def _joined_anew(self) -> bool:
+        with self.places.inside(self.i):
+            return super()._joined_anew()
+
+
+class Air:
+    """Who hears whom: by cables between namespaces, or by walls on the loopback interface."""
+
+    def __init__(self, loop: WarpLoop, places: Namespaces | None) -> None:
+        self.loop = loop
+        self.places = places
+        self.joined: set[tuple[int, int]] = set()
+        self.walled: dict[int, list[Walled]] = {}  # by port
+
+    def media(self, port: int) -> list[UdpMedium]:
+        if self.places is not None:
+            return [Placed(Network(GROUP, port, "air"), self.loop, self.places, i) for i in range(NODES)]
+        meeting = Network(GROUP, port, "lo")
+        self.walled[port] = [Walled(meeting, self.loop, self._passes(port, i)) for i in range(NODES)]
+        return list(self.walled[port])
+
+    def _passes(self, port: int, i: int) -> Callable[[int], bool]:
+        def passes(sender: int) -> bool:
+            j = next((j for j, medium in enumerate(self.walled[port]) if medium.port() == sender), -1)
+            return i == j or (min(i, j), max(i, j)) in self.joined
+
+        return passes
+
+    def join(self, i: int, j: int, joined: bool) -> None:
+        (self.joined.add if joined else self.joined.discard)((i, j))
+        if self.places is not None:
+            self.places.join(i, j, joined)
+
+
+@pytest.fixture(scope="module")
+def places() -> Iterator[Namespaces | None]:
+    try:
+        made = Namespaces(NODES, LOSS)
+    except OSError as error:
+        warnings.warn(f"no network namespaces ({error}): the field is on loopback, behind walls", stacklevel=1)
+        yield None
+        return
+    if not made.lossy:
+        warnings.warn("this kernel has no netem: the field loses nothing, and neither do the simulations", stacklevel=1)
+    with made:
+        yield made
+
+
+# ---- the real runs, all protocols at the same time
+
+
+def real(places: Namespaces | None, changes: list[Change], world: Scenario) -> dict[str, dict[str, Any]]:
+    loop = WarpLoop()
+    air = Air(loop, places)
+    errors: list[Exception] = []
+    sinks = {name: MemorySink() for name in PROTOCOLS}
+    workload = Workload(world, OURS)
+
+    async def go() -> None:
+        hosts: dict[str, list[NetHost]] = {}
+        for number, name in enumerate(PROTOCOLS):
+            chosen = registry.get(name)
+            who = members(NODES, secure=True)
+            hosts[name] = [
+                NetHost(
+                    chosen,
+                    chosen.params_class(),
+                    member,
+                    medium,
+                    sink=sinks[name],
+                    on_error=errors.append,
+                    senses=Standing(),
+                    seed=OURS * 1000 + i,
+                )
+                for i, (member, medium) in enumerate(zip(who, air.media(PORT + number), strict=True))
+            ]
+            for subscription in workload.subscriptions:
+                hosts[name][subscription.node].subscribe(subscription.filter)
+        for group in hosts.values():
+            for host in group:
+                host.start()
+        for t, i, j, up in changes:
+            loop.call_at(t, air.join, i, j, up)
+        for said in workload.publications:
+            loop.call_at(said.t / 1e6, partial(tell, hosts, said))
+        await asyncio.sleep(SECONDS)
+        for group in hosts.values():
+            for host in group:
+                host.stop()
+
+    try:
+        loop.run_until_complete(go())
+    finally:
+        loop.close()
+    if errors:
+        raise errors[0]
+    return {name: metrics(sink.table(name)) for name, sink in sinks.items()}
+
+
+def tell(hosts: dict[str, list[NetHost]], said: Publication) -> None:
+    for group in hosts.values():
+        host = group[said.node]
+        host.publish(host.prepare(said.topic, dict(said.attrs), bytes(100), said.validity_us, said.scope))
+
+
+# ---- and what the simulator expects
+
+
+def expected(world: Scenario, protocol: str) -> tuple[float, float]:
+    """Where one more run's delivery ratio lies with 95 %."""
+    ratios = [simulate(world, protocol, {}, seed, possible=False).metrics["delivery"] for seed in SEEDS]
+    n, mean, spread = len(ratios), statistics.mean(ratios), statistics.stdev(ratios)
+    reach = float(stats.t.ppf(0.975, n - 1)) * spread * math.sqrt(1 + 1 / n)
+    return mean - reach, mean + reach
+
+
+@pytest.fixture(scope="module")
+def field(places: Namespaces | None, tmp_path_factory: pytest.TempPathFactory) -> tuple[Scenario, Any]:
+    changes = contacts()
+    assert {node for _, i, j, _ in changes for node in (i, j)} == set(range(NODES))
+    trace = tmp_path_factory.mktemp("field") / "contacts.txt"
+    lines = [f"{t:.6f} CONN {i} {j} {'up' if up else 'down'}\n" for t, i, j, up in changes]
+    trace.write_text("".join(lines))
+    world = scenario(trace, LOSS if places is not None and places.lossy else 0.0)
+    return world, real(places, changes, world)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_delivery_lies_where_the_simulator_expects_it(field: tuple[Scenario, Any], protocol: str) -> None:
+    world, measured = field
+    ours = measured[protocol]
+    assert ours["interested"] == 24 * 6
+    low, high = expected(world, protocol)
+    print(f"{protocol}: real {ours['delivery']:.3f}, simulated {low:.3f} to {high:.3f}")
+    assert low <= ours["delivery"] <= high
