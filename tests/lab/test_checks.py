@@ -102,7 +102,8 @@ def test_ratios_are_of_means() -> None:
 def test_a_ratio_across_an_axis_is_asked_at_every_point() -> None:
     rows = []
     for x, times in ((1, 3.0), (2, 5.0)):
-        rows += runs("a", lambda s, times=times: times * (1 + noise(s)), speed=x) + runs("b", lambda _: 1.0, speed=x)
+        rows += runs("a", lambda s, x=x, times=times: x * times * (1 + noise(s)), speed=x)
+        rows += runs("b", lambda _, x=x: x, speed=x)
     rows += runs("a", lambda _: 99.0, speed=7)
     found = answers(
         {"kind": "ratio", "of": {"label": "a"}, "to": {"label": "b"}, "metric": "delivery", "low": 2.5, "high": 3.5}
@@ -225,6 +226,7 @@ def points(by_x: dict[float, float]) -> list[dict[str, Any]]:
 def test_a_peak_is_higher_than_both_ends() -> None:
     peak = {"kind": "peak", "where": {}, "x": "nodes_of"}
     assert holds(points({1: 0.5, 2: 0.7, 3: 0.8, 4: 0.6}), **peak) == [True, True]
+    assert holds(points({1: 0.5, 2: 0.3, 3: 0.8, 4: 0.6}), **peak) == [True, True]
     assert holds(points({1: 0.5, 2: 0.6, 3: 0.7, 4: 0.8}), **peak) == [True, False]
     assert holds(points({1: 0.8, 2: 0.7, 3: 0.6, 4: 0.5}), **peak) == [False, True]
     assert answers({**peak, "metric": "delivery"}, points({1: 0.8, 2: 0.7}))[0].why.startswith("nodes_of has no value")
