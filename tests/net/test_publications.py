@@ -78,7 +78,7 @@ def test_the_order_of_attributes_does_not_matter() -> None:
         {"validity_us": 7},
         {"scope": 1},
     ],
-    ids=str,
+    ids=["id", "topic", "value", "whole number for a float", "truth for a number", "no attribute", "validity", "scope"],
 )
 def test_no_word_of_a_publication_can_be_changed(changes: dict[str, Any]) -> None:
     event = publication(HIM, topic="news", attrs={"a": 1}, payload=b"text", validity_us=1000)
