@@ -1,0 +1,159 @@
+"""Every claim of the papers asks questions that its experiments can answer, at both scales.
+
+Runs are made up here, one for each cell and a few seeds, so that every check can be asked without simulating anything.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Any
+
+import pytest
+
+from roamcast.errors import InputError
+from roamcast.lab import checks
+from roamcast.lab.campaign import SUMMABLE, Campaign
+from roamcast.lab.reproduce import campaigns_of
+from roamcast.papers import claims, experiments
+from roamcast.papers.experiments import PAPERS, SCALES
+
+FEW = 3
+COUNTS = ("frames_by_kind", "losses_by_reason", "reasons")
+SELECTIONS = ("where", "of", "to", "above", "below")
+OVER_AN_AXIS = ("trend", "steeper", "crossing", "bounds", "peak", "like", "jump", "no_best", "cheaper")
+UNDECIDED = ("the interval reaches", "one run has no interval", "some seeds never", "never has this", "never is")
+
+BY_PAPER = pytest.mark.parametrize("paper", PAPERS)
+
+
+@cache
+def campaign(experiment: str, scale: str) -> Campaign:
+    return campaigns_of([experiment], scale)[0]
+
+
+@cache
+def runs(experiment: str, scale: str, seeds: int = FEW) -> list[dict[str, Any]]:
+    """A row of the metrics table for each cell and some seeds, with numbers that mean nothing but differ."""
+    found = []
+    chosen = campaign(experiment, scale)
+    for place, cell in enumerate(chosen.cells):
+        for seed in chosen.seeds[:seeds]:
+            number = 1000 + 10 * place + seed % 10
+            found.append(
+                {
+                    **{name: number / (2000 if name in ("delivery", "of_possible") else 1) for name in SUMMABLE},
+                    **{name: {"event": number // 2, "beacon": 10} for name in COUNTS},
+                    "campaign": experiment,
+                    "preset": chosen.preset,
+                    "cell": place,
+                    "protocol": cell.protocol,
+                    "label": cell.label,
+                    "params": texts(cell.given),
+                    "world": texts(cell.world),
+                    "seed": seed,
+                    "nodes": cell.scenario.nodes,
+                }
+            )
+    return found
+
+
+def texts(values: dict[str, Any]) -> dict[str, str]:
+    """As the tables have them."""
+    return {name: value if isinstance(value, str) else json.dumps(value) for name, value in values.items()}
+
+
+def checks_of(paper: str) -> list[tuple[str, dict[str, Any]]]:
+    return [
+        (claim.id, check)
+        for claim in claims.load()
+        if claim.paper == paper
+        for reading in claim.reading
+        for check in reading.check
+    ]
+
+
+@BY_PAPER
+@pytest.mark.parametrize("scale", SCALES)
+def test_every_experiment_is_a_campaign(paper: str, scale: str) -> None:
+    names = experiments.names([paper])
+    assert names
+    for name in names:
+        assert campaign(name, scale).cells
+        experiment = experiments.load(name)
+        assert experiment.paper == paper
+        assert experiment.figure.startswith(("Fig. ", "Table "))
+        assert experiment.plot
+
+
+@BY_PAPER
+def test_plots_show_what_the_runs_have(paper: str) -> None:
+    for name in experiments.names([paper]):
+        for plot in experiments.load(name).plot:
+            for scale in SCALES:
+                shown = checks.selected(runs(name, scale), plot.where)
+                checks.samples(shown, plot.y)
+                assert any(checks.coordinate(row, plot.x) is not None for row in shown), (name, plot.x)
+                assert any(checks.coordinate(row, plot.series) is not None for row in shown), (name, plot.series)
+
+
+@BY_PAPER
+def test_what_full_asks_quick_asks_too(paper: str) -> None:
+    """Less in quick: never an experiment or a seed that the paper's own scale does not have."""
+    for name in experiments.names([paper]):
+        quick, full = campaign(name, "quick"), campaign(name, "full")
+        assert len(quick.seeds) <= len(full.seeds)
+        assert len(quick.cells) <= len(full.cells)
+        assert {cell.label for cell in quick.cells} <= {cell.label for cell in full.cells}
+
+
+@BY_PAPER
+def test_claims_have_readings_and_readings_have_checks(paper: str) -> None:
+    own = [claim for claim in claims.load() if claim.paper == paper]
+    assert own
+    for claim in own:
+        assert claim.says and claim.published and claim.where
+        assert claim.reading, claim.id
+        assert all(reading.check for reading in claim.reading), claim.id
+        names = [reading.name for reading in claim.reading]
+        assert len(set(names)) == len(names), claim.id
+        assert len(names) == 1 or all(names), claim.id
+
+
+@BY_PAPER
+@pytest.mark.parametrize("scale", SCALES)
+def test_every_check_finds_its_runs(paper: str, scale: str) -> None:
+    for id, check in checks_of(paper):
+        assert check["kind"] in checks.KINDS, id
+        if "experiment" not in check:
+            assert check["kind"] == "model", id
+            continue
+        assert check["experiment"] in experiments.names([paper]), (id, check["experiment"])
+        rows = runs(check["experiment"], scale)
+        for selection in SELECTIONS:
+            if selection in check:
+                chosen = checks.selected(rows, check[selection])
+                if check["kind"] in OVER_AN_AXIS:
+                    axis = check.get("to_x", check["x"]) if selection == "to" else check["x"]
+                    assert len({checks.number(row, axis) for row in chosen}) > 1, (id, check)
+
+
+@BY_PAPER
+@pytest.mark.parametrize("scale", SCALES)
+def test_every_check_can_be_answered(paper: str, scale: str) -> None:
+    """Nothing is missing for an answer: at most there are too few runs, or the made-up numbers are out of reach."""
+    for id, check in checks_of(paper):
+        if check["kind"] == "model":
+            continue  # exact, the same at every scale: tests/papers/test_models.py
+        seeds = 1000 if check["kind"] == "spread" else FEW  # what differs between seeds takes all of them
+        for answer in checks.answers(check, runs(check["experiment"], scale, seeds)):
+            words = UNDECIDED if scale == "full" else (*UNDECIDED, "seeds; it takes")
+            undecided = any(some in answer.why for some in words)
+            assert answer.holds is not None or undecided, (id, answer.asks, answer.why)
+
+
+def test_a_claim_that_stands_twice_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    once = claims.load()
+    monkeypatch.setattr(claims, "parse", lambda *_: list(once[:1]))
+    with pytest.raises(InputError, match=f"{once[0].id} stands twice"):
+        claims.load.__wrapped__()
