@@ -527,6 +527,16 @@ def test_sec44_an_expired_event_is_collected_first() -> None:
     assert len(table) == 2
 
 
+def test_sec44_an_event_that_expired_in_silence_makes_room_for_a_publication() -> None:
+    node = Node(T0, events_table_size=2)
+    node.events(7, event(1))
+    node.events(7, event(2, validity_us=SECOND))
+    node.advance(2)
+    node.frugal.on_publish(event(3))
+    assert node.stored() == [event(1).id, event(3).id]
+    assert node.host.labels("drop") == ["expired"]
+
+
 def hold(table: EventTable, number: int, validity_us: int, fwd: int, expiry_us: int = FOREVER) -> None:
     stored = StoredEvent(event(number, validity_us=validity_us), expiry_us)
     table.add(stored)

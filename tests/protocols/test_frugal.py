@@ -326,6 +326,36 @@ def test_state_stays_bounded_over_a_long_steady_run() -> None:
     assert (protocol.neighborhood_table.rows, host.timers) == ({}, {})
 
 
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(st.sampled_from("abc"), min_size=3, max_size=6),
+    st.lists(st.sampled_from("abc"), min_size=8, max_size=20),
+    st.integers(60, 160),
+)
+def test_frames_are_filled_as_far_as_they_go(asked: list[str], topics: list[str], limit: int) -> None:
+    """Each neighbour asks for one topic. The first event of a frame would have been too much for the frame before."""
+    protocol, host = node(jitter_ms=0.0, frame_limit=limit)
+    protocol.on_subscribe(1, EVERYTHING)
+    neighbors = {60_000 * (k + 1): topic(name) for k, name in enumerate(asked)}
+    for k, name in enumerate(topics, 1):
+        host.hear(protocol, Events([Event(event_id(99, k), name)], [0], []), 5)
+    for j, filter in neighbors.items():
+        host.hear(protocol, Heartbeat([filter], nan), j)
+        host.hear(protocol, EventsIds([]), j)
+    host.advance(protocol, SECOND)
+    before: Events | None = None
+    for frame in host.frames("event"):
+        assert isinstance(frame, Events)
+        assert frame.size <= limit or (not frame.neighbors_ids and len(frame.carried) == 1)
+        if before is not None:
+            more = [*before.carried, frame.carried[0]]
+            named = [j for j, filter in neighbors.items() if any(filter.matches(event) for event in more)]
+            assert Events(more, [*before.ages_us, frame.ages_us[0]], named).size > limit
+        before = frame
+    sent = [event.topic for frame in host.frames("event") for event in frame.events()]
+    assert sorted(sent) == sorted(name for name in topics if name in asked)
+
+
 # --------------------------------------------------------------------------------------------- why a node stayed silent
 
 
@@ -403,6 +433,18 @@ def test_a_crash_during_the_back_off_does_not_block_the_next_one() -> None:
     assert BACK_OFF in host.timers and EVENTS_IDS in host.timers
     host.advance(protocol, SECOND)
     assert len(host.frames("event")) == 1
+
+
+def test_what_was_needed_before_a_crash_is_awaited_after_it() -> None:
+    """Its silence is explained when the neighbour turns out to have the event."""
+    protocol, host = waiting_for_neighbor_4()
+    host.timers.clear()
+    protocol.on_start()
+    assert list(protocol.awaited) == []
+    host.hear(protocol, EventsIds([]), 4)
+    host.hear(protocol, EventsIds([news(1).id]), 4)
+    host.advance(protocol, SECOND)
+    assert host.labels("suppress") == ["no longer needed"]
 
 
 def test_a_node_that_lost_its_tables_gets_its_events_again() -> None:
