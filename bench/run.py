@@ -39,9 +39,12 @@ def main() -> None:
         pure = copy_without_compiled(Path(folder))
         figures = measure(plan(options.quick), options.rounds or (2 if options.quick else 5), pure, console)
     comparisons = compare(figures)
+    net = real_nodes(options.quick, console)
     OUT.mkdir(exist_ok=True)
-    (OUT / "bench.json").write_text(json.dumps({"figures": figures, "comparisons": comparisons}, indent=1) + "\n")
+    found = {"figures": figures, "comparisons": comparisons, "net": net}
+    (OUT / "bench.json").write_text(json.dumps(found, indent=1) + "\n")
     show(figures, comparisons)
+    show_net(net)
     console.print(f"written to {OUT / 'bench.json'}")
 
 
@@ -94,6 +97,23 @@ def run(case: str, pure: Path) -> dict[str, Any]:
     return figures
 
 
+def real_nodes(quick: bool, console: Console) -> dict[str, Any]:
+    """What nodes over UDP can take: bench/net.py, and floods by bench/flood.py."""
+
+    def told(*words: str) -> list[dict[str, Any]]:
+        done = subprocess.run(
+            [sys.executable, str(ROOT / "bench" / words[0]), *words[1:]], capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            sys.exit(f"bench: {words[0]} failed\n{done.stderr}")
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    with console.status("real nodes"):
+        (node,) = told("net.py")
+        floods = told("flood.py", "--seconds", "3", "garbage") if quick else told("flood.py", "--seconds", "10")
+    return {**node, "floods": floods}
+
+
 def compare(figures: Figures) -> list[dict[str, Any]]:
     """(what, ratio, what is asked of it)."""
     rows: list[dict[str, Any]] = []
@@ -137,6 +157,19 @@ def show(figures: Figures, comparisons: list[dict[str, Any]]) -> None:
     for row in comparisons:
         ratios.add_row(row["what"], f"{row['ratio']:.2f}", row["asked"])
     console.print(ratios)
+
+
+def show_net(net: dict[str, Any]) -> None:
+    table = Table("real nodes", "measured", title="over UDP, encrypted and signed")
+    for what, rate in net["datagrams_per_s"].items():
+        table.add_row(f"datagrams per second and core: {what}", f"{rate:,}")
+    table.add_row("one hop on loopback, p50 and p99, ms", f"{net['hop']['p50_ms']} {net['hop']['p99_ms']}")
+    table.add_row("memory at rest, MB", f"{net['memory_at_rest_mb']}")
+    for flood in net["floods"]:
+        before, _, after = flood["memory_kb"]
+        said = f"{flood['datagrams_sent_per_s']:,}/s; {flood['delivered']} of {flood['published']} events delivered"
+        table.add_row(f"flood of {flood['flood']}", f"{said}; memory {after - before:+,} kB")
+    Console().print(table)
 
 
 if __name__ == "__main__":

@@ -104,3 +104,11 @@ if command -v chromium >/dev/null && command -v chromedriver >/dev/null; then
 else
   say "no Chromium with its driver found; tests of pages are skipped (Debian: apt-get install chromium chromium-driver)"
 fi
+
+# ---- iproute2, for the tests that put nodes into network namespaces
+
+if command -v ip >/dev/null || { may_install && install iproute2; }; then
+  say "iproute2"
+else
+  say "no iproute2 (Debian: apt-get install iproute2); tests of real nodes use the loopback interface instead"
+fi

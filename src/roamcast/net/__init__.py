@@ -2,6 +2,11 @@
 
 Who calls whom, from the wire inwards (a file knows those below it in this list, never those above):
 
+    control.py    Control: a node for other programs on its machine, by a Unix socket; Connection: the other end
+    node.py       Node: publish and subscribe for applications; Subscription
+    config.py     Config: file, environment and flags
+    rotation.py   RotatingSink: the log of a node, a file after the other
+    store.py      Store(Vault): all that survives a restart, in SQLite
     host.py       NetHost(Host): one node. Runs a protocol on an asyncio loop and keeps the host's promises
     outbox.py     Outbox: the queue of own frames; acknowledgements and retries, airtime governor, full buffers
     medium.py     Medium (what a node sends and hears by); UdpMedium(Network): the sockets, a watch on the interfaces
@@ -18,7 +23,7 @@ Who calls whom, from the wire inwards (a file knows those below it in this list,
     packet.py     the outer datagram, byte by byte (docs/reference/wire.md)
     refusal.py    Refused, and the reasons why something is dropped; Tally counts them
 
-Only host.py, medium.py and timers.py know asyncio or sockets: everything between bytes and frames is plain objects that
+Only control.py, node.py, host.py, medium.py and timers.py know asyncio or sockets: everything between bytes and frames is plain objects that
 are told the time. security.py can be imported by anybody who wants to know what a frame costs.
 
     member = Member.secure(FileVault(folder), KeyRing.load("group.key"), roster=None, clocks_within_s=None)
@@ -30,6 +35,7 @@ are told the time. security.py can be imported by anybody who wants to know what
     number = host.subscribe(filter); host.unsubscribe(number)       # before or after `start`
     sealed = host.prepare(topic, attrs, payload, validity_us, scope)    # numbered (durably) and signed; InputError
     host.publish(sealed)                           # logged, and told the protocol
+    host.renew(sealed, left_us)                    # of an earlier life: what is left of its validity, sealed anew
     host.use(key_ring)                             # rotation, without a restart
     host.status()                                  # plain data: neighbours, queues, counters by reason
     host.stop()                                    # as a crash does, but in good order; `start` again goes on
@@ -41,7 +47,8 @@ every store that keeps events, needs no table beside them, and is counted in eve
 It is called inside a handler of the protocol, synchronously; whatever it publishes waits until that is over.
 
 A store of another kind is a `Vault`: `load(name) -> bytes | None`, `store(name, value)` durable when it returns. Names:
-"identity" (32 bytes), "boot" and "sequence" (8 bytes, high-water marks), "heard" (some kilobytes, every five minutes).
+"identity" (32 bytes), "boot" and "sequence" (8 bytes, high-water marks), "heard" (some kilobytes, every five minutes),
+"number" (of insecure nodes). `Store` is what `Node` uses.
 
 Sockets are read by `loop.add_reader`, so the loop must be one that has it: any on POSIX systems.
 
