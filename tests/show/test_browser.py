@@ -44,8 +44,8 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = campaign(FIGURE.name, ["gossip", "proximity"], [0.1, 0.5, 1.0])
     rows += campaign("league/common", ["gossip", "counter", "frugal"])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(experiments, "names", lambda papers=None: [FIGURE.name])
-        patch.setattr(experiments, "load", lambda name: FIGURE)
+        patch.setattr(experiments, "names", lambda *_: [FIGURE.name])
+        patch.setattr(experiments, "load", lambda _: FIGURE)
         return report.write(folder(tmp_path_factory.mktemp("results"), rows, VERDICTS))
 
 

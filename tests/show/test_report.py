@@ -46,8 +46,8 @@ VERDICTS = [
 @pytest.fixture
 def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A reproduction with one figure, one world of the league, and a campaign that nobody knows."""
-    monkeypatch.setattr(report.experiments, "names", lambda papers=None: [FIGURE.name])
-    monkeypatch.setattr(report.experiments, "load", lambda name: FIGURE)
+    monkeypatch.setattr(report.experiments, "names", lambda *_: [FIGURE.name])
+    monkeypatch.setattr(report.experiments, "load", lambda _: FIGURE)
     rows = campaign(FIGURE.name, ["gossip", "proximity"], [0.1, 0.5, 1.0])
     rows += campaign("league/common", ["gossip", "counter", "frugal"])
     rows += campaign("my own", ["a", "b"], [1.0, 2.0])
@@ -155,7 +155,8 @@ def test_a_spoilt_index_only_costs_time(results: Path) -> None:
 def test_nothing_in_the_results_becomes_markup(tmp_path: Path) -> None:
     told = {"where": EVIL, "says": EVIL, "published": EVIL, "why": EVIL}
     judged = [changed(verdict(EVIL, "000", NOT), **told)]
-    rows = campaign(EVIL, [EVIL, "b"]) + [row("c", 9, 1, EVIL, delivery=0.5, params={EVIL: EVIL}, preset=EVIL)]
+    rows = campaign(EVIL, [EVIL, "b"])
+    rows += [row("c", 9, 1, EVIL, delivery=0.5, params={EVIL: EVIL}, preset=EVIL)]
     rows += [row("c", 10, 1, EVIL, delivery=0.6, params={EVIL: "2"}, preset=EVIL)]
     text = report.write(folder(tmp_path / "r", rows, judged, failed=1)).read_text()
     outline = Outline(text)

@@ -49,7 +49,9 @@ def distance(
     curves = [_curve(A, L, a, b, steps, not as_printed) for a, b in _walks(speeds, alpha, beta)]
     result: dict[str, Any] = {"A": A, "L": L, "steps": steps, "normalised": not as_printed, "curves": curves}
     if measured:
-        result["measured"] = _measured()
+        from roamcast.show.distance import movement
+
+        result["measured"] = movement()
     if figure is not None:
         _draw(result, figure)
     typer.echo(json.dumps(result) if as_json else _table(result))
@@ -79,26 +81,6 @@ def _curve(A: int, L: int, alpha: float, beta: float, steps: int, normalised: bo
     expected = model.curve(A, L, alpha, beta, steps, normalised)
     s = round(model.speed(alpha, beta), 9)
     return {"speed": s, "alpha": alpha, "beta": beta, "distance": [round(d, 6) for d in expected]}
-
-
-def _measured() -> dict[str, Any]:
-    """The movement of the paper's scenario, with the mean of its random range (§VI-A)."""
-    from roamcast.papers import distance_model as model
-    from roamcast.papers import presets
-    from roamcast.world import mobility
-
-    scenario = presets.load("baldoni").scenario()
-    range_m = (scenario.range_m + scenario.range_max_m) / 2
-    walk = mobility.build(scenario, seed=1)
-    positions = model.positions_of(walk, scenario.nodes, duration_s=600.0, step_s=1.0)
-    seen = model.measured(positions, range_m, step_s=1.0, most_s=60.0)
-    return {
-        "mobility": f"{scenario.mobility}, {scenario.nodes} nodes, {scenario.width_m:g} m x {scenario.height_m:g} m, "
-        f"{scenario.speed_min_mps:g} to {scenario.speed_max_mps:g} m/s, range {range_m:g} m",
-        "elapsed_s": [o.elapsed_s for o in seen],
-        "distance_m": [round(o.distance_m, 3) for o in seen],
-        "pairs": [o.pairs for o in seen],
-    }
 
 
 def _table(result: dict[str, Any]) -> str:

@@ -34,9 +34,12 @@ def reproduce(
     conf: Annotated[
         list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark's. Repeatable.")
     ] = None,
+    report: Annotated[Path, typer.Option(metavar="FILE", help="Where the page about it goes.")] = Path(
+        "out/report.html"
+    ),
     json: Annotated[bool, typer.Option("--json", help="Print the scorecard as one JSON object.")] = False,
 ) -> None:
-    """Run the papers' experiments and judge, claim by claim, whether they reproduce.
+    """Run the papers' experiments, judge, claim by claim, whether they reproduce, and write a page to look at.
 
     The exit status says whether all ran, not whether all agree.
     """
@@ -46,6 +49,7 @@ def reproduce(
     from roamcast.cli.campaign import Screen, started
     from roamcast.lab import reproduce as lab
     from roamcast.papers import experiments
+    from roamcast.show import report as page
 
     if quick and full:
         raise InputError("--quick and --full: must not be given together")
@@ -56,10 +60,14 @@ def reproduce(
     with Screen(f"reproduce {' '.join(papers or ['all'])}, {scale}") as screen:
         screen.stage("starting Spark")
         found = lab.reproduce(papers, scale, folder, started(folder, master, conf), screen)
+        screen.stage("drawing figures")
+        page.write(folder, report)
     if json:
-        print(msgspec.json.encode({"out": str(folder), "scale": scale, "claims": found.verdicts}).decode())
+        told = {"out": str(folder), "report": str(report), "scale": scale, "claims": found.verdicts}
+        print(msgspec.json.encode(told).decode())
     else:
         show(found.verdicts, folder)
+        Console(highlight=False).print(f"report: {report}", markup=False, soft_wrap=True)
     raise typer.Exit(1 if found.failed else 0)
 
 

@@ -432,8 +432,8 @@ COLUMNS = (
     ("overhead", "frames per delivery", 1.0),
     ("latency_p50_s", "latency [ms]", 1000.0),
     ("energy_j", "energy [J]", 1.0),
-    ("bytes_sent", "bytes sent", 1.0),
-    ("memory_bytes", "state [bytes]", 1.0),
+    ("bytes_sent", "kB sent", 0.001),
+    ("memory_bytes", "state [kB]", 0.001),
 )
 
 
