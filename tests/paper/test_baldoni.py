@@ -81,9 +81,9 @@ def test_3c_each_broker_periodically_broadcasts_a_beacon_with_the_predicate_that
 def test_3c_a_broker_that_hears_a_beacon_stores_the_predicate_and_the_time_in_its_proximity_table() -> None:
     protocol, _ = broker()
     protocol.on_frame(Beacon(NEWS), 4)
-    assert list(protocol.pt) == [4]
-    assert protocol.pt[4].pred is NEWS
-    assert protocol.pt[4].time_us == LATE_US
+    assert list(protocol.pt.brokers) == [4]
+    assert protocol.pt.preds == [NEWS]
+    assert list(protocol.pt.times_us) == [LATE_US]
 
 
 def test_3c_proximity_is_infinite_between_brokers_that_never_met_and_zero_between_adjacent_ones() -> None:
@@ -268,7 +268,7 @@ def test_4_after_ten_intervals_entries_are_deleted() -> None:
     host.clock_us += 1
     met(protocol, 5, missed=10)
     protocol.every_interval()
-    assert list(protocol.pt) == [5]
+    assert list(protocol.pt.brokers) == [5]
 
 
 @pytest.mark.parametrize("missed", range(11))
@@ -477,7 +477,7 @@ def test_r6_a_broker_without_subscriptions_stays_silent_among_subscribers_but_st
     protocol.on_start()
     host.advance(protocol, LATE_US + 12 * INTERVAL_US)
     assert host.frames("beacon") == []
-    assert protocol.pt == {}
+    assert len(protocol.pt) == 0
 
 
 def test_r6_a_broker_that_subscribes_later_joins_the_beaconers() -> None:

@@ -35,11 +35,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, final
 
-from librt.vecs import append, extend, vec
+from librt.vecs import append, extend, pop, vec
 from mypy_extensions import i64
 
 from roamcast.errors import Malformed
 from roamcast.protocols.interface import NOBODY, Frame, Host, Params, Protocol, param, reason
+from roamcast.protocols.seen import Seen
 from roamcast.protocols.store import Subscriptions
 from roamcast.protocols.wire import as_int, as_list, counted, measure, uint_size
 from roamcast.pubsub.covering import summarise
@@ -223,12 +224,6 @@ def _destinations_from_fields(flat: object) -> dict[int, int]:
 # ------------------------------------------------------------------------------------------------------------ state
 
 
-def mixed(id: int) -> int:
-    """Another number for each id, and the id again for that number; theirs differ in their low bits, by which a dict
-    finds its keys: those of ids are the publishers' own sequence numbers, and much the same for all of them."""
-    return id ^ id >> 32
-
-
 @dataclass(frozen=True)
 class ProximityParams(Params):
     beacon_interval_s: float = param(5.0, "Δt, time between two beacons", "Fig. 10", unit="s", low=0.001)
@@ -255,15 +250,46 @@ class ProximityParams(Params):
 
 
 @final
-class Entry:
-    """A row of the proximity table `pt`: what broker asked for, and when it said so."""
+class ProximityTable:
+    """`pt`: who was heard, when, and what it asks for; heard longest ago first.
 
-    __slots__ = ("pred", "size", "time_us")
+    Every message is compared with all of it. So it is kept in columns, and a broker that is no reason to send costs a
+    look at two numbers.
+    """
 
-    def __init__(self, pred: Filter, time_us: int, size: int) -> None:
-        self.pred = pred
-        self.time_us = time_us
-        self.size = size
+    __slots__ = ("brokers", "preds", "sizes", "times_us")
+
+    def __init__(self) -> None:
+        self.brokers = vec[i64]()
+        self.times_us = vec[i64]()
+        self.preds: list[Filter] = []
+        self.sizes = vec[i64]()  # of the beacons, in bytes
+
+    def __len__(self) -> int:
+        return len(self.brokers)
+
+    def row(self, broker: i64) -> i64:
+        """-1 for a broker that is not in the table."""
+        for at in range(i64(len(self.brokers))):
+            if self.brokers[at] == broker:
+                return at
+        return -1
+
+    def add(self, broker: int, pred: Filter, time_us: int, size: int) -> None:
+        self.brokers = append(self.brokers, broker)
+        self.times_us = append(self.times_us, time_us)
+        self.preds.append(pred)
+        self.sizes = append(self.sizes, size)
+
+    def remove(self, row: i64) -> None:
+        self.brokers, _ = pop(self.brokers, row)
+        self.times_us, _ = pop(self.times_us, row)
+        del self.preds[row]
+        self.sizes, _ = pop(self.sizes, row)
+
+    def remove_before(self, time_us: i64) -> None:
+        while len(self.times_us) > 0 and self.times_us[0] < time_us:
+            self.remove(0)
 
 
 @final
@@ -334,19 +360,16 @@ class Proximity(Protocol):
         self.table_age: i64 = params.table_age
         self.destinations_limit = params.destinations_limit
         self.st = Subscriptions()
-        self.pt: dict[int, Entry] = {}  # heard longest ago first
-        self.columns_fit = False  # whether these are of `pt` as it is: read for every message, changed by beacons alone
-        self.brokers = vec[i64]()
-        self.times_us = vec[i64]()
-        self.preds: list[Filter] = []
-        self.received: dict[int, Waiting | None] = {}  # by `mixed` id, oldest first; None for what does not wait here
+        self.pt = ProximityTable()
+        self.received = Seen()
+        self.scheduled: dict[int, Waiting] = {}
         self.beacon: Beacon | None = None  # of `st` as it is
 
     # ---- subscriptions and beacons
 
     def on_start(self) -> None:
-        for m in self.scheduled():
-            self.unschedule(m, RESTARTED)
+        for id in list(self.scheduled):
+            self.abandon(id, RESTARTED)
         self.cleanup()
         self.host.set_timer(BEACON_TIMER, int(self.host.random() * float(self.interval_us)))  # R5
 
@@ -376,37 +399,23 @@ class Proximity(Protocol):
 
     def cleanup(self) -> None:
         """Remove the entries older than 10 Δt."""
-        oldest_us = self.host.now() - self.params.table_age * self.interval_us
-        for broker in [broker for broker, entry in self.pt.items() if entry.time_us < oldest_us]:
-            del self.pt[broker]
-            self.columns_fit = False
+        self.pt.remove_before(self.host.now() - self.table_age * self.interval_us)
 
     def predicate_received(self, beacon: Beacon, broker: int) -> None:
         """Fig. 3. A refreshed entry moves to the end: `pt` stays in the order of time."""
-        if self.pt.pop(broker, None) is None and len(self.pt) >= self.params.table_limit:
-            longest_ago = next(iter(self.pt))
-            del self.pt[longest_ago]
+        row = self.pt.row(broker)
+        if row >= 0:
+            self.pt.remove(row)
+        elif len(self.pt) >= self.params.table_limit:
+            longest_ago = self.pt.brokers[0]
+            self.pt.remove(0)
             self.host.note(TABLE_FULL, 0, longest_ago)
-        self.pt[broker] = Entry(beacon.predicate, self.host.now(), beacon.size)
-        self.columns_fit = False
-
-    def fit_columns(self) -> None:
-        """`pt` column by column: a broker that is no reason to send then costs a look at two numbers."""
-        brokers, times_us = vec[i64](capacity=len(self.pt)), vec[i64](capacity=len(self.pt))
-        preds: list[Filter] = []
-        for broker, entry in self.pt.items():
-            brokers = append(brokers, broker)
-            times_us = append(times_us, entry.time_us)
-            preds.append(entry.pred)
-        self.brokers, self.times_us, self.preds = brokers, times_us, preds
-        self.columns_fit = True
+        self.pt.add(broker, beacon.predicate, self.host.now(), beacon.size)
 
     def proximity_for(self, broker: int) -> int:
         """Beacons missed of `table_age`, in thousandths; infinite for a broker that is not in the table (§IV)."""
-        entry = self.pt.get(broker)
-        if entry is None:
-            return INFINITE
-        return self.proximity_after(self.host.now() - entry.time_us)
+        row = self.pt.row(broker)
+        return INFINITE if row < 0 else self.proximity_after(self.host.now() - self.pt.times_us[row])
 
     def proximity_after(self, elapsed_us: i64) -> i64:
         if elapsed_us < self.interval_us:
@@ -442,9 +451,7 @@ class Proximity(Protocol):
         """Fig. 3."""
         event = frame.event
         if not self.remember(event.id):
-            m = self.received[mixed(event.id)]
-            if m is not None:
-                self.unschedule(m, HEARD_AGAIN, sender)
+            self.unschedule(event.id, sender)
             return  # R1
         if frame.age_us >= event.validity_us:  # R10
             self.drop(event.id, EXPIRED)
@@ -473,16 +480,14 @@ class Proximity(Protocol):
 
     def approach(self, m: Waiting) -> bool:
         """The loop over `pt` of Fig. 3: lower the list by this broker's table, and tell whether anything changed."""
-        if not self.columns_fit:
-            self.fit_columns()
-        brokers, times_us, carried = self.brokers, self.times_us, m.carried
+        brokers, times_us, carried = self.pt.brokers, self.pt.times_us, m.carried
         now: i64 = self.host.now()
         matched = False
         for at in range(i64(len(brokers))):
             broker = brokers[at]
             p = self.proximity_after(now - times_us[at])
             before = carried.proximity(broker)  # infinite if it is new to the list: then this broker is closer, too
-            if p >= before or not self.preds[at].matches(m.event):  # R2
+            if p >= before or not self.pt.preds[at].matches(m.event):  # R2
                 continue
             if not m.set_proximity(broker, p, before):
                 continue
@@ -495,22 +500,19 @@ class Proximity(Protocol):
 
     def schedule(self, m: Waiting) -> None:
         delay_us = int(self.max_delay_us * m.closest / FARTHEST + self.jitter_us * self.host.random())  # R4, R8
-        self.received[mixed(m.event.id)] = m
+        self.scheduled[m.event.id] = m
         self.host.note(m.why, m.event.id, m.peer, delay_us)
         self.host.set_timer(m.event.id, delay_us)
 
-    def scheduled(self) -> list[Waiting]:
-        return [m for m in self.received.values() if m is not None]
-
-    def unschedule(self, m: Waiting, why: int, peer: int = NOBODY) -> None:
-        self.received[mixed(m.event.id)] = None
-        self.abandon(m, why, peer)
+    def unschedule(self, id: int, sender: int) -> None:
+        if id in self.scheduled:
+            self.abandon(id, HEARD_AGAIN, sender)
 
     def transmit(self, id: int) -> None:
-        m = self.received.get(mixed(id))
+        m = self.scheduled.get(id)
         if m is None:
             return
-        self.received[mixed(id)] = None
+        del self.scheduled[id]
         if self.host.now() >= m.expires_us:
             self.drop(id, EXPIRED)
             return
@@ -522,35 +524,26 @@ class Proximity(Protocol):
         self.host.broadcast(Message(m.event, m.credit, m.destinations(), age_us))
         self.host.mute(m.event.id)  # it was sent: no later copy can change anything
 
-    def abandon(self, m: Waiting, why: int, peer: int = NOBODY) -> None:
-        self.host.cancel_timer(m.event.id)
-        self.drop(m.event.id, why, peer)
+    def abandon(self, id: int, why: int, peer: int = NOBODY) -> None:
+        del self.scheduled[id]
+        self.host.cancel_timer(id)
+        self.drop(id, why, peer)
 
     def drop(self, id: int, why: int, peer: int = NOBODY) -> None:
         self.host.note(why, id, peer)
         self.host.mute(id)
 
     def remember(self, id: int) -> bool:
-        """Footnote 3, with an end: the oldest id makes room, and a message that still waits goes with its id.
-
-        False when it was there: told by the length, because to look the id up first costs as much again.
-        """
-        received = self.received
-        known = len(received)
-        received.setdefault(mixed(id), None)
-        if len(received) == known:
+        """Footnote 3, with an end: the oldest id makes room, and a message that still waits goes with its id. False for
+        an id that is remembered already."""
+        if not self.received.add(id):
             return False
-        if known >= self.params.seen_limit:
-            oldest = next(iter(received))
-            m = received[oldest]
-            del received[oldest]
-            if m is not None:
-                self.abandon(m, FORGOTTEN)
+        if len(self.received) > self.params.seen_limit:
+            oldest = self.received.take_oldest()
+            if oldest in self.scheduled:
+                self.abandon(oldest, FORGOTTEN)
         return True
 
     def memory(self) -> tuple[int, int]:
         """Of the proximity table: an id and an instant of 8 bytes each, and the predicate as it came."""
-        size = 0
-        for entry in self.pt.values():
-            size += 16 + entry.size
-        return (len(self.pt), size)
+        return (len(self.pt), 16 * len(self.pt) + int(sum(self.pt.sizes)))

@@ -34,6 +34,7 @@ from dataclasses import dataclass
 from typing import Any, Final, final
 
 from roamcast.protocols.interface import Frame, Host, Params, Protocol, param, reason
+from roamcast.protocols.seen import Seen
 from roamcast.protocols.store import Subscriptions
 from roamcast.protocols.wire import as_int, counted, measure, uint_size
 from roamcast.pubsub.event import FOREVER, Event, event_from_fields
@@ -198,7 +199,7 @@ class Psamanet(Protocol):
         self.own: dict[int, SubscriptionFrame] = {}  # the same, as they are sent
         self.foreign: dict[tuple[int, Filter], int] = {}  # (neighbour, what it wants) -> valid until; oldest first
         self.foreign_until_us = 0  # until when the oldest is valid
-        self.seen: dict[int, None] = {}  # oldest first
+        self.seen = Seen()
         self.seen_limit = max(params.seen, params.pb_size)  # so that whatever is in the PB was ever seen
         self.answers: dict[int, Publication] = {}  # waiting for their timer
 
@@ -262,9 +263,9 @@ class Psamanet(Protocol):
 
     def see(self, id: int) -> None:
         """An id that was not seen before, or was forgotten."""
-        if len(self.seen) >= self.seen_limit:
-            del self.seen[next(iter(self.seen))]
-        self.seen[id] = None
+        self.seen.add(id)
+        if len(self.seen) > self.seen_limit:
+            self.seen.take_oldest()
         if self.ever:
             self.host.mute(id)
 
