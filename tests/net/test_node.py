@@ -148,6 +148,35 @@ def test_events_that_are_over_are_not_handed_over(key: str) -> None:
     run(go())
 
 
+def test_what_is_gone_is_counted_once_and_who_waits_does_not_look_all_the_time(key: str) -> None:
+    async def go() -> None:
+        a, b = pair(key)
+        async with Node(a) as one, Node(b) as other:
+            slow = other.subscribe("n >= 0")
+            await one.publish(attrs={"n": 1}, validity_s=0.02)
+            await until(lambda: other.store.end() == 1)
+            await asyncio.sleep(0.03)
+            looks, after = 0, other.store.after
+
+            def looking(position: int, most: int) -> Any:
+                nonlocal looks
+                looks += 1
+                return after(position, most)
+
+            other.store.after = looking  # type: ignore[method-assign]
+            waiting = asyncio.ensure_future(take(slow, 1))
+            await asyncio.sleep(0.1)
+            other._wake()  # for nothing
+            await asyncio.sleep(0.1)
+            assert slow.lost == 1
+            assert looks == 2
+            await one.publish(attrs={"n": 2})
+            assert await waiting == [2]
+            assert slow.lost == 1
+
+    run(go())
+
+
 def test_who_stops_waiting_gets_the_event_next_time(key: str) -> None:
     async def go() -> None:
         a, b = pair(key)
@@ -362,3 +391,17 @@ def test_a_node_writes_files_that_can_be_read_while_it_runs(key: str, tmp_path: 
         assert not list((tmp_path / "log").glob(".*"))
 
     run(go())
+
+
+def test_a_node_that_comes_back_says_so_in_its_log(key: str, tmp_path: Path) -> None:
+    async def live(folder: str) -> None:
+        async with Node(config(key, state=str(tmp_path / "a"), log=str(tmp_path / folder), sample_s=0.0)) as node:
+            node.subscribe("n > 0", name="x")
+
+    def kinds(folder: str) -> list[str]:
+        return [row.kind for path in (tmp_path / folder).glob("*.parquet") for row in reader.rows(path)]
+
+    run(live("first"))
+    run(live("second"))
+    assert kinds("first") == ["subscribe", "crash"]
+    assert kinds("second") == ["subscribe", "recover", "crash"]

@@ -11,7 +11,21 @@ from typing import Annotated
 
 import typer
 
-from roamcast.cli import key, node, presets, protocols, publish, query, report, reproduce, run, status, subscribe, trace
+from roamcast.cli import (
+    key,
+    lab,
+    node,
+    presets,
+    protocols,
+    publish,
+    query,
+    report,
+    reproduce,
+    run,
+    status,
+    subscribe,
+    trace,
+)
 from roamcast.errors import RoamcastError
 
 app = typer.Typer(
@@ -30,6 +44,7 @@ app.command()(publish.publish)
 app.command()(subscribe.subscribe)
 app.command()(status.status)
 app.add_typer(key.app, name="key")
+app.add_typer(lab.app, name="lab")
 app.command()(report.report)
 app.add_typer(trace.app, name="trace")
 

@@ -28,27 +28,35 @@ if TYPE_CHECKING:
 POWERS = ("tx_w", "rx_w", "idle_w", "sleep_w")
 
 
-def metrics(log: DataFrame, runs: DataFrame) -> DataFrame:
-    """All of them, one row for each row of `runs` (run, nodes, sim_s, scenario, seed), in the columns of a tally."""
+def metrics(log: DataFrame, runs: DataFrame, *, simulated: bool = True) -> DataFrame:
+    """All of them, one row for each row of `runs` (run, nodes, sim_s, scenario, seed), in the columns of a tally.
+
+    Of real nodes (not `simulated`) nobody knows what was possible, and what energy they used: null.
+    """
     from pyspark.sql import functions as F
 
     published = interest.publications(log).cache()
     absent = interest.absences(log).cache()
     wanted = interest.wanting(published, interest.subscriptions(log)).cache()
     pairs = interest.interested(wanted, published, absent).cache()
-    found = runs.select("run")
-    for part in (
+    parts = [
         delivery(log, pairs, published),
         traffic(log),
         losses(log),
         unneeded(log, wanted, published),
         reasons(log),
         memory(log),
-        energy(log, absent, runs),
-        possible(published, pairs, absent, runs),
-    ):
+    ]
+    if simulated:
+        parts += [energy(log, absent, runs), possible(published, pairs, absent, runs)]
+    found = runs.select("run")
+    for part in parts:
         found = found.join(part, "run", "left")
+    if not simulated:
+        found = found.withColumns({"energy_j": F.lit(None).cast("double"), "possible": F.lit(None).cast("bigint")})
     counts = [f.name for f in schemas.TALLY.fields if f.dataType.typeName() == "long"]
+    if not simulated:
+        counts.remove("possible")
     nothing = F.create_map().cast(schemas.COUNTS)
     found = found.fillna(0, counts)
     for name in ("frames_by_kind", "losses_by_reason", "reasons"):

@@ -1,0 +1,61 @@
+"""`roamcast lab`: what the laboratory does with data from outside."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from roamcast.errors import InputError
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="The laboratory, for data from outside.")
+
+
+@app.callback()
+def lab() -> None:
+    """The laboratory, for data from outside."""
+
+
+@app.command()
+def field(
+    logs: Annotated[Path, typer.Argument(metavar="DIR", help="Where nodes' logs are, or arrive.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the tables go.")] = Path("out/field"),
+    follow: Annotated[bool, typer.Option("--follow", help="Go on with what arrives, until interrupted.")] = False,
+    every: Annotated[float, typer.Option(metavar="S", help="With --follow: how often to look.")] = 10.0,
+    master: Annotated[str, typer.Option(metavar="URL", help="The Spark to use.", show_default="embedded")] = "local[*]",
+    json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
+) -> None:
+    """Many nodes' logs into one, by one clock, and its metrics; live while they arrive."""
+    import sys
+
+    from roamcast.cli.campaign import started
+    from roamcast.lab.field import Field
+
+    if every <= 0:
+        raise InputError(f"--every {every:g}: must be above 0")
+    if not logs.is_dir():
+        raise InputError(f"{logs}: there is no such folder of logs")
+    taken = Field(logs, out, started(out, master, None))
+    runs = taken.ingest(lambda live: print(line(live), file=sys.stderr, flush=True), follow, every)
+    if not runs:
+        raise InputError(f"{logs}: there are no logs of nodes in it")
+    if json:
+        import json as format
+
+        print(format.dumps({live.run: {"nodes": live.nodes, "rows": live.rows, **live.metrics} for live in runs}))
+        return
+    for live in runs:
+        print(line(live))
+    print(f'roamcast query {out} "select * from metrics"')
+
+
+def line(live: Any) -> str:
+    m = live.metrics
+    share = "–" if m["delivery"] is None else f"{100 * m['delivery']:.1f} %"
+    overhead = "–" if m["overhead"] is None else f"{m['overhead']:.2f}"
+    latency = "–" if m["latency_p50_s"] is None else f"{1000 * m['latency_p50_s']:,.1f} ms"
+    return (
+        f"{live.run}: {live.nodes} nodes, {live.rows:,} rows; delivery {share} ({m['deliveries']:,} of "
+        f"{m['interested']:,}), overhead {overhead} frames per delivery, median latency {latency}"
+    )

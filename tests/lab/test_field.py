@@ -1,0 +1,212 @@
+"""Logs of many nodes become one: by one clock, in order, each file once, and the metrics are those of any log."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from roamcast import lab
+from roamcast.errors import InputError
+from roamcast.lab.field import WINDOW_US, Field, Live, clocks, least_squares, offset_at
+from roamcast.log import reader, schema
+from roamcast.log.metrics import metrics
+from roamcast.log.writer import MemorySink, ParquetSink, Row
+from roamcast.world.scenario import Scenario
+from roamcast.world.simulate import simulate
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+NODES = 6
+MINUTE_US = 60_000_000
+SAME = ("interested", "deliveries", "frames_sent", "bytes_sent", "receptions", "losses", "duplicates", "parasites")
+MORE = ("frames_by_kind", "losses_by_reason", "reasons", "memory_entries", "memory_bytes", "delivery", "overhead")
+DRIFT = 2e-5
+UNSURE_US = 2 * DRIFT * WINDOW_US
+"""By how much two clocks part in a window."""
+EPOCH_US = 1_790_000_000_000_000
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[Row]:
+    """What happened, by a clock that nobody has."""
+    sink = MemorySink()
+    world = Scenario(nodes=NODES, width_m=200, height_m=200, duration_s=600, events=20, subscribers=3, publishers=2)
+    simulate(world, "proximity", {}, 3, level="frames", sink=sink, possible=False)
+    return sink.rows
+
+
+def clock(node: int) -> tuple[int, float]:
+    """Ahead by so much at first, and by so much of the time that passes."""
+    dice = random.Random(node)
+    return dice.randrange(-2_000_000_000, 2_000_000_000), dice.uniform(-DRIFT, DRIFT)
+
+
+def local(t: int, node: int) -> int:
+    ahead, drift = clock(node)
+    return EPOCH_US + t + ahead + int(drift * t)
+
+
+def write(rows: list[Row], folder: Path, rotate_us: int = 5 * MINUTE_US) -> None:
+    """A file for each node and piece of time."""
+    sinks: dict[tuple[int, int], ParquetSink] = {}
+    for t, node, *rest in rows:
+        key = node, t // rotate_us
+        if key not in sinks:
+            (folder / str(node)).mkdir(parents=True, exist_ok=True)
+            sinks[key] = ParquetSink(folder / str(node) / f"{node}-{local(t, node)}.parquet", "field")
+        sinks[key].row(local(t, node), node, *rest)  # type: ignore[arg-type]
+    for sink in sinks.values():
+        sink.close()
+
+
+def ingested(logs: Path, out: Path, spark: SparkSession) -> tuple[list[Live], list[Live]]:
+    told: list[Live] = []
+    return Field(logs, out, spark).ingest(told.append), told
+
+
+def test_many_logs_become_one_with_the_metrics_of_what_happened(
+    rows: list[Row], tmp_path: Path, spark: SparkSession
+) -> None:
+    early, late = [row for row in rows if row[0] < 6 * MINUTE_US], [row for row in rows if row[0] >= 6 * MINUTE_US]
+    write(early, tmp_path / "logs")
+    (first,), told = ingested(tmp_path / "logs", tmp_path / "out", spark)
+    assert (first.rows, first.nodes) == (len(early), NODES)
+    assert told[-1].metrics == first.metrics
+    write(late, tmp_path / "logs")
+    (live,), told = ingested(tmp_path / "logs", tmp_path / "out", spark)  # only what is new is taken in
+    assert (live.rows, live.nodes, told[-1].metrics) == (len(rows), NODES, live.metrics)
+    assert len(list((tmp_path / "out" / "raw").glob("batch=*"))) == 2
+
+    truth = MemorySink()
+    truth.rows = rows
+    expected = metrics(truth.table("field"))
+    assert {name: live.metrics[name] for name in (*SAME, *MORE)} == {name: expected[name] for name in (*SAME, *MORE)}
+    assert live.metrics["latency_p50_s"] == pytest.approx(expected["latency_p50_s"], abs=UNSURE_US / 1e6)
+    assert (live.metrics["possible"], live.metrics["of_possible"], live.metrics["energy_j"]) == (None, None, None)
+
+    # one log in order, which says the same by itself
+    path = tmp_path / "out" / "log" / "field.parquet"
+    table = reader.read(path)
+    times = table["t"].to_pylist()
+    assert times == sorted(times)
+    own = metrics(table)
+    assert {name: own[name] for name in own} == {name: live.metrics[name] for name in own}
+    heard = [row for row in reader.rows(path) if row.kind in ("send", "receive")]
+    sent = {row.frame: row.t for row in heard if row.kind == "send"}
+    took = [row.t - sent[row.frame] for row in heard if row.kind == "receive"]
+    assert min(took) > -UNSURE_US
+    assert max(took) < 5000 + UNSURE_US
+
+    # clocks, up to what nobody can know: by how much all are wrong together
+    opened = lab.open(tmp_path / "out", spark)
+    found = spark.read.parquet(str(tmp_path / "out" / "clocks")).collect()
+    assert len({row.t for row in found if row.node == 0}) >= 8
+    wrong = [row.offset_us - (row.t - _true(row.t, row.node)) for row in found]
+    assert max(wrong) - min(wrong) < UNSURE_US
+    assert opened.sql("select nodes from metrics").collect()[0][0] == NODES
+    assert opened.log.count() == len(rows)
+
+
+def _true(own: int, node: int) -> float:
+    """What the common clock showed when this one did: the inverse of `local`."""
+    ahead, drift = clock(node)
+    return (own - EPOCH_US - ahead) / (1 + drift) + EPOCH_US
+
+
+def test_a_serial_of_two_lives_does_not_confuse_the_clocks(spark: SparkSession, tmp_path: Path) -> None:
+    """Node 1 restarts: its serials begin anew. Node 2 is a minute ahead."""
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    ahead = {1: 0, 2: 60_000_000}
+    sinks = {node: ParquetSink(folder / f"{node}.parquet", "r") for node in ahead}
+    for life in (0, 1000):
+        for k in range(40):
+            for sender, hearer in ((1, 2), (2, 1)):
+                t = EPOCH_US + (life + k) * 1_000_000 + sender * 1000
+                serial = sender << 32 | (k if sender == 1 else life + k)
+                sinks[sender].row(t + ahead[sender], sender, schema.SEND, 0, serial, -1, 50, 400, "beacon")
+                sinks[hearer].row(t + 300 + ahead[hearer], hearer, schema.RECEIVE, 0, serial, sender, 50, 400, "beacon")
+    for sink in sinks.values():
+        sink.close()
+    rows = spark.read.parquet(str(folder)).selectExpr("*", "_metadata.file_name file", "_metadata.row_index place")
+    knots = clocks(rows)
+    differences = [b - a for a, b in zip(knots["r 1"][1], knots["r 2"][1], strict=True)]
+    assert differences == pytest.approx([60_000_000] * len(differences), abs=2)
+
+
+def test_of_an_event_that_was_published_again_the_first_counts(spark: SparkSession, tmp_path: Path) -> None:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    content = json.dumps({"topic": "news", "scope": "global", "attrs": {}})
+    publisher, subscriber = ParquetSink(folder / "1.parquet", "r"), ParquetSink(folder / "2.parquet", "r")
+    subscriber.row(10, 2, schema.SUBSCRIBE, 1, 0, -1, 0, 0, "topic news")
+    for t in (20, 5_000_020):
+        publisher.row(t, 1, schema.PUBLISH, 1 << 32 | 1, 0, -1, 50, 1 << 52, content)
+    for t in (1_000_020, 6_000_000):
+        subscriber.row(t, 2, schema.DELIVER, 1 << 32 | 1, 0, -1, 0, 0, "")
+    publisher.close()
+    subscriber.close()
+    (live,), _ = ingested(folder, tmp_path / "out", spark)
+    assert (live.metrics["interested"], live.metrics["deliveries"], live.metrics["latency_p50_s"]) == (1, 1, 1.0)
+
+
+def test_a_clock_goes_on_as_it_went_but_not_for_ever() -> None:
+    t = np.array([-10.0, 0.0, 50.0, 100.0, 200.0, 100.0 + 5 * WINDOW_US])
+    expected = [-1.0, 0.0, 5.0, 10.0, 20.0, 10.0 + WINDOW_US / 10]
+    assert offset_at(t, [0.0, 100.0], [0.0, 10.0]) == pytest.approx(expected)
+    assert offset_at(t, [0.0], [7.0]).tolist() == [7.0] * 6
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_least_squares_finds_offsets_from_differences(apart: bool) -> None:
+    offsets = {1: 500.0, 2: -300.0, 3: 100.0, 4: -300.0}
+    pairs = [(1, 2), (3, 4)] if apart else [(1, 2), (2, 3), (3, 4)]
+    least: dict[tuple[int, int], float] = {}
+    for i, j in pairs:
+        least[i, j] = 40 + offsets[j] - offsets[i]
+        least[j, i] = 40 + offsets[i] - offsets[j]
+    found = least_squares(least)
+    for i, j in pairs:
+        assert found[j] - found[i] == pytest.approx(offsets[j] - offsets[i], abs=1e-6)
+    if apart:
+        assert found[1] + found[2] == pytest.approx(0, abs=1e-6)
+
+
+def test_what_only_one_direction_tells_yields_to_what_both_do() -> None:
+    least = {(1, 2): 1040.0, (2, 1): -960.0, (2, 3): 40.0, (3, 2): 40.0, (1, 3): 9000.0}
+    found = least_squares(least)
+    assert found[2] - found[1] == pytest.approx(1000, abs=10)
+    assert found[3] - found[2] == pytest.approx(0, abs=10)
+
+
+def test_wrong_folders_are_one_line(tmp_path: Path, spark: SparkSession) -> None:
+    with pytest.raises(InputError, match="no such folder"):
+        Field(tmp_path / "none", tmp_path / "out", spark)
+    (tmp_path / "logs").mkdir()
+    assert ingested(tmp_path / "logs", tmp_path / "out", spark) == ([], [])
+    (tmp_path / "other").mkdir()
+    with pytest.raises(InputError, match="another field"):
+        ingested(tmp_path / "other", tmp_path / "out", spark)
+    (tmp_path / "campaign").mkdir()
+    (tmp_path / "campaign" / "campaign.json").write_text("[]")
+    with pytest.raises(InputError, match="holds a campaign"):
+        ingested(tmp_path / "logs", tmp_path / "campaign", spark)
+
+
+def test_the_command_says_how_it_stands() -> None:
+    from roamcast.cli.lab import line
+
+    told: dict[str, Any] = {"delivery": 0.9312, "deliveries": 134, "interested": 144, "overhead": 4.2}
+    live = Live("field", 12, 4211, {**told, "latency_p50_s": 0.0123})
+    assert line(live) == (
+        "field: 12 nodes, 4,211 rows; delivery 93.1 % (134 of 144), overhead 4.20 frames per delivery, "
+        "median latency 12.3 ms"
+    )
+    nothing = dict.fromkeys(told | {"latency_p50_s": 0}, None) | {"deliveries": 0, "interested": 0}
+    assert "delivery – (0 of 0)" in line(Live("field", 1, 1, nothing))
