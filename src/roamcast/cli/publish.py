@@ -17,9 +17,7 @@ def publish(
     attributes: Annotated[
         list[str] | None, typer.Argument(metavar="[NAME=VALUE]...", help="temperature=31.5 open=true room=lab")
     ] = None,
-    payload: Annotated[
-        str, typer.Option(metavar="TEXT", help="More to say; - reads it from stdin.")
-    ] = "",
+    payload: Annotated[str, typer.Option(metavar="TEXT", help="More to say; - reads it from stdin.")] = "",
     validity: Annotated[
         float | None, typer.Option(metavar="S", help="Seconds until it is over.", show_default="for ever")
     ] = None,
