@@ -23,8 +23,8 @@ Who calls whom, from the wire inwards (a file knows those below it in this list,
     packet.py     the outer datagram, byte by byte (docs/reference/wire.md)
     refusal.py    Refused, and the reasons why something is dropped; Tally counts them
 
-Only control.py, node.py, host.py, medium.py and timers.py know asyncio or sockets: everything between bytes and frames is plain objects that
-are told the time. security.py can be imported by anybody who wants to know what a frame costs.
+Only control.py, node.py, host.py, medium.py and timers.py know asyncio or sockets: everything between bytes and frames
+is plain objects that are told the time. security.py can be imported by anybody who wants to know what a frame costs.
 
     member = Member.secure(FileVault(folder), KeyRing.load("group.key"), roster=None, clocks_within_s=None)
                                                    # or Member.insecure(number), which shouts
