@@ -176,6 +176,12 @@ def test_a_campaign_without_claims_has_a_page_too(tmp_path: Path) -> None:
     assert "<h1>speed</h1>" in text and "6 simulations" in text
 
 
+def test_the_league_alone_is_called_the_league(tmp_path: Path) -> None:
+    rows = campaign("league/li", ["a", "b"]) + campaign("league/common", ["a", "b"])
+    text = report.write(folder(tmp_path / "r", rows)).read_text()
+    assert "the league</h1>" in text and 'id="at-league-li"' in text
+
+
 def test_a_lonely_cell_has_a_table_and_no_front(tmp_path: Path) -> None:
     text = report.write(folder(tmp_path / "r", campaign("one", ["a"]))).read_text()
     assert "<svg" not in text and 'id="at-one"' in text

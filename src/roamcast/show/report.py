@@ -177,7 +177,10 @@ def _top(results: Results, papers: bool) -> Html:
             f"their own claims: {words.several(runs, 'simulation')}, means with 95 % intervals, nothing tuned to fit."
         )
     else:
-        title = ", ".join(results.metrics) or "An empty campaign"
+        own = [name for name in results.metrics if not is_league(name)]
+        title = ", ".join(own) or (
+            "Publish/subscribe without infrastructure: the league" if results.metrics else "No runs"
+        )
         lead = f"{words.several(runs, 'simulation')}, means with 95 % intervals."
     return tag(
         "header",
