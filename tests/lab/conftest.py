@@ -1,4 +1,4 @@
-"""One Spark session for all tests that want one, in one process: starting one takes longer than most tests do."""
+"""One Spark session for all tests that want one, in two processes: starting one takes longer than most tests do."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Two groups, so that two processes have something to do."""
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("spark"))
+            item.add_marker(pytest.mark.xdist_group("traces" if "traces" in item.path.parts else "spark"))
