@@ -25,7 +25,9 @@ STYLES = {
 def reproduce(
     papers: Annotated[
         list[str] | None,
-        typer.Argument(metavar="PAPER…", help="000 … 004, or baldoni, baehni, costa, rezende, li.", show_default="all"),
+        typer.Argument(
+            metavar="PAPER…", help="000 … 004, or baldoni, baehni, costa, rezende, li, league.", show_default="all"
+        ),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer seeds and points: minutes. The default.")] = False,
     full: Annotated[bool, typer.Option("--full", help="The papers' numbers of repetitions: hours.")] = False,

@@ -6,6 +6,10 @@
     statistics.py   intervals, paired differences                             conduct.py      all of it, in order
     laboratory.py   the tables, opened again                                  session.py      Spark, started and quiet
     schemas.py      the tables' columns                                       worker.py       what workers run
+    reproduce.py    the papers' experiments, run and judged                   judge.py        their claims, judged
+    checks.py       the kinds of questions that claims ask                    quantities.py   what they ask about
+    field.py        real nodes' logs, by one clock                            code.py         which program this is
+    traces/         mobility and contacts of others
 
 Only this package imports pyspark, and only where it is needed: planning and status do without.
 """
