@@ -36,7 +36,8 @@ def field(
         raise InputError(f"--every {every:g}: must be above 0")
     if not logs.is_dir():
         raise InputError(f"{logs}: there is no such folder of logs")
-    taken = Field(logs, out, started(out, master, None))
+    conf = ["spark.sql.shuffle.partitions=4"] if master.startswith("local") else None  # a field's log is small
+    taken = Field(logs, out, started(out, master, conf))
     runs = taken.ingest(lambda live: print(line(live), file=sys.stderr, flush=True), follow, every)
     if not runs:
         raise InputError(f"{logs}: there are no logs of nodes in it")

@@ -227,7 +227,7 @@ def _differences(rows: DataFrame, rough: Knots, window_us: int | None) -> list[A
     """run, window, sender, hearer, least (us), sent, heard (means, by their own clocks)."""
     from pyspark.sql import functions as F
 
-    right = _set_right(rows, rough).where("kind = 'send' or (kind = 'receive' and bytes > 0)")
+    right = _set_right(rows.where("kind = 'send' or (kind = 'receive' and bytes > 0)"), rough)
     sends = right.where("kind = 'send'").select(
         "run", "frame", F.col("node").alias("sender"), F.col("t").alias("sent"), F.col("own").alias("sent_own")
     )
@@ -306,6 +306,8 @@ def offset_at(t: Any, times: list[float], offsets: list[float]) -> Any:
 
 def _set_right(rows: DataFrame, knots: Knots) -> DataFrame:
     """The rows with `t` by the common clock, and `own`, what their node's clock showed."""
+    if not knots:
+        return rows.selectExpr("*", "t as own")
     columns = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in rows.schema.fields)
     return rows.mapInArrow(stage(f"{__name__}:set_right", knots=knots), f"{columns}, own bigint")
 
@@ -332,12 +334,10 @@ def merged(rows: DataFrame, knots: Knots) -> DataFrame:
     from pyspark.sql import Window
     from pyspark.sql import functions as F
 
-    right = _set_right(rows, knots)
+    by_itself = Window.partitionBy("run", "event").orderBy("t", "file", "place")  # all by one node, and so by one clock
+    said = rows.where("kind = 'publish'").withColumn("nth", F.row_number().over(by_itself))
+    first = said.where("nth = 1").drop("nth")
+    kept = _set_right(rows.where("kind != 'publish'").unionByName(first), knots)
     order = ["t", "node", "file", "place"]
-    of_event = Window.partitionBy("run", "kind", "event").orderBy(*order)
-    first = (
-        right.where("kind = 'publish'").withColumn("nth", F.row_number().over(of_event)).where("nth = 1").drop("nth")
-    )
-    kept = right.where("kind != 'publish'").unionByName(first)
     placed = kept.withColumn("seq", F.row_number().over(Window.partitionBy("run").orderBy(*order)).cast("bigint") - 1)
     return placed.select([field.name for field in schemas.LOG.fields] + ["seq"])
