@@ -124,7 +124,9 @@ def write(verdicts: Sequence[Verdict], folder: Path) -> None:
     rows: list[dict[str, Any]] = [msgspec.to_builtins(verdict) for verdict in verdicts]
     for row in rows:
         row["readings"] = msgspec.json.encode(row["readings"]).decode()
-    pq.write_table(pa.Table.from_pylist(rows, SCHEMA), folder / "scorecard.parquet")
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.Table.from_pylist(rows, SCHEMA), sink)
+    replace(folder / "scorecard.parquet", sink.getvalue().to_pybytes())
 
 
 def _schema() -> Any:
