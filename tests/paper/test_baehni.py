@@ -1,4 +1,4 @@
-"""Baehni, Chhabra, Guerraoui, "Frugal Event Dissemination in a Mobile Environment": a test for each rule sentence.
+"""Baehni, Chhabra, Guerraoui, "Frugal Event Dissemination in a Mobile Environment": a test for each rule.
 
 Figure lines are cited as printed. Without jitter (`jitter_ms=0`) delays are exactly the figures'.
 """
@@ -115,7 +115,7 @@ def test_fig1_parts_one_to_three() -> None:
     assert net.delivered(p3) == [e3.id, e4.id, e5.id]
     assert "no longer needed" in net.hosts[p2].labels("suppress")
 
-    # III: p1 goes; p2 and p3 know that they do not have to exchange events any more
+    # III: p1 goes; p2 and p3 are both aware that neither lacks an event it wants, so neither sends
     net.log.clear()
     net.cut(p1, p2)
     net.cut(p1, p3)
@@ -125,7 +125,7 @@ def test_fig1_parts_one_to_three() -> None:
 
 
 def test_fig1_part_two_the_back_off_of_the_one_with_more_events_is_shorter() -> None:
-    """§3: "because p1 has more events to send than p2, p1 has a smaller back-off period than p2"."""
+    """§3: the back-off shrinks with the number of events to send, so p1 (three) goes before p2 (two)."""
     delays = []
     for held in ([event(3), event(4), event(5)], [event(4), event(5)]):
         node = Node(T0)
@@ -148,7 +148,7 @@ def test_fig4_initial_delays() -> None:
 
 
 def test_fig5_subscribing_starts_heartbeat_and_neighborhood_gc() -> None:
-    """§4.2: "it adds this topic to its list of subscriptions and starts the heartbeat and neighborhoodGC tasks"."""
+    """§4.2: the topic goes onto the list, and both periodic tasks begin to run."""
     node = Node()
     assert node.host.timers == {}
     node.frugal.on_subscribe(1, T0)
@@ -165,7 +165,7 @@ def test_fig5_a_second_subscription_does_not_start_them_again() -> None:
 
 
 def test_fig5_the_last_unsubscription_stops_both_tasks() -> None:
-    """§4.2: "When the list of subscriptions is empty, the heartbeat and neighborhoodGC tasks are stopped"."""
+    """§4.2: without any subscription left, neither task goes on."""
     node = Node(T0, T1)
     node.frugal.on_unsubscribe(0)
     assert sorted(node.host.timers) == [HEARTBEAT, NEIGHBORHOOD_GC]
@@ -174,14 +174,14 @@ def test_fig5_the_last_unsubscription_stops_both_tasks() -> None:
 
 
 def test_a_subscriber_gets_a_topic_and_its_subtopics() -> None:
-    """§2: "expected to receive events of this topic and all its subtopics"."""
+    """§2: a subscription to a topic covers the whole subtree below it."""
     node = Node(T1)
     node.events(5, event(1, "T0"), event(2, "T0.T1"), event(3, "T0.T1.T2"), event(4, "T0.T10"))
     assert [e.id for e in node.host.delivered] == [event(2).id, event(3).id]
 
 
 def test_the_root_topic_is_everything() -> None:
-    """§2: "The root topic of the topic tree"."""
+    """§2: all topics hang below one root."""
     node = Node(topic(""))
     node.events(5, event(1, "T0"), event(2, "T7.T8"))
     assert len(node.host.delivered) == 2
@@ -199,7 +199,7 @@ def test_fig6_heartbeats_carry_subscriptions_and_speed() -> None:
 
 
 def test_fig6_only_matching_neighbors_are_kept() -> None:
-    """§3: "Only the processes whose subscriptions match with the ones of p_i, are kept in p_i's table"."""
+    """§3: a process has rows only for neighbours that share an interest with it."""
     node = Node(T1)
     node.heartbeat(1, T0)
     node.heartbeat(2, T1)
@@ -210,7 +210,7 @@ def test_fig6_only_matching_neighbors_are_kept() -> None:
 
 
 def test_fig6_a_neighbor_that_changes_its_subscriptions_is_looked_at_again() -> None:
-    """§3 footnote 3: "This list can change at any point in time"."""
+    """§3 footnote 3: subscriptions may come and go whenever a process likes."""
     node = Node(T1)
     node.heartbeat(1, T0)
     node.heartbeat(1, topic("other"))
@@ -245,7 +245,7 @@ def test_fig6_ids_of_the_events_on_the_neighbors_topics() -> None:
 
 
 def test_fig6_only_valid_events_are_listed() -> None:
-    """§3: "the events they have kept after receiving them and which are still valid"."""
+    """§3: the ids exchanged are those of stored events that have not expired."""
     node = Node(T0)
     node.events(7, event(1, validity_us=SECOND), event(2, validity_us=SECOND + 1))
     node.advance(1)
@@ -311,7 +311,7 @@ def test_fig7_nothing_to_send_starts_no_back_off() -> None:
 @pytest.mark.parametrize(
     ("speeds_mps", "upper_s", "hb_delay_s"),
     [
-        ([10.0], 5.0, 4.0),  # §5.2: "heartbeats every 4 s (which is the fraction of x over the average speed of 10)"
+        ([10.0], 5.0, 4.0),  # §5.2: x = 40 over 10 m/s makes a period of 4 s
         ([10.0], 1.0, 1.0),
         ([30.0, 50.0], 5.0, 1.0),
         ([80.0], 5.0, 0.5),
@@ -329,14 +329,14 @@ def test_fig8_hb_delay_is_x_over_average_speed_within_bounds(
 
 
 def test_fig8_without_speeds_hb_delay_is_static() -> None:
-    """§3: "Otherwise, this periodicity is set to a static value"."""
+    """§3: where no speeds are known, the period is a constant."""
     node = Node(T0, hb_initial_s=3.0, hb_upper_s=5.0)
     node.heartbeat(1, T0)
     assert node.frugal.hb_delay_us == 3 * SECOND
 
 
 def test_fig8_ngc_delay_follows_hb_delay() -> None:
-    """Fig. 8 l. 12, computed "at the reception of the heartbeat messages"."""
+    """Fig. 8 l. 12; §4.2: computed anew whenever a heartbeat comes in."""
     node = Node(T0, hb_upper_s=5.0)
     node.heartbeat(1, T0, speed_mps=10.0)
     assert node.frugal.ngc_delay_us == 10 * SECOND
@@ -356,7 +356,7 @@ def test_fig8_bo_delay_is_divided_by_the_number_of_events() -> None:
 
 
 def test_fig9_events_go_with_the_interested_neighbors() -> None:
-    """Fig. 9 l. 5; §3: "together with the list of its interested neighbors"."""
+    """Fig. 9 l. 5; §3: the frame also names the neighbours that want its events."""
     node = Node(T0)
     node.events(7, event(1, "T0.T1"))
     node.heartbeat(1, T0)
@@ -384,13 +384,13 @@ def test_fig9_what_was_sent_is_not_sent_again() -> None:
 
 
 def test_fig9_sending_increments_the_counter() -> None:
-    """Fig. 9 l. 12; §4.3: "increments the counter of each event that has just been sent"."""
+    """Fig. 9 l. 12; §4.3: a send adds one to the counters of the events in it, and to no others."""
     node = Node(T0)
     node.events(7, event(1, "T0"), event(2, "T0.T1"))
     node.heartbeat(1, T1)
     node.ids(1)
     node.advance(0.5)
-    assert node.frugal.events_to_send() == {}  # §4.1: "The structure is reset each time the events are sent"
+    assert node.frugal.events_to_send() == {}  # §4.1: emptied by every send
     assert [row.fwd for row in node.frugal.events_table.rows.values()] == [0, 1]
 
 
@@ -407,7 +407,7 @@ def test_fig9_overheard_events_update_what_neighbors_have() -> None:
 
 
 def test_fig9_parasites_are_dropped() -> None:
-    """§3: "A process that receives an event it is not interested in (parasite event), simply drops it"."""
+    """§3: an event outside of the receiver's subscriptions is a parasite and goes no farther."""
     node = Node(T1)
     node.events(7, event(1, "T0"))
     assert (node.host.delivered, node.stored()) == ([], [])
@@ -423,7 +423,7 @@ def test_fig9_a_parasite_still_tells_who_has_it() -> None:
 
 
 def test_fig9_a_new_event_is_stored_delivered_and_passed_on() -> None:
-    """§4.3: "Once it has delivered the event …, the process checks if it has to forward its events"."""
+    """§4.3: delivery comes first, then the search for neighbours that lack something."""
     node = Node(T0)
     node.heartbeat(1, T0)
     node.heartbeat(2, T0)
@@ -518,7 +518,7 @@ def test_fig10_a_full_table_collects_when_an_event_is_published() -> None:
 
 
 def test_sec44_an_expired_event_is_collected_first() -> None:
-    """§4.4: "one event, whose validity period has expired, is garbage collected"; the others stay."""
+    """§4.4: a full table first gives up an event past its validity, a single one; the others stay."""
     table = EventTable(3)
     hold(table, 1, MINUTE, fwd=50, expiry_us=10)
     hold(table, 2, MINUTE, fwd=0, expiry_us=5)
@@ -795,7 +795,7 @@ def test_r13_events_to_send_are_recomputed_when_the_back_off_ends() -> None:
 
 
 def test_r13_an_event_that_expires_during_the_back_off_is_not_sent() -> None:
-    """§4.3: "or if the validity period of an event expires"."""
+    """§4.3: expiry in the meantime is a reason to compute the events to send anew."""
     node = Node(T0)
     node.events(7, event(1, validity_us=SECOND // 10), event(2))
     node.heartbeat(1, T0)

@@ -38,7 +38,7 @@ def figure_1(mode: str) -> tuple[TinyNet, Event]:
 
 
 def test_message_forwarding_sends_to_all_other_brokers_and_propagates_no_subscription() -> None:
-    """§II: brokers forward messages "to all other brokers by following the tree topology"."""
+    """§II: a message travels over every edge of the tree and so reaches each broker."""
     net, event = figure_1("message")
     net.run(1)
     assert net.sends("subscribe") == []
@@ -58,8 +58,8 @@ def test_subscription_forwarding_follows_the_reverse_path_of_matching_subscripti
 
 
 def test_every_broker_has_an_arrow_towards_each_subscription_beyond_it() -> None:
-    """§II, Fig. 1(b): "each broker has a colored arrow oriented towards another broker if it received the
-    corresponding subscription from that broker"."""
+    """§II, Fig. 1(b): an arrow of a predicate's colour leads from a broker to the neighbour that told it the
+    subscription."""
     net, _ = figure_1("subscription")
     for i, node in enumerate(net.nodes):
         arrows = {(link.peer, interest.key) for link in node.links.by_peer.values() for interest in link.got.values()}
@@ -69,7 +69,7 @@ def test_every_broker_has_an_arrow_towards_each_subscription_beyond_it() -> None
 
 
 def test_a_subscription_that_another_one_covers_is_not_told() -> None:
-    """§II, note 1: "exploiting the notion of coverage among predicates"."""
+    """§II, note 1: a more general predicate stands for those it covers."""
     net = TinyNet(SubTree, 3, [(0, 1), (1, 2)])
     net.subscribe(2, topic("a"), 1)
     net.subscribe(2, topic("a.b"), 2)

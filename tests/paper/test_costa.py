@@ -55,7 +55,7 @@ def line(n: int, **params: object) -> TinyNet:
 
 
 def test_horizon_0_transmits_no_subscription_and_keeps_it_locally() -> None:
-    """§II-A: "no subscription is ever transmitted by the subscriber node … only stored locally"."""
+    """§II-A: at φ = 0 a subscription stays with its subscriber, who sends nothing."""
     protocol, host = node(phi=0, refresh_s=10.0)
     protocol.on_subscribe(1, HOT)
     host.advance(protocol, 100 * SECOND)
@@ -65,7 +65,7 @@ def test_horizon_0_transmits_no_subscription_and_keeps_it_locally() -> None:
 
 
 def test_horizon_1_is_one_broadcast_and_the_neighbours_take_no_further_action() -> None:
-    """§II-A: "If φ = 1, no further action is taken"."""
+    """§II-A: at φ = 1 the neighbours store it, and that is all."""
     net = line(4, phi=1)
     net.subscribe(0, HOT)
     net.run(1)
@@ -74,7 +74,7 @@ def test_horizon_1_is_one_broadcast_and_the_neighbours_take_no_further_action() 
 
 
 def test_horizon_2_is_rebroadcast_by_the_neighbours_and_no_farther() -> None:
-    """§II-A: "the subscription is rebroadcast by the neighbors to the extent mandated by φ"; R3."""
+    """§II-A: above 1, φ says how many times in a row it is sent, by the subscriber and then by others; R3."""
     net = line(5, phi=2)
     net.subscribe(0, HOT)
     net.run(1)
@@ -92,7 +92,7 @@ def test_r3_the_horizon_counts_broadcasts(phi: int) -> None:
 
 
 def test_a_subscription_that_is_not_refreshed_before_its_lease_expires_is_deleted() -> None:
-    """§II-A: "If no message is received before a lease expires, the corresponding subscription is deleted"."""
+    """§II-A: a lease that runs out without a refresh takes its subscription with it."""
     protocol, host = node(tau=0.0)
     host.hear(protocol, subscription(lease_s=60), 5)
     host.advance(protocol, 60 * SECOND - 1)
@@ -105,7 +105,7 @@ def test_a_subscription_that_is_not_refreshed_before_its_lease_expires_is_delete
 
 
 def test_a_refresh_prolongs_the_lease() -> None:
-    """§II-A: the subscriber refreshes "by re-propagating the corresponding message"."""
+    """§II-A: to refresh, the subscriber sends its message once more."""
     protocol, host = node(tau=0.0)
     host.hear(protocol, subscription(msgid=1, lease_s=60), 5)
     host.advance(protocol, 40 * SECOND)
@@ -118,7 +118,7 @@ def test_a_refresh_prolongs_the_lease() -> None:
 
 
 def test_when_the_refresh_timer_fires_a_new_message_is_sent_for_each_subject() -> None:
-    """§III: "a new subscription message is sent for each subject in the local subscription table"."""
+    """§III: the timer brings one message, with an id of its own, per subject subscribed to locally."""
     protocol, host = node(phi=1, lease_s=60, refresh_s=20.0)
     protocol.on_subscribe(1, HOT)
     protocol.on_subscribe(2, topic("cold"))
@@ -133,7 +133,7 @@ def test_when_the_refresh_timer_fires_a_new_message_is_sent_for_each_subject() -
 
 
 def test_without_refresh_nothing_is_sent_again() -> None:
-    """§IV: "a stable set of subscriptions (i.e., no refresh needed)"."""
+    """§IV: subscriptions do not change during the simulations, which therefore do without a refresh."""
     protocol, host = node(phi=1, refresh_s=0.0)
     protocol.on_subscribe(1, HOT)
     host.advance(protocol, 10_000 * SECOND)
@@ -141,7 +141,7 @@ def test_without_refresh_nothing_is_sent_again() -> None:
 
 
 def test_an_unsubscription_is_silent_and_ends_the_refresh() -> None:
-    """§III: "simply consists of removing the corresponding subject from the local subscription table"."""
+    """§III: all it takes is to delete the subject's local row."""
     protocol, host = node(phi=1, lease_s=60, refresh_s=20.0)
     protocol.on_subscribe(1, HOT)
     protocol.on_unsubscribe(1)
@@ -164,7 +164,7 @@ def test_a_refresh_that_would_come_too_late_is_refused() -> None:
 
 
 def test_the_table_holds_a_filter_once_whoever_subscribed() -> None:
-    """§II-A: "all we need is to store the subscription filter together with a timestamp"."""
+    """§II-A: a row is a filter and a time, and names no subscriber."""
     protocol, host = node()
     host.hear(protocol, subscription(source=5), 5)
     host.hear(protocol, subscription(source=6), 6)
@@ -216,7 +216,7 @@ def test_r10_after_a_reboot_a_subscription_is_no_duplicate() -> None:
 
 
 def test_an_event_with_a_matching_filter_is_simply_rebroadcast() -> None:
-    """§II-B: "If an event is received for which a matching filter exists … the event is simply rebroadcast"."""
+    """§II-B: a row that matches suffices to send the event on, without a draw."""
     protocol, host = node(tau=0.0)
     host.hear(protocol, subscription(), 5)
     host.hear(protocol, travelled(event()), 2)
@@ -225,7 +225,7 @@ def test_an_event_with_a_matching_filter_is_simply_rebroadcast() -> None:
 
 
 def test_an_event_with_no_matching_filter_is_rebroadcast_with_probability_tau() -> None:
-    """§II-B: "if no matching subscription is found, the event is rebroadcast with a probability τ"."""
+    """§II-B: where no row matches, τ is the chance that a node sends the event on."""
     protocol, host = node(tau=0.3)
     host.hear(protocol, subscription(filter=topic("cold")), 5)
     host.draws = [0.29999, 0.3, 0.31]
@@ -286,7 +286,7 @@ def test_horizon_0_and_tau_0_reach_two_hops_only() -> None:
 
 
 def test_only_events_just_published_carry_the_flag() -> None:
-    """§II-B: "a flag denoting whether they just have been published or instead already travelled"."""
+    """§II-B: events tell by a flag whether this is their first hop."""
     net = line(4, tau=1.0)
     net.publish(0, topic="hot")
     net.run(1)
@@ -299,7 +299,7 @@ def test_only_events_just_published_carry_the_flag() -> None:
 
 
 def test_first_hop_receivers_behave_as_if_tau_were_1() -> None:
-    """§II-B: "the receiver behaves as if τ = 1 and rebroadcasts the event in any case"; all η neighbours do."""
+    """§II-B: on the first hop, receivers take τ for 1, so that all η neighbours send the event on."""
     net = TinyNet(SemiProb, 6, [(0, i) for i in range(1, 6)], technique="none", tau=0.0, phi=0)
     net.start()
     net.publish(0, topic="hot")
@@ -317,7 +317,7 @@ def test_r5_a_fresh_event_that_matches_makes_a_deterministic_hop() -> None:
 
 
 def test_r4_a_nodes_own_subscription_does_not_make_it_forward() -> None:
-    """§III: "it is checked against the non-local subscription table"; §II-A: φ=0 is purely probabilistic."""
+    """§III: routing looks at the rows of other nodes only; §II-A: φ=0 is purely probabilistic."""
     protocol, host = node(phi=0, tau=0.0)
     protocol.on_subscribe(1, HOT)
     host.hear(protocol, travelled(event()), 2)
@@ -337,7 +337,7 @@ def test_section_iv_one_in_four_events_is_dropped_by_all_neighbours() -> None:
 
 
 def test_content_based_filters_are_routed_alike() -> None:
-    """§II: the difference "is entirely confined in the format of the subscription message"."""
+    """§II: subject-based and content-based differ in what a subscription frame holds, and in nothing else."""
     net = line(4, phi=2, tau=0.0)
     net.subscribe(3, Range("celsius", 30, 99))
     net.run(1)
@@ -364,7 +364,7 @@ def delaying(technique: str = "delay", phase: float = 0.25, **params: object) ->
 
 
 def test_sending_takes_place_only_upon_timer_expiration() -> None:
-    """§II-C: "Sending messages (i.e., subscriptions and events) takes place only upon timer expiration"."""
+    """§II-C: frames of either kind wait for the timer."""
     protocol, host = delaying(phi=1)
     protocol.on_subscribe(1, HOT)
     protocol.on_publish(event(1, publisher=0))
@@ -376,7 +376,7 @@ def test_sending_takes_place_only_upon_timer_expiration() -> None:
 
 
 def test_the_timer_has_a_fixed_period_and_receiving_is_always_enabled() -> None:
-    """§II-C: "a timer whose value is a global configuration parameter"; Table I: 1 s."""
+    """§II-C: every node has the same configured interval; Table I: 1 s."""
     protocol, host = delaying()
     times = []
     for n, at_ms in enumerate((100, 300, 1249, 1260, 7_777)):
@@ -461,7 +461,7 @@ def test_r6_delay_drop_takes_neither_subscriptions_nor_own_publications() -> Non
 
 
 def test_a_received_event_is_delivered_before_it_is_routed() -> None:
-    """§III: "its subject checked against the local subscriptions … Then, … the non-local subscription table"."""
+    """§III: first come the node's own subscriptions, then those of others."""
     protocol, host = node(tau=1.0)
     protocol.on_subscribe(1, HOT)
     host.take()
@@ -478,7 +478,7 @@ def test_an_event_that_matches_two_local_subscriptions_is_delivered_once() -> No
 
 
 def test_r11_the_list_of_recent_events_has_a_size() -> None:
-    """§III: "a list of the most recently received"."""
+    """§III: a node remembers only the last events it got."""
     protocol, host = node(recent=3)
     for n in range(10):
         host.hear(protocol, travelled(event(n)), 2)
@@ -579,7 +579,7 @@ def tables_of(node: SemiProbLinks) -> list[dict[int, Filter]]:
     ("tau", "links", "expected"), [(0.5, 4, 2), (0.5, 5, 3), (0.25, 4, 1), (0.01, 4, 1), (0.0, 4, 0), (1.0, 4, 4)]
 )
 def test_links_an_event_is_always_forwarded_along_the_fraction_tau(tau: float, links: int, expected: int) -> None:
-    """§II-B: "τ = 0.5 means that an event is always forwarded along half of the links available at each node"; R1."""
+    """§II-B: in [11], τ is the share of its links by which every node sends an event on; R1."""
     protocol, host = linked(links, tau=tau)
     protocol.on_publish(event(1, publisher=0))
     assert len(copies(host)) == expected == len(set(copies(host)))
@@ -617,7 +617,7 @@ def test_links_r1_a_fraction_that_is_whole_is_not_rounded_up_by_the_arithmetic()
 
 
 def test_links_subscription_information_is_used_first() -> None:
-    """§II-B: "this is used first. If … not enough …, the remaining links are selected at random"."""
+    """§II-B: links with matching rows come first; where they are too few, chance picks the others."""
     for seed in range(20):
         protocol, host = linked(6, tau=0.5)
         host.stream = ScriptHost(0, seed).stream
@@ -658,7 +658,7 @@ def test_links_the_remaining_links_are_drawn_uniformly() -> None:
 
 
 def test_links_there_is_a_table_for_each_distance_with_filter_and_link() -> None:
-    """§II-A: "a different table for each value of φ, where each row contained the subscription filter and the link"."""
+    """§II-A: [11] has one table per distance, of pairs of a filter and a link."""
     net = TinyNet(SemiProbLinks, 5, [(i, i + 1) for i in range(4)], phi=3)
     net.start()
     net.subscribe(0, HOT)
@@ -674,7 +674,7 @@ def test_links_there_is_a_table_for_each_distance_with_filter_and_link() -> None
 
 
 def test_links_an_unsubscription_is_propagated_explicitly() -> None:
-    """§II-A: "control messages propagated whenever a node decides to (un)subscribe"."""
+    """§II-A: in [11] there are messages for both, subscribing and unsubscribing."""
     net = TinyNet(SemiProbLinks, 4, [(i, i + 1) for i in range(3)], phi=3)
     net.start()
     net.subscribe(0, HOT)
@@ -686,7 +686,7 @@ def test_links_an_unsubscription_is_propagated_explicitly() -> None:
 
 
 def test_links_a_vanished_link_counts_as_an_unsubscription_and_a_new_one_as_a_subscription() -> None:
-    """§II-A: "treating the disappearing endpoint as if it were, respectively, subscribing or unsubscribing"; R4."""
+    """§II-A: in [11] a new link counts as its far end subscribing, a lost one as that end unsubscribing; R4."""
     net = TinyNet(SemiProbLinks, 4, [(i, i + 1) for i in range(3)], phi=3)
     net.start()
     net.subscribe(0, HOT)

@@ -207,7 +207,7 @@ def test_r7_a_node_waits_for_a_neighbour_that_would_lead_better() -> None:
 
 
 def test_each_node_knows_its_group_the_leader_and_its_level() -> None:
-    """§3.1: "Each node knows its group ID, the leader ID, and a level number"; "the level number of the root is 0"."""
+    """§3.1: what a node knows of its place: group, leader and level, which is counted from 0 at the root."""
     net = TinyNet(TreeGroup, 4, [(0, 1), (1, 2), (2, 3)], wf1=1, wf2=0, wf3=0, wf4=0)
     for i in range(1, 4):
         net.hosts[i].battery_left = 0.1
@@ -271,7 +271,7 @@ def test_algorithm_1_lines_1_and_2_a_member_above_the_limit_adds_the_node() -> N
 
 
 def test_algorithm_1_line_1_at_the_maximum_level_nobody_is_added() -> None:
-    """§3.1: "if the level number does not exceed the maximum limit". Table 1: maximum level 9."""
+    """§3.1: there is a deepest level, below which no child is taken. Table 1: maximum level 9."""
     protocol, host = member(level=9)
     assert protocol.params.max_level == 9
     host.hear(protocol, Join(500), 5)
@@ -332,7 +332,7 @@ def test_r6_a_member_at_the_limit_stays_and_the_other_leads_alone() -> None:
 
 
 def test_r5_a_node_that_hears_another_group_becomes_a_gateway() -> None:
-    """§3.1: "N1 will become a gateway node connecting its original group G1 with the new joining group G0"."""
+    """§3.1: N1, of group G1, is then the gateway between G1 and the group G0 of N0."""
     protocol, host = member(level=2)
     host.hear(protocol, beat(G1, level=3, parent=99), 5)
     protocol.index.find_routes()
@@ -348,7 +348,7 @@ def test_r5_a_node_that_hears_another_group_becomes_a_gateway() -> None:
 
 
 def test_merging_is_proposed_periodically_by_a_leader_through_a_boundary_node() -> None:
-    """§3.1: "periodically, we try to merge adjacent groups through boundary nodes"."""
+    """§3.1: from time to time, neighbouring groups try to become one, by way of a node at the border."""
     protocol, host = leader(merge_s=5.0)
     with_child(protocol, host, 5)
     host.hear(protocol, Gateway(1, [[G0, 5, 1, True]]), 5)
@@ -362,7 +362,7 @@ def test_merging_is_proposed_periodically_by_a_leader_through_a_boundary_node() 
 
 
 def test_a_saturated_group_is_not_proposed_to_and_does_not_propose() -> None:
-    """§3.1: "If both G0 and G1 are not saturated (based on the levels and number of nodes)". R8."""
+    """§3.1: only groups that have room left, in levels and in members, merge. R8."""
     for open, depth, members in ((False, 0, 1), (True, 3, 1), (True, 0, 127)):
         protocol, host = leader()
         with_child(protocol, host, 5)
@@ -393,7 +393,7 @@ def decided(frame: Propose, depth: int = 1, members: int = 9, **params: Any) -> 
 
 
 def test_the_other_leader_agrees_and_the_answer_goes_back_to_the_boundary_node() -> None:
-    """§3.1: "The merging decision is made by the two group leaders"."""
+    """§3.1: both leaders have to agree on a merger."""
     answer = decided(Propose(G1, 0, 30, 3, 1, 3, [8, 30, 31, 5]))
     assert answer is not None and (answer.turner, answer.below, answer.route) == (30, 31, [8, 30, 31])
 
@@ -405,7 +405,7 @@ def test_the_other_leader_agrees_and_the_answer_goes_back_to_the_boundary_node()
 def test_merging_does_not_exceed_the_limit_of_levels_or_members(
     reach: int, depth: int, members: int, agrees: bool
 ) -> None:
-    """§3.1: "the merging of these two groups will not exceed the maximal limit of group level and member number"."""
+    """§3.1: the merged group keeps to the limits of depth and size."""
     assert (decided(Propose(G1, 0, 30, members, depth, reach, [8, 30, 31, 5])) is not None) == agrees
 
 
@@ -422,14 +422,13 @@ def test_merging_does_not_exceed_the_limit_of_levels_or_members(
 def test_r10_the_leader_from_whom_the_tree_is_more_balanced_leads(
     own_depth: int, other_depth: int, other_members: int, turner: int
 ) -> None:
-    """§3.1: "the new leader … should be one of the original two leaders, starting from whom, the tree is more
-    balanced"."""
+    """§3.1: of the two leaders, the one that stays is the one whose tree comes out better balanced."""
     answer = decided(Propose(G1, 0, 30, other_members, other_depth, 3, [8, 30, 31, 5]), own_depth - 1, 9)
     assert answer is not None and answer.turner == turner and {answer.turner, answer.below} == {30, 31}
 
 
 def test_of_several_boundary_nodes_the_one_closest_to_the_leader_is_proposed() -> None:
-    """§3.1: the leader picks one "to make the merged tree be more balanced": the way over it is the shortest here."""
+    """§3.1: the leader picks the one that is best for the balance of the tree: the way over it is the shortest here."""
     protocol, host = leader()
     for child in (5, 6):
         with_child(protocol, host, child)
@@ -478,7 +477,7 @@ def test_a_node_keeps_one_bitmap_for_itself_and_one_for_each_child_and_sends_the
 
 
 def test_a_match_in_the_local_bitmap_is_checked_against_the_subscriptions() -> None:
-    """§3.2, §3.6: "node that finally receives the routed query will check its subscription database"."""
+    """§3.2, §3.6: filters may err, so the last node looks into its actual subscriptions."""
     protocol, host = member(bits=1, hashes=1)
     protocol.on_subscribe(1, topic("t"))
     host.hear(protocol, GroupEvent(event(1, "false positive"), DOWN, 0, 255, [], []), LEADER)
@@ -488,7 +487,7 @@ def test_a_match_in_the_local_bitmap_is_checked_against_the_subscriptions() -> N
 
 
 def test_an_event_goes_to_each_child_whose_bitmap_it_passes_but_the_sender() -> None:
-    """§3.2: "If it finds match from a child's bitmap, it forwards the publication to that child"."""
+    """§3.2: a child gets the event if its bitmap matches."""
     protocol, host = member()
     for child, name in ((4, "t"), (5, "t"), (6, "u")):
         with_child(protocol, host, child, topic(name))
@@ -497,7 +496,7 @@ def test_an_event_goes_to_each_child_whose_bitmap_it_passes_but_the_sender() -> 
 
 
 def test_an_event_from_the_parent_does_not_go_back_up() -> None:
-    """§3.2: "if the publication is not received from its parent, the publication will be sent to its parent"."""
+    """§3.2: only what came from elsewhere is sent up."""
     protocol, host = member()
     host.hear(protocol, GroupEvent(event(), DOWN, 0, 255, [], []), LEADER)
     assert events_sent(host) == [] and host.labels("suppress") == ["no branch"]
@@ -505,7 +504,7 @@ def test_an_event_from_the_parent_does_not_go_back_up() -> None:
 
 @pytest.mark.parametrize("climb, goes_up", [("always", True), ("unmatched", False)])
 def test_r4_a_matched_event_goes_up_all_the_same_unless_the_letter_is_followed(climb: str, goes_up: bool) -> None:
-    """§3.2: "If neither of them matches … the publication will be sent to its parent"."""
+    """§3.2 to the letter: the parent gets it only where no bitmap, own or child's, matches."""
     for own in (True, False):
         protocol, host = member(climb=climb)
         if own:
@@ -566,7 +565,7 @@ def two_gateways(**params: Any) -> tuple[TreeGroup, ScriptHost]:
 
 
 def test_gateways_send_what_they_know_to_the_leader() -> None:
-    """§3.3: "Periodically, gateways send updated information about adjacent group information to group leaders"."""
+    """§3.3: leaders learn about adjacent groups by periodic reports of their gateways."""
     protocol, host = member(level=2)
     host.hear(protocol, beat(G1, level=3, parent=99, open=False), 5)
     host.advance(protocol, 1_000_000)
@@ -593,7 +592,7 @@ def test_of_several_gateways_to_a_group_the_one_closest_to_the_leader_is_chosen(
 
 
 def test_the_event_goes_down_to_the_gateway_and_across_to_the_other_group() -> None:
-    """§3.3: "first forwarded to gateway nodes in the group and then delivered to adjacent groups through gateways"."""
+    """§3.3: between groups, events go over gateways: to those of the own group, and from there across."""
     protocol, host = member(level=2)
     host.hear(protocol, beat(G1, level=3, parent=99), 5)
     host.hear(protocol, beat(G1, level=2, parent=99), 6)
@@ -634,7 +633,7 @@ def test_r13_a_leader_tells_only_groups_that_were_not_told() -> None:
 def test_r12_local_events_stay_in_the_group_or_go_to_a_few_adjacent_ones(
     local_groups: int, told: list[tuple[int, int, list[int]]]
 ) -> None:
-    """§3.3: "delivered only in local group or a few adjacent groups"."""
+    """§3.3: a time-critical event stays in its group, or goes to some adjacent ones."""
     protocol, host = two_gateways(local_groups=local_groups)
     protocol.on_publish(event(scope=LOCAL))
     assert events_sent(host) == told
@@ -699,7 +698,7 @@ def valid_for(us: int) -> Event:
 
 @pytest.mark.parametrize("age_us, arrives", [(999_999, True), (1_000_000, False)])
 def test_r19_an_event_past_its_validity_is_neither_delivered_nor_sent_on(age_us: int, arrives: bool) -> None:
-    """§3.3: "the event information is stale and loses value"."""
+    """§3.3: an event that comes late is worth nothing."""
     protocol, host = member()
     protocol.on_subscribe(1, topic("t"))
     with_child(protocol, host, 5, topic("t"))
@@ -784,7 +783,7 @@ def lost_with(*neighbours: tuple[int, Heartbeat]) -> tuple[TreeGroup, ScriptHost
 
 
 def test_a_node_that_lost_its_parent_finds_another_neighbour() -> None:
-    """§3.4: "it tries to find another neighbour as its parent. The neighbour can be in different groups"."""
+    """§3.4: it looks for a new parent among its neighbours, also those of other groups."""
     protocol, host = lost_with((5, beat(G1, level=3, parent=99)))
     assert protocol.asked == 5
     host.hear(protocol, Welcome(G1, 1, 3), 5)
@@ -804,7 +803,7 @@ def test_a_node_avoids_connecting_to_its_descendants() -> None:
 
 
 def test_without_such_a_neighbour_the_children_are_told_and_find_new_parents() -> None:
-    """§3.4: "this node will notify its children and let them find new parents using the same strategy"."""
+    """§3.4: where nobody qualifies, the children hear of it, and each looks for a parent in the same way."""
     protocol, host = lost_with((5, beat(G0, count=1, level=3, parent=ME)))
     assert [f.tree for f in host.frames("heartbeat")] == [0] and protocol.children == {}
     child, there = make(TreeGroup, ScriptHost(5))
@@ -818,7 +817,7 @@ def test_without_such_a_neighbour_the_children_are_told_and_find_new_parents() -
 
 
 def test_then_the_node_can_connect_to_its_previous_child() -> None:
-    """§3.4: "this original node can connect to its previous child/descendent and let it be its new parent"."""
+    """§3.4: a former descendant that has found a parent may become the parent of the node."""
     protocol, host = lost_with((5, beat(G0, count=1, level=3, parent=ME)))
     host.hear(protocol, beat(G0, count=2, level=5, parent=30), 5)
     assert protocol.asked == 5
@@ -827,7 +826,7 @@ def test_then_the_node_can_connect_to_its_previous_child() -> None:
 
 
 def test_a_lost_childs_filter_is_removed_and_the_parent_is_told() -> None:
-    """§3.4: "N will remove the filter from its child and notify this update to N's parent"."""
+    """§3.4: the parent of a lost child drops that child's filter and reports the change upwards."""
     protocol, host = member()
     with_child(protocol, host, 5, topic("t"))
     host.hear(protocol, beat(G0, level=2, parent=ME), 5)
@@ -839,7 +838,7 @@ def test_a_lost_childs_filter_is_removed_and_the_parent_is_told() -> None:
 
 
 def test_the_branch_follows_its_root_into_another_group() -> None:
-    """§3.4: repair "avoids generating too many dispersed small groups"."""
+    """§3.4: repair is meant to leave few small, scattered groups."""
     protocol, host = member(level=2)
     host.hear(protocol, beat(G1, count=9, level=4, parent=99, children=(ME, 0, 0)), 20)
     assert (protocol.place.tree, protocol.place.level, protocol.place.parent) == (G1, 5, 20)
@@ -892,7 +891,7 @@ def test_r14_a_node_that_restarts_drops_what_it_held() -> None:
 
 
 def test_a_disjunction_adds_each_attribute() -> None:
-    """§3.5: "a, b, and c, should be added to the Bloom filters one by one"."""
+    """§3.5: S = {a ∪ b ∪ c} is three keys of the filter."""
     a, b, c = (attr(name) == 1 for name in "abc")
     assert filter_keys(a | b | c) == [value_part("a", 1), value_part("b", 1), value_part("c", 1)]
 
@@ -911,7 +910,7 @@ def test_a_publication_of_three_attributes_has_seven_combinations() -> None:
 
 
 def test_one_attribute_is_enough_for_a_disjunction_all_are_needed_for_a_conjunction() -> None:
-    """§3.5: "as long as one of them passes the filter, the publication will be forwarded"."""
+    """§3.5: for a disjunction, one attribute of the event in the filter suffices; a conjunction is one combined key."""
     keys = set(event_keys(Event(1, attrs={"a": 1, "b": 2})) or [])
     a, b, c = attr("a") == 1, attr("b") == 2, attr("c") == 3
     assert keys & set(filter_keys(a | c)) and keys & set(filter_keys(a & b))

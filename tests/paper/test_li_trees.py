@@ -11,7 +11,7 @@ MESH = [(0, 1), (0, 2), (1, 2), (1, 3), (2, 4), (3, 4), (3, 5), (4, 6), (5, 6), 
 
 
 def test_the_tree_serves_to_subscribe_interests_and_to_forward_publications() -> None:
-    """§4.1: "constructs a subscription tree to subscribe interests and forward publications"."""
+    """§4.1: interests are told, and events passed on, along one and the same tree."""
     net = TinyNet(SubTree, 8, MESH)
     net.start()
     net.run(10)
@@ -29,8 +29,7 @@ def test_the_tree_serves_to_subscribe_interests_and_to_forward_publications() ->
 
 
 def test_each_subscription_is_propagated_to_all_other_nodes() -> None:
-    """§4.2 on Fig. 5: "each subscription is propagated through subscriber's neighbours to all other nodes along the
-    subscription tree"."""
+    """§4.2 on Fig. 5: over the edges of the tree, everybody learns of every subscription."""
     net = TinyNet(SubTree, 8, MESH)
     net.subscribe(7, attr("a") == 1)
     net.subscribe(2, attr("a") == 2)
@@ -40,7 +39,7 @@ def test_each_subscription_is_propagated_to_all_other_nodes() -> None:
 
 
 def test_some_subscriptions_can_be_covered_by_others() -> None:
-    """§4.2 on Fig. 5: "the subscription overhead is large, although some subscriptions can be covered by others"."""
+    """§4.2 on Fig. 5: coverage saves a part of the subscription traffic, which is high all the same."""
     entries = []
     for narrow in (topic("a.b"), topic("c")):
         net = TinyNet(SubTree, 8, MESH)

@@ -26,12 +26,12 @@ SECOND = 1_000_000
 
 
 def between(low: int, high: int) -> Range:
-    """§3: "subscriptions define a range of interested values, [v_min, v_max]"."""
+    """§3: a subscription is an interval of values, [v_min, v_max]."""
     return Range("v", low, high)
 
 
 def publication(value: int, n: int | None = None, publisher: int = 9) -> Event:
-    """§3: "the publications are positive numbers"."""
+    """§3: what is published is a number above zero."""
     return Event(event_id(publisher, value if n is None else n), attrs={"v": value})
 
 
@@ -119,7 +119,7 @@ def test_a_publication_that_nobody_near_wants_is_kept_and_not_sent() -> None:
 
 
 def test_a_walk_carries_a_publication_to_another_part_of_the_network() -> None:
-    """§3: "as soon as they stop, they broadcast the publication to a different area of the network"."""
+    """§3: neighbours that walk take the publication along and send it where they come to rest."""
     net = TinyNet(Psamanet, 3, [(0, 1)], s_prob=1.0)
     net.start()
     net.subscribe(2, between(1, 9))
@@ -136,7 +136,7 @@ def test_a_walk_carries_a_publication_to_another_part_of_the_network() -> None:
 
 
 def test_duplicated_publications_are_ignored() -> None:
-    """§3: "Duplicated subscriptions and publications are ignored"."""
+    """§3: what a node already has, be it a subscription or a publication, changes nothing."""
     protocol, host = node(own_subscriptions=True)
     protocol.on_subscribe(1, between(1, 9))
     for sender in (2, 3, 2):
@@ -197,7 +197,7 @@ def test_r7_own_publications_are_buffered_too() -> None:
 
 
 def test_the_buffer_is_a_fifo_of_the_pb_size_most_recent_publications() -> None:
-    """§3.1: "the oldest (first in the queue) publication is removed and then the new one is placed at the end"."""
+    """§3.1: a full queue loses its head before it takes a newcomer at its tail."""
     protocol, host = node(pb_size=3)
     fill(protocol, host, range(1, 6))
     assert buffered(protocol) == [3, 4, 5]
@@ -212,7 +212,7 @@ def test_a_duplicate_does_not_move_to_the_end_of_the_queue() -> None:
 
 
 def test_at_most_pb_max_publications_are_forwarded_on_a_stop() -> None:
-    """§3.1: "PB_max publications of the n possibilities are randomly chosen (uniformly) to be forwarded"."""
+    """§3.1: if there are more, a uniform draw picks PB_max of them."""
     protocol, host = node(pb_max=4)
     fill(protocol, host, range(1, 11))
     protocol.on_motion(False)
@@ -253,7 +253,7 @@ def test_the_choice_is_uniform_without_replacement() -> None:
 
 
 def test_a_subscription_is_broadcast_when_it_is_created() -> None:
-    """§3.2: "locally stored and then broadcast to all its neighbors"; R11: after the jitter."""
+    """§3.2: a new subscription enters the own table, then goes to whoever is in range; R11: after the jitter."""
     protocol, host = node()
     protocol.on_subscribe(1, between(1, 9))
     assert host.sent == []
@@ -264,7 +264,7 @@ def test_a_subscription_is_broadcast_when_it_is_created() -> None:
 
 
 def test_every_time_a_node_stops_it_sends_its_own_subscriptions_and_no_others() -> None:
-    """§3.2: "every time a node stops, it forwards its own subscriptions"; one frame each."""
+    """§3.2: with each stop, the own subscriptions are sent again; one frame each."""
     protocol, host = node()
     protocol.on_subscribe(1, between(1, 2))
     protocol.on_subscribe(2, between(8, 9))
@@ -299,7 +299,7 @@ def test_a_subscription_taken_back_is_not_sent_again() -> None:
 
 
 def test_when_a_node_moves_it_cleans_its_table_leaving_only_its_own_subscriptions() -> None:
-    """§3.2: "when a node moves, it cleans its ST leaving only its own subscriptions"."""
+    """§3.2: setting out empties the ST of what others subscribed to."""
     protocol, host = node()
     protocol.on_subscribe(1, between(1, 2))
     host.hear(protocol, SubscriptionFrame(between(8, 9)), 4)
@@ -321,7 +321,7 @@ def test_stopping_cleans_nothing() -> None:
 
 
 def test_a_foreign_subscription_is_valid_for_s_ttl_only() -> None:
-    """§3.2: "Every time the ST is used, it first checks for expired subscriptions"; §4.1: 60 s."""
+    """§3.2: any look into the ST begins by removing what has expired; §4.1: 60 s."""
     protocol, host = node()
     host.hear(protocol, SubscriptionFrame(between(1, 9)), 4)
     host.advance(protocol, 60 * SECOND - 1)
@@ -355,7 +355,7 @@ def test_r9_a_duplicate_subscription_is_ignored_and_not_prolonged() -> None:
 
 
 def test_an_expired_subscription_that_is_sent_again_is_no_duplicate() -> None:
-    """§3.2: "In this case, the subscription will not be considered a duplicated subscription"."""
+    """§3.2: a subscription dropped on expiry counts as new when a neighbour sends it once more."""
     protocol, host = node()
     fill(protocol, host, range(1, 3))
     for _ in range(2):
@@ -372,7 +372,7 @@ def test_r9_the_same_range_from_another_neighbour_is_another_subscription() -> N
 
 
 def test_a_subscription_is_accepted_with_probability_s_prob() -> None:
-    """§3.2: "it has a S_prob probability of accepting it or not"."""
+    """§3.2: whether a foreign subscription is taken is a draw with S_prob."""
     protocol, host = node(s_prob=0.4)
     for sender in range(2, 4002):
         host.hear(protocol, SubscriptionFrame(between(1, 9)), sender)
@@ -381,7 +381,7 @@ def test_a_subscription_is_accepted_with_probability_s_prob() -> None:
 
 
 def test_r8_a_refused_subscription_is_neither_stored_nor_answered() -> None:
-    """§3.2: "Only accepted subscriptions will be stored in the ST and later checked for publications that match"."""
+    """§3.2: without acceptance there is neither a row in the ST nor a search for matching publications."""
     protocol, host = node(s_prob=0.4)
     fill(protocol, host, range(1, 3))
     host.draws = [0.4]
@@ -443,7 +443,7 @@ def interested_nodes(interested: str) -> tuple[float, set[float]]:
 
 
 def test_r1_a_publication_interests_a_fifth_of_the_nodes_and_needs_ranges_of_about_a_tenth() -> None:
-    """§4: "a value which makes a publication to be of the interest to 20% of the nodes"."""
+    """§4: a publication is to find a fifth of the nodes interested."""
     assert PAPER.values["interested"] == 0.2
     nodes, widths = interested_nodes("0.2")
     assert nodes == pytest.approx(0.2 * 200, rel=0.1)
@@ -452,7 +452,7 @@ def test_r1_a_publication_interests_a_fifth_of_the_nodes_and_needs_ranges_of_abo
 
 
 def test_r1_or_ranges_are_a_400th_which_makes_it_one_node() -> None:
-    """§4: "S_range is set to be R/400 because there are 200 nodes and two subscriptions per node"."""
+    """§4: S_range = R/400, from 200 nodes with two subscriptions each."""
     nodes, widths = interested_nodes("0.005")
     assert nodes == pytest.approx(1.0, rel=0.15)
     (width,) = widths

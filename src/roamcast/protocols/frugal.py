@@ -25,7 +25,7 @@ Readings, one test each:
       back to its publisher.
   R9  the list sent with events names the neighbours that are interested in one of them (§3; "its neighbor
       identifiers", §4.3), and a neighbour is presumed to have those it is interested in: others it has dropped.
-  R10 PUBLISH sends when a neighbour has subscribed to the topic of the event (§4.3; Fig. 9 l. 36 has: shares any
+  R10 PUBLISH sends when a neighbour's subscriptions include the event's topic (§4.3; Fig. 9 l. 36 has: shares any
       topic). Its DELIVER is left out: the publishing application has its event.
   R11 a publisher that did not subscribe to the topic keeps the neighbours that want a valid event of its own, and
       serves them when it hears their heartbeat. It sends no heartbeat and so gets no ids. As printed its table stays

@@ -17,14 +17,14 @@ Every link that an event goes along is a `forward` in the log, to one peer: "det
 
 Readings, one test each in tests/paper/test_costa.py:
   R1  the links "available" to an event (§II-B) are all but the one it came by, and τ of them is rounded up: with τ > 0
-      an event always goes on ("always got routed along the fraction of links mandated by τ")
+      an event always goes on (§II-B says so of [11], in contrast to broadcasting)
   R2  where more links than that have matching rows, it goes along all of them ("this is used first")
   R3  [11]'s time-to-live (§II-D) is `ttl`, in hops; its value is not given, so there is none by default
   R4  a link vanishes when the other end falls silent or no longer lists this node in its beacons (§II-A: it is then
       treated as if that end unsubscribed)
   R5  one broadcast goes along several links, those it names, and others that hear it pass it over: in [11] an overlay
-      "masked the mechanics of the underlying network communication" (§I), and a frame for each link would swamp a
-      radio. Nobody acknowledges it; the nodes it names wait for a random time before they send, not to collide
+      hid what goes on below it (§I), and a frame for each link would swamp a radio. Nobody acknowledges it; the nodes
+      it names wait for a random time before they send, not to collide
   R6  an event older than its validity is neither delivered nor sent; the paper's events have no lifetime
 """
 

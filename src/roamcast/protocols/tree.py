@@ -8,7 +8,7 @@ own heartbeats. So each node has a *label* (count, level) in its tree. The rule 
 of destination-sequenced distance vectors: a node may hang below a neighbour only if that neighbour's count is newer
 than its own, or the same and the neighbour is strictly closer to the root. It holds for every tree the node remembers
 having been in, also when it follows its parent. A node's descendants have its count or an older one and are deeper, so
-"a node must avoid connecting to its descendants" (Li §3.4) follows, from what frames tell alone.
+that no node hangs below one of its own descendants (Li §3.4) follows, from what frames tell alone.
 
 Two things the rule gives for nothing: below a root that has died, the count stops, so everybody notices; and should
 stale news of two trees ever make a ring, its label fails the rule, or else its count stands still, and the ring opens.
