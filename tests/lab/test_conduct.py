@@ -106,8 +106,17 @@ def test_tables_have_their_schemas_and_can_be_asked(done: Path, spark: SparkSess
 
 
 def test_better_pairs_by_seed_in_the_same_world(done: Path, spark: SparkSession) -> None:
+    opened = lab.open(done, spark)
     with pytest.raises(InputError, match="unknown label 'gosip'"):
-        lab.open(done, spark).better("delivery", "gossip", "gosip")
+        opened.better("delivery", "gossip", "gosip")
+    with pytest.raises(InputError, match="unknown metric 'delivry'"):
+        opened.better("delivry", "gossip", "gossip")
+    rows = opened.better("delivery", "gossip", "gossip").collect()
+    values = {(row["cell"], row["seed"]): row["delivery"] for row in table(done, "metrics")}
+    for row in rows:
+        pairs = [values[row.cell, seed] - values[row.other_cell, seed] for seed in (1, 2)]
+        assert row.difference == pytest.approx(sum(pairs) / 2)
+    assert {(row.cell, row.other_cell) for row in rows} == {(0, 0), (0, 1), (1, 0), (1, 1)}
 
 
 def test_what_is_finished_is_not_done_again(done: Path, spark: SparkSession) -> None:
@@ -151,7 +160,7 @@ class Kills(Gossip):
 
 class KillsOnce(Gossip):
     def on_start(self):
-        once = Path(os.environ["ROAMCAST_TEST_ONCE"])
+        once = Path(__file__).with_name("once")
         if not once.exists():
             once.touch()
             os.kill(os.getpid(), signal.SIGKILL)
@@ -166,7 +175,7 @@ def test_poisoned_runs_are_recorded_and_the_others_go_on(
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     text = TINY.replace("[0.4, 0.8]", "0.4") + "".join(
-        f'[[protocol]]\nname = "poison:{name}"\n' for name in ("Raises", "Kills")
+        f'[[protocol]]\nname = "poison:{name}"\n' for name in ("Raises", "Kills", "KillsOnce")
     )
     opened, witness = conducted(text, tmp_path / "out", spark)
     found = {(row.protocol, row.seed): row for row in opened.runs.collect()}
@@ -179,12 +188,14 @@ def test_poisoned_runs_are_recorded_and_the_others_go_on(
             == f"roamcast run baldoni --protocol poison:Raises --world duration_s=14.0 --world nodes=30 --seed {seed}"
         )
         assert found["poison:Kills", seed].error == "WorkerDied: a worker process died during this run 2 times"
-    assert opened.metrics.count() == 2
-    assert witness.done == 6
+        assert found["poison:KillsOnce", seed].status == "finished"  # by the second worker that began it
+    assert (tmp_path / "once").exists()
+    assert opened.metrics.count() == 4
+    assert witness.done == 8
     status = conduct.status(Folder(tmp_path / "out"))
-    assert (status.planned, status.finished, len(status.failed), status.measured) == (6, 2, 4, True)
+    assert (status.planned, status.finished, len(status.failed), status.measured) == (8, 4, 4, True)
     # they are not tried again unless it is asked for
-    assert conducted(text, tmp_path / "out", spark)[1].rounds == [(6, 6)]
+    assert conducted(text, tmp_path / "out", spark)[1].rounds == [(8, 8)]
 
 
 def test_cells_are_repeated_until_their_interval_is_tight_enough(spark: SparkSession, tmp_path: Path) -> None:

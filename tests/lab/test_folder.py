@@ -89,3 +89,20 @@ def test_a_failure_is_recorded_in_one_line_and_in_full_and_can_be_tried_again(fo
         assert folder.ended() == {"abc"}
         folder.retry_failed()
         assert folder.ended() == set()
+
+
+def test_a_campaign_that_cannot_be_understood_is_said_in_one_line(folder: Folder) -> None:
+    with folder.held():
+        (folder.path / "campaign.json").write_text("[{}]")
+        with pytest.raises(InputError, match="is no campaign of this version"):
+            folder.campaigns()
+
+
+def test_tables_of_the_campaign_before_are_not_left_for_another_one(folder: Folder) -> None:
+    with folder.held():
+        folder.claim([parse(TEXT.format("first"))])
+        (folder.path / "summary").mkdir()
+        folder.claim([parse(TEXT.format("first"))])
+        assert (folder.path / "summary").exists()
+        folder.claim([parse(TEXT.format("second"))], extend=True)
+        assert not (folder.path / "summary").exists()

@@ -43,6 +43,15 @@ def test_ranges_meet_the_values_in_them_and_few_others() -> None:
                 assert meet(filter, Event(1, "", {"v": v}), [])
 
 
+def test_ranges_and_values_at_the_ends_of_floats_are_found_or_passed_over() -> None:
+    whole = parse("v between -1e308 and 1e308")
+    narrow = parse("v between 1.0 and 1.0000000000000002")
+    for value in (1e300, -1e308, 5e-324, 1.0):
+        assert meet(whole, Event(1, "", {"v": value}), [narrow])
+    assert meet(narrow, Event(1, "", {"v": 1.0000000000000002}), [whole])
+    assert not meet(narrow, Event(1, "", {"v": 1e300}), [])
+
+
 def test_the_most_telling_condition_is_the_key() -> None:
     def shapes(text: str) -> list[tuple[str, str, int]]:
         return [key[:3] for key in filter_keys(text)]

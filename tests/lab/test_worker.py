@@ -42,16 +42,16 @@ def copied(target: Path) -> Path:
 
 def test_an_installed_package_of_the_same_sources_is_taken(tmp_path: Path) -> None:
     installed = copied(tmp_path / "installed")
-    assert found(tmp_path, installed, code.version()).stdout.strip().startswith(str(installed))
+    assert found(tmp_path, installed, code.whole()).stdout.strip().startswith(str(installed))
 
 
 def test_another_version_gives_way_to_the_one_that_was_sent(tmp_path: Path) -> None:
     installed = copied(tmp_path / "installed")
-    with (installed / "roamcast" / "errors.py").open("a") as source:
+    with (installed / "roamcast" / "lab" / "measures.py").open("a") as source:
         source.write("# another version\n")
     with zipfile.ZipFile(package()) as archive:
         archive.extractall(tmp_path / ARCHIVE)
-    assert found(tmp_path, installed, code.version()).stdout.strip().startswith(str(tmp_path / ARCHIVE))
+    assert found(tmp_path, installed, code.whole()).stdout.strip().startswith(str(tmp_path / ARCHIVE))
 
 
 def test_neither_installed_nor_sent_is_said(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 from rich.table import Table
 
@@ -26,6 +27,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+MOST_FAILURES = 10
 FILE = Annotated[Path, typer.Argument(metavar="FILE", help="The campaign, a TOML file.")]
 MASTER = Annotated[str, typer.Option(metavar="URL", help="Spark's master: local[N], spark://host:port, yarn, …")]
 CONF = Annotated[
@@ -104,7 +106,7 @@ def status(
     done = f"{found.finished:,} of {found.planned:,} runs finished, {left:,} to do"
     console.print(f"{', '.join(found.campaigns)}: {done}", soft_wrap=True)
     if found.failed:
-        console.print(failures(list(found.failed.values())))
+        show_failures(console, list(found.failed.values()))
     console.print("tables are written" if found.measured else "tables are written when all runs have ended")
 
 
@@ -176,7 +178,7 @@ def show(laboratory: Laboratory, json: bool) -> None:
     console = Console(highlight=False)
     console.print(_summary(rows))
     if failed:
-        console.print(failures(failed))
+        show_failures(console, failed)
     place = laboratory.folder.path
     console.print(f"tables are in {place}; ask them: roamcast query {place} SQL", soft_wrap=True)
 
@@ -199,8 +201,8 @@ def _summary(rows: list[Any]) -> Table:
         cell = cells[k]
         about = {**cell["about"].world, **cell["about"].params}
         table.add_row(
-            cell["about"].label,
-            *(about.get(name, "") for name in settings),
+            escape(cell["about"].label),
+            *(escape(about.get(name, "")) for name in settings),
             str(cell["about"].n),
             interval(cell.get("delivery"), 3),
             interval(cell.get("overhead"), 2),
@@ -216,22 +218,25 @@ def interval(row: Any, digits: int, factor: float = 1.0) -> str:
     return f"{row.mean * factor:,.{digits}f}{spread}"
 
 
-def failures(failed: list[dict[str, Any]]) -> Table:
-    table = Table("error", "see it again with", title=f"{len(failed)} failed")
-    for told in failed[:10]:
-        table.add_row(told["error"], told["command"])
-    return table
+def show_failures(console: Console, failed: list[dict[str, Any]]) -> None:
+    """A line for the error, and one for the command that shows it again, to be copied whole."""
+    console.print(f"{len(failed)} failed:", markup=False)
+    for told in failed[:MOST_FAILURES]:
+        console.print(f"  {told['error']}", markup=False, soft_wrap=True)
+        console.print(f"    {told['command']}", markup=False, soft_wrap=True)
+    if len(failed) > MOST_FAILURES:
+        console.print(f"  … and {len(failed) - MOST_FAILURES} more", markup=False)
 
 
 def _show_plan(campaign: Campaign, runs: list[Run], cores: int) -> None:
     console = Console(highlight=False)
     settings = sorted({name for cell in campaign.cells for name in {**cell.world, **cell.given}})
-    table = Table("protocol", *settings, "runs", "about", title=f"{campaign.name} ({campaign.preset})")
+    table = Table("protocol", *settings, "runs", "about", title=escape(f"{campaign.name} ({campaign.preset})"))
     for cell in campaign.cells:
         mine = [run for run in runs if run.cell is cell]
         about = {**cell.world, **cell.given}
-        values = (str(about.get(name, "")) for name in settings)
-        table.add_row(cell.label, *values, str(len(mine)), duration(sum(run.cost_s for run in mine)))
+        values = (escape(str(about.get(name, ""))) for name in settings)
+        table.add_row(escape(cell.label), *values, str(len(mine)), duration(sum(run.cost_s for run in mine)))
     console.print(table)
     total_s = sum(run.cost_s for run in runs)
     until = campaign.until

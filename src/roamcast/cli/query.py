@@ -34,11 +34,12 @@ def query(
         print(format.dumps({"columns": columns, "rows": rows}, default=str))
         return
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
-    table = Table(*columns)
+    table = Table(*map(escape, columns))
     for row in rows:
-        table.add_row(*(f"{value:.6g}" if isinstance(value, float) else str(value) for value in row))
+        table.add_row(*(f"{value:.6g}" if isinstance(value, float) else escape(str(value)) for value in row))
     Console(highlight=False).print(table)
     if len(rows) == limit:
         Console(stderr=True).print(f"the first {limit} rows; --limit N for more")

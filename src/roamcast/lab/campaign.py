@@ -41,6 +41,8 @@ from roamcast.protocols import parameters, registry
 from roamcast.world.scenario import Scenario, with_values
 
 MOST_RUNS = 1_000_000
+FILES = ("street_map", "trace", "links")
+"""Scenario fields that name a file."""
 SUMMABLE = (
     "delivery",
     "of_possible",
@@ -208,11 +210,13 @@ def _distinct(cells: list[Cell]) -> None:
 
 
 def _seeds(written: Written) -> list[int]:
+    if isinstance(written.seeds, int) and written.seeds > MOST_RUNS:
+        raise _At(f"seeds: {written.seeds:,} of them; there must not be over {MOST_RUNS:,}", "seeds")
     seeds = list(range(1, written.seeds + 1)) if isinstance(written.seeds, int) else written.seeds
     if not seeds:
         raise _At("seeds: must be a number of at least 1, or a list of seeds", "seeds")
-    if any(seed < 0 for seed in seeds):
-        raise _At("seeds: must be whole numbers of at least 0", "seeds")
+    if not all(0 <= seed < 1 << 63 for seed in seeds):
+        raise _At("seeds: must be whole numbers of at least 0 and below 2^63", "seeds")
     if len(set(seeds)) < len(seeds):
         raise _At("seeds: none must stand twice", "seeds")
     until = written.until
@@ -240,11 +244,26 @@ def _worlds(written: Written, preset: presets.Preset) -> list[tuple[dict[str, An
 
 def _scenario(preset: presets.Preset, world: dict[str, Any], written: Written, k: int) -> Scenario:
     try:
-        return with_values({**preset.values, **world}, {})
+        return _with_files(with_values({**preset.values, **world}, {}))
     except InputError as error:
-        field = next((f for f in world if f in str(error)), "")
+        field = _named(world, str(error))
         path = ("point", k, field) if written.point and field in written.point[k] else ("world", field)
         raise _At(str(error), *path) from None
+
+
+def _with_files(scenario: Scenario) -> Scenario:
+    """Workers are in folders of their own: files are named from the root, and are there."""
+    named = {field: Path(getattr(scenario, field)).absolute() for field in FILES if getattr(scenario, field)}
+    for field, path in named.items():
+        if not path.is_file():
+            raise InputError(f"{field}={getattr(scenario, field)}: there is no such file")
+    return msgspec.structs.replace(scenario, **{field: str(path) for field, path in named.items()})
+
+
+def _named(fields: dict[str, Any], message: str) -> str:
+    """The field that a message speaks of first."""
+    places = {field: re.search(rf"\b{re.escape(field)}\b", message) for field in fields}
+    return min((place.start(), field) for field, place in places.items() if place)[1] if any(places.values()) else ""
 
 
 def _parameters(chosen: Chosen, k: int, preset: presets.Preset) -> list[tuple[dict[str, Any], dict[str, Any]]]:
@@ -258,8 +277,7 @@ def _parameters(chosen: Chosen, k: int, preset: presets.Preset) -> list[tuple[di
         try:
             params = parameters.build(protocol, preset.parameters(chosen.name, given))
         except InputError as error:
-            field = next((f for f in given if f in str(error)), "")
-            raise _At(str(error), "protocol", k, "set", field) from None
+            raise _At(str(error), "protocol", k, "set", _named(given, str(error))) from None
         found.append((given, _asdict(params)))
     return found
 

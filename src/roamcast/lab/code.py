@@ -15,12 +15,27 @@ DECIDING = ("errors.py", "pubsub", "protocols", "log", "world")
 """The parts of the package that decide what a run gives."""
 
 
+PACKAGE = Path(roamcast.__file__).parent
+
+
 @cache
 def version() -> str:
-    package = Path(roamcast.__file__).parent
+    """Of what decides results: in every run's id."""
+    return _digest([path for part in DECIDING for path in _sources(PACKAGE / part)])
+
+
+@cache
+def whole() -> str:
+    """Of all sources: what driver and workers must have in common."""
+    return _digest(_sources(PACKAGE))
+
+
+def _sources(place: Path) -> list[Path]:
+    return [place] if place.is_file() else sorted(place.rglob("*.py"))
+
+
+def _digest(paths: list[Path]) -> str:
     state = hashlib.blake2b(digest_size=8)
-    for part in DECIDING:
-        place = package / part
-        for path in [place] if place.is_file() else sorted(place.rglob("*.py")):
-            state.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes())
+    for path in paths:
+        state.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0" + path.read_bytes())
     return f"{roamcast.__version__}+{state.hexdigest()}"

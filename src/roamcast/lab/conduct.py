@@ -60,12 +60,12 @@ def conduct(
 ) -> Laboratory:
     """Do what is left to do of one or more campaigns. `retry`: also runs that have failed."""
     watcher = watcher or Watcher()
+    wanted = [run for campaign in campaigns for run in plan.runs(campaign)]  # what is wrong with it is known by now
     with folder.held():
         folder.claim(campaigns, extend)
         folder.tidy()
         if retry:
             folder.retry_failed()
-        wanted = [run for campaign in campaigns for run in plan.runs(campaign)]
         while True:
             told = _complete(wanted, folder, spark, watcher)
             more = [run for campaign in campaigns for run in _more(campaign, wanted, told)]
@@ -100,18 +100,25 @@ def _simulate(wanted: list[Run], folder: Folder, spark: SparkSession, watcher: W
     watcher.runs(len(distinct), len(distinct) - len(left))
     if not left:
         return
-    parts = plan.partitions(left, cores(spark))
     with _watched(folder, list(distinct.values()), watcher):
-        _do(simulated(planned(spark, parts), folder))
+        while left:
+            try:
+                _do(simulated(planned(spark, plan.partitions(left, cores(spark))), folder))
+            except RoamcastError:
+                if not folder.ended() & {run.id for run in left}:  # it would fail again
+                    raise
+            ended = folder.ended()
+            left = [run for run in left if run.id not in ended]
 
 
 def _do(work: DataFrame) -> None:
     """Have Spark do it; what comes out is in the folder already."""
+    from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
     try:
         work.write.format("noop").mode("overwrite").save()
-    except PySparkException as error:
+    except (PySparkException, Py4JJavaError) as error:
         told = [line.strip() for line in str(error).splitlines() if line.strip()]
         raise RoamcastError(f"Spark gave up: {told[-1] if told else error}") from error
 

@@ -74,6 +74,9 @@ class Folder:
                 f"{self.path}: holds the campaign {_names_in(place)}, which is not this one ({ours}); choose another "
                 "--out, or --extend to keep its finished runs and go on with this one"
             )
+        if place.exists() and place.read_bytes() != identity:
+            for table in ("runs", "metrics", "summary"):  # they tell of the one before
+                shutil.rmtree(self.path / table, ignore_errors=True)
         if not place.exists() and any(self.log.glob("*.parquet")) and self.log.parent == self.path:
             raise InputError(f"{self.path}: has logs but no campaign.json; choose another --out")
         replace(place, identity)
@@ -85,7 +88,10 @@ class Folder:
         place = self.path / "campaign.json"
         if not place.exists():
             raise InputError(f"{self.path}: no campaign has been run into this folder")
-        return msgspec.json.decode(place.read_bytes(), type=list[Campaign])
+        try:
+            return msgspec.json.decode(place.read_bytes(), type=list[Campaign])
+        except (msgspec.MsgspecError, InputError) as error:
+            raise InputError(f"{place}: is no campaign of this version ({error})") from None
 
     def tidy(self) -> None:
         """Forget what somebody who was killed left behind. Only under `held`."""

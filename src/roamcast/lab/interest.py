@@ -21,7 +21,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from functools import lru_cache
-from math import ceil, floor, isfinite, log2
+from math import ceil, floor, isfinite, ldexp, log2
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -187,13 +187,21 @@ def _condition_keys(name: str, accepted: list[Cut]) -> list[Key]:
 
 
 def _range_keys(name: str, low: float, high: float) -> list[Key]:
+    if not isfinite(high - low):
+        return [("has", name, 0, "")]
     level = ceil(log2(high - low)) if high > low else 0
     first, last = bucket(low, level), bucket(high, level)
+    if first is None or last is None:
+        return [("has", name, 0, "")]
     return [("range", name, level, str(k)) for k in range(first, last + 1)]
 
 
-def bucket(value: float, level: int) -> int:
-    return floor(value / 2.0**level)  # exact: a division by a power of two only moves the exponent
+def bucket(value: float, level: int) -> int | None:
+    """None for a value that is out of reach of ranges so narrow."""
+    try:
+        return floor(ldexp(value, -level))  # moving the exponent keeps the order, whatever it rounds
+    except OverflowError:
+        return None
 
 
 def value_key(value: Value) -> str:
@@ -247,7 +255,8 @@ def _event_key(what: str, number: int, topic: str, value: Value | None) -> str |
         return value[:number] if isinstance(value, str) and len(value) >= number else None
     if what == "range":
         numeric = isinstance(value, (int, float)) and not isinstance(value, bool) and isfinite(value)
-        return str(bucket(float(value), number)) if numeric else None
+        found = bucket(float(value), number) if numeric else None
+        return None if found is None else str(found)
     return ""
 
 

@@ -11,6 +11,7 @@ opened.better("delivery", "proximity", "gossip")          # paired by seed
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +21,7 @@ import pyarrow as pa
 
 from roamcast.errors import InputError, unknown
 from roamcast.lab import schemas, statistics
+from roamcast.lab.campaign import SUMMABLE
 from roamcast.lab.folder import Folder
 from roamcast.lab.session import session
 from roamcast.lab.worker import stage
@@ -61,19 +63,22 @@ class Laboratory:
     def sql(self, query: str) -> DataFrame:
         """Spark SQL over the tables."""
         for name in TABLES:
-            if name in query:  # a log of thousands of files is opened only if it is asked for
+            if re.search(
+                rf"\b{name}\b", query, re.IGNORECASE
+            ):  # a log of thousands of files is opened only if asked for
                 getattr(self, name).createOrReplaceTempView(name)
         return self.spark.sql(query)
 
     def ask(self, query: str, limit: int) -> tuple[list[str], list[list[Any]]]:
         """Columns and rows of an answer; what Spark does not understand is an InputError of one line."""
+        from py4j.protocol import Py4JJavaError
         from pyspark.errors import PySparkException
 
         try:
             answer = self.sql(query)
             return answer.columns, [list(row) for row in answer.limit(limit).collect()]
-        except PySparkException as error:
-            raise InputError(f"query: {' '.join((error.getMessage() or str(error)).split())[:300]}") from None
+        except (PySparkException, Py4JJavaError) as error:
+            raise InputError(f"query: {' '.join(str(error).split())[:300]}") from None
 
     def better(self, metric: str, label: str, other: str) -> DataFrame:
         """`label` minus `other`, seed by seed, wherever both were run in the same world."""
@@ -82,6 +87,8 @@ class Laboratory:
         about = self.metrics.select("campaign", "cell", "label", F.to_json("world").alias("world"))
         cells = about.distinct().orderBy("campaign", "cell").collect()
         labels = sorted({row.label for row in cells})
+        if metric not in SUMMABLE:
+            raise unknown("metric", metric, SUMMABLE)
         for asked in (label, other):
             if asked not in labels:
                 raise unknown("label", asked, labels)
@@ -103,8 +110,10 @@ class Laboratory:
 
 def read_log(spark: SparkSession, folder: Folder, runs: list[str]) -> DataFrame:
     """The logs of these runs, with `seq`, each row's place in its run."""
+    from pyspark.sql.types import LongType, StructField, StructType
+
     if not runs:
-        return spark.createDataFrame([], schemas.LOG.add("seq", "long"))
+        return spark.createDataFrame([], StructType([*schemas.LOG.fields, StructField("seq", LongType())]))
     paths = [str(folder.log_of(run)) for run in runs]
     return spark.read.schema(schemas.LOG).parquet(*paths).selectExpr("*", "_metadata.row_index as seq")
 

@@ -247,7 +247,8 @@ def possible(published: DataFrame, pairs: DataFrame, absent: DataFrame, runs: Da
     events = published.join(who, ["run", "event"], "left").groupBy("run").agg(told.alias("told"))
     switches = absent.groupBy("run").agg(F.collect_list(F.struct("node", "kind", "from_t", "until_t")).alias("absent"))
     rows = runs.select("run", "scenario", "seed").join(events, "run").join(switches, "run", "left")
-    return rows.mapInArrow(stage(f"{__name__}:flood"), "run string, possible bigint")
+    spread = rows.repartition(2 * rows.sparkSession.sparkContext.defaultParallelism)  # or a small table is one task
+    return spread.mapInArrow(stage(f"{__name__}:flood"), "run string, possible bigint")
 
 
 def flood(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

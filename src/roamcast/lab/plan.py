@@ -14,13 +14,11 @@ import msgspec
 
 from roamcast.errors import InputError
 from roamcast.lab import code
-from roamcast.lab.campaign import Campaign, Cell
+from roamcast.lab.campaign import FILES, Campaign, Cell
 from roamcast.papers import presets
 from roamcast.protocols import registry
 from roamcast.world.scenario import Scenario
 
-FILES = ("street_map", "trace", "links")
-"""Scenario fields that name a file: what decides is in the file, not its name."""
 SECONDS_PER_RECEPTION = 1.0e-6
 SECONDS_PER_NODE_SECOND = 4.0e-6
 SECONDS_PER_RUN = 0.01
@@ -63,9 +61,10 @@ def runs(campaign: Campaign, seeds: dict[int, list[int]] | None = None) -> list[
 def _decides(cell: Cell) -> str:
     """Everything but the seed, code and files by their contents."""
     world: dict[str, Any] = msgspec.to_builtins(cell.scenario)
-    for field in FILES:
+    for field in FILES:  # what decides is in the file, not its name
         if world[field]:
-            world[field] = file_digest(world[field])
+            beside = Path(world[field]).with_suffix(".params")  # which BonnMotion's movements have
+            world[field] = [file_digest(str(path)) for path in (world[field], beside) if Path(path).is_file()]
     return _digest([code_version(cell.protocol), world, cell.protocol, cell.params])
 
 

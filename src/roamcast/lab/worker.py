@@ -18,7 +18,7 @@ def stage(name: str, **settings: Any) -> Callable[[Iterator[Any]], Iterator[Any]
     from roamcast.lab import code, session
 
     cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
-    return work(code.version(), session.ARCHIVE, name, settings)
+    return work(code.whole(), session.ARCHIVE, name, settings)
 
 
 def work(version: str, archive: str, name: str, settings: dict[str, Any]) -> Callable[[Iterator[Any]], Iterator[Any]]:
@@ -43,7 +43,7 @@ def find_package(version: str, archive: str) -> None:
         try:
             from roamcast.lab import code
 
-            return code.version()
+            return code.whole()
         except ImportError:
             return ""
 
