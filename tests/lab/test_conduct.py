@@ -148,23 +148,22 @@ def test_a_corrupt_file_is_put_aside_and_its_run_done_again(done: Path, spark: S
 POISON = """
 import os, signal
 from pathlib import Path
-from roamcast.protocols.gossip import Gossip
+from roamcast.protocols.interface import Protocol
 
-class Raises(Gossip):
+class Raises(Protocol):
     def on_start(self):
         raise ValueError("this one\\nis poisoned")
 
-class Kills(Gossip):
+class Kills(Protocol):
     def on_start(self):
         os.kill(os.getpid(), signal.SIGKILL)
 
-class KillsOnce(Gossip):
+class KillsOnce(Protocol):
     def on_start(self):
         once = Path(__file__).with_name("once")
         if not once.exists():
             once.touch()
             os.kill(os.getpid(), signal.SIGKILL)
-        super().on_start()
 """
 
 

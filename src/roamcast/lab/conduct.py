@@ -206,7 +206,7 @@ def _write_tables(
     measured = _measure(runs, told, folder, spark)
     write_table(runs.orderBy("campaign", "cell", "seed"), folder.path / "runs")
     write_table(measured.orderBy("campaign", "cell", "seed"), folder.path / "metrics")
-    metrics = spark.read.schema(schemas.METRICS).parquet(str(folder.path / "metrics"))
+    metrics = spark.read.schema(schemas.METRICS).parquet(str((folder.path / "metrics").absolute()))
     watcher.stage("summing up")
     write_table(statistics.summary(metrics), folder.path / "summary")
     runs.unpersist()
@@ -265,7 +265,7 @@ def _measure(runs: DataFrame, told: dict[str, dict[str, Any]], folder: Folder, s
 def write_table(table: DataFrame, target: Path) -> None:
     """As one Parquet file in its folder, which is replaced whole."""
     fresh = target.with_name(f".{target.name}.new")
-    table.coalesce(1).write.mode("overwrite").parquet(str(fresh))
+    table.coalesce(1).write.mode("overwrite").parquet(str(fresh.absolute()))
     old = target.with_name(f".{target.name}.old")
     shutil.rmtree(old, ignore_errors=True)
     if target.exists():

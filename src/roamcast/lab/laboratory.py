@@ -105,7 +105,7 @@ class Laboratory:
         return result.where(F.col("metric") == metric)
 
     def _table(self, name: str, schema: Any) -> DataFrame:
-        return self.spark.read.schema(schema).parquet(str(self.folder.path / name))
+        return self.spark.read.schema(schema).parquet(str((self.folder.path / name).absolute()))
 
 
 def read_log(spark: SparkSession, folder: Folder, runs: list[str]) -> DataFrame:
@@ -114,7 +114,7 @@ def read_log(spark: SparkSession, folder: Folder, runs: list[str]) -> DataFrame:
 
     if not runs:
         return spark.createDataFrame([], StructType([*schemas.LOG.fields, StructField("seq", LongType())]))
-    paths = [str(folder.log_of(run)) for run in runs]
+    paths = [str(folder.log_of(run).absolute()) for run in runs]  # Java may have been started elsewhere
     return spark.read.schema(schemas.LOG).parquet(*paths).selectExpr("*", "_metadata.row_index as seq")
 
 
