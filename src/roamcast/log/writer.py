@@ -116,6 +116,7 @@ class ParquetSink(LogSink):
             if self._rows:
                 self._flush()
             self._writer.close()
+            _to_disk(self._temporary)
             self._temporary.replace(self._target)
         except BaseException:
             self.abandon()
@@ -148,6 +149,12 @@ def _temporary_beside(target: Path) -> Path:
     except OSError as error:
         raise InputError(f"cannot write the log {target}: {(error.strerror or str(error)).lower()}") from None
     return temporary
+
+
+def _to_disk(path: Path) -> None:
+    """Before the file gets its name, or a machine that loses power could keep the name and lose the rows."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
 
 
 def _parquet_writer(path: Path) -> Any:

@@ -18,7 +18,6 @@ SHORTEST_S: Final = 0.001
 """Of the periods of faults, where they are not 0."""
 
 Positive = Annotated[float, Meta(gt=0)]
-NonNegative = Annotated[float, Meta(ge=0)]
 Metres = Annotated[float, Meta(ge=0.01, le=1e7)]  # from a finger's breadth to a quarter of the way round the earth
 Speed = Annotated[float, Meta(ge=0, le=1e5)]
 Watts = Annotated[float, Meta(ge=0, le=1e6)]
