@@ -106,3 +106,17 @@ def test_tables_of_the_campaign_before_are_not_left_for_another_one(folder: Fold
         assert (folder.path / "summary").exists()
         folder.claim([parse(TEXT.format("second"))], extend=True)
         assert not (folder.path / "summary").exists()
+
+
+def test_tables_count_when_all_are_written_and_of_this_version(folder: Folder) -> None:
+    with folder.held():
+        assert not folder.told()
+        with folder.telling():
+            assert not folder.told()
+        assert folder.told()
+        with pytest.raises(RuntimeError), folder.telling():
+            raise RuntimeError("killed in between")
+        assert not folder.told()
+        (folder.path / "tables.json").write_text('{"version": "0"}')
+        with pytest.raises(InputError, match="has tables of version 0; this program reads 1"):
+            folder.told()

@@ -19,6 +19,7 @@ import msgspec
 from roamcast.errors import RoamcastError
 from roamcast.lab import measures, plan, schemas, statistics
 from roamcast.lab.campaign import Campaign
+from roamcast.lab.checks import interval
 from roamcast.lab.folder import Folder
 from roamcast.lab.laboratory import Laboratory, read_log, tallies
 from roamcast.lab.plan import Run
@@ -171,7 +172,8 @@ def _more(campaign: Campaign, wanted: list[Run], told: dict[str, dict[str, Any]]
     for k in range(len(campaign.cells)):
         mine = [run for run in wanted if run.campaign is campaign and run.place == k]
         values = [told[run.id][until.metric] for run in mine if run.id in told]
-        width = half_width([value for value in values if value is not None])
+        found = interval([value for value in values if value is not None], 1 - statistics.CONFIDENCE)
+        width = None if found is None else found[2] - found[0]
         if len(mine) < until.max_seeds and (width is None or width > until.half_width):
             count = min(until.max_seeds, _needed(len(mine), width, until.half_width))
             seeds[k] = campaign.more_seeds(count)[len(mine) :]
@@ -185,14 +187,6 @@ def _needed(n: int, width: float | None, asked: float) -> int:
     return min(2 * n, max(n + 1, round(n * (width / asked) ** 2)))
 
 
-def half_width(values: list[float]) -> float | None:
-    """Of Student's interval of the mean; none for fewer than two."""
-    from scipy.stats import sem, t
-
-    n = len(values)
-    return float(sem(values) * t.ppf((1 + statistics.CONFIDENCE) / 2, n - 1)) if n > 1 else None
-
-
 # ---- tables
 
 
@@ -204,11 +198,12 @@ def _write_tables(
     rows = [_run(run, told.get(run.id), failures.get(run.id)) for run in wanted]
     runs = spark.createDataFrame(rows, schemas.RUNS).cache()
     measured = _measure(runs, told, folder, spark)
-    write_table(runs.orderBy("campaign", "cell", "seed"), folder.path / "runs")
-    write_table(measured.orderBy("campaign", "cell", "seed"), folder.path / "metrics")
-    metrics = spark.read.schema(schemas.METRICS).parquet(str((folder.path / "metrics").absolute()))
-    watcher.stage("summing up")
-    write_table(statistics.summary(metrics), folder.path / "summary")
+    with folder.telling():
+        write_table(runs.orderBy("campaign", "cell", "seed"), folder.path / "runs")
+        write_table(measured.orderBy("campaign", "cell", "seed"), folder.path / "metrics")
+        metrics = spark.read.schema(schemas.METRICS).parquet(str((folder.path / "metrics").absolute()))
+        watcher.stage("summing up")
+        write_table(statistics.summary(metrics), folder.path / "summary")
     runs.unpersist()
 
 
@@ -295,5 +290,5 @@ def status(folder: Folder) -> Status:
         planned=len(wanted),
         finished=len(wanted & finished),
         failed={run: told for run, told in failed.items() if run in wanted},
-        measured=(folder.path / "summary").exists(),
+        measured=folder.told(),
     )

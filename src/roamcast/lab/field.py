@@ -39,6 +39,7 @@ import pyarrow as pa
 from roamcast.errors import InputError
 from roamcast.lab import measures, schemas
 from roamcast.lab.code import version
+from roamcast.lab.conduct import write_table
 from roamcast.lab.folder import Folder, replace
 from roamcast.lab.worker import stage
 from roamcast.log.schema import arrow_schema
@@ -162,13 +163,12 @@ class Field:
         coordinates = [field.name for field in schemas.COORDINATES.fields]
         table = latest.runs.select(coordinates).join(latest.tally, "run")
         table = table.selectExpr("*", "cast(null as string) as fingerprint")
-        self._write("runs", latest.runs.select([field.name for field in schemas.RUNS.fields]))
-        self._write("metrics", table.select([field.name for field in schemas.METRICS.fields]))
-        self._write("summary", self.spark.createDataFrame([], schemas.SUMMARY))
-        self._write("clocks", self._clock_table(latest.knots))
-
-    def _write(self, name: str, table: DataFrame) -> None:
-        table.coalesce(1).write.mode("overwrite").parquet(str(self.folder.path / name))
+        path = self.folder.path
+        with self.folder.telling():
+            write_table(latest.runs.select([field.name for field in schemas.RUNS.fields]), path / "runs")
+            write_table(table.select([field.name for field in schemas.METRICS.fields]), path / "metrics")
+            write_table(self.spark.createDataFrame([], schemas.SUMMARY), path / "summary")
+            write_table(self._clock_table(latest.knots), path / "clocks")
 
     def _clock_table(self, knots: Knots) -> DataFrame:
         rows = [

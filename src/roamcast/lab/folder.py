@@ -7,6 +7,7 @@
     attempts/RUN         a run that a worker has begun (a line for each time) and not ended
     corrupt/             files under log/ that could not be read, put aside; their runs are done again
     runs/, metrics/, summary/     the tables, as Parquet (schemas.py)
+    tables.json          the version of their schemas: there while all three are whole and of one campaign
     spark.log            what Spark had to say
 
 A file under log/ gets its name when it is complete, so whatever has a name is finished, whoever was killed meanwhile.
@@ -32,6 +33,8 @@ import msgspec
 from roamcast.errors import InputError
 from roamcast.lab.campaign import Campaign
 
+TABLES = ("runs", "metrics", "summary")
+TABLES_VERSION = "1"
 MOST_ATTEMPTS = 2
 """A run during which a worker died so often is taken to be the cause."""
 
@@ -75,8 +78,7 @@ class Folder:
                 "--out, or --extend to keep its finished runs and go on with this one"
             )
         if place.exists() and place.read_bytes() != identity:
-            for table in ("runs", "metrics", "summary"):  # they tell of the one before
-                shutil.rmtree(self.path / table, ignore_errors=True)
+            self._forget_tables()  # they tell of the one before
         if not place.exists() and any(self.log.glob("*.parquet")) and self.log.parent == self.path:
             raise InputError(f"{self.path}: has logs but no campaign.json; choose another --out")
         replace(place, identity)
@@ -93,6 +95,32 @@ class Folder:
         except (msgspec.MsgspecError, InputError) as error:
             raise InputError(f"{place}: is no campaign of this version ({error})") from None
 
+    # ---- its tables
+
+    @contextmanager
+    def telling(self) -> Iterator[None]:
+        """While the tables are written anew. Who is killed meanwhile leaves none, not some old and some new."""
+        (self.path / "tables.json").unlink(missing_ok=True)
+        yield
+        replace(self.path / "tables.json", json.dumps({"version": TABLES_VERSION}).encode())
+
+    def told(self) -> bool:
+        """Whether there are tables; those of another version are an error."""
+        place = self.path / "tables.json"
+        if not place.exists():
+            return False
+        version = json.loads(place.read_bytes())["version"]
+        if version != TABLES_VERSION:
+            raise InputError(f"{self.path}: has tables of version {version}; this program reads {TABLES_VERSION}")
+        return True
+
+    def _forget_tables(self) -> None:
+        (self.path / "tables.json").unlink(missing_ok=True)
+        for table in TABLES:
+            shutil.rmtree(self.path / table, ignore_errors=True)
+
+    # ---- what is finished
+
     def tidy(self) -> None:
         """Forget what somebody who was killed left behind. Only under `held`."""
         for half in self.log.glob(".*.part"):
@@ -100,8 +128,6 @@ class Folder:
                 half.unlink(missing_ok=True)
         shutil.rmtree(self.attempts, ignore_errors=True)
         self.attempts.mkdir()
-
-    # ---- what is finished
 
     def log_of(self, run: str) -> Path:
         return self.log / f"{run}.parquet"

@@ -39,7 +39,7 @@ class Laboratory:
     def __init__(self, path: Path, spark: SparkSession | None = None) -> None:
         self.folder = Folder(path)
         self.campaigns = self.folder.campaigns()
-        if not (path / "runs").exists():
+        if not self.folder.told():
             raise InputError(f"{path}: the campaign has not been measured yet; run `roamcast campaign` to its end")
         self.spark = spark or session()
 

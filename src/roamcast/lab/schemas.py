@@ -1,4 +1,4 @@
-"""The laboratory's tables: explicit, versioned schemas. A column is added or changed only with a new `VERSION`.
+"""The laboratory's tables: explicit schemas, versioned together (`folder.TABLES_VERSION`): no change without a new one.
 
 runs      one row a run of the campaign: what it is and how it ended
 log       one row a thing that happened (log/schema.py), with `seq`, the row's place in its run
@@ -17,9 +17,6 @@ from pyspark.sql.types import (
     StructField,
     StructType,
 )
-
-VERSION = "1"
-VERSION_KEY = "roamcast.lab"
 
 COUNTS = MapType(StringType(), LongType(), valueContainsNull=False)
 TEXTS = MapType(StringType(), StringType(), valueContainsNull=False)
