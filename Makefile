@@ -5,7 +5,7 @@ BIN := .venv/bin
 
 help:
 	@echo "make setup   .venv, pinned packages, compiled modules, Java; does nothing twice"
-	@echo "make demo    one run and its metrics"
+	@echo "make demo    a quick look at all five papers on Spark, and out/report.html; minutes at first, then seconds"
 	@echo "make test    all checks and tests"
 	@echo "make lint    ruff, mypy, import contracts"
 	@echo "make bench   benchmarks"
@@ -22,10 +22,10 @@ lint: setup
 	$(BIN)/lint-imports
 
 test: lint
-	$(BIN)/pytest -n 2 --dist loadgroup
+	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 demo: setup
-	$(BIN)/roamcast run baldoni --protocol gossip --set p=0.5
+	$(BIN)/roamcast reproduce --quick
 
 bench: setup
 	$(BIN)/python bench/run.py

@@ -12,8 +12,6 @@ from tests.support.data import data
 from tests.world.traces import samples
 from tests.world.traces.samples import written
 
-pytestmark = pytest.mark.xdist_group("traces")
-
 
 def test_stats_of_a_conference_as_json(roamcast: Typed, tmp_path: Path) -> None:
     figure = tmp_path / "ccdf.svg"

@@ -20,10 +20,3 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     started = session("local[2]", conf=conf, log=place / "spark.log", scratch=place)
     yield started
     started.stop()
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Two groups, so that two processes have something to do."""
-    for item in items:
-        if "spark" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("traces" if "traces" in item.path.parts else "spark"))

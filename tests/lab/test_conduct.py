@@ -11,10 +11,11 @@ import pytest
 
 from roamcast import lab
 from roamcast.errors import InputError
-from roamcast.lab import campaign, conduct, schemas
+from roamcast.lab import campaign, conduct, plan, schemas
 from roamcast.lab.campaign import parse
 from roamcast.lab.conduct import Watcher
 from roamcast.lab.folder import Folder
+from roamcast.lab.session import RETRIES
 from roamcast.log import reader
 
 if TYPE_CHECKING:
@@ -167,12 +168,15 @@ class KillsOnce(Protocol):
 """
 
 
-def test_poisoned_runs_are_recorded_and_the_others_go_on(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def poison(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "poison.py").write_text(POISON)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
+
+
+@pytest.mark.usefixtures("poison")
+def test_poisoned_runs_are_recorded_and_the_others_go_on(spark: SparkSession, tmp_path: Path) -> None:
     text = TINY.replace("[0.4, 0.8]", "0.4") + "".join(
         f'[[protocol]]\nname = "poison:{name}"\n' for name in ("Raises", "Kills", "KillsOnce")
     )
@@ -195,6 +199,20 @@ def test_poisoned_runs_are_recorded_and_the_others_go_on(
     assert (status.planned, status.finished, len(status.failed), status.measured) == (8, 4, 4, True)
     # they are not tried again unless it is asked for
     assert conducted(text, tmp_path / "out", spark)[1].rounds == [(8, 8)]
+
+
+@pytest.mark.usefixtures("poison")
+def test_more_deaths_than_spark_bears_cost_no_other_run(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plan, "partitions", lambda runs, _: [list(runs)])  # one after the other, killers first
+    text = TINY.replace("[0.4, 0.8]", "0.4").replace("seeds = 2", f"seeds = {RETRIES // 2 + 1}")
+    head, first, rest = text.partition("[[protocol]]")
+    opened, _ = conducted(f'{head}[[protocol]]\nname = "poison:Kills"\n{first}{rest}', tmp_path / "out", spark)
+    assert {(row.protocol, row.status) for row in opened.runs.collect()} == {
+        ("poison:Kills", "failed"),
+        ("gossip", "finished"),
+    }
 
 
 def test_cells_are_repeated_until_their_interval_is_tight_enough(spark: SparkSession, tmp_path: Path) -> None:

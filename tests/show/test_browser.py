@@ -14,8 +14,6 @@ from roamcast.show import report
 from tests.show.browser import Browser, started
 from tests.show.made_up import campaign, folder, verdict
 
-pytestmark = pytest.mark.xdist_group("browser")
-
 CONTRAST = Path(__file__).with_name("contrast.js").read_text()
 VERDICTS = [
     *(verdict(f"B{k}", "000", name) for k, name in enumerate([REPRODUCED, NOT, REPRODUCED], 1)),

@@ -10,7 +10,7 @@ import json
 import shutil
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from roamcast.errors import RoamcastError
 from roamcast.lab import measures, plan, schemas, statistics
 from roamcast.lab.campaign import Campaign
 from roamcast.lab.checks import interval
-from roamcast.lab.folder import Folder
+from roamcast.lab.folder import MOST_ATTEMPTS, Folder
 from roamcast.lab.laboratory import Laboratory, read_log, tallies
 from roamcast.lab.plan import Run
 from roamcast.lab.session import cores
@@ -106,10 +106,20 @@ def _simulate(wanted: list[Run], folder: Folder, spark: SparkSession, watcher: W
             try:
                 _do(simulated(planned(spark, plan.partitions(left, cores(spark))), folder))
             except RoamcastError:
+                for run in (run for run in left if run.id in folder.begun()):
+                    _alone(run, folder, spark)
                 if not folder.ended() & {run.id for run in left}:  # it would fail again
                     raise
             ended = folder.ended()
             left = [run for run in left if run.id not in ended]
+
+
+def _alone(run: Run, folder: Folder, spark: SparkSession) -> None:
+    """One of the runs that were under way when Spark gave up: if it kills workers, it takes no others with it now."""
+    for _ in range(MOST_ATTEMPTS + 1):
+        if run.id not in folder.ended():
+            with suppress(RoamcastError):
+                _do(simulated(planned(spark, [[run]]), folder))
 
 
 def _do(work: DataFrame) -> None:

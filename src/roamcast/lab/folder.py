@@ -144,6 +144,10 @@ class Folder:
         failed = {name.removesuffix(".json") for name in _names(self.failed) if name.endswith(".json")}
         return self.finished() | failed
 
+    def begun(self) -> set[str]:
+        """Runs that a worker has begun and none has ended."""
+        return set(_names(self.attempts)) - self.ended()
+
     def put_aside(self, run: str) -> Path:
         self.corrupt.mkdir(exist_ok=True)
         target = self.corrupt / f"{run}.{uuid.uuid4().hex[:8]}.parquet"

@@ -99,7 +99,7 @@ def _quantile(n: Column, confidence: float) -> Column:
 
         return float(t.ppf((1 + confidence) / 2, n - 1)) if n > 1 else None
 
-    return F.udf(student, DoubleType())(n)
+    return F.udf(student, DoubleType(), useArrow=False)(n)
 
 
 def _two_sided(t: Column, n: Column) -> Column:
@@ -111,4 +111,4 @@ def _two_sided(t: Column, n: Column) -> Column:
 
         return float(2 * t.sf(distance, n - 1)) if distance is not None else None
 
-    return F.udf(tails, DoubleType())(t, n)
+    return F.udf(tails, DoubleType(), useArrow=False)(t, n)
