@@ -6,7 +6,7 @@ import pytest
 
 from roamcast.net.limits import Limits
 from roamcast.net.packet import FRAME, Header
-from roamcast.net.peers import Gate, Peers
+from roamcast.net.peers import STANDING_US, Gate, Peers
 from roamcast.net.refusal import Refused
 
 S = 1_000_000
@@ -53,6 +53,25 @@ def test_strangers_share_one_door_and_neighbours_have_their_own() -> None:
     assert [passes(gate, HERE) for _ in range(11)] == [""] * 10 + ["address rate"]
     assert passes(gate, ("203.0.113.1", 1), S) == ""
     assert passes(gate, HERE, S) == ""
+
+
+def test_who_sent_too_much_is_out_of_favour_for_a_while() -> None:
+    gate, there = Gate(Limits(address_per_s=5, addresses=2)), ("192.0.2.2", 1)
+    gate.proven(HERE, 0)
+    gate.proven(there, 0)
+    assert gate.favoured(0) == [there, HERE]
+    assert [passes(gate, there) for _ in range(6)] == [""] * 6  # more than half of what he has saved up
+    assert gate.favoured(0) == [HERE]
+    assert gate.favoured(S) == [there, HERE]
+    flood = [passes(gate, HERE) for _ in range(11)]
+    assert flood[-1] == "address rate"
+    gate.proven(HERE, 0)
+    assert gate.favoured(STANDING_US - 1) == [there]
+    assert gate.favoured(STANDING_US) == [HERE, there]
+    for port in (2, 3):
+        gate.proven(("192.0.2.2", port), 0)
+    gate.proven(HERE, 0)  # forgotten meanwhile, and so is what he did
+    assert gate.favoured(0) == [HERE, ("192.0.2.2", 3)]
 
 
 def test_the_gate_remembers_so_many_and_those_heard_last() -> None:

@@ -10,6 +10,7 @@ Who calls whom, from the wire inwards (a file knows those below it in this list,
     host.py       NetHost(Host): one node. Runs a protocol on an asyncio loop and keeps the host's promises
     outbox.py     Outbox: the queue of own frames; acknowledgements and retries, airtime governor, full buffers
     medium.py     Medium (what a node sends and hears by); UdpMedium(Network): the sockets, a watch on the interfaces
+    sieve.py      Sieve: whom the kernel prefers while more comes than can be read
     timers.py     Timers: every deadline of a node on one heap, behind one `loop.call_at`
     link.py       Link: frames to datagrams, datagrams to frames, and every check in between. No clock, no socket
     fragments.py  split, Reassembly: frames longer than a datagram
@@ -23,8 +24,9 @@ Who calls whom, from the wire inwards (a file knows those below it in this list,
     packet.py     the outer datagram, byte by byte (docs/reference/wire.md)
     refusal.py    Refused, and the reasons why something is dropped; Tally counts them
 
-Only control.py, node.py, host.py, medium.py and timers.py know asyncio or sockets: everything between bytes and frames
-is plain objects that are told the time. security.py can be imported by anybody who wants to know what a frame costs.
+Only control.py, node.py, host.py, medium.py, sieve.py and timers.py know asyncio or sockets: everything between bytes
+and frames is plain objects that are told the time. security.py can be imported by anybody who wants to know what a
+frame costs.
 
     member = Member.secure(FileVault(folder), KeyRing.load("group.key"), roster=None, clocks_within_s=None)
                                                    # or Member.insecure(number), which shouts

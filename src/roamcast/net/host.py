@@ -34,7 +34,7 @@ from roamcast.net.packet import FRAGMENTS_MAX
 from roamcast.net.peers import Address
 from roamcast.net.publications import sealed as seal
 from roamcast.net.publications import unsealed
-from roamcast.net.refusal import APPLICATION, PROTOCOL_ERROR, Tally
+from roamcast.net.refusal import APPLICATION, PROTOCOL_ERROR, UNREAD, Tally
 from roamcast.net.security import SEAL_BYTES, KeyRing
 from roamcast.net.timers import Timer, Timers
 from roamcast.protocols.interface import BROADCAST, NOBODY, Frame, Host, Params, Protocol, reason_kind, reason_label
@@ -112,6 +112,7 @@ class NetHost(Host):
         self._dice = random.Random(seed)
         self.link = Link(protocol, member, self.limits, self.tally, medium.datagram_max)
         self.outbox = Outbox(self.link, medium, self.timers, self.limits, self.tally, self)
+        medium.favour(lambda: self.link.gate.favoured(self.now()))
         heard = member.vault.load("heard")
         if heard is not None:
             self.link.peers.restore(heard)
@@ -166,7 +167,7 @@ class NetHost(Host):
 
     def summarise(self) -> None:
         """Put the counters beside the rows of the log."""
-        self._sink.summarise(json.dumps({"node": self.id, "epoch_us": self.epoch_us, **self.tally.as_dict()}))
+        self._sink.summarise(json.dumps({"node": self.id, "epoch_us": self.epoch_us, **self.counters()}))
 
     def use(self, ring: KeyRing) -> None:
         """The group's keys have changed."""
@@ -277,8 +278,13 @@ class NetHost(Host):
             "routing_entries": entries,
             "routing_bytes": size,
             "decisions": {f"{reason_kind(r)}: {reason_label(r)}": n for r, n in sorted(self._notes.items())},
-            **self.tally.as_dict(),
+            **self.counters(),
         }
+
+    def counters(self) -> dict[str, Any]:
+        """How often each thing happened, and why how much was dropped."""
+        self.tally.dropped[UNREAD] = self.medium.unread()
+        return self.tally.as_dict()
 
     # ---- what the protocol asks for
 

@@ -7,6 +7,8 @@ what is meant for this node alone arrives there.
 Interfaces come and go. The kernel tells of it (netlink), and a send that fails tells as well; then the group is joined
 anew, and the sockets are opened anew if that does not help, after a second at first, later after up to thirty. While
 there is no network, sending says so and nothing else happens.
+
+When more comes than can be read, those in `favour` are served first (sieve.py).
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ import msgspec
 
 from roamcast.errors import InputError
 from roamcast.net.peers import Address
+from roamcast.net.sieve import Sieve
 
 log: Final = logging.getLogger("roamcast.net")
 
@@ -83,6 +86,13 @@ class Medium(ABC):
     @abstractmethod
     def up(self) -> bool: ...
 
+    def favour(self, known: Callable[[], list[Address]]) -> None:  # noqa: B027 - whoever has no choice need not choose
+        """Whom to hear rather than others, when there is more than can be read."""
+
+    def unread(self) -> int:
+        """Datagrams that were dropped for that."""
+        return 0
+
 
 class UdpMedium(Medium):
     def __init__(self, network: Network) -> None:
@@ -107,6 +117,9 @@ class UdpMedium(Medium):
         self._view = memoryview(self._buffer)
         self._index = 0
         self._told = False  # people, that there is no network
+        self._favoured: Callable[[], list[Address]] = list
+        self._sieve: Sieve | None = None
+        self._unread = 0  # of sockets that are closed
         self.errors = 0
         self.openings = 0
 
@@ -133,6 +146,12 @@ class UdpMedium(Medium):
     def address(self) -> Address:
         """Where this node sends from; the host part is that of any interface."""
         return () if self._own is None else tuple(self._own.getsockname())
+
+    def favour(self, known: Callable[[], list[Address]]) -> None:
+        self._favoured = known
+
+    def unread(self) -> int:
+        return self._unread + (0 if self._sieve is None else self._sieve.dropped())
 
     # ---- sending
 
@@ -163,7 +182,9 @@ class UdpMedium(Medium):
     # ---- hearing
 
     def _read(self, sock: socket.socket) -> None:
+        sieve = self._sieve
         assert self._hear is not None
+        assert sieve is not None
         for _ in range(AT_ONCE):
             try:
                 size, address = sock.recvfrom_into(self._buffer)
@@ -174,9 +195,11 @@ class UdpMedium(Medium):
                 log.debug("receiving failed: %s", error)
                 self._look_again(self._pause_s)
                 return
+            sieve.read += 1
             self._hear(bytes(self._view[:size]), address)
             if sock.fileno() < 0:  # whoever heard it closed the medium
                 return
+        sieve.behind()
 
     # ---- sockets
 
@@ -214,6 +237,7 @@ class UdpMedium(Medium):
             self._common.bind(("", self.network.port))
         self._own.bind(("", 0))
         self._aim(self._own)
+        self._sieve = Sieve(self._loop, [self._common, self._own], lambda: self._favoured())
         for sock in (self._common, self._own):
             self._loop.add_reader(sock, self._read, sock)
 
@@ -268,6 +292,10 @@ class UdpMedium(Medium):
             sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_LOOP, 1)
 
     def _close_sockets(self) -> None:
+        if self._sieve is not None:
+            self._unread += self._sieve.dropped()
+            self._sieve.close()
+            self._sieve = None
         for sock in (self._common, self._own):
             if sock is not None:
                 if self._loop is not None:

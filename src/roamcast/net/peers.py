@@ -2,7 +2,8 @@
 
 *Addresses* can be forged by anybody, so the gate in front of cryptography has two doors. Addresses that sent something
 genuine lately have a bucket each; all others share one. A flood from made-up addresses uses up the shared bucket and
-leaves neighbours alone.
+leaves neighbours alone. Who kept to his rate lately is in good standing, and preferred when there is more than a node
+can even look at (sieve.py).
 
 *Senders* are numbers that came under the group's key. Each has its replay window, its rates, its last address and the
 number of the last frame addressed to us. When the table is full, a newcomer takes the place of whoever was silent for
@@ -27,6 +28,8 @@ Address = tuple[Any, ...]
 
 BURST_S: Final = 2.0
 """How many seconds of a rate can be saved up."""
+STANDING_US: Final = 10_000_000
+"""How long it is remembered that an address sent too much."""
 
 
 def bucket(rate_per_s: float, now_us: int) -> TokenBucket:
@@ -40,6 +43,7 @@ class Gate:
         self._limits = limits
         self._strangers = bucket(limits.strangers_per_s, 0)
         self._known: OrderedDict[Address, TokenBucket] = OrderedDict()
+        self._excess: dict[Address, int] = {}  # when one of these was refused last
 
     def __len__(self) -> int:
         return len(self._known)
@@ -50,6 +54,7 @@ class Gate:
             if not self._strangers.take(1.0, now_us):
                 raise Refused(STRANGERS)
         elif not known.take(1.0, now_us):
+            self._excess[address] = now_us
             raise Refused(ADDRESS_RATE)
 
     def proven(self, address: Address, now_us: int) -> None:
@@ -59,7 +64,17 @@ class Gate:
             return
         self._known[address] = bucket(self._limits.address_per_s, now_us)
         if len(self._known) > self._limits.addresses:
-            self._known.popitem(last=False)
+            self._excess.pop(self._known.popitem(last=False)[0], None)
+
+    def favoured(self, now_us: int) -> list[Address]:
+        """Addresses in good standing, those first that sent something genuine last."""
+        since_us = now_us - STANDING_US
+        found: list[Address] = []
+        for address, known in reversed(self._known.items()):
+            known.refill(now_us)
+            if 2 * known.tokens >= known.burst and self._excess.get(address, since_us) <= since_us:
+                found.append(address)
+        return found
 
 
 class Peer:

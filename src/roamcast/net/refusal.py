@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 # before any cryptography
+UNREAD: Final = "unread"
 TOO_SHORT: Final = "too short"
 NOT_OURS: Final = "not ours"
 NEWER_VERSION: Final = "newer version"
@@ -46,6 +47,7 @@ APPLICATION: Final = "application full"
 PROTOCOL_ERROR: Final = "protocol error"
 
 REASONS: Final[dict[str, str]] = {
+    UNREAD: "a datagram that the system dropped: more came than this node could read",
     TOO_SHORT: "a datagram shorter than its header says",
     NOT_OURS: "a datagram that does not begin as ours do",
     NEWER_VERSION: "a datagram of a version of the wire that this program does not know yet",
