@@ -297,9 +297,10 @@ def test_cells_are_chosen_by_what_they_are_and_numbers_compare_as_numbers() -> N
 
 def test_what_was_not_run_cannot_be_decided() -> None:
     found = answers(
-        {"kind": "value", "where": {"label": "z"}, "metric": "delivery", "value": 1, "abs": 1}, runs("a", float)
+        {"kind": "value", "where": {"label": "z", "p": ["1", "2"]}, "metric": "delivery", "value": 1, "abs": 1},
+        runs("a", float),
     )
-    assert (found[0].holds, found[0].why) == (None, "no runs with z")
+    assert (found[0].holds, found[0].why) == (None, "no runs with z, p=1 or 2")
     one = runs("a", lambda _: 0.7)[:1]
     assert holds(one, kind="value", where={}, value=0.7, abs=0.1) == [None]
 

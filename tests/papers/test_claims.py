@@ -152,6 +152,11 @@ def test_every_check_can_be_answered(paper: str, scale: str) -> None:
             assert answer.holds is not None or undecided, (id, answer.asks, answer.why)
 
 
+def test_claims_are_in_the_order_of_the_papers() -> None:
+    papers = [claim.paper for claim in claims.load()]
+    assert papers == sorted(papers) and set(papers) == set(PAPERS)
+
+
 def test_a_claim_that_stands_twice_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     once = claims.load()
     monkeypatch.setattr(claims, "parse", lambda *_: list(once[:1]))

@@ -101,6 +101,13 @@ def test_logarithmic_axes_have_plain_numbers() -> None:
     assert "100" in found and not any("$" in text for text in found)
 
 
+def test_nothing_has_a_place_on_a_logarithmic_axis() -> None:
+    values = [0.0, 3.0, 500.0]
+    rows = [row("a", k, 1, params={"p": str(k)}, delivery=value) for k, value in enumerate(values)]
+    found = texts(figures.draw(panel(Plot(x="p", y="delivery", x_label="x", y_label="y", log_y=True), rows)).svg)
+    assert {"0", "1", "10", "100"} <= set(found)
+
+
 def test_a_front_shows_everybody_and_the_cost() -> None:
     rows = campaign("c", ["a", "b", "c"])
     rows += [row("silent", 9, 1, "c", delivery=0.0, energy_j=1.0)]

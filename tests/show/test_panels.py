@@ -72,6 +72,14 @@ def test_series_may_be_told_apart_by_a_parameter_with_its_unit() -> None:
     assert found.marks[0].series == 1
 
 
+def test_rates_are_told_in_millions() -> None:
+    rows = runs("a", 0, [0.1], p="1", rate_bps="1000000") + runs("a", 1, [0.3], p="1", rate_bps="5.5e6")
+    assert [series.name for series in plotted(rows, series="rate_bps").series] == [
+        "rate = 1 Mbit/s",
+        "rate = 5.5 Mbit/s",
+    ]
+
+
 def test_published_values_know_their_series_or_stand_alone() -> None:
     stated = [Stated(x=0.5, y=0.7, label="b"), Stated(x=0.5, y=0.1, label="elsewhere")]
     found = plotted(runs("a", 0, [0.1], p="1") + runs("b", 1, [0.1], p="1"), published=stated)

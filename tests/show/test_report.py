@@ -176,6 +176,12 @@ def test_a_campaign_without_claims_has_a_page_too(tmp_path: Path) -> None:
     assert "<h1>speed</h1>" in text and "6 simulations" in text
 
 
+def test_a_run_that_two_experiments_share_counts_once(tmp_path: Path) -> None:
+    once = campaign("speed", ["a", "b"])
+    again = [{**row, "campaign": "range"} for row in once]
+    assert "6 simulations" in report.write(folder(tmp_path / "r", once + again)).read_text()
+
+
 def test_the_league_alone_is_called_the_league(tmp_path: Path) -> None:
     rows = campaign("league/li", ["a", "b"]) + campaign("league/common", ["a", "b"])
     text = report.write(folder(tmp_path / "r", rows)).read_text()

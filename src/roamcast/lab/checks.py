@@ -528,4 +528,10 @@ _BETWEEN = {
 
 
 def _words(where: Spec) -> str:
-    return ", ".join(str(v) if k in ("label", "protocol") else f"{k}={v}" for k, v in where.items()) or "all runs"
+    """What a check looks at, for people: `gossip, p=0.5 or 0.7`."""
+
+    def told(value: Any) -> str:
+        return " or ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+    said = (told(v) if k in ("label", "protocol") else f"{k}={told(v)}" for k, v in where.items())
+    return ", ".join(said) or "all runs"

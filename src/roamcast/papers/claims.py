@@ -31,6 +31,7 @@ from typing import Any
 import msgspec
 
 from roamcast.errors import InputError
+from roamcast.papers.experiments import PAPERS
 
 
 class Reading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -61,9 +62,9 @@ class _Written(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def load() -> tuple[Claim, ...]:
     """All claims, in the order of the papers."""
     found: list[Claim] = []
-    for path in sorted(files("roamcast.papers").joinpath("claims").iterdir(), key=lambda path: path.name):
-        if path.name.endswith(".toml"):
-            found += parse(path.name, path.read_text(encoding="utf-8"))
+    for folder in PAPERS.values():
+        path = files("roamcast.papers").joinpath("claims", f"{folder}.toml")
+        found += parse(path.name, path.read_text(encoding="utf-8"))
     ids = [claim.id for claim in found]
     twice = sorted({id for id in ids if ids.count(id) > 1})
     if twice:

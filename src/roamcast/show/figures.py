@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable
+from math import floor, log10
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -90,10 +91,10 @@ def _draw_panel(figure: Figure, panel: Panel) -> None:
         if mark.series is None and mark.label:
             axes.annotate(mark.label, (x, mark.y), (7, 5), textcoords="offset points", fontsize=8)
     if places:
-        axes.set_xticks(list(places.values()), list(places))
+        crowded = max(map(len, places)) * len(places) > 44
+        turned: dict[str, Any] = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if crowded else {}
+        axes.set_xticks(list(places.values()), list(places), **turned)
         axes.set_xlim(-0.5, len(places) - 0.5)
-        if max(map(len, places)) * len(places) > 44:
-            axes.tick_params(axis="x", rotation=30)
     _label(axes, panel)
     _legend(figure, axes, panel)
 
@@ -142,10 +143,10 @@ def _label(axes: Axes, panel: Panel) -> None:
     axes.set_ylabel(panel.y_label)
     if panel.title:
         axes.set_title(panel.title)
-    if panel.log_y:
-        _logarithmic(axes, "y")
-        return
     values = [p.mean for series in panel.series for p in series.points] + [mark.y for mark in panel.marks]
+    if panel.log_y:
+        _logarithmic(axes, "y", values)
+        return
     if min(values) >= 0:
         axes.set_ylim(bottom=0)
     if all(0 <= v <= 1 for v in values) and max(values) > 0.5:
@@ -211,18 +212,23 @@ def _frame(axes: Axes, front: Front) -> None:
     low, high = min(costs), max(costs)
     if front.log and low > 0:
         axes.set_xlim(low / 1.6, high * 1.6)
-        _logarithmic(axes, "x")
+        _logarithmic(axes, "x", costs)
         return
     margin = 0.08 * (high - low) or 0.05 * abs(high) or 1.0
     axes.set_xlim(low - margin, high + margin)
     axes.locator_params(axis="x", nbins=4)
 
 
-def _logarithmic(axes: Axes, which: Literal["x", "y"]) -> None:
-    """With plain numbers: powers would be set as mathematics, which labels are not."""
+def _logarithmic(axes: Axes, which: Literal["x", "y"], values: list[float]) -> None:
+    """With plain numbers: powers would be set as mathematics, which labels are not. Nothing at all has a place too."""
     from matplotlib.ticker import FuncFormatter, NullFormatter
 
-    axes.set(**{f"{which}scale": "log"})
+    if min(values) > 0 or max(values) <= 0:
+        axes.set(**{f"{which}scale": "log"})
+    else:
+        least = min(value for value in values if value > 0)
+        getattr(axes, f"set_{which}scale")("symlog", linthresh=10.0 ** floor(log10(least)), linscale=0.5)
+        axes.set(**{f"{which}lim": (0, None)})
     axis = axes.xaxis if which == "x" else axes.yaxis
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     low, high = axes.get_xlim() if which == "x" else axes.get_ylim()

@@ -16,7 +16,7 @@ from roamcast.lab.checks import NoData
 from roamcast.lab.quantities import Row
 from roamcast.papers.experiments import Plot
 
-UNITS = {"s": "s", "m": "m", "mps": "m/s", "hz": "Hz", "bps": "bit/s", "bytes": "bytes", "db": "dB"}
+UNITS = {"": "", "s": "s", "m": "m", "mps": "m/s", "hz": "Hz", "bps": "Mbit/s", "bytes": "bytes", "db": "dB"}
 """What parameters and fields have at the end of their names, and what people write."""
 X = float | str
 
@@ -147,8 +147,10 @@ def _series_name(series: str, value: str | None) -> str:
     name, _, unit = series.rpartition("_")
     if unit not in UNITS:
         name, unit = series, ""
-    shown = f"{name.replace('_', ' ')} = {_text(_number(value))}"
-    return f"{shown} {UNITS[unit]}" if unit else shown
+    number = _number(value)
+    if unit == "bps" and isinstance(number, float):
+        number /= 1e6
+    return f"{name.replace('_', ' ')} = {_text(number)} {UNITS[unit]}".rstrip()
 
 
 def _named(series: Series) -> Series:

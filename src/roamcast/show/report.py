@@ -169,12 +169,12 @@ def _asset(name: str) -> str:
 
 
 def _top(results: Results, papers: bool) -> Html:
-    runs = sum(len(rows) for rows in results.metrics.values())
+    runs = len({row["run"] for rows in results.metrics.values() for row in rows})  # figures share many
     if papers:
         title = "Publish/subscribe without infrastructure: the papers, run again"
         lead = (
             "Systems from the literature, implemented as published, run in their own experiments and held against "
-            f"their own claims: {words.several(runs, 'simulation')}, means with 95 % intervals, nothing tuned to fit."
+            f"their own claims: {words.several(runs, 'simulation')}, means with 95 % intervals."
         )
     else:
         own = [name for name in results.metrics if not is_league(name)]
