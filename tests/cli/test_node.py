@@ -228,7 +228,7 @@ def test_rates_are_of_the_time_between_two_looks() -> None:
     told |= {"delivered": 30, "up_s": 12.0, "airtime_s": 0.5, "dropped": {"forged": 3}, "decisions": {}}
     told |= {"node": 7, "protocol": "gossip", "secure": True, "network": True, "neighbours": [], "named": []}
     told |= {"routing_entries": 0, "routing_bytes": 0, "queue": 0, "subscriptions": {}}
-    told["stored"] = {"publications": 0, "received": 0, "received_bytes": 0, "lost": 0}
+    told["stored"] = {"publications": 0, "held": 0, "received": 0, "received_bytes": 0, "lost": 0}
     console = Console(width=100, record=True, quiet=False, file=open(os.devnull, "w"))  # noqa: SIM115, PTH123
     console.print(page(told, {**told, "delivered": 10, "up_s": 10.0, "airtime_s": 0.4}))
     text = console.export_text()

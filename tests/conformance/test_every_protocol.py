@@ -59,3 +59,24 @@ def real(protocol: str) -> Deliveries:
 @pytest.mark.parametrize("driver", [simulated, real], ids=["simulated", "real"])
 def test_what_was_asked_for_arrives_once_and_nothing_else(driver: Callable[[str], Deliveries], protocol: str) -> None:
     assert sorted(driver(protocol)) == [(i, 1) for i in REACHED.get(protocol, SUBSCRIBERS)]
+
+
+@pytest.mark.parametrize("protocol", registry.names())
+def test_a_node_that_comes_back_with_its_past_gets_everything_once_more_and_no_stranger_things(protocol: str) -> None:
+    chosen = registry.get(protocol)
+    driver = Real(MULTICAST, PLACES, SUBSCRIPTIONS, protocol=chosen, params=chosen.params_class())
+    last, frames = driver.hosts[SUBSCRIBERS[0]], []
+    last._on_carry = lambda sender, frame, _: frames.append((driver.loop.time(), sender, frame))
+    driver.run(SETTLE_S)
+    said = [driver.say(PUBLISHER, "news", {}, payload=b"x", validity_us=v_us) for v_us in (20_000_000, FOREVER)]
+    driver.run(AFTER_S)
+    before = driver.delivered(last.id)
+    assert sorted(before) == said
+    last.stop()
+    last._past = [(int((driver.loop.time() - t) * 1e6), sender, frame) for t, sender, frame in frames]
+    last._began_us = last.now()
+    driver.recover(last.id, keep_tables=False)
+    assert driver.delivered(last.id)[len(before) :] == before
+    driver.run(AFTER_S)
+    assert len(driver.delivered(last.id)) == 2 * len(before)
+    driver.check()

@@ -119,17 +119,17 @@ def _true(own: int, node: int) -> float:
     return (own - EPOCH_US - ahead) / (1 + drift) + EPOCH_US
 
 
-def test_a_serial_of_two_lives_does_not_confuse_the_clocks(spark: SparkSession, tmp_path: Path) -> None:
-    """Node 1 restarts: its serials begin anew. Node 2 is a minute ahead."""
+def test_a_serial_that_comes_again_does_not_confuse_the_clocks(spark: SparkSession, tmp_path: Path) -> None:
+    """What node 1 said is said again a quarter of an hour later. Node 2 is a minute ahead."""
     folder = tmp_path / "logs"
     folder.mkdir()
     ahead = {1: 0, 2: 60_000_000}
     sinks = {node: ParquetSink(folder / f"{node}.parquet", "r") for node in ahead}
-    for life in (0, 1000):
+    for later in (0, 1000):
         for k in range(40):
             for sender, hearer in ((1, 2), (2, 1)):
-                t = EPOCH_US + (life + k) * 1_000_000 + sender * 1000
-                serial = sender << 32 | (k if sender == 1 else life + k)
+                t = EPOCH_US + (later + k) * 1_000_000 + sender * 1000
+                serial = sender << 32 | (k if sender == 1 else later + k)
                 sinks[sender].row(t + ahead[sender], sender, schema.SEND, 0, serial, -1, 50, 400, "beacon")
                 sinks[hearer].row(t + 300 + ahead[hearer], hearer, schema.RECEIVE, 0, serial, sender, 50, 400, "beacon")
     for sink in sinks.values():

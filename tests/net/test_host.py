@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import time
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Any
@@ -22,17 +23,19 @@ from roamcast.net.limits import Limits
 from roamcast.net.medium import Sent, UdpMedium
 from roamcast.net.security import SEAL_BYTES
 from roamcast.net.vault import MemoryVault
-from roamcast.protocols import registry
-from roamcast.protocols.interface import Params
+from roamcast.protocols import registry, wire
+from roamcast.protocols.interface import Frame, Host, Params
 from roamcast.protocols.parameters import build
-from roamcast.pubsub.event import LOCAL, Event
+from roamcast.pubsub.event import LOCAL, Event, event_id
 from roamcast.pubsub.filters import topic
-from tests.conformance.driver import WHY, Deed, Ping, Probe
+from tests.conformance.driver import WHY, Deed, Parcel, Ping, Probe
 from tests.conformance.real import MULTICAST, RING, Real, Walled, network
+from tests.net.members import publication
 from tests.support.warp import WarpLoop
 
 PAIR = [0.0, 0.5]
 MS = 1000
+S = 1_000_000
 
 
 @pytest.fixture
@@ -235,7 +238,12 @@ def test_a_transmission_is_the_same_in_every_log(real: Any) -> None:
     assert big[6] > 3000 + 3 * 28
     assert big[7] == big[6] * 8, "microseconds at one megabit a second"
     assert (big[5], small[5]) == (-1, 1)
-    assert big[4] >> 32 == 0
+    driver.hosts[0].link.envelope._take_boot = lambda: driver.hosts[0].link.envelope.boot + 1
+    driver.hosts[0].link.envelope.counter = 1 << 32  # used up: the next life begins
+    driver.do(0, lambda probe, _: probe.host.broadcast(Ping(3)))
+    serials = {row[4] for row in rows_of(driver, schema.SEND)}
+    assert len(serials) == 3, "no life's numbers meet another's"
+    assert all(0 < serial < 1 << 63 for serial in serials)
 
 
 def test_rows_never_go_back_and_begin_at_the_time_of_day(real: Any) -> None:
@@ -591,6 +599,97 @@ def test_what_was_recorded_cannot_be_replayed_to_a_node_that_restarted() -> None
     second.stop()
     spy.close()
     loop.close()
+
+
+class Diarist(Probe):
+    """Does all that a protocol could do about a frame."""
+
+    def __init__(self, host: Host, params: Params) -> None:
+        super().__init__(host, params)
+        self.react = {"start": lambda probe: probe.host.set_timer(1, 10 * S), "frame": Diarist.heard}
+        self.react["timer"] = lambda probe, key: probe.host.broadcast(Ping(key))
+
+    def heard(self, frame: Frame, sender: int) -> None:
+        self.host.note(WHY, frame.id)
+        self.host.broadcast(frame)
+        self.host.send(sender, frame)
+        self.host.set_timer(2, 30 * S)
+        self.host.mute(frame.id)
+        for event in frame.events():
+            self.host.deliver(event)
+
+
+@pytest.mark.parametrize("alive_ago_s", [None, 90, 30, 5, -100])
+def test_a_protocol_hears_its_past_alone_and_by_the_clock_of_then(alive_ago_s: int | None) -> None:
+    loop, meeting, sink, vault = WarpLoop(), network(), MemorySink(), MemoryVault()
+    if alive_ago_s is not None:
+        vault.store("alive", (time.time_ns() // 1000 - alive_ago_s * S).to_bytes(8, "big"))
+    said = [Event(event_id(99, n), "news", payload=bytes(SEAL_BYTES)) for n in range(3)]
+    past = [(ago_s * S, 7, wire.encode(Probe, Parcel(event))) for ago_s, event in zip([100, 95, 50], said, strict=True)]
+    past.insert(2, (60 * S, 7, b"nonsense"))
+    past.append((40 * S, 7, past[0][2]))  # muted by then
+    got: list[int] = []
+
+    async def go() -> NetHost:
+        host = NetHost(
+            Diarist,
+            Params(),
+            Member.secure(vault, RING),
+            Walled(meeting, loop, lambda _: True),
+            sink=sink,
+            level="full",
+            on_deliver=lambda event, _: got.append(event.id),
+            again=True,
+            past=past,
+        )
+        host.subscribe(topic("news"))
+        host.start()
+        return host
+
+    host = loop.run_until_complete(go())
+    probe = host.protocol
+    assert isinstance(probe, Probe)
+    told = [(what, round(now_us / S - 100)) for what, now_us, _ in probe.inputs]
+    ended = {5: -5, -100: 0}.get(alive_ago_s or 0)  # when it is known that it lived until the last timer was due
+    assert told == [
+        ("start", -100),
+        ("subscribe", -100),
+        ("frame", -100),
+        ("undelivered", -95),  # nobody is there, as timers tell that come late
+        ("frame", -95),
+        ("undelivered", -50),
+        ("timer", -50),
+        ("timer", -50),
+        ("frame", -50),
+        ("undelivered", -40),
+        ("timer", 0 if ended is None else ended),
+    ]
+    assert [told.arguments for told in probe.told("timer")] == [(1,), (2,), (2,)]
+    assert got == [event.id for event in said]
+    assert host.heard(said[0].id) == 1
+    assert host.status()["up_s"] < 1
+    assert host.status()["decisions"] == {}
+    kinds = [schema.KINDS[row[2]] for row in sink.rows]
+    due = ["send"] if ended is None else []  # what was to be said is said now
+    assert kinds == ["subscribe", "recover", "deliver", "deliver", "deliver", *due]
+    assert all(abs(row[0] - time.time() * S) < 60 * S for row in sink.rows)
+    assert [row[0] for row in sink.rows] == sorted(row[0] for row in sink.rows)
+    loop.run_until_complete(asyncio.sleep(100.0))
+    assert host.tally.frames_out == len(due), "a timer goes off once"
+    host.stop()
+    loop.close()
+
+
+def test_frames_with_events_of_others_are_told_once(real: Any) -> None:
+    driver = real()
+    told: list[tuple[int, bytes, list[int]]] = []
+    driver.hosts[1]._on_carry = lambda sender, frame, events: told.append((sender, frame, [e.id for e in events]))
+    heard = [publication(driver.hosts[0].member, n, topic="news") for n in (1, 2)]
+    own = publication(driver.hosts[1].member, 7)
+    for event in (heard[0], heard[0], own, heard[1], heard[0]):
+        driver.do(0, lambda probe, _, event=event: probe.host.broadcast(Parcel(event)))
+    driver.do(0, say_all([1]))
+    assert told == [(0, wire.encode(Probe, Parcel(event)), [event.id]) for event in heard]
 
 
 def test_keys_are_rotated_without_a_word_being_lost(real: Any) -> None:

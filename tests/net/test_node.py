@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
@@ -247,6 +248,58 @@ def test_publications_are_published_again_with_what_is_left_of_their_validity(ke
         assert (first.attrs, second.attrs) == ({"n": 1}, {"n": 2})
         assert 50_000_000 < first.validity_us < 60_000_000
         assert second.validity_us == 1 << 52
+
+    run(go())
+
+
+@pytest.mark.parametrize("end", ["stopped", "killed"])
+def test_events_of_others_outlive_who_holds_them(key: str, tmp_path: Path, end: str) -> None:
+    """Who published it is gone before anybody else comes, and who has heard it was away meanwhile."""
+
+    async def go() -> None:
+        how = {"protocol": "frugal", "params": {"hb_initial_s": 0.2}}
+        a = config(key, **how)
+        holder = Config(key=key, network=a.network, limits=FAST, state=str(tmp_path / "holder"), **how)
+        async with Node(holder) as other:
+            wanted = other.subscribe("n >= 0", name="x")
+            async with Node(a) as one:
+                await until(lambda: one.status()["neighbours"])
+                await one.publish("news", {"n": 1}, validity_s=1.0)
+                await one.publish("news", {"n": 2}, validity_s=60)
+                assert sorted(await take(wanted, 2)) == [1, 2]
+            await until(lambda: other.store.counts()["held"] >= 1)
+            if end == "killed":  # all that a killed node leaves is its files
+                shutil.copytree(tmp_path / "holder", tmp_path / "left")
+        if end == "killed":
+            shutil.rmtree(tmp_path / "holder")
+            (tmp_path / "left").rename(tmp_path / "holder")
+        await asyncio.sleep(1.0)  # one is over now
+        async with Node(holder) as other, Node(config(key, network=a.network, **how)) as late:
+            missed = late.subscribe("n >= 0")
+            assert await take(missed, 1) == [2]
+            again = other.subscribe("n >= 0", name="x")
+            await late.publish("news", {"n": 3}, validity_s=60)
+            assert await take(again, 1) == [3]  # and nothing that it had
+
+    run(go())
+
+
+def test_what_was_passed_on_is_not_passed_on_again(key: str, tmp_path: Path) -> None:
+    async def go() -> None:
+        a = config(key)
+        relay = Config(
+            key=key, protocol="gossip", params={"p": 1.0}, network=a.network, limits=FAST, state=str(tmp_path / "relay")
+        )
+        async with Node(a) as one:
+            async with Node(relay) as other:
+                for n in range(3):
+                    await one.publish(attrs={"n": n})
+                await until(lambda: other.host.tally.frames_out == 3)
+                await until(lambda: other.store.counts()["held"] == 3)
+            async with Node(relay) as other:
+                await one.publish(attrs={"n": 3})
+                await until(lambda: other.host.tally.frames_out > 0)
+                assert other.host.status()["decisions"] == {"forward: drawn": 1}
 
     run(go())
 

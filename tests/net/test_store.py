@@ -257,3 +257,46 @@ def test_what_was_said_to_be_written_is_there_after_kill_9(tmp_path: Path) -> No
             kept = [e.id & 0xFFFFFF for e, _ in store.valid_publications()]
             assert kept[:acknowledged] == list(range(1, acknowledged + 1))
             assert len(kept) <= acknowledged + 1  # the one that it was at
+
+
+# ---- what others said
+
+
+def test_frames_are_held_as_long_as_they_may_be_valid(tmp_path: Path) -> None:
+    clock = Clock()
+    with Store(tmp_path, unix_s=clock) as store:
+        store.hold("Gossip", 7, b"short", 10_000_000)
+        store.hold("Gossip", 8, b"long", FOREVER)
+        store.hold("Frugal", 9, b"another's", FOREVER)
+    clock.s += 4
+    with Store(tmp_path, unix_s=clock) as store:
+        assert store.held("Gossip") == [(4_000_000, 7, b"short"), (4_000_000, 8, b"long")]
+        clock.s += 6
+        assert store.held("Gossip") == [(10_000_000, 8, b"long")]
+        clock.s -= 100  # nothing comes from the future
+        assert store.held("Frugal") == [(0, 9, b"another's")]
+        clock.s += 100
+        store.hold("Gossip", 7, b"new", FOREVER)
+        assert store.counts()["held"] == 3
+
+
+def test_of_what_is_held_the_oldest_gives_way() -> None:
+    store = Store(None, Bounds(held=3, held_bytes=10))
+    for n in range(5):
+        store.hold("Gossip", n, bytes(2), FOREVER)
+    assert [held.sender for held in store.held("Gossip")] == [2, 3, 4]
+    store.hold("Gossip", 5, bytes(7), FOREVER)
+    assert [held.sender for held in store.held("Gossip")] == [4, 5]
+    store.hold("Gossip", 6, bytes(11), FOREVER)  # nothing that does not fit is kept
+    assert store.held("Gossip") == []
+
+
+def test_a_store_of_the_version_before_goes_on(tmp_path: Path) -> None:
+    with Store(tmp_path) as store:
+        store.publish([event(1)])
+        store._db.execute("drop table held")
+        store._db.execute("pragma user_version = 1")
+    with Store(tmp_path) as store:
+        assert len(store.valid_publications()) == 1
+        store.hold("Gossip", 7, b"x", FOREVER)
+        assert len(store.held("Gossip")) == 1

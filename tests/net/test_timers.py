@@ -105,3 +105,28 @@ def test_a_clear_from_within_a_timer_stops_those_due_with_it() -> None:
     loop.run_until_complete(asyncio.sleep(1))
     assert fired == [1]
     loop.close()
+
+
+def test_a_clock_that_leaps_lets_off_what_is_due_once_and_late() -> None:
+    loop = WarpLoop()
+    timers = Timers(loop, 100 * S)
+    fired: list[tuple[str, int]] = []
+
+    def again() -> None:
+        fired.append(("again", timers.now_us()))
+        timers.after(S, again)
+
+    timers.leap(10 * S)
+    assert timers.now_us() == 10 * S
+    timers.after(S, again)
+    timers.after(200 * S, lambda: fired.append(("later", timers.now_us())))
+    timers.leap(11 * S - 1)
+    assert fired == []
+    for to_us in (50 * S, 70 * S, None):
+        timers.leap(to_us)
+    assert fired == [("again", 50 * S), ("again", 70 * S), ("again", 100 * S)]
+    loop.run_until_complete(asyncio.sleep(2.5))
+    assert [round(at_us / S) for _, at_us in fired[3:]] == [101, 102]
+    loop.run_until_complete(asyncio.sleep(110.0))
+    assert ("later", 210) in [(what, at_us // S) for what, at_us in fired]
+    loop.close()

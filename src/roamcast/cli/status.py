@@ -101,6 +101,7 @@ def _tables(told: dict[str, Any]) -> RenderableType:
     table.add_row("routing", f"{told['routing_entries']:,}", f"{told['routing_bytes']:,} bytes")
     table.add_row("queue", f"{told['queue']:,}", "frames to be sent")
     table.add_row("publications", f"{stored['publications']:,}", "own, still valid")
+    table.add_row("held", f"{stored['held']:,}", "frames with others' events, for after a restart")
     table.add_row("received", f"{stored['received']:,}", f"{stored['received_bytes']:,} bytes, {stored['lost']} lost")
     table.add_row("subscriptions", f"{len(told['subscriptions']):,}", "; ".join(told["subscriptions"].values()))
     for named in told["named"]:

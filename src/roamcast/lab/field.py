@@ -17,8 +17,7 @@ node by least squares, the surer ones weighing more. That is done twice: once ov
 together roughly, and then for each minute, between whose middles offsets are interpolated: crystals drift. Offsets have
 mean zero among nodes that are connected; others cannot be compared, nor need they be.
 
-A serial is unique in one life of its sender. Of one that was used in two lives, receptions meet both frames; the wrong
-ones differ from the median by more than any delay and are left out.
+What differs from the median by more than any delay is left out: a frame that somebody recorded, and played later.
 
 Other than in simulations, an event can have several publish rows: a node that restarts publishes again what is valid
 still. The first one counts.
@@ -50,7 +49,7 @@ if TYPE_CHECKING:
 WINDOW_US = 60_000_000
 """Clocks that drift apart by 40 millionths do so by 2.4 ms in a minute: what is found is no surer than that."""
 PLAUSIBLE_US = 5_000_000
-"""No delay is longer, nor do clocks wander so far: what differs more is another life's frame."""
+"""No delay is longer, nor do clocks wander so far."""
 LEAST_DELAY_US = 50.0
 ONE_WAY = 1e-3
 """Weight of what only frames in one direction tell."""
@@ -144,8 +143,9 @@ class Field:
         knots = clocks(rows)
         log = merged(rows, knots).cache()
         runs = self._runs(log).cache()
-        tally = measures.metrics(log, runs, simulated=False).cache()
-        self._latest = Standing(knots, log, runs, tally, _lives(log, runs, tally))
+        with measures.metrics(log, runs, simulated=False) as measured:
+            tally = measured.cache()
+            self._latest = Standing(knots, log, runs, tally, _lives(log, runs, tally))
         return self._latest
 
     # ---- tables

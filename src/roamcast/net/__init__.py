@@ -35,6 +35,7 @@ frame costs.
                    sample_s=0.0)
     host.start()                                   # in a running loop: opens the medium, tells the protocol
     number = host.subscribe(filter); host.unsubscribe(number)       # before or after `start`
+    NetHost(…, on_carry=callback, past=frames)     # what others said, to be kept; and what was kept (host.py)
     sealed = host.prepare(topic, attrs, payload, validity_us, scope)    # numbered (durably) and signed; InputError
     host.publish(sealed)                           # logged, and told the protocol
     host.renew(sealed, left_us)                    # of an earlier life: what is left of its validity, sealed anew
@@ -49,13 +50,14 @@ every store that keeps events, needs no table beside them, and is counted in eve
 It is called inside a handler of the protocol, synchronously; whatever it publishes waits until that is over.
 
 A store of another kind is a `Vault`: `load(name) -> bytes | None`, `store(name, value)` durable when it returns. Names:
-"identity" (32 bytes), "boot" and "sequence" (8 bytes, high-water marks), "heard" (some kilobytes, every five minutes),
-"number" (of insecure nodes). `Store` is what `Node` uses.
+"identity" (32 bytes), "boot" and "sequence" (8 bytes, high-water marks), "heard" (kilobytes) and "alive" (8 bytes),
+both every five minutes, "number" (of insecure nodes). `Store` is what `Node` uses.
 
 Sockets are read by `loop.add_reader`, so the loop must be one that has it: any on POSIX systems.
 
 Time: `Host.now` is microseconds since the host was made, by the loop's monotonic clock. Rows of the log have
 `host.epoch_us` added: Unix time of the host's making, taken once, so that they never go back. A transmission's serial
-in the log is sender << 32 | counter of its (first) datagram, the same at everybody who heard it. Its bytes are those of
-IP packets, and its airtime is what these would take at `Limits.rate_bps`.
+in the log is made of sender, boot and counter of its (first) datagram, so that it is the same at everybody who heard it
+and of no other, in no other life of its sender either. Its bytes are those of IP packets, and its airtime is what these
+would take at `Limits.rate_bps`.
 """

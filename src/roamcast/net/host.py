@@ -7,6 +7,14 @@ counted and told to `on_error`, and the node goes on.
 Time is microseconds since the host was made. In the log, `epoch_us` is added: Unix time when the host was made, taken
 once, so that rows never go back whatever becomes of the system's clock. Two nodes' clocks differ by what their systems'
 clocks differed by, and drift apart as their crystals do; the laboratory estimates that from frames both ends logged.
+
+What a protocol knows dies with it. So that events of others outlive this, frames that brought some are told
+(`on_carry`) to whoever can keep them, and a protocol that begins anew hears them again first (`Past`): each at the
+instant when it came, by a clock that leaps from one to the next and then to the present. Meanwhile the node is alone:
+nothing it says leaves, nobody acknowledges anything. So a protocol comes to hold what it would hold if it had been out
+of everybody's reach, and ages and validities are what they are. All it sees of the leaps is that timers are late. What
+was still to be said when the earlier life ended, as far as that is known (it was stopped, or wrote down that it lived),
+is said now: better twice than never.
 """
 
 from __future__ import annotations
@@ -17,7 +25,7 @@ import logging
 import random
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from math import nan
 from typing import Any, Final
@@ -37,22 +45,30 @@ from roamcast.net.publications import unsealed
 from roamcast.net.refusal import APPLICATION, PROTOCOL_ERROR, UNREAD, Tally
 from roamcast.net.security import SEAL_BYTES, KeyRing
 from roamcast.net.timers import Timer, Timers
+from roamcast.protocols import wire
 from roamcast.protocols.interface import BROADCAST, NOBODY, Frame, Host, Params, Protocol, reason_kind, reason_label
-from roamcast.protocols.wire import MAX_FRAME
 from roamcast.pubsub.event import FOREVER, GLOBAL, SCOPES, Event, Value, event_from_fields, event_id
 from roamcast.pubsub.filters import Filter
 
 log: Final = logging.getLogger("roamcast.net")
 
-KEEP_HEARD_S: Final = 300.0
-"""How often it is written down where neighbours are in their numbers, so that a restart does not open the window."""
+KEEP_S: Final = 300.0
+"""How often it is written down that this node lives, and where neighbours are in their numbers, so that a restart does
+not open the window."""
 NEAR_US: Final = 10_000_000
 """Who was heard so lately counts as near a local event's publisher."""
 EVENT_ROOM: Final = 4096
 """Bytes of a frame that a protocol may need beside an event."""
 
+ALONE_US: Final = 500_000
+"""How long it takes to find out that a neighbour does not answer, for a node that is alone with its past."""
+
 Deliver = Callable[[Event, Event], None]
 """Called with an event as it was published, and as it travelled."""
+Carry = Callable[[int, bytes, list[Event]], None]
+"""Called with who sent a frame, the frame, and the events that it brought."""
+Past = Sequence[tuple[int, int, bytes]]
+"""Frames of earlier lives, in the order they came: how many microseconds ago, from whom, and what."""
 
 
 class Senses:
@@ -80,6 +96,8 @@ class NetHost(Host):
         level: str = "frames",
         on_deliver: Deliver | None = None,
         on_error: Callable[[Exception], None] | None = None,
+        on_carry: Carry | None = None,
+        past: Past | None = None,
         senses: Senses | None = None,
         sample_s: float = 0.0,
         again: bool = False,
@@ -106,9 +124,12 @@ class NetHost(Host):
         self._on_error = on_error
         self._senses = senses or Senses()
         self._sample_us = int(sample_s * 1e6)
+        self._on_carry = on_carry
+        self._past: Past = past or ()
         self._loop = asyncio.get_running_loop()
-        self.timers = Timers(self._loop)
-        self.epoch_us = time.time_ns() // 1000
+        self._began_us = max((ago_us for ago_us, _, _ in self._past), default=0)
+        self.timers = Timers(self._loop, self._began_us)
+        self.epoch_us = time.time_ns() // 1000 - self._began_us
         self._dice = random.Random(seed)
         self.link = Link(protocol, member, self.limits, self.tally, medium.datagram_max)
         self.outbox = Outbox(self.link, medium, self.timers, self.limits, self.tally, self)
@@ -118,6 +139,8 @@ class NetHost(Host):
             self.link.peers.restore(heard)
         self._set: dict[int, Timer] = {}  # the protocol's timers
         self._muted: OrderedDict[int, int] = OrderedDict()
+        self._carried: OrderedDict[int, None] = OrderedDict()  # events whose frames were told
+        self._reliving_us = -1  # the present, as long as the protocol hears its past
         self._subscriptions: dict[int, Filter] = {}
         self._subscribed = 0
         self._inside = False
@@ -142,14 +165,35 @@ class NetHost(Host):
             self._muted.clear()
             self.protocol = self._protocol_class(self, self._params)
         self.medium.open(self._heard)
-        self.timers.after(int(KEEP_HEARD_S * 1e6), self._keep_heard)
-        if self._sample_us > 0:
-            self.timers.after(self._sample_us, self._sample)
+        past, self._past = self._past, ()
+        if past:
+            self._reliving_us = self.now()
+            self.timers.leap(self._began_us - past[0][0])
         assert self.protocol is not None
         self._tell(self.protocol.on_start)
         if fresh:
             for number, filter in self._subscriptions.items():
                 self._tell(partial(self.protocol.on_subscribe, number, filter))
+        if past:
+            self._relive(past)
+        self.timers.after(int(KEEP_S * 1e6), self._keep_again)
+        if self._sample_us > 0:
+            self.timers.after(self._sample_us, self._sample)
+
+    def _relive(self, past: Past) -> None:
+        for ago_us, sender, body in past:
+            try:
+                frame = wire.decode(self._protocol_class, body)
+            except Malformed:  # another version of this protocol said so
+                continue
+            self.timers.leap(max(self._began_us - ago_us, self.now()))
+            self._remember(frame)
+            self._hand_up(frame, sender)
+        alive = self.member.vault.load("alive")
+        if alive is not None:
+            self.timers.leap(max(self.now(), min(int.from_bytes(alive, "big") - self.epoch_us, self._reliving_us)))
+        self._reliving_us = -1
+        self.timers.leap(None)
 
     def stop(self) -> None:
         """As if the node crashed, but in good order. What waited to be sent is lost, as are timers."""
@@ -163,7 +207,7 @@ class NetHost(Host):
         self._later.clear()
         self._was_down = True
         self._row(schema.CRASH)
-        self.member.vault.store("heard", self.link.peers.export())
+        self._keep()
 
     def summarise(self) -> None:
         """Put the counters beside the rows of the log."""
@@ -176,9 +220,13 @@ class NetHost(Host):
         self.member.ring = ring
         self.link.use(ring)
 
-    def _keep_heard(self) -> None:
+    def _keep(self) -> None:
         self.member.vault.store("heard", self.link.peers.export())
-        self.timers.after(int(KEEP_HEARD_S * 1e6), self._keep_heard)
+        self.member.vault.store("alive", (time.time_ns() // 1000).to_bytes(8, "big"))
+
+    def _keep_again(self) -> None:
+        self._keep()
+        self.timers.after(int(KEEP_S * 1e6), self._keep_again)
 
     def _sample(self) -> None:
         assert self.protocol is not None
@@ -201,7 +249,7 @@ class NetHost(Host):
             event = event_from_fields([1, topic, dict(attrs or {}), payload, validity_us, scope])
         except (Malformed, ValueError, OverflowError, TypeError) as error:
             raise InputError(f"cannot publish this: {error}") from None
-        largest = min(MAX_FRAME, FRAGMENTS_MAX * (self.medium.datagram_max - 100)) - EVENT_ROOM - SEAL_BYTES
+        largest = min(wire.MAX_FRAME, FRAGMENTS_MAX * (self.medium.datagram_max - 100)) - EVENT_ROOM - SEAL_BYTES
         if event.size > largest:
             raise InputError(f"cannot publish {event.size} bytes in one event: at most {largest}")
         id = event_id(self.id, self.member.sequence.next())
@@ -260,7 +308,7 @@ class NetHost(Host):
             "protocol": self._protocol_class.__name__,
             "secure": self.member.ring is not None,
             "network": self.medium.up(),
-            "up_s": now_us / 1e6,
+            "up_s": (now_us - self._began_us) / 1e6,
             "neighbours": [
                 {
                     "node": number,
@@ -301,7 +349,10 @@ class NetHost(Host):
         self._enqueue(frame, to)
 
     def _enqueue(self, frame: Frame, to: int) -> None:
-        if self.running:
+        if self._reliving_us >= 0:
+            if to >= 0:
+                self.timers.after(ALONE_US, partial(self.frame_undelivered, frame, to))
+        elif self.running:
             self.outbox.add(frame, to)
 
     def set_timer(self, key: int, delay_us: int) -> None:
@@ -333,7 +384,8 @@ class NetHost(Host):
             log.exception("the application failed to take an event")
 
     def note(self, reason: int, event: int = 0, peer: int = NOBODY, value: int = 0) -> None:
-        self._notes[reason] = self._notes.get(reason, 0) + 1
+        if self._reliving_us < 0:
+            self._notes[reason] = self._notes.get(reason, 0) + 1
         kind = schema.kind_code(reason_kind(reason))
         self._row(kind, event, peer=peer, value=value, reason=reason_label(reason))
 
@@ -375,13 +427,27 @@ class NetHost(Host):
     def _arrived(self, arrival: Arrival, frame: Frame) -> None:
         self.tally.frames_in += 1
         self._log_arrival(arrival, frame)
+        if self._on_carry is not None and self._remember(frame):
+            self._on_carry(arrival.sender, wire.encode(self._protocol_class, frame), frame.events())
+        self._hand_up(frame, arrival.sender)
+
+    def _remember(self, frame: Frame) -> bool:
+        """Whether it brought an event of somebody else for the first time, as far as that is remembered."""
+        new = [event.id for event in frame.events() if event.publisher != self.id and event.id not in self._carried]
+        for id in new:
+            self._carried[id] = None
+            if len(self._carried) > self.limits.carried:
+                self._carried.popitem(last=False)
+        return bool(new)
+
+    def _hand_up(self, frame: Frame, sender: int) -> None:
         if frame.id in self._muted:
             self._muted[frame.id] += 1
             self._muted.move_to_end(frame.id)
             self.tally.muted += 1
             return
         assert self.protocol is not None
-        self._tell(partial(self.protocol.on_frame, frame, arrival.sender))
+        self._tell(partial(self.protocol.on_frame, frame, sender))
 
     # ---- what becomes of own frames
 
@@ -431,8 +497,13 @@ class NetHost(Host):
         value: int = 0,
         reason: str = "",
     ) -> None:
+        now_us = self.now()
+        if self._reliving_us >= 0:
+            if kind != schema.DELIVER:  # all else was logged when it happened
+                return
+            now_us = self._reliving_us
         if kind in self._kinds:
-            self._sink.row(self.epoch_us + self.now(), self.id, kind, event, frame, peer, size, value, reason)
+            self._sink.row(self.epoch_us + now_us, self.id, kind, event, frame, peer, size, value, reason)
 
     def _log_arrival(self, arrival: Arrival, frame: Frame) -> None:
         if schema.RECEIVE not in self._kinds:

@@ -36,6 +36,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     verified: Count = 8192  # that are known to be genuine
     identities: Count = 4096  # keys of publishers
     muted: Count = 16_384
+    carried: Count = 8192  # of others, that are known to be kept
     # own frames
     queue: Count = 50
     rate_bps: Rate = 1e6  # what airtime is reckoned with: the rate of broadcasts on this radio

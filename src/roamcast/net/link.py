@@ -50,6 +50,8 @@ from roamcast.protocols.interface import BROADCAST, Frame, Protocol
 
 log: Final = logging.getLogger("roamcast.net")
 
+_SPREAD: Final = 0x9E3779B97F4A7C15
+_SERIALS: Final = (1 << 63) - 1
 _SAID_ONCE: Final[dict[str, str]] = {
     NEWER_VERSION: "somebody speaks a newer version of the wire than this program knows; it is not understood",
     UNSECURED: "somebody sends without protection; it is not listened to",
@@ -59,9 +61,9 @@ _SAID_ONCE: Final[dict[str, str]] = {
 }
 
 
-def serial(sender: int, counter: int) -> int:
-    """What the log calls a transmission."""
-    return sender << 32 | counter
+def serial(sender: int, boot: int, counter: int) -> int:
+    """What the log calls a transmission: 63 bits. Lives begin far from each other, so that none meets another's."""
+    return (((sender << 33 ^ boot) * _SPREAD >> 1) + counter) & _SERIALS
 
 
 def protocol_tag(protocol: type[Protocol]) -> int:
@@ -120,7 +122,7 @@ class Link:
         """The serial of a transmission, and its datagrams."""
         body = wire.encode(self._protocol, frame)
         self.envelope.prepare()
-        first = serial(self.number, self.envelope.counter)
+        first = serial(self.number, self.envelope.boot, self.envelope.counter)
         head = self.envelope.overhead + packet.FRAME_BYTES + (0 if to < 0 else packet.ADDRESS_BYTES)
         if head + len(body) <= self.datagram_max:
             return first, [self._sealed(FramePart(self._tag, to, number, 0, 1, body))]
@@ -192,7 +194,7 @@ class Link:
             raise Refused(NOT_FOR_US)
         if part.protocol != self._tag:
             raise Refused(OTHER_PROTOCOL)
-        first = serial(header.sender, header.counter - part.part)
+        first = serial(header.sender, header.boot, header.counter - part.part)
         if part.to >= 0 and part.number == peer.accepted:
             return Arrival(header.sender, peer.address, first, size, 1, None, part.to, part.number, False)
         body: bytes | None = part.body

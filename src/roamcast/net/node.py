@@ -9,6 +9,8 @@ What is promised, whenever the process or the machine is killed:
 
   - `publish` returns when the event is durable: it is given to the protocol again, with what is left of its validity,
     each time the node starts. What the protocol makes of it is the protocol's business.
+  - events of others are written down as they come, and given to the protocol again as well, as something that came when
+    it came (host.py). What came in the last moments may be lost: nobody was promised it.
   - an event is written down before any subscription gets it, and no subscription ever gets one twice.
   - a subscription with a name goes on where it was when an application asks for that name again, and what came in
     between waits for it. That it has had an event is written down before it gets it: so an application that is killed
@@ -37,6 +39,7 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final, Self
 
 from roamcast.errors import InputError, RoamcastError
@@ -81,6 +84,7 @@ class Node:
         self._tasks: list[asyncio.Task[None]] = []
         self._work = asyncio.Event()
         self._unwritten: list[Event] = []
+        self._unheld: list[tuple[int, bytes, int]] = []
         self._jobs: list[tuple[Callable[[], None], asyncio.Future[None]]] = []
         self._subscriptions: weakref.WeakSet[Subscription] = weakref.WeakSet()
         self._named: dict[str, int] = {}  # numbers by which the host knows them
@@ -124,6 +128,8 @@ class Node:
             sink=self._sink,
             level=config.level,
             on_deliver=self._delivered,
+            on_carry=self._carried if config.state else None,
+            past=store.held(self._protocol.__name__),
             senses=self._senses,
             sample_s=config.sample_s if config.log else 0.0,
             again=again,
@@ -270,6 +276,11 @@ class Node:
         self._unwritten.append(event)
         self._work.set()
 
+    def _carried(self, sender: int, frame: bytes, events: list[Event]) -> None:
+        if len(self._unheld) < UNWRITTEN_MAX:
+            self._unheld.append((sender, frame, max(event.validity_us for event in events)))
+            self._work.set()
+
     async def _written(self, job: Callable[[], None]) -> None:
         if self._failure is not None:
             raise self._failure
@@ -282,15 +293,18 @@ class Node:
 
     async def _write_behind(self) -> None:
         loop = asyncio.get_running_loop()
-        while self._host is not None or self._unwritten or self._jobs:
+        while self._host is not None or self._unwritten or self._unheld or self._jobs:
             await self._work.wait()
             self._work.clear()
             events, self._unwritten = self._unwritten, []
+            unheld, self._unheld = self._unheld, []
             jobs, self._jobs = self._jobs, []
-            if not events and not jobs:
+            if not events and not unheld and not jobs:
                 continue
+            todo: list[Callable[[], None]] = [job for job, _ in jobs]
+            todo += [partial(self.store.hold, self._protocol.__name__, *one) for one in unheld]
             try:
-                await loop.run_in_executor(self._thread, self._commit, self.store, events, [job for job, _ in jobs])
+                await loop.run_in_executor(self._thread, self._commit, self.store, events, todo)
             except RoamcastError as error:
                 self._failed(error, jobs)
             else:

@@ -1,8 +1,9 @@
 """What a node keeps on disk, in one SQLite file: who it is, what it published, what it received, who has had what.
 
-    vault          name, value                         identity, boot, sequence, heard (vault.py says what they are)
+    vault          name, value                         identity, boot, sequence, … (net/__init__.py)
     publications   own events that are still valid: given to the protocol again when the node comes back
     received       events for the application, in the order they came; `position` counts them
+    held           frames that brought events of others that are still valid: the protocol hears them again (host.py)
     known          ids of received events, kept longer than these: nothing is received twice
     subscriptions  those with a name: filter, and the position of the last event that was handed over (the cursor)
 
@@ -37,11 +38,16 @@ from roamcast.errors import InputError, Malformed, RoamcastError
 from roamcast.net.vault import PRIVATE, Vault
 from roamcast.pubsub.event import FOREVER, Event, event_from_fields
 
-VERSION: Final = 1
+VERSION: Final = 2
 FILE: Final = "node.db"
 FOREVER_S: Final = 1e12
 
-_TABLES: Final = """
+_HELD: Final = """
+create table held (serial integer primary key autoincrement, at_s real not null, until_s real not null,
+                   protocol text not null, sender integer not null, content blob not null);
+"""
+_TABLES: Final = f"""
+{_HELD}
 create table vault (name text primary key, value blob not null) without rowid;
 create table publications (event integer primary key, at_s real not null, until_s real not null, content blob not null);
 create table received (position integer primary key autoincrement, event integer not null, until_s real not null,
@@ -63,12 +69,22 @@ class Bounds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     received: Count = 10_000
     received_bytes: Count = 64 << 20
     known: Count = 100_000
+    held: Count = 1000
+    held_bytes: Count = 16 << 20
     subscriptions: Count = 1000
 
 
 class Received(NamedTuple):
     position: int
     event: Event
+
+
+class Held(NamedTuple):
+    """A frame that brought events, `ago_us` before."""
+
+    ago_us: int
+    sender: int
+    frame: bytes
 
 
 class Named(NamedTuple):
@@ -147,6 +163,40 @@ class Store(Vault):
             rows = self._run("select content, at_s from publications order by event").fetchall()
         return [(event, _left_us(event, now_s - at_s)) for event, at_s in ((_event(c), a) for c, a in rows)]
 
+    # ---- what others published and the protocol may hold
+
+    def hold(self, protocol: str, sender: int, frame: bytes, validity_us: int) -> None:
+        """A frame that just came, and the longest validity of an event in it."""
+        with self._lock, self._change():
+            now_s = self._unix_s()
+            until_s = FOREVER_S if validity_us == FOREVER else now_s + validity_us / 1e6
+            self._run(
+                "insert into held (at_s, until_s, protocol, sender, content) values (?, ?, ?, ?, ?)",
+                now_s,
+                until_s,
+                protocol,
+                sender,
+                frame,
+            )
+            self._run("delete from held where until_s <= ?", now_s)
+            self._run(
+                "delete from held where serial <= (select serial from held order by serial desc limit 1 offset ?)",
+                self.bounds.held,
+            )
+            while int(self._one("select coalesce(sum(length(content)), 0) from held")) > self.bounds.held_bytes:
+                self._run("delete from held where serial = (select min(serial) from held)")
+
+    def held(self, protocol: str) -> list[Held]:
+        """What came for this protocol and may be valid still, in the order it came."""
+        with self._lock:
+            now_s = self._unix_s()
+            rows = self._run(
+                "select at_s, sender, content from held where protocol = ? and until_s > ? order by serial",
+                protocol,
+                now_s,
+            ).fetchall()
+        return [Held(max(0, int((now_s - at_s) * 1e6)), sender, frame) for at_s, sender, frame in rows]
+
     # ---- what was received
 
     def receive(self, events: Iterable[Event]) -> list[Received]:
@@ -196,7 +246,7 @@ class Store(Vault):
         return 0 if row is None else int(row[0])
 
     def counts(self) -> dict[str, int]:
-        names = ("publications", "received", "known", "subscriptions")
+        names = ("publications", "received", "held", "known", "subscriptions")
         with self._lock:
             held = {name: int(self._one(f"select count(*) from {name}")) for name in names}
         return {**held, "received_bytes": self._bytes, "lost": self.lost}
@@ -323,8 +373,8 @@ def _opened(folder: str | Path | None) -> sqlite3.Connection:
         db.execute("pragma synchronous = full")
         db.execute("begin exclusive")
         (version,) = db.execute("pragma user_version").fetchone()
-        if version == 0:
-            for statement in _TABLES.split(";"):
+        if version < VERSION:
+            for statement in (_TABLES if version == 0 else _HELD).split(";"):
                 db.execute(statement)
             db.execute(f"pragma user_version = {VERSION}")
         db.execute("commit")

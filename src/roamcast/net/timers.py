@@ -26,11 +26,12 @@ class Timer:
 
 
 class Timers:
-    """A clock that begins at 0 when this is made, and what is due by it, in order."""
+    """A clock that shows `now_us` when this is made, and what is due by it, in order."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, now_us: int = 0) -> None:
         self._loop = loop
-        self._began = loop.time()
+        self._began = loop.time() - now_us * 1e-6
+        self._standing_us: int | None = None
         self._heap: list[Timer] = []
         self._serial = 0
         self._cancelled = 0
@@ -38,7 +39,15 @@ class Timers:
         self._wake_us = 0
 
     def now_us(self) -> int:
+        if self._standing_us is not None:
+            return self._standing_us
         return int((self._loop.time() - self._began) * 1e6)
+
+    def leap(self, to_us: int | None) -> None:
+        """Let the clock stand at an instant, or go on (None); what is due by then goes off now, however late."""
+        self._standing_us = to_us
+        self._disarm()
+        self._fire()
 
     def after(self, delay_us: int, action: Callable[[], None]) -> Timer:
         self._serial += 1
