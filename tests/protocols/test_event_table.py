@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roamcast.protocols.event_table import EventTable, StoredEvent
+from roamcast.protocols.event_table import COUNTERS_BYTES, GONE, EventTable, StoredEvent
 from roamcast.pubsub.event import FOREVER, Event, event_id
 
 validities = st.sampled_from([1, 2, 3, 7, 20, FOREVER - 1, FOREVER])
@@ -39,7 +39,7 @@ class Dumb:
 @settings(max_examples=200, deadline=None)
 @given(steps)
 def test_what_goes_is_what_a_look_at_every_row_would_find(steps: list[Any]) -> None:
-    table, dumb = EventTable(4), Dumb()
+    table, dumb = EventTable(4, 100), Dumb()
     now_us = 0
     for k, (what, *more) in enumerate(steps):
         if what == "add" and not table.is_full():
@@ -66,12 +66,12 @@ def test_what_goes_is_what_a_look_at_every_row_would_find(steps: list[Any]) -> N
             assert gone.expired == (dumb.rows.pop(expected)[1] <= now_us)
         assert list(table.rows) == list(dumb.rows)
         assert list(table.own) == [id for id, (_, _, own) in dumb.rows.items() if own]
-        assert len(table.forwarded) <= 4 * table.size
+        assert len(table.forwarded) <= 2 * table.size
     assert len(table.expired) <= len(table)
 
 
 def test_rows_expire_one_after_the_other() -> None:
-    table = EventTable(3)
+    table = EventTable(3, 100)
     rows = [StoredEvent(Event(event_id(9, k), validity_us=k), k) for k in (3, 1, 2)]
     for row in rows:
         table.add(row)
@@ -80,7 +80,7 @@ def test_rows_expire_one_after_the_other() -> None:
 
 def test_an_event_that_comes_back_begins_anew() -> None:
     """Event 1 was forwarded twice and collected; it comes back behind event 2: forwarded once each, 2 goes first."""
-    table = EventTable(2)
+    table = EventTable(2, 100)
     events = [Event(event_id(9, k)) for k in (1, 2)]
     rows = [StoredEvent(event, FOREVER) for event in (*events, events[0])]
     table.add(rows[0])
@@ -94,15 +94,51 @@ def test_an_event_that_comes_back_begins_anew() -> None:
 
 
 def test_an_empty_table_has_nothing_to_collect() -> None:
-    assert EventTable(3).garbage_collect() is None
+    assert EventTable(3, 100).garbage_collect() is None
 
 
 def test_fractions_that_hardly_differ_are_told_apart() -> None:
     """1 / FOREVER and 1 / (FOREVER - 1): of one forward each, the event of the shorter validity goes first."""
-    table = EventTable(2)
+    table = EventTable(2, 100)
     for k, validity_us in enumerate((FOREVER, FOREVER - 1)):
         row = StoredEvent(Event(event_id(9, k + 1), validity_us=validity_us), FOREVER)
         table.add(row)
         table.count_forward(row)
     gone = table.garbage_collect()
     assert gone is not None and gone.event.validity_us == FOREVER - 1
+
+
+def test_what_has_gone_is_known_for_a_while() -> None:
+    """Three are known; the first one stays, and is one of them all the time."""
+    table = EventTable(2, 3)
+    rows = [StoredEvent(Event(event_id(9, k)), FOREVER) for k in range(1, 30)]
+    table.add(rows[0])
+    for k in range(1, 29):
+        table.add(rows[k])
+        assert table.known[rows[k].id] is rows[k]
+        table.count_forward(rows[k])
+        assert table.garbage_collect() is rows[k]
+        gone = [rows[m].id for m in (k - 1, k) if m > 0]
+        assert sorted(table.known) == sorted([rows[0].id, *gone])
+        assert table.known[rows[0].id] is rows[0]
+        assert all(table.known[id] is GONE for id in gone)
+
+
+def test_what_is_here_is_known_whatever_the_limit() -> None:
+    table = EventTable(3, 1)
+    rows = [StoredEvent(Event(event_id(9, k)), FOREVER) for k in range(1, 6)]
+    for row in rows:
+        if table.is_full():
+            table.garbage_collect()
+        table.add(row)
+        assert table.known == table.rows
+
+
+def test_the_table_knows_its_size() -> None:
+    table = EventTable(2, 2)
+    rows = [StoredEvent(Event(event_id(9, k), payload=bytes(k)), FOREVER) for k in (1, 2)]
+    for row in rows:
+        table.add(row)
+    assert table.bytes == sum(COUNTERS_BYTES + row.event.size for row in rows)
+    table.garbage_collect()
+    assert table.bytes == COUNTERS_BYTES + rows[1].event.size

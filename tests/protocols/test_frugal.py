@@ -199,18 +199,14 @@ def test_a_full_neighborhood_table_takes_nobody_new() -> None:
     assert list(protocol.neighborhood_table.rows) == [6]
 
 
-def test_a_neighbor_is_presumed_to_have_the_ids_mentioned_last() -> None:
-    protocol, host = node(ids_limit=3, events_table_size=3)
+def test_of_the_events_that_only_neighbors_have_the_last_are_known() -> None:
+    protocol, host = node(ids_limit=3)
     protocol.on_subscribe(1, NEWS)
-    host.hear(protocol, Heartbeat([NEWS], nan), 4)
-    for ids in ([1, 2, 3], [1], [4]):
-        host.hear(protocol, EventsIds(ids), 4)
-    assert protocol.neighborhood_table.rows[4].events_ids.in_order() == [3, 1, 4]
-
-
-def test_a_neighbor_is_presumed_to_have_no_fewer_events_than_there_can_be() -> None:
-    with pytest.raises(ValueError, match=r"ids_limit \(40\) must not be below events_table_size \(60\)"):
-        node(ids_limit=40, events_table_size=60)
+    for j, ids in ((4, [1, 2, 3]), (5, [1]), (4, [2, 4])):
+        host.hear(protocol, Heartbeat([NEWS], nan), j)
+        host.hear(protocol, EventsIds(ids), j)
+    table = protocol.neighborhood_table
+    assert [table.ids_of(table.rows[j]) for j in (4, 5)] == [[2, 3, 4], []]
 
 
 def test_early_ids_are_kept_of_a_limited_number_of_strangers() -> None:
@@ -317,8 +313,8 @@ def test_state_stays_bounded_over_a_long_steady_run() -> None:
         assert len(protocol.events_to_send()) <= 15
         assert len(protocol.awaited) <= 15
         assert len(protocol.answers) <= 20
-        assert len(protocol.seen) <= 30
-        assert all(len(neighbor.events_ids) <= 15 for neighbor in protocol.neighborhood_table.rows.values())
+        assert len(protocol.events_table.known) <= 30 + 15
+        assert len(protocol.neighborhood_table.elsewhere) <= 15
         assert len(host.timers) <= 4
     assert len(protocol.neighborhood_table) == 20
     protocol.on_unsubscribe(1)

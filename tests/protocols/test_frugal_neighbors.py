@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from roamcast.protocols.event_table import EventTable, StoredEvent
 from roamcast.protocols.frugal import DELAYED, Frugal
-from roamcast.protocols.frugal_frames import Events, EventsIds, Heartbeat, each_once
-from roamcast.protocols.frugal_neighbors import NeighborhoodTable, Presumed, matches_any, share_topics
+from roamcast.protocols.frugal_frames import Events, EventsIds, Heartbeat
+from roamcast.protocols.frugal_neighbors import NeighborhoodTable, matches_any, share_topics
 from roamcast.protocols.interface import Frame
 from roamcast.pubsub.event import FOREVER, Event, event_id
 from roamcast.pubsub.filters import EVERYTHING, Filter, attr, topic
@@ -26,64 +26,7 @@ def news(k: int) -> Event:
     return Event(event_id(9, k), "news")
 
 
-# ---------------------------------------------------------------------------------------------- what a neighbour has
-
-
-def recall(has: dict[int, None], ids: list[int], limit: int) -> None:
-    """The twin of `Presumed`: one id after the other."""
-    for id in ids:
-        has.pop(id, None)
-        has[id] = None
-        if len(has) > limit:
-            del has[next(iter(has))]
-
-
-lists = st.lists(st.integers(1, 30), max_size=14)
-"""Some repeat themselves, and some are longer than the limit."""
-changes = st.tuples(st.lists(st.integers(0, 9), max_size=4), st.lists(st.integers(1, 30), max_size=4))
-
-
-@settings(max_examples=300, deadline=None)
-@given(
-    st.lists(
-        st.tuples(st.just("ids"), lists) | st.tuples(st.just("list"), lists) | st.tuples(st.just("next"), changes)
-    ),
-    st.sampled_from([1, 5, 12, 40]),
-)
-def test_the_ids_mentioned_last_are_presumed(mentions: list[Any], limit: int) -> None:
-    """`next` is a list as neighbours send them: that before without some, and some more at its end."""
-    presumed, twin = Presumed(limit), dict[int, None]()
-    last: list[int] = []
-    for what, more in mentions:
-        if what == "next":
-            gone = [last[k % len(last)] for k in more[0]] if last else []
-            ids = [id for id in last if id not in gone]
-            ids.extend(id for id in dict.fromkeys(more[1]) if id not in ids)
-        else:
-            ids = more
-        if what == "ids":
-            presumed.mention(each_once(ids))
-        else:
-            last = ids
-            presumed.mention_list(EventsIds(ids))
-        presumed.forget()
-        recall(twin, ids, limit)
-        assert [id for id in range(31) if id in presumed] == sorted(twin)
-        assert len(presumed) == len(twin)
-        assert presumed.in_order() == list(twin)
-        assert len(presumed.newer) <= limit
-
-
-@settings(max_examples=100, deadline=None)
-@given(lists, st.lists(st.lists(st.integers(1, 30), max_size=14), min_size=1, max_size=3))
-def test_what_is_forgotten_is_told(first: list[int], more: list[list[int]]) -> None:
-    presumed, twin = Presumed(6), dict[int, None]()
-    for ids in [first, *more]:
-        mentioned = {*twin, *ids}
-        presumed.mention_list(EventsIds(ids))
-        told = presumed.forget()
-        recall(twin, ids, 6)
-        assert sorted(told) == sorted(mentioned - set(twin))
+# ------------------------------------------------------------------------------------------------------ lists of ids
 
 
 @given(st.lists(st.integers(1, 20), unique=True), st.lists(st.integers(1, 20), unique=True))
@@ -91,18 +34,22 @@ def test_lists_are_compared_in_any_order(earlier: list[int], later: list[int]) -
     one, two = EventsIds(earlier), EventsIds(later)
     for _ in range(2):
         assert two.added(one) == [id for id in later if id not in earlier]
-        assert two.dropped(one) == [id for id in earlier if id not in later]
-        assert (one.added(two), one.dropped(two)) == (two.dropped(one), two.added(one))
+        assert one.added(two) == [id for id in earlier if id not in later]
 
 
 def test_lists_with_the_same_objects_are_compared_by_where_they_differ() -> None:
     ids = [event_id(9, k) for k in range(1, 9)]
     before = EventsIds(ids[:6])
     after = EventsIds([*ids[:2], *ids[3:]])
-    assert (after.added(before), after.dropped(before)) == (ids[6:], [ids[2]])
-    again = EventsIds([ids[2], *after.ids])
-    assert (again.added(after), again.dropped(after)) == ([ids[2]], [])
-    assert (again.added(before), again.dropped(before)) == (ids[6:], [])
+    assert after.added(before) == ids[6:]
+    again = EventsIds([*after.ids, ids[2]])
+    assert again.added(after) == [ids[2]]
+    assert again.added(before) == ids[6:]
+
+
+@given(st.lists(st.integers(1, 9)), st.lists(st.integers(1, 9)))
+def test_nothing_new_is_overlooked_in_lists_that_repeat_themselves(earlier: list[int], later: list[int]) -> None:
+    assert {*later} - {*earlier} <= {*EventsIds(later).added(EventsIds(earlier))} <= {*later}
 
 
 # ------------------------------------------------------------------------------------------------------ what they need
@@ -145,7 +92,8 @@ class Twin(ScriptHost):
         self.frugal = Frugal(self, Frugal.params_class(**params))
         self.limit = self.frugal.params.ids_limit
         self.asks: dict[int, list[Filter]] = {}
-        self.has: dict[int, dict[int, None]] = {}
+        self.last: dict[int, list[int]] = {}  # the neighbours, and the list that each sent last
+        self.holders: dict[int, set[int]] = {}  # of events, in the order they were first mentioned
         self.published = 0
         self.told_in_time = True
 
@@ -154,31 +102,49 @@ class Twin(ScriptHost):
         for j in self.frugal.neighborhood_table.rows:
             shares = share_topics(self.frugal.topics, self.asks[j])
             for id, row in self.frugal.events_table.rows.items():
-                if id in self.has[j] or self.clock_us >= row.expiry_us or id in needed:
+                if j in self.holders.get(id, ()) or self.clock_us >= row.expiry_us or id in needed:
                     continue
                 if (shares or row.own) and matches_any(self.asks[j], row.event):
                     needed[id] = j
         return needed
 
-    def mention(self, j: int, events: list[Event]) -> None:
-        recall(self.has[j], [event.id for event in events], self.limit)
+    def mention(self, id: int, who: set[int]) -> None:
+        known = self.frugal.events_table.known
+        if who:
+            self.holders.setdefault(id, set()).update(who)
+            elsewhere = [other for other in self.holders if other not in known]
+            if id in elsewhere and len(elsewhere) > self.limit:
+                del self.holders[elsewhere[0]]
 
-    def presume(self, neighbors: list[int], events: list[Event]) -> None:
-        for j in neighbors:
-            if j in self.has:
-                self.mention(j, [event for event in events if matches_any(self.asks[j], event)])
+    def wanting(self, neighbors: list[int], event: Event) -> set[int]:
+        return {j for j in neighbors if j in self.last and matches_any(self.asks[j], event)}
 
-    def forget_who_left(self) -> None:
-        for j in list(self.has):
+    def mention_list(self, j: int, ids: list[int]) -> None:
+        """Of an id that was named before nothing is known any more if it was forgotten since."""
+        for id in EventsIds(ids).added(EventsIds(self.last[j])):
+            self.mention(id, {j})
+        self.last[j] = ids
+
+    def forget(self) -> None:
+        """Neighbours that have gone, and holders of events that have."""
+        table = self.frugal.events_table
+        for j in list(self.last):
             if j not in self.frugal.neighborhood_table.rows:
-                del self.has[j]
+                del self.last[j]
+        for id, who in list(self.holders.items()):
+            who &= {*self.last}
+            if not who or (id in table.known and id not in table.rows):
+                del self.holders[id]
 
     # ---- what the protocol does
 
     def broadcast(self, frame: Frame) -> None:
-        self.forget_who_left()
+        self.forget()
         if isinstance(frame, Events):
-            self.presume(list(self.frugal.neighborhood_table.rows), frame.carried)
+            for event in frame.carried:
+                who = self.wanting(list(self.last), event)
+                if who:
+                    self.holders.setdefault(event.id, set()).update(who)
         super().broadcast(frame)
 
     def note(self, reason: int, event: int = 0, peer: int = -1, value: int = 0) -> None:
@@ -191,7 +157,7 @@ class Twin(ScriptHost):
     def do(self, what: str, *more: Any) -> None:
         getattr(self, f"do_{what}")(*more)
         self.frugal.expire_events()
-        self.forget_who_left()
+        self.forget()
 
     def do_heartbeat(self, j: int, subscriptions: list[Filter], speed_mps: float) -> None:
         early = self.frugal.early_ids.get(j)
@@ -200,19 +166,26 @@ class Twin(ScriptHost):
         self.frugal.on_frame(Heartbeat(list(subscriptions), speed_mps), j)
         self.told_in_time = True
         if j in self.frugal.neighborhood_table.rows:
-            self.has.setdefault(j, {})
+            self.last.setdefault(j, [])
             if early is not None and j not in self.frugal.early_ids:
-                recall(self.has[j], early[1].ids, self.limit)
+                self.mention_list(j, early[1].ids)
 
     def do_ids(self, j: int, events: list[Event]) -> None:
-        if j in self.has:
-            self.mention(j, events)
+        if j in self.last:
+            self.mention_list(j, [event.id for event in events])
         self.frugal.on_frame(EventsIds([event.id for event in events]), j)
 
     def do_events(self, j: int, events: list[Event], named: list[int]) -> None:
-        if j in self.has:
-            self.mention(j, events)
-        self.presume(named, events)
+        taken: dict[int, set[int]] = {}
+        for event in events:
+            who = self.wanting(named, event) | ({j} & {*self.last})
+            if event.id in taken:
+                taken[event.id] |= who
+                continue
+            self.mention(event.id, who)
+            if event.id not in self.frugal.events_table.known and matches_any(self.frugal.topics, event):
+                taken[event.id] = self.holders.pop(event.id, set())  # it is stored before the next one is looked at
+        self.holders.update(taken)
         self.frugal.on_frame(Events(events, [0] * len(events), named), j)
 
     def do_publish(self, like: Event) -> None:
@@ -253,9 +226,10 @@ def test_what_is_needed_is_what_a_look_at_everything_finds(
         needed = twin.needed()
         assert list(frugal.events_to_send().items()) == list(needed.items())
         assert sorted(table.needed) == sorted(needed)
-        assert {j: neighbor.events_ids.in_order() for j, neighbor in table.rows.items()} == {
-            j: list(has) for j, has in twin.has.items()
+        assert {j: sorted(table.ids_of(neighbor)) for j, neighbor in table.rows.items()} == {
+            j: sorted(id for id, who in twin.holders.items() if j in who) for j in twin.last
         }
+        assert table.presumed == sum(len(who) for who in twin.holders.values())
         for j, neighbor in table.rows.items():
             assert neighbor.interest.shares == share_topics(frugal.topics, twin.asks[j])
         assert sorted(j for interest in table.interests.values() for j in interest.members) == sorted(table.rows)
@@ -263,9 +237,9 @@ def test_what_is_needed_is_what_a_look_at_everything_finds(
             assert set(needed) <= {*frugal.awaited, *table.fresh}
 
 
-def table_of(*subscriptions: Filter, ids_limit: int = 8) -> NeighborhoodTable:
+def table_of(*subscriptions: Filter) -> NeighborhoodTable:
     """Neighbours 1, 2, … of a node that asks for everything."""
-    table = NeighborhoodTable(8, ids_limit, EventTable(8))
+    table = NeighborhoodTable(8, 8, EventTable(8, 100))
     table.share_again([EVERYTHING])
     for j, filter in enumerate(subscriptions, 1):
         table.join(j, table.interest([filter]))
@@ -298,31 +272,63 @@ def test_fresh_needs_come_once_by_neighbors_and_then_by_events() -> None:
 def test_what_is_no_longer_needed_is_not_fresh() -> None:
     table = table_of(NEWS)
     store(table, news(1))
-    table.mention(table.rows[1], each_once([news(1).id]))
+    table.mention_list(table.rows[1], EventsIds([news(1).id]))
     assert (table.take_fresh(), table.needed) == ([], {})
 
 
 def test_an_own_event_is_for_neighbors_that_share_no_topic_too() -> None:
-    """It is needed again when they are no longer presumed to have it."""
-    table = table_of(NEWS, ids_limit=2)
+    table = table_of(NEWS)
     table.share_again([topic("sport")])
     store(table, news(1), own=True)
     store(table, news(2))
     assert table.in_need() == {news(1).id: 1}
-    table.mention(table.rows[1], each_once([news(1).id]))
+    table.mention_list(table.rows[1], EventsIds([news(1).id]))
     assert table.in_need() == {}
-    table.mention(table.rows[1], each_once([77, 78]))
-    assert table.in_need() == {news(1).id: 1}
 
 
-def test_what_is_needed_again_takes_its_old_place() -> None:
-    table = table_of(NEWS, ids_limit=2)
+def test_what_a_neighbor_has_counts_when_it_asks_for_it_later() -> None:
+    table = table_of(topic("sport"), NEWS)
     store(table, news(1))
-    table.mention(table.rows[1], each_once([news(1).id]))
-    store(table, news(2))
-    table.mention(table.rows[1], each_once([77, 78]))
-    assert list(table.in_need()) == [news(1).id, news(2).id]
-    assert table.first_in_need() == (news(1).id, 1)
+    table.mention_list(table.rows[1], EventsIds([news(1).id]))
+    table.ask(1, table.rows[1], table.interest([NEWS]))
+    assert table.in_need() == {news(1).id: 2}
+
+
+def test_an_id_that_was_mentioned_before_its_publication() -> None:
+    """Neighbour 1 named it, and 2 and 1 are presumed to have it when it is sent and then stored."""
+    table = table_of(NEWS, NEWS, topic("news.now"))
+    for j in (1, 3):
+        table.mention_list(table.rows[j], EventsIds([news(1).id]))
+    row = StoredEvent(news(1), FOREVER, own=True)
+    assert table.presume_sent([row]) == [1, 2]
+    table.events.add(row)
+    table.stored(row)
+    assert [table.ids_of(table.rows[j]) for j in (1, 2, 3)] == 3 * [[news(1).id]]
+    assert (table.presumed, table.elsewhere) == (3, {})
+
+
+def test_of_a_list_only_what_is_new_is_looked_at() -> None:
+    table = table_of(NEWS)
+    table.mention_list(table.rows[1], EventsIds(list(range(1, 11))))
+    assert table.ids_of(table.rows[1]) == list(range(3, 11))
+    table.mention_list(table.rows[1], EventsIds(list(range(1, 12))))
+    assert table.ids_of(table.rows[1]) == list(range(4, 12))
+
+
+def test_who_comes_has_nothing_of_one_that_has_gone() -> None:
+    """Though it takes its bit, and the bits of two more are not mixed up."""
+    table = table_of(NEWS, NEWS, NEWS)
+    for k in (1, 2):
+        store(table, news(k))
+    for j in (1, 2, 3):
+        table.mention_list(table.rows[j], EventsIds([news(1).id, news(2).id, 77, 70 + j]))
+    table.leave(2)
+    for j in (4, 5):
+        table.join(j, table.interest([NEWS]))
+    assert table.in_need() == {news(1).id: 4, news(2).id: 4}
+    assert [len(table.ids_of(table.rows[j])) for j in (1, 3, 4, 5)] == [4, 4, 0, 0]
+    assert sorted(neighbor.bit for neighbor in table.rows.values()) == [1, 2, 4, 8]
+    assert (table.presumed, list(table.elsewhere)) == (8, [77, 71, 73])
 
 
 def test_neighbors_that_ask_for_the_same_have_one_interest() -> None:

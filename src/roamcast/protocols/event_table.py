@@ -7,6 +7,9 @@ else the one with the smallest gc = val / (fwd + val) (Equation 1).
 gc(a) < gc(b) says fwd(a) / val(a) > fwd(b) / val(b): the unit of `val` cancels, so minutes and microseconds order the
 events alike, and whole numbers decide it exactly (`rank`). What was never sent on has the largest gc, 1. So three
 queues tell who goes: the expired, then the forwarded by rank, then the rest in the order they came.
+
+Ids of events that have gone are remembered: one look into `known` tells a row, an event that was here, and one that is
+new.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ keep them apart."""
 class StoredEvent:
     """A row: the event, its expiry, how often it was sent on (the paper's counter), whether it is this node's own."""
 
-    __slots__ = ("event", "expired", "expiry_us", "fwd", "id", "lacking", "own", "rank", "serial")
+    __slots__ = ("event", "expired", "expiry_us", "fwd", "holders", "id", "lacking", "own", "rank", "serial")
 
     def __init__(self, event: Event, expiry_us: int, own: bool = False, id: Id = None) -> None:
         self.event = event
@@ -40,22 +43,31 @@ class StoredEvent:
         self.expired = False
         self.serial = 0  # the order of rows in the table
         self.rank = 0  # -fwd / val: the smaller, the earlier it goes
-        self.lacking = 0  # neighbours that need it (frugal_neighbors.py)
+        self.holders = 0  # neighbours that are presumed to have it, a bit each (frugal_neighbors.py) …
+        self.lacking = 0  # … and that need it
 
     def age_us(self, now_us: int) -> int:
         return now_us - self.expiry_us + self.event.validity_us
 
 
+GONE: Final = StoredEvent(Event(0), 0)
+"""In place of all rows that were collected: everybody may have them (all bits are set), nobody needs them."""
+GONE.holders = -1
+
+
 @final
 class EventTable:
-    """Events by id, in the order they came."""
+    """Events by id, in the order they came, and `seen_limit` ids of those and of what has gone."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, seen_limit: int) -> None:
         self.size = size
+        self.seen_limit = seen_limit
         self.rows: dict[Id, StoredEvent] = {}
+        self.known: dict[Id, StoredEvent] = {}  # the rows, and GONE for what has gone
         self.own: dict[Id, StoredEvent] = {}  # those of `rows` that this node published
         self.added = 0
         self.published = 0  # how many of those were this node's own
+        self.bytes = 0
         self.next_expiry_us = NEVER  # no row expires before
         self.expired: list[tuple[int, Id]] = []  # a heap of (serial, id)
         self.forwarded: list[
@@ -75,11 +87,22 @@ class EventTable:
         self.added += 1
         row.serial = self.added
         self.rows[row.id] = row
+        self._know(row)
+        self.bytes += COUNTERS_BYTES + row.event.size
         if row.own:
             self.published += 1
             self.own[row.id] = row
         if row.expiry_us < self.next_expiry_us:
             self.next_expiry_us = row.expiry_us
+
+    def _know(self, row: StoredEvent) -> None:
+        known = self.known
+        known[row.id] = row
+        while len(known) > self.seen_limit and len(known) > len(self.rows):
+            oldest = next(iter(known))
+            held = known.pop(oldest)
+            if held is not GONE:
+                known[oldest] = held
 
     def expire(self, now_us: int) -> list[StoredEvent]:
         """The rows that have expired since the last call. They stay until their room is needed."""
@@ -103,7 +126,7 @@ class EventTable:
         row.fwd += 1
         row.rank = -((row.fwd << RANK_BITS) // row.event.validity_us)
         heappush(self.forwarded, (row.rank, row.serial, row.id))
-        if len(self.forwarded) > 4 * self.size:  # mostly ranks of the past
+        if len(self.forwarded) > 2 * self.size:  # mostly ranks of the past
             self.forwarded = [(r.rank, r.serial, id) for id, r in self.rows.items() if r.fwd]
             heapify(self.forwarded)
 
@@ -113,7 +136,10 @@ class EventTable:
             return None
         row = self._first_to_go()
         del self.rows[row.id]
-        self.own.pop(row.id, None)
+        self.known[row.id] = GONE
+        self.bytes -= COUNTERS_BYTES + row.event.size
+        if row.own:
+            del self.own[row.id]
         return row
 
     def _first_to_go(self) -> StoredEvent:
@@ -125,9 +151,3 @@ class EventTable:
             if row is not None and row.serial == serial:
                 return row
         return self.rows[next(iter(self.rows))]
-
-    def bytes(self) -> int:
-        total = 0
-        for row in self.rows.values():
-            total += COUNTERS_BYTES + row.event.size
-        return total

@@ -66,12 +66,11 @@ from roamcast.protocols.frugal_frames import (
     EventsIds,
     Heartbeat,
     Id,
-    each_once,
     event_bytes,
     events_frame_bytes,
     ints_size,
 )
-from roamcast.protocols.frugal_neighbors import Interest, Neighbor, NeighborhoodTable, matches_any
+from roamcast.protocols.frugal_neighbors import Interest, Neighbor, NeighborhoodTable, how_many, matches_any
 from roamcast.protocols.interface import NOBODY, Frame, Host, Params, Protocol, param, reason
 from roamcast.pubsub.event import Event
 from roamcast.pubsub.filters import Filter
@@ -121,7 +120,7 @@ class FrugalParams(Params):
     )
     events_table_size: int = param(100, "events held", "ours; bounded in §4.1", low=1, high=MOST)
     neighbors_limit: int = param(256, "neighbours held", "ours; bounded in §3", low=1, high=1024)
-    ids_limit: int = param(512, "events each neighbour is presumed to have", "ours", low=1)
+    ids_limit: int = param(512, "events known that only neighbours have had", "ours", low=1)
     seen_limit: int = param(4096, "ids of events that are not delivered again", "ours (R12)", low=1)
     frame_limit: int = param(2304, "events in one frame", "ours; IEEE 802.11", unit="B", low=1, high=32_000)
     sizes: str = param("wire", "frame sizes: as encoded, or as in §5.2", "ours; §5.2 (R19)", choices=("wire", "paper"))
@@ -129,10 +128,6 @@ class FrugalParams(Params):
     def __post_init__(self) -> None:
         if self.hb_lower_s > self.hb_upper_s:
             raise ValueError(f"hb_lower_s ({self.hb_lower_s:g}) must not be above hb_upper_s ({self.hb_upper_s:g})")
-        if self.ids_limit < self.events_table_size:  # what a neighbour has would be forgotten, and sent again for ever
-            raise ValueError(
-                f"ids_limit ({self.ids_limit}) must not be below events_table_size ({self.events_table_size})"
-            )
 
 
 def in_any(asked: list[Interest], row: StoredEvent) -> bool:
@@ -194,7 +189,7 @@ class Frugal(Protocol):
         self.subscriptions: dict[int, Filter] = {}
         self.topics: list[Filter] = []  # the distinct ones of `subscriptions`, as heartbeats carry them
         self.topics_bytes = 0
-        self.events_table = EventTable(params.events_table_size)
+        self.events_table = EventTable(params.events_table_size, params.seen_limit)  # and what was (R12)
         self.neighborhood_table = NeighborhoodTable(params.neighbors_limit, params.ids_limit, self.events_table)
         self.awaited: dict[Id, None] = {}  # all that were to be sent at some time of this back-off
         self.hb_delay_us = round(params.hb_initial_s * 1_000_000)
@@ -206,7 +201,6 @@ class Frugal(Protocol):
         self.backing_off = False
         self.answers: dict[int, None] = {}  # the neighbours that are to get our ids (R17)
         self.early_ids: dict[int, tuple[int, EventsIds]] = {}  # node: when, ids (R15)
-        self.seen: dict[Id, None] = {}  # ids, oldest first (R12)
 
     # ---- what the driver calls
 
@@ -377,15 +371,15 @@ class Frugal(Protocol):
     def get_events_ids(self, asked: list[Interest]) -> EventsIds:
         """Of the valid events (§3) that match one of the subscriptions."""
         if len(asked) > 1:
-            return self.ids_frame({id: None for id, row in self.events_table.rows.items() if in_any(asked, row)})
+            return self.ids_frame([id for id, row in self.events_table.rows.items() if in_any(asked, row)])
         frame = asked[0].list
         if frame is None:
-            frame = self.ids_frame(asked[0].ids.copy())
+            frame = self.ids_frame(list(asked[0].rows))
             asked[0].list = frame
         return frame
 
-    def ids_frame(self, ids: dict[Id, None]) -> EventsIds:
-        return EventsIds(list(ids), PAPER_ID_BYTES * len(ids) if self.paper_sizes else AS_ENCODED, ids)
+    def ids_frame(self, ids: list[Id]) -> EventsIds:
+        return EventsIds(ids, PAPER_ID_BYTES * len(ids) if self.paper_sizes else AS_ENCODED)
 
     def receive_events_ids(self, j: int, frame: EventsIds) -> None:
         neighbor = self.neighborhood_table.rows.get(j)
@@ -512,8 +506,7 @@ class Frugal(Protocol):
         now_us = self.host.now()
         events = [row.event for row in batch]
         ids: list[Id] = [row.id for row in batch]
-        near = list(self.neighborhood_table.rows)
-        neighbors_ids = self.neighborhood_table.presume_received(near, events, each_once(ids))
+        neighbors_ids = self.neighborhood_table.presume_sent(batch)
         size = PAPER_EVENT_BYTES * len(batch) if self.paper_sizes else 0
         if not self.paper_sizes and len(batch) == 1:
             neighbors_ids = self.with_room(neighbors_ids, self.row_bytes(batch[0]))
@@ -529,13 +522,14 @@ class Frugal(Protocol):
 
     def receive_events(self, j: int, frame: Events) -> None:
         table = self.neighborhood_table
-        sender = table.rows.get(j)
-        if sender is not None:
-            table.mention(sender, frame.known)  # R8
-        table.presume_received(list(dict.fromkeys(frame.neighbors_ids)), frame.carried, frame.known)
+        sender = table.bits_of([j])
+        near = table.bits_of(frame.neighbors_ids)
         interested = False
         for k in range(len(frame.carried)):
-            if self.accept(frame.carried[k], frame.ids[k], frame.ages_us[k], j):
+            event = frame.carried[k]
+            id = frame.ids[k]
+            again = table.presume_received(event, id, sender, near)
+            if self.accept(event, id, frame.ages_us[k], again, j):
                 interested = True
         if interested:
             self.backing_off = False  # STOP backOff timer
@@ -544,11 +538,11 @@ class Frugal(Protocol):
             if not self.backing_off:
                 self.explain_silence()
 
-    def accept(self, event: Event, id: Id, age_us: int, j: int) -> bool:
+    def accept(self, event: Event, id: Id, age_us: int, again: bool, j: int) -> bool:
         """Store and deliver an event that is new and wanted."""
         if age_us >= event.validity_us:
             self.host.note(EXPIRED, event.id, j)
-        elif id in self.events_table.rows or id in self.seen:
+        elif again:
             self.host.note(HEARD_AGAIN, event.id, j)
         elif not matches_any(self.topics, event):
             self.host.note(PARASITE, event.id, j)
@@ -559,7 +553,7 @@ class Frugal(Protocol):
         return False
 
     def publish(self, event: Event) -> None:
-        if event.id in self.events_table or event.id in self.seen:
+        if event.id in self.events_table.known:
             self.host.note(HEARD_AGAIN, event.id)
             return
         row = StoredEvent(event, self.host.now() + event.validity_us, own=True)
@@ -568,7 +562,7 @@ class Frugal(Protocol):
             return
         interested = self.neighborhood_table.interested(event)  # R10
         if interested:
-            self.host.note(PUBLISHED, event.id, NOBODY, interested)
+            self.host.note(PUBLISHED, event.id, NOBODY, how_many(interested))
             self.send_batch([row])
         else:
             self.host.note(NOBODY_NEEDS, event.id)
@@ -585,13 +579,6 @@ class Frugal(Protocol):
                 self.awaited.pop(gc.id, None)
         self.events_table.add(row)
         self.neighborhood_table.stored(row)
-        self.remember(row.id)
-
-    def remember(self, id: Id) -> None:
-        """R12."""
-        self.seen[id] = None
-        if len(self.seen) > self.params.seen_limit:
-            del self.seen[next(iter(self.seen))]
 
     # ---- Fig. 10: garbage collection (of the events table: event_table.py)
 
@@ -613,5 +600,5 @@ class Frugal(Protocol):
 
     def memory(self) -> tuple[int, int]:
         """Of the two tables: their rows, subscriptions as they came, and 8 bytes for each id."""
-        size = self.events_table.bytes() + self.neighborhood_table.bytes()
+        size = self.events_table.bytes + self.neighborhood_table.bytes()
         return (len(self.neighborhood_table) + len(self.events_table), size)

@@ -1,7 +1,7 @@
 """The frames of frugal dissemination (frugal.py): heartbeats, lists of ids, and events.
 
-All hearers share a frame, so what each of them would work out of it anew is kept with it: its ids as a table, and what
-has changed since the list that a hearer heard before.
+All hearers share a frame, so what each of them would work out of it anew is kept with it: what is new in a list, for
+those who heard the same one before.
 
 Ids that are only looked up are objects here (`Id`), handed on from table to table and from frame to frame: compiled
 code would take an int apart and make a new object for every look, and a thousand nodes, each with objects of its own
@@ -62,39 +62,24 @@ def _speed_from_field(field: object) -> float:
 class EventsIds(Frame):
     """The ids of the valid events that the sender holds on the topics of those it answers."""
 
-    __slots__ = ("_added", "_dropped", "_earlier", "_known", "ids")
+    __slots__ = ("_added", "_earlier", "ids")
 
-    def __init__(self, ids: list[Id], size: int = AS_ENCODED, known: dict[Id, None] | None = None) -> None:
+    def __init__(self, ids: list[Id], size: int = AS_ENCODED) -> None:
         super().__init__("ids", 0, size)
         self.ids = ids
-        self._known = known
         self._earlier: EventsIds | None = None
         self._added: list[Id] = []
-        self._dropped: list[Id] = []
         if size == AS_ENCODED:
             self.size = 2 + ints_size(ids)
 
-    def known(self) -> dict[Id, None]:
-        """The ids, each once."""
-        known = self._known
-        if known is None:
-            known = dict.fromkeys(self.ids)
-            self._known = known
-        return known
-
     def added(self, earlier: EventsIds) -> list[Id]:
-        """What an earlier list does not have. Neither list names an id twice."""
+        """What an earlier list does not have."""
         if self._earlier is not earlier:
-            self._compare(earlier)
+            self._added = self._compare(earlier)
+            self._earlier = earlier
         return self._added
 
-    def dropped(self, earlier: EventsIds) -> list[Id]:
-        """What only an earlier list has. Neither list names an id twice."""
-        if self._earlier is not earlier:
-            self._compare(earlier)
-        return self._dropped
-
-    def _compare(self, earlier: EventsIds) -> None:
+    def _compare(self, earlier: EventsIds) -> list[Id]:
         """Lists of one sender mostly differ by some that are gone and some new ones at the end."""
         ids = self.ids
         n = len(ids)
@@ -107,13 +92,9 @@ class EventsIds(Frame):
                 gone.append(id)
         rest = ids[same:]
         if gone and rest:
-            rest_known = dict.fromkeys(rest)
-            gone_known = dict.fromkeys(gone)
-            rest = [id for id in rest if id not in gone_known]
-            gone = [id for id in gone if id not in rest_known]
-        self._added = rest
-        self._dropped = gone
-        self._earlier = earlier
+            known = dict.fromkeys(gone)
+            rest = [id for id in rest if id not in known]
+        return rest
 
     def fields(self) -> list[Any]:
         return [self.ids]
@@ -128,7 +109,7 @@ class EventsIds(Frame):
 class Events(Frame):
     """Events, the age of each when it was handed to the MAC, and the neighbours of the sender that want them."""
 
-    __slots__ = ("ages_us", "carried", "ids", "known", "neighbors_ids")
+    __slots__ = ("ages_us", "carried", "ids", "neighbors_ids")
 
     def __init__(
         self,
@@ -141,7 +122,6 @@ class Events(Frame):
         super().__init__("event", 0, size)
         self.carried = carried
         self.ids = [event.id for event in carried] if ids is None else ids
-        self.known = each_once(self.ids)
         self.ages_us = ages_us
         self.neighbors_ids = neighbors_ids
         if not size:
@@ -171,12 +151,6 @@ class Events(Frame):
             [as_int(age_us, 0, FOREVER) for age_us in pairs[0::2]],
             [as_int(id, 0, NODE_MAX) for id in as_list(neighbors_ids, MOST)],
         )
-
-
-def each_once(ids: list[Id]) -> dict[Id, None]:
-    """In the order in which they are named last."""
-    once = dict.fromkeys(ids)
-    return once if len(once) == len(ids) else dict.fromkeys(reversed(dict.fromkeys(reversed(ids))))
 
 
 def event_bytes(event: Event, age_us: int) -> int:

@@ -1,29 +1,30 @@
 """The neighbourhood table of frugal dissemination (Baehni et al., 001_a488c218c5fd0a02, Fig. 2): who needs what.
 
-Fig. 7 goes through all neighbours and all events whenever something is heard. Here the same is kept up to date instead:
-each neighbour has the rows of the event table that it `lacks` (valid, wanted, not presumed to be there, and either it
-shares topics with this node or the event is this node's own), each row counts those that lack it, and `needed` are the
-rows with a count. Whoever changes one of the conditions calls the table:
+Fig. 7 goes through all neighbours and all events whenever something is heard. Here the same is kept up to date instead.
+Each neighbour is one bit, so that those who have an event, or lack it, are one number: a row of the event table has its
+`holders`, who are presumed to have it, and `lacking`, who need it: it is valid, they want it, they are not presumed to
+have it, and either they share topics with this node or the event is this node's own. `needed` are the rows that
+somebody lacks. Whoever changes one of the conditions calls the table:
 
   a neighbour comes, goes, or asks for something else      join, leave, ask
   this node's own topics have changed                      share_again
-  a neighbour has named ids, or is presumed to have some   mention_list, mention
+  a neighbour has named ids, or is presumed to have some   mention_list, presume_received, presume_sent
   an event is stored, collected, or has expired            stored, collected, expired
 
-Neighbours that ask for the same have one `Interest` between them: a row is matched once for all of them. The ids that a
-neighbour is presumed to have are in `Presumed`.
+Neighbours that ask for the same have one `Interest` between them: a row is matched once for all of them. The holders of
+events that this node never had are kept, too, because it may get the event later (`elsewhere`): of the last `ids_limit`
+such ids. It forgets nothing about its rows, which it would send again, and has nothing to know about events that have
+gone, which it does not take again.
 """
 
 from __future__ import annotations
 
-from itertools import islice
 from math import isnan, nan
 from typing import Final, final
 
 from roamcast.errors import InputError
 from roamcast.protocols.event_table import EventTable, StoredEvent
-from roamcast.protocols.frugal_frames import EventsIds, Id, each_once
-from roamcast.protocols.interface import NOBODY
+from roamcast.protocols.frugal_frames import EventsIds, Id
 from roamcast.pubsub.event import Event
 from roamcast.pubsub.filters import And, Filter, Topic, unsatisfiable
 
@@ -65,164 +66,58 @@ def _above(general: str, special: str) -> bool:
     return not general or special == general or special.startswith(general + ".")
 
 
-# ---------------------------------------------------------------------------------------------- what a neighbour has
+# --------------------------------------------------------------------------------------------------------- neighbours
 
 
-@final
-class Presumed:
-    """The ids that a neighbour is presumed to have: the `limit` ids mentioned last.
-
-    Neighbours repeat their lists all the time, with few changes. So the order of mention, which decides what is
-    forgotten, is in three parts: `older`, then the last list as a whole, then `newer`, a table for each later occasion.
-    A list that takes the place of the last one costs as much as the two differ by, and not what they have in common.
-    `older` has nothing of the last list; what is in `newer` may be anywhere else, too, and counts only once.
-    """
-
-    __slots__ = ("last", "limit", "mentions", "newer", "older")
-
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
-        self.older: dict[Id, None] = {}
-        self.last = NO_IDS
-        self.newer: list[dict[Id, None]] = []
-        self.mentions = 0  # in `newer`
-
-    def __contains__(self, id: Id) -> bool:
-        for ids in self.newer:
-            if id in ids:
-                return True
-        return id in self.last.known() or id in self.older
-
-    def __len__(self) -> int:
-        known = self.last.known()
-        count = len(self.older) + len(known)
-        for id in self._newer_once():
-            if id not in known and id not in self.older:
-                count += 1
-        return count
-
-    def in_order(self) -> list[Id]:
-        """Mentioned longest ago first."""
-        newer = self._newer_once()
-        order = [id for id in self.older if id not in newer]
-        order.extend([id for id in self.last.ids if id not in newer])
-        order.extend(newer)
-        return order
-
-    def _newer_once(self) -> dict[Id, None]:
-        """`newer` made one."""
-        if len(self.newer) == 1:
-            return self.newer[0]
-        once: dict[Id, None] = {}
-        for ids in self.newer:
-            for id in ids:
-                if id in once:
-                    del once[id]  # noqa: RUF051 (compiled, `pop` costs three times as much)
-                once[id] = None
-        self.newer = [once]
-        self.mentions = len(once)
-        return once
-
-    def mention(self, ids: dict[Id, None]) -> None:
-        self.newer.append(ids)
-        self.mentions += len(ids)
-
-    def mention_list(self, list_: EventsIds) -> None:
-        known = list_.known()
-        if len(known) < len(list_.ids) or len(known) > self.limit:  # no list of ours: it repeats itself, or is too long
-            self.mention(each_once(list_.ids))
-            return
-        older = self.older
-        if list_ is not self.last:
-            for id in list_.dropped(self.last):
-                older[id] = None
-            for id in list_.added(self.last):
-                if id in older:
-                    del older[id]
-            self.last = list_
-        if self.newer:
-            for ids in self.newer:
-                for id in ids:
-                    if id not in known:
-                        if id in older:
-                            del older[id]
-                        older[id] = None
-            self.newer = []
-            self.mentions = 0
-
-    def forget(self) -> list[Id]:
-        """Drop what is beyond the limit, and say what that was."""
-        if len(self.older) + len(self.last.ids) + self.mentions <= self.limit:
-            return []
-        older = self.older
-        known = self.last.known()
-        newer = self._newer_once()
-        twice = 0
-        for id in newer:
-            older.pop(id, None)
-            if id in known:
-                twice += 1
-        beyond = len(older) + len(known) + len(newer) - twice - self.limit
-        if beyond > len(older):
-            older = dict.fromkeys(self.in_order())
-            self.older = older
-            self.last = NO_IDS
-            self.newer = []
-            self.mentions = 0
-        forgotten = list(islice(older, max(0, beyond)))
-        for id in forgotten:
-            del older[id]
-        return forgotten
+def how_many(bits: int) -> int:
+    count = 0
+    while bits:
+        bits &= bits - 1
+        count += 1
+    return count
 
 
 @final
 class Interest:
     """Subscriptions of one or more neighbours, whether they share topics with this node, and the valid rows matched."""
 
-    __slots__ = ("ids", "list", "members", "rows", "shares", "subscriptions")
+    __slots__ = ("bits", "list", "members", "rows", "shares", "subscriptions")
 
     def __init__(self, subscriptions: list[Filter], shares: bool) -> None:
         self.subscriptions = subscriptions
         self.shares = shares
         self.members: dict[int, Neighbor] = {}
+        self.bits = 0  # of the members
         self.rows: dict[Id, StoredEvent] = {}
-        self.ids: dict[Id, None] = {}  # of those: copied, a table costs less than made anew
-        self.list: EventsIds | None = None  # of the ids, as it was sent; None when they have changed since
+        self.list: EventsIds | None = None  # of the rows' ids, as it was sent; None when they have changed since
 
     def wants(self, event: Event) -> bool:
         return matches_any(self.subscriptions, event)
 
-    def wanted(self, events: list[Event], ids: dict[Id, None]) -> dict[Id, None]:
-        """The ids of those it wants; `ids` are those of all."""
-        wanted: list[Id] = [event.id for event in events if matches_any(self.subscriptions, event)]
-        return ids if len(wanted) == len(events) else each_once(wanted)
-
     def add(self, row: StoredEvent) -> None:
         self.rows[row.id] = row
-        self.ids[row.id] = None
         self.list = None
 
     def remove(self, row: StoredEvent) -> None:
         if row.id in self.rows:
             del self.rows[row.id]
-            del self.ids[row.id]
             self.list = None
 
 
 @final
 class Neighbor:
-    """A row of the neighbourhood table (Fig. 2)."""
+    """A row of the neighbourhood table (Fig. 2). Its event ids are `NeighborhoodTable.ids_of`."""
 
-    __slots__ = ("events_ids", "interest", "introduced", "lacks", "size", "speed_mps", "store_time_us")
+    __slots__ = ("bit", "interest", "introduced", "last", "size", "speed_mps", "store_time_us")
 
-    def __init__(self, interest: Interest, ids_limit: int) -> None:
+    def __init__(self, interest: Interest, bit: int) -> None:
         self.interest = interest
-        self.events_ids = Presumed(ids_limit)
+        self.bit = bit
+        self.last = NO_IDS  # the list it sent last
         self.speed_mps = nan
         self.store_time_us = 0
         self.introduced = False  # has been sent ids for the subscriptions as they are
         self.size = 0  # of its heartbeat
-        self.lacks: dict[Id, StoredEvent] = {}
 
     def asks(self, subscriptions: list[Filter]) -> bool:
         own = self.interest.subscriptions
@@ -245,8 +140,11 @@ class NeighborhoodTable:
         self.ids_limit = ids_limit
         self.events = events
         self.rows: dict[int, Neighbor] = {}
+        self.free_bits: list[int] = []  # of neighbours that have gone
         self.interests: dict[tuple[Filter, ...], Interest] = {}
         self.strangers: dict[int, tuple[list[Filter], int]] = {}
+        self.elsewhere: dict[Id, int] = {}  # holders of events that are not in `events`
+        self.presumed = 0  # pairs of a neighbour and an id it is presumed to have
         self.needed: dict[Id, StoredEvent] = {}
         self.fresh: dict[Id, None] = {}  # what was not needed when `take_fresh` was called last
         self.topics: list[Filter] = []  # this node's own
@@ -278,7 +176,7 @@ class NeighborhoodTable:
         return False
 
     def join(self, j: int, interest: Interest) -> Neighbor:
-        neighbor = Neighbor(interest, self.ids_limit)
+        neighbor = Neighbor(interest, self.free_bits.pop() if self.free_bits else 1 << len(self.rows))
         self.rows[j] = neighbor
         self._enter(j, neighbor, interest)
         return neighbor
@@ -287,6 +185,8 @@ class NeighborhoodTable:
         neighbor = self.rows.pop(j, None)
         if neighbor is not None:
             self._leave_interest(j, neighbor)
+            self._forget(neighbor.bit)
+            self.free_bits.append(neighbor.bit)
             self.speed_known = False
 
     def ask(self, j: int, neighbor: Neighbor, interest: Interest) -> None:
@@ -298,13 +198,17 @@ class NeighborhoodTable:
         if not interest.members:
             self.interests[tuple(interest.subscriptions)] = interest
         interest.members[j] = neighbor
+        interest.bits |= neighbor.bit
         neighbor.interest = interest
-        self._look_through(neighbor)
+        for row in interest.rows.values():
+            if (interest.shares or row.own) and not row.holders & neighbor.bit:
+                self._lack(row, row.lacking | neighbor.bit)
 
     def _leave_interest(self, j: int, neighbor: Neighbor) -> None:
-        for id in list(neighbor.lacks):
-            self._has(neighbor, id)
+        for row in list(self.needed.values()):
+            self._lack(row, row.lacking & ~neighbor.bit)
         interest = neighbor.interest
+        interest.bits &= ~neighbor.bit
         del interest.members[j]
         if not interest.members:
             del self.interests[tuple(interest.subscriptions)]
@@ -315,10 +219,8 @@ class NeighborhoodTable:
         self.strangers = {}
         for interest in self.interests.values():
             interest.shares = share_topics(topics, interest.subscriptions)
-            for neighbor in interest.members.values():
-                for id in list(neighbor.lacks):
-                    self._has(neighbor, id)
-                self._look_through(neighbor)
+        for row in self.events.rows.values():
+            self._lack(row, self._wanting_bits(row) & ~row.holders)
 
     def is_stranger(self, j: int, subscriptions: list[Filter]) -> bool:
         """Whether these concern nobody here, as was found before; a publication since may have changed that."""
@@ -352,117 +254,146 @@ class NeighborhoodTable:
 
     # ---- what neighbours have
 
-    def mention(self, neighbor: Neighbor, ids: dict[Id, None]) -> None:
-        neighbor.events_ids.mention(ids)
-        self._mentioned(neighbor, ids)
-
-    def presume_received(self, neighbors: list[int], events: list[Event], ids: dict[Id, None]) -> list[int]:
-        """These were in range of the events; gives those of them that are interested in any (R9)."""
-        interested: list[int] = []
-        wanted: dict[Interest, dict[Id, None]] = {}
-        for j in neighbors:
-            neighbor = self.rows.get(j)
-            if neighbor is None:
-                continue
-            theirs = wanted.get(neighbor.interest)
-            if theirs is None:
-                theirs = neighbor.interest.wanted(events, ids)
-                wanted[neighbor.interest] = theirs
-            if theirs:
-                interested.append(j)
-                self.mention(neighbor, theirs)
-        return interested
+    def ids_of(self, neighbor: Neighbor) -> list[Id]:
+        """The ids it is presumed to have, but for events that were here and have gone."""
+        ids: list[Id] = [id for id, row in self.events.rows.items() if row.holders & neighbor.bit]
+        return ids + [id for id, holders in self.elsewhere.items() if holders & neighbor.bit]
 
     def mention_list(self, neighbor: Neighbor, list_: EventsIds) -> None:
-        neighbor.events_ids.mention_list(list_)
-        self._mentioned(neighbor, list_.known())
+        """It has named what it has; most of that it has named before."""
+        last = neighbor.last
+        if list_ is not last:
+            bit = neighbor.bit
+            known = self.events.known
+            for id in list_.added(last):
+                row = known.get(id)
+                if row is None:
+                    self._mention_elsewhere(id, bit)
+                elif not row.holders & bit:
+                    self._mention(row, bit)
+            neighbor.last = list_
 
-    def _mentioned(self, neighbor: Neighbor, ids: dict[Id, None]) -> None:
-        if neighbor.lacks:
-            for id in list(neighbor.lacks):
-                if id in ids:
-                    self._has(neighbor, id)
-        for id in neighbor.events_ids.forget():
-            row = neighbor.interest.rows.get(id)
-            if row is not None and (neighbor.interest.shares or row.own):
-                self._lacks(neighbor, row)
+    def bits_of(self, neighbors: list[int]) -> int:
+        bits = 0
+        for j in neighbors:
+            neighbor = self.rows.get(j)
+            if neighbor is not None:
+                bits |= neighbor.bit
+        return bits
 
-    # ---- events
+    def presume_received(self, event: Event, id: Id, sender: int, near: int) -> bool:
+        """The sender has what it sent (R8), and those near it what they are interested in (R9); all of them are bits.
+
+        Gives whether the event has been here."""
+        row = self.events.known.get(id)
+        if row is None:
+            self._mention_elsewhere(id, sender | self.interested(event) & near)
+            return False
+        if (sender | near) & ~row.holders:
+            self._mention(row, sender | self.interested(event) & near)
+        return True
 
     def interested(self, event: Event) -> int:
-        """How many want it."""
-        count = 0
+        """The bits of those who want it."""
+        bits = 0
         for interest in self.interests.values():
             if interest.wants(event):
-                count += len(interest.members)
-        return count
+                bits |= interest.bits
+        return bits
+
+    def presume_sent(self, rows: list[StoredEvent]) -> list[int]:
+        """All were in range of these events; gives those that are interested in any (R9)."""
+        interested = 0
+        for row in rows:
+            bits = self.interested(row.event)
+            self._mention(row, bits)
+            interested |= bits
+        return [j for j, neighbor in self.rows.items() if neighbor.bit & interested]
+
+    def _mention(self, row: StoredEvent, who: int) -> None:
+        more = who & ~row.holders
+        if more:
+            row.holders |= more
+            self.presumed += how_many(more)
+            if row.lacking & more:
+                self._lack(row, row.lacking & ~more)
+
+    def _mention_elsewhere(self, id: Id, who: int) -> None:
+        elsewhere = self.elsewhere
+        holders = elsewhere.get(id, 0)
+        more = who & ~holders
+        if more:
+            self.presumed += how_many(more)
+            elsewhere[id] = holders | more
+            if len(elsewhere) > self.ids_limit:
+                self.presumed -= how_many(elsewhere.pop(next(iter(elsewhere))))
+
+    def _forget(self, bit: int) -> None:
+        """A neighbour has gone: its bit may be another's soon."""
+        for row in self.events.rows.values():
+            if row.holders & bit:
+                row.holders &= ~bit
+                self.presumed -= 1
+        for id, holders in list(self.elsewhere.items()):
+            if holders & bit:
+                self.presumed -= 1
+                if holders == bit:
+                    del self.elsewhere[id]
+                else:
+                    self.elsewhere[id] = holders & ~bit
+
+    # ---- events
 
     def wanting(self, row: StoredEvent) -> list[Interest]:
         """Of a valid row of the event table."""
         return [interest for interest in self.interests.values() if row.id in interest.rows]
 
     def stored(self, row: StoredEvent) -> None:
-        id = row.id
+        if row.id in self.elsewhere:
+            holders = self.elsewhere.pop(row.id)
+            self.presumed -= how_many(holders & row.holders)
+            row.holders |= holders
         for interest in self.interests.values():
             if interest.wants(row.event):
                 interest.add(row)
-                if interest.shares or row.own:
-                    for neighbor in interest.members.values():
-                        if id not in neighbor.events_ids:
-                            self._lacks(neighbor, row)
-
-    def collected(self, row: StoredEvent) -> None:
-        for interest in self.interests.values():
-            interest.remove(row)
-        if row.lacking:
-            for neighbor in self.rows.values():
-                self._has(neighbor, row.id)
+        self._lack(row, self._wanting_bits(row) & ~row.holders)
 
     def expired(self, row: StoredEvent) -> None:
-        self.collected(row)
+        for interest in self.interests.values():
+            interest.remove(row)
+        self._lack(row, 0)
+
+    def collected(self, row: StoredEvent) -> None:
+        self.expired(row)
+        self.presumed -= how_many(row.holders)
 
     # ---- what is needed
 
-    def _look_through(self, neighbor: Neighbor) -> None:
-        interest = neighbor.interest
-        for id, row in interest.rows.items():
-            if (interest.shares or row.own) and id not in neighbor.events_ids:
-                self._lacks(neighbor, row)
+    def _wanting_bits(self, row: StoredEvent) -> int:
+        bits = 0
+        for interest in self.interests.values():
+            if (interest.shares or row.own) and row.id in interest.rows:
+                bits |= interest.bits
+        return bits
 
-    def _lacks(self, neighbor: Neighbor, row: StoredEvent) -> None:
-        id = row.id
-        if id not in neighbor.lacks:
-            neighbor.lacks[id] = row
-            row.lacking += 1
-            if row.lacking == 1:
-                self.needed[id] = row
-                self.fresh[id] = None
-
-    def _has(self, neighbor: Neighbor, id: Id) -> None:
-        row = neighbor.lacks.get(id)
-        if row is not None:
-            del neighbor.lacks[id]
-            row.lacking -= 1
-            if not row.lacking:
-                del self.needed[id]
-                self.fresh.pop(id, None)
+    def _lack(self, row: StoredEvent, lacking: int) -> None:
+        """These lack it now."""
+        if lacking and not row.lacking:
+            self.needed[row.id] = row
+            self.fresh[row.id] = None
+        elif row.lacking and not lacking:
+            del self.needed[row.id]
+            self.fresh.pop(row.id, None)
+        row.lacking = lacking
 
     def in_need(self) -> dict[Id, int]:
         """Each needed event, and the first neighbour that needs it: by neighbours and then by events, as in Fig. 7."""
-        order: dict[int, int] = {}
-        for j, neighbor in self.rows.items():
-            if neighbor.lacks:
-                for _, id in sorted([(row.serial, id) for id, row in neighbor.lacks.items()]):
-                    if id not in order:
-                        order[id] = j
-        return order
+        return {id: j for _, _, id, j in sorted(self._turns(self.needed))}
 
     def first_in_need(self) -> tuple[Id, int]:
-        """The first entry of `in_need`."""
-        for j, neighbor in self.rows.items():
-            if neighbor.lacks:
-                return min([(row.serial, id) for id, row in neighbor.lacks.items()])[1], j
-        return 0, NOBODY
+        """The first entry of `in_need`, of which there must be one."""
+        _, _, id, j = min(self._turns(self.needed))
+        return id, j
 
     def take_fresh(self) -> list[Id]:
         """What has come to be needed since the last call, in the order of `in_need`."""
@@ -472,16 +403,17 @@ class NeighborhoodTable:
         self.fresh = {}
         if len(fresh) == 1:
             return list(fresh)
-        turns: list[tuple[int, int, Id]] = []
-        for id in fresh:
-            turn = 0
-            for neighbor in self.rows.values():
-                if id in neighbor.lacks:
+        return [id for _, _, id, _ in sorted(self._turns({id: self.needed[id] for id in fresh}))]
+
+    def _turns(self, rows: dict[Id, StoredEvent]) -> list[tuple[int, int, Id, int]]:
+        """Of each, the place of the first neighbour that needs it, its own, its id, and that neighbour."""
+        turns: list[tuple[int, int, Id, int]] = []
+        for id, row in rows.items():
+            for turn, (j, neighbor) in enumerate(self.rows.items()):
+                if row.lacking & neighbor.bit:
+                    turns.append((turn, row.serial, id, j))
                     break
-                turn += 1
-            turns.append((turn, self.needed[id].serial, id))
-        turns.sort()
-        return [id for _, _, id in turns]
+        return turns
 
     def all_fresh(self) -> None:
         """As if `take_fresh` had never been called."""
@@ -489,7 +421,7 @@ class NeighborhoodTable:
 
     def bytes(self) -> int:
         """Rows, subscriptions as they came, and 8 bytes for each id."""
-        size = 0
+        size = 8 * self.presumed
         for neighbor in self.rows.values():
-            size += NEIGHBOR_BYTES + neighbor.size + 8 * len(neighbor.events_ids)
+            size += NEIGHBOR_BYTES + neighbor.size
         return size
