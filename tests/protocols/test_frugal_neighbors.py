@@ -311,7 +311,7 @@ def test_of_a_list_only_what_is_new_is_looked_at() -> None:
     table = table_of(NEWS)
     table.mention_list(table.rows[1], EventsIds(list(range(1, 11))))
     assert table.ids_of(table.rows[1]) == list(range(3, 11))
-    table.mention_list(table.rows[1], EventsIds(list(range(1, 12))))
+    table.mention_list(table.rows[1], EventsIds([11, *range(1, 11)]))
     assert table.ids_of(table.rows[1]) == list(range(4, 12))
 
 
