@@ -61,7 +61,7 @@ def test_whoever_hears_it_again_while_it_waits_keeps_silent_for_good() -> None:
     protocol, host = waiting()
     host.hear(protocol, EventFrame(NEWS, 6, 0), 4)
     assert host.timers == {}
-    assert protocol.pending == {}
+    assert protocol.waiting() == []
     assert host.notes[-1] == ("suppress", "heard again", NEWS.id, 4, 0)
     host.hear(protocol, EventFrame(NEWS, 6, 0), 5)
     host.advance(protocol, 1_000_000)

@@ -173,7 +173,7 @@ def test_nothing_is_left_behind_when_the_delays_are_over(relay: type[Relay], par
     for k in range(1, 500):
         host.hear(protocol, EventFrame(news(k), k % 3, 0), 3)
     wait(host, protocol)
-    assert protocol.pending == {}
+    assert protocol.waiting() == []
     assert host.timers == {}
     assert protocol.memory() == (0, 0)
 
@@ -191,11 +191,28 @@ def test_what_waited_when_a_node_crashed_goes_on_when_it_comes_back_with_its_tab
     protocol.on_start()
     host.advance(protocol, 10_000_000)
     assert [frame.fields() for frame in host.frames()] == [[0, 10_000_000, news(1).fields()]]
-    assert protocol.pending == {}
+    assert protocol.waiting() == []
     host.hear(protocol, EventFrame(news(1), 0, 0), 4)
     wait(host, protocol)
     assert len(host.delivered) == 2
     assert len(host.sent) == 1
+
+
+@every
+def test_what_waits_is_known_by_its_id_oldest_first(relay: type[Relay], params: dict[str, Any]) -> None:
+    protocol, _ = node(relay, params)
+    ids = [news(k).id for k in range(1, 5)]
+    for k in (1, 2, 3):
+        protocol.wait(EventFrame(news(k), 0, 0), 1000)
+    assert protocol.waiting() == ids[:3]
+    assert protocol.take(ids[0]).frame.id == ids[0]
+    protocol.wait(EventFrame(news(4), 0, 0), 1000)
+    assert protocol.waiting() == ids[1:]
+    assert [protocol.waits(id) for id in ids] == [False, True, True, True]
+    for id in ids[1:]:
+        assert protocol.take(id).frame.id == id
+    protocol.wait(EventFrame(news(1), 0, 0), 1000)
+    assert protocol.waiting() == ids[:1] and protocol.waits(ids[0]) and not protocol.waits(ids[1])
 
 
 @every
@@ -220,7 +237,7 @@ def test_in_bad_weather_only_who_asked_gets_a_valid_event_and_gets_it_once(
     net.run(1)
     for up, host, protocol in zip(net.up, net.hosts, net.nodes, strict=True):
         assert isinstance(protocol, Relay)
-        assert not up or (protocol.pending == {} and host.timers == {})
+        assert not up or (protocol.waiting() == [] and host.timers == {})
 
 
 @every

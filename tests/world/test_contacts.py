@@ -15,11 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roamcast.errors import InputError
-from roamcast.world.contacts import Agenda, KineticContacts, LinkObserver, Neighbourhood, ScheduledContacts
+from roamcast.world.contacts import KineticContacts, LinkObserver, Neighbourhood, Rows, ScheduledContacts
 from roamcast.world.mobility.base import Leg, Mobility
 from roamcast.world.mobility.static import Placed, Static
 from roamcast.world.mobility.stationary import Pauses, Speeds
 from roamcast.world.mobility.waypoint import RandomWaypoint
+from roamcast.world.queue import Agenda
 from roamcast.world.streams import Stream
 
 
@@ -415,6 +416,25 @@ def test_a_leg_that_does_not_last_is_refused(end_s: float) -> None:
 def test_a_position_that_is_no_number_is_refused() -> None:
     with pytest.raises(InputError, match="node 1 starts at"):
         contacts(Placed([(0.0, 0.0), (float("nan"), 0.0)]), [10.0, 10.0])
+
+
+# ---- rows
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 40), st.booleans()), max_size=300))
+def test_rows_hold_what_was_put_into_them_in_order(changes: list[tuple[int, int, bool]]) -> None:
+    """Beside sets; there are more numbers than a row has room for at first."""
+    found = Rows(3)
+    twins: list[set[int]] = [set(), set(), set()]
+    changes += [(i, j, True) for i, j in [(1, j) for j in range(40, 0, -1)]]
+    for i, j, there in changes:
+        assert found.put(i, j, there) == ((j in twins[i]) != there)
+        if there:
+            twins[i].add(j)
+        else:
+            twins[i].discard(j)
+        assert found.holds(i, j) == there
+        assert [list(row) for row in found] == [sorted(twin) for twin in twins]
 
 
 # ---- the agenda

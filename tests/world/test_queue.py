@@ -14,6 +14,7 @@ from roamcast.world.queue import (
     COMPILED,
     END,
     FAULT,
+    INTERVAL_BITS,
     KIND_MASK,
     LAST_INSTANT,
     MOTION,
@@ -24,6 +25,7 @@ from roamcast.world.queue import (
     TIME_SHIFT,
     TIMEOUT,
     TIMER,
+    WHEEL,
     EventQueue,
     PlainQueue,
     VecQueue,
@@ -36,8 +38,13 @@ BOTH = pytest.mark.parametrize("queue", [PlainQueue, VecQueue])
 Entry = tuple[int, int, int, int, int]
 """time, kind, node, serial, key"""
 
+ROUND = WHEEL << INTERVAL_BITS
+TIMES = st.integers(0, 5) | st.integers(0, 3 * ROUND) | st.integers(0, LAST_INSTANT)
+EDGES = st.builds(
+    lambda edge, off: edge + off, st.sampled_from((1 << INTERVAL_BITS, ROUND, 2 * ROUND)), st.integers(-1, 1)
+)
 ENTRIES = st.tuples(
-    st.integers(0, 5) | st.integers(0, LAST_INSTANT),
+    TIMES | EDGES,
     st.sampled_from(KINDS),
     st.integers(0, 3) | st.integers(0, NODE_MASK),
     st.integers(0, 5) | st.integers(0, 1 << 62),
@@ -94,6 +101,32 @@ def test_what_was_sent_arrives_before_anybody_acts_at_one_instant() -> None:
     assert sorted(KINDS) == list(KINDS)
     assert KINDS[0] == END and KINDS[-1] == ATTEMPT
     assert FAULT < PUBLISH < TIMER
+
+
+@BOTH
+def test_nothing_is_lost_or_late_when_time_goes_on_for_many_rounds(queue: type[EventQueue]) -> None:
+    """As a run does it: what is popped sets the clock, and what is pushed comes soon, or much later, or at once."""
+    draws = random.Random(1)
+    made = queue()
+    made.push(0, TIMER, 0, 0, 0)
+    waiting = [(0, TIMER, 0, 0, 0)]
+    for serial in range(1, 3000):
+        first = pop(made)
+        assert first == min(waiting)
+        waiting.remove(first)
+        for _ in range(1 if len(waiting) > 40 else 2):
+            reach = draws.choice((1, 1 << INTERVAL_BITS, ROUND, 5 * ROUND))
+            entry = (first[0] + draws.randrange(reach), TIMER, draws.randrange(9), 2 * serial + len(waiting) % 2, 7)
+            made.push(*entry)
+            waiting.append(entry)
+
+
+def test_an_empty_queue_says_so() -> None:
+    made = VecQueue()
+    made.push(5, TIMER, 0, 0, 0)
+    made.pop()
+    with pytest.raises(IndexError):
+        made.pop()
 
 
 @BOTH

@@ -141,7 +141,7 @@ class Recorder:
         self.by_kind: dict[str, int] = {}
         self.last_kind = ""
         self.last_count: i64 = 0
-        self.by_reason: list[int] = [0] * reason_count()
+        self.by_reason = vec[i64]([0] * reason_count())
         self.latencies = vec[i64]()
         self.samples: i64 = 0
         self.state_entries: i64 = 0
@@ -282,7 +282,7 @@ class Recorder:
 
     def expect_reasons(self) -> None:
         """Room to count every reason that is declared by now: the run's protocol is loaded."""
-        self.by_reason = [0] * reason_count()
+        self.by_reason = vec[i64]([0] * reason_count())
 
     def write_note(self, t: i64, node: i64, reason: int, event: int, peer: int, value: int) -> None:
         kind = schema.kind_code(reason_kind(reason))
@@ -345,7 +345,7 @@ class Recorder:
         for code, n in enumerate(self.by_reason):
             if n:
                 name = f"{reason_kind(code)}: {reason_label(code)}"
-                counts[name] = counts.get(name, 0) + n
+                counts[name] = counts.get(name, 0) + int(n)
         return dict(sorted(counts.items()))
 
 

@@ -12,7 +12,7 @@ from typing import Final, final
 
 from roamcast.protocols.frames import EventFrame
 from roamcast.protocols.interface import Frame, Host, Params, param, reason
-from roamcast.protocols.relay import Pending, Relay
+from roamcast.protocols.relay import Relay
 
 DRAWN: Final = reason("forward", "drawn", "the draw was for {event}")
 NOT_DRAWN: Final = reason("suppress", "not drawn", "the draw was against {event}")
@@ -44,9 +44,8 @@ class Gossip(Relay):
             return
         if self.p < 1.0 and host.random() >= self.p:
             host.note(NOT_DRAWN, id, sender)
-        else:  # `wait`, without the call
-            self.pending[id] = Pending(frame, host.now())
-            host.set_timer(id, int(host.random() * self.jitter_us))
+        else:
+            self.wait(frame, int(host.random() * self.jitter_us))
 
     def on_timer(self, key: int) -> None:
         frame = self.onward(key)

@@ -49,7 +49,7 @@ class Managed(Relay):
 
     def on_frame(self, frame: Frame, sender: int) -> None:
         assert isinstance(frame, EventFrame)
-        if frame.id in self.pending:
+        if self.waits(frame.id):
             self.keep_silent(frame.id, sender)
         elif self.goes_on(frame, sender):
             delay_us = self.delay_for_signal()
@@ -59,7 +59,7 @@ class Managed(Relay):
             self.host.mute(frame.id)
 
     def keep_silent(self, id: int, sender: int) -> None:
-        del self.pending[id]
+        self.take(id)
         self.host.cancel_timer(id)
         self.host.mute(id)
         self.host.note(HEARD_AGAIN, id, sender)

@@ -1,8 +1,8 @@
 """What floodings have in common: an event is sent by its source, and sent on by those who decide so after a delay.
 
 A node looks at the first copy it hears: is the event still valid, does anybody here want it, may it go farther? Then it
-waits in `pending` for as long as the protocol says, and what is sent then is one hop and so many microseconds older.
-`pending` needs no limit: nothing stays there for longer than the delay.
+waits for as long as the protocol says, and what is sent then is one hop and so many microseconds older. What waits
+needs no limit: nothing stays for longer than the delay.
 """
 
 from __future__ import annotations
@@ -40,11 +40,12 @@ class Relay(Protocol):
         super().__init__(host, params)
         self.ttl = ttl
         self.subscriptions = Subscriptions()
-        self.pending: dict[int, Pending] = {}
+        self.first: Pending | None = None  # of what waits: mostly there is no other, and no dictionary is touched
+        self.others: dict[int, Pending] | None = None
 
     def on_start(self) -> None:
         """Timers die with a node: what waited in tables that outlived a crash has waited for long enough."""
-        for id in self.pending:
+        for id in self.waiting():
             self.host.set_timer(id, 0)
 
     def on_subscribe(self, subscription: int, filter: Filter) -> None:
@@ -71,14 +72,37 @@ class Relay(Protocol):
             return False
         return True
 
+    def waiting(self) -> list[int]:
+        """The ids of what waits, oldest first."""
+        first = [] if self.first is None else [self.first.frame.id]
+        return first + list(self.others or ())
+
+    def waits(self, id: int) -> bool:
+        first = self.first
+        return (first is not None and first.frame.id == id) or (self.others is not None and id in self.others)
+
     def wait(self, frame: EventFrame, delay_us: int) -> None:
-        self.pending[frame.id] = Pending(frame, self.host.now())
+        pending = Pending(frame, self.host.now())
+        if self.first is None and not self.others:
+            self.first = pending
+        elif self.others is None:
+            self.others = {frame.id: pending}
+        else:
+            self.others[frame.id] = pending
         self.host.set_timer(frame.id, delay_us)
+
+    def take(self, id: int) -> Pending:
+        """What waited under this id, and does so no longer."""
+        first = self.first
+        if first is not None and first.frame.id == id:
+            self.first = None
+            return first
+        assert self.others is not None
+        return self.others.pop(id)
 
     def onward(self, key: int) -> EventFrame | None:
         """What waited, ready for the next hop; None if its validity ended meanwhile."""
-        waited = self.pending[key]
-        del self.pending[key]
+        waited = self.take(key)
         frame = waited.frame
         event = frame.event
         age_us = frame.age_us + self.host.now() - waited.since_us

@@ -195,32 +195,35 @@ class Air:
             known = self.recorder.published
             tx.cargo = [known[event.id] for event in events if event.id in known]
 
-    def audience(self, station: Station, t: i64) -> vec[i64]:
-        """Whose receivers a frame of this station reaches now."""
+    def audience(self, station: Station, t: i64) -> tuple[vec[i32], i64, i64]:
+        """Whose receivers a frame of this station reaches now: nodes[first], …, but no longer nodes[after]."""
         now = float(t) * 1e-6
         motion = self.motion
         if now >= motion.next:
             motion.advance(now)
-        near = motion.near[station.index]
-        if t < self.faults.partition_until:
-            near = self.one_side(station, near, now)
-        self.arrivals += len(near)
-        return near
+        near = motion.near
+        first = near.starts[station.index]
+        length = near.lengths[station.index]
+        if t >= self.faults.partition_until or t < self.faults.partition_from:
+            self.arrivals += length
+            return near.nodes, first, first + length
+        reached = self.one_side(station, now)
+        self.arrivals += len(reached)
+        return reached, 0, len(reached)
 
-    def one_side(self, station: Station, near: vec[i64], now: float) -> vec[i64]:
-        if now < float(self.faults.partition_from) * 1e-6:
-            return near
+    def one_side(self, station: Station, now: float) -> vec[i32]:
         wall = self.faults.wall_m
         left = self.motion.x(station.id, now) < wall
-        return vec[i64]([j for j in near if (self.motion.x(j, now) < wall) == left])
+        return vec[i32]([j for j in self.motion.near[station.index] if (self.motion.x(j, now) < wall) == left])
 
     def start_ideal(self, station: Station, tx: Transmission, t: i64) -> None:
         station.sending = True
         station.sends_until = t + tx.airtime
         hearers: list[Station] = []
         r = self.radio.frame_range(station.index)
-        for j in self.audience(station, t):
-            other = self.stations[j]
+        nodes, first, after = self.audience(station, t)
+        for k in range(first, after):
+            other = self.stations[nodes[k]]
             if other.up and (self.plain or self.strength(station.index, other.index, r, t) >= 1.0):
                 hearers.append(other)
         tx.hearers = hearers
@@ -237,8 +240,9 @@ class Air:
         hearers: list[Station] = []
         collisions: i64 = 0
         deaf: i64 = 0
-        for j in self.audience(station, t):
-            other = stations[j]
+        nodes, first, after = self.audience(station, t)
+        for k in range(first, after):
+            other = stations[nodes[k]]
             busy = other.busy_until
             if busy > t:
                 # it is lost here, and so is what this station was receiving
@@ -272,15 +276,16 @@ class Air:
 
     def write_clashes(self, station: Station, tx: Transmission, frame: Frame, t: i64) -> None:
         """The rows of those near who did not begin to receive the frame: they were busy (or off: no row)."""
-        k: i64 = 0
-        for j in self.audience(station, t):
-            other = self.stations[j]
-            if k < len(tx.hearers) and tx.hearers[k] is other:
-                k += 1
+        nodes, first, after = self.audience(station, t)
+        heard: i64 = 0
+        for k in range(first, after):
+            other = self.stations[nodes[k]]
+            if heard < len(tx.hearers) and tx.hearers[heard] is other:
+                heard += 1
                 continue
             if other.up:
                 why: i64 = HALF_DUPLEX if other.sending else COLLISION
-                self.recorder.write_loss(t, j, frame, tx.serial, station.index, tx.size, why, 0)
+                self.recorder.write_loss(t, other.index, frame, tx.serial, station.index, tx.size, why, 0)
 
     def spoil(self, other: Station, t: i64) -> None:
         """What a station is receiving gets garbled. If it knows by then that a frame is coming (the PLCP header is
@@ -294,7 +299,7 @@ class Air:
         radio = self.radio
         capture = radio.capture
         threshold = radio.threshold
-        near = self.audience(station, t)
+        nodes, first, after = self.audience(station, t)
         now = float(t) * 1e-6
         i = station.index
         x = motion.x(i, now)
@@ -304,10 +309,11 @@ class Air:
         frame = tx.frame
         hearers: list[Station] = []
         strengths = vec[float]()
-        for j in near:
-            other = self.stations[j]
+        for k in range(first, after):
+            other = self.stations[nodes[k]]
             if not other.up:
                 continue
+            j = other.index
             dx = motion.x(j, now) - x
             dy = motion.y(j, now) - y
             strength = radio.strength(i, j, r2, dx * dx + dy * dy)

@@ -30,11 +30,12 @@ from __future__ import annotations
 from math import inf, isfinite, sqrt
 from typing import Final, final
 
-from librt.vecs import append, extend, vec
-from mypy_extensions import i64, mypyc_attr
+from librt.vecs import extend, vec
+from mypy_extensions import i32, i64, mypyc_attr
 
 from roamcast.errors import InputError
 from roamcast.world.mobility.base import Leg, Mobility
+from roamcast.world.queue import Agenda
 from roamcast.world.streams import Stream
 
 TURN: Final = 0  # the low half of an agenda key: what happens to the node in the high half …
@@ -47,8 +48,7 @@ CELL_MARGIN: Final = 1e-6  # how much wider than the reach a cell is: far above 
 NEAR_CIRCLE: Final = 1e-6  # relative to reach²: beyond it rounding cannot have confused inside and outside
 INSTANT_S: Final = 1e-9  # of a leg's end: what happens so near to it is left to the turn
 FAST: Final = 10.0  # reaches a second: beyond that a node goes far in that instant
-FEW: Final = 64  # a look ahead should take over between 1/FEW …
-MANY: Final = 8  # … and 1/MANY of what is left
+ROOM: Final = 16  # for neighbours, at first: 16 numbers of 4 bytes are as much as memory hands over at a time
 JUMP_M: Final = 1e-6  # between two legs: far above rounding, far below what a model means
 
 
@@ -60,32 +60,77 @@ class LinkObserver:
         raise NotImplementedError
 
 
-def rank(row: vec[i64], x: i64) -> i64:
-    """How many members of the sorted row are below x."""
-    low: i64 = 0
-    high: i64 = len(row)
-    while low < high:
-        middle = (low + high) >> 1
-        if row[middle] < x:
-            low = middle + 1
+@final
+class Rows:
+    """For each node a sorted row of nodes, all rows in one vector: with thousands of nodes every object on the way to a
+    row is another wait for memory. A row that is taken out is a copy, and stays what it was.
+    """
+
+    __slots__ = ("lengths", "nodes", "rooms", "starts")
+
+    def __init__(self, n: int) -> None:
+        self.nodes = vec[i32]([0] * (n * ROOM))
+        self.starts = vec[i64](range(0, n * ROOM, ROOM))
+        self.lengths = vec[i64]([0] * n)
+        self.rooms = vec[i64]([ROOM] * n)
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def __getitem__(self, i: i64) -> vec[i32]:
+        start = self.starts[i]
+        return self.nodes[start : start + self.lengths[i]]
+
+    def find(self, i: i64, j: i64) -> i64:
+        """Where j is in the row of i, or should be: its place among `nodes`."""
+        nodes = self.nodes
+        low = self.starts[i]
+        high = low + self.lengths[i]
+        while low < high:
+            middle = (low + high) >> 1
+            if i64(nodes[middle]) < j:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    def holds(self, i: i64, j: i64) -> bool:
+        at = self.find(i, j)
+        return at < self.starts[i] + self.lengths[i] and i64(self.nodes[at]) == j
+
+    def put(self, i: i64, j: i64, there: bool) -> bool:
+        """See to it that j is in the row of i, or is not; False if that was so."""
+        if self.holds(i, j) == there:
+            return False
+        if there and self.lengths[i] == self.rooms[i]:
+            self.widen(i)
+        at = self.find(i, j)
+        end = self.starts[i] + self.lengths[i]
+        nodes = self.nodes
+        if there:
+            for k in range(end, at, -1):
+                nodes[k] = nodes[k - 1]
+            nodes[at] = i32(j)
+            self.lengths[i] += 1
         else:
-            high = middle
-    return low
+            for k in range(at, end - 1):
+                nodes[k] = nodes[k + 1]
+            self.lengths[i] -= 1
+        return True
 
-
-def holds(row: vec[i64], x: i64) -> bool:
-    k = rank(row, x)
-    return k < len(row) and row[k] == x
+    def widen(self, i: i64) -> None:
+        """Move a row that is full to a place with twice the room; the old one stays empty, which doubling bounds."""
+        row = self[i]
+        self.starts[i] = len(self.nodes)
+        self.nodes = extend(extend(self.nodes, row), row)  # the second half is only to have room
+        self.rooms[i] *= 2
 
 
 class Neighbourhood:
-    """Who hears whom now. `near[i]` are the sorted ids of the nodes that hear i; nothing changes before `next` (s).
-
-    A row taken from `near` never changes under its holder: a change puts a new row in its place.
-    """
+    """Who hears whom now. `near[i]` are the sorted ids of the nodes that hear i; nothing changes before `next` (s)."""
 
     def __init__(self, n: int) -> None:
-        self.near: list[vec[i64]] = [vec[i64]() for _ in range(n)]
+        self.near = Rows(n)
         self.next: float = inf
         self.observer: LinkObserver | None = None
 
@@ -112,151 +157,11 @@ class Neighbourhood:
 
     def set_link(self, t: float, i: i64, j: i64, up: bool) -> None:
         """Record that from t on j hears i, or does not; nothing happens if that is known."""
-        row = self.near[i]
-        k = rank(row, j)
-        if (k < len(row) and row[k] == j) == up:
+        if not self.near.put(i, j, up):
             return
-        if up:
-            self.near[i] = extend(append(row[:k], j), row[k:])
-        else:
-            self.near[i] = extend(row[:k], row[k + 1 :])
         observer = self.observer
         if observer is not None:
             observer.link(t, i, j, up)
-
-
-@final
-class Agenda:
-    """A queue of (t, key), smallest first, with the end of the contact that begins. `pop` leaves the entry in the
-    attributes `t`, `key` and `until`, which spares a tuple for each.
-
-    A binary heap holds what comes before the `horizon`. What comes later lies about in no order and is looked through
-    when the heap has run empty: with many nodes most entries are far away, and a heap of them all would be a large one.
-    """
-
-    def __init__(self) -> None:
-        self.size: i64 = 0  # of the heap
-        self.ts = vec[float]()
-        self.keys = vec[i64]()
-        self.untils = vec[float]()
-        self.horizon = -inf
-        self.span = 1.0  # s, how far ahead of the first that is left a look goes
-        self.left: i64 = 0  # how many are beyond the horizon …
-        self.first_left = inf  # … and when the first of them is
-        self.left_ts = vec[float]()
-        self.left_keys = vec[i64]()
-        self.left_untils = vec[float]()
-        self.t = 0.0
-        self.key: i64 = 0
-        self.until = 0.0
-
-    def first(self) -> float:
-        return self.ts[0] if self.size > 0 else self.first_left
-
-    def push(self, t: float, key: i64, until: float) -> None:
-        if t < self.horizon:
-            self.order(t, key, until)
-            return
-        k = self.left
-        if k == len(self.left_ts):
-            self.left_ts = append(self.left_ts, 0.0)
-            self.left_keys = append(self.left_keys, 0)
-            self.left_untils = append(self.left_untils, 0.0)
-        self.left_ts[k] = t
-        self.left_keys[k] = key
-        self.left_untils[k] = until
-        self.left = k + 1
-        if t < self.first_left:
-            self.first_left = t
-
-    def look_ahead(self) -> None:
-        """The heap has run empty: put the horizon farther away, and what lies before it into the heap."""
-        ts = self.left_ts
-        keys = self.left_keys
-        untils = self.left_untils
-        n = self.left
-        horizon = self.first_left + self.span
-        if not horizon > self.first_left:  # so far away that rounding swallows the span
-            horizon = inf
-        self.horizon = horizon
-        soonest = inf
-        k: i64 = 0
-        while k < self.left:
-            t = ts[k]
-            if t >= horizon:
-                if t < soonest:
-                    soonest = t
-                k += 1
-                continue
-            self.order(t, keys[k], untils[k])
-            last = self.left - 1  # takes the place that becomes free
-            ts[k] = ts[last]
-            keys[k] = keys[last]
-            untils[k] = untils[last]
-            self.left = last
-        self.first_left = soonest
-        if self.size * FEW < n:
-            self.span *= 2.0
-        elif self.size * MANY > n:
-            self.span = max(0.5 * self.span, INSTANT_S)
-
-    def order(self, t: float, key: i64, until: float) -> None:
-        """Put an entry into the heap."""
-        k = self.size
-        if k == len(self.ts):
-            self.ts = append(self.ts, 0.0)
-            self.keys = append(self.keys, 0)
-            self.untils = append(self.untils, 0.0)
-        self.size = k + 1
-        ts = self.ts
-        keys = self.keys
-        untils = self.untils
-        while k > 0:
-            up = (k - 1) >> 1
-            parent = ts[up]
-            if parent < t or (parent == t and keys[up] <= key):
-                break
-            ts[k] = parent
-            keys[k] = keys[up]
-            untils[k] = untils[up]
-            k = up
-        ts[k] = t
-        keys[k] = key
-        untils[k] = until
-
-    def pop(self) -> None:
-        if self.size == 0:
-            self.look_ahead()
-        ts = self.ts
-        keys = self.keys
-        untils = self.untils
-        self.t = ts[0]
-        self.key = keys[0]
-        self.until = untils[0]
-        n = self.size - 1
-        self.size = n
-        t = ts[n]
-        key = keys[n]
-        k: i64 = 0
-        while True:
-            child = 2 * k + 1
-            if child >= n:
-                break
-            least = ts[child]
-            if child + 1 < n:
-                right = ts[child + 1]
-                if right < least or (right == least and keys[child + 1] < keys[child]):
-                    child += 1
-                    least = right
-            if t < least or (t == least and key <= keys[child]):
-                break
-            ts[k] = least
-            keys[k] = keys[child]
-            untils[k] = untils[child]
-            k = child
-        ts[k] = t
-        keys[k] = key
-        untils[k] = untils[n]
 
 
 @final
@@ -522,7 +427,7 @@ class KineticContacts(Neighbourhood):
                     begin = t + c / (root - b)
                     end = t + (root - b) / a
                     inside = begin <= soon < end
-        known = c <= NEAR_CIRCLE * r2 and holds(self.near[i], j)
+        known = c <= NEAR_CIRCLE * r2 and self.near.holds(i, j)
         key = i << 32 | (j + PEER)
         if inside != known:
             self.agenda.push(t, key, (end if end < last else inf) if inside else ENDS)

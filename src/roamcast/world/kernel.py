@@ -70,6 +70,7 @@ class World(Air):
         "agenda",
         "ahead",
         "askers",
+        "by_place",
         "index",
         "local_range_m",
         "moving",
@@ -95,6 +96,7 @@ class World(Air):
         seed: int,
     ) -> None:
         super().__init__(events, stations, motion, mac, radio, recorder, faults, seed)
+        self.by_place = stations  # in an order in which neighbours are near each other, if there is a better one
         self.told: list[
             tuple[int, int, int, list[int]]
         ] = []  # (t, publisher, end of validity, interested) of each event
@@ -132,7 +134,7 @@ class World(Air):
             subscription.filter = distinct[number]  # one object for all: it stays at hand
             if subscription.node not in self.askers[number][-1:]:
                 self.askers[number].append(subscription.node)
-        for station in self.stations:
+        for station in self.by_place:
             station.protocol = protocol(station, params)
         self.watch_motion = protocol.wants_motion or self.recorder.log_moves
         if protocol.wants_battery:

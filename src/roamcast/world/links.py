@@ -17,9 +17,6 @@ from io import TextIOWrapper
 from math import inf
 from pathlib import Path
 
-from librt.vecs import vec
-from mypy_extensions import i64
-
 from roamcast.errors import InputError
 from roamcast.world.contacts import Neighbourhood, ScheduledContacts
 from roamcast.world.faults import Faults
@@ -72,12 +69,10 @@ def neighbourhood(s: Scenario) -> Neighbourhood:
     most = max(max(pair) for pair in table)
     if most >= s.nodes:
         raise InputError(f"nodes={s.nodes}: links={s.links} has node {most}, so nodes must be at least {most + 1}")
-    near: list[list[i64]] = [[] for _ in range(s.nodes)]
+    static = Neighbourhood(s.nodes)
     for i, j in table:
         if i != j:
-            near[i].append(j)
-    static = Neighbourhood(s.nodes)
-    static.near = [vec[i64](sorted(row)) for row in near]
+            static.near.put(i, j, True)
     return static
 
 

@@ -7,6 +7,7 @@ an event that was pushed again. The first three are packed into one int: `time <
 from __future__ import annotations
 
 from heapq import heappop, heappush
+from math import inf
 from typing import Final, final
 
 from librt.vecs import append, vec
@@ -31,6 +32,13 @@ LAST_INSTANT: Final = (1 << 39) - 1
 """About 152 hours: what fits beside kind and node in 63 bits."""
 LONGEST_S: Final = 500_000.0
 """Of a run: about six days, which leaves room for what is planned for after it."""
+
+INTERVAL_BITS: Final = 7  # an interval of 128 us: hundreds of busy nodes have some ten events in it
+WHEEL: Final = 2048  # intervals, a power of two: a quarter of a second
+NONE: Final = -1
+SERIAL: Final = 1  # the cells of an event, beside its first one
+KEY: Final = 2
+NEXT: Final = 3
 
 
 class EventQueue:
@@ -68,53 +76,141 @@ class PlainQueue(EventQueue):
 
 @final
 class VecQueue(EventQueue):
-    """The same as a binary heap on unboxed vectors: the fastest when compiled."""
+    """The same on unboxed vectors: the fastest when compiled.
 
-    __slots__ = ("keys", "serials", "size", "whens")
+    Time is cut into intervals. A binary heap orders what comes up to the end of the interval that is `reached`, which
+    is little, and so the heap is shallow. Everything else waits in no order: in the list of its interval if that is on
+    the wheel, which goes round once for every WHEEL intervals, or else in the list of what is `later`.
+    """
+
+    __slots__ = ("cells", "end", "free", "heads", "later", "on_wheel", "places", "reached", "size", "whens")
 
     def __init__(self) -> None:
         super().__init__()
-        self.size: i64 = 0
-        self.whens = vec[i64]()
-        self.serials = vec[i64]()
-        self.keys = vec[i64]()
+        self.cells = vec[i64]()  # four for each event, from its place on: when, serial, key, the next place in its list
+        self.free: i64 = NONE  # the list of unused places
+        self.size: i64 = 0  # of the heap, …
+        self.whens = vec[i64]()  # … which has each event's first cell here
+        self.places = vec[i64]()
+        self.reached: i64 = 0
+        self.end: i64 = WHEEL  # the first interval that is not on the wheel
+        self.heads = vec[i64]([NONE] * WHEEL)  # of each interval's list
+        self.on_wheel: i64 = 0
+        self.later: i64 = NONE  # the head of the list of what is not
 
     def push(self, t: i64, kind: i64, node: i64, serial: i64, key: i64) -> None:
         if t > LAST_INSTANT:  # it would not fit: never, then
             t = LAST_INSTANT
         when = t << TIME_SHIFT | kind << NODE_BITS | node
+        if self.free == NONE:
+            self.one_more()
+        place = self.free
+        cells = self.cells
+        self.free = cells[place + NEXT]
+        cells[place] = when
+        cells[place + SERIAL] = serial
+        cells[place + KEY] = key
+        interval = t >> INTERVAL_BITS
+        if interval <= self.reached:
+            self.order(when, place)
+        else:
+            self.wait(interval, place)
+
+    def one_more(self) -> None:
+        """Room for one more event."""
+        self.free = len(self.cells)
+        for cell in (0, 0, 0, NONE):
+            self.cells = append(self.cells, cell)
+
+    def wait(self, interval: i64, place: i64) -> None:
+        """Put an event into the list of its interval."""
+        if interval < self.end:
+            heads = self.heads
+            spoke = interval & WHEEL - 1
+            self.cells[place + NEXT] = heads[spoke]
+            heads[spoke] = place
+            self.on_wheel += 1
+        else:
+            self.cells[place + NEXT] = self.later
+            self.later = place
+
+    def order(self, when: i64, place: i64) -> None:
+        """Put an event into the heap."""
         k = self.size
         if k == len(self.whens):
             self.whens = append(self.whens, 0)
-            self.serials = append(self.serials, 0)
-            self.keys = append(self.keys, 0)
+            self.places = append(self.places, 0)
         self.size = k + 1
         whens = self.whens
-        serials = self.serials
-        keys = self.keys
+        places = self.places
         while k > 0:
             up = (k - 1) >> 1
             parent = whens[up]
-            if parent < when or (parent == when and serials[up] <= serial):
+            if parent < when or (parent == when and not self.precedes(place, places[up])):
                 break
             whens[k] = parent
-            serials[k] = serials[up]
-            keys[k] = keys[up]
+            places[k] = places[up]
             k = up
         whens[k] = when
-        serials[k] = serial
-        keys[k] = key
+        places[k] = place
+
+    def precedes(self, one: i64, other: i64) -> bool:
+        """Of two events at one instant, of one kind, at one node."""
+        return self.cells[one + SERIAL] < self.cells[other + SERIAL]
+
+    def reach_on(self) -> None:
+        """The heap has run empty: go on to the next interval that has something."""
+        heads = self.heads
+        if self.on_wheel == 0:
+            self.go_round()
+        else:
+            reached = self.reached + 1
+            while heads[reached & WHEEL - 1] == NONE:
+                reached += 1
+            self.reached = reached
+        spoke = self.reached & WHEEL - 1
+        place = heads[spoke]
+        heads[spoke] = NONE
+        cells = self.cells
+        while place != NONE:
+            self.on_wheel -= 1
+            self.order(cells[place], place)
+            place = cells[place + NEXT]
+
+    def go_round(self) -> None:
+        """Put on the wheel what comes in the next round that has something."""
+        if self.later == NONE:
+            raise IndexError("the queue is empty")
+        cells = self.cells
+        first = cells[self.later]
+        place = self.later
+        while place != NONE:
+            if cells[place] < first:
+                first = cells[place]
+            place = cells[place + NEXT]
+        self.reached = first >> TIME_SHIFT + INTERVAL_BITS
+        self.end = self.reached + WHEEL
+        place = self.later
+        self.later = NONE
+        while place != NONE:
+            after = cells[place + NEXT]
+            self.wait(cells[place] >> TIME_SHIFT + INTERVAL_BITS, place)
+            place = after
 
     def pop(self) -> tuple[i64, i64, i64]:
+        if self.size == 0:
+            self.reach_on()
+        cells = self.cells
         whens = self.whens
-        serials = self.serials
-        keys = self.keys
-        first = (whens[0], serials[0], keys[0])
+        places = self.places
+        place = places[0]
+        first = (whens[0], cells[place + SERIAL], cells[place + KEY])
+        cells[place + NEXT] = self.free
+        self.free = place
         n = self.size - 1
         self.size = n
         when = whens[n]
-        serial = serials[n]
-        key = keys[n]
+        place = places[n]
         k: i64 = 0
         while True:
             c = 2 * k + 1
@@ -123,19 +219,156 @@ class VecQueue(EventQueue):
             child = whens[c]
             if c + 1 < n:
                 right = whens[c + 1]
-                if right < child or (right == child and serials[c + 1] < serials[c]):
+                if right < child or (right == child and self.precedes(places[c + 1], places[c])):
                     c += 1
                     child = right
-            if when < child or (when == child and serial <= serials[c]):
+            if when < child or (when == child and not self.precedes(places[c], place)):
                 break
             whens[k] = child
-            serials[k] = serials[c]
-            keys[k] = keys[c]
+            places[k] = places[c]
             k = c
         whens[k] = when
-        serials[k] = serial
-        keys[k] = key
+        places[k] = place
         return first
+
+
+FEW: Final = 64  # a look ahead should take over between 1/FEW …
+MANY: Final = 8  # … and 1/MANY of what is left
+LEAST_SPAN_S: Final = 1e-9
+
+
+@final
+class Agenda:
+    """What will happen to contacts: (t, key), smallest first, with the end of the contact that begins. `pop` leaves the
+    entry in the attributes `t`, `key` and `until`, which spares a tuple for each.
+
+    A binary heap holds what comes before the `horizon`. What comes later lies about in no order and is looked through
+    when the heap has run empty: with many nodes most entries are far away, and a heap of them all would be a large one.
+    """
+
+    def __init__(self) -> None:
+        self.size: i64 = 0  # of the heap
+        self.ts = vec[float]()
+        self.keys = vec[i64]()
+        self.untils = vec[float]()
+        self.horizon = -inf
+        self.span = 1.0  # s, how far ahead of the first that is left a look goes
+        self.left: i64 = 0  # how many are beyond the horizon …
+        self.first_left = inf  # … and when the first of them is
+        self.left_ts = vec[float]()
+        self.left_keys = vec[i64]()
+        self.left_untils = vec[float]()
+        self.t = 0.0
+        self.key: i64 = 0
+        self.until = 0.0
+
+    def first(self) -> float:
+        return self.ts[0] if self.size > 0 else self.first_left
+
+    def push(self, t: float, key: i64, until: float) -> None:
+        if t < self.horizon:
+            self.order(t, key, until)
+            return
+        k = self.left
+        if k == len(self.left_ts):
+            self.left_ts = append(self.left_ts, 0.0)
+            self.left_keys = append(self.left_keys, 0)
+            self.left_untils = append(self.left_untils, 0.0)
+        self.left_ts[k] = t
+        self.left_keys[k] = key
+        self.left_untils[k] = until
+        self.left = k + 1
+        if t < self.first_left:
+            self.first_left = t
+
+    def look_ahead(self) -> None:
+        """The heap has run empty: put the horizon farther away, and what lies before it into the heap."""
+        ts = self.left_ts
+        keys = self.left_keys
+        untils = self.left_untils
+        n = self.left
+        horizon = self.first_left + self.span
+        if not horizon > self.first_left:  # so far away that rounding swallows the span
+            horizon = inf
+        self.horizon = horizon
+        soonest = inf
+        k: i64 = 0
+        while k < self.left:
+            t = ts[k]
+            if t >= horizon:
+                if t < soonest:
+                    soonest = t
+                k += 1
+                continue
+            self.order(t, keys[k], untils[k])
+            last = self.left - 1  # takes the place that becomes free
+            ts[k] = ts[last]
+            keys[k] = keys[last]
+            untils[k] = untils[last]
+            self.left = last
+        self.first_left = soonest
+        if self.size * FEW < n:
+            self.span *= 2.0
+        elif self.size * MANY > n:
+            self.span = max(0.5 * self.span, LEAST_SPAN_S)
+
+    def order(self, t: float, key: i64, until: float) -> None:
+        """Put an entry into the heap."""
+        k = self.size
+        if k == len(self.ts):
+            self.ts = append(self.ts, 0.0)
+            self.keys = append(self.keys, 0)
+            self.untils = append(self.untils, 0.0)
+        self.size = k + 1
+        ts = self.ts
+        keys = self.keys
+        untils = self.untils
+        while k > 0:
+            up = (k - 1) >> 1
+            parent = ts[up]
+            if parent < t or (parent == t and keys[up] <= key):
+                break
+            ts[k] = parent
+            keys[k] = keys[up]
+            untils[k] = untils[up]
+            k = up
+        ts[k] = t
+        keys[k] = key
+        untils[k] = until
+
+    def pop(self) -> None:
+        if self.size == 0:
+            self.look_ahead()
+        ts = self.ts
+        keys = self.keys
+        untils = self.untils
+        self.t = ts[0]
+        self.key = keys[0]
+        self.until = untils[0]
+        n = self.size - 1
+        self.size = n
+        t = ts[n]
+        key = keys[n]
+        k: i64 = 0
+        while True:
+            child = 2 * k + 1
+            if child >= n:
+                break
+            least = ts[child]
+            if child + 1 < n:
+                right = ts[child + 1]
+                if right < least or (right == least and keys[child + 1] < keys[child]):
+                    child += 1
+                    least = right
+            if t < least or (t == least and key <= keys[child]):
+                break
+            ts[k] = least
+            keys[k] = keys[child]
+            untils[k] = untils[child]
+            k = child
+        ts[k] = t
+        keys[k] = key
+        untils[k] = untils[n]
 
 
 COMPILED: Final = not __file__.endswith(".py")
