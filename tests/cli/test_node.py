@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pty
 import select
 import signal
 import socket
@@ -108,6 +110,60 @@ def test_two_nodes_talk(start: Started, tmp_path: Path, roamcast: Typed, monkeyp
     assert stopped(other) == ""
     assert list((tmp_path / "log").glob("*.parquet"))
     assert not (tmp_path / "b" / "control").exists()
+
+
+class Terminal:
+    """A command at a terminal, as somebody sees it who types it."""
+
+    def __init__(self, *words: str, cwd: Path) -> None:
+        pid, self.fd = pty.fork()
+        if pid == 0:
+            os.chdir(cwd)
+            os.environ |= {"TERM": "xterm", "COLUMNS": "100", "LINES": "60"}
+            os.execv(sys.executable, command(*words))
+        self.pid = pid
+        self.seen = ""
+
+    def wait_for(self, text: str) -> None:
+        """Until it shows this, after all that was waited for before."""
+        deadline = time.monotonic() + PATIENCE_S
+        while text not in self.seen:
+            assert select.select([self.fd], [], [], max(0.0, deadline - time.monotonic()))[0], (text, self.seen[-3000:])
+            self.seen += os.read(self.fd, 65_536).decode(errors="replace")
+        self.seen = self.seen.partition(text)[2]
+
+    def press(self, key: bytes) -> None:
+        os.write(self.fd, key)
+
+    def left(self) -> int:
+        """Its exit status."""
+        with contextlib.suppress(OSError):  # which is how a terminal says that nobody is there any more
+            while data := os.read(self.fd, 65_536):
+                self.seen += data.decode(errors="replace")
+        os.close(self.fd)
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+def test_status_is_live_at_a_terminal(start: Started, tmp_path: Path, roamcast: Typed, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    KeyRing.new().save("group.key")
+    node = start("a")
+    watched, other = (Terminal("status", "--state", "a", "--every", "0.1", cwd=tmp_path) for _ in range(2))
+    for terminal in (watched, other):
+        terminal.wait_for("rates since the start")
+        terminal.wait_for("rates ")
+    for n in range(3):
+        assert roamcast("publish", "news", f"n={n}", "--state", "a")[0] == 0
+    watched.wait_for("publications")
+    watched.wait_for("│ 3 ")
+    watched.wait_for("published")
+    watched.press(b"\x03")
+    assert watched.left() == 0
+    assert "\x1b[?1049l" in watched.seen, "the terminal is as it was before"
+    assert "Traceback" not in watched.seen
+    assert stopped(node) == ""
+    assert other.left() == 2
+    assert other.seen.endswith("roamcast: the node has gone\r\n")
 
 
 def test_a_name_outlives_the_command(start: Started, tmp_path: Path, roamcast: Typed, monkeypatch: Any) -> None:

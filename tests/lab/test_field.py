@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 NODES = 6
+PATIENCE_S = 300.0
 MINUTE_US = 60_000_000
 SAME = ("interested", "deliveries", "frames_sent", "bytes_sent", "receptions", "losses", "duplicates", "parasites")
 MORE = ("frames_by_kind", "losses_by_reason", "reasons", "memory_entries", "memory_bytes", "delivery", "overhead")
@@ -183,6 +188,45 @@ def test_what_only_one_direction_tells_yields_to_what_both_do() -> None:
     found = least_squares(least)
     assert found[2] - found[1] == pytest.approx(1000, abs=10)
     assert found[3] - found[2] == pytest.approx(0, abs=10)
+
+
+def test_the_command_follows_what_arrives_until_it_is_interrupted(rows: list[Row], tmp_path: Path) -> None:
+    """Files come while it runs, as from nodes that run; an interrupt ends it in good order."""
+    logs, out = tmp_path / "logs", tmp_path / "out"
+    pieces = [[row for row in rows if early == (row[0] < 5 * MINUTE_US)] for early in (True, False)]
+    write(pieces[0], logs)
+    words = ["lab", "field", str(logs), "--out", str(out), "--json", "--follow", "--every", "0.5"]
+    follow = subprocess.Popen(
+        [sys.executable, "-m", "roamcast", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        wait_for(follow, f"{NODES} nodes, {len(pieces[0]):,} rows; delivery ")
+        write(pieces[1], tmp_path / "arriving")
+        for path in (tmp_path / "arriving").rglob("*.parquet"):  # a file appears whole, or not at all
+            path.rename(logs / path.name)
+        wait_for(follow, f"{NODES} nodes, {len(rows):,} rows; delivery ")
+    finally:
+        os.killpg(follow.pid, signal.SIGINT)  # as a terminal does: to all that it has started
+        said, errors = follow.communicate(timeout=PATIENCE_S)
+    assert follow.returncode == 0, errors
+    assert "Traceback" not in errors
+    assert json.loads(said)["field"]["rows"] == len(rows)
+    assert reader.read(out / "log" / "field.parquet").num_rows == len(rows)
+
+
+def wait_for(process: subprocess.Popen[str], text: str) -> None:
+    """Until it says so."""
+    assert process.stderr is not None
+    said = []
+    for line in process.stderr:
+        said.append(line)
+        if text in line:
+            return
+    raise AssertionError(f"never said {text!r}: {''.join(said)}")
 
 
 def test_wrong_folders_are_one_line(tmp_path: Path, spark: SparkSession) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from threading import Event
 from typing import Annotated, Any
 
 import typer
@@ -38,7 +39,8 @@ def field(
         raise InputError(f"{logs}: there is no such folder of logs")
     conf = ["spark.sql.shuffle.partitions=4"] if master.startswith("local") else None  # a field's log is small
     taken = Field(logs, out, started(out, master, conf))
-    runs = taken.ingest(lambda live: print(line(live), file=sys.stderr, flush=True), follow, every)
+    until = _interrupted() if follow else None
+    runs = taken.ingest(lambda live: print(line(live), file=sys.stderr, flush=True), until, every)
     if not runs:
         raise InputError(f"{logs}: there are no logs of nodes in it")
     if json:
@@ -49,6 +51,20 @@ def field(
     for live in runs:
         print(line(live))
     print(f'roamcast query {out} "select * from metrics"')
+
+
+def _interrupted() -> Event:
+    """Is set by Ctrl-C, once; the second one is meant as usual."""
+    import signal
+
+    event = Event()
+
+    def once(number: int, _: object) -> None:
+        signal.signal(number, before)
+        event.set()
+
+    before = signal.signal(signal.SIGINT, once)
+    return event
 
 
 def line(live: Any) -> str:

@@ -30,6 +30,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -50,6 +51,7 @@ WINDOW_US = 60_000_000
 """Clocks that drift apart by 40 millionths do so by 2.4 ms in a minute: what is found is no surer than that."""
 PLAUSIBLE_US = 5_000_000
 """No delay is longer, nor do clocks wander so far."""
+POLL_S = 0.2
 LEAST_DELAY_US = 50.0
 ONE_WAY = 1e-3
 """Weight of what only frames in one direction tell."""
@@ -88,8 +90,8 @@ class Field:
 
     # ---- taking in
 
-    def ingest(self, told: Callable[[Live], None], follow: bool = False, every_s: float = 10.0) -> list[Live]:
-        """Take in what there is, and with `follow` what comes, until interrupted; `told` after each batch."""
+    def ingest(self, told: Callable[[Live], None], until: Event | None = None, every_s: float = 10.0) -> list[Live]:
+        """Take in what there is, or what comes `until` somebody sets this; `told` after each batch."""
         with self.folder.held():
             self._claim()
 
@@ -98,11 +100,12 @@ class Field:
                 for live in self._look().lives:
                     told(live)
 
-            query = self._stream(take, follow, every_s)
-            try:
-                query.awaitTermination()
-            except KeyboardInterrupt:
+            query = self._stream(take, until is not None, every_s)
+            while until is not None and query.isActive and not until.wait(POLL_S):
+                pass
+            if until is not None and until.is_set():
                 query.stop()
+            query.awaitTermination()
             if not self.raw.exists():
                 return []
             latest = self._latest or self._look()
