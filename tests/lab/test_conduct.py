@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 import pytest
+from pyspark.errors import PySparkException
 
 from roamcast import lab
 from roamcast.errors import InputError
@@ -144,6 +145,61 @@ def test_a_corrupt_file_is_put_aside_and_its_run_done_again(done: Path, spark: S
     assert victim.name in witness.warnings[0]
     assert table(done, "metrics") == before
     assert len(list((done / "corrupt").iterdir())) == 1
+
+
+def test_a_log_without_its_tally_is_put_aside_too(done: Path, spark: SparkSession) -> None:
+    before = table(done, "metrics")
+    victim = done / "log" / f"{before[1]['run']}.parquet"
+    pq.write_table(pq.read_table(victim), victim)
+    _, witness = conducted(TINY, done, spark)
+    assert [line.startswith(f"{victim} has no tally") for line in witness.warnings] == [True]
+    assert table(done, "metrics") == before
+
+
+def damage(log: Path, share: float) -> None:
+    """Flip some bytes so far into a column's pages; the footer stays as it is."""
+    column = pq.ParquetFile(log).metadata.row_group(0).column(1)
+    content = bytearray(log.read_bytes())
+    place = column.data_page_offset + round(share * column.total_compressed_size)
+    content[place : place + 32] = bytes(byte ^ 0xFF for byte in content[place : place + 32])
+    log.write_bytes(content)
+
+
+def test_logs_with_damaged_pages_are_put_aside_and_their_runs_done_again(spark: SparkSession, tmp_path: Path) -> None:
+    text = TINY.replace("deliveries", "frames")
+    conducted(text, tmp_path / "out", spark)
+    before = table(tmp_path / "out", "metrics")
+    unreadable, altered = (tmp_path / "out" / "log" / f"{before[k]['run']}.parquet" for k in (1, 2))
+    damage(unreadable, 0.0)
+    file = pq.ParquetFile(altered)
+    rows = file.read().replace_schema_metadata(file.metadata.metadata)
+    pq.write_table(rows, altered, compression="none", use_dictionary=False, write_page_checksum=True)
+    damage(altered, 0.5)  # it can be read, but not what was written
+    assert reader.read(altered).num_rows
+    _, witness = conducted(text, tmp_path / "out", spark)
+    assert witness.rounds == [(4, 4), (4, 2)]
+    for log, line in zip(sorted((unreadable, altered)), sorted(witness.warnings), strict=True):
+        assert f"{log} is damaged: " in line and "the run is done again" in line
+    assert table(tmp_path / "out", "metrics") == before
+    assert len(list((tmp_path / "out" / "corrupt").iterdir())) == 2
+
+
+def test_pages_that_metrics_do_not_need_may_be_damaged(done: Path, spark: SparkSession) -> None:
+    before = table(done, "metrics")
+    damage(done / "log" / f"{before[0]['run']}.parquet", 0.0)
+    _, witness = conducted(TINY, done, spark)
+    assert (witness.warnings, table(done, "metrics")) == ([], before)
+
+
+def test_what_fails_without_a_damaged_log_is_not_hidden(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: Any) -> None:
+        raise PySparkException("no more disk")
+
+    monkeypatch.setattr(conduct, "write_table", fails)
+    with pytest.raises(PySparkException, match="no more disk"):
+        conducted(TINY.replace("deliveries", "frames"), tmp_path / "out", spark)
 
 
 POISON = """

@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 WORLD_OF = dict(zip(registry.BUILT_IN, list(WORLDS) * len(registry.BUILT_IN), strict=False))
 
 
+def kept(spark: SparkSession) -> int:
+    """How many tables Spark keeps in memory."""
+    return int(spark.sparkContext._jsc.getPersistentRDDs().size())  # type: ignore[attr-defined]
+
+
 @pytest.fixture(scope="module")
 def both(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
@@ -37,9 +42,12 @@ def both(
         simulate(scenario, protocol, {}, 7, level="frames", log=folder.log_of(name), run=name)
     rows = [(n, s.nodes, s.duration_s, msgspec.json.encode(s).decode(), 7) for n, s in scenarios.items()]
     runs = spark.createDataFrame(rows, "run string, nodes int, sim_s double, scenario string, seed bigint")
-    found = measures.metrics(read_log(spark, folder, list(scenarios)), runs)
-    assert found.columns == schemas.TALLY.fieldNames()
-    measured = {row.run: row.asDict() for row in found.collect()}
+    before = kept(spark)
+    with measures.metrics(read_log(spark, folder, list(scenarios)), runs) as found:
+        assert found.columns == schemas.TALLY.fieldNames()
+        measured = {row.run: row.asDict() for row in found.collect()}
+        assert kept(spark) > before
+    assert kept(spark) == before
     return {name: (measured[name], reader.summary(folder.log_of(name))) for name in scenarios}
 
 

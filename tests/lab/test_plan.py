@@ -108,14 +108,21 @@ def test_every_run_is_in_one_partition_longest_first_and_none_is_too_large(costs
     assert [run.cost_s for run in flat] == sorted(costs, reverse=True)
     assert all(parts)
     left_s = sum(costs)
+    least_s = min(plan.LEAST_S, left_s / (plan.TASKS_AT_A_TIME * cores))
     for part in parts:
         total_s = sum(run.cost_s for run in part)
-        assert len(part) == 1 or total_s <= left_s / (plan.TASKS_AT_A_TIME * cores) * (1 + 1e-9)
+        share_s = max(least_s, left_s / (plan.TASKS_AT_A_TIME * cores))
+        assert len(part) == 1 or total_s <= share_s * (1 + 1e-9)
         left_s -= total_s
 
 
-def test_many_short_runs_make_few_partitions_and_the_last_ones_are_single_runs() -> None:
-    parts = partitions(planned([0.1] * 400), 2)
-    assert len(parts) < 50
-    assert len(parts[0]) > 50
-    assert len(parts[-1]) == 1
+def test_many_short_runs_make_few_partitions_that_get_smaller_but_not_too_small() -> None:
+    sizes = [len(part) for part in partitions(planned([0.125] * 400), 2)]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[0] > 50
+    assert set(sizes[-4:-1]) == {4}  # half a second
+    assert len(sizes) < 25
+
+
+def test_few_short_runs_are_spread_over_the_cores() -> None:
+    assert [len(part) for part in partitions(planned([0.1] * 4), 2)] == [1, 1, 1, 1]

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from pyspark.sql.types import StringType, StructField, StructType
 
 from roamcast.errors import RoamcastError
 from roamcast.lab import measures, plan, schemas, statistics
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 POLL_S = 0.3
 WITH_FRAMES = ("frames", "full")
 """Levels whose logs have all that metrics need; of the others, the runs' own tallies are taken."""
+COUNTED = StructType([*schemas.TALLY.fields, StructField("fingerprint", StringType())])
+RUNS_TOLD = StructType([*schemas.RUNS.fields, StructField("tally", StringType())])
 
 
 class Watcher:
@@ -70,10 +73,9 @@ def conduct(
         while True:
             told = _complete(wanted, folder, spark, watcher)
             more = [run for campaign in campaigns for run in _more(campaign, wanted, told)]
-            if not more:
+            if not more and _tell(wanted, told, folder, spark, watcher):
                 break
             wanted = [*wanted, *more]
-        _write_tables(wanted, told, folder, spark, watcher)
     return Laboratory(folder.path, spark)
 
 
@@ -87,11 +89,15 @@ def _complete(wanted: list[Run], folder: Folder, spark: SparkSession, watcher: W
         watcher.stage("reading what the runs counted")
         found, corrupt = _tallies(spark, folder, unread)
         told |= found
-        for run, why in corrupt.items():
-            place = folder.put_aside(run)
-            watcher.warn(f"{why}; put aside as {place.name}, the run is done again")
+        _put_aside(corrupt, folder, watcher)
         if not corrupt:
             return told
+
+
+def _put_aside(corrupt: dict[str, str], folder: Folder, watcher: Watcher) -> None:
+    for run, why in corrupt.items():
+        place = folder.put_aside(run)
+        watcher.warn(f"{why}; put aside as {place.name}, the run is done again")
 
 
 def _simulate(wanted: list[Run], folder: Folder, spark: SparkSession, watcher: Watcher) -> None:
@@ -161,11 +167,13 @@ def _watched(folder: Folder, wanted: list[Run], watcher: Watcher) -> Iterator[No
     look()
 
 
-def _tallies(spark: SparkSession, folder: Folder, runs: list[str]) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
+def _tallies(
+    spark: SparkSession, folder: Folder, runs: list[str], *, all_rows: bool = False
+) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
     """What the runs counted; and of which files cannot be read, why."""
     if not runs:
         return {}, {}
-    rows = tallies(spark, folder, runs, cores(spark)).collect()
+    rows = tallies(spark, folder, runs, cores(spark), all_rows).collect()
     told = {row.run: json.loads(row.tally) for row in rows if row.tally is not None}
     return told, {row.run: row.error for row in rows if row.error is not None}
 
@@ -200,21 +208,43 @@ def _needed(n: int, width: float | None, asked: float) -> int:
 # ---- tables
 
 
+def _tell(
+    wanted: list[Run], told: dict[str, dict[str, Any]], folder: Folder, spark: SparkSession, watcher: Watcher
+) -> bool:
+    """Write the tables; or put logs aside that turned out to be damaged, so that their runs are done again."""
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    try:
+        _write_tables(wanted, told, folder, spark, watcher)
+    except (PySparkException, Py4JJavaError):
+        _, damaged = _tallies(spark, folder, sorted(_framed(wanted) & told.keys()), all_rows=True)
+        _put_aside(damaged, folder, watcher)
+        if not damaged:
+            raise
+        return False
+    return True
+
+
 def _write_tables(
     wanted: list[Run], told: dict[str, dict[str, Any]], folder: Folder, spark: SparkSession, watcher: Watcher
 ) -> None:
     watcher.stage("measuring")
     failures = folder.failures()
     rows = [_run(run, told.get(run.id), failures.get(run.id)) for run in wanted]
-    runs = spark.createDataFrame(rows, schemas.RUNS).cache()
-    measured = _measure(runs, told, folder, spark)
+    runs = spark.createDataFrame(rows, RUNS_TOLD, verifySchema=False)
     with folder.telling():
-        write_table(runs.orderBy("campaign", "cell", "seed"), folder.path / "runs")
-        write_table(measured.orderBy("campaign", "cell", "seed"), folder.path / "metrics")
-        metrics = spark.read.schema(schemas.METRICS).parquet(str((folder.path / "metrics").absolute()))
+        write_table(runs.drop("tally"), folder.path / "runs", "campaign", "cell", "seed")
+        with _measured(runs, sorted(_framed(wanted) & told.keys()), folder, spark) as metrics:
+            write_table(metrics, folder.path / "metrics", "campaign", "cell", "seed")
         watcher.stage("summing up")
-        write_table(statistics.summary(metrics), folder.path / "summary")
-    runs.unpersist()
+        metrics = spark.read.schema(schemas.METRICS).parquet(str((folder.path / "metrics").absolute()))
+        write_table(statistics.summary(metrics), folder.path / "summary", "campaign", "cell", "metric")
+
+
+def _framed(wanted: list[Run]) -> set[str]:
+    """Runs whose logs have all that metrics need; of the others, their own tallies are taken."""
+    return {run.id for run in wanted if run.campaign.level in WITH_FRAMES}
 
 
 def _run(run: Run, told: dict[str, Any] | None, failure: dict[str, Any] | None) -> tuple[Any, ...]:
@@ -241,6 +271,7 @@ def _run(run: Run, told: dict[str, Any] | None, failure: dict[str, Any] | None) 
         run.command(),
         told["wall_s"] if told is not None else None,
         told["cpu_s"] if told is not None else None,
+        json.dumps(told) if told is not None else None,
     )
 
 
@@ -248,29 +279,30 @@ def _texts(values: dict[str, Any]) -> dict[str, str]:
     return {name: value if isinstance(value, str) else json.dumps(value) for name, value in values.items()}
 
 
-def _measure(runs: DataFrame, told: dict[str, dict[str, Any]], folder: Folder, spark: SparkSession) -> DataFrame:
+@contextmanager
+def _measured(runs: DataFrame, framed: list[str], folder: Folder, spark: SparkSession) -> Iterator[DataFrame]:
     """The metrics table: from the logs where they have frames, otherwise from what the runs counted."""
     from pyspark.sql import functions as F
 
-    texts = [(run, json.dumps(tally), tally["fingerprint"]) for run, tally in told.items()]
-    counted = spark.createDataFrame(texts, "run string, tally string, fingerprint string")
-    columns = [f.name for f in schemas.TALLY.fields]
-    framed = runs.where("status = 'finished'").where(F.col("level").isin(*WITH_FRAMES)).dropDuplicates(["run"])
-    names = [row.run for row in framed.select("run").collect()]
-    parsed = counted.select("run", F.from_json("tally", schemas.TALLY).alias("of"))
-    parsed = parsed.where(~F.col("run").isin(names)) if names else parsed
-    values = parsed.select("run", *(F.col("of")[name].alias(name) for name in columns[1:]))
-    if names:
-        values = values.unionByName(measures.metrics(read_log(spark, folder, names), framed))
-    coordinates = runs.select([f.name for f in schemas.COORDINATES.fields])
-    fingerprints = counted.select("run", "fingerprint")
-    return coordinates.join(values, "run").join(fingerprints, "run").select(schemas.METRICS.fieldNames())
+    finished = runs.select("*", F.from_json("tally", COUNTED).alias("of")).where("status = 'finished'")
+    coordinates = [F.col(field.name) for field in schemas.COORDINATES.fields]
+    by_log = F.col("level").isin(*WITH_FRAMES)
+    columns = [F.col("of")[name].alias(name) for name in schemas.METRICS.fieldNames()[len(coordinates) :]]
+    counted = finished.where(~by_log).select(*coordinates, *columns)
+    if not framed:
+        yield counted
+        return
+    logged = finished.where(by_log)
+    with measures.metrics(read_log(spark, folder, framed), logged.dropDuplicates(["run"])) as found:
+        about = logged.select(*coordinates, F.col("of")["fingerprint"].alias("fingerprint"))
+        yield counted.unionByName(about.join(found, "run").select(schemas.METRICS.fieldNames()))
 
 
-def write_table(table: DataFrame, target: Path) -> None:
-    """As one Parquet file in its folder, which is replaced whole."""
+def write_table(table: DataFrame, target: Path, *order: str) -> None:
+    """As one Parquet file in its folder, which is replaced whole. A sort in one partition takes no sample first."""
     fresh = target.with_name(f".{target.name}.new")
-    table.coalesce(1).write.mode("overwrite").parquet(str(fresh.absolute()))
+    one = table.repartition(1).sortWithinPartitions(*order) if order else table.coalesce(1)
+    one.write.mode("overwrite").parquet(str(fresh.absolute()))
     old = target.with_name(f".{target.name}.old")
     shutil.rmtree(old, ignore_errors=True)
     if target.exists():

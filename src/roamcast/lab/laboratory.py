@@ -115,7 +115,8 @@ def read_log(spark: SparkSession, folder: Folder, runs: list[str]) -> DataFrame:
     if not runs:
         return spark.createDataFrame([], StructType([*schemas.LOG.fields, StructField("seq", LongType())]))
     paths = [str(folder.log_of(run).absolute()) for run in runs]  # Java may have been started elsewhere
-    return spark.read.schema(schemas.LOG).parquet(*paths).selectExpr("*", "_metadata.row_index as seq")
+    read = spark.read.schema(schemas.LOG).option("parquet.page.verify-checksum.enabled", "true")
+    return read.parquet(*paths).selectExpr("*", "_metadata.row_index as seq")
 
 
 # ---- what the runs themselves counted
@@ -124,21 +125,41 @@ def read_log(spark: SparkSession, folder: Folder, runs: list[str]) -> DataFrame:
 TOLD = "run string, tally string, error string"
 
 
-def tallies(spark: SparkSession, folder: Folder, runs: list[str], cores: int) -> DataFrame:
-    """run, tally (JSON), error: what each finished run's file says of itself, or why it cannot be read."""
+def tallies(spark: SparkSession, folder: Folder, runs: list[str], cores: int, all_rows: bool = False) -> DataFrame:
+    """run, tally (JSON), error: what each finished run's file says of itself, or why it (or a row) cannot be read."""
     rows = spark.createDataFrame([(run, str(folder.log_of(run).absolute())) for run in runs], "run string, path string")
     spread = rows.repartition(max(1, min(4 * cores, len(runs) // 50)))
-    return spread.mapInArrow(stage(f"{__name__}:read_tallies"), TOLD)
+    return spread.mapInArrow(stage(f"{__name__}:read_tallies", all_rows=all_rows), TOLD)
 
 
-def read_tallies(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def read_tallies(batches: Iterator[pa.RecordBatch], all_rows: bool) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for row in batch.to_pylist():
             tally, error = None, None
             try:
-                tally = json.dumps(reader.summary(row["path"])) or None
+                tally = _tally(row["path"])
+                if all_rows:
+                    _read_through(row["path"])
             except InputError as wrong:
                 error = str(wrong)
             yield pa.RecordBatch.from_pydict(
                 {"run": [row["run"]], "tally": pa.array([tally], pa.string()), "error": pa.array([error], pa.string())}
             )
+
+
+def _tally(path: str) -> str:
+    told = reader.summary(path)
+    if not told:
+        raise InputError(f"{path} has no tally: it is not the log of a finished run")
+    return json.dumps(told)
+
+
+def _read_through(path: str) -> None:
+    """An InputError if there is a row that cannot be read."""
+    import pyarrow.parquet as pq
+
+    try:
+        for _ in pq.ParquetFile(path, page_checksum_verification=True).iter_batches():
+            pass
+    except (OSError, ValueError) as error:  # ArrowInvalid is a ValueError
+        raise InputError(f"{path} is damaged: {' '.join(str(error).split())}") from None

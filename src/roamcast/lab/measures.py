@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -28,17 +29,33 @@ if TYPE_CHECKING:
 POWERS = ("tx_w", "rx_w", "idle_w", "sleep_w")
 
 
-def metrics(log: DataFrame, runs: DataFrame, *, simulated: bool = True) -> DataFrame:
+@contextmanager
+def metrics(log: DataFrame, runs: DataFrame, *, simulated: bool = True) -> Iterator[DataFrame]:
     """All of them, one row for each row of `runs` (run, nodes, sim_s, scenario, seed), in the columns of a tally.
 
-    Of real nodes (not `simulated`) nobody knows what was possible, and what energy they used: null.
+    Of real nodes (not `simulated`) nobody knows what was possible, and what energy they used: null. What several
+    metrics need is kept by Spark as long as the context is open.
     """
-    from pyspark.sql import functions as F
-
     published = interest.publications(log).cache()
     absent = interest.absences(log).cache()
     wanted = interest.wanting(published, interest.subscriptions(log)).cache()
     pairs = interest.interested(wanted, published, absent).cache()
+    try:
+        yield _joined(_parts(log, runs, published, absent, wanted, pairs, simulated), runs, simulated)
+    finally:
+        for kept in (pairs, wanted, absent, published):
+            kept.unpersist()
+
+
+def _parts(
+    log: DataFrame,
+    runs: DataFrame,
+    published: DataFrame,
+    absent: DataFrame,
+    wanted: DataFrame,
+    pairs: DataFrame,
+    simulated: bool,
+) -> list[DataFrame]:
     parts = [
         delivery(log, pairs, published),
         traffic(log),
@@ -49,6 +66,13 @@ def metrics(log: DataFrame, runs: DataFrame, *, simulated: bool = True) -> DataF
     ]
     if simulated:
         parts += [energy(log, absent, runs), possible(published, pairs, absent, runs)]
+    return parts
+
+
+def _joined(parts: list[DataFrame], runs: DataFrame, simulated: bool) -> DataFrame:
+    """In the columns of a tally; where a run has no row, what nothing means."""
+    from pyspark.sql import functions as F
+
     found = runs.select("run")
     for part in parts:
         found = found.join(part, "run", "left")

@@ -24,6 +24,8 @@ SECONDS_PER_NODE_SECOND = 4.0e-6
 SECONDS_PER_RUN = 0.01
 TASKS_AT_A_TIME = 3
 """A partition holds at most this share (one over it, per core) of the work that is left."""
+LEAST_S = 0.5
+"""Of a partition, where there is so much: a task costs Spark some ten milliseconds."""
 
 
 class Run(msgspec.Struct, frozen=True):
@@ -119,15 +121,16 @@ def _neighbours(s: Scenario) -> float:
 def partitions(planned: list[Run], cores: int) -> list[list[Run]]:
     """Longest first, in partitions that get smaller: the first ones save overhead, the last ones even out the end.
 
-    Each takes what a core would do in a third of the time that is left, one run at least.
+    Each takes what a core would do in a third of the time that is left, one run at least, and none is too small.
     """
     ordered = sorted(planned, key=lambda run: (-run.cost_s, run.id))
     left_s = sum(run.cost_s for run in ordered)
+    least_s = min(LEAST_S, left_s / (TASKS_AT_A_TIME * cores))
     parts: list[list[Run]] = []
     held_s = share_s = 0.0
     for run in ordered:
         if not parts or held_s + run.cost_s > share_s:
-            share_s = left_s / (TASKS_AT_A_TIME * cores)
+            share_s = max(least_s, left_s / (TASKS_AT_A_TIME * cores))
             parts.append([])
             held_s = 0.0
         parts[-1].append(run)

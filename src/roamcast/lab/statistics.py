@@ -36,7 +36,7 @@ def summary(metrics: DataFrame, confidence: float = CONFIDENCE) -> DataFrame:
     # maps cannot be grouped by: the cell's number stands for what it is
     what = [F.first(name).alias(name) for name in CELL if name not in ("campaign", "cell")]
     grouped = long(metrics).groupBy("campaign", "cell", "metric").agg(*what, _values("value").alias("values"))
-    return _spread(grouped, confidence).select(schemas.SUMMARY.fieldNames()).orderBy("campaign", "cell", "metric")
+    return _spread(grouped, confidence).select(schemas.SUMMARY.fieldNames())
 
 
 def differences(metrics: DataFrame, cell: int, other: int, confidence: float = CONFIDENCE) -> DataFrame:
@@ -95,9 +95,9 @@ def _quantile(n: Column, confidence: float) -> Column:
     from pyspark.sql.types import DoubleType
 
     def student(n: int) -> float | None:  # nested, so that it travels to workers by value
-        from scipy.stats import t
+        from scipy.special import stdtrit
 
-        return float(t.ppf((1 + confidence) / 2, n - 1)) if n > 1 else None
+        return float(stdtrit(n - 1, (1 + confidence) / 2)) if n > 1 else None
 
     return F.udf(student, DoubleType(), useArrow=False)(n)
 
@@ -107,8 +107,8 @@ def _two_sided(t: Column, n: Column) -> Column:
     from pyspark.sql.types import DoubleType
 
     def tails(distance: float | None, n: int) -> float | None:
-        from scipy.stats import t
+        from scipy.special import stdtr
 
-        return float(2 * t.sf(distance, n - 1)) if distance is not None else None
+        return float(2 * stdtr(n - 1, -distance)) if distance is not None else None
 
     return F.udf(tails, DoubleType(), useArrow=False)(t, n)

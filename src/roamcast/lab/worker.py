@@ -25,11 +25,15 @@ def work(version: str, archive: str, name: str, settings: dict[str, Any]) -> Cal
     """A function for mapInArrow that finds roamcast of this version before it begins."""
 
     def run(batches: Iterator[Any]) -> Iterator[Any]:
+        import gc
         from importlib import import_module
 
         find_package(version, archive)
         module, _, function = name.partition(":")
-        yield from getattr(import_module(module), function)(batches, **settings)
+        called = getattr(import_module(module), function)
+        if not gc.get_freeze_count():
+            gc.freeze()  # Spark's workers collect garbage after each task, which looks through all that was imported
+        yield from called(batches, **settings)
 
     return run
 
