@@ -136,18 +136,17 @@ class Namespaces:
                 time.sleep(0.05)
 
     def _lose(self, loss: float) -> bool:
-        """Have the kernel lose frames, if it can."""
+        """Have the kernel lose frames, if it can. `tc` says 2 if it cannot, and 1 if `tc` does not know the words."""
         for i in range(self.n):
             for j in range(self.n):
                 if j != i:
+                    words = ["tc", "qdisc", "add", "dev", f"to{j}", "root", "netem", "loss", f"{100 * loss:g}%"]
                     with self.inside(i):
-                        done = subprocess.run(
-                            ["tc", "qdisc", "add", "dev", f"to{j}", "root", "netem", "loss", f"{100 * loss:g}%"],
-                            capture_output=True,
-                            check=False,
-                        )
-                    if done.returncode:
+                        done = subprocess.run(words, capture_output=True, text=True, check=False)
+                    if done.returncode == 2:
                         return False
+                    if done.returncode:
+                        raise RuntimeError(f"{' '.join(words)}: {done.stderr.strip()}")
         return True
 
     def _ip(self, i: int, lines: list[str]) -> None:
