@@ -26,6 +26,8 @@ from roamcast.protocols.frugal import (
 from roamcast.protocols.frugal_neighbors import overlap
 from roamcast.pubsub.event import FOREVER, Event, event_id
 from roamcast.pubsub.filters import EVERYTHING, Filter, attr, topic
+from roamcast.world.mobility import build
+from roamcast.world.mobility.city import CitySection
 from tests.support.host import ScriptHost
 from tests.support.net import TinyNet
 
@@ -671,6 +673,19 @@ def test_r6_the_radio_range_belongs_to_the_scenario() -> None:
     """§5.1, footnotes 11 and 12: 442 m, the range at 1 Mbit/s, on the plain, and 44 m in the city."""
     assert load("baehni-waypoint").scenario().range_m == 442
     assert load("baehni-city").scenario().range_m == 44
+
+
+def test_r1_of_the_city_cars_keep_to_the_main_roads_or_drive_everywhere() -> None:
+    """§5.1: cars do not take just any road, some are used more than others."""
+    preset = load("baehni-city")
+    assert "R1" in preset.sources["roads"]
+    used = []
+    for scenario in (preset.scenario(), preset.scenario({"roads": "all"})):
+        mobility = build(scenario, 1)
+        assert isinstance(mobility, CitySection)
+        used.append({street.speed_mps for street in mobility.graph.streets})
+    main, every = used
+    assert main == {11.5, 13.0} and main < every
 
 
 def test_r7_sharing_topics() -> None:

@@ -472,8 +472,8 @@ def test_r2_speeds_are_normal_around_the_middle_and_cut_at_both_ends() -> None:
     assert within_one == pytest.approx(0.6827 / 0.9545, abs=0.015)  # 0.5 if they were uniform
 
 
-def first_legs() -> list[Leg]:
-    s = PAPER.scenario()
+def first_legs(start: str = "stationary") -> list[Leg]:
+    s = PAPER.scenario({"start": start})
     return [mobility.build(s, seed).first(i, Stream(seed, i, "mobility")) for seed in range(1, 16) for i in range(200)]
 
 
@@ -493,6 +493,10 @@ def test_r3_who_is_paused_at_the_start_is_uniformly_far_through_a_pause_that_is_
     rests = [leg.end_s for leg in first_legs() if not leg.vx and not leg.vy]
     assert mean(rests) == pytest.approx(200.0, rel=0.05)
     assert max(rests) > 500.0
+
+
+def test_r3_or_all_set_off_at_once() -> None:
+    assert all(leg.start_s == 0.0 and math.hypot(leg.vx, leg.vy) > 1.49 for leg in first_legs("moving"))
 
 
 def test_r6_the_range_is_the_papers_50_m_and_how_far_a_carrier_is_sensed_is_a_field_of_the_preset() -> None:

@@ -6,7 +6,11 @@ from roamcast.lab import plan
 from roamcast.lab.campaign import Campaign
 from roamcast.lab.reproduce import campaigns_of
 
-FIGURES = [f"baehni/fig{n}" for n in range(11, 21)]
+FIGURES = [
+    *("baehni/fig11", "baehni/fig12", "baehni/fig13", "baehni/fig13-all-roads"),
+    *("baehni/fig14", "baehni/fig14-all-roads", "baehni/fig15", "baehni/fig16", "baehni/fig16-all-roads"),
+    *("baehni/fig17", "baehni/fig18", "baehni/fig19", "baehni/fig20"),
+]
 IDS = [
     *("F1", "F2", "F3", "F4", "F5"),
     *("F6a", "F6b", "F6c", "F6d", "F6e"),
@@ -15,7 +19,7 @@ IDS = [
     *("F9a", "F9b", "F9c", "F9d", "F9e", "F9f"),
     *("F10", "F11", "F12a", "F12b", "F12c", "F13"),
 ]
-QUICK_RUNS = 2600
+QUICK_RUNS = 3000
 QUICK_S = 200.0
 
 
@@ -28,6 +32,7 @@ def test_repetitions_are_the_papers() -> None:
     repeated = {c.name: len(c.seeds) for c in campaigns_of(FIGURES, "full")}
     assert {repeated[f"baehni/fig{n}"] for n in (11, 12, 17, 18, 19, 20)} == {30}
     assert {repeated[f"baehni/fig{n}"] for n in (13, 14, 15, 16)} == {30 * 15}
+    assert {repeated[f"baehni/fig{n}-all-roads"] for n in (13, 14, 16)} == {30 * 15}
 
 
 def test_figures_share_their_runs() -> None:
@@ -62,3 +67,5 @@ def test_in_the_city_every_process_publishes_in_turn() -> None:
         if campaign.preset == "baehni-city":
             assert {cell.scenario.publishers for cell in campaign.cells} == {15}
             assert len(campaign.seeds) % 15 == 0  # the spread of Fig. 15 is that of 15 publishers
+            roads = "all" if campaign.name.endswith("all-roads") else "main"
+            assert {cell.scenario.roads for cell in campaign.cells} == {roads}

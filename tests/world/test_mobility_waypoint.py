@@ -109,3 +109,13 @@ def test_destinations_are_uniform_and_independent_of_the_speed() -> None:
     legs = Walker(RandomWaypoint(100.0, 100.0, Speeds(1.0, 9.0, "uniform"), NO_PAUSE)).legs(2000)[1:]
     assert stats.kstest([leg.x for leg in legs], stats.uniform(0, 100).cdf).pvalue > 1e-3
     assert stats.kstest([speed(leg) for leg in legs], stats.uniform(1, 8).cdf).pvalue > 1e-3
+
+
+def test_who_sets_off_together_stands_anywhere_and_walks_at_once() -> None:
+    pauses = Pauses(0.0, 600.0)
+    walkers = crowd(RandomWaypoint(600.0, 300.0, Speeds(1.5, 4.0, "normal"), pauses, together=True), 3000)
+    legs = [w.leg for w in walkers]
+    assert {leg.start_s for leg in legs} == {0.0} and min(speed(leg) for leg in legs) >= 1.5
+    assert stats.kstest([leg.x for leg in legs], stats.uniform(0.0, 600.0).cdf).pvalue > 1e-3
+    assert stats.kstest([leg.y for leg in legs], stats.uniform(0.0, 300.0).cdf).pvalue > 1e-3
+    assert stats.kstest([speed(leg) for leg in legs], stats.truncnorm(-2.0, 2.0, 2.75, 0.625).cdf).pvalue > 1e-3

@@ -306,6 +306,26 @@ def test_a_campus_is_connected_within_the_field_and_has_what_a_campus_has(seed: 
     assert 100 <= len(graph.points) <= 160
 
 
+def test_main_roads_are_what_weighs_at_least_half_of_the_heaviest() -> None:
+    whole = campus(1)
+    main = whole.main_roads()
+    assert {street.speed_mps for street in main.streets} == {11.5, 13.0}  # the axes and the ring
+    expected = sum(street.length_m for street in whole.streets if street.speed_mps >= 11.5)
+    assert sum(street.length_m for street in main.streets) == pytest.approx(expected)
+    assert len(main.points) < 15 < len(whole.points)  # where only small streets came in, there is no crossing now
+    assert len(main.parts()) == 1
+
+
+def test_main_roads_that_do_not_meet_are_refused() -> None:
+    points = [(0.0, 0.0), (1.0, 0.0), (2.0, 0.0), (3.0, 0.0)]
+    streets: list[Street] = []
+    for u, weight in ((0, 10.0), (1, 1.0), (2, 10.0)):
+        for a, b in ((u, u + 1), (u + 1, u)):
+            streets.append(Street(a, b, [points[a], points[b]], 10.0, weight))
+    with pytest.raises(MapError, match="2 unconnected parts"):
+        StreetGraph(points, streets).main_roads()
+
+
 def test_a_campus_depends_on_its_seed_and_size_only() -> None:
     assert ends(campus(1)) == ends(campus(1)) != ends(campus(2))
     assert max(x for x, _ in campus(1, 500.0, 300.0).points) <= 500.0

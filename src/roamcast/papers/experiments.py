@@ -28,6 +28,7 @@ A table of [quick] or [full] replaces single entries of the table in [campaign];
 
 from __future__ import annotations
 
+import re
 import tomllib
 from importlib.resources import files
 from typing import Any
@@ -136,7 +137,6 @@ def _changed(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
 
 
 def _natural(stem: str) -> tuple[str, int, str]:
-    """fig9 before fig11."""
-    head = stem.rstrip("0123456789abcdefgh-")
-    digits = "".join(c for c in stem if c.isdigit())
-    return head, int(digits or 0), stem
+    """fig9 before fig11, and fig11 before fig11-more."""
+    head, number, tail = re.fullmatch(r"(\D*)(\d*)(.*)", stem).groups()  # type: ignore[union-attr]
+    return head, int(number or 0), tail

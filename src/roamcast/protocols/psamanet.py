@@ -8,7 +8,7 @@ for S_ttl, accepted with probability S_prob). It broadcasts publications on four
   (iv)  it received a publication for the first time, and a subscription in the ST matches it.
 On each occasion at most PB_max go out, chosen at random when there are more. When a node starts to move it forgets its
 neighbours' subscriptions. There are no beacons. Numbers of readings R1 to R3 and R6 belong to the paper's experiment:
-they are fields of the scenario (`interested`, `speed_law`, the stationary start, `carrier_sense_ratio`).
+they are fields of the scenario (`interested`, `speed_law`, `start`, `carrier_sense_ratio`).
 
 Readings, one test each in tests/paper/test_rezende.py:
   R4  a "duplicate" publication is one that was ever seen, or one that is still in the PB: `duplicates`. Either way the

@@ -45,11 +45,13 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     speed_law: Literal["uniform", "normal"] = "uniform"
     pause_min_s: Seconds = 0.0
     pause_max_s: Seconds = 0.0
+    start: Literal["stationary", "moving"] = "stationary"  # waypoint: as if long under way, or all set off at once
     memory: Share = 0.75  # gauss-markov: how much of the last velocity stays
     step_s: Annotated[float, Meta(ge=0.001, le=1e6)] = 1.0  # gauss-markov: length of a step
     block_m: Metres = 100.0  # manhattan: distance between streets
     turn: Share = 0.5  # manhattan: probability of turning at a crossing
     street_map: str = ""  # city: a WKT, CSV or SUMO file; empty means the campus generator
+    roads: Literal["all", "main"] = "all"  # city: which are driven on; main ones weigh half of the heaviest or more
     stop_share: Share = 0.3  # city: share of intersections that stop a car
     stop_max_s: Seconds = 20.0  # city: longest stop
     parking_max_s: Seconds = 60.0  # city: longest parking pause at a destination

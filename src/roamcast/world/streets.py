@@ -134,6 +134,13 @@ class StreetGraph:
         parts = self.parts()
         return self._of(parts[0] if parts else [], self.streets)
 
+    def main_roads(self) -> StreetGraph:
+        """The map of the streets that weigh at least half of what the heaviest does; others are not there at all."""
+        least = 0.5 * max(street.weight for street in self.streets)
+        busy = [street for street in self.streets if street.weight >= least]
+        kept = sorted({street.u for street in busy} | {street.v for street in busy})
+        return self._of(kept, busy).drivable()
+
     def _of(self, kept: list[int], streets: list[Street]) -> StreetGraph:
         """The map of these points and of the streets between them."""
         place = {u: k for k, u in enumerate(kept)}

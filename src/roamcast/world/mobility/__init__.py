@@ -1,4 +1,4 @@
-"""How nodes move: one model a file, all piecewise linear (see `base`), all starting without a transient."""
+"""How nodes move: one model a file, all piecewise linear (see `base`), without a transient unless asked for one."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ def build(scenario: Scenario, seed: int) -> Mobility:
         return Waypoints(read_trace(s.trace, s.nodes))
     if s.mobility == "city":
         graph = read(s.street_map) if s.street_map else campus(CAMPUS, s.width_m, s.height_m)
+        graph = graph.main_roads() if s.roads == "main" else graph
         return CitySection(graph, seed, s.stop_share, s.stop_max_s, s.parking_max_s)
     if s.mobility == "contacts":
         raise InputError("mobility=contacts has links and no positions; read it with world.links")
@@ -48,7 +49,7 @@ def build(scenario: Scenario, seed: int) -> Mobility:
         return Manhattan(s.width_m, s.height_m, s.block_m, s.turn, speeds, pauses)
     if s.mobility == "direction":
         return RandomDirection(s.width_m, s.height_m, speeds, pauses)
-    return RandomWaypoint(s.width_m, s.height_m, speeds, pauses)
+    return RandomWaypoint(s.width_m, s.height_m, speeds, pauses, s.start == "moving")
 
 
 def absences(scenario: Scenario) -> dict[int, list[tuple[int, int]]]:

@@ -6,7 +6,8 @@ passes stops for a time uniform in [0, `stop_max_s`]. At its destination it park
 [0, `parking_max_s`], then takes the next trip from there. Nodes do not see each other.
 
 Readings:
-  R1  roads differ in traffic: by the choice of destinations, as above; the paper gives no more
+  R1  roads differ in traffic: by the choice of destinations, as above, or so much that cars keep to the main roads
+      (`roads`); the paper gives no more
   R2  nodes halt now and then, for red lights, parking and the like: lights and parking, as above
   R3  start: stationary. A node is found on a trip (origin, destination), or parking after it, with a probability
       proportional to its expected duration, at a uniformly random moment of it; so the paper's predefined starting

@@ -3,7 +3,8 @@
 The start is drawn from the stationary distribution (see `stationary`), so there is no transient: a node is found on a
 leg, or pausing at the end of one, with a probability proportional to that leg's mean duration, pause included. Walking
 nodes are therefore denser in the middle and slower than the mean of the speed law; pausing ones are uniform. Speed and
-pause are drawn anew for each leg.
+pause are drawn anew for each leg. If nodes set off `together`, which is how many simulations in the literature begin,
+all stand at uniformly random points at first and start walking at once.
 """
 
 from __future__ import annotations
@@ -18,13 +19,16 @@ from roamcast.world.streams import Stream
 
 @final
 class RandomWaypoint(Mobility):
-    def __init__(self, width_m: float, height_m: float, speeds: Speeds, pauses: Pauses) -> None:
+    def __init__(self, width_m: float, height_m: float, speeds: Speeds, pauses: Pauses, together: bool = False) -> None:
         self.width_m = width_m
         self.height_m = height_m
         self.speeds = speeds
         self.pauses = pauses
+        self.together = together
 
     def first(self, node: int, stream: Stream) -> Leg:
+        if self.together:
+            return self.on_from(0.0, stream.random() * self.width_m, stream.random() * self.height_m, stream)
         diagonal_m = distance(0.0, 0.0, self.width_m, self.height_m)
         while True:
             x = stream.random() * self.width_m
@@ -41,9 +45,12 @@ class RandomWaypoint(Mobility):
         pause = pause_after(leg, x, y, self.pauses, stream)
         if pause is not None:
             return pause
+        return self.on_from(leg.end_s, x, y, stream)
+
+    def on_from(self, start_s: float, x: float, y: float, stream: Stream) -> Leg:
         while True:
             to_x = stream.random() * self.width_m
             to_y = stream.random() * self.height_m
-            on = walk(leg.end_s, x, y, to_x, to_y, self.speeds.draw(stream))
-            if on.end_s > leg.end_s:
+            on = walk(start_s, x, y, to_x, to_y, self.speeds.draw(stream))
+            if on.end_s > start_s:
                 return on
