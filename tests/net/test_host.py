@@ -121,6 +121,8 @@ def test_publishing_inside_a_handler_waits_until_it_is_over(real: Any) -> None:
         {"attrs": {1: 2}},
         {"attrs": {str(n): n for n in range(65)}},
         {"attrs": {"a": 1 << 70}},
+        {"attrs": {"a": float("nan")}},
+        {"attrs": {"a": float("-inf")}},
         {"topic": 5},
         {"topic": "\ud800"},
         {"payload": "text"},

@@ -5,6 +5,7 @@ import errno
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from roamcast.errors import InputError
 from roamcast.net.medium import AT_ONCE, Network, Sent, UdpMedium
 from tests.conformance.real import network
+from tests.support.warp import WarpLoop
 
 ROOT = Path(__file__).parents[2]
 
@@ -75,6 +77,28 @@ def test_what_one_sends_all_hear_and_answers_reach_it_alone() -> None:
             medium.close()
 
     asyncio.run(go())
+
+
+def test_a_port_that_another_program_keeps_to_itself_is_waited_for(caplog: pytest.LogCaptureFixture) -> None:
+    meeting = network()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
+        taken.bind(("", meeting.port))
+        loop, medium = WarpLoop(), UdpMedium(meeting)
+
+        async def wait() -> bool:
+            if medium._loop is None:
+                medium.open(lambda *_: None)
+            await asyncio.sleep(5.0)
+            return medium.up()
+
+        assert not loop.run_until_complete(wait())
+        taken.close()
+        assert loop.run_until_complete(wait())
+    medium.close()
+    loop.close()
+    said = [record.message for record in caplog.records]
+    busy = f"port {meeting.port} is used by another program, which does not share it; waiting"
+    assert said == [busy, "the network is there"]
 
 
 def test_a_burst_is_read_in_portions_and_completely() -> None:
@@ -174,7 +198,7 @@ def test_what_is_no_group_is_said_in_one_line(group: str) -> None:
 
 def test_the_headers_of_the_network_are_reckoned_with() -> None:
     assert UdpMedium(Network("239.1.2.3", mtu=1500)).datagram_max == 1500 - 28
-    assert UdpMedium(Network("ff02::1", mtu=1500)).datagram_max == 1500 - 48
+    assert UdpMedium(Network("ff02::1", interface="lo", mtu=1500)).datagram_max == 1500 - 48
 
 
 def test_the_group_s_port_is_shared_with_other_nodes_of_this_machine_only_for_listening() -> None:

@@ -9,6 +9,8 @@ import typer
 from roamcast.cli.settings import ConfigFile, State
 from roamcast.errors import InputError
 
+LONGEST_S = 1e9
+
 
 def subscribe(
     filter: Annotated[str, typer.Argument(metavar="FILTER", help="'temperature > 30 and topic weather'")],
@@ -30,6 +32,8 @@ def subscribe(
 
     if count < 0:
         raise InputError(f"--count {count}: must be at least 0")
+    if patience is not None and not 0 < patience < LONGEST_S:
+        raise InputError(f"--patience {patience:g}: must be above 0")
     with Connection(state_of(config, state)) as node:
         if forget:
             if not name:

@@ -27,7 +27,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from functools import partial
-from math import nan
+from math import isfinite, nan
 from typing import Any, Final
 
 from roamcast.errors import InputError, Malformed
@@ -249,6 +249,9 @@ class NetHost(Host):
             event = event_from_fields([1, topic, dict(attrs or {}), payload, validity_us, scope])
         except (Malformed, ValueError, OverflowError, TypeError) as error:
             raise InputError(f"cannot publish this: {error}") from None
+        for name, value in event.attrs.items():
+            if isinstance(value, float) and not isfinite(value):
+                raise InputError(f"cannot publish {name}={value}: must be finite")
         largest = min(wire.MAX_FRAME, FRAGMENTS_MAX * (self.medium.datagram_max - 100)) - EVENT_ROOM - SEAL_BYTES
         if event.size > largest:
             raise InputError(f"cannot publish {event.size} bytes in one event: at most {largest}")

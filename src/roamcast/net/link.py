@@ -40,6 +40,7 @@ from roamcast.net.refusal import (
     OWN_NUMBER,
     PROTOCOL_ERROR,
     TOO_LARGE,
+    UNKNOWN_KEY,
     UNSECURED,
     Refused,
     Tally,
@@ -54,6 +55,7 @@ _SPREAD: Final = 0x9E3779B97F4A7C15
 _SERIALS: Final = (1 << 63) - 1
 _SAID_ONCE: Final[dict[str, str]] = {
     NEWER_VERSION: "somebody speaks a newer version of the wire than this program knows; it is not understood",
+    UNKNOWN_KEY: "somebody sends under a key that this node does not hold: another group's, or one that it missed",
     UNSECURED: "somebody sends without protection; it is not listened to",
     OTHER_PROTOCOL: "somebody in the group runs another protocol; it is not understood",
     OWN_NUMBER: "somebody else in the group uses this node's number, or replays what it said in an earlier life",

@@ -37,6 +37,8 @@ log: Final = logging.getLogger("roamcast.net")
 UDP_MAX: Final = 65_507
 AT_ONCE: Final = 64
 """Datagrams read before timers and others get their turn."""
+LINK_LOCAL: Final = 2
+"""Groups of IPv6 with a scope up to this exist on each link apart."""
 REOPEN_S: Final = 1.0
 REOPEN_MAX_S: Final = 30.0
 SETTLE_S: Final = 0.2
@@ -103,6 +105,8 @@ class UdpMedium(Medium):
             raise InputError(f"group {network.group!r}: must be a multicast or broadcast address") from None
         if self._group.version == 6 and not self._group.is_multicast:
             raise InputError(f"group {network.group!r}: IPv6 has no broadcast; must be a multicast address")
+        if self._group.version == 6 and self._group.packed[1] & 15 <= LINK_LOCAL and not network.interface:
+            raise InputError(f"group {network.group!r}: is one of every link; say which: --interface NAME")
         self.header_bytes = 28 if self._group.version == 4 else 48
         self.datagram_max = min(network.mtu - self.header_bytes, UDP_MAX)
         self._family = socket.AF_INET if self._group.version == 4 else socket.AF_INET6
@@ -210,8 +214,7 @@ class UdpMedium(Medium):
         except OSError as error:
             self._close_sockets()
             self.errors += 1
-            where = self.network.interface or "any interface"
-            log.log(logging.DEBUG if self._told else logging.WARNING, "no network on %s: %s; waiting", where, error)
+            log.log(logging.DEBUG if self._told else logging.WARNING, "%s; waiting", self._missing(error))
             self._told = True
             self._look_again(self._pause_s)
             return
@@ -219,7 +222,12 @@ class UdpMedium(Medium):
         self._pause_s = REOPEN_S
         if self._told:
             self._told = False
-            log.warning("the network on %s is there", self.network.interface or "any interface")
+            log.warning("the network is there")
+
+    def _missing(self, error: OSError) -> str:
+        if error.errno == errno.EADDRINUSE:
+            return f"port {self.network.port} is used by another program, which does not share it"
+        return f"no network on {self.network.interface or 'any interface'}: {(error.strerror or str(error)).lower()}"
 
     def _open_sockets(self) -> None:
         assert self._loop is not None

@@ -160,7 +160,8 @@ class KeyRing:
         except FileNotFoundError:
             raise InputError(f"there is no group key {path}") from None
         except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"cannot read the group key {path}: {error}") from None
+            why = getattr(error, "strerror", None) or "it is no text"
+            raise InputError(f"cannot read the group key {path}: {why.lower()}") from None
         if mode & 0o077:
             raise InputError(f"the group key {path} can be read by others: chmod 600 {path}")
         try:
