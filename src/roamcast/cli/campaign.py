@@ -28,6 +28,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 MOST_FAILURES = 10
+SAY_EVERY_S = 60.0
 FILE = Annotated[Path, typer.Argument(metavar="FILE", help="The campaign, a TOML file.")]
 MASTER = Annotated[str, typer.Option(metavar="URL", help="Spark's master: local[N], spark://host:port, yarn, …")]
 CONF = Annotated[
@@ -114,7 +115,7 @@ def status(
 
 
 class Screen(Watcher):
-    """A progress line on standard error."""
+    """A progress line on standard error; where that is no terminal, a line now and then."""
 
     def __init__(self, title: str) -> None:
         self._console = Console(stderr=True, highlight=False)
@@ -130,8 +131,8 @@ class Screen(Watcher):
         )
         self._title = title
         self._task = self._bar.add_task(title, total=None, rest="")
-        self._began = monotonic()
-        self._before = 0
+        self._began = self._said = monotonic()
+        self._before = self._total = 0
 
     def __enter__(self) -> Screen:
         self._bar.start()
@@ -151,7 +152,8 @@ class Screen(Watcher):
             self.say(f"{self._title}: {what}")
 
     def runs(self, total: int, done: int) -> None:
-        self._began, self._before = monotonic(), done
+        self._began = self._said = monotonic()
+        self._before, self._total = done, total
         self._bar.update(self._task, total=total, completed=done, rest="simulating")
         if not self._console.is_terminal:
             self.say(f"{self._title}: {total - done:,} of {total:,} runs to do")
@@ -159,10 +161,14 @@ class Screen(Watcher):
     def progress(self, done: int, cost_done_s: float, cost_left_s: float) -> None:
         took_s = monotonic() - self._began
         rest = "simulating"
-        if done > self._before:
+        if done > self._before and took_s:
             left_s = took_s * cost_left_s / cost_done_s if cost_done_s else 0.0
-            rest = f"{(done - self._before) / took_s:.1f} runs/s, about {duration(left_s)} left"
+            left = f"about {duration(left_s)} left" if left_s >= 1 else "nearly done"
+            rest = f"{(done - self._before) / took_s:.1f} runs/s, {left}"
         self._bar.update(self._task, completed=done, rest=rest)
+        if not self._console.is_terminal and monotonic() - self._said >= SAY_EVERY_S:
+            self._said = monotonic()
+            self.say(f"{self._title}: {done:,} of {self._total:,} runs, {rest}")
 
     def warn(self, line: str) -> None:
         self.say(f"warning: {line}")
