@@ -12,6 +12,7 @@ from roamcast.errors import Malformed
 from roamcast.protocols.flooding import (
     FILTERS_MAX,
     HEARTBEAT,
+    TURN,
     FloodingInterest,
     FloodingNeighbors,
     FloodingParams,
@@ -93,7 +94,8 @@ def test_r1_the_second_starts_at_a_random_phase_for_each_event(variant: type[Flo
     host.draws = [0.1, 0.75]
     host.hear(protocol, EventFrame(news(1), 0, 0), 3)
     host.hear(protocol, EventFrame(news(2), 0, 0), 3)
-    assert host.timers == {news(1).id: 200_000, news(2).id: 1_500_000}
+    assert [held.due_us for held in protocol.held.values()] == [200_000, 1_500_000]
+    assert host.timers == {TURN: 200_000}
     host.advance(protocol, 2_300_000)
     assert sent(host) == [news(1).id, news(2).id, news(1).id]
 
@@ -133,6 +135,39 @@ def test_a_second_copy_changes_nothing(variant: type[FloodingPeriodic]) -> None:
 
 
 @every
+def test_turns_come_in_time_and_at_one_instant_in_the_order_they_were_set(variant: type[FloodingPeriodic]) -> None:
+    protocol, host = node(variant, NEWS)
+    host.draws = [0.5, 0.25, 0.5, 0.25]
+    for k in (1, 2, 3, 4):
+        host.hear(protocol, EventFrame(news(k), 0, 0), 3)
+    host.advance(protocol, SECOND_US + SECOND_US // 2)
+    assert sent(host) == [news(k).id for k in (2, 4, 1, 3, 2, 4, 1, 3)]
+
+
+@every
+def test_a_timer_that_comes_late_makes_up_for_it_and_one_that_comes_early_does_nothing(
+    variant: type[FloodingPeriodic],
+) -> None:
+    protocol, host = node(variant, NEWS)
+    host.draws = [0.5, 0.25]
+    for k in (1, 2):
+        host.hear(protocol, EventFrame(news(k), 0, 0), 3)
+    protocol.on_timer(TURN)
+    assert (sent(host), host.timers[TURN]) == ([], SECOND_US // 4)
+    host.clock_us = 2 * SECOND_US
+    protocol.on_timer(TURN)
+    assert (sent(host), host.timers[TURN]) == ([news(2).id, news(1).id], 3 * SECOND_US)
+
+
+@every
+def test_an_event_that_a_forgetful_host_hands_up_again_has_one_turn(variant: type[FloodingPeriodic]) -> None:
+    protocol, host = node(variant, NEWS, store=1)
+    for _ in range(2):
+        protocol.on_frame(EventFrame(news(), 0, 0), 3)
+    assert ([held.event.id for held in protocol.turns], host.labels("drop")) == ([news().id], [])
+
+
+@every
 def test_a_full_store_lets_the_oldest_go(variant: type[FloodingPeriodic]) -> None:
     protocol, host = node(variant, NEWS, store=2)
     for k in (1, 2, 3):
@@ -140,7 +175,7 @@ def test_a_full_store_lets_the_oldest_go(variant: type[FloodingPeriodic]) -> Non
     protocol.on_publish(news(4, 0))
     kept = [news(3).id, news(4, 0).id]
     assert list(protocol.held) == kept
-    assert sorted(host.timers) == sorted(kept)
+    assert {held.event.id for held in protocol.turns} == {*kept}
     assert [note[:3] for note in host.notes if note[0] == "drop"] == [
         ("drop", "store full", news(1).id),
         ("drop", "store full", news(2).id),
@@ -158,7 +193,7 @@ def test_events_held_in_tables_that_outlive_a_crash_are_sent_again_at_a_new_phas
     host.clock_us = 10 * SECOND_US
     host.draws = [0.25, 0.5, 0.75]
     protocol.on_start()
-    assert [host.timers[news(k).id] - host.clock_us for k in (1, 2)] == [250_000, 500_000]
+    assert [protocol.held[news(k).id].due_us - host.clock_us for k in (1, 2)] == [250_000, 500_000]
     host.advance(protocol, 11 * SECOND_US - 1)
     assert [frame.fields()[1] for frame in host.frames("event")] == [10_250_000]
     assert list(protocol.held) == [news(1).id]
@@ -334,7 +369,9 @@ def test_in_bad_weather_only_who_asked_gets_a_valid_event_and_gets_it_once(
         assert isinstance(protocol, FloodingPeriodic)
         assert len(protocol.held) <= 4
         own = [HEARTBEAT] if variant is FloodingNeighbors else []
-        assert not up or sorted(host.timers) == sorted([*own, *protocol.held])
+        turns = [held.due_us for held in protocol.turns]
+        assert {held.event.id for held in protocol.turns} == {*protocol.held} and turns == sorted(turns)
+        assert not up or sorted(host.timers) == sorted([*own, *[TURN for _ in turns[:1]]])
 
 
 @every

@@ -5,6 +5,8 @@
   flooding-neighbors  (3) a node sends an event only if it and at least one of its neighbours are interested; it knows
                           its neighbours' interests from heartbeats
 
+One timer does for all events of a node, set for the one whose turn comes first.
+
 Readings, one test each:
   R1  a node's second starts at a random phase for each event, so that neighbours do not answer together for ever
   R2  a publisher is interested in what it publishes. It sends at once, and then every second like everybody else; under
@@ -14,6 +16,7 @@ Readings, one test each:
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, final
 
@@ -31,7 +34,8 @@ EXPIRED: Final = reason("drop", "expired", "{event} is past its validity")
 FULL: Final = reason("drop", "store full", "{event}, held for longest, made room")
 
 HEARTBEAT: Final = 0
-"""The timer of heartbeats; events' timers are their ids, which are above it."""
+TURN: Final = 1
+"""Timers."""
 
 FILTERS_MAX: Final = 256
 """Subscriptions that a heartbeat can name; a node that has more says that it wants everything."""
@@ -74,13 +78,18 @@ class HeartbeatFrame(Frame):
 
 @final
 class Held:
-    """A stored event: whether it was published here, and when it was how old."""
+    """A stored event: whether it was published here, when it was how old, and when its turn comes."""
 
     def __init__(self, event: Event, own: bool, age_us: int, since_us: int) -> None:
         self.event = event
         self.own = own
         self.age_us = age_us
         self.since_us = since_us
+        self.due_us = 0
+
+
+def due_us(held: Held) -> int:
+    return held.due_us
 
 
 @final
@@ -107,6 +116,7 @@ class FloodingPeriodic(Protocol):
         self.store = params.store
         self.subscriptions = Subscriptions()
         self.held: dict[int, Held] = {}
+        self.turns: list[Held] = []  # the same, by their turns
 
     # ---- what the variants change
 
@@ -121,9 +131,10 @@ class FloodingPeriodic(Protocol):
     # ---- what they share
 
     def on_start(self) -> None:
-        """Timers die with a node: events in a store that outlived a crash get new ones."""
-        for id in self.held:
-            self.start_period(id)
+        """Timers die with a node: events in a store that outlived a crash get new turns."""
+        self.turns = []
+        for held in self.held.values():
+            self.start_period(held)
 
     def on_subscribe(self, subscription: int, filter: Filter) -> None:
         self.subscriptions.add(subscription, filter)
@@ -133,8 +144,12 @@ class FloodingPeriodic(Protocol):
 
     def on_publish(self, event: Event) -> None:
         self.host.mute(event.id)
-        self.keep(Held(event, True, 0, self.host.now()))
-        self.on_timer(event.id)  # R2
+        held = Held(event, True, 0, self.host.now())
+        self.keep(held)
+        if self.turn(held):  # R2
+            self.wait(held, self.period_us)
+        else:
+            del self.held[event.id]
 
     def on_frame(self, frame: Frame, sender: int) -> None:
         assert isinstance(frame, EventFrame)
@@ -148,25 +163,43 @@ class FloodingPeriodic(Protocol):
         if not self.interested(event):  # R3
             self.host.note(NO_INTEREST, event.id, sender)
             return
-        self.keep(Held(event, False, frame.age_us, self.host.now()))
-        self.start_period(event.id)
+        held = Held(event, False, frame.age_us, self.host.now())
+        self.keep(held)
+        self.start_period(held)
 
     def on_timer(self, key: int) -> None:
-        if self.turn(self.held[key]):
-            self.host.set_timer(key, self.period_us)
-        else:
-            del self.held[key]
+        """Who had its turn is last of all: nobody else's comes a whole period from now, or later."""
+        now_us = self.host.now()
+        turns = self.turns
+        while turns and turns[0].due_us <= now_us:
+            held = turns.pop(0)
+            if self.turn(held):
+                held.due_us = now_us + self.period_us
+                turns.append(held)
+            else:
+                del self.held[held.event.id]
+        if turns:
+            self.host.set_timer(TURN, turns[0].due_us - now_us)
 
-    def start_period(self, id: int) -> None:
-        self.host.set_timer(id, int(self.host.random() * self.period_us))  # R1
+    def start_period(self, held: Held) -> None:
+        self.wait(held, int(self.host.random() * self.period_us))  # R1
+
+    def wait(self, held: Held, delay_us: int) -> None:
+        held.due_us = self.host.now() + delay_us
+        place = bisect_right(self.turns, held.due_us, key=due_us)
+        self.turns.insert(place, held)
+        if place == 0:
+            self.host.set_timer(TURN, delay_us)
 
     def keep(self, held: Held) -> None:
-        if len(self.held) >= self.store:
+        id = held.event.id
+        if id in self.held:  # a host that forgot what is muted
+            self.turns.remove(self.held[id])
+        elif len(self.held) >= self.store:
             oldest = next(iter(self.held))
-            del self.held[oldest]
-            self.host.cancel_timer(oldest)
+            self.turns.remove(self.held.pop(oldest))
             self.host.note(FULL, oldest)
-        self.held[held.event.id] = held
+        self.held[id] = held
 
     def turn(self, held: Held) -> bool:
         """An event's second has come round: send it, if it is wanted. False if there is no reason to hold it longer."""
