@@ -168,6 +168,13 @@ def test_an_event_that_a_forgetful_host_hands_up_again_has_one_turn(variant: typ
 
 
 @every
+def test_an_event_that_was_never_valid_is_not_held(variant: type[FloodingPeriodic]) -> None:
+    protocol, host = node(variant, NEWS)
+    protocol.on_publish(news(1, 0, validity_us=0))
+    assert (protocol.held, host.timers, host.labels("drop")) == ({}, {}, ["expired"])
+
+
+@every
 def test_a_full_store_lets_the_oldest_go(variant: type[FloodingPeriodic]) -> None:
     protocol, host = node(variant, NEWS, store=2)
     for k in (1, 2, 3):
