@@ -8,7 +8,7 @@ and the stronger frame may survive (radio.py).
 
 from __future__ import annotations
 
-from typing import Final, final
+from typing import Final
 
 from librt.vecs import append, vec
 from mypy_extensions import i32, i64
@@ -24,60 +24,24 @@ from roamcast.log.recorder import (
     NODE_BITS,
     SETTLED,
     WANTED,
-    Published,
     Recorder,
 )
-from roamcast.protocols.interface import BROADCAST, Frame
+from roamcast.protocols.interface import Frame
 from roamcast.world.contacts import Neighbourhood
 from roamcast.world.faults import Faults
 from roamcast.world.mac import IDEAL, Mac
 from roamcast.world.queue import ACKNOWLEDGE, ATTEMPT, END, TIMEOUT, EventQueue
 from roamcast.world.radio import Radio, dbm
-from roamcast.world.station import NOTHING, Station
+from roamcast.world.station import NO_CARGO, NOBODY_HEARS, NOTHING, Station, Transmission
 from roamcast.world.streams import Stream
 
 NO_MARKS: Final = vec[i32]()
-NOBODY_HEARS: Final[list[Station]] = []
-NO_CARGO: Final[list[Published]] = []
-
-
-@final
-class Transmission:
-    """A frame on the air. Objects are used again and again; `serial` tells transmissions apart."""
-
-    __slots__ = (
-        "airtime",
-        "cargo",
-        "frame",
-        "hearers",
-        "number",
-        "published",
-        "sender",
-        "serial",
-        "size",
-        "start",
-        "strengths",
-        "to",
-    )
-
-    def __init__(self, sender: Station) -> None:
-        self.sender = sender
-        self.frame: Frame | None = None  # None: an acknowledgement, or nothing any more
-        self.to: i64 = BROADCAST
-        self.serial: i64 = 0
-        self.number: i64 = 0  # the sender's own number of the frame: a repetition has the same
-        self.size: i64 = 0
-        self.start: i64 = 0
-        self.airtime: i64 = 0
-        self.hearers: list[Station] = NOBODY_HEARS
-        self.strengths = vec[float]()
-        self.published: Published | None = None  # the one event it carries
-        self.cargo: list[Published] = NO_CARGO  # the events of a frame that carries several
 
 
 class Air:
     __slots__ = (
         "arrivals",
+        "calm",
         "chance",
         "events",
         "faults",
@@ -119,6 +83,7 @@ class Air:
         self.plain = radio.plain()
         self.lossy = faults.lossy()
         self.swift = self.plain and not self.lossy and not recorder.log_frames and mac.kind != IDEAL
+        self.calm = self.swift  # and nobody ever goes off
         self.chance: list[Stream] = [Stream(seed, i, "loss") for i in range(len(stations))] if self.lossy else []
 
     # ---- transmissions
@@ -159,10 +124,7 @@ class Air:
         recorder = self.recorder
         recorder.frames_sent += 1
         recorder.bytes_sent += size
-        if frame.kind is recorder.last_kind:
-            recorder.last_count += 1
-        else:
-            recorder.count_kind(frame.kind)
+        recorder.count_kind(frame.kind)
         if recorder.log_frames:
             recorder.write_sent(t, station.index, frame, tx.serial, to, size, airtime)
         station.tx_us += airtime
@@ -235,7 +197,17 @@ class Air:
         return self.radio.strength(i, j, range_m * range_m, dx * dx + dy * dy)
 
     def start_plain(self, station: Station, tx: Transmission, s: i64, t: i64, end: i64) -> None:
+        """A frame for one station alone (and an acknowledgement) matters to all others by its length, which they sense
+        when it begins; in a calm world its end is only looked at where it may end something."""
         stations = self.stations
+        to = tx.to
+        tx.targeted = targeted = self.calm and to >= 0
+        tx.collisions = 0
+        tx.deaf = 0
+        nav: i64 = self.reserved(end) if to >= 0 and tx.frame is not None else 0
+        ifs = self.mac.ifs
+        if station.receiving >= 0:
+            self.deafen(station, t)
         station.occupy(end)
         hearers: list[Station] = []
         collisions: i64 = 0
@@ -262,6 +234,11 @@ class Air:
                 other.count_down(t)
             other.busy_until = end
             other.receiving = s
+            if to >= 0 and other.index != to:
+                if other.reserved_until < nav:
+                    other.reserved_until = nav
+                if targeted and other.ifs == ifs:
+                    continue
             hearers.append(other)
         tx.hearers = hearers
         frame = tx.frame
@@ -271,8 +248,14 @@ class Air:
         self.recorder.losses[COLLISION] += collisions
         if self.recorder.log_frames and deaf + collisions > 0:
             self.write_clashes(station, tx, frame, t)
-        if tx.to >= 0:
-            self.reserve(hearers, tx.to, end)
+
+    def deafen(self, station: Station, t: i64) -> None:
+        """A station that was receiving is about to transmit: does it miss the end of a targeted frame?"""
+        if station.busy_until <= t:  # no: that is over, and the end did not concern it
+            station.receiving = NOTHING
+        elif self.transmissions[station.receiving].targeted:
+            self.transmissions[station.receiving].deaf += 1
+            station.receiving = NOTHING
 
     def write_clashes(self, station: Station, tx: Transmission, frame: Frame, t: i64) -> None:
         """The rows of those near who did not begin to receive the frame: they were busy (or off: no row)."""
@@ -290,7 +273,13 @@ class Air:
     def spoil(self, other: Station, t: i64) -> None:
         """What a station is receiving gets garbled. If it knows by then that a frame is coming (the PLCP header is
         through), it will find an error at the end and wait for EIFS; if not, it only senses energy (9.2.3.4)."""
-        if other.receiving >= 0 and t - self.transmissions[other.receiving].start >= self.mac.preamble:
+        if other.receiving < 0:
+            return
+        tx = self.transmissions[other.receiving]
+        if tx.targeted and tx.frame is not None:
+            tx.collisions += 1
+            other.listens(tx.start, tx.start + tx.airtime)
+        if t - tx.start >= self.mac.preamble:
             other.ifs = self.mac.eifs
 
     def start_graded(self, station: Station, tx: Transmission, s: i64, t: i64, end: i64) -> None:
@@ -339,7 +328,10 @@ class Air:
         tx.hearers = hearers
         tx.strengths = strengths
         if tx.to >= 0 and frame is not None:
-            self.reserve(hearers, tx.to, end)
+            nav = self.reserved(end)
+            for other in hearers:
+                if other.index != tx.to and other.reserved_until < nav:
+                    other.reserved_until = nav
 
     def sense(self, other: Station, t: i64, end: i64) -> None:
         """The medium gets busy at a station: its back-off freezes."""
@@ -352,12 +344,9 @@ class Air:
         elif other.busy_until < end:
             other.busy_until = end
 
-    def reserve(self, hearers: list[Station], to: i64, end: i64) -> None:
-        """The duration field keeps the medium for the acknowledgement."""
-        until = end + self.mac.sifs + self.mac.ack_airtime
-        for other in hearers:
-            if other.index != to and other.reserved_until < until:
-                other.reserved_until = until
+    def reserved(self, end: i64) -> i64:
+        """How long the duration field keeps the medium for the acknowledgement."""
+        return end + self.mac.sifs + self.mac.ack_airtime
 
     # ---- receptions
 
@@ -452,6 +441,8 @@ class Air:
                 strength = tx.strengths[k]
                 self.fade(other, strength)
             if other.receiving != s:
+                if tx.targeted:
+                    continue
                 if other.deafened == s:
                     other.deafened = NOTHING
                     recorder.lost(t, other.index, frame, tx.serial, station.index, tx.size, HALF_DUPLEX, 0)
@@ -470,6 +461,9 @@ class Air:
                 continue
             got += 1
             self.hand_up(other, station, tx, frame, t, strength)
+        if tx.targeted:
+            recorder.losses[COLLISION] += tx.collisions
+            recorder.losses[HALF_DUPLEX] += tx.deaf
         recorder.stamp(t, station.index, tx.serial << NODE_BITS | got)
 
     def miss(self, other: Station, station: Station, tx: Transmission, frame: Frame, t: i64, why: i64) -> None:
@@ -519,9 +513,9 @@ class Air:
         recorder = self.recorder
         if tx.to >= 0 and self.mac.kind != IDEAL:
             self.events.push(t + self.mac.sifs, ACKNOWLEDGE, other.index, 0, station.index)
-            if other.accepted.get(station.index, -1) == tx.number:
+            if station.accepted == tx.number:
                 return  # its acknowledgement was lost: a repetition
-            other.accepted[station.index] = tx.number
+            station.accepted = tx.number
         other.listened(tx.start, t)
         recorder.receptions += 1
         if recorder.log_frames:

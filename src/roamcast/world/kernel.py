@@ -149,6 +149,7 @@ class World(Air):
         for i in range(len(self.stations)):
             at, what = self.faults.first(i)
             if at >= 0:
+                self.calm = False
                 self.events.push(at, FAULT, i, 0, what)
         if self.watch_motion:
             self.moving = [self.motion.speed(i) > 0.0 for i in range(len(self.stations))]
@@ -347,7 +348,7 @@ class World(Air):
         off_us: i64 = 0
         for s in self.stations:
             tx_us += s.tx_us
-            rx_us += s.rx_us
+            rx_us += s.received_us(until)
             asleep_us += s.asleep_us
             off_us += s.off_us
         return self.recorder.power.joules(until * len(self.stations), tx_us, rx_us, asleep_us, off_us)

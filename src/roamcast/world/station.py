@@ -1,4 +1,4 @@
-"""A station: one node's host, its MAC and the state of its radio.
+"""A station: one node's host, its MAC and the state of its radio; and what it has on the air.
 
 The MAC follows IEEE 802.11-1999, 9.2: carrier sense, DIFS (EIFS after a frame that could not be understood), a back-off
 in slots that freezes while the medium is busy, immediate access when the medium has been idle for long enough, and a
@@ -15,9 +15,10 @@ from __future__ import annotations
 from math import nan
 from typing import Final, final
 
+from librt.vecs import vec
 from mypy_extensions import i64
 
-from roamcast.log.recorder import HEARD, MUTED, QUEUE, Recorder
+from roamcast.log.recorder import HEARD, MUTED, QUEUE, Published, Recorder
 from roamcast.protocols.interface import BROADCAST, NOBODY, Frame, Host, Params, Protocol
 from roamcast.pubsub.event import Event
 from roamcast.world.contacts import Neighbourhood
@@ -48,6 +49,8 @@ class Station(Host):
         "deafened",
         "dice",
         "down_since",
+        "due_at",
+        "due_us",
         "energy",
         "events",
         "frames",
@@ -123,6 +126,7 @@ class Station(Host):
         self.front_to: i64 = BROADCAST  # … its addressee, …
         self.frames: i64 = 0  # … its number …
         self.tries: i64 = 0  # … and how often it was sent in vain
+        self.accepted: i64 = -1  # number of the last frame that its addressee got and need not get again
         self.queue = EMPTY  # those behind it, with their addressees
         self.sends_until: i64 = 0
         self.tx_us: i64 = 0
@@ -135,10 +139,11 @@ class Station(Host):
         self.energy = 0.0  # of all transmissions on the air here
         self.signals: i64 = 0
         self.heard_strength = nan  # of the frame being handled, in dBm
-        self.accepted: dict[i64, i64] = {}  # sender -> number of its last frame to this station, to drop repetitions
         # time spent, us
         self.rx_until: i64 = 0  # receiving is on the account up to here
         self.rx_us: i64 = 0
+        self.due_at: i64 = 0  # and from here on …
+        self.due_us: i64 = 0  # … this much more
         self.off_us: i64 = 0  # crashed
         self.asleep_us: i64 = 0
         self.down_since: i64 = 0
@@ -234,7 +239,8 @@ class Station(Host):
         return now
 
     def battery(self) -> float:
-        return self.recorder.battery(self.events.now, self.tx_us, self.rx_us, self.asleep_us, self.off_us)
+        now = self.events.now
+        return self.recorder.battery(now, self.tx_us, self.received_us(now), self.asleep_us, self.off_us)
 
     # ---- medium access
 
@@ -306,6 +312,15 @@ class Station(Host):
             self.rx_us += end - start
             self.rx_until = end
 
+    def listens(self, start: i64, end: i64) -> None:
+        """The radio will have been busy with a frame from `start` to `end`; the one before it is over by `start`."""
+        self.rx_us += self.due_us
+        self.due_us = end - start
+        self.due_at = end
+
+    def received_us(self, now: i64) -> i64:
+        return self.rx_us + self.due_us if now >= self.due_at else self.rx_us
+
     def access(self) -> i64:
         """When this station may transmit if nobody else does before."""
         return self.idle_from() + self.ifs + self.slots * self.mac.slot
@@ -376,3 +391,47 @@ class Station(Host):
         self.energy = 0.0
         if self.front is not None:
             self.contend()
+
+
+NOBODY_HEARS: Final[list[Station]] = []
+NO_CARGO: Final[list[Published]] = []
+
+
+@final
+class Transmission:
+    """A frame on the air. Objects are used again and again; `serial` tells transmissions apart."""
+
+    __slots__ = (
+        "airtime",
+        "cargo",
+        "collisions",
+        "deaf",
+        "frame",
+        "hearers",
+        "number",
+        "published",
+        "sender",
+        "serial",
+        "size",
+        "start",
+        "strengths",
+        "targeted",
+        "to",
+    )
+
+    def __init__(self, sender: Station) -> None:
+        self.sender = sender
+        self.frame: Frame | None = None  # None: an acknowledgement, or nothing any more
+        self.to: i64 = BROADCAST
+        self.serial: i64 = 0
+        self.number: i64 = 0  # the sender's own number of the frame: a repetition has the same
+        self.size: i64 = 0
+        self.start: i64 = 0
+        self.airtime: i64 = 0
+        self.hearers: list[Station] = NOBODY_HEARS  # who locked on to it and must be visited at its end
+        self.targeted = False  # these are not all who locked on to it, and who lost it is counted here:
+        self.collisions: i64 = 0
+        self.deaf: i64 = 0
+        self.strengths = vec[float]()
+        self.published: Published | None = None  # the one event it carries
+        self.cargo: list[Published] = NO_CARGO  # the events of a frame that carries several
