@@ -27,6 +27,7 @@ than the mean spacing of nodes, so a tiny reach does not make for absurdly many 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import inf, isfinite, sqrt
 from typing import Final, final
 
@@ -76,6 +77,9 @@ class Rows:
 
     def __len__(self) -> int:
         return len(self.starts)
+
+    def __iter__(self) -> Iterator[vec[i32]]:
+        return iter([self[i] for i in range(len(self))])
 
     def __getitem__(self, i: i64) -> vec[i32]:
         start = self.starts[i]
