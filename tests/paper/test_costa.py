@@ -325,7 +325,7 @@ def test_r4_a_nodes_own_subscription_does_not_make_it_forward() -> None:
     assert host.frames("event") == [] and host.labels("suppress") == ["tau"]
 
 
-def test_section_iv_one_in_four_events_is_dropped_by_all_neighbours() -> None:
+def test_section_iv_how_often_nobody_passes_an_event_on() -> None:
     """§IV: with τ = 0.25 and η = 5, "(1 − τ)^η = 0.75^5 = 0.23" (it is 0.237)."""
     assert 0.23 <= (1 - 0.25) ** 5 < 0.24
     neighbours = [make(SemiProb, ScriptHost(i), technique="none", phi=0, tau=0.25) for i in range(5)]

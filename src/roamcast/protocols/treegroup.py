@@ -73,7 +73,7 @@ from typing import ClassVar, Final, final
 
 from roamcast.protocols.interface import NOBODY, Frame, Host, Params, Protocol, reason
 from roamcast.protocols.store import Subscriptions
-from roamcast.protocols.tree import MAX_NEIGHBOURS, NO_TREE, TICK, Hearing, Heart, Place, tree_name
+from roamcast.protocols.tree import MAX_NEIGHBOURS, NO_TREE, TICK, Heart, tree_name
 from roamcast.protocols.treegroup_frames import (
     MAX_CHILDREN,
     Accept,
@@ -91,7 +91,7 @@ from roamcast.protocols.treegroup_leader import WEIGHT_UNIT, Standing, is_better
 from roamcast.protocols.treegroup_merging import Merging
 from roamcast.protocols.treegroup_params import TreeGroupParams
 from roamcast.protocols.treegroup_routing import Routing
-from roamcast.protocols.treegroup_tables import ANSWER_US, Child, Member, branch_depth, branch_members, receipts
+from roamcast.protocols.treegroup_tables import ANSWER_US, Child, Member, Tables, branch_depth, branch_members, receipts
 from roamcast.pubsub.event import Event
 from roamcast.pubsub.filters import Filter
 
@@ -131,19 +131,19 @@ class TreeGroup(Protocol):
         if not isinstance(params, TreeGroupParams):
             raise TypeError("TreeGroup takes TreeGroupParams")
         self.params = params
-        self.heartbeat_us = round(params.heartbeat_s * 1_000_000)
-        self.gone_us = self.heartbeat_us * params.missed
-        self.subscriptions = Subscriptions()
-        self.place = Place(host.id)
+        tables = Tables(host, params)
+        self.place = tables.place
+        self.hearing = tables.hearing
+        self.neighbours = tables.neighbours
+        self.children = tables.children
+        self.heartbeat_us = self.hearing.heartbeat_us
+        self.gone_us = self.hearing.gone_us
         self.heart = Heart(host, self.heartbeat_us)
-        self.hearing = Hearing(host, self.heartbeat_us, self.gone_us)
-        self.neighbours: dict[int, Member] = {}
-        self.children: dict[int, Child] = {}
-        tables = (self.place, self.hearing, self.neighbours, self.children)
+        self.subscriptions = Subscriptions()
         self.standing = Standing(host, params, self.neighbours)
-        self.merging = Merging(host, params, *tables)
-        self.index = Index(host, params, *tables)
-        self.routing = Routing(host, params, *tables, self.index, self.subscriptions)
+        self.merging = Merging(tables)
+        self.index = Index(tables)
+        self.routing = Routing(tables, self.index, self.subscriptions)
         self.new = True
         self.open = False
         self.since_us = 0  # without a group since

@@ -10,12 +10,11 @@ from __future__ import annotations
 from typing import Final, final
 
 from roamcast.protocols.bloom_routing import filter_bitmap
-from roamcast.protocols.interface import NOBODY, Host
-from roamcast.protocols.tree import NEVER, Hearing, Neighbour, Place, next_version
+from roamcast.protocols.interface import NOBODY
+from roamcast.protocols.tree import NEVER, Neighbour, next_version
 from roamcast.protocols.treegroup_frames import Bitmap, Gateway
 from roamcast.protocols.treegroup_gateways import closest_gateways
-from roamcast.protocols.treegroup_params import TreeGroupParams
-from roamcast.protocols.treegroup_tables import ANSWER_US, Child, Member, Record
+from roamcast.protocols.treegroup_tables import ANSWER_US, Child, Part, Record, Tables
 from roamcast.pubsub.filters import Filter
 
 RECORD_BYTES: Final = 16
@@ -47,26 +46,14 @@ class Told:
 
 
 @final
-class Index:
-    """A node's part of the index. Place, hearing and tables are the protocol's own."""
+class Index(Part):
+    """A node's part of the index."""
 
-    def __init__(
-        self,
-        host: Host,
-        params: TreeGroupParams,
-        place: Place,
-        hearing: Hearing,
-        neighbours: dict[int, Member],
-        children: dict[int, Child],
-    ) -> None:
-        self.host = host
-        self.bits = params.bits
-        self.hashes = params.hashes
-        self.bytes = (params.bits + 7) // 8
-        self.place = place
-        self.hearing = hearing
-        self.neighbours = neighbours
-        self.children = children
+    def __init__(self, tables: Tables) -> None:
+        super().__init__(tables)
+        self.bits = tables.params.bits
+        self.hashes = tables.params.hashes
+        self.bytes = (self.bits + 7) // 8
         self.local = 0  # the bitmap of this node's own subscriptions
         self.routes: dict[int, Record] = {}  # adjacent group -> the gateway closest to the leader
         self.bitmap_sent = 0

@@ -8,37 +8,23 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from roamcast.protocols.interface import NOBODY, Host, reason
-from roamcast.protocols.tree import Hearing, Place, root_of
+from roamcast.protocols.interface import NOBODY, reason
+from roamcast.protocols.tree import root_of
 from roamcast.protocols.treegroup_frames import MAX_ROUTE, Accept, Propose
 from roamcast.protocols.treegroup_gateways import peer_in
-from roamcast.protocols.treegroup_params import TreeGroupParams
-from roamcast.protocols.treegroup_tables import Child, Member, Record, branch_depth, branch_members
+from roamcast.protocols.treegroup_tables import Part, Record, Tables, branch_depth, branch_members
 
 PROPOSED: Final = reason("note", "merge proposed", "to the group led by {peer}")
 MERGED: Final = reason("note", "merge accepted", "{peer} turns its branch; depth {value} at most")
 
 
 @final
-class Merging:
-    """A node's part in merging. Place, hearing and tables are the protocol's own."""
+class Merging(Part):
+    """A node's part in merging."""
 
-    def __init__(
-        self,
-        host: Host,
-        params: TreeGroupParams,
-        place: Place,
-        hearing: Hearing,
-        neighbours: dict[int, Member],
-        children: dict[int, Child],
-    ) -> None:
-        self.host = host
-        self.params = params
-        self.place = place
-        self.hearing = hearing
-        self.neighbours = neighbours
-        self.children = children
-        self.period_us = round(params.merge_s * 1_000_000)
+    def __init__(self, tables: Tables) -> None:
+        super().__init__(tables)
+        self.period_us = round(tables.params.merge_s * 1_000_000)
         self.proposed_us = 0
         self.busy_until_us = 0
 

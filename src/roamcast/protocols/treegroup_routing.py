@@ -10,14 +10,12 @@ from __future__ import annotations
 from typing import Final, final
 
 from roamcast.protocols.bloom_routing import Masks, passes
-from roamcast.protocols.interface import NOBODY, Host, reason
+from roamcast.protocols.interface import NOBODY, reason
 from roamcast.protocols.store import Subscriptions
-from roamcast.protocols.tree import Hearing, Place
 from roamcast.protocols.treegroup_frames import ACROSS, DOWN, MAX_GROUPS, REACH_MAX, UNKNOWN, UP, GroupEvent
 from roamcast.protocols.treegroup_gateways import peer_in
 from roamcast.protocols.treegroup_index import Index
-from roamcast.protocols.treegroup_params import TreeGroupParams
-from roamcast.protocols.treegroup_tables import Child, Member
+from roamcast.protocols.treegroup_tables import Part, Tables
 from roamcast.pubsub.event import FOREVER, LOCAL, Event
 
 CLIMBED: Final = reason("forward", "to parent", "{event} goes up to {peer}")
@@ -83,28 +81,13 @@ class Passage:
 
 
 @final
-class Routing:
-    """A node's part in routing. Place, hearing, tables and index are the protocol's own."""
+class Routing(Part):
+    """A node's part in routing. The index and the subscriptions are the protocol's own."""
 
-    def __init__(
-        self,
-        host: Host,
-        params: TreeGroupParams,
-        place: Place,
-        hearing: Hearing,
-        neighbours: dict[int, Member],
-        children: dict[int, Child],
-        index: Index,
-        subscriptions: Subscriptions,
-    ) -> None:
-        self.host = host
-        self.params = params
-        self.climbs = params.climb == "always"
-        self.hold_us = round(params.hold_s * 1_000_000)
-        self.place = place
-        self.hearing = hearing
-        self.neighbours = neighbours
-        self.children = children
+    def __init__(self, tables: Tables, index: Index, subscriptions: Subscriptions) -> None:
+        super().__init__(tables)
+        self.climbs = tables.params.climb == "always"
+        self.hold_us = round(tables.params.hold_s * 1_000_000)
         self.index = index
         self.subscriptions = subscriptions
         self.passages: dict[int, Passage] = {}  # by slot

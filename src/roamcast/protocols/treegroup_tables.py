@@ -1,12 +1,13 @@
-"""What a node of a tree group keeps: its neighbours, and its children with their branches."""
+"""What a node of a tree group keeps: its place, its neighbours, and its children with their branches."""
 
 from __future__ import annotations
 
 from typing import Any, Final, final
 
-from roamcast.protocols.interface import NOBODY
-from roamcast.protocols.tree import LEVEL_MAX, Neighbour
+from roamcast.protocols.interface import NOBODY, Host
+from roamcast.protocols.tree import LEVEL_MAX, Hearing, Neighbour, Place
 from roamcast.protocols.treegroup_frames import Heartbeat
+from roamcast.protocols.treegroup_params import TreeGroupParams
 
 ANSWER_US: Final = 100_000
 """Ours: some forty times what a unicast frame needs at 1 Mbit/s with a few retries."""
@@ -100,3 +101,32 @@ def receipts(children: dict[int, Child]) -> list[int]:
         listed.append(child.bitmap_version)
         listed.append(child.records_version)
     return listed
+
+
+# ---------------------------------------------------------------------------------------------------- all that is kept
+
+
+@final
+class Tables:
+    """What all parts of a node look at."""
+
+    def __init__(self, host: Host, params: TreeGroupParams) -> None:
+        heartbeat_us = round(params.heartbeat_s * 1_000_000)
+        self.host = host
+        self.params = params
+        self.place = Place(host.id)
+        self.hearing = Hearing(host, heartbeat_us, heartbeat_us * params.missed)
+        self.neighbours: dict[int, Member] = {}
+        self.children: dict[int, Child] = {}
+
+
+class Part:
+    """A part of a node: it has the node's tables at hand."""
+
+    def __init__(self, tables: Tables) -> None:
+        self.host = tables.host
+        self.params = tables.params
+        self.place = tables.place
+        self.hearing = tables.hearing
+        self.neighbours = tables.neighbours
+        self.children = tables.children

@@ -75,12 +75,6 @@ def as_float(value: object) -> float:
     return float(value)
 
 
-def as_str(value: object) -> str:
-    if type(value) is not str:
-        raise Malformed("not a text")
-    return value
-
-
 def as_bytes(value: object) -> bytes:
     if type(value) is not bytes:
         raise Malformed("not bytes")
