@@ -24,6 +24,7 @@ from roamcast.protocols.frugal import (
     Heartbeat,
 )
 from roamcast.protocols.frugal_neighbors import overlap
+from roamcast.protocols.interface import BROADCAST
 from roamcast.pubsub.event import FOREVER, Event, event_id
 from roamcast.pubsub.filters import EVERYTHING, Filter, attr, topic
 from roamcast.world.mobility import build
@@ -187,6 +188,19 @@ def test_a_subscriber_gets_a_topic_and_its_subtopics() -> None:
     assert [e.id for e in node.host.delivered] == [event(2).id, event(3).id]
 
 
+def test_sec2_no_frame_is_for_one_neighbor() -> None:
+    """§2: there is nothing below but a send to all in range, and no routing."""
+    net = TinyNet(Frugal, 4, [(0, 1), (1, 2), (2, 3), (0, 3)])
+    net.start()
+    for i in range(4):
+        net.subscribe(i, T0)
+    net.run(17)
+    net.publish(0, topic="T0")
+    net.run(5)
+    assert {frame.kind for *_, frame in net.sends()} == {"heartbeat", "ids", "event"}
+    assert {to for _, _, to, _ in net.sends()} == {BROADCAST}
+
+
 def test_the_root_topic_is_everything() -> None:
     """§2: all topics hang below one root."""
     node = Node(topic(""))
@@ -214,6 +228,14 @@ def test_fig6_only_matching_neighbors_are_kept() -> None:
     node.heartbeat(4, topic("T0.T4"))
     node.heartbeat(5)
     assert node.neighbors() == [1, 2, 3]
+
+
+def test_sec3_the_neighborhood_table_is_bounded() -> None:
+    """§3, footnote 5: by the number of neighbours that a process can cope with."""
+    node = Node(T0, neighbors_limit=2)
+    for j in (1, 2, 3, 1):
+        node.heartbeat(j, T0)
+    assert node.neighbors() == [1, 2]
 
 
 def test_fig6_a_neighbor_that_changes_its_subscriptions_is_looked_at_again() -> None:
@@ -280,6 +302,17 @@ def test_fig6_ids_of_a_neighbor_make_it_look_for_events_to_send() -> None:
 
 
 # ------------------------------------------------------------------------------------------------------------- Fig. 7
+
+
+def test_sec42_who_has_the_same_events_sends_none() -> None:
+    """§4.2: where both sides hold the same set, ids are all that they exchange."""
+    node = Node(T0)
+    node.events(7, event(1), event(2))
+    node.heartbeat(1, T0)
+    assert [frame.ids for frame in node.sent("ids")] == [[event(1).id, event(2).id]]
+    node.ids(1, event(2), event(1))
+    node.advance(5)
+    assert (BACK_OFF in node.host.timers, node.sent_ids()) == (False, [])
 
 
 def test_fig7_only_what_the_neighbor_subscribed_to() -> None:
@@ -388,6 +421,28 @@ def test_fig9_what_was_sent_is_not_sent_again() -> None:
     node.ids(2)
     node.advance(1)
     assert node.sent_ids() == []
+
+
+def test_sec41_the_events_to_send_are_no_more_than_the_table_holds_and_are_reset_by_sending() -> None:
+    """§4.1, §4.4: of three events two were kept; after the back-off nothing is left to send."""
+    node = Node(T0, events_table_size=2)
+    node.heartbeat(1, T0)
+    node.events(7, event(1), event(2), event(3))
+    assert list(node.frugal.events_to_send()) == node.stored() == [event(2).id, event(3).id]
+    node.advance(1)
+    assert node.sent_ids() == [[event(2).id, event(3).id]]
+    assert node.frugal.events_to_send() == {}
+
+
+def test_fig9_the_next_back_off_does_not_remember_the_last() -> None:
+    """Fig. 9 l. 3: BODelay is null again, so one event waits for as long as one event does (Fig. 8 l. 16)."""
+    node = Node(T0)
+    node.heartbeat(1, T0)
+    node.events(7, event(1), event(2), event(3), event(4))
+    node.advance(1)
+    assert len(node.sent_ids()) == 1
+    node.events(7, event(5))
+    assert node.host.timers[BACK_OFF] - node.host.now() == SECOND // 2
 
 
 def test_fig9_sending_increments_the_counter() -> None:

@@ -5,12 +5,22 @@ Sections are the paper's. Readings (R1 …) are those of `roamcast.protocols.tre
 
 from __future__ import annotations
 
+from functools import reduce
 from itertools import pairwise
+from operator import or_
 from typing import Any
 
 import pytest
 
-from roamcast.protocols.bloom_routing import combinations, event_keys, filter_bitmap, filter_keys, passes, value_part
+from roamcast.protocols.bloom_routing import (
+    Masks,
+    combinations,
+    event_keys,
+    filter_bitmap,
+    filter_keys,
+    passes,
+    value_part,
+)
 from roamcast.protocols.interface import NOBODY
 from roamcast.protocols.tree import root_of, tree_name
 from roamcast.protocols.treegroup import ANSWER, TreeGroup
@@ -549,6 +559,49 @@ def test_figure_1_intra_group_subscribing_and_publishing() -> None:
     net.run(1)
     assert [(sender, to) for _, sender, to, _ in net.sends("event")] == [(d, b), (b, a), (a, c), (c, f)]
     assert [net.delivered(i) for i in range(6)] == [[], [], [], [], [], [published.id]]
+
+
+def test_every_node_has_a_summary_of_its_branch_and_the_root_of_the_whole_tree() -> None:
+    """§3.2: bitmaps are merged on their way up, so that the leader's has all subscriptions in it."""
+    net = TinyNet(TreeGroup, 7, [(i, (i - 1) // 2) for i in range(1, 7)], wf1=1, wf2=0, wf3=0, wf4=0)
+    for i in range(7):
+        net.hosts[i].battery_left = 1.0 if i == 0 else 0.1
+        net.subscribe(i, topic(f"t{i}"))
+    net.start()
+    net.run(12)
+    assert [n.place.parent for n in net.nodes] == [NOBODY, 0, 0, 1, 1, 2, 2]
+    for top, branch in ((0, range(7)), (1, (1, 3, 4)), (2, (2, 5, 6)), (5, (5,))):
+        own = [filter_bitmap(topic(f"t{i}"), 1024, 4) for i in branch]
+        assert net.nodes[top].index.merged_bitmap() == reduce(or_, own)
+
+
+def test_a_bit_that_two_subscriptions_set_stays_until_both_are_taken_back() -> None:
+    """§3.2: a bit may be set more than once. One that is 0 says for certain that a key is not in the set."""
+    protocol, _ = member(bits=12, hashes=2)
+    for k, name in enumerate((words(2, 3), words(3, 10))):
+        protocol.on_subscribe(k, topic(name))
+    assert protocol.index.local == 1 << 2 | 1 << 3 | 1 << 10
+    protocol.on_unsubscribe(0)
+    assert protocol.index.local == 1 << 3 | 1 << 10
+    assert passes(protocol.index.local, Masks(event(name=words(3, 10))).of(12, 2))
+    assert not passes(protocol.index.local, Masks(event(name=words(2, 3))).of(12, 2))
+
+
+def test_inside_a_group_nodes_speak_to_parents_and_children_only() -> None:
+    """§3: the tree's links carry everything; only gateways speak to other groups."""
+    net = TinyNet(TreeGroup, 9, [(i, k) for i in range(9) for k in range(i + 1, min(i + 4, 9))], max_level=2)
+    for i in range(9):
+        net.subscribe(i, topic("t"))
+    net.start()
+    net.run(20)
+    net.log.clear()
+    for i in (0, 4, 8):
+        net.publish(i, topic="t")
+    net.run(0.05)
+    assert net.sends("event")
+    for _, sender, to, _ in net.sends("event"):
+        one, other = net.nodes[sender].place, net.nodes[to].place
+        assert one.parent == to or other.parent == sender or one.tree != other.tree
 
 
 # ------------------------------------------------------------------------------------------------ 3.3 between groups

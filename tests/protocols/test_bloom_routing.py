@@ -195,6 +195,7 @@ def test_a_mask_is_the_bloom_filter_of_one_key(key: str, bits: int, hashes: int)
 
 @pytest.mark.parametrize("n", [20, 100])
 def test_false_positives_are_as_rare_as_estimated(n: int) -> None:
+    """Li §3.2: (1 - e^(-kn/m))^k."""
     bitmap = 0
     for i in range(n):
         bitmap |= filter_bitmap(attr("a") == f"interest {i}", 1024, 4)

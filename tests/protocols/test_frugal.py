@@ -395,6 +395,7 @@ def test_an_event_collected_during_the_back_off_is_explained_once() -> None:
 
 
 def test_after_a_crash_with_tables_the_tasks_run_again_and_old_neighbors_are_gone() -> None:
+    """§2: processes crash and recover whenever they like."""
     net = TinyNet(Frugal, 2, links=[(0, 1)])
     net.start()
     for i in range(2):
