@@ -1,14 +1,24 @@
 """A field on one machine: twelve nodes that meet and part as simulated ones would, over real sockets.
 
-Contacts are those of nodes that walk about. The same contacts are simulated (`mobility=contacts`) under other seeds,
-which draw other publishers, subscribers and delays; where the delivery ratio of one more such run would lie with 95 %
-is where that of the real one must lie: mean ± t · s · √(1 + 1/n).
+Contacts are those of nodes that walk about. The same contacts and the same publications and subscriptions are
+simulated (`mobility=contacts`) under other seeds, which draw protocols' delays and decisions; real runs differ by
+these, too. Where the mean delivery ratio of so many more simulations would lie with 95 % is where that of the real
+runs must lie: mean ± t · s · √(1/real + 1/simulated).
 
-Every node is in a network namespace of its own, and cables are cut and joined (tests/support/namespaces.py). Where that
-is not permitted, all are on the loopback interface behind walls in software, and the test says so. Either way the clock
-of the nodes does not wait (tests/support/warp.py), and everything is encrypted and signed. Where the kernel can (`tc
+Every node is in a network namespace of its own, and cables are cut and joined (tests/support/namespaces.py). Where
+that is not permitted, all are on the loopback interface behind walls in software, and the test says so. Either way
+everything is encrypted and signed, and the nodes are on one loop whose clock does not wait (tests/support/warp.py): a
+minute and a half would otherwise take a minute and a half, and on a busy machine other delays than those that are
+compared. Nodes that are processes, by the clock of the wall, are in test_processes.py. Where the kernel can (`tc
 netem`), it loses frames, and so does the simulation; a delay by the kernel would mean nothing to a clock that does not
 wait.
+
+Two things differ between a cable and the simulator's radio, and with so narrow an interval both are seen. So they are
+made equal here:
+  - a cable takes no time. At a megabit a second, nodes whose delays differ by less than a frame's airtime all send
+    before they hear each other: proximity sends 13 % more events, and delivers one more in a hundred;
+  - a node finds out by six attempts, 0.44 s in all, that a neighbour has gone, and holds its queue meanwhile; the
+    simulator's ideal MAC knows at once. With these pauses subtree delivers five fewer in a hundred.
 """
 
 from __future__ import annotations
@@ -19,6 +29,7 @@ import statistics
 import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +39,7 @@ from scipy import stats
 from roamcast.log.metrics import metrics
 from roamcast.log.writer import LogSink, MemorySink
 from roamcast.net.host import NetHost, Senses
+from roamcast.net.limits import Limits
 from roamcast.net.medium import Network, Sent, UdpMedium
 from roamcast.net.peers import Address
 from roamcast.net.security import OVERHEAD_BYTES, SEAL_BYTES
@@ -35,7 +47,7 @@ from roamcast.protocols import registry
 from roamcast.world.contacts import LinkObserver
 from roamcast.world.kernel import Publication
 from roamcast.world.scenario import Scenario
-from roamcast.world.simulate import build, simulate
+from roamcast.world.simulate import build
 from roamcast.world.workload import Workload
 from tests.conformance.real import PORT, Walled, members
 from tests.support.namespaces import Namespaces
@@ -44,9 +56,14 @@ from tests.support.warp import WarpLoop
 NODES = 12
 SECONDS = 90.0
 LOSS = 0.05
-SEEDS = range(1, 21)
+SEEDS = range(1, 41)
 OURS = 0
-"""The seed whose publications are made for real."""
+"""The seed of the publications and subscriptions."""
+RUNS = 3
+AT_ONCE = Limits(ack_timeout_s=0.0005, ack_timeout_max_s=0.001)
+CABLE_BPS = 1e9
+ROUNDING = 1e-9
+"""Of means; frugal delivers everything always."""
 PROTOCOLS = ["proximity", "frugal", "semiprob", "psamanet", "treegroup", "subtree"]
 GROUP = "239.255.251.1"
 
@@ -95,6 +112,7 @@ def scenario(trace: Path, loss: float) -> Scenario:
         trace=str(trace),
         duration_s=SECONDS,
         mac="ideal",
+        rate_bps=CABLE_BPS,
         loss=loss,
         overhead_bytes=OVERHEAD_BYTES,
         publishers=3,
@@ -187,9 +205,11 @@ def places() -> Iterator[Namespaces | None]:
 # ---- the real runs, all protocols at the same time
 
 
-def real(places: Namespaces | None, changes: list[Change], world: Scenario) -> dict[str, dict[str, Any]]:
+def real(places: Namespaces | None, changes: list[Change], world: Scenario, seed: int) -> dict[str, dict[str, Any]]:
     loop = WarpLoop()
     air = Air(loop, places)
+    for i, j in combinations(range(NODES), 2):
+        air.join(i, j, False)
     errors: list[Exception] = []
     sinks = {name: MemorySink() for name in PROTOCOLS}
     workload = Workload(world, OURS)
@@ -205,10 +225,11 @@ def real(places: Namespaces | None, changes: list[Change], world: Scenario) -> d
                     chosen.params_class(),
                     member,
                     medium,
+                    limits=AT_ONCE,
                     sink=sinks[name],
                     on_error=errors.append,
                     senses=Standing(),
-                    seed=OURS * 1000 + i,
+                    seed=1000 * seed + i,
                 )
                 for i, (member, medium) in enumerate(zip(who, air.media(PORT + number), strict=True))
             ]
@@ -244,11 +265,23 @@ def tell(hosts: dict[str, list[NetHost]], said: Publication) -> None:
 # ---- and what the simulator expects
 
 
+def simulated(world: Scenario, protocol: str, seed: int) -> float:
+    run = build(world, seed, "frames", sink := MemorySink())
+    workload, chosen = Workload(world, OURS), registry.get(protocol)
+    run.agenda = workload.publications
+    run.populate(chosen, chosen.params_class(), workload.subscriptions)
+    run.start()
+    run.run(int(SECONDS * 1e6))
+    delivery = metrics(sink.table(protocol))["delivery"]
+    assert isinstance(delivery, float)
+    return delivery
+
+
 def expected(world: Scenario, protocol: str) -> tuple[float, float]:
-    """Where one more run's delivery ratio lies with 95 %."""
-    ratios = [simulate(world, protocol, {}, seed, possible=False).metrics["delivery"] for seed in SEEDS]
+    """Where the mean of so many more runs' delivery ratios lies with 95 %."""
+    ratios = [simulated(world, protocol, seed) for seed in SEEDS]
     n, mean, spread = len(ratios), statistics.mean(ratios), statistics.stdev(ratios)
-    reach = float(stats.t.ppf(0.975, n - 1)) * spread * math.sqrt(1 + 1 / n)
+    reach = float(stats.t.ppf(0.975, n - 1)) * spread * math.sqrt(1 / RUNS + 1 / n)
     return mean - reach, mean + reach
 
 
@@ -260,14 +293,14 @@ def field(places: Namespaces | None, tmp_path_factory: pytest.TempPathFactory) -
     lines = [f"{t:.6f} CONN {i} {j} {'up' if up else 'down'}\n" for t, i, j, up in changes]
     trace.write_text("".join(lines))
     world = scenario(trace, LOSS if places is not None and places.lossy else 0.0)
-    return world, real(places, changes, world)
+    return world, [real(places, changes, world, seed) for seed in range(RUNS)]
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_delivery_lies_where_the_simulator_expects_it(field: tuple[Scenario, Any], protocol: str) -> None:
-    world, measured = field
-    ours = measured[protocol]
-    assert ours["interested"] == 24 * 6
+    world, runs = field
+    assert all(run[protocol]["interested"] == 24 * 6 for run in runs)
+    ours = statistics.mean(run[protocol]["delivery"] for run in runs)
     low, high = expected(world, protocol)
-    print(f"{protocol}: real {ours['delivery']:.3f}, simulated {low:.3f} to {high:.3f}")
-    assert low <= ours["delivery"] <= high
+    print(f"{protocol}: real {ours:.3f}, simulated {low:.3f} to {high:.3f}")
+    assert low - ROUNDING <= ours <= high + ROUNDING

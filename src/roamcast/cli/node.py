@@ -109,7 +109,7 @@ def _use_keys(node: Any) -> None:
 
 
 def _tell_systemd(what: str) -> None:
-    """`Type=notify`: a unit is up when its node is. If nobody listens, nobody is told."""
+    """`Type=notify`: a unit is up when its node is. If nobody listens, nobody is told, and nobody waited for."""
     import contextlib
     import os
     import socket
@@ -117,4 +117,5 @@ def _tell_systemd(what: str) -> None:
     address = os.environ.get("NOTIFY_SOCKET", "")
     if address.startswith(("/", "@")):
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as said, contextlib.suppress(OSError):
+            said.settimeout(1.0)
             said.sendto(what.encode(), address.replace("@", "\0", 1) if address[0] == "@" else address)

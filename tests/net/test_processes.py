@@ -1,0 +1,117 @@
+"""Twelve nodes that are processes, as people start them, each in a network namespace of its own, by the wall's clock.
+
+They stand in a row, and hear those beside them. An event goes from hand to hand to the other end; another one is
+carried past a gap by a node that is killed meanwhile.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from roamcast.net.control import Connection
+from roamcast.net.security import KeyRing
+from tests.support.namespaces import Namespaces
+
+NODES = 12
+PATIENCE_S = 120.0
+GAP = 5
+"""Between this node and the next."""
+
+
+class Row:
+    def __init__(self, places: Namespaces) -> None:
+        self.places = places
+        self.running: dict[int, subprocess.Popen[str]] = {}
+        self.ready = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.ready.bind("ready")
+        self.ready.settimeout(PATIENCE_S)
+
+    def start(self, i: int) -> None:
+        words = ["node", "--key", "group.key", "--state", f"n{i}", "--interface", "air", "--set", "hb_initial_s=0.5"]
+        with self.places.inside(i):
+            self.running[i] = subprocess.Popen(
+                [sys.executable, "-m", "roamcast", *words],
+                env={**os.environ, "NOTIFY_SOCKET": str(Path("ready").resolve())},
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+
+    def wait_until_ready(self, how_many: int) -> None:
+        for _ in range(how_many):
+            assert self.ready.recv(100) == b"READY=1"
+
+    def ask(self, i: int, what: str, **fields: Any) -> dict[str, Any]:
+        with Connection(f"n{i}") as node:
+            return node.ask(what, **fields)
+
+    def received(self, i: int) -> int:
+        return int(self.ask(i, "status")["stored"]["received"])
+
+    def close(self) -> None:
+        for node in self.running.values():
+            node.kill()
+            node.communicate()
+        self.ready.close()
+
+
+@pytest.fixture
+def row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Row]:
+    monkeypatch.chdir(tmp_path)
+    KeyRing.new().save("group.key")
+    try:
+        places = Namespaces(NODES)
+    except OSError as error:
+        pytest.skip(f"no network namespaces ({error})")
+    with places:
+        made = Row(places)
+        yield made
+        made.close()
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def test_from_hand_to_hand_and_past_a_gap_by_one_that_was_killed(row: Row) -> None:
+    for i in range(NODES):
+        row.start(i)
+    row.wait_until_ready(NODES)
+    for i in range(NODES):
+        row.ask(i, "subscribe", filter="topic news", name="all")
+    for i in range(NODES - 1):
+        row.places.join(i, i + 1, True)
+    row.ask(0, "publish", topic="news", validity_s=600)
+    until(lambda: all(row.received(i) == 1 for i in range(1, NODES)))
+    assert [peer["node"] for peer in row.ask(0, "status")["neighbours"]] == [row.ask(1, "status")["node"]]
+
+    row.places.join(GAP, GAP + 1, False)
+    row.ask(0, "publish", topic="news", validity_s=600)
+    until(lambda: all(row.received(i) == 2 for i in range(1, GAP + 1)))
+    until(lambda: row.ask(GAP, "status")["stored"]["held"] == 2)
+    row.places.join(GAP - 1, GAP, False)
+    row.running[GAP].kill()
+    row.running[GAP].communicate()
+    row.start(GAP)
+    row.wait_until_ready(1)
+    assert [row.received(i) for i in range(GAP + 1, NODES)] == [1] * (NODES - GAP - 1)
+    row.places.join(GAP, GAP + 1, True)
+    until(lambda: all(row.received(i) == 2 for i in range(GAP + 1, NODES)))
+    assert row.received(GAP) == 2, "nothing comes twice"
+
+    for i, node in row.running.items():
+        node.send_signal(signal.SIGTERM)
+        _, said = node.communicate(timeout=PATIENCE_S)
+        assert (i, node.returncode, said) == (i, 0, "")
