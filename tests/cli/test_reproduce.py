@@ -1,0 +1,65 @@
+"""`roamcast reproduce`, on real Spark with experiments cut down to seconds: scorecard, page, and nothing done twice."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from roamcast.papers import experiments
+from roamcast.papers.experiments import Experiment
+from tests.cli.conftest import Typed
+
+SMALL = {"nodes": 30, "duration_s": 14.0}
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Two of the figures of 000, with few nodes and two seeds."""
+    names, content = ["baldoni/fig11", "baldoni/fig12"], Experiment.content
+
+    def cut(self: Experiment, scale: str) -> dict[str, Any]:
+        whole = content(self, scale)
+        return {**whole, "seeds": 2, "world": {**whole.get("world", {}), **SMALL}}
+
+    monkeypatch.setattr(experiments, "names", lambda _=None: names)
+    monkeypatch.setattr(Experiment, "content", cut)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.usefixtures("small")
+def test_a_reproduction_leaves_a_scorecard_and_a_page_and_is_not_done_twice(roamcast: Typed, tmp_path: Path) -> None:
+    status, out, err = roamcast("reproduce", "baldoni")
+    assert status == 0
+    assert "reproduce baldoni, quick: 44 of 44 runs to do" in err.splitlines()
+    words = " ".join(out.split())
+    assert "14 claims:" in words and "report: out/report.html" in words
+    place = tmp_path / "out" / "reproduce" / "quick"
+    first = (place / "scorecard.json").read_bytes()
+    claims = json.loads(first)
+    assert [row["id"] for row in claims] == pq.read_table(place / "scorecard.parquet")["id"].to_pylist()
+    by_id = {row["id"]: row for row in claims}
+    assert by_id["B13"]["verdict"] == "not decidable"  # of a figure that was not run
+    assert by_id["B4"]["measured"] is not None
+    assert (place / "figures" / "baldoni-fig12-1.svg").exists() and (place / "figures" / "baldoni-fig12-1.png").exists()
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "44 simulations" in page and "Scorecard" in page
+
+    status, out, err = roamcast("reproduce", "baldoni", "--json")
+    assert status == 0
+    assert "reproduce baldoni, quick: 0 of 44 runs to do" in err.splitlines()
+    assert (place / "scorecard.json").read_bytes() == first
+    told = json.loads(out)
+    assert (told["out"], told["report"], told["scale"]) == ("out/reproduce/quick", "out/report.html", "quick")
+    assert told["claims"] == claims
+
+
+def test_what_makes_no_sense_is_said_before_anything_starts(roamcast: Typed, tmp_path: Path) -> None:
+    status, _, err = roamcast("reproduce", "--quick", "--full", "--out", str(tmp_path / "out"))
+    assert (status, err) == (2, "roamcast: --quick and --full: must not be given together\n")
+    status, _, err = roamcast("reproduce", "baldony", "--out", str(tmp_path / "out"))
+    assert status == 2 and "unknown paper 'baldony'" in err and "baldoni" in err
+    assert not (tmp_path / "out").exists()
