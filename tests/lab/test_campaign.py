@@ -146,6 +146,15 @@ def test_a_campaign_too_large_to_mean_is_refused() -> None:
         parse(many)
 
 
+def test_runs_that_may_be_added_until_it_is_tight_enough_count() -> None:
+    until = 'until = { metric = "delivery", half_width = 0.1, max_seeds = %d }\n'
+    many = SPEEDS.replace("nodes = 50", f"nodes = {list(range(10, 30))}")
+    assert len(parse(until % 8333 + many).cells) == 120
+    over = r"1,000,080 runs, 8,334 seeds each \(until.max_seeds\); there must not be over 1,000,000"
+    with pytest.raises(InputError, match=over):
+        parse(until % 8334 + many)
+
+
 def test_a_file_that_cannot_be_read_is_said_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"cannot read the campaign .*nowhere.toml: no such file"):
         campaign.load(tmp_path / "nowhere.toml")

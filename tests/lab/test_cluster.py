@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -19,7 +20,11 @@ import pytest
 from roamcast.lab import conduct
 from roamcast.lab.campaign import parse
 from roamcast.lab.folder import Folder
+from roamcast.lab.traces import contacts, summary
+from roamcast.lab.traces import trace as traces
 from tests.lab.test_resume import FORTY
+from tests.world.traces import samples
+from tests.world.traces.samples import written
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -97,3 +102,59 @@ def test_a_cluster_that_loses_a_worker_gives_what_embedded_spark_gives(
     assert clustered.num_rows == 40
     assert clustered.equals(embedded)
     assert {path.name for path in (tmp_path / "second").iterdir()}  # the application ran on the workers
+
+
+def without_roamcast(place: Path) -> Path:
+    """An interpreter that finds all that is installed here but roamcast."""
+    packages = place / "packages"
+    packages.mkdir()
+    for entry in Path(pyspark.__file__).parents[1].iterdir():
+        if "roamcast" not in entry.name:
+            (packages / entry.name).symlink_to(entry)
+    python = place / "python"
+    python.write_text(f'#!/bin/sh\nPYTHONPATH={packages} exec {sys.executable} -S "$@"\n')
+    python.chmod(0o755)
+    return python
+
+
+FRAMES = """\
+name = "frames"
+preset = "baldoni"
+seeds = 2
+level = "frames"
+[world]
+duration_s = 14.0
+nodes = 30
+[[protocol]]
+name = "gossip"
+"""
+
+
+def test_workers_need_no_roamcast_of_their_own(cluster: Cluster, spark: SparkSession, tmp_path: Path) -> None:
+    """Nor do the driver's own helpers, which plan how a trace is read."""
+    python = without_roamcast(tmp_path)
+    there = subprocess.run(
+        [python, "-c", "import pyspark, pyarrow, roamcast"], capture_output=True, text=True, check=False
+    )
+    assert there.stderr.splitlines()[-1] == "ModuleNotFoundError: No module named 'roamcast'"
+    (tmp_path / "frames.toml").write_text(FRAMES)
+    trace = written(tmp_path, "moves.csv", samples.CSV)
+    environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": str(python)}
+
+    def typed(*words: str) -> str:
+        command = [sys.executable, "-m", "roamcast", *words, "--master", cluster.url]
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    typed("campaign", "frames.toml", "--out", "clustered")
+    conduct.conduct([parse(FRAMES)], Folder(tmp_path / "embedded"), spark)
+    clustered, embedded = (pq.read_table(tmp_path / name / "metrics") for name in ("clustered", "embedded"))
+    assert clustered.num_rows == 2
+    assert clustered.equals(embedded)
+
+    told = json.loads(typed("trace", "stats", str(trace), "--range", "50", "--within", "5,10", "--json"))
+    read = traces.read(spark, [str(trace)])
+    assert told["contacts"] == summary.of(read, contacts.of(read, 50.0), [5.0, 10.0])["contacts"]
+    assert [row["reached"] for row in told["reachability"]["within"]] == [2, 2]
+    read.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shlex
 from pathlib import Path
@@ -63,6 +64,22 @@ def test_an_id_depends_on_what_is_in_a_file_not_on_its_name(tmp_path: Path) -> N
 
     assert trace("a", "20 0 1\n") == trace("b", "20 0 1\n")
     assert trace("a", "20 0 1\n") != trace("c", "40 0 1\n")
+
+
+def test_an_id_depends_on_files_that_are_read_beside_those_named(tmp_path: Path) -> None:
+    def moving(parameters: str) -> str:
+        (tmp_path / "walk.params").write_text(parameters)
+        path = tmp_path / "walk.movements.gz"
+        path.write_bytes(gzip.compress(b"0 0 0 10 5 5\n", mtime=0))
+        return ids(("duration_s", f'mobility = "trace"\ntrace = "{path}"\nduration_s'))[0]
+
+    def walking(streets: str) -> str:
+        (tmp_path / "points.csv").write_text("id,x_m,y_m\n0,0,0\n1,100,0\n")
+        (tmp_path / "streets.csv").write_text(f"u,v,speed_mps\n{streets}\n")
+        return ids(("duration_s", f'mobility = "city"\nstreet_map = "{tmp_path / "points.csv"}"\nduration_s'))[0]
+
+    assert moving("duration=20\n") == moving("duration=20\n") != moving("duration=30\n")
+    assert walking("0,1,10") == walking("0,1,10") != walking("0,1,20")
 
 
 def test_an_id_depends_on_the_source_of_somebody_elses_protocol(

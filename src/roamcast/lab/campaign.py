@@ -191,9 +191,11 @@ def _campaign(written: Written) -> Campaign:
 def _check_size(written: Written, seeds: int) -> None:
     """Before anything is expanded: a grid can be larger than memory."""
     points = sum(_size(point) for point in written.point) or 1
+    seeds = max(seeds, written.until.max_seeds) if written.until else seeds
     runs = seeds * _size(written.world) * points * sum(_size(chosen.set) for chosen in written.protocol)
     if runs > MOST_RUNS:
-        raise _At(f"{runs:,} runs; there must not be over {MOST_RUNS:,}", "protocol")
+        most = f", {seeds:,} seeds each (until.max_seeds)" if written.until else ""
+        raise _At(f"{runs:,} runs{most}; there must not be over {MOST_RUNS:,}", "protocol")
 
 
 def _size(fields: dict[str, Any]) -> int:

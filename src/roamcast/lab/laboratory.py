@@ -78,7 +78,8 @@ class Laboratory:
             answer = self.sql(query)
             return answer.columns, [list(row) for row in answer.limit(limit).collect()]
         except (PySparkException, Py4JJavaError) as error:
-            raise InputError(f"query: {' '.join(str(error).split())[:300]}") from None
+            why = str(getattr(error, "java_exception", error)).strip().splitlines()[0]  # and then the plan
+            raise InputError(f"query: {why[:300]}") from None
 
     def better(self, metric: str, label: str, other: str) -> DataFrame:
         """`label` minus `other`, seed by seed, wherever both were run in the same world."""

@@ -17,7 +17,9 @@ from roamcast.lab import code
 from roamcast.lab.campaign import FILES, Campaign, Cell
 from roamcast.papers import presets
 from roamcast.protocols import registry
+from roamcast.world import streets
 from roamcast.world.scenario import Scenario
+from roamcast.world.traces import bonnmotion
 
 SECONDS_PER_RECEPTION = 1.0e-6
 SECONDS_PER_NODE_SECOND = 4.0e-6
@@ -65,9 +67,15 @@ def _decides(cell: Cell) -> str:
     world: dict[str, Any] = msgspec.to_builtins(cell.scenario)
     for field in FILES:  # what decides is in the file, not its name
         if world[field]:
-            beside = Path(world[field]).with_suffix(".params")  # which BonnMotion's movements have
-            world[field] = [file_digest(str(path)) for path in (world[field], beside) if Path(path).is_file()]
+            world[field] = contents(field, world[field])
     return _digest([code_version(cell.protocol), world, cell.protocol, cell.params])
+
+
+def contents(field: str, path: str) -> list[Any]:
+    """What is in all the files that a run reads for a field of its scenario which names one."""
+    if field == "street_map" and path.endswith(".csv"):
+        return [file_digest(str(file)) for file in streets.csv_pair(Path(path))]
+    return [file_digest(path), bonnmotion.parameters(path) if field == "trace" else {}]
 
 
 def file_digest(path: str) -> str:

@@ -110,8 +110,11 @@ def _bearing(master: str) -> str:
 def _start(master: str, name: str, settings: dict[str, str], log: Path | None) -> SparkSession:
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
+    from pyspark.logger import PySparkLogger
     from pyspark.sql import SparkSession
 
+    for logger in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):  # they print what is raised anyway
+        PySparkLogger.getLogger(logger).disabled = True
     # the context asks the environment, not the settings, for its workers' interpreter
     python = settings.pop("spark.pyspark.python", None) or os.environ.get("PYSPARK_PYTHON") or sys.executable
     os.environ["PYSPARK_PYTHON"] = python

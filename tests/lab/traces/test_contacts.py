@@ -80,15 +80,17 @@ def test_contacts_are_those_of_all_pairs_whatever_slices_and_cells(spark: SparkS
     legs.unpersist()
 
 
+@pytest.mark.parametrize("most_cells", [0, 4, 64])
 @pytest.mark.parametrize("at_once", [1 << 18, 7])
 @pytest.mark.parametrize(
     ("slice_us", "cell_m"), [(700_001, 3.0), (10_000_000, 1000.0), (1_000_000, 20.0), (250_000, 7.0)]
 )
 def test_slices_and_cells_cannot_be_seen(
-    monkeypatch: pytest.MonkeyPatch, worlds: list[Row], slice_us: int, cell_m: float, at_once: int
+    monkeypatch: pytest.MonkeyPatch, worlds: list[Row], slice_us: int, cell_m: float, at_once: int, most_cells: int
 ) -> None:
     """The join of Spark, by hand."""
     monkeypatch.setattr(contacts, "AT_ONCE", at_once)
+    monkeypatch.setattr(contacts, "MOST_CELLS", most_cells)
     legs = legs_of(worlds)
     pieces = list(
         contacts.bucketed([np.array(column) for column in zip(*legs, strict=True)], RANGE_M, slice_us, cell_m)
@@ -113,6 +115,30 @@ def test_slices_and_cells_cannot_be_seen(
         by_pair.setdefault((i, j), []).append((start, end))
     merged = sorted((*pair, start, end) for pair, known in by_pair.items() for start, end in twins.union(known))
     assert merged == twins.contacts(legs, RANGE_M)
+
+
+def test_a_leg_that_goes_far_is_given_the_cells_that_it_passes() -> None:
+    """A jump of 1,000 km, whose box has 25 million cells of 200 m."""
+    for to_x, to_y in ((7e5, 7e5), (-9.9e5, 1e5), (0.0, 1e6), (1e6, 0.0), (1e5, -9.9e5)):
+        leg: Leg = (1, 0, 1_000_000, 3.0, 4.0, to_x / 1e6, to_y / 1e6)
+        columns = [np.array([value]) for value in leg]
+        cells = [
+            row for piece in contacts.bucketed(columns, 100.0, 1_000_000, 200.0) for row in zip(*piece, strict=True)
+        ]
+        assert len({row[8:10] for row in cells}) == len(cells) < 25_000
+        covered = {(int(row[8]), int(row[9])) for row in cells}
+        random = Random(1)
+        for _ in range(300):
+            s = random.uniform(0.0, 1e6)
+            near = [place + random.uniform(-50.0, 50.0) for place in (3.0 + to_x / 1e6 * s, 4.0 + to_y / 1e6 * s)]
+            assert (near[0] // 200.0, near[1] // 200.0) in covered
+
+
+def test_what_is_no_movement_at_all_is_refused(spark: SparkSession) -> None:
+    rows = [(0, 0, 0.0, 0.0, 0), (0, 1_000_000, 3e8, 0.0, 0)]
+    with pytest.raises(InputError, match=r"a node goes 300,000 km from one position to the next: too far for contacts"):
+        contacts.contacts(contacts.legs(positions(spark, rows)), 100.0)
+    assert collected(contacts.contacts(contacts.legs(positions(spark, rows)), 1000.0)) == []
 
 
 def test_contacts_are_those_of_the_simulator(spark: SparkSession) -> None:

@@ -27,6 +27,7 @@ from pyspark.sql.window import Window
 
 from roamcast.errors import InputError
 from roamcast.lab.traces.schemas import BUCKETED, CONTACTS, LEGS
+from roamcast.lab.worker import stage
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -38,6 +39,10 @@ Array = NDArray[Any]
 CELL_RANGES = 2.0
 """Edge of a cell in ranges: fewer cells for each leg, against fewer pairs in each cell. Ours, measured."""
 MOST_SLICES = 100_000
+MOST_CELLS = 64
+"""Of a box. A leg that is so fast that its box has more is followed column by column."""
+FARTHEST_CELLS = 1_000_000
+"""From one position to the next: whatever is farther is no movement."""
 AT_ONCE = 1 << 18
 """Rows of a piece."""
 ROUNDING_M = 1e-6
@@ -99,7 +104,7 @@ def contacts(legs: DataFrame, range_m: float, slice_us: int = 0, cell_m: float =
     if not range_m > 0.0:
         raise InputError(f"range={range_m:g}: must be above 0 m")
     cell_m = cell_m or CELL_RANGES * range_m
-    slice_us = slice_us or _slice_us(legs, cell_m)
+    slice_us = slice_us or _slice_us(legs, range_m, cell_m)
     bucketed = _bucketed(legs, range_m, slice_us, cell_m)
     a, b = bucketed.alias("a"), bucketed.alias("b")
     same = [F.col(f"a.{key}") == F.col(f"b.{key}") for key in ("slice", "cx", "cy")]
@@ -107,44 +112,55 @@ def contacts(legs: DataFrame, range_m: float, slice_us: int = 0, cell_m: float =
     together = F.greatest("a.from_us", "b.from_us") < F.least("a.until_us", "b.until_us")
     pairs = a.join(b, [*same, F.col("a.node") < F.col("b.node")]).where(first_common & together)
     sides = (F.col(f"{side}.{name}").alias(f"{side}_{name}") for side in "ab" for name in LEGS.names)
-    schema = to_arrow_schema(CONTACTS)
-
-    def solve(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            columns = [column.to_numpy() for column in batch.columns]
-            i, j, from_us, until_us = solved(columns[1:8], columns[8:], columns[0] * slice_us, slice_us, range_m)
-            yield pa.RecordBatch.from_arrays(
-                [pa.array(c, pa.int64()) for c in (i, j, from_us, until_us)], schema=schema
-            )
-
+    solve = stage(f"{__name__}:solve_batches", slice_us=slice_us, range_m=range_m)
     return merged(pairs.select("a.slice", *sides).mapInArrow(solve, CONTACTS))
 
 
-def _slice_us(legs: DataFrame, cell_m: float) -> int:
+def solve_batches(batches: Iterator[pa.RecordBatch], slice_us: int, range_m: float) -> Iterator[pa.RecordBatch]:
+    schema = to_arrow_schema(CONTACTS)
+    for batch in batches:
+        columns = [column.to_numpy() for column in batch.columns]
+        found = solved(columns[1:8], columns[8:], columns[0] * slice_us, slice_us, range_m)
+        yield pa.RecordBatch.from_arrays([pa.array(column, pa.int64()) for column in found], schema=schema)
+
+
+def _slice_us(legs: DataFrame, range_m: float, cell_m: float) -> int:
     """About as long as a leg, so that legs in one slice overlap in time, or as a node takes to cross a cell."""
     took = F.col("until_us") - F.col("from_us")
     far = F.hypot("vx_mpus", "vy_mpus") * took
-    row = legs.agg(F.sum(far), F.sum(took), F.count(took), F.min("from_us"), F.max("until_us")).collect()[0]
+    sums = (F.sum(far), F.sum(took), F.count(took), F.min("from_us"), F.max("until_us"), F.max(far))
+    row = legs.agg(*sums).collect()[0]
     if not row[2]:
         return 1
+    if row[5] > FARTHEST_CELLS * cell_m:
+        what = f"a node goes {row[5] / 1000:,.0f} km from one position to the next"
+        raise InputError(f"{what}: too far for contacts at a range of {range_m:g} m; is it a jump, or another unit?")
     far_m, took_us, count, whole = float(row[0]), int(row[1]), int(row[2]), int(row[4] - row[3])
     crossing = int(min(cell_m * took_us / far_m, whole)) if far_m > 0.0 else whole
     return max(1, min(crossing, took_us // count), whole // MOST_SLICES)
 
 
 def _bucketed(legs: DataFrame, range_m: float, slice_us: int, cell_m: float) -> DataFrame:
-    schema = to_arrow_schema(BUCKETED)
-
-    def bucket(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for columns in bucketed([c.to_numpy() for c in batch.columns], range_m, slice_us, cell_m):
-                yield pa.RecordBatch.from_arrays([pa.array(c) for c in columns], schema=schema)
-
+    bucket = stage(f"{__name__}:bucket_batches", range_m=range_m, slice_us=slice_us, cell_m=cell_m)
     return legs.select(*LEGS.names).mapInArrow(bucket, BUCKETED)
 
 
+def bucket_batches(
+    batches: Iterator[pa.RecordBatch], range_m: float, slice_us: int, cell_m: float
+) -> Iterator[pa.RecordBatch]:
+    schema = to_arrow_schema(BUCKETED)
+    for batch in batches:
+        for columns in bucketed([c.to_numpy() for c in batch.columns], range_m, slice_us, cell_m):
+            yield pa.RecordBatch.from_arrays([pa.array(c) for c in columns], schema=schema)
+
+
 def bucketed(legs: list[Array], range_m: float, slice_us: int, cell_m: float) -> Iterator[list[Array]]:
-    """LEGS with a row for each slice and cell (BUCKETED), in pieces, for a leg may have very many of them."""
+    """LEGS with a row for each slice and cell (BUCKETED), in pieces, for a leg may have very many of them.
+
+    The box of a leg that goes far in a slice would have cells without number, most of which it does not come near: in
+    each column of them it is given those that it passes, and the column is a box of its own. Such a leg may be solved
+    with another one in several columns, each time with the same result, which `merged` makes one.
+    """
     first, last = legs[1] // slice_us, (legs[2] - 1) // slice_us
     for rows, slices in _spelled_out(first, last):
         node, from_us, until_us, x, y, vx, vy = (column[rows] for column in legs)
@@ -157,11 +173,33 @@ def bucketed(legs: list[Array], range_m: float, slice_us: int, cell_m: float) ->
             low, high = np.minimum(here, there) - margin, np.maximum(here, there) + margin
             cells += [np.floor(low / cell_m).astype(np.int64), np.floor(high / cell_m).astype(np.int64)]
         cx0, cx1, cy0, cy1 = cells
+        fast = (cx1 - cx0 + 1) * (cy1 - cy0 + 1) > MOST_CELLS
         for by_x, cx in _spelled_out(cx0, cx1):
-            for by_y, cy in _spelled_out(cy0[by_x], cy1[by_x]):
+            west, south, north = cx0[by_x], cy0[by_x], cy1[by_x]
+            if fast[by_x].any():
+                f = np.flatnonzero(fast[by_x])
+                g = by_x[f]
+                ends = _within_column(
+                    cx[f] * cell_m - margin, (cx[f] + 1) * cell_m + margin, x[g], vx[g], since[g], until[g]
+                )
+                ys = [y[g] + vy[g] * s for s in ends]
+                west[f] = cx[f]
+                south[f] = np.floor((np.minimum(*ys) - margin) / cell_m)
+                north[f] = np.floor((np.maximum(*ys) + margin) / cell_m)
+            for by_y, cy in _spelled_out(south, north):
                 k = by_x[by_y]
                 walk = [column[k] for column in (node, from_us, until_us, x, y, vx, vy)]
-                yield [*walk, slices[k], cx[by_y], cy, cx0[k], cy0[k]]
+                yield [*walk, slices[k], cx[by_y], cy, west[by_y], south[by_y]]
+
+
+def _within_column(low: Array, high: Array, x: Array, vx: Array, since: Array, until: Array) -> tuple[Array, Array]:
+    """Between which times, from `since` to `until`, legs are within columns which they touch."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        a, b = (low - x) / vx, (high - x) / vx
+    still = vx == 0.0
+    enters = np.where(still, since, np.clip(np.minimum(a, b), since, until))
+    leaves = np.where(still, until, np.clip(np.maximum(a, b), since, until))
+    return enters, leaves
 
 
 def _spelled_out(first: Array, last: Array) -> Iterator[tuple[Array, Array]]:

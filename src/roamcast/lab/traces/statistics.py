@@ -6,7 +6,7 @@ All are functions of CONTACTS, and give tables with the schemas below. Percentil
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 from pyspark.sql import functions as F
@@ -15,9 +15,11 @@ from pyspark.sql.types import DoubleType, LongType
 from pyspark.sql.window import Window
 
 from roamcast.lab.traces.schemas import table
+from roamcast.lab.worker import stage
 from roamcast.log.oracle import DOWN_LAST, UP_FIRST, Journeys
 
 if TYPE_CHECKING:
+    from pyspark import Broadcast
     from pyspark.sql import DataFrame
 
 PERCENTILES: Final = (5, 25, 50, 75, 95, 99)
@@ -149,23 +151,23 @@ def reached(contacts: DataFrame, nodes: list[int], t0_us: int, within_us: list[i
     last_us = t0_us + max(within_us, default=0)
     live = contacts.where((F.col("until_us") >= t0_us) & (F.col("from_us") <= last_us)).toArrow()
     told = spark.sparkContext.broadcast([live.column(name).to_numpy() for name in ("i", "j", "from_us", "until_us")])
-    horizons = sorted(within_us)
-    schema = to_arrow_schema(REACHED)
-
-    def flood(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            sources = batch.column(0).to_pylist()
-            if not sources:
-                continue
-            met = list(zip(*(column.tolist() for column in told.value), strict=True))
-            rows = flood_from(sources, nodes, met, t0_us, horizons)
-            columns = list(zip(*rows, strict=True))
-            arrays = [pa.array(column, pa.int64()) for column in columns]
-            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
-
+    flood = stage(f"{__name__}:flood_batches", nodes=nodes, told=told, t0_us=t0_us, horizons=sorted(within_us))
     groups = max(1, min(spark.sparkContext.defaultParallelism, -(-len(nodes) // SOURCES_AT_ONCE)))
     sources = spark.createDataFrame([(node,) for node in nodes], "node long").repartition(groups)
     return sources.mapInArrow(flood, REACHED)
+
+
+def flood_batches(
+    batches: Iterator[pa.RecordBatch], nodes: list[int], told: Broadcast[list[Any]], t0_us: int, horizons: list[int]
+) -> Iterator[pa.RecordBatch]:
+    schema = to_arrow_schema(REACHED)
+    for batch in batches:
+        sources = batch.column(0).to_pylist()
+        if not sources:
+            continue
+        met = list(zip(*(column.tolist() for column in told.value), strict=True))
+        columns = list(zip(*flood_from(sources, nodes, met, t0_us, horizons), strict=True))
+        yield pa.RecordBatch.from_arrays([pa.array(column, pa.int64()) for column in columns], schema=schema)
 
 
 def flood_from(

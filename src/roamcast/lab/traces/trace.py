@@ -15,8 +15,9 @@ from pyspark.sql.window import Window
 from pyspark.storagelevel import StorageLevel
 
 from roamcast.errors import InputError
+from roamcast.lab.traces.reading import packed
 from roamcast.lab.traces.schemas import CONTACTS, POSITIONS
-from roamcast.lab.traces.source import NAME, TraceSource, packed
+from roamcast.lab.traces.source import NAME, TraceSource
 from roamcast.world.traces import formats
 from roamcast.world.traces.names import counted
 from roamcast.world.traces.plan import SPLIT_BYTES, Options, Part, plan

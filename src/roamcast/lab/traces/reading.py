@@ -1,0 +1,193 @@
+"""What the data source does: options to parts, and a part to record batches."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from functools import cache
+from itertools import islice
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from roamcast.errors import InputError, unknown
+from roamcast.lab.traces.schemas import TABLES
+from roamcast.world.traces import formats
+from roamcast.world.traces.names import NAMED, number_of
+from roamcast.world.traces.plan import SPLIT_BYTES, Options, Part, plan
+from roamcast.world.traces.record import MEETING, POINT, PROBLEM, REFUSAL, Record
+
+BATCH: Final = 8192
+KNOWN: Final = frozenset(
+    ("path", "paths", "table", "trace", "units", "origin", "resolution_s", "gap_s", "strict", "split_bytes", "parts")
+)
+
+
+def check(options: Any) -> None:
+    for option in options:
+        if option.lower() not in KNOWN:
+            raise unknown("option", option, KNOWN - {"parts", "path", "paths"})
+
+
+def schema(options: Any) -> StructType:
+    return TABLES[_table(options, parts_of(options))]
+
+
+def planned(options: Any) -> tuple[list[dict[str, Any]], str, bool]:
+    """Fields of the parts, the table, whether malformed lines are errors."""
+    parts = parts_of(options)
+    table, kind = _table(options, parts), formats.get(parts[0].format).kind
+    if table not in ("records", kind):
+        raise InputError(f"table={table}: {parts[0].path} has {kind}")
+    return [asdict(part) for part in parts], table, options.get("strict", "").lower() == "true"
+
+
+def _table(options: Any, parts: list[Part]) -> str:
+    table: str = options.get("table") or formats.get(parts[0].format).kind
+    if table not in TABLES:
+        raise unknown("table", table, TABLES)
+    return table
+
+
+def parts_of(options: Any) -> list[Part]:
+    """As planned before (`parts`), or planned now."""
+    if "parts" in options:
+        return [_part(fields) for fields in json.loads(options["parts"])]
+    paths = json.loads(options["paths"]) if "paths" in options else [options["path"]] if "path" in options else []
+    if not paths:
+        raise InputError("a trace needs a path: .load(PATH)")
+    wanted = Options(
+        format=options.get("trace", ""),
+        units=options.get("units", ""),
+        origin=options.get("origin", ""),
+        resolution_s=_number(options, "resolution_s", 0.0),
+        gap_s=_number(options, "gap_s", 0.0),
+    )
+    return plan(paths, wanted, int(_number(options, "split_bytes", SPLIT_BYTES)))
+
+
+def packed(parts: list[Part]) -> str:
+    """For the option `parts`: what is planned once need not be planned again."""
+    return json.dumps([asdict(part) for part in parts])
+
+
+def _part(fields: dict[str, Any]) -> Part:
+    origin = fields["origin"]
+    return Part(**{**fields, "origin": tuple(origin) if origin else None})
+
+
+def _number(options: Any, name: str, default: float) -> float:
+    try:
+        return float(options.get(name, default))
+    except ValueError:
+        raise InputError(f"{name}={options[name]}: must be a number") from None
+
+
+def read(fields: dict[str, Any], table: str, strict: bool) -> Iterator[pa.RecordBatch]:
+    """A part as rows of a table."""
+    part = _part(fields)
+    records = part.records()
+    if table == "records":
+        return _batches(records, lambda batch: _records(batch, part))
+    wanted = POINT if table == "positions" else MEETING
+    rows = (record for record in _judged(records, part.path, strict) if record[0] == wanted)
+    return _batches(rows, _positions if table == "positions" else _contacts)
+
+
+def _judged(records: Iterator[Record], path: str, strict: bool) -> Iterator[Record]:
+    for record in records:
+        if record[0] == REFUSAL or (strict and record[0] == PROBLEM):
+            raise InputError(f"{path}, line {record[1]}: {record[10]}")
+        yield record
+
+
+def _batches(records: Iterator[Record], convert: Any) -> Iterator[pa.RecordBatch]:
+    while batch := list(islice(records, BATCH)):
+        yield convert(batch)
+
+
+@cache
+def arrow(table: str) -> pa.Schema:
+    return to_arrow_schema(TABLES[table])
+
+
+class _Numbers(dict[str, int]):
+    def __missing__(self, name: str) -> int:
+        number = self[name] = number_of(name)
+        return number
+
+
+def _positions(batch: list[Record]) -> pa.RecordBatch:
+    _, _, names, _, t_us, _, x, y, z, segments, _ = zip(*batch, strict=True)
+    numbers = _Numbers()
+    arrays = [
+        pa.array([numbers[name] for name in names], pa.int64()),
+        pa.array(t_us, pa.int64()),
+        pa.array(x, pa.float64()),
+        pa.array(y, pa.float64()),
+        pa.array(z, pa.float64(), from_pandas=True),
+        pa.array(segments, pa.int32()),
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=arrow("positions"))
+
+
+def _contacts(batch: list[Record]) -> pa.RecordBatch:
+    _, _, names, peers, from_us, until_us, *_ = zip(*batch, strict=True)
+    numbers = _Numbers()
+    pairs = [(numbers[i], numbers[j]) for i, j in zip(names, peers, strict=True)]
+    arrays = [
+        pa.array([min(pair) for pair in pairs], pa.int64()),
+        pa.array([max(pair) for pair in pairs], pa.int64()),
+        pa.array(from_us, pa.int64()),
+        pa.array(until_us, pa.int64()),
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=arrow("contacts"))
+
+
+class _Called(dict[str, str | None]):
+    """A name that its number does not say."""
+
+    def __missing__(self, name: str) -> str | None:
+        told = self[name] = name if name and number_of(name) >= NAMED else None
+        return told
+
+
+def _records(batch: list[Record], part: Part) -> pa.RecordBatch:
+    """A meeting is turned so that the smaller number comes first. Of a SPAN, the peer is its first place."""
+    kinds, lines, names, peers, t_us, until_us, x, y, z, segments, texts = zip(*batch, strict=True)
+    count = len(batch)
+    numbers, called = _Numbers({"": 0}), _Called()
+    own = [numbers[name] for name in names]
+    other = [0] * count
+    own_names = [called[name] for name in names]
+    other_names: list[str | None] = [None] * count
+    if any(peers):
+        for k, peer in enumerate(peers):
+            if kinds[k] != MEETING:
+                other_names[k] = peer or None
+                continue
+            other[k], other_names[k] = numbers[peer], called[peer]
+            if own[k] > other[k]:
+                own[k], other[k] = other[k], own[k]
+                own_names[k], other_names[k] = other_names[k], own_names[k]
+    arrays = [
+        pa.array(kinds, pa.int8()),
+        pa.repeat(pa.scalar(part.path, pa.string()), count),
+        pa.repeat(pa.scalar(part.first_line, pa.int64()), count),
+        pa.array(lines, pa.int64()),
+        pa.array(own, pa.int64()),
+        pa.array(own_names, pa.string()),
+        pa.array(other, pa.int64()),
+        pa.array(other_names, pa.string()),
+        pa.array(t_us, pa.int64()),
+        pa.array(until_us, pa.int64()),
+        pa.array(x, pa.float64()),
+        pa.array(y, pa.float64()),
+        pa.array(z, pa.float64(), from_pandas=True),
+        pa.array(segments, pa.int32()),
+        pa.array([text or None for text in texts] if any(texts) else [None] * count, pa.string()),
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=arrow("records"))

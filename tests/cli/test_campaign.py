@@ -1,0 +1,165 @@
+"""`roamcast campaign` and `roamcast query`: options, one-line errors and exit statuses."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from roamcast.cli.campaign import app
+from roamcast.lab import conduct, session
+from tests.cli.conftest import Typed
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+TINY = """\
+name = "tiny"
+preset = "baldoni"
+seeds = 2
+[world]
+duration_s = 14.0
+nodes = 30
+[[protocol]]
+name = "gossip"
+set = { p = [0.4, 0.8] }
+[[protocol]]
+name = "broken:Broken"
+"""
+BROKEN = """
+from roamcast.protocols.interface import Protocol
+
+class Broken(Protocol):
+    def on_start(self):
+        raise ValueError("it [b]is[/b] broken")
+"""
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> SparkSession:
+    place = tmp_path_factory.mktemp("spark")
+    return session.session("local[2]", conf={"spark.sql.shuffle.partitions": "2"}, scratch=place)
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a campaign, two runs of which raise."""
+    (tmp_path / "tiny.toml").write_text(TINY)
+    (tmp_path / "broken.py").write_text(BROKEN)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return tmp_path
+
+
+def test_a_campaign_is_planned_run_told_and_asked(roamcast: Typed, here: Path, spark: SparkSession) -> None:
+    status, out, err = roamcast("campaign", "plan", "tiny.toml")
+    assert (status, err) == (0, "")
+    assert "tiny (baldoni)" in out and "6 runs; very roughly" in out
+    assert not (here / "out").exists()
+
+    status, out, err = roamcast("campaign", "tiny.toml", "--json")
+    (line,) = out.splitlines()
+    told = json.loads(line)
+    assert status == 0
+    assert err.splitlines()[:2] == ["tiny: starting Spark", "tiny: 6 of 6 runs to do"]
+    assert told["out"] == "out/tiny"
+    assert {(row["label"], row["params"].get("p"), row["n"]) for row in told["summary"]} == {
+        ("gossip", "0.4", 2),
+        ("gossip", "0.8", 2),
+    }
+    assert [row["error"] for row in told["failed"]] == ["ValueError: it [b]is[/b] broken"] * 2
+
+    status, out, err = roamcast("campaign", "tiny.toml", "--out", "out/tiny")
+    assert status == 0
+    assert "tiny: 0 of 6 runs to do" in err
+    assert "2 failed:\n  ValueError: it [b]is[/b] broken\n    roamcast run baldoni --protocol broken:Broken" in out
+    assert out.endswith("tables are in out/tiny; ask them: roamcast query out/tiny SQL\n")
+    assert "tiny: 2 of 6 runs to do" in roamcast("campaign", "tiny.toml", "--retry")[2]
+
+    status, out, _ = roamcast("campaign", "status", "out/tiny")
+    assert out.startswith("tiny: 4 of 6 runs finished, 0 to do\n2 failed:\n") and out.endswith("tables are written\n")
+    status, out, _ = roamcast("campaign", "status", "out/tiny", "--json")
+    told = json.loads(out)
+    assert (told["planned"], told["finished"], len(told["failed"]), told["measured"]) == (6, 4, 2, True)
+
+    asked = "select seed, params['p'] as `[p]`, delivery from metrics order by 2, 1"
+    status, out, err = roamcast("query", "out/tiny", asked, "--json")
+    told = json.loads(out)
+    assert (status, err, told["columns"]) == (0, "", ["seed", "[p]", "delivery"])
+    assert [row[:2] for row in told["rows"]] == [[1, "0.4"], [2, "0.4"], [1, "0.8"], [2, "0.8"]]
+    status, out, err = roamcast("query", "out/tiny", asked, "--limit", "3")
+    assert "[p]" in out and out.count("0.4") == 2 and out.count("0.8") == 1
+    assert err == "the first 3 rows; --limit N for more\n"
+    status, out, err = roamcast("query", "out/tiny", "select nothing from metrics")
+    assert (status, out) == (2, "") and len(err.splitlines()) == 1
+    assert err.startswith("roamcast: query: [UNRESOLVED_COLUMN") and "`nothing`" in err and "Project" not in err
+    assert "PARSE_SYNTAX_ERROR" in roamcast("query", "out/tiny", "selec 1")[2]
+
+    (here / "tiny.toml").write_text(TINY.replace("seeds = 2", "seeds = 1"))
+    status, out, err = roamcast("campaign", "tiny.toml")
+    assert (status, out) == (2, "")
+    assert err.splitlines()[-1].startswith("roamcast: out/tiny: holds the campaign 'tiny', which is not this one")
+    assert "tiny: 0 of 3 runs to do" in roamcast("campaign", "tiny.toml", "--extend")[2]
+
+
+def test_an_interrupted_campaign_says_how_to_go_on(
+    here: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: Any, **__: Any) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(conduct, "conduct", interrupted)
+    status = app(["run", "tiny.toml"], standalone_mode=False)
+    out, err = capsys.readouterr()
+    assert (status, out, err.splitlines()[-1]) == (130, "", "stopped; the same command goes on from here")
+
+
+@pytest.mark.parametrize("command", [("campaign", "tiny.toml"), ("query", "made", "select 1")])
+def test_master_and_settings_reach_spark(
+    roamcast: Typed, here: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    (here / "made").mkdir()
+    (here / "made" / "campaign.json").write_text("[]")
+    asked: dict[str, Any] = {}
+
+    class Asked(Exception):
+        pass
+
+    def ask(master: str, **options: Any) -> None:
+        asked.update(options, master=master)
+        raise Asked
+
+    monkeypatch.setattr(session, "session", ask)
+    with pytest.raises(Asked):
+        roamcast(*command, "--master", "spark://far:7077", "--conf", "a.b=1", "--conf", "c=x=y")
+    assert (asked["master"], asked["conf"]) == ("spark://far:7077", {"a.b": "1", "c": "x=y"})
+    assert asked["log"].name == "spark.log"
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("campaign", "none.toml"), "cannot read the campaign none.toml: no such file or directory"),
+        (("campaign", "plan", "none.toml"), "cannot read the campaign none.toml: no such file or directory"),
+        (("campaign", "tiny.toml", "--conf", "cores"), "--conf 'cores': must be KEY=VALUE"),
+        (("campaign", "tiny.toml", "--sedes", "3"), "No such option: --sedes"),
+        (("campaign", "status", "nowhere"), "nowhere: no campaign has been run into this folder"),
+        (("query", "nowhere", "select 1"), "nowhere: no campaign has been run into this folder"),
+        (("query", "nowhere", "select 1", "--conf", "a=1", "--conf", "a=2"), "--conf 'a=2': a is given twice"),
+        (("query", "nowhere"), "Missing argument 'SQL'."),
+        (("query", "nowhere", "select 1", "--limit", "0"), "Invalid value for '--limit': "),
+    ],
+)
+def test_wrong_input_is_one_line_before_spark_starts(
+    roamcast: Typed, here: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], line: str
+) -> None:
+    monkeypatch.setattr(session, "_start", None)
+    status, out, err = roamcast(*words)
+    assert (status, out) == (2, "")
+    assert err.splitlines()[-1].startswith(f"roamcast: {line}")
+    assert not (here / "nowhere").exists()
