@@ -75,8 +75,9 @@ def test_those_in_favour_pass_and_nobody_else(sockets: list[socket.socket]) -> N
 def test_one_address_is_told_from_another_by_port_and_host(sockets: list[socket.socket]) -> None:
     hearer, one, *_ = sockets
     host, port = one.getsockname()[:2]
-    for wrong in [(host, port ^ 1), ("::2" if ":" in host else "127.0.0.2", port)]:
-        attach(hearer, program([wrong], 0.0))
+    there = "::2" if ":" in host else "127.0.0.2"
+    for wrong in [[(host, port ^ 1)], [(there, port)], [(there, port)] * 3, [(there, port), (host, port ^ 1)] * 2]:
+        attach(hearer, program(wrong, 0.0))
         one.send(OURS)
         assert heard(hearer) == []
 
