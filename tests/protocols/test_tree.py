@@ -1,15 +1,23 @@
-"""What both trees share, by itself: versions, and when heartbeats are sent."""
+"""What both trees share, by itself: versions, labels, and when heartbeats are sent."""
 
 from __future__ import annotations
 
 from roamcast.protocols.interface import NOBODY
 from roamcast.protocols.subtree_frames import Heartbeat
-from roamcast.protocols.tree import HURRY_US, TICK, VERSION_MAX, Heart, next_version
+from roamcast.protocols.tree import HURRY_US, REMEMBERED, TICK, VERSION_MAX, Heart, Place, next_version, tree_name
 from tests.support.host import ScriptHost
 
 
 def test_versions_start_again_at_one_since_zero_means_none() -> None:
     assert [next_version(version) for version in (0, 1, VERSION_MAX - 1, VERSION_MAX)] == [1, 2, VERSION_MAX, 1]
+
+
+def test_the_labels_of_the_trees_it_was_in_last_are_remembered() -> None:
+    place = Place(3)
+    trees = [tree_name(10 + k, 0.5) for k in range(REMEMBERED + 1)]
+    for tree in (*trees[:-1], trees[0], trees[-1]):
+        place.hang(9, tree, 1, 0, 0)
+    assert list(place.labels) == [*trees[2:-1], trees[0], trees[-1]]
 
 
 def test_a_node_in_a_hurry_waits_until_its_last_heartbeat_is_over() -> None:

@@ -14,7 +14,7 @@ from roamcast.errors import Malformed
 from roamcast.protocols import parameters, registry
 from roamcast.protocols.bloom_routing import Masks, filter_bitmap
 from roamcast.protocols.interface import NOBODY, Frame, Host, Params
-from roamcast.protocols.tree import MAX_NEIGHBOURS, REMEMBERED, TICK, Place, root_of, tree_name
+from roamcast.protocols.tree import MAX_NEIGHBOURS, NO_TREE, REMEMBERED, TICK, Place, root_of, tree_name
 from roamcast.protocols.treegroup import ANSWER, TreeGroup
 from roamcast.protocols.treegroup_frames import (
     ACROSS,
@@ -22,6 +22,7 @@ from roamcast.protocols.treegroup_frames import (
     MAX_CHILDREN,
     MAX_GROUPS,
     MAX_LISTED,
+    REACH_MAX,
     UP,
     Accept,
     Bitmap,
@@ -38,7 +39,7 @@ from roamcast.protocols.treegroup_index import same_records
 from roamcast.protocols.treegroup_leader import clustering, dissemination
 from roamcast.protocols.treegroup_params import TreeGroupParams
 from roamcast.protocols.treegroup_routing import slot
-from roamcast.protocols.treegroup_tables import Child, Member, Record
+from roamcast.protocols.treegroup_tables import ANSWER_US, Child, Member, Record
 from roamcast.protocols.wire import decode, encode
 from roamcast.pubsub.event import FOREVER, GLOBAL, LOCAL, Event, event_id
 from roamcast.pubsub.filters import EVERYTHING, Filter, attr, topic
@@ -1124,6 +1125,101 @@ def test_a_leader_agrees_to_one_proposal_at_a_time() -> None:
         host.clock_us = 6 * SECOND + after_us
         host.hear(protocol, Propose(OTHER, protocol.place.tree, 30, 3, 1, 2, [8, 30, 31, 4]), 4)
         assert len(host.frames("merge")) == agreed
+
+
+def test_a_leader_that_has_just_agreed_proposes_to_nobody_else() -> None:
+    protocol, host = led(4)
+    host.hear(protocol, Gateway(1, [[tree_name(9, 0.5), 40, 3, True]]), 4)
+    host.hear(protocol, Propose(OTHER, protocol.place.tree, 30, 3, 1, 2, [8, 30, 31, 4]), 4)
+    for after_us, proposed in ((0, 0), (4_999_999, 0), (5_000_000, 1)):
+        host.clock_us = 6 * SECOND + after_us
+        protocol.merge()
+        assert sum(isinstance(frame, Propose) for frame in host.frames("merge")) == proposed
+
+
+@pytest.mark.parametrize(("route", "passed_on"), [([8, 30, 31], 1), ([8, 30, 3, 31], 0)])
+def test_a_proposal_that_was_here_before_goes_no_farther(route: list[int], passed_on: int) -> None:
+    protocol, host = hung()
+    host.hear(protocol, Propose(OTHER, TREE, 30, 3, 1, 2, route), 31)
+    assert len(host.frames("merge")) == passed_on
+
+
+def turns(host: ScriptHost) -> list[int]:
+    """Who was asked to turn."""
+    return [to for to, frame in host.sent if isinstance(frame, Turn)]
+
+
+@pytest.mark.parametrize(("below", "asked"), [(9, [LEADER]), (LEADER, [])])
+def test_the_old_parent_turns_unless_it_is_the_new_one(below: int, asked: list[int]) -> None:
+    protocol, host = hung()
+    protocol.turn(below)
+    host.hear(protocol, Welcome(TREE, 2, 0), below)
+    assert (protocol.place.parent, turns(host)) == (below, asked)
+
+
+def test_after_a_turn_that_nobody_answered_another_parent_is_just_another_parent() -> None:
+    protocol, host = hung()
+    protocol.turn(9)
+    host.advance(protocol, host.clock_us + ANSWER_US)
+    assert protocol.asked == NOBODY
+    protocol.ask(20)
+    host.hear(protocol, Welcome(TREE, 2, 0), 20)
+    assert (protocol.place.parent, turns(host)) == (20, [])
+
+
+def test_only_a_child_can_make_a_node_turn() -> None:
+    protocol, host = hung()
+    host.hear(protocol, Turn(), 9)
+    assert (protocol.asked, host.frames("join")) == (NOBODY, [])
+
+
+def test_a_lone_leader_that_gets_a_member_stays() -> None:
+    """It had asked another group to take it in; the answer comes too late."""
+    protocol, host = led()
+    host.hear(protocol, beat(OTHER), 8)
+    assert protocol.asked == 8
+    host.hear(protocol, Join(0), 2)
+    assert (protocol.asked, ANSWER in host.timers) == (NOBODY, False)
+    host.hear(protocol, Welcome(OTHER, 1, 0), 8)
+    assert protocol.place.is_root() and list(protocol.children) == [2]
+
+
+def test_an_event_that_did_not_reach_a_former_parent_goes_to_the_present_one_at_once() -> None:
+    protocol, host = hung()
+    protocol.on_publish(Event(event_id(3, 1), "a"))
+    (lost,) = host.frames("event")
+    protocol.ask(20)
+    host.hear(protocol, Welcome(TREE, 2, 0), 20)
+    host.sent.clear()
+    for _ in range(2):  # the first time it is sent to the same node again
+        protocol.on_undelivered(lost, LEADER)
+    assert [to for to, frame in host.sent if frame.kind == "event"] == [LEADER, 20]
+    assert protocol.routing.waiting == []
+
+
+def test_who_never_had_a_subscription_has_nothing_to_tell_whatever_its_parent_lists() -> None:
+    protocol, host = hung()
+    host.hear(protocol, beat(count=2, children=(3, 7, 7)), LEADER)
+    protocol.tick()
+    assert host.frames("bitmap") == []
+
+
+@pytest.mark.parametrize(("reach", "left"), [(REACH_MAX, REACH_MAX), (3, 2)])
+def test_groups_are_counted_for_local_events_only(reach: int, left: int) -> None:
+    protocol, host = hung()
+    host.hear(protocol, beat(OTHER), 8)
+    protocol.index.find_routes()
+    host.hear(protocol, GroupEvent(Event(event_id(9, 1), "a"), DOWN, 0, reach, [TREE], [OTHER]), LEADER)
+    assert [(to, frame.reach) for to, frame in host.sent if isinstance(frame, GroupEvent)] == [(8, left)]
+
+
+def test_whoever_has_a_group_is_no_rival() -> None:
+    protocol, host = make(TreeGroup, ScriptHost(3))
+    protocol.on_start()
+    host.hear(protocol, beat(OTHER, weight=1000), 8)
+    assert protocol.standing.is_capable()
+    host.hear(protocol, beat(NO_TREE, weight=1000), 9)
+    assert not protocol.standing.is_capable()
 
 
 def test_it_asks_for_the_battery_and_says_so() -> None:
