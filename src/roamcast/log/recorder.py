@@ -22,6 +22,7 @@ from roamcast.log import schema
 from roamcast.log.writer import LogSink
 from roamcast.protocols.interface import Frame, reason_count, reason_kind, reason_label
 from roamcast.pubsub.event import SCOPES, Event
+from roamcast.pubsub.filters import Filter
 
 # What is known of an event at a node, in one number, ordered so that one comparison finds the common case.
 WANTED: Final = 1  # has a matching subscription
@@ -224,20 +225,22 @@ class Recorder:
         if self.log_deliveries:
             self.sink.row(t, node, schema.DELIVER, event.id, 0, -1, 0, 0, "")
 
-    def subscribe(self, t: i64, node: i64, subscription: int, text: str) -> None:
+    def subscribe(self, t: i64, node: i64, subscription: int, filter: Filter) -> None:
         if self.log_deliveries:
-            self.sink.row(t, node, schema.SUBSCRIBE, subscription, 0, -1, 0, 0, text)
+            self.sink.row(t, node, schema.SUBSCRIBE, subscription, 0, -1, 0, 0, str(filter))
 
     # ---- frames
 
     def count_kind(self, kind: str) -> None:
-        """There are few kinds: to look through them is faster than a dictionary of boxed numbers."""
+        """There are few kinds, and they are constants: to look through them is faster than a dictionary."""
         for k, known in enumerate(self.kinds):
-            if known is kind or known == kind:
+            if known is kind:
                 self.kind_counts[k] += 1
                 return
-        self.kinds.append(kind)
-        self.kind_counts = append(self.kind_counts, 1)
+        if kind not in self.kinds:
+            self.kinds.append(kind)
+            self.kind_counts = append(self.kind_counts, 0)
+        self.kind_counts[self.kinds.index(kind)] += 1
 
     def write_sent(self, t: i64, node: i64, frame: Frame, serial: i64, to: i64, size: i64, airtime: i64) -> None:
         self.sink.row(t, node, schema.SEND, first_event(frame), serial, to, size, airtime, frame.kind)

@@ -40,19 +40,23 @@ class Relay(Protocol):
         super().__init__(host, params)
         self.ttl = ttl
         self.subscriptions = Subscriptions()
+        self.only = self.subscriptions.only  # at hand: a flood asks every node
         self.first: Pending | None = None  # of what waits: mostly there is no other, and no dictionary is touched
         self.others: dict[int, Pending] | None = None
 
     def on_start(self) -> None:
         """Timers die with a node: what waited in tables that outlived a crash has waited for long enough."""
-        for id in self.waiting():
-            self.host.set_timer(id, 0)
+        if self.first is not None or self.others:
+            for id in self.waiting():
+                self.host.set_timer(id, 0)
 
     def on_subscribe(self, subscription: int, filter: Filter) -> None:
         self.subscriptions.add(subscription, filter)
+        self.only = self.subscriptions.only
 
     def on_unsubscribe(self, subscription: int) -> None:
         self.subscriptions.remove(subscription)
+        self.only = self.subscriptions.only
 
     def on_publish(self, event: Event) -> None:
         self.host.mute(event.id)
@@ -65,7 +69,8 @@ class Relay(Protocol):
         if frame.age_us >= event.validity_us:
             self.host.note(EXPIRED, event.id, sender)
             return False
-        if self.subscriptions.match(event):
+        only = self.only
+        if only.matches(event) if only is not None else self.subscriptions.match(event):
             self.host.deliver(event)
         if frame.ttl == 1:
             self.host.note(EXHAUSTED, event.id, sender)

@@ -134,6 +134,11 @@ class World(Air):
             subscription.filter = distinct[number]  # one object for all: it stays at hand
             if subscription.node not in self.askers[number][-1:]:
                 self.askers[number].append(subscription.node)
+        if self.recorder.log_deliveries:
+            self.by_place = self.stations  # rows are in the order of nodes and of subscriptions
+        else:
+            place = {station.id: k for k, station in enumerate(self.by_place)}
+            self.subscriptions = sorted(subscriptions, key=lambda subscription: place[subscription.node])
         for station in self.by_place:
             station.protocol = protocol(station, params)
         self.watch_motion = protocol.wants_motion or self.recorder.log_moves
@@ -141,10 +146,10 @@ class World(Air):
             self.swift = False  # the careful way tells whose receiver was busy for how long
 
     def start(self) -> None:
-        for station in self.stations:
+        for station in self.by_place:
             station.protocol.on_start()
         for s in self.subscriptions:
-            self.recorder.subscribe(0, s.node, s.number, str(s.filter))
+            self.recorder.subscribe(0, s.node, s.number, s.filter)
             self.stations[s.node].protocol.on_subscribe(s.number, s.filter)
         for i in range(len(self.stations)):
             at, what = self.faults.first(i)

@@ -33,8 +33,8 @@ LAST_INSTANT: Final = (1 << 39) - 1
 LONGEST_S: Final = 500_000.0
 """Of a run: about six days, which leaves room for what is planned for after it."""
 
-INTERVAL_BITS: Final = 7  # an interval of 128 us: hundreds of busy nodes have some ten events in it
-WHEEL: Final = 2048  # intervals, a power of two: a quarter of a second
+INTERVAL_BITS: Final = 6  # an interval of 64 us: hundreds of busy nodes have a handful of events in it
+WHEEL: Final = 2048  # intervals, a power of two: an eighth of a second
 NONE: Final = -1
 SERIAL: Final = 1  # the cells of an event, beside its first one
 KEY: Final = 2

@@ -49,7 +49,6 @@ class Station(Host):
         "deafened",
         "dice",
         "down_since",
-        "due_at",
         "due_us",
         "energy",
         "events",
@@ -91,11 +90,12 @@ class Station(Host):
         self, id: int, seed: int, events: EventQueue, mac: Mac, radio: Radio, motion: Neighbourhood, recorder: Recorder
     ) -> None:
         super().__init__(id)
-        # In the order of use: what every frame in the neighbourhood touches lies together at the front of the object,
-        # because with thousands of stations each line of memory is a cold one.
-        self.index: i64 = id
+        # In the order of use, because with thousands of stations each line of memory is a cold one. A line is 64 bytes,
+        # eight numbers or references; the object's own head is half of the first one. Six lines in all are no accident
+        # either: of such objects CPython's allocator makes each begin where a line does.
         self.busy_until: i64 = 0
         self.receiving: i64 = NOTHING  # the transmission the receiver is locked on to
+        self.slots: i64 = 0
         self.up = True
         self.asleep = False
         self.contending = False
@@ -103,10 +103,10 @@ class Station(Host):
         self.waiting = False  # for an acknowledgement
         self.committed = False  # access fell on the microsecond in which another frame started
         self.garbled = False
-        self.slots: i64 = 0
+        self.index: i64 = id
+        self.ifs: i64 = mac.ifs
         self.idle_since: i64 = 0  # own last transmission, or wake-up: nothing is counted before
         self.reserved_until: i64 = 0  # by the duration field of frames for others (NAV)
-        self.ifs: i64 = mac.ifs
         self.mac = mac
         self.deafened: i64 = NOTHING  # the transmission it missed because it sent itself
         # what a frame that is handed up touches
@@ -120,18 +120,19 @@ class Station(Host):
         self.alarm_key: i64 = 0
         self.timers: dict[int, i64] | None = None  # the others: key -> serial of the setting that counts
         self.serial: i64 = 0
-        # medium access
-        self.attempt: i64 = 0  # which attempt counts
+        self.attempt: i64 = 0  # which attempt at medium access counts
+        # what a transmission touches
         self.front: Frame | None = None  # the frame to be sent next, …
-        self.front_to: i64 = BROADCAST  # … its addressee, …
-        self.frames: i64 = 0  # … its number …
-        self.tries: i64 = 0  # … and how often it was sent in vain
-        self.accepted: i64 = -1  # number of the last frame that its addressee got and need not get again
+        self.front_to: i64 = BROADCAST  # … its addressee …
+        self.frames: i64 = 0  # … and its number
         self.queue = EMPTY  # those behind it, with their addressees
         self.sends_until: i64 = 0
         self.tx_us: i64 = 0
         self.chance = Stream(seed, id, "mac").rng
         self.window: i64 = mac.window
+        # a frame for one neighbour
+        self.tries: i64 = 0  # how often it was sent in vain
+        self.accepted: i64 = -1  # number of the last one that the neighbour got and need not get again
         self.motion = motion
         # a graded radio
         self.radio = radio
@@ -142,8 +143,7 @@ class Station(Host):
         # time spent, us
         self.rx_until: i64 = 0  # receiving is on the account up to here
         self.rx_us: i64 = 0
-        self.due_at: i64 = 0  # and from here on …
-        self.due_us: i64 = 0  # … this much more
+        self.due_us: i64 = 0  # and this much more, as soon as that is over
         self.off_us: i64 = 0  # crashed
         self.asleep_us: i64 = 0
         self.down_since: i64 = 0
@@ -316,10 +316,10 @@ class Station(Host):
         """The radio will have been busy with a frame from `start` to `end`; the one before it is over by `start`."""
         self.rx_us += self.due_us
         self.due_us = end - start
-        self.due_at = end
+        self.rx_until = end
 
     def received_us(self, now: i64) -> i64:
-        return self.rx_us + self.due_us if now >= self.due_at else self.rx_us
+        return self.rx_us + self.due_us if now >= self.rx_until else self.rx_us
 
     def access(self) -> i64:
         """When this station may transmit if nobody else does before."""
