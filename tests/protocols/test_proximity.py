@@ -14,16 +14,14 @@ from librt.vecs import vec
 from mypy_extensions import i64
 
 from roamcast.errors import Malformed
-from roamcast.protocols.proximity import (
-    BEACON_TIMER,
+from roamcast.protocols.proximity import BEACON_TIMER, Proximity, ProximityParams
+from roamcast.protocols.proximity_frames import (
     CREDIT_MAX,
     DESTINATIONS_MAX,
     INFINITE,
     MAX_LOWERED,
     Beacon,
     Message,
-    Proximity,
-    ProximityParams,
     listed,
 )
 from roamcast.protocols.wire import decode, encode
