@@ -243,6 +243,14 @@ def test_wrong_folders_are_one_line(tmp_path: Path, spark: SparkSession) -> None
         ingested(tmp_path / "logs", tmp_path / "campaign", spark)
 
 
+def test_a_file_that_is_no_log_is_one_line(tmp_path: Path, spark: SparkSession) -> None:
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "wrong.parquet").write_text("nothing of the kind")
+    with pytest.raises(InputError, match=r"cannot take in the logs: .*wrong\.parquet") as error:
+        ingested(tmp_path / "logs", tmp_path / "out", spark)
+    assert "\n" not in str(error.value)
+
+
 def test_the_command_says_how_it_stands() -> None:
     from roamcast.cli.lab import line
 

@@ -26,6 +26,7 @@ still. The first one counts.
 from __future__ import annotations
 
 import json
+import logging
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -87,25 +88,36 @@ class Field:
         self.spark = spark
         self.began = time.monotonic()
         self._latest: Standing | None = None
+        self._failure: Exception | None = None
 
     # ---- taking in
 
     def ingest(self, told: Callable[[Live], None], until: Event | None = None, every_s: float = 10.0) -> list[Live]:
         """Take in what there is, or what comes `until` somebody sets this; `told` after each batch."""
+        from pyspark.errors import StreamingQueryException
+
         with self.folder.held():
             self._claim()
 
             def take(batch: DataFrame, number: int) -> None:
-                batch.write.mode("overwrite").parquet(str(self.raw / f"batch={number}"))
-                for live in self._look().lives:
-                    told(live)
+                try:
+                    batch.write.mode("overwrite").parquet(str(self.raw / f"batch={number}"))
+                    for live in self._look().lives:
+                        told(live)
+                except Exception as error:  # Spark would wrap it up, and py4j print it
+                    self._failure = error
+                    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+                    raise
 
             query = self._stream(take, until is not None, every_s)
             while until is not None and query.isActive and not until.wait(POLL_S):
                 pass
             if until is not None and until.is_set():
                 query.stop()
-            query.awaitTermination()
+            try:
+                query.awaitTermination()
+            except StreamingQueryException as error:
+                raise InputError(f"cannot take in the logs: {_why(self._failure or error)}") from error
             if not self.raw.exists():
                 return []
             latest = self._latest or self._look()
@@ -209,6 +221,13 @@ class Field:
             "cpu_s": F.lit(None).cast("double"),
         }
         return about.withColumns(known)
+
+
+def _why(error: Exception) -> str:
+    """The first cause, if it is one of Java's, without the name of its class."""
+    lines = str(error).splitlines()
+    causes = [line for line in lines if line.startswith("Caused by: ")]
+    return causes[-1].removeprefix("Caused by: ").partition(": ")[2] if causes else lines[0]
 
 
 def _lives(log: DataFrame, runs: DataFrame, tally: DataFrame) -> list[Live]:
