@@ -25,6 +25,7 @@ from typing import Final, final
 from roamcast.errors import InputError
 from roamcast.protocols.event_table import EventTable, StoredEvent
 from roamcast.protocols.frugal_frames import EventsIds, Id
+from roamcast.protocols.interface import NOBODY
 from roamcast.pubsub.event import Event
 from roamcast.pubsub.filters import And, Filter, Topic, unsatisfiable
 
@@ -388,12 +389,18 @@ class NeighborhoodTable:
 
     def in_need(self) -> dict[Id, int]:
         """Each needed event, and the first neighbour that needs it: by neighbours and then by events, as in Fig. 7."""
-        return {id: j for _, _, id, j in sorted(self._turns(self.needed))}
+        neighbors = list(self.rows)
+        return {id: neighbors[turn] for turn, _, id in self._turns(self.needed)}
 
     def first_in_need(self) -> tuple[Id, int]:
-        """The first entry of `in_need`, of which there must be one."""
-        _, _, id, j = min(self._turns(self.needed))
-        return id, j
+        """The first entry of `in_need`."""
+        lacking = 0
+        for row in self.needed.values():
+            lacking |= row.lacking
+        for j, neighbor in self.rows.items():
+            if lacking & neighbor.bit:
+                return min([(row.serial, id) for id, row in self.needed.items() if row.lacking & neighbor.bit])[1], j
+        return 0, NOBODY
 
     def take_fresh(self) -> list[Id]:
         """What has come to be needed since the last call, in the order of `in_need`."""
@@ -403,16 +410,18 @@ class NeighborhoodTable:
         self.fresh = {}
         if len(fresh) == 1:
             return list(fresh)
-        return [id for _, _, id, _ in sorted(self._turns({id: self.needed[id] for id in fresh}))]
+        return [id for _, _, id in self._turns({id: self.needed[id] for id in fresh})]
 
-    def _turns(self, rows: dict[Id, StoredEvent]) -> list[tuple[int, int, Id, int]]:
-        """Of each, the place of the first neighbour that needs it, its own, its id, and that neighbour."""
-        turns: list[tuple[int, int, Id, int]] = []
+    def _turns(self, rows: dict[Id, StoredEvent]) -> list[tuple[int, int, Id]]:
+        """Of each, the place of the first neighbour that needs it, its own place, and its id; in order."""
+        bits = [neighbor.bit for neighbor in self.rows.values()]
+        turns: list[tuple[int, int, Id]] = []
         for id, row in rows.items():
-            for turn, (j, neighbor) in enumerate(self.rows.items()):
-                if row.lacking & neighbor.bit:
-                    turns.append((turn, row.serial, id, j))
-                    break
+            turn = 0
+            while not row.lacking & bits[turn]:
+                turn += 1
+            turns.append((turn, row.serial, id))
+        turns.sort()
         return turns
 
     def all_fresh(self) -> None:
