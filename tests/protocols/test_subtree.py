@@ -334,6 +334,28 @@ def test_a_parent_that_came_to_hang_deeper_without_a_newer_count_is_left() -> No
         assert (protocol.place.parent == 5) == stays
 
 
+def test_a_parent_that_goes_over_to_a_worse_tree_is_left() -> None:
+    """Somebody else of the tree takes its place; and into a better tree it is followed."""
+    worse, better = tree_name(4, 0.5), tree_name(1, 0.5)
+    for tree, parent in ((worse, 6), (better, 5)):
+        protocol, host = make(SubTree, ScriptHost(ME))
+        protocol.on_start()
+        host.hear(protocol, Heartbeat(TREE, 1, 1, ROOT, []), 5)
+        host.hear(protocol, Heartbeat(TREE, 2, 1, ROOT, []), 6)
+        host.hear(protocol, Heartbeat(tree, 7, 1, root_of(tree), [ME, 0]), 5)
+        assert (protocol.place.parent, protocol.place.tree) == (parent, TREE if parent == 6 else better)
+
+
+def test_nobody_hangs_below_one_that_hangs_below_it() -> None:
+    """Though it tells a newer count: it heard that from another one before."""
+    protocol, host = make(SubTree, ScriptHost(ME))
+    protocol.on_start()
+    host.hear(protocol, Heartbeat(TREE, 5, 1, ME, []), 8)
+    assert protocol.place.is_root() and list(protocol.links.by_peer) == [8]
+    host.hear(protocol, Heartbeat(TREE, 5, 1, ROOT, []), 8)
+    assert protocol.place.parent == 8
+
+
 def test_a_root_that_has_died_stops_counting_and_is_not_believed_any_more() -> None:
     protocol, host = hung()
     for _ in range(5):
