@@ -189,10 +189,13 @@ def test_a_name_outlives_the_command(start: Started, tmp_path: Path, roamcast: T
             connection._heard()
         assert connection.ask("status")["node"] >= 0
     # keys are read again
-    ring = KeyRing.load("group.key").with_next().promoted()
-    ring.save("group.key", replace=True)
+    old = KeyRing.load("group.key").sending.id
+    for step in ("next", "promote"):
+        roamcast("key", step, "group.key")
     node.send_signal(signal.SIGHUP)
-    assert roamcast("status", "--state", "a", "--json")[0] == 0
+    new, deadline = KeyRing.load("group.key").sending.id, time.monotonic() + PATIENCE_S
+    while f"key {new:04x} (also accepted: {old:04x})" not in roamcast("status", "--state", "a")[1]:
+        assert time.monotonic() < deadline
     assert stopped(node) == ""
 
 
@@ -285,7 +288,17 @@ def test_rates_are_of_the_time_between_two_looks() -> None:
         ["datagrams_in", "datagrams_out", "bytes_in", "bytes_out", "frames_in", "frames_out", "published"], 0
     )
     told |= {"delivered": 30, "up_s": 12.0, "airtime_s": 0.5, "dropped": {"forged": 3}, "decisions": {}}
-    told |= {"node": 7, "protocol": "gossip", "secure": True, "network": True, "neighbours": [], "named": []}
+    told |= {
+        "node": 7,
+        "protocol": "gossip",
+        "secure": True,
+        "keys": [],
+        "sending_key": "",
+        "network": True,
+        "neighbours": [],
+        "named": [],
+    }
+    told |= {"keys": ["00aa"], "sending_key": "00aa"}
     told |= {"routing_entries": 0, "routing_bytes": 0, "queue": 0, "subscriptions": {}}
     told["stored"] = {"publications": 0, "held": 0, "received": 0, "received_bytes": 0, "lost": 0}
     console = Console(width=100, record=True, quiet=False, file=open(os.devnull, "w"))  # noqa: SIM115, PTH123

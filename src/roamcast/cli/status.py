@@ -77,7 +77,10 @@ def page(told: dict[str, Any], before: dict[str, Any]) -> RenderableType:
 
 def _headline(told: dict[str, Any]) -> str:
     network = "" if told["network"] else ", NO NETWORK"
-    return f"node {told['node']}, {told['protocol']}, up {told['up_s']:,.0f} s{network}"
+    others = [key for key in told["keys"] if key != told["sending_key"]]
+    key = f", key {told['sending_key']}" if told["sending_key"] else ""
+    also = f" (also accepted: {', '.join(others)})" if others else ""
+    return f"node {told['node']}, {told['protocol']}, up {told['up_s']:,.0f} s{key}{also}{network}"
 
 
 def _neighbours(told: dict[str, Any]) -> RenderableType:

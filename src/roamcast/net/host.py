@@ -310,6 +310,8 @@ class NetHost(Host):
             "node": self.id,
             "protocol": self._protocol_class.__name__,
             "secure": self.member.ring is not None,
+            "keys": [] if self.member.ring is None else [f"{key.id:04x}" for key in self.member.ring.keys],
+            "sending_key": "" if self.member.ring is None else f"{self.member.ring.sending.id:04x}",
             "network": self.medium.up(),
             "up_s": (now_us - self._began_us) / 1e6,
             "neighbours": [
