@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import socket
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from roamcast.net.medium import AT_ONCE, UdpMedium
 from roamcast.net.packet import MAGIC
 from roamcast.net.peers import Address
-from roamcast.net.sieve import CALM_S, CHANGE_S, FAVOURED_MAX, attach, detach, memory, program
+from roamcast.net.sieve import CALM_S, CHANGE_S, FAVOURED_MAX, Sieve, attach, detach, memory, program
 from tests.conformance.real import network
 from tests.support.warp import WarpLoop
 
@@ -102,6 +104,25 @@ def test_a_share_of_strangers_passes(sockets: list[socket.socket]) -> None:
 def test_the_kernel_takes_the_longest_program(host: str) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         attach(sock, program([(host, port) for port in range(2 * FAVOURED_MAX)], 0.5))
+
+
+def test_a_system_that_neither_tells_nor_filters_does_no_harm() -> None:
+    class Poor(socket.socket):
+        def getsockopt(self, *_: object) -> Any:
+            raise OSError(errno.ENOPROTOOPT, "Protocol not available")
+
+        def setsockopt(self, *_: object) -> None:
+            raise PermissionError
+
+    loop = WarpLoop()
+    with Poor(socket.AF_INET, socket.SOCK_DGRAM) as poor:
+        sieve = Sieve(loop, [poor], list)
+        assert sieve.dropped() == 0
+        sieve._dropped = -1  # as if it had told
+        loop.clock += 1.0
+        sieve.behind()
+        sieve.close()
+    loop.close()
 
 
 def test_a_node_that_is_behind_still_hears_its_neighbours_and_a_calm_one_everybody() -> None:

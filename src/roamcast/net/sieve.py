@@ -75,10 +75,13 @@ def detach(sock: socket.socket) -> None:
 
 
 def memory(sock: socket.socket) -> tuple[float, int]:
-    """How full its buffer is, and how many datagrams for it the system dropped."""
+    """How full its buffer is, and how many datagrams for it the system dropped, as far as the system tells."""
     if sys.platform != "linux":
         return 0.0, 0
-    told = struct.unpack("=9I", sock.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, 36))
+    try:
+        told = struct.unpack("=9I", sock.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, 36))
+    except (OSError, struct.error):
+        return 0.0, 0
     return told[_USED] / told[_ROOM], told[_DROPS]
 
 
@@ -119,8 +122,9 @@ class Sieve:
             per_s = max(self.read + (missed if first else 0), 1) / passed_s
             self.share = min(1.0, max(LEAST_SHARE, self.share * min(2.0, STRANGERS_PER_S / per_s)))
             code = program(self._favoured(), self.share)
-            for sock in self._sockets:
-                attach(sock, code)
+            with contextlib.suppress(OSError):  # where that is not permitted, a flood is what it was
+                for sock in self._sockets:
+                    attach(sock, code)
             if first:
                 self._wait()
         self.read = 0
