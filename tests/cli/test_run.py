@@ -118,7 +118,7 @@ def test_a_class_in_the_current_folder_is_a_protocol(
         (["nowhere"], "unknown preset 'nowhere'; known: baehni-city, "),
         (["baldoni", "--protocol", "gosip"], "unknown protocol 'gosip'; did you mean 'gossip'?"),
         (["baldoni", "--protocol", "no_such_mod:X"], "protocol 'no_such_mod:X' cannot be loaded: "),
-        (["baldoni", "--protocol", "gossip", "--set", "p=1.5"], "p=1.5: must be between 0 and 1"),
+        (["baldoni", "--protocol", "gossip", "--set", "p=1.5"], "p=1.5: must be a number between 0 and 1"),
         (["baldoni", "--protocol", "gossip", "--set", "q=1"], "unknown gossip parameter 'q'; known: "),
         (["baldoni", "--set", "p"], "--set 'p': must be KEY=VALUE"),
         (["baldoni", "--set", "=1"], "--set '=1': must be KEY=VALUE"),

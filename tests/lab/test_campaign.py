@@ -74,7 +74,7 @@ def test_seeds_are_counted_from_one_or_listed_and_go_on_after_the_last() -> None
 @pytest.mark.parametrize(
     ("wrong", "right", "message"),
     [
-        ("p = [0.3, 0.6]", "p = [0.3, 1.6]", "x.toml:11: p=1.6: must be between 0 and 1"),
+        ("p = [0.3, 0.6]", "p = [0.3, 1.6]", "x.toml:11: p=1.6: must be a number between 0 and 1"),
         ("p = [0.3, 0.6]", "q = 1", "x.toml:11: unknown"),
         ('name = "gossip"', 'name = "gosip"', "x.toml:10: unknown protocol 'gosip'; did you mean 'gossip'?"),
         ("nodes = 50", "nodes = -5", "x.toml:7: nodes=-5: must be a whole number"),

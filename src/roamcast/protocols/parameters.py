@@ -128,14 +128,12 @@ def _wanted(field: Field[Any]) -> str:
     if isinstance(field.default, str):
         return "a text"
     low, high = field.metadata.get("low"), field.metadata.get("high")
-    whole = "a whole number " if isinstance(field.default, int) else ""
+    number = "a whole number" if isinstance(field.default, int) else "a number"
     if low is not None and high is not None:
-        return f"{whole}between {low:g} and {high:g}"
+        return f"{number} between {low:g} and {high:g}"
     if low is not None:
-        return f"{whole}of at least {low:g}" if whole else f"at least {low:g}"
-    if high is not None:
-        return f"{whole}of at most {high:g}" if whole else f"at most {high:g}"
-    return "a whole number" if whole else "a number"
+        return f"{number} of at least {low:g}"
+    return number if high is None else f"{number} of at most {high:g}"
 
 
 def _range(field: Field[Any]) -> str:
