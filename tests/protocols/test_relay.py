@@ -98,6 +98,15 @@ def test_a_node_that_does_not_want_an_event_sends_it_on_all_the_same(
 
 
 @every
+def test_who_took_its_only_subscription_back_gets_nothing(relay: type[Relay], params: dict[str, Any]) -> None:
+    protocol, host = node(relay, params)
+    protocol.on_subscribe(1, NEWS)
+    protocol.on_unsubscribe(1)
+    host.hear(protocol, EventFrame(news(), 0, 0), 3)
+    assert host.delivered == []
+
+
+@every
 def test_copies_after_the_first_are_neither_delivered_nor_sent_on(relay: type[Relay], params: dict[str, Any]) -> None:
     protocol, host = node(relay, params)
     protocol.on_subscribe(1, NEWS)

@@ -58,6 +58,7 @@ QUIET: dict[str, dict[str, Any]] = {
     "crashes": {"loss": 0.0, "crash_mean_s": 8.0, "repair_mean_s": 2.0},
     "crowded": {"loss": 0.0, "duration_s": 4.0, "rate_hz": 8.0, "rate_bps": 250_000.0, "range_max_m": 250.0},
     "motes": {"loss": 0.0, "mac": "tinyos", "rate_bps": 38_400.0},
+    "nodding off": {"loss": 0.0, "duration_s": 4.0, "rate_hz": 4.0, "awake_s": 0.03, "asleep_s": 0.02},
 }
 SHORTER: dict[str, dict[str, str]] = {
     "baehni-city": {"duration_s": "40"},

@@ -185,7 +185,7 @@ class Air:
         r = self.radio.frame_range(station.index)
         nodes, first, after = self.audience(station, t)
         for k in range(first, after):
-            other = self.stations[i64(nodes[k])]
+            other = self.stations[nodes[k]]
             if other.up and (self.plain or self.strength(station.index, other.index, r, t) >= 1.0):
                 hearers.append(other)
         tx.hearers = hearers
@@ -216,7 +216,7 @@ class Air:
         deaf: i64 = 0
         nodes, first, after = self.audience(station, t)
         for k in range(first, after):
-            other = stations[i64(nodes[k])]
+            other = stations[nodes[k]]
             busy = other.busy_until
             if busy > t:
                 # it is lost here, and so is what this station was receiving
@@ -264,7 +264,7 @@ class Air:
         nodes, first, after = self.audience(station, t)
         heard: i64 = 0
         for k in range(first, after):
-            other = self.stations[i64(nodes[k])]
+            other = self.stations[nodes[k]]
             if heard < len(tx.hearers) and tx.hearers[heard] is other:
                 heard += 1
                 continue
@@ -301,7 +301,7 @@ class Air:
         hearers: list[Station] = []
         strengths = vec[float]()
         for k in range(first, after):
-            other = self.stations[i64(nodes[k])]
+            other = self.stations[nodes[k]]
             if not other.up:
                 continue
             j = other.index

@@ -85,22 +85,23 @@ class Rows:
         start = self.starts[i]
         return self.nodes[start : start + self.lengths[i]]
 
-    def find(self, i: i64, j: i64) -> i64:
+    def find(self, i: i64, j: i32) -> i64:
         """Where j is in the row of i, or should be: its place among `nodes`."""
         nodes = self.nodes
         low = self.starts[i]
         high = low + self.lengths[i]
         while low < high:
             middle = (low + high) >> 1
-            if i64(nodes[middle]) < j:
+            if nodes[middle] < j:
                 low = middle + 1
             else:
                 high = middle
         return low
 
     def holds(self, i: i64, j: i64) -> bool:
-        at = self.find(i, j)
-        return at < self.starts[i] + self.lengths[i] and i64(self.nodes[at]) == j
+        sought = i32(j)
+        at = self.find(i, sought)
+        return at < self.starts[i] + self.lengths[i] and self.nodes[at] == sought
 
     def put(self, i: i64, j: i64, there: bool) -> bool:
         """See to it that j is in the row of i, or is not; False if that was so."""
@@ -108,7 +109,7 @@ class Rows:
             return False
         if there and self.lengths[i] == self.rooms[i]:
             self.widen(i)
-        at = self.find(i, j)
+        at = self.find(i, i32(j))
         end = self.starts[i] + self.lengths[i]
         nodes = self.nodes
         if there:
