@@ -610,7 +610,7 @@ def collected(table: EventTable, now_us: int = 0) -> int:
     table.expire(now_us)
     gc = table.garbage_collect()
     assert gc is not None
-    assert gc.event.id not in table
+    assert gc.event.id not in table.rows
     return gc.event.id
 
 

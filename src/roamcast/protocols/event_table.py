@@ -74,9 +74,6 @@ class EventTable:
             tuple[int, int, Id]
         ] = []  # a heap of (rank, serial, id): a row's least rank is its true one
 
-    def __contains__(self, id: Id) -> bool:
-        return id in self.rows
-
     def __len__(self) -> int:
         return len(self.rows)
 
