@@ -1,6 +1,12 @@
-"""The laboratory's costs, in seconds of wall time: `python bench/lab.py overhead|rows|start`, a JSON object each.
+"""The laboratory's costs, in seconds of wall time: `python bench/lab.py overhead|rows`, a JSON object each.
 
-overhead  200 short runs through Spark against the same runs in plain multiprocessing on the same cores
+overhead  200 short runs through Spark against the same runs in plain multiprocessing on the same cores. A short run
+          takes what a run of the quick reproduction takes on average, 80 ms of processor time when it is compiled;
+          `tiny` tells the same of runs that take a quarter of it. `stage` is the stage that simulates, which is what
+          the plain side does: runs and logs, their tallies in them. `campaign` is all of `roamcast campaign`: also
+          tallies read back, metrics, intervals, three tables. All take turns. `first_ratio` is that of the first
+          round, before which both sides have done 20 of the runs and no more; `ratio` is that of each side's best
+          round, by when Java has compiled what it runs. `tiny` comes after `short`, so its first round is warmer.
 rows      metrics from a log of many rows (ROWS in the environment; 20 million), and the driver's memory
 """
 
@@ -9,7 +15,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
-import resource
+import re
 import shutil
 import sys
 import tempfile
@@ -19,6 +25,7 @@ from typing import Any
 
 from roamcast.lab import measures, plan
 from roamcast.lab.campaign import parse
+from roamcast.lab.conduct import conduct
 from roamcast.lab.folder import Folder
 from roamcast.lab.laboratory import read_log
 from roamcast.lab.plan import Run
@@ -31,11 +38,13 @@ name = "short"
 preset = "baldoni"
 seeds = 50
 [world]
-duration_s = 60.0
+duration_s = DURATION
 [[protocol]]
 name = "gossip"
 set = { p = [0.4, 0.6, 0.8, 1.0] }
 """
+DURATIONS_S = {"short": 240.0, "tiny": 60.0}
+ROUNDS = 3
 ROWS = int(os.environ.get("ROWS", 20_000_000))
 WORKERS = 2
 
@@ -46,21 +55,42 @@ def one(run: Run, folder: Path) -> None:
 
 
 def overhead(folder: Path) -> dict[str, Any]:
-    """Both warm: workers have been started and have loaded the simulator."""
-    runs = plan.runs(parse(SHORT))
     spark = session(f"local[{WORKERS}]", scratch=folder / "scratch", log=folder / "spark.log")
-    through_spark(spark, Folder(folder / "warm"), runs[:20])
-    began = time.perf_counter()
-    through_spark(spark, Folder(folder / "campaign"), runs)
-    with_spark_s = time.perf_counter() - began
-    (folder / "plain").mkdir()
-    ordered = sorted(runs, key=lambda run: (-run.cost_s, run.id))
     with multiprocessing.get_context("spawn").Pool(WORKERS) as pool:
-        pool.starmap(one, [(run, folder / "plain") for run in ordered[:20]], chunksize=1)
-        began = time.perf_counter()
-        pool.starmap(one, [(run, folder / "plain") for run in ordered], chunksize=1)
-        plain_s = time.perf_counter() - began
-    return {"runs": len(runs), "spark_s": with_spark_s, "plain_s": plain_s, "ratio": with_spark_s / plain_s}
+        short, tiny = (compared(spark, pool, folder / name, DURATIONS_S[name]) for name in ("short", "tiny"))
+    return {**short, "tiny": tiny}
+
+
+def compared(spark: Any, pool: Any, folder: Path, duration_s: float) -> dict[str, Any]:
+    """Seconds of each side's best round and of all, and ratios to the plain side."""
+    campaign = parse(SHORT.replace("DURATION", str(duration_s)))
+    runs = plan.runs(campaign)
+    plainly(pool, folder / "plain", runs[:20])
+    through_spark(spark, Folder(folder / "warm"), runs[:20])
+    sides = {
+        "plain": lambda k: plainly(pool, folder / f"plain{k}", runs),
+        "stage": lambda k: through_spark(spark, Folder(folder / f"stage{k}"), runs),
+        "campaign": lambda k: conduct([campaign], Folder(folder / f"campaign{k}"), spark),
+    }
+    took: dict[str, list[float]] = {side: [] for side in sides}
+    for k in range(ROUNDS):
+        for side, work in sides.items():
+            began = time.perf_counter()
+            work(k)
+            took[side].append(time.perf_counter() - began)
+    best = {f"{side}_s": min(times) for side, times in took.items()}
+    ratios = {
+        "ratio": best["stage_s"] / best["plain_s"],
+        "first_ratio": took["stage"][0] / took["plain"][0],
+        "campaign_ratio": best["campaign_s"] / best["plain_s"],
+    }
+    return {"runs": len(runs), **best, **ratios, "rounds_s": took}
+
+
+def plainly(pool: Any, folder: Path, runs: list[Run]) -> None:
+    folder.mkdir(parents=True)
+    ordered = sorted(runs, key=lambda run: (-run.cost_s, run.id))
+    pool.starmap(one, [(run, folder) for run in ordered], chunksize=1)
 
 
 def through_spark(spark: Any, folder: Folder, runs: list[Run]) -> None:
@@ -77,7 +107,7 @@ def rows(folder: Path) -> dict[str, Any]:
     spark = session(f"local[{WORKERS}]", scratch=folder / "scratch", log=folder / "spark.log")
     place = Folder(folder / "big")
     place.log.mkdir(parents=True)
-    run = plan.runs(parse(SHORT.replace("60.0", "600.0\nrate_hz = 2.0").replace("[0.4, 0.6, 0.8, 1.0]", "1.0")))[0]
+    run = plan.runs(parse(SHORT.replace("DURATION", "600.0\nrate_hz = 2.0").replace("[0.4, 0.6, 0.8, 1.0]", "1.0")))[0]
     scenario = run.cell.scenario
     simulate(scenario, "gossip", run.cell.params, 1, level="frames", log=place.log_of("r0"), run="r0")
     each = pq.ParquetFile(place.log_of("r0")).metadata.num_rows
@@ -88,14 +118,22 @@ def rows(folder: Path) -> dict[str, Any]:
         pq.write_table(told, place.log_of(name), compression="zstd", row_group_size=65_536)
     about = [(name, scenario.nodes, scenario.duration_s, msgspec.json.encode(scenario).decode(), 1) for name in names]
     runs = spark.createDataFrame(about, "run string, nodes int, sim_s double, scenario string, seed bigint")
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    before = memory_mib(os.getpid())
     began = time.perf_counter()
-    found = measures.metrics(read_log(spark, place, names), runs).collect()
+    with measures.metrics(read_log(spark, place, names), runs) as measured:
+        found = measured.collect()
     took_s = time.perf_counter() - began
     assert len({row.delivery for row in found}) == 1 and len(found) == len(names)
     total = each * len(names)
-    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return {"rows": total, "s": took_s, "rows_per_s": total / took_s, "driver_mib_before": before, "driver_mib": after}
+    java = int(spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid())
+    memory = {"driver_mib_before": before, "driver_mib": memory_mib(os.getpid()), "java_mib": memory_mib(java)}
+    return {"rows": total, "s": took_s, "rows_per_s": total / took_s, **memory}
+
+
+def memory_mib(process: int) -> float:
+    """The most that it ever had in memory."""
+    (line,) = re.findall(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{process}/status").read_text())
+    return int(line) / 1024
 
 
 def main() -> None:

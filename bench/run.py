@@ -40,11 +40,13 @@ def main() -> None:
         figures = measure(plan(options.quick), options.rounds or (2 if options.quick else 5), pure, console)
     comparisons = compare(figures)
     net = real_nodes(options.quick, console)
+    lab = laboratory(options.quick, console)
     OUT.mkdir(exist_ok=True)
-    found = {"figures": figures, "comparisons": comparisons, "net": net}
+    found = {"figures": figures, "comparisons": comparisons, "net": net, "lab": lab}
     (OUT / "bench.json").write_text(json.dumps(found, indent=1) + "\n")
     show(figures, comparisons)
     show_net(net)
+    show_lab(lab)
     console.print(f"written to {OUT / 'bench.json'}")
 
 
@@ -97,21 +99,30 @@ def run(case: str, pure: Path) -> dict[str, Any]:
     return figures
 
 
+def told(*words: str) -> list[dict[str, Any]]:
+    """The JSON objects that another script of this folder prints."""
+    command = [sys.executable, str(ROOT / "bench" / words[0]), *words[1:]]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"bench: {words[0]} failed\n{done.stderr}")
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
 def real_nodes(quick: bool, console: Console) -> dict[str, Any]:
     """What nodes over UDP can take: bench/net.py, and floods by bench/flood.py."""
-
-    def told(*words: str) -> list[dict[str, Any]]:
-        done = subprocess.run(
-            [sys.executable, str(ROOT / "bench" / words[0]), *words[1:]], capture_output=True, text=True, check=False
-        )
-        if done.returncode:
-            sys.exit(f"bench: {words[0]} failed\n{done.stderr}")
-        return [json.loads(line) for line in done.stdout.splitlines()]
-
     with console.status("real nodes"):
         (node,) = told("net.py")
         floods = told("flood.py", "--seconds", "3", "garbage") if quick else told("flood.py", "--seconds", "10")
     return {**node, "floods": floods}
+
+
+def laboratory(quick: bool, console: Console) -> dict[str, Any]:
+    """What Spark adds to a campaign, and how fast logs and traces go through it."""
+    with console.status("the laboratory"):
+        found = {"overhead": told("lab.py", "overhead")[0]}
+        if not quick:
+            found |= {"rows": told("lab.py", "rows")[0], "traces": told("lab_traces.py")[0]}
+    return found
 
 
 def compare(figures: Figures) -> list[dict[str, Any]]:
@@ -169,6 +180,24 @@ def show_net(net: dict[str, Any]) -> None:
         before, _, after = flood["memory_kb"]
         said = f"{flood['datagrams_sent_per_s']:,}/s; {flood['delivered']} of {flood['published']} events delivered"
         table.add_row(f"flood of {flood['flood']}", f"{said}; memory {after - before:+,} kB")
+    Console().print(table)
+
+
+def show_lab(lab: dict[str, Any]) -> None:
+    table = Table("laboratory", "measured", "asked", title="on two cores, after Spark has started")
+    overhead = lab["overhead"]
+    what = f"{overhead['runs']} short runs through Spark / in plain multiprocessing"
+    table.add_row(f"{what}, first round", f"{overhead['first_ratio']:.2f}", "at most 1.15")
+    table.add_row("the same, best rounds", f"{overhead['ratio']:.2f}", "at most 1.15")
+    table.add_row("the same, best rounds, of runs that take a quarter of that", f"{overhead['tiny']['ratio']:.2f}", "")
+    table.add_row("the whole campaign with its tables, best rounds", f"{overhead['campaign_ratio']:.2f}", "")
+    if "rows" in lab:
+        rows, traces = lab["rows"], lab["traces"]
+        table.add_row(f"metrics of a log of {rows['rows']:,} rows, rows/s", f"{rows['rows_per_s']:,.0f}", "")
+        memory = f"{rows['driver_mib']:.0f}, {rows['java_mib']:.0f}"
+        table.add_row("memory of the driver, MiB: its Python, its Java", memory, "flat in rows")
+        for name, rate in traces.items():
+            table.add_row(f"traces: {name}", f"{rate:,.0f}" if isinstance(rate, float) else f"{rate}", "")
     Console().print(table)
 
 

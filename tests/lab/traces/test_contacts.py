@@ -134,6 +134,14 @@ def test_a_leg_that_goes_far_is_given_the_cells_that_it_passes() -> None:
             assert (near[0] // 200.0, near[1] // 200.0) in covered
 
 
+def test_a_leg_straight_along_the_edge_of_what_a_column_takes_in_is_in_both_columns() -> None:
+    edge = -(50.0 + contacts.ROUNDING_M)
+    columns = [np.array([value]) for value in (1, 0, 1_000_000, edge, 4.0, 0.0, 1.0)]
+    (piece,) = contacts.bucketed(columns, 100.0, 1_000_000, 200.0)
+    rows = {(cx, cy) for cx in (-1, 0) for cy in range(-1, 5001)}
+    assert set(zip(piece[8].tolist(), piece[9].tolist(), strict=True)) == rows
+
+
 def test_what_is_no_movement_at_all_is_refused(spark: SparkSession) -> None:
     rows = [(0, 0, 0.0, 0.0, 0), (0, 1_000_000, 3e8, 0.0, 0)]
     with pytest.raises(InputError, match=r"a node goes 300,000 km from one position to the next: too far for contacts"):
