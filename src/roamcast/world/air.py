@@ -164,8 +164,8 @@ class Air:
         if now >= motion.next:
             motion.advance(now)
         near = motion.near
-        first = near.starts[station.index]
-        length = near.lengths[station.index]
+        first = near.spans[2 * station.index]
+        length = near.spans[2 * station.index + 1]
         if t >= self.faults.partition_until or t < self.faults.partition_from:
             self.arrivals += length
             return near.nodes, first, first + length

@@ -67,29 +67,30 @@ class Rows:
     row is another wait for memory. A row that is taken out is a copy, and stays what it was.
     """
 
-    __slots__ = ("lengths", "nodes", "rooms", "starts")
+    __slots__ = ("nodes", "rooms", "spans")
 
     def __init__(self, n: int) -> None:
         self.nodes = vec[i32]([0] * (n * ROOM))
-        self.starts = vec[i64](range(0, n * ROOM, ROOM))
-        self.lengths = vec[i64]([0] * n)
+        self.spans = vec[i64]([0] * (2 * n))  # where each row begins, and how long it is
         self.rooms = vec[i64]([ROOM] * n)
+        for i in range(n):
+            self.spans[2 * i] = i * ROOM
 
     def __len__(self) -> int:
-        return len(self.starts)
+        return len(self.rooms)
 
     def __iter__(self) -> Iterator[vec[i32]]:
         return iter([self[i] for i in range(len(self))])
 
     def __getitem__(self, i: i64) -> vec[i32]:
-        start = self.starts[i]
-        return self.nodes[start : start + self.lengths[i]]
+        start = self.spans[2 * i]
+        return self.nodes[start : start + self.spans[2 * i + 1]]
 
     def find(self, i: i64, j: i32) -> i64:
         """Where j is in the row of i, or should be: its place among `nodes`."""
         nodes = self.nodes
-        low = self.starts[i]
-        high = low + self.lengths[i]
+        low = self.spans[2 * i]
+        high = low + self.spans[2 * i + 1]
         while low < high:
             middle = (low + high) >> 1
             if nodes[middle] < j:
@@ -101,32 +102,33 @@ class Rows:
     def holds(self, i: i64, j: i64) -> bool:
         sought = i32(j)
         at = self.find(i, sought)
-        return at < self.starts[i] + self.lengths[i] and self.nodes[at] == sought
+        return at < self.spans[2 * i] + self.spans[2 * i + 1] and self.nodes[at] == sought
 
     def put(self, i: i64, j: i64, there: bool) -> bool:
         """See to it that j is in the row of i, or is not; False if that was so."""
         if self.holds(i, j) == there:
             return False
-        if there and self.lengths[i] == self.rooms[i]:
+        length = self.spans[2 * i + 1]
+        if there and length == self.rooms[i]:
             self.widen(i)
         at = self.find(i, i32(j))
-        end = self.starts[i] + self.lengths[i]
+        end = self.spans[2 * i] + length
         nodes = self.nodes
         if there:
             for k in range(end, at, -1):
                 nodes[k] = nodes[k - 1]
             nodes[at] = i32(j)
-            self.lengths[i] += 1
+            self.spans[2 * i + 1] = length + 1
         else:
             for k in range(at, end - 1):
                 nodes[k] = nodes[k + 1]
-            self.lengths[i] -= 1
+            self.spans[2 * i + 1] = length - 1
         return True
 
     def widen(self, i: i64) -> None:
         """Move a row that is full to a place with twice the room; the old one stays empty, which doubling bounds."""
         row = self[i]
-        self.starts[i] = len(self.nodes)
+        self.spans[2 * i] = len(self.nodes)
         self.nodes = extend(extend(self.nodes, row), row)  # the second half is only to have room
         self.rooms[i] *= 2
 
