@@ -152,8 +152,8 @@ def test_trends_are_slopes_seed_by_seed() -> None:
     trend = {"kind": "trend", "where": {}, "x": "speed"}
     assert holds(rising, **trend, direction="rises") == [True]
     assert holds(rising, **trend, direction="falls") == [False]
-    assert holds(rising, **trend, direction="flat", abs=0.05) == [False]
-    assert holds(flat, **trend, direction="flat", abs=0.05) == [True]
+    assert holds(rising, **trend, direction="flat", abs=0.05)[0] is False
+    assert holds(flat, **trend, direction="flat", abs=0.05) == [True] * 5  # as a whole, and at each of four points
     assert holds(flat, **trend, direction="rises") == [None]
     steeper = {"kind": "steeper", "x": "speed", "direction": "rises"}
     assert holds(rising + flat, **steeper, of={"label": "up"}, to={"label": "level"}) == [True]
@@ -179,9 +179,17 @@ def test_a_crossing_is_read_off_the_line_between_points() -> None:
 def test_a_flat_trend_may_be_asked_relative_to_the_mean() -> None:
     rows = slope("a", 0.1)  # a change of 0.1 at a mean of 0.5
     trend = {"kind": "trend", "where": {}, "x": "speed", "direction": "flat"}
-    assert holds(rows, **trend, rel=0.4) == [True]
-    assert holds(rows, **trend, rel=0.1) == [False]
+    assert holds(rows, **trend, rel=0.4) == [True] * 5
+    assert holds(rows, **trend, rel=0.1)[0] is False
     assert holds(rows, **{**trend, "direction": "rises"}, rel=0.4) == [False]
+
+
+def test_what_goes_up_and_down_again_is_not_flat() -> None:
+    rows = []
+    for x, height in ((1, 0.3), (2, 0.9), (3, 0.9), (4, 0.3)):
+        rows += runs("hump", lambda s, height=height, x=x: height + noise(s * 10 + x), speed=x)
+    found = holds(rows, kind="trend", where={}, x="speed", direction="flat", abs=0.1)
+    assert found == [True, False, False, False, False]
 
 
 def costs(label: str, x: str, price: float, reached: dict[int, float]) -> list[dict[str, Any]]:
@@ -248,6 +256,7 @@ def test_bounds_hold_at_every_point_and_a_jump_is_steep() -> None:
         step += runs("g", lambda s, y=y: y + noise(s, 0.002), p=x)
     assert holds(step, kind="bounds", where={}, x="p", high=1.0) == [True] * 5
     assert holds(step, kind="bounds", where={}, x="p", high=0.9)[-1] is False
+    assert holds(runs("full", lambda _: 1.0, p=1), kind="bounds", where={}, x="p", high=1.0) == [False]
     assert holds(step, kind="jump", where={}, x="p", share=0.7, within=0.3) == [True]
     line = [run for x in (0.1, 0.3, 0.5, 0.7, 0.9) for run in runs("g", lambda s, x=x: x + noise(s, 0.002), p=x)]
     assert holds(line, kind="jump", where={}, x="p", share=0.7, within=0.3) == [False]

@@ -60,6 +60,14 @@ def test_more_questions_are_asked_more_carefully() -> None:
     assert five.high > once.high
 
 
+def test_other_readings_share_the_error_that_the_first_one_has_to_itself() -> None:
+    alone = judge.judge(claim([check("a", 0.7)], [check("a", 0.7)]), ROWS).readings
+    crowded = judge.judge(claim([check("a", 0.7)], *([check("a", 0.7)] for _ in range(5))), ROWS).readings
+    assert crowded[0].answers == alone[0].answers == alone[1].answers
+    wider, usual = crowded[1].answers[0], alone[1].answers[0]
+    assert wider.high is not None and usual.high is not None and wider.high > usual.high
+
+
 def test_the_scorecard_is_written_the_same_every_time(tmp_path: Path) -> None:
     verdicts = judge.scorecard([claim([check("a", 0.7)], caveat="the map is ours")], ROWS)
     judge.write(verdicts, tmp_path)

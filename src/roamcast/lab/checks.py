@@ -2,8 +2,8 @@
 
 A check compares an interval with what the claim allows. Inside: it holds. Outside: it does not. Astride: the runs are
 too few to tell. Orders and trends are asked of differences seed by seed (runs of one seed share their world), and a
-claim that asks m questions asks each at a confidence of 1 - 0.05/m (Bonferroni), so that the claim as a whole is
-wrongly confirmed or refuted in one case of twenty at most.
+reading that asks m questions asks each at a confidence of 1 - 0.05/m (Bonferroni), so that the reading as a whole is
+wrongly confirmed or refuted in one case of twenty at most; judge.py sees to claims of several readings.
 
     kind      holds if                                                    takes
     value     the mean is `value` within `abs` or `rel`                   where, metric
@@ -13,12 +13,12 @@ wrongly confirmed or refuted in one case of twenty at most.
     order     one is above the other (by `factor`, if given)              above, below, metric; across
     ratio     one mean over another is between `low` and `high`           of, to, metric; across
     trend     the metric `rises`, `falls` or stays `flat` (within `abs`   where, metric, x, direction
-              or `rel` of its mean)
+              or `rel` of its mean, as a whole and at every point)
     steeper   it changes more in one series than in another               of, to, metric, x, direction
     crossing  where one metric reaches a value, another is `value`        where, x, reach, metric; side = "at_least"
     cheaper   at every point of a curve the metric is below that of       of, x, to, to_x, at, metric
               another curve where it has the same `at`
-    bounds    no mean is above `high` or below `low`                      where, metric, x
+    bounds    every mean is below `high` and above `low`                  where, metric, x
     spread    best less worst of `block` seeds is `value` within `abs`    where, metric, block
     peak      the metric is higher somewhere inside than at both ends     where, metric, x
     like      the metric follows x like a `line` rather than a `log`      where, metric, x, like
@@ -287,9 +287,7 @@ def _change(rows: Sequence[Row], x: str, metric: str) -> Samples:
     points = curve(rows, x, metric)
     if len(points) < 2:
         raise NoData(f"{x} has one value only")
-    seeds = sorted(set.intersection(*(set(by_seed) for by_seed in points.values())))
-    if not seeds:
-        raise NoData("no seed that every point has")
+    seeds = _common(points.values())
     places = np.arange(len(points)) / (len(points) - 1)  # by rank: axes are often not linear
     return {seed: float(np.polyfit(places, [points[at][seed] for at in points], 1)[0]) for seed in seeds}
 
@@ -300,7 +298,25 @@ def _trend(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
     slack = float(spec["rel"]) * abs(mean) if "rel" in spec else float(spec.get("abs", 0.0))
     allowed = {"rises": (slack, np.inf), "falls": (-np.inf, -slack), "flat": (-slack, slack)}
     low, high = allowed[spec["direction"]]
-    return [judged(_title(spec), interval([*changes.values()], alpha), low, high, _mean(changes))]
+    if spec["direction"] != "flat":
+        return [judged(_title(spec), interval([*changes.values()], alpha), low, high, _mean(changes))]
+    points = _from_mean(rows, spec)
+    alpha /= 1 + len(points)
+    whole = judged(_title(spec), interval([*changes.values()], alpha), low, high, _mean(changes))
+    return [whole] + [
+        judged(
+            f"{_title(spec)}: {spec['x']}={at:g} less the mean", interval([*off.values()], alpha), low, high, _mean(off)
+        )
+        for at, off in points.items()
+    ]
+
+
+def _from_mean(rows: Sequence[Row], spec: Spec) -> dict[float, Samples]:
+    """How far each point of a curve is from the mean of all, by seed: what goes up and down again has no slope."""
+    points = curve(selected(rows, spec["where"]), spec["x"], spec["metric"])
+    seeds = _common(points.values())
+    means = {seed: float(np.mean([by_seed[seed] for by_seed in points.values()])) for seed in seeds}
+    return {at: {seed: by_seed[seed] - means[seed] for seed in seeds} for at, by_seed in points.items()}
 
 
 def _steeper(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
@@ -414,7 +430,8 @@ def _like(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
 def _bounds(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
     """Of every point's mean."""
     points = curve(selected(rows, spec["where"]), spec["x"], spec["metric"])
-    low, high = float(spec.get("low", -np.inf)), float(spec.get("high", np.inf))
+    low = float(np.nextafter(spec.get("low", -np.inf), np.inf))  # the bounds themselves are out
+    high = float(np.nextafter(spec.get("high", np.inf), -np.inf))
     return [
         judged(
             f"{_title(spec)} at {spec['x']}={at:g}", interval([*v.values()], alpha / len(points)), low, high, _mean(v)

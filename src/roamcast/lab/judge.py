@@ -2,7 +2,8 @@
 
 A claim is judged under each of its readings; a reading holds if all its checks do, fails if one does, and cannot be
 decided otherwise. The claim is reproduced if its first reading holds: that is the project's own. Where only another
-one holds, the scorecard says so, because that is what the numbers say about the paper's words.
+one holds, the scorecard says so, because that is what the numbers say about the paper's words. The more others there
+are, the more likely one holds by chance, so they share the error that the first one has to itself.
 """
 
 from __future__ import annotations
@@ -53,8 +54,9 @@ def scorecard(claims: Sequence[Claim], rows: Mapping[str, Sequence[Row]]) -> lis
 
 
 def judge(claim: Claim, rows: Mapping[str, Sequence[Row]]) -> Verdict:
-    readings = [_judged(reading, rows) for reading in claim.reading]
-    first = readings[0]
+    own, *others = claim.reading
+    first = _judged(own, rows, ALPHA)
+    readings = [first, *(_judged(reading, rows, ALPHA / len(others)) for reading in others)]
     shown = _telling(first)
     return Verdict(
         id=claim.id,
@@ -71,15 +73,14 @@ def judge(claim: Claim, rows: Mapping[str, Sequence[Row]]) -> Verdict:
     )
 
 
-def _judged(reading: Reading, rows: Mapping[str, Sequence[Row]]) -> Judged:
+def _judged(reading: Reading, rows: Mapping[str, Sequence[Row]], alpha: float) -> Judged:
     found: list[Answer] = []
-    alpha = ALPHA / len(reading.check)
     for check in reading.check:
         experiment = check.get("experiment", "")
         if experiment and experiment not in rows:
             found.append(Answer(f"{experiment}", None, None, None, None, f"{experiment} was not run"))
         else:
-            found += checks.answers(check, rows.get(experiment, []), alpha)
+            found += checks.answers(check, rows.get(experiment, []), alpha / len(reading.check))
     held = [answer.holds for answer in found]
     return Judged(reading.name, False if False in held else None if None in held else True, found)
 

@@ -124,7 +124,10 @@ def scorecard(verdicts: Sequence[Verdict], figures: dict[str, str]) -> Html:
         _filters(verdicts),
         tag(
             "table",
-            tag("caption", "Measured values are means with their confidence intervals."),
+            tag(
+                "caption",
+                "Measured is what decided: a mean, a difference, a ratio or a change, with its confidence interval.",
+            ),
             tag("thead", tag("tr", [tag("th", name, scope="col", role="columnheader") for name in head], role="row")),
             tag("tbody", [_claim(v, looked_at.get(v.id, []), figures) for v in verdicts], role="rowgroup"),
             class_="scorecard",
