@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from roamcast.cli.campaign import app
 from roamcast.lab import conduct, session
 from tests.cli.conftest import Typed
 
@@ -108,14 +107,13 @@ def test_a_campaign_is_planned_run_told_and_asked(roamcast: Typed, here: Path, s
 
 
 def test_an_interrupted_campaign_says_how_to_go_on(
-    here: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    here: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, roamcast: Typed
 ) -> None:
     def interrupted(*_: Any, **__: Any) -> None:
         signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(conduct, "conduct", interrupted)
-    status = app(["run", "tiny.toml"], standalone_mode=False)
-    out, err = capsys.readouterr()
+    status, out, err = roamcast("campaign", "tiny.toml")
     assert (status, out, err.splitlines()[-1]) == (130, "", "stopped; the same command goes on from here")
 
 

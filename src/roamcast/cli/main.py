@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -53,21 +53,22 @@ app.add_typer(trace.app, name="trace")
     help="Run a campaign of simulations on Spark: `campaign FILE`; `campaign plan FILE`; `campaign status DIR`.",
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
 )
-def campaign(context: typer.Context) -> None:
+def campaign(context: typer.Context) -> Any:
     from roamcast.cli.campaign import app as campaigns  # here, because it loads the laboratory
 
     named = context.args[:1] in (["run"], ["plan"], ["status"], ["--help"], [])
-    campaigns(context.args if named else ["run", *context.args], standalone_mode=False, prog_name="roamcast campaign")
+    words = context.args if named else ["run", *context.args]
+    return campaigns(words, standalone_mode=False, prog_name="roamcast campaign")
 
 
 @app.command(
     help="The papers' stochastic models, solved and drawn.",
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
 )
-def model(context: typer.Context) -> None:
+def model(context: typer.Context) -> Any:
     from roamcast.cli.model import app as models  # here, because it loads numpy
 
-    models(context.args, standalone_mode=False, prog_name="roamcast model")
+    return models(context.args, standalone_mode=False, prog_name="roamcast model")
 
 
 def _version(wanted: bool) -> None:

@@ -164,7 +164,12 @@ def _parquet_writer(path: Path) -> Any:
     schema = arrow_schema()
     repeating = [name for name in schema.names if name not in rising]
     return pq.ParquetWriter(
-        os.fspath(path), schema, compression="zstd", use_dictionary=repeating, column_encoding=rising
+        os.fspath(path),
+        schema,
+        compression="zstd",
+        use_dictionary=repeating,
+        column_encoding=rising,
+        write_page_checksum=True,
     )
 
 
