@@ -6,6 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roamcast.net.limits import Limits, TokenBucket
+from roamcast.net.peers import bucket
+from roamcast.net.security import SEAL_BYTES
 
 S = 1_000_000
 
@@ -47,6 +49,13 @@ def test_a_clock_that_stands_still_or_goes_back_gives_nothing() -> None:
     assert bucket.take(1, S)
     assert not bucket.take(1, 0)
     assert not bucket.take(1, S)
+
+
+def test_who_keeps_to_his_airtime_is_verified() -> None:
+    limits = Limits()
+    smallest_us = SEAL_BYTES * 8e6 / limits.rate_bps  # of airtime, for an event that is nothing but its seal
+    assert bucket(limits.sender_signatures_per_s, 0).burst > limits.airtime_burst_s * S / smallest_us
+    assert limits.sender_signatures_per_s > limits.airtime_share * S / smallest_us
 
 
 @pytest.mark.parametrize("field", [f.name for f in msgspec.structs.fields(Limits)])

@@ -218,6 +218,42 @@ def test_publishing_waits_for_room_in_the_queue(key: str) -> None:
     run(go())
 
 
+@pytest.mark.parametrize("how", ["one after another", "all at once"])
+def test_whatever_is_published_arrives_within_the_default_limits(key: str, how: str) -> None:
+    async def go() -> None:
+        a, b = pair(key, params={"p": 0.0}, limits=Limits(), bounds=Bounds(publications=10_000))
+        async with Node(a) as one, Node(b) as other:
+            wanted = other.subscribe("n >= 0")
+            if how == "one after another":
+                said = range(600)
+                for n in said:
+                    await one.publish(attrs={"n": n})
+            else:
+                said = range(200)
+                await asyncio.gather(*(one.publish(attrs={"n": n}, payload=bytes(300)) for n in said))
+            assert await take(wanted, len(said)) == list(said)
+            assert (one.host.tally.drops(), other.host.tally.drops()) == ({}, {})
+
+    run(go())
+
+
+def test_an_event_that_cannot_be_published_takes_no_room(key: str) -> None:
+    async def go() -> None:
+        async with Node(config(key, limits=Limits(queue=1, rate_bps=1e9))) as node:
+            node.store._db.execute(
+                "create trigger full before insert on publications begin select raise(abort, 'full'); end"
+            )
+            with pytest.raises(StoreError):
+                await node.publish(attrs={"n": 1})
+            node.store._db.execute("drop trigger full")
+            node._failure = None
+            with pytest.raises(InputError):
+                await node.publish(attrs={"n": float("nan")})
+            await node.publish(attrs={"n": 2})
+
+    run(go())
+
+
 def test_who_gives_up_publishing_leaves_nothing_half_done(key: str) -> None:
     async def go() -> None:
         async with Node(config(key)) as node:
