@@ -43,7 +43,8 @@ def reproduce(
 ) -> None:
     """Run the papers' experiments, judge, claim by claim, whether they reproduce, and write a page to look at.
 
-    The exit status says whether all ran, not whether all agree.
+    Finished runs are kept and never repeated; tables, scorecard and page are of the papers asked for. The exit status
+    says whether all ran, not whether all agree.
     """
     import msgspec
 

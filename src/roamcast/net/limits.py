@@ -23,7 +23,9 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     # a neighbour
     sender_frames_per_s: Rate = 500.0
     sender_bytes_per_s: Rate = 1_000_000.0
-    sender_signatures_per_s: Rate = 100.0  # publications of others never seen before, to be verified
+    # Publications never seen before, to be verified at 100 us each. Above what a sender's airtime (below) allows, which
+    # is 312 of them if they are nothing but their seals: what an honest sender says is never refused for this.
+    sender_signatures_per_s: Rate = 500.0
     sender_partial_frames: Count = 4  # that wait for fragments
     # all neighbours
     senders: Count = 512

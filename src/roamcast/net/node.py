@@ -89,6 +89,8 @@ class Node:
         self._subscriptions: weakref.WeakSet[Subscription] = weakref.WeakSet()
         self._named: dict[str, int] = {}  # numbers by which the host knows them
         self._failure: StoreError | None = None
+        self._turn = asyncio.Lock()
+        self._publishing = 0  # events that are being written down, and will need room in the queue then
         self.again = 0  # deliveries of events that the application has had
 
     # ---- life
@@ -193,19 +195,24 @@ class Node:
         host = self.host
         if validity_s is not None and not 1e-6 <= validity_s < FOREVER / 1e6:
             raise InputError(f"validity_s={validity_s:g}: must be above 0")
-        await self._room()
         validity_us = FOREVER if validity_s is None else int(validity_s * 1e6)
-        event = host.prepare(topic, attrs, payload, validity_us, LOCAL if local else GLOBAL)
+        async with self._turn:  # in the order they were asked for
+            await self._room()
+            event = host.prepare(topic, attrs, payload, validity_us, LOCAL if local else GLOBAL)
+            self._publishing += 1
         await asyncio.shield(self._keep_and_publish(event))  # who gives up waiting does not leave half of it
         return event.id
 
     async def _keep_and_publish(self, event: Event) -> None:
-        store = self.store
-        await self._written(lambda: store.publish([event]))
-        self.host.publish(event)
+        try:
+            store = self.store
+            await self._written(lambda: store.publish([event]))
+            self.host.publish(event)
+        finally:
+            self._publishing -= 1
 
     async def _room(self) -> None:
-        while len(self.host.outbox) > self.config.limits.queue // 2:
+        while len(self.host.outbox) + self._publishing > self.config.limits.queue // 2:
             await asyncio.sleep(ROOM_S)
 
     async def _publish_again(self) -> None:
