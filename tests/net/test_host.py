@@ -30,7 +30,7 @@ from roamcast.pubsub.event import LOCAL, Event, event_id
 from roamcast.pubsub.filters import topic
 from tests.conformance.driver import WHY, Deed, Parcel, Ping, Probe
 from tests.conformance.real import MULTICAST, RING, Real, Walled, network
-from tests.net.members import publication
+from tests.net.members import member, publication
 from tests.support.warp import WarpLoop
 
 PAIR = [0.0, 0.5]
@@ -626,9 +626,11 @@ def test_a_protocol_hears_its_past_alone_and_by_the_clock_of_then(alive_ago_s: i
     loop, meeting, sink, vault = WarpLoop(), network(), MemorySink(), MemoryVault()
     if alive_ago_s is not None:
         vault.store("alive", (time.time_ns() // 1000 - alive_ago_s * S).to_bytes(8, "big"))
-    said = [Event(event_id(99, n), "news", payload=bytes(SEAL_BYTES)) for n in range(3)]
+    said = [publication(member(), n, topic="news") for n in range(1, 4)]
+    forged = Event(event_id(99, 1), "news", payload=bytes(SEAL_BYTES))
     past = [(ago_s * S, 7, wire.encode(Probe, Parcel(event))) for ago_s, event in zip([100, 95, 50], said, strict=True)]
     past.insert(2, (60 * S, 7, b"nonsense"))
+    past.insert(2, (70 * S, 7, wire.encode(Probe, Parcel(forged))))
     past.append((40 * S, 7, past[0][2]))  # muted by then
     got: list[int] = []
 

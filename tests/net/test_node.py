@@ -13,10 +13,11 @@ import pytest
 from roamcast.errors import FilterError, InputError
 from roamcast.log import reader
 from roamcast.net.config import Config
+from roamcast.net.identity import Identity, node_number
 from roamcast.net.limits import Limits
 from roamcast.net.node import Node, NodeClosed, Subscription
 from roamcast.net.security import KeyRing
-from roamcast.net.store import Bounds, StoreError
+from roamcast.net.store import Bounds, Store, StoreError
 from tests.conformance.real import network
 
 FAST = Limits(rate_bps=1e9)
@@ -316,6 +317,38 @@ def test_events_of_others_outlive_who_holds_them(key: str, tmp_path: Path, end: 
             again = other.subscribe("n >= 0", name="x")
             await late.publish("news", {"n": 3}, validity_s=60)
             assert await take(again, 1) == [3]  # and nothing that it had
+
+    run(go())
+
+
+@pytest.mark.parametrize("before", ["another group", "insecure"])
+def test_in_a_new_group_nothing_is_said_by_the_rules_of_the_old_one(key: str, tmp_path: Path, before: str) -> None:
+    async def go() -> None:
+        how = {"protocol": "frugal", "params": {"hb_initial_s": 0.2}, "limits": FAST, "network": network()}
+        KeyRing.new().save(tmp_path / "old.key")
+        with Store(tmp_path / "holder") as store:
+            number = node_number(Identity.of(store).public)
+        old = {"insecure": True} if before == "insecure" else {"key": str(tmp_path / "old.key")}
+        mine = {"number": number} if before == "insecure" else {}
+        async with (
+            Node(Config(state=str(tmp_path / "holder"), **old, **mine, **how)) as other,
+            Node(Config(**old, **how)) as one,
+        ):
+            other.subscribe("n >= 0", name="x")
+            await until(lambda: one.status()["neighbours"])
+            await one.publish("news", {"n": 1}, bytes(200), validity_s=60)
+            await other.publish("news", {"n": 2}, b"what was said" * 20)
+            await until(lambda: other.store.counts()["held"] == 1)
+        async with (
+            Node(Config(state=str(tmp_path / "holder"), key=key, **how)) as other,
+            Node(Config(key=key, **how)) as late,
+        ):
+            assert other.host.tally.delivered == 0
+            wanted = late.subscribe("n >= 0")
+            await other.publish("news", {"n": 3}, validity_s=60)
+            got = [await asyncio.wait_for(anext(wanted), PATIENCE_S) for _ in range(2)]
+            assert sorted((e.attrs["n"], e.payload) for e in got) == [(2, b"what was said" * 20), (3, b"")]  # type: ignore[type-var]
+            assert late.host.tally.drops() == {}
 
     run(go())
 

@@ -194,6 +194,15 @@ def test_an_event_whose_time_is_over_is_refused_only_where_clocks_are_trusted() 
         assert refusal(event) == ""
 
 
+def test_what_came_in_time_is_not_over_because_it_was_kept() -> None:
+    assert HIM.identity is not None
+    event = sealed(Event(event_id(HIM.number, 1), validity_us=60_000_000), HIM.identity, RING.group, 1_800_000_000)
+    judge = verifier(trust=Trust(10.0, lambda: 1_800_000_000.0 + 1000))
+    judge.check(event, plenty(), 0, ago_s=990.0)
+    with pytest.raises(Refused, match="expired"):
+        judge.check(event, plenty(), 0, ago_s=900.0)
+
+
 def test_a_clock_that_was_never_set_says_nothing() -> None:
     assert HIM.identity is not None
     trust = Trust(10.0, lambda: 1_900_000_000.0)

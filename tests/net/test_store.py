@@ -18,6 +18,9 @@ from roamcast.net.identity import Identity, Member, Sequence
 from roamcast.net.security import KeyRing
 from roamcast.net.store import FILE, Bounds, Store, StoreError
 from roamcast.pubsub.event import FOREVER, Event
+from tests.net.members import publication
+
+HERE = "a group's id"
 
 
 class Clock:
@@ -265,38 +268,45 @@ def test_what_was_said_to_be_written_is_there_after_kill_9(tmp_path: Path) -> No
 def test_frames_are_held_as_long_as_they_may_be_valid(tmp_path: Path) -> None:
     clock = Clock()
     with Store(tmp_path, unix_s=clock) as store:
-        store.hold("Gossip", 7, b"short", 10_000_000)
-        store.hold("Gossip", 8, b"long", FOREVER)
-        store.hold("Frugal", 9, b"another's", FOREVER)
+        store.hold("Gossip", HERE, 7, b"short", 10_000_000)
+        store.hold("Gossip", HERE, 8, b"long", FOREVER)
+        store.hold("Gossip", "elsewhere", 8, b"another group's", FOREVER)
+        store.hold("Frugal", HERE, 9, b"another's", FOREVER)
     clock.s += 4
     with Store(tmp_path, unix_s=clock) as store:
-        assert store.held("Gossip") == [(4_000_000, 7, b"short"), (4_000_000, 8, b"long")]
+        assert store.held("Gossip", HERE) == [(4_000_000, 7, b"short"), (4_000_000, 8, b"long")]
         clock.s += 6
-        assert store.held("Gossip") == [(10_000_000, 8, b"long")]
+        assert store.held("Gossip", HERE) == [(10_000_000, 8, b"long")]
         clock.s -= 100  # nothing comes from the future
-        assert store.held("Frugal") == [(0, 9, b"another's")]
+        assert store.held("Frugal", HERE) == [(0, 9, b"another's")]
         clock.s += 100
-        store.hold("Gossip", 7, b"new", FOREVER)
-        assert store.counts()["held"] == 3
+        store.hold("Gossip", HERE, 7, b"new", FOREVER)
+        assert store.counts()["held"] == 4
 
 
 def test_of_what_is_held_the_oldest_gives_way() -> None:
     store = Store(None, Bounds(held=3, held_bytes=10))
     for n in range(5):
-        store.hold("Gossip", n, bytes(2), FOREVER)
-    assert [held.sender for held in store.held("Gossip")] == [2, 3, 4]
-    store.hold("Gossip", 5, bytes(7), FOREVER)
-    assert [held.sender for held in store.held("Gossip")] == [4, 5]
-    store.hold("Gossip", 6, bytes(11), FOREVER)  # nothing that does not fit is kept
-    assert store.held("Gossip") == []
+        store.hold("Gossip", HERE, n, bytes(2), FOREVER)
+    assert [held.sender for held in store.held("Gossip", HERE)] == [2, 3, 4]
+    store.hold("Gossip", HERE, 5, bytes(7), FOREVER)
+    assert [held.sender for held in store.held("Gossip", HERE)] == [4, 5]
+    store.hold("Gossip", HERE, 6, bytes(11), FOREVER)  # nothing that does not fit is kept
+    assert store.held("Gossip", HERE) == []
 
 
-def test_a_store_of_the_version_before_goes_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_store_of_a_version_before_goes_on(tmp_path: Path, version: int) -> None:
     with Store(tmp_path) as store:
-        store.publish([event(1)])
-        store._db.execute("drop table held")
-        store._db.execute("pragma user_version = 1")
+        own = Member.secure(store, KeyRing.new())
+        store.publish([publication(own, 1, payload=b"sealed"), event(2)])
+        store.hold("Gossip", HERE, 7, b"nobody knows whose", FOREVER)
+        store._db.execute("drop table held" if version == 1 else "alter table held drop column circle")
+        store._db.execute(f"pragma user_version = {version}")
+    for _ in range(2):
+        with Store(tmp_path) as store:
+            assert sorted(e.payload for e, _ in store.valid_publications()) == sorted([b"sealed", event(2).payload])
+            assert store.held("Gossip", HERE) == []
     with Store(tmp_path) as store:
-        assert len(store.valid_publications()) == 1
-        store.hold("Gossip", 7, b"x", FOREVER)
-        assert len(store.held("Gossip")) == 1
+        store.hold("Gossip", HERE, 7, b"x", FOREVER)
+        assert len(store.held("Gossip", HERE)) == 1

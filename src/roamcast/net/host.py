@@ -186,6 +186,8 @@ class NetHost(Host):
                 frame = wire.decode(self._protocol_class, body)
             except Malformed:  # another version of this protocol said so
                 continue
+            if not self.link.genuine(frame, ago_us / 1e6):  # by another roster, or the file was tampered with
+                continue
             self.timers.leap(max(self._began_us - ago_us, self.now()))
             self._remember(frame)
             self._hand_up(frame, sender)
@@ -258,11 +260,13 @@ class NetHost(Host):
         id = event_id(self.id, self.member.sequence.next())
         return self._sealed(Event(id, event.topic, event.attrs, payload, event.validity_us, scope))
 
-    def renew(self, event: Event, left_us: int) -> Event:
-        """An event that `prepare` made in an earlier life, with what is left of its validity: this is signed, too."""
-        if left_us == event.validity_us:
-            return event
-        said = event if self.member.ring is None else unsealed(event)
+    def said(self, event: Event) -> Event:
+        """What the application said, of an event that `prepare` made or the protocol delivered."""
+        return event if self.member.ring is None else unsealed(event)
+
+    def renew(self, said: Event, left_us: int) -> Event:
+        """An event that was said in an earlier life, as it travels now: with what is left of its validity, and with
+        the seal of the group that the node is in now."""
         return self._sealed(Event(said.id, said.topic, said.attrs, said.payload, left_us, said.scope))
 
     def _sealed(self, event: Event) -> Event:
@@ -383,7 +387,7 @@ class NetHost(Host):
         if self._on_deliver is None:
             return
         try:
-            self._on_deliver(event if self.member.ring is None else unsealed(event), event)
+            self._on_deliver(self.said(event), event)
         except Exception:
             self.tally.drop(APPLICATION)
             log.exception("the application failed to take an event")

@@ -181,3 +181,8 @@ class Member:
 
     def take_boot(self) -> int:
         return take_boot(self.vault)
+
+    @property
+    def circle(self) -> str:
+        """Whose word this node takes: the group's, by its id, or anybody's."""
+        return "insecure" if self.ring is None else self.ring.group.hex()

@@ -21,13 +21,14 @@ from __future__ import annotations
 import logging
 import time
 from hashlib import blake2b
+from math import inf
 from typing import Final, NamedTuple
 
 from roamcast.errors import Malformed
 from roamcast.net import packet
 from roamcast.net.fragments import Reassembly, split
 from roamcast.net.identity import Member
-from roamcast.net.limits import Limits
+from roamcast.net.limits import Limits, TokenBucket
 from roamcast.net.packet import Ack, FramePart, Header
 from roamcast.net.peers import Address, Gate, Peer, Peers
 from roamcast.net.publications import Trust, Verifier
@@ -213,6 +214,17 @@ class Link:
         peer.frames += 1
         peer.bytes += size
         return Arrival(header.sender, peer.address, first, size, part.parts, frame, part.to, part.number, False)
+
+    def genuine(self, frame: Frame, ago_s: float) -> bool:
+        """Whether a frame that was kept, and came so long ago, would be let in by its publications."""
+        budget = TokenBucket(1.0, inf, 0)
+        try:
+            if self._verifier is not None:
+                for event in frame.events():
+                    self._verifier.check(event, budget, 0, ago_s)
+        except Refused:
+            return False
+        return True
 
     def _verify(self, frame: Frame, peer: Peer, now_us: int) -> None:
         if self._verifier is not None:

@@ -84,7 +84,7 @@ class Node:
         self._tasks: list[asyncio.Task[None]] = []
         self._work = asyncio.Event()
         self._unwritten: list[Event] = []
-        self._unheld: list[tuple[int, bytes, int]] = []
+        self._unheld: list[tuple[str, str, int, bytes, int]] = []
         self._jobs: list[tuple[Callable[[], None], asyncio.Future[None]]] = []
         self._subscriptions: weakref.WeakSet[Subscription] = weakref.WeakSet()
         self._named: dict[str, int] = {}  # numbers by which the host knows them
@@ -131,7 +131,7 @@ class Node:
             level=config.level,
             on_deliver=self._delivered,
             on_carry=self._carried if config.state else None,
-            past=store.held(self._protocol.__name__),
+            past=store.held(self._protocol.__name__, member.circle),
             senses=self._senses,
             sample_s=config.sample_s if config.log else 0.0,
             again=again,
@@ -206,7 +206,8 @@ class Node:
     async def _keep_and_publish(self, event: Event) -> None:
         try:
             store = self.store
-            await self._written(lambda: store.publish([event]))
+            said = self.host.said(event)
+            await self._written(lambda: store.publish([said]))
             self.host.publish(event)
         finally:
             self._publishing -= 1
@@ -285,7 +286,8 @@ class Node:
 
     def _carried(self, sender: int, frame: bytes, events: list[Event]) -> None:
         if len(self._unheld) < UNWRITTEN_MAX:
-            self._unheld.append((sender, frame, max(event.validity_us for event in events)))
+            whose = self._protocol.__name__, self.host.member.circle
+            self._unheld.append((*whose, sender, frame, max(event.validity_us for event in events)))
             self._work.set()
 
     async def _written(self, job: Callable[[], None]) -> None:
@@ -309,7 +311,7 @@ class Node:
             if not events and not unheld and not jobs:
                 continue
             todo: list[Callable[[], None]] = [job for job, _ in jobs]
-            todo += [partial(self.store.hold, self._protocol.__name__, *one) for one in unheld]
+            todo += [partial(self.store.hold, *one) for one in unheld]
             try:
                 await loop.run_in_executor(self._thread, self._commit, self.store, events, todo)
             except RoamcastError as error:

@@ -68,6 +68,11 @@ def unsealed(event: Event) -> Event:
     return _with_payload(event, event.payload[:-SEAL_BYTES])
 
 
+def sealed_by(event: Event, public: bytes) -> bool:
+    """Whether it looks as if this key's owner had sealed it; nothing is verified."""
+    return event.payload[_PUBLIC:_SIGNATURE] == public
+
+
 def _with_payload(event: Event, payload: bytes) -> Event:
     return Event(event.id, event.topic, event.attrs, payload, event.validity_us, event.scope)
 
@@ -78,8 +83,9 @@ class Trust(NamedTuple):
     tolerance_s: float
     unix_s: Callable[[], float]
 
-    def over(self, said_s: int, event: Event) -> bool:
-        return said_s != UNKNOWN_TIME and self.unix_s() > said_s + event.validity_us * 1e-6 + self.tolerance_s
+    def over(self, said_s: int, event: Event, ago_s: float) -> bool:
+        now_s = self.unix_s() - ago_s
+        return said_s != UNKNOWN_TIME and now_s > said_s + event.validity_us * 1e-6 + self.tolerance_s
 
 
 class Verifier:
@@ -105,14 +111,17 @@ class Verifier:
         self._keys: OrderedDict[int, bytes] = OrderedDict()
         self._keys_max = keys_max
 
-    def check(self, event: Event, budget: TokenBucket, now_us: int) -> None:
-        """Refuses what its publisher did not say; `budget` is for signatures that must be computed."""
+    def check(self, event: Event, budget: TokenBucket, now_us: int, ago_s: float = 0.0) -> None:
+        """Refuses what its publisher did not say; `budget` is for signatures that must be computed.
+
+        `ago_s`: it came so long before.
+        """
         if len(event.payload) < SEAL_BYTES:
             raise Refused(UNSIGNED)
         public, signature = event.payload[_PUBLIC:_SIGNATURE], event.payload[_SIGNATURE:]
         (said_s,) = _TIME.unpack(event.payload[-SEAL_BYTES:_PUBLIC])
         self._check_number(event.publisher, public)
-        if self._trust is not None and self._trust.over(said_s, event):
+        if self._trust is not None and self._trust.over(said_s, event, ago_s):
             raise Refused(EXPIRED)
         message = signed_bytes(self._group, event, event.payload[:-SEAL_BYTES], said_s)
         digest = blake2b(public + signature + message, digest_size=16).digest()

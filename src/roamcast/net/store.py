@@ -1,7 +1,7 @@
 """What a node keeps on disk, in one SQLite file: who it is, what it published, what it received, who has had what.
 
     vault          name, value                         identity, boot, sequence, … (net/__init__.py)
-    publications   own events that are still valid: given to the protocol again when the node comes back
+    publications   own events that are still valid, not sealed: given to the protocol again when the node comes back
     received       events for the application, in the order they came; `position` counts them
     held           frames that brought events of others that are still valid: the protocol hears them again (host.py)
     known          ids of received events, kept longer than these: nothing is received twice
@@ -35,16 +35,18 @@ from typing import Annotated, Final, NamedTuple, Self
 import msgspec
 
 from roamcast.errors import InputError, Malformed, RoamcastError
+from roamcast.net.identity import Identity
+from roamcast.net.publications import sealed_by, unsealed
 from roamcast.net.vault import PRIVATE, Vault
 from roamcast.pubsub.event import FOREVER, Event, event_from_fields
 
-VERSION: Final = 2
+VERSION: Final = 3
 FILE: Final = "node.db"
 FOREVER_S: Final = 1e12
 
 _HELD: Final = """
 create table held (serial integer primary key autoincrement, at_s real not null, until_s real not null,
-                   protocol text not null, sender integer not null, content blob not null);
+                   protocol text not null, circle text not null, sender integer not null, content blob not null);
 """
 _TABLES: Final = f"""
 {_HELD}
@@ -139,7 +141,7 @@ class Store(Vault):
     # ---- own publications
 
     def publish(self, events: Iterable[Event]) -> None:
-        """Own events, as they travel. They are durable when this returns."""
+        """Own events, as they were said. They are durable when this returns."""
         with self._lock, self._change():
             now_s = self._unix_s()
             for event in events:
@@ -165,16 +167,17 @@ class Store(Vault):
 
     # ---- what others published and the protocol may hold
 
-    def hold(self, protocol: str, sender: int, frame: bytes, validity_us: int) -> None:
-        """A frame that just came, and the longest validity of an event in it."""
+    def hold(self, protocol: str, circle: str, sender: int, frame: bytes, validity_us: int) -> None:
+        """A frame that just came, and the longest validity of an event in it; `circle`: who was let in (`Member`)."""
         with self._lock, self._change():
             now_s = self._unix_s()
             until_s = FOREVER_S if validity_us == FOREVER else now_s + validity_us / 1e6
             self._run(
-                "insert into held (at_s, until_s, protocol, sender, content) values (?, ?, ?, ?, ?)",
+                "insert into held (at_s, until_s, protocol, circle, sender, content) values (?, ?, ?, ?, ?, ?)",
                 now_s,
                 until_s,
                 protocol,
+                circle,
                 sender,
                 frame,
             )
@@ -186,13 +189,15 @@ class Store(Vault):
             while int(self._one("select coalesce(sum(length(content)), 0) from held")) > self.bounds.held_bytes:
                 self._run("delete from held where serial = (select min(serial) from held)")
 
-    def held(self, protocol: str) -> list[Held]:
-        """What came for this protocol and may be valid still, in the order it came."""
+    def held(self, protocol: str, circle: str) -> list[Held]:
+        """What came for this protocol in this circle and may be valid still, in the order it came."""
         with self._lock:
             now_s = self._unix_s()
             rows = self._run(
-                "select at_s, sender, content from held where protocol = ? and until_s > ? order by serial",
+                "select at_s, sender, content from held where protocol = ? and circle = ? and until_s > ? "
+                "order by serial",
                 protocol,
+                circle,
                 now_s,
             ).fetchall()
         return [Held(max(0, int((now_s - at_s) * 1e6)), sender, frame) for at_s, sender, frame in rows]
@@ -374,6 +379,9 @@ def _opened(folder: str | Path | None) -> sqlite3.Connection:
         db.execute("begin exclusive")
         (version,) = db.execute("pragma user_version").fetchone()
         if version < VERSION:
+            if version > 0:
+                _unseal(db)
+                db.execute("drop table if exists held")  # it did not say in which circle that came
             for statement in (_TABLES if version == 0 else _HELD).split(";"):
                 db.execute(statement)
             db.execute(f"pragma user_version = {VERSION}")
@@ -390,6 +398,16 @@ def _opened(folder: str | Path | None) -> sqlite3.Connection:
         db.close()
         raise InputError(f"{path} was written by a newer roamcast (version {version}; this one knows {VERSION})")
     return db
+
+
+def _unseal(db: sqlite3.Connection) -> None:
+    """Before version 3, publications were kept as they travelled."""
+    for (seed,) in db.execute("select value from vault where name = 'identity'").fetchall():
+        public = Identity(seed).public
+        for id, content in db.execute("select event, content from publications").fetchall():
+            event = _event(content)
+            if sealed_by(event, public):
+                db.execute("update publications set content = ? where event = ?", (_bytes(unsealed(event)), id))
 
 
 # ---- events
