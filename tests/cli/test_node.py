@@ -12,6 +12,7 @@ import socket
 import stat
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,6 +23,8 @@ import pytest
 from roamcast.cli.publish import value
 from roamcast.cli.status import page
 from roamcast.cli.subscribe import line
+from roamcast.errors import InputError
+from roamcast.net import control
 from roamcast.net.control import Connection
 from roamcast.net.security import KeyRing
 from tests.cli.conftest import Typed
@@ -299,7 +302,8 @@ def test_rates_are_of_the_time_between_two_looks() -> None:
         "named": [],
     }
     told |= {"keys": ["00aa"], "sending_key": "00aa"}
-    told |= {"routing_entries": 0, "routing_bytes": 0, "queue": 0, "subscriptions": {}}
+    told |= {"routing_entries": 0, "routing_bytes": 0, "queue": 0, "subscriptions": {1: 'name = "[/x]"'}}
+    told["named"] = [{"name": "[/y]", "filter": 'name = "[/z]"', "behind": 0}]
     told["stored"] = {"publications": 0, "held": 0, "received": 0, "received_bytes": 0, "lost": 0}
     console = Console(width=100, record=True, quiet=False, file=open(os.devnull, "w"))  # noqa: SIM115, PTH123
     console.print(page(told, {**told, "delivered": 10, "up_s": 10.0, "airtime_s": 0.4}))
@@ -308,3 +312,30 @@ def test_rates_are_of_the_time_between_two_looks() -> None:
     assert "10.0" in delivered
     assert "5.00 %" in text
     assert "forged" in text
+    assert all(mark in text for mark in ("[/x]", "[/y]", "[/z]"))
+
+
+def test_a_node_that_does_not_answer_is_one_line_and_a_publication_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(control, "ANSWER_S", 0.05)
+    with socket.socket(socket.AF_UNIX) as node:
+        node.bind("control")
+        node.listen()
+
+        def slow() -> None:
+            asked, _ = node.accept()
+            with asked:
+                asked.recv(1000)
+                time.sleep(0.3)
+                asked.sendall(b'{"id": 7}\n')
+
+        with Connection(".") as silent, pytest.raises(InputError, match="the node does not answer"):
+            silent.ask("status")
+        node.accept()[0].close()
+        answering = threading.Thread(target=slow)
+        answering.start()
+        with Connection(".") as patient:
+            assert patient.ask("publish") == {"id": 7}
+        answering.join()

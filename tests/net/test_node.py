@@ -247,7 +247,6 @@ def test_an_event_that_cannot_be_published_takes_no_room(key: str) -> None:
             with pytest.raises(StoreError):
                 await node.publish(attrs={"n": 1})
             node.store._db.execute("drop trigger full")
-            node._failure = None
             with pytest.raises(InputError):
                 await node.publish(attrs={"n": float("nan")})
             await node.publish(attrs={"n": 2})
@@ -324,12 +323,13 @@ def test_events_of_others_outlive_who_holds_them(key: str, tmp_path: Path, end: 
 @pytest.mark.parametrize("before", ["another group", "insecure"])
 def test_in_a_new_group_nothing_is_said_by_the_rules_of_the_old_one(key: str, tmp_path: Path, before: str) -> None:
     async def go() -> None:
-        how = {"protocol": "frugal", "params": {"hb_initial_s": 0.2}, "limits": FAST, "network": network()}
+        how: dict[str, Any] = {"protocol": "frugal", "params": {"hb_initial_s": 0.2}, "limits": FAST}
+        how["network"] = network()
         KeyRing.new().save(tmp_path / "old.key")
         with Store(tmp_path / "holder") as store:
             number = node_number(Identity.of(store).public)
-        old = {"insecure": True} if before == "insecure" else {"key": str(tmp_path / "old.key")}
-        mine = {"number": number} if before == "insecure" else {}
+        old: dict[str, Any] = {"insecure": True} if before == "insecure" else {"key": str(tmp_path / "old.key")}
+        mine: dict[str, Any] = {"number": number} if before == "insecure" else {}
         async with (
             Node(Config(state=str(tmp_path / "holder"), **old, **mine, **how)) as other,
             Node(Config(**old, **how)) as one,
@@ -365,6 +365,7 @@ def test_what_was_passed_on_is_not_passed_on_again(key: str, tmp_path: Path) -> 
                     await one.publish(attrs={"n": n})
                 await until(lambda: other.host.tally.frames_out == 3)
                 await until(lambda: other.store.counts()["held"] == 3)
+                await asyncio.sleep(0.2)  # longer than any delay that a later life may draw: all was said in this one
             async with Node(relay) as other:
                 await one.publish(attrs={"n": 3})
                 await until(lambda: other.host.tally.frames_out > 0)
@@ -397,6 +398,23 @@ def test_a_named_subscription_goes_on_where_it_was(key: str, tmp_path: Path) -> 
                 assert other.status()["subscriptions"] == {2: "n >= 0"}
                 with pytest.raises(InputError, match="no subscription 'alarm'"):
                     other.forget("alarm")
+
+    run(go())
+
+
+@pytest.mark.parametrize("name", ["", "x"])
+@pytest.mark.parametrize("after", [500, 2**70, -(2**70)])
+def test_a_position_that_is_not_there_is_the_nearest_one(key: str, after: int, name: str) -> None:
+    async def go() -> None:
+        a, b = pair(key)
+        async with Node(a) as one, Node(b) as other:
+            other.subscribe("n >= 0", name="w")
+            await one.publish(attrs={"n": 1})
+            await until(lambda: other.store.end() == 1)
+            wanted = other.subscribe("n >= 0", name=name, after=after)
+            await one.publish(attrs={"n": 2})
+            assert await take(wanted, 1 if after > 0 else 2) == ([2] if after > 0 else [1, 2])
+            assert (wanted.position, wanted.lost) == (2, 0)
 
     run(go())
 
@@ -466,10 +484,32 @@ def test_a_failing_disk_is_said_to_publishers_and_subscribers(key: str) -> None:
                 await one.publish(attrs={"n": 1})
             assert one.host.tally.published == 0
             one.store._db.execute("drop trigger full")
-            one._failure = None
             await one.publish(attrs={"n": 2})
             with pytest.raises(StoreError, match="disk full"):
                 await asyncio.wait_for(anext(wanted), PATIENCE_S)
+            other.store._db.execute("drop trigger full")
+            await one.publish(attrs={"n": 3})
+            await until(lambda: other.store.end() == 1)
+            assert await take(wanted, 1) == [3]
+
+    run(go())
+
+
+def test_a_subscription_that_was_busy_hears_of_a_failure_that_is_over(key: str) -> None:
+    async def go() -> None:
+        a, b = pair(key)
+        async with Node(a) as one, Node(b) as other:
+            wanted = other.subscribe("n > 0")
+            fail = "create trigger full before insert on received begin select raise(abort, 'disk full'); end"
+            other.store._db.execute(fail)
+            await one.publish(attrs={"n": 1})
+            await until(lambda: wanted._failure is not None)
+            other.store._db.execute("drop trigger full")
+            await one.publish(attrs={"n": 2})
+            await until(lambda: other.store.end() == 1)
+            with pytest.raises(StoreError, match="disk full"):
+                await anext(wanted)
+            assert await take(wanted, 1) == [2]
 
     run(go())
 

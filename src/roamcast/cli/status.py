@@ -98,6 +98,7 @@ def _neighbours(told: dict[str, Any]) -> RenderableType:
 
 def _tables(told: dict[str, Any]) -> RenderableType:
     from rich.table import Table
+    from rich.text import Text
 
     stored = told["stored"]
     table = Table("table", "entries", "", title="tables", title_justify="left")
@@ -106,9 +107,9 @@ def _tables(told: dict[str, Any]) -> RenderableType:
     table.add_row("publications", f"{stored['publications']:,}", "own, still valid")
     table.add_row("held", f"{stored['held']:,}", "frames with others' events, for after a restart")
     table.add_row("received", f"{stored['received']:,}", f"{stored['received_bytes']:,} bytes, {stored['lost']} lost")
-    table.add_row("subscriptions", f"{len(told['subscriptions']):,}", "; ".join(told["subscriptions"].values()))
+    table.add_row("subscriptions", f"{len(told['subscriptions']):,}", Text("; ".join(told["subscriptions"].values())))
     for named in told["named"]:
-        table.add_row(f"  {named['name']}", f"{named['behind']:,}", f"behind; {named['filter']}")
+        table.add_row(Text(f"  {named['name']}"), f"{named['behind']:,}", Text(f"behind; {named['filter']}"))
     return table
 
 
@@ -130,8 +131,9 @@ def _rates(told: dict[str, Any], before: dict[str, Any]) -> RenderableType:
 
 def _counts(title: str, counts: dict[str, int]) -> RenderableType:
     from rich.table import Table
+    from rich.text import Text
 
     table = Table("why", "times", title=title, title_justify="left")
     for name, n in sorted(counts.items(), key=lambda entry: -entry[1]):
-        table.add_row(name, f"{n:,}")
+        table.add_row(Text(name), f"{n:,}")
     return table

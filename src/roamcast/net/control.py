@@ -220,11 +220,15 @@ class Connection:
         self._socket.close()
 
     def ask(self, what: str, **fields: Any) -> dict[str, Any]:
+        """A publication is waited for without end: it is published in any case, and asking again would repeat it."""
+        self._socket.settimeout(None if what == "publish" else ANSWER_S)
         try:
             self._socket.sendall(json.dumps({"do": what, **fields}).encode() + b"\n")
+            return self._heard()
+        except TimeoutError:
+            raise InputError("the node does not answer") from None
         except OSError:
             raise InputError("the node has gone") from None
-        return self._heard()
 
     def events(self, patience_s: float | None = None) -> Iterator[dict[str, Any]]:
         """After `ask("subscribe", …)`; ends when nothing comes for so long."""

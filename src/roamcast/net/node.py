@@ -23,8 +23,8 @@ application: neither the protocol nor other subscriptions. If the store is full 
 over, the oldest go, and `subscription.lost` counts how many it never came to see. The other way round, `publish` waits
 while the queue of frames is more than half full, so that a fast application does not fill it.
 
-Errors. InputError (FilterError for filters): what was asked for is wrong. StoreError: the disk failed. NodeClosed: the
-node is not running. Nothing that comes from the air raises.
+Errors. InputError (FilterError for filters): what was asked for is wrong. StoreError: the disk failed;
+what is asked for next is tried again. NodeClosed: the node is not running. Nothing that comes from the air raises.
 
 Threads. All but the disk is done on the loop; one thread writes, and what comes while it writes shares its next commit.
 """
@@ -51,7 +51,7 @@ from roamcast.net.medium import Medium, UdpMedium
 from roamcast.net.refusal import APPLICATION
 from roamcast.net.rotation import RotatingSink
 from roamcast.net.security import KeyRing
-from roamcast.net.store import Named, Received, Store, StoreError
+from roamcast.net.store import Named, Received, Store
 from roamcast.protocols import parameters, registry
 from roamcast.pubsub.event import FOREVER, GLOBAL, LOCAL, Event, Value
 from roamcast.pubsub.filters import Filter
@@ -88,7 +88,6 @@ class Node:
         self._jobs: list[tuple[Callable[[], None], asyncio.Future[None]]] = []
         self._subscriptions: weakref.WeakSet[Subscription] = weakref.WeakSet()
         self._named: dict[str, int] = {}  # numbers by which the host knows them
-        self._failure: StoreError | None = None
         self._turn = asyncio.Lock()
         self._publishing = 0  # events that are being written down, and will need room in the queue then
         self.again = 0  # deliveries of events that the application has had
@@ -106,7 +105,6 @@ class Node:
             store.close()
             raise
         self._store, self._host = store, host
-        self._failure = None
         self._thread = ThreadPoolExecutor(1, "roamcast-store")
         for named in store.subscriptions():
             self._named[named.name] = host.subscribe(parse_subscription(named.filter))
@@ -227,18 +225,21 @@ class Node:
     # ---- subscribing
 
     def subscribe(self, filter: str | Filter, *, name: str = "", after: int | None = None) -> Subscription:
-        """Iterate over it for the events. `after`: begin behind this position, as far back as events are kept."""
+        """Iterate over it for the events. `after`: begin behind this position, as far back as events are kept; one that
+        no event has yet (it is another store's) is that of the last."""
         parsed = parse_subscription(filter) if isinstance(filter, str) else filter
         host, store = self.host, self.store
+        end = store.end()
+        begin = None if after is None else min(max(after, 0), end)
         if not name:
-            return Subscription(self, parsed, "", store.end() if after is None else after, host.subscribe(parsed))
+            return Subscription(self, parsed, "", end if begin is None else begin, host.subscribe(parsed))
         before = {named.name: named for named in store.subscriptions()}.get(name)
         named = store.subscribe(name, str(parsed))
         if before is None or before.filter != named.filter:
             if name in self._named:
                 host.unsubscribe(self._named[name])
             self._named[name] = host.subscribe(parsed)
-        return Subscription(self, parsed, name, named.cursor if after is None else after, -1)
+        return Subscription(self, parsed, name, named.cursor if begin is None else begin, -1)
 
     def forget(self, name: str) -> None:
         """End a subscription with a name for good."""
@@ -291,8 +292,6 @@ class Node:
             self._work.set()
 
     async def _written(self, job: Callable[[], None]) -> None:
-        if self._failure is not None:
-            raise self._failure
         if self._host is None:
             raise NodeClosed("the node is not running")
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -315,7 +314,7 @@ class Node:
             try:
                 await loop.run_in_executor(self._thread, self._commit, self.store, events, todo)
             except RoamcastError as error:
-                self._failed(error, jobs)
+                self._failed(error, events, jobs)
             else:
                 for _, done in jobs:
                     if not done.done():
@@ -333,11 +332,14 @@ class Node:
             for _ in range(store.lost - lost):
                 self._host.tally.drop(APPLICATION)
 
-    def _failed(self, error: RoamcastError, jobs: list[tuple[Callable[[], None], asyncio.Future[None]]]) -> None:
-        """Those who wait are told; what was received is gone, and subscriptions say so rather than go on without."""
+    def _failed(
+        self, error: RoamcastError, events: list[Event], jobs: list[tuple[Callable[[], None], asyncio.Future[None]]]
+    ) -> None:
+        """Those who wait are told; what was received is gone, and each subscription says so once before it goes on."""
         log.error("%s", error)
-        if isinstance(error, StoreError):
-            self._failure = error
+        if events:
+            for subscription in list(self._subscriptions):
+                subscription._failure = error
         for _, done in jobs:
             if not done.done():
                 done.set_exception(error)
@@ -372,6 +374,7 @@ class Subscription:
         self._page: deque[Received] = deque()
         self._wake = asyncio.Event()
         self._open = True
+        self._failure: RoamcastError | None = None
         node._subscriptions.add(self)
         self._leave = weakref.finalize(self, node._drop, number) if number >= 0 else None
         if self._leave is not None:
@@ -395,8 +398,9 @@ class Subscription:
 
     async def _next(self) -> Event:
         while self._open:
-            if self._node._failure is not None:
-                raise self._node._failure
+            if self._failure is not None:
+                failure, self._failure = self._failure, None
+                raise failure
             self._wake.clear()  # before looking: what comes meanwhile wakes us
             found = bool(self._page) or await self._turn()
             while self._page and not self.filter.matches(self._page[0].event):
