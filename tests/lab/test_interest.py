@@ -145,11 +145,17 @@ def test_order_within_one_instant_decides_who_counts(spark: SparkSession) -> Non
             (7, 0, "publish", 13, news),  # 1
             (7, 2, "recover", 0, ""),
             (8, 0, "publish", 14, local),  # 1: 3 has unsubscribed, 2 is far away
+            (9, 2, "recover", 0, "anew"),
+            (9, 2, "subscribe", 1, "topic b"),
+            (9, 0, "publish", 15, news),  # 1: what 2 asked for in an earlier life is over, though it never said so
+            (9, 0, "recover", 0, "anew"),
+            (9, 2, "subscribe", 2, "topic a"),
+            (9, 1, "publish", 16, news),  # 2: 0 began anew as well, and its subscription has the number 0
         ],
     )
     published = interest.publications(rows)
     wanted = interest.wanting(published, interest.subscriptions(rows))
     pairs = interest.interested(wanted, published, interest.absences(rows))
     found = sorted((row.event, row.node) for row in pairs.collect())
-    assert found == [(10, 1), (11, 1), (11, 2), (11, 3), (12, 3), (13, 1), (14, 1)]
+    assert found == [(10, 1), (11, 1), (11, 2), (11, 3), (12, 3), (13, 1), (14, 1), (15, 1), (16, 2)]
     assert (10, 0) in [(row.event, row.node) for row in wanted.collect()]

@@ -196,6 +196,12 @@ def test_sleep_and_crash_are_independent_of_each_other() -> None:
     assert log.metrics()["interested"] == 1
 
 
+def test_who_begins_anew_has_only_what_it_subscribes_to_then() -> None:
+    log = Log().subscribe(1, 1).subscribe(1, 2).subscribe(2, 1).row(1, schema.RECOVER, reason="anew")
+    assert log.publish(0, 7).metrics()["interested"] == 1
+    assert log.subscribe(1, 1).publish(0, 8).metrics()["interested"] == 1 + 2
+
+
 def test_only_near_nodes_count_for_a_local_event() -> None:
     log = Log().subscribe(0).subscribe(1).subscribe(2).publish(0, 1, near=[0, 2, 3])
     log.deliver(1, 1).deliver(2, 1)
@@ -327,6 +333,8 @@ def wants(rows: list[Any], publication: int, node: int) -> bool:
             filters[number] = text
         if who == node and kind == schema.UNSUBSCRIBE:
             filters.pop(number, None)
+        if who == node and kind == schema.RECOVER and text == "anew":
+            filters.clear()
     return any(parse(text).matches(event) for text in filters.values())
 
 
@@ -363,7 +371,7 @@ def test_pairs_duplicates_and_parasites_are_as_counted_row_by_row(steps: list[tu
         elif what == "receive":
             log.receive(node, frame, max(0, events - extra))
         elif what != "deliver":
-            log.row(node, schema.kind_code(what))
+            log.row(node, schema.kind_code(what), reason="anew" if what == "recover" and number == 1 else "")
     found = log.metrics()
     expected = counted_row_by_row(log.sink.rows)
     assert {name: found[name] for name in expected} == expected

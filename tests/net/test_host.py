@@ -675,7 +675,7 @@ def test_a_protocol_hears_its_past_alone_and_by_the_clock_of_then(alive_ago_s: i
     assert host.status()["decisions"] == {}
     kinds = [schema.KINDS[row[2]] for row in sink.rows]
     due = ["send"] if ended is None else []  # what was to be said is said now
-    assert kinds == ["subscribe", "recover", "deliver", "deliver", "deliver", *due]
+    assert kinds == ["recover", "subscribe", "deliver", "deliver", "deliver", *due]
     assert all(abs(row[0] - time.time() * S) < 60 * S for row in sink.rows)
     assert [row[0] for row in sink.rows] == sorted(row[0] for row in sink.rows)
     loop.run_until_complete(asyncio.sleep(100.0))

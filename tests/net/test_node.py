@@ -8,10 +8,13 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
+import msgspec
+import pyarrow as pa
 import pytest
 
 from roamcast.errors import FilterError, InputError
-from roamcast.log import reader
+from roamcast.log import reader, schema
+from roamcast.log.metrics import metrics
 from roamcast.net.config import Config
 from roamcast.net.identity import Identity, node_number
 from roamcast.net.limits import Limits
@@ -566,4 +569,29 @@ def test_a_node_that_comes_back_says_so_in_its_log(key: str, tmp_path: Path) -> 
     run(live("first"))
     run(live("second"))
     assert kinds("first") == ["subscribe", "crash"]
-    assert kinds("second") == ["subscribe", "recover", "crash"]
+    assert kinds("second") == ["recover", "subscribe", "crash"]
+
+
+@pytest.mark.parametrize("end", ["stopped", "killed"])
+def test_who_subscribed_in_an_earlier_life_is_not_interested_any_more(key: str, tmp_path: Path, end: str) -> None:
+    async def go() -> None:
+        a = config(key, params={"p": 0.0}, log=str(tmp_path / "log"), sample_s=0.0)
+        b = msgspec.structs.replace(a, state=str(tmp_path / "b"))
+        async with Node(a) as one:
+            async with Node(b) as other:
+                other.subscribe("n >= 0", name="stays")
+                gone = other.subscribe("m >= 0")
+                if end == "killed":
+                    other.host._kinds -= {schema.CRASH}
+            async with Node(b) as other:
+                wanted = other.subscribe("n >= 0", name="stays")
+                for m in range(4):
+                    await one.publish(attrs={"m": m})
+                await one.publish(attrs={"n": 1})
+                assert await take(wanted, 1) == [1]
+            gone.close()
+
+    run(go())
+    tables = [reader.read(path) for path in (tmp_path / "log").glob("*.parquet")]
+    found = metrics(pa.concat_tables(tables).sort_by("t"))
+    assert (found["interested"], found["deliveries"], found["parasites"]) == (1, 1, 4)

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from roamcast.lab.worker import stage
+from roamcast.log.schema import ANEW
 from roamcast.pubsub import boxes as normal
 from roamcast.pubsub.event import SCOPES, Event, Value
 from roamcast.pubsub.filters import TOPIC, Filter, Prefix
@@ -63,13 +64,16 @@ def publications(log: DataFrame) -> DataFrame:
 
 
 def subscriptions(log: DataFrame) -> DataFrame:
-    """run, node, filter, from_seq, until_seq: each subscription, from its row to the one that ends or replaces it."""
+    """run, node, filter, from_seq, until_seq: each subscription, from its row to the one that ends or replaces it, or
+    where its node begins anew."""
     from pyspark.sql import Window
     from pyspark.sql import functions as F
 
-    changes = log.where("kind in ('subscribe', 'unsubscribe')")
+    changes = log.where(f"kind in ('subscribe', 'unsubscribe') or (kind = 'recover' and reason = '{ANEW}')")
     same = Window.partitionBy("run", "node", "event").orderBy("seq")
-    ends = changes.withColumn("until_seq", F.lead("seq").over(same))
+    later = Window.partitionBy("run", "node").orderBy("seq").rowsBetween(1, Window.unboundedFollowing)
+    anew = F.min(F.when(F.col("kind") == "recover", F.col("seq"))).over(later)
+    ends = changes.withColumn("until_seq", F.least(F.lead("seq").over(same), anew))
     return ends.where("kind = 'subscribe'").select(
         "run", "node", F.col("reason").alias("filter"), F.col("seq").alias("from_seq"), "until_seq"
     )

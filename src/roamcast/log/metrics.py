@@ -34,7 +34,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from roamcast.errors import InputError
-from roamcast.log.schema import DECISIONS, KINDS
+from roamcast.log.schema import ANEW, DECISIONS, KINDS
 from roamcast.pubsub.event import SCOPES, Event
 from roamcast.pubsub.filters import Filter
 from roamcast.pubsub.text import parse
@@ -131,6 +131,10 @@ class _Audience:
         if text is not None:
             self.subscribers[text][node] -= 1
 
+    def forget(self, node: int) -> None:
+        for whose, number in [key for key in self.subscriptions if key[0] == node]:
+            self.unsubscribe(whose, number)
+
     def fault(self, node: int, kind: str) -> None:
         where = self.asleep if kind in ("sleep", "wake") else self.crashed
         if kind in ("sleep", "crash"):
@@ -164,6 +168,8 @@ def _publications(table: pa.Table) -> dict[int, Publication]:
             audience.unsubscribe(row["node"], row["event"])
         else:
             audience.fault(row["node"], row["kind"])
+            if row["kind"] == "recover" and row["reason"] == ANEW:
+                audience.forget(row["node"])
     return found
 
 

@@ -27,7 +27,8 @@ A column that a kind does not mention below is 0 (`peer`: -1, `reason`: empty).
     delay        its id                   as declared                         as declared         label (3)
     note         its id                   as declared                         as declared         label (3)
     move                                                                      end of the leg us   "x y vx vy"
-    sleep, wake, crash, recover
+    sleep, wake, crash
+    recover                                                                                       "" or "anew" (5)
     state                                              of routing state       entries of it       (sampled)
 
   (1) The MAC header included. A frame without events has event = 0. A frame that carries k > 1 events has one send row
@@ -38,6 +39,8 @@ A column that a kind does not mention below is 0 (`peer`: -1, `reason`: empty).
   (3) What a protocol said about its decision by `Host.note`; `protocols.interface.explain` turns such a row into a
       sentence.
   (4) By the receiver's radio: the frame's airtime, or 0 where it never was on to the frame (as at the sender).
+  (5) `anew`: a real node's process began again. Subscriptions of its earlier lives are over, whether or not these could
+      say so; those that go on have a new row.
 
 The content of a publish row is {"topic": "…", "scope": "global" | "local", "attrs": {…}}, and for a local event also
 "near": [nodes within reach when it was published, ascending]: only these can count as interested in it.
@@ -76,6 +79,7 @@ SLEEP: Final = 13
 WAKE: Final = 14
 CRASH: Final = 15
 RECOVER: Final = 16
+ANEW: Final = "anew"
 STATE: Final = 17
 
 KINDS: Final = (

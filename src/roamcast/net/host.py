@@ -147,7 +147,9 @@ class NetHost(Host):
         self._later: deque[Callable[[], None]] = deque()
         self._notes: dict[int, int] = {}
         self._errors_said: dict[str, bool] = {}
-        self._was_down = again
+        self._was_down = False
+        if again:
+            self._row(schema.RECOVER, reason=schema.ANEW)  # before any subscription of this life
 
     # ---- life
 
