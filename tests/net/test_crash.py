@@ -1,7 +1,7 @@
 """Killed again and again, in the middle of publishing and of receiving: nothing acknowledged is lost, nothing comes
 twice.
 
-Twenty times in an ordinary run; ROAMCAST_CRASHES=100 in the environment asks for more.
+A hundred times; ROAMCAST_CRASHES in the environment asks for another number.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from roamcast.net.security import KeyRing
 from tests.conformance.real import network
 from tests.net.crashing import Diary, publish, receive
 
-CRASHES = int(os.environ.get("ROAMCAST_CRASHES", "20"))
+CRASHES = int(os.environ.get("ROAMCAST_CRASHES", "100"))
 LIFE_S = 0.12
 PATIENCE_S = 60.0
 EACH = 30
