@@ -178,7 +178,7 @@ def show_net(net: dict[str, Any]) -> None:
     table.add_row("memory at rest, MB", f"{net['memory_at_rest_mb']}")
     for flood in net["floods"]:
         before, _, after = flood["memory_kb"]
-        said = f"{flood['datagrams_sent_per_s']:,}/s; {flood['delivered']} of {flood['published']} events delivered"
+        said = f"{flood['sent_per_s']:,}/s; {flood['delivered']} of {flood['published']} events delivered"
         table.add_row(f"flood of {flood['flood']}", f"{said}; memory {after - before:+,} kB")
     Console().print(table)
 
