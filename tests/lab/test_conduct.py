@@ -16,8 +16,8 @@ from roamcast.lab import campaign, conduct, plan, schemas
 from roamcast.lab.campaign import parse
 from roamcast.lab.conduct import Watcher
 from roamcast.lab.folder import Folder
-from roamcast.lab.session import RETRIES
 from roamcast.log import reader
+from tests.lab.conftest import BEARS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -262,7 +262,7 @@ def test_more_deaths_than_spark_bears_cost_no_other_run(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(plan, "partitions", lambda runs, _: [list(runs)])  # one after the other, killers first
-    text = TINY.replace("[0.4, 0.8]", "0.4").replace("seeds = 2", f"seeds = {RETRIES // 2 + 1}")
+    text = TINY.replace("[0.4, 0.8]", "0.4").replace("seeds = 2", f"seeds = {BEARS // 2 + 1}")
     head, first, rest = text.partition("[[protocol]]")
     opened, _ = conducted(f'{head}[[protocol]]\nname = "poison:Kills"\n{first}{rest}', tmp_path / "out", spark)
     assert {(row.protocol, row.status) for row in opened.runs.collect()} == {
