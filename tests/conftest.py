@@ -1,4 +1,4 @@
-"""Property tests try the same examples on every run, so that a failure is always somebody's change.
+"""One Spark for all; and property tests try the same examples on every run, so that a failure is somebody's change.
 
 HYPOTHESIS_PROFILE=explore pytest …     new examples each time, to look for what the others miss
 """
@@ -6,8 +6,14 @@ HYPOTHESIS_PROFILE=explore pytest …     new examples each time, to look for wh
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 # Spark's jobs in tests are so short that compiling them well takes longer than running them.
 os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
@@ -15,3 +21,18 @@ os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSeri
 settings.register_profile("same", derandomize=True, deadline=None)
 settings.register_profile("explore", deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """One session for all tests of a process that want one: starting it takes longer than most of them do.
+
+    It bears fewer deaths of workers than usual, because a test goes beyond what it bears.
+    """
+    from roamcast.lab.session import session
+
+    place = tmp_path_factory.mktemp("spark")
+    conf = {"spark.sql.shuffle.partitions": "4"}
+    started = session("local[2,4]", conf=conf, log=place / "spark.log", scratch=place)
+    yield started
+    started.stop()

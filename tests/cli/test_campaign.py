@@ -11,25 +11,12 @@ import pytest
 
 from roamcast.lab import conduct, session
 from tests.cli.conftest import Typed
+from tests.lab.test_conduct import TINY as GOSSIP
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.xdist_group("spark")
-
-TINY = """\
-name = "tiny"
-preset = "baldoni"
-seeds = 2
-[world]
-duration_s = 14.0
-nodes = 30
-[[protocol]]
-name = "gossip"
-set = { p = [0.4, 0.8] }
-[[protocol]]
-name = "broken:Broken"
-"""
+TINY = GOSSIP + '[[protocol]]\nname = "broken:Broken"\n'
 BROKEN = """
 from roamcast.protocols.interface import Protocol
 
@@ -37,12 +24,6 @@ class Broken(Protocol):
     def on_start(self):
         raise ValueError("it [b]is[/b] broken")
 """
-
-
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> SparkSession:
-    place = tmp_path_factory.mktemp("spark")
-    return session.session("local[2]", conf={"spark.sql.shuffle.partitions": "2"}, scratch=place)
 
 
 @pytest.fixture

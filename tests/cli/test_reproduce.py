@@ -30,7 +30,7 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.mark.usefixtures("small")
+@pytest.mark.usefixtures("small", "spark")
 def test_a_reproduction_leaves_a_scorecard_and_a_page_and_is_not_done_twice(roamcast: Typed, tmp_path: Path) -> None:
     status, out, err = roamcast("reproduce", "baldoni")
     assert status == 0

@@ -16,8 +16,8 @@ from roamcast.lab import campaign, conduct, plan, schemas
 from roamcast.lab.campaign import parse
 from roamcast.lab.conduct import Watcher
 from roamcast.lab.folder import Folder
+from roamcast.lab.plan import Run
 from roamcast.log import reader
-from tests.lab.conftest import BEARS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -261,14 +261,19 @@ def test_poisoned_runs_are_recorded_and_the_others_go_on(spark: SparkSession, tm
 def test_more_deaths_than_spark_bears_cost_no_other_run(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    given_up_on = conduct._alone
     monkeypatch.setattr(plan, "partitions", lambda runs, _: [list(runs)])  # one after the other, killers first
-    text = TINY.replace("[0.4, 0.8]", "0.4").replace("seeds = 2", f"seeds = {BEARS // 2 + 1}")
+    alone: list[Run] = []
+    monkeypatch.setattr(conduct, "_alone", lambda run, *rest: alone.append(run) or given_up_on(run, *rest))
+    bears = int(spark.sparkContext.master.rpartition(",")[2].rstrip("]"))
+    text = TINY.replace("[0.4, 0.8]", "0.4").replace("seeds = 2", f"seeds = {bears // 2 + 1}")
     head, first, rest = text.partition("[[protocol]]")
     opened, _ = conducted(f'{head}[[protocol]]\nname = "poison:Kills"\n{first}{rest}', tmp_path / "out", spark)
     assert {(row.protocol, row.status) for row in opened.runs.collect()} == {
         ("poison:Kills", "failed"),
         ("gossip", "finished"),
     }
+    assert {run.cell.protocol for run in alone} == {"poison:Kills"}
 
 
 def test_cells_are_repeated_until_their_interval_is_tight_enough(spark: SparkSession, tmp_path: Path) -> None:
