@@ -108,6 +108,7 @@ def test_a_small_run_counted_by_hand() -> None:
         "collisions": 2,
         "duplicates": 2,  # at the publisher, and the second at node 1
         "parasites": 1,  # at node 4
+        "latency_mean_s": 0.75,
         "latency_p50_s": 0.5,
         "latency_p95_s": 1.0,
         "reasons": {
@@ -127,6 +128,7 @@ def test_a_log_without_rows_has_zero_counts_and_no_quotients() -> None:
     assert {name for name, value in found.items() if value is None} == {
         "delivery",
         "overhead",
+        "latency_mean_s",
         "latency_p50_s",
         "latency_p95_s",
         "deterministic_hops",

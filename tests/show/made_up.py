@@ -27,8 +27,8 @@ KINDS = {
     "reasons": COUNTS,
 }
 NUMBERS = (
-    *("delivery", "of_possible", "overhead", "latency_p50_s", "latency_p95_s", "deterministic_hops"),
-    *("memory_entries", "memory_bytes", "energy_j"),
+    *("delivery", "of_possible", "overhead", "latency_mean_s", "latency_p50_s", "latency_p95_s"),
+    *("deterministic_hops", "memory_entries", "memory_bytes", "energy_j"),
 )
 WHOLE = ("deliveries", "interested", "possible", "frames_sent", "bytes_sent", "receptions", "losses", "collisions")
 

@@ -54,6 +54,7 @@ SUMMABLE = (
     "collisions",
     "duplicates",
     "parasites",
+    "latency_mean_s",
     "latency_p50_s",
     "latency_p95_s",
     "deterministic_hops",

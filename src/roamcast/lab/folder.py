@@ -34,7 +34,7 @@ from roamcast.errors import InputError
 from roamcast.lab.campaign import Campaign
 
 TABLES = ("runs", "metrics", "summary")
-TABLES_VERSION = "1"
+TABLES_VERSION = "2"
 MOST_ATTEMPTS = 2
 """A run during which a worker died so often is taken to be the cause."""
 

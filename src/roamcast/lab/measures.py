@@ -101,18 +101,18 @@ def _joined(parts: list[DataFrame], runs: DataFrame, simulated: bool) -> DataFra
 
 
 def delivery(log: DataFrame, pairs: DataFrame, published: DataFrame) -> DataFrame:
-    """run, interested, deliveries, latency_p50_s, latency_p95_s."""
+    """run, interested, deliveries, latency_mean_s, latency_p50_s, latency_p95_s."""
     from pyspark.sql import functions as F
 
     first = log.where("kind = 'deliver'").groupBy("run", "event", "node").agg(F.min("t").alias("at"))
     counted = first.join(pairs, ["run", "event", "node"]).join(published.select("run", "event", "t"), ["run", "event"])
     latencies = counted.select("run", (F.col("at") - F.col("t")).alias("latency"))
     asked = pairs.groupBy("run").agg(F.count("*").alias("interested"))
-    return asked.join(percentiles(latencies), "run", "left")
+    return asked.join(latency(latencies), "run", "left")
 
 
-def percentiles(latencies: DataFrame) -> DataFrame:
-    """run, deliveries, latency_p50_s, latency_p95_s: by nearest rank, the smallest that so many do not exceed."""
+def latency(latencies: DataFrame) -> DataFrame:
+    """run, deliveries, latency_mean_s, latency_p50_s, latency_p95_s: percentiles by nearest rank."""
     from pyspark.sql import Window
     from pyspark.sql import functions as F
 
@@ -125,7 +125,10 @@ def percentiles(latencies: DataFrame) -> DataFrame:
         return F.max(F.when(at, F.col("latency"))) / F.lit(1e6)
 
     return ranked.groupBy("run").agg(
-        F.count("*").alias("deliveries"), nearest(50).alias("latency_p50_s"), nearest(95).alias("latency_p95_s")
+        F.count("*").alias("deliveries"),
+        (F.sum("latency") / F.count("*") / F.lit(1e6)).alias("latency_mean_s"),
+        nearest(50).alias("latency_p50_s"),
+        nearest(95).alias("latency_p95_s"),
     )
 
 

@@ -87,6 +87,7 @@ TALLY = _table(
     collisions=LongType(),
     duplicates=LongType(),
     parasites=LongType(),
+    latency_mean_s=DoubleType(),
     latency_p50_s=DoubleType(),
     latency_p95_s=DoubleType(),
     reasons=COUNTS,

@@ -13,7 +13,7 @@ a percentile or a mean of nothing, is None.
     losses, losses_by_reason, collisions         of lose rows
     duplicates         receive rows of an event that the node published or received in an earlier row
     parasites          receive rows of an event for which the node had no matching subscription when it was published
-    latency_p50_s, latency_p95_s                 publication to first delivery over counted deliveries; nearest rank
+    latency_mean_s, latency_p50_s, latency_p95_s publication to first delivery over counted deliveries; nearest rank
     reasons            {"kind: label": rows} of forward, suppress, drop, delay and note
     deterministic_hops forward rows labelled "deterministic" / those labelled "deterministic" or "probabilistic"
     memory_entries, memory_bytes                 means over state rows
@@ -69,6 +69,7 @@ def metrics(table: pa.Table) -> dict[str, object]:
         "collisions": losses_by_reason.get("collision", 0),
         "duplicates": duplicates,
         "parasites": parasites,
+        "latency_mean_s": _mean_s(latencies_us),
         "latency_p50_s": _percentile_s(latencies_us, 50),
         "latency_p95_s": _percentile_s(latencies_us, 95),
         "reasons": reasons,
@@ -274,6 +275,10 @@ def _sum(column: pa.ChunkedArray) -> int:
 
 def _ratio(part: int, whole: int) -> float | None:
     return part / whole if whole else None
+
+
+def _mean_s(values_us: list[int]) -> float | None:
+    return sum(values_us) / len(values_us) / 1e6 if values_us else None
 
 
 def _percentile_s(ordered_us: list[int], percent: int) -> float | None:
