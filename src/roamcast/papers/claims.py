@@ -17,8 +17,8 @@
     value = 0.70
     abs = 0.05
 
-The kinds of checks and what each of them takes stand in lab/checks.py, which also judges. `caveat` says why a claim
-cannot be decided by the experiments, where that is so whatever the numbers are.
+The kinds of checks and what each of them takes stand in lab/checks.py, which also judges. `caveat` says what is ours
+in a check (a limit, a map, a choice the text leaves open), so that everybody can weigh the verdict.
 """
 
 from __future__ import annotations
