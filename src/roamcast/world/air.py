@@ -381,6 +381,8 @@ class Air:
         recorder = self.recorder
         published = tx.published
         marks = NO_MARKS if published is None else published.marks
+        if not self.calm:
+            self.listened(tx, s, t)
         recorder.current = published
         ifs = self.mac.ifs
         sender = station.id
@@ -428,8 +430,16 @@ class Air:
         recorder.parasites += parasites
         recorder.losses[COLLISION] += collisions
         recorder.losses[HALF_DUPLEX] += deaf
-        recorder.rx_us += (got + collisions) * tx.airtime
+        if self.calm:
+            recorder.rx_us += (got + collisions) * tx.airtime
         recorder.stamp(t, index, tx.serial << NODE_BITS | got)
+
+    def listened(self, tx: Transmission, s: i64, t: i64) -> None:
+        """Who slept through a part of a frame may have begun to receive another one meanwhile: each to its own account,
+        where what overlaps counts once."""
+        for other in tx.hearers:
+            if other.receiving == s or (other.up and other.deafened != s):
+                other.listened(tx.start, t)
 
     def end_with_care(self, station: Station, tx: Transmission, frame: Frame, s: i64, t: i64) -> None:
         """Any other case: strengths, losses by chance, addressees, several events, rows for the log."""
