@@ -240,7 +240,7 @@ def test_a_transmission_is_the_same_in_every_log(real: Any) -> None:
     assert big[6] > 3000 + 3 * 28
     assert big[7] == big[6] * 8, "microseconds at one megabit a second"
     assert (big[5], small[5]) == (-1, 1)
-    driver.hosts[0].link.envelope._take_boot = lambda: driver.hosts[0].link.envelope.boot + 1
+    driver.hosts[0].link.envelope._take_boot = lambda _: driver.hosts[0].link.envelope.boot + 1
     driver.hosts[0].link.envelope.counter = 1 << 32  # used up: the next life begins
     driver.do(0, lambda probe, _: probe.host.broadcast(Ping(3)))
     serials = {row[4] for row in rows_of(driver, schema.SEND)}

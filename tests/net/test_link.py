@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 from roamcast.net import packet
 from roamcast.net.identity import Member
 from roamcast.net.limits import Limits
-from roamcast.net.link import Link, protocol_tag
+from roamcast.net.link import OUTDO_MAX, OUTDO_US, Link, protocol_tag
 from roamcast.net.packet import ACK, FRAME, FramePart, Header
 from roamcast.net.publications import sealed
 from roamcast.net.refusal import REASONS, Refused, Tally
+from roamcast.net.replay import LEAP_MAX
+from roamcast.net.security import Envelope, KeyRing
 from roamcast.protocols import registry
 from roamcast.protocols.interface import Protocol
 from roamcast.protocols.wire import MAX_FRAME
@@ -286,6 +288,93 @@ def test_somebody_with_our_number_is_noticed_and_not_heard() -> None:
     one, double = link(who), link(who)
     assert hear(one, datagram(double)) is None
     assert drops(one) == {"own number": 1}
+
+
+def in_the_name_of(victim: Link, boot: int, counter: int = 0, ring: KeyRing = RING) -> bytes:
+    """What a member of the group can make: nothing in it says that it is not the victim's."""
+    impostor = Envelope(ring, victim.number, lambda _: boot, 4)
+    impostor.counter = counter
+    return impostor.seal(FRAME, FramePart(TAG, -1, 0, 0, 1, b"\x94\x00\x01\x00\xc4\x00").packed())
+
+
+@pytest.mark.parametrize("ahead", [1 << 20, LEAP_MAX])
+def test_who_hears_somebody_ahead_of_it_in_its_name_begins_a_life_above(ahead: int) -> None:
+    victim, other = link(), link()
+    forged = in_the_name_of(victim, victim.envelope.boot + ahead)
+    assert hear(other, datagram(victim)) is not None
+    assert hear(other, forged) is not None
+    assert hear(other, datagram(victim)) is None, "taken for its own past"
+    assert hear(victim, forged) is None
+    assert drops(victim) == {"own number": 1}
+    assert hear(other, datagram(victim)) is not None
+    assert drops(other) == {"stale": 1}
+    assert hear(other, forged) is None
+
+
+def test_who_hears_a_number_that_it_has_not_used_yet_begins_a_new_life() -> None:
+    victim, other = link(), link()
+    forged = in_the_name_of(victim, victim.envelope.boot, (1 << 32) - 1)
+    assert hear(other, forged) is not None
+    assert hear(other, datagram(victim)) is None
+    assert hear(victim, forged) is None
+    assert (drops(victim), victim.tally.echoes) == ({"own number": 1}, 0)
+    assert hear(other, datagram(victim)) is not None
+
+
+def test_a_known_sender_is_not_silenced_by_a_life_that_no_clock_explains() -> None:
+    victim, other = link(), link()
+    assert hear(other, datagram(victim)) is not None
+    for boot in (victim.envelope.boot + LEAP_MAX + 1, (1 << 64) - 1):
+        before = victim.envelope.boot
+        assert hear(other, in_the_name_of(victim, boot)) is None
+        assert hear(victim, in_the_name_of(victim, boot)) is None
+        assert victim.envelope.boot == before, "others would not follow"
+    assert drops(other) == {"leap": 2}
+    assert hear(other, datagram(victim)) is not None
+
+
+def test_lives_are_not_used_up_by_somebody_else() -> None:
+    victim, now_us = link(), 0
+    for _ in range(OUTDO_MAX // LEAP_MAX + 10):
+        hear(victim, in_the_name_of(victim, victim.envelope.boot + LEAP_MAX), now_us=now_us)
+        now_us += OUTDO_US
+    assert OUTDO_MAX - LEAP_MAX <= victim.envelope.boot <= OUTDO_MAX
+
+
+def test_a_life_is_begun_for_that_once_a_minute() -> None:
+    victim, lives = link(), []
+    for now_us in (0, OUTDO_US - 1, OUTDO_US):
+        hear(victim, in_the_name_of(victim, victim.envelope.boot + (1 << 20)), now_us=now_us)
+        lives.append(victim.envelope.boot)
+    assert lives[0] == lives[1] < lives[2]
+
+
+def test_an_earlier_life_that_is_played_back_changes_nothing() -> None:
+    who = member()
+    recorded = datagram(link(who))
+    one = link(who)
+    boot = one.envelope.boot
+    assert hear(one, recorded) is None
+    assert (drops(one), one.envelope.boot) == ({"own number": 1}, boot)
+
+
+def test_whoever_was_silenced_is_heard_again_under_a_key_that_the_impostor_does_not_have() -> None:
+    victim, other = link(), link()
+    assert hear(other, in_the_name_of(victim, (1 << 64) - 1)) is not None
+    assert hear(other, datagram(victim)) is None
+    both = RING.with_next()
+    for one in (victim, other):
+        one.use(both)
+    assert hear(other, datagram(victim)) is None
+    victim.use(both.promoted())
+    under_new = datagram(victim)
+    assert hear(other, under_new) is not None, "before the old key is gone"
+    for one in (victim, other):
+        one.use(both.promoted().retired())
+    assert hear(other, datagram(victim)) is not None
+    assert hear(other, under_new) is None
+    assert hear(other, in_the_name_of(victim, (1 << 64) - 2)) is None
+    assert drops(other) == {"stale": 2, "replayed": 1, "unknown key": 1}
 
 
 def test_a_member_who_floods_is_slowed_down_and_nobody_else() -> None:

@@ -13,17 +13,17 @@ S = 1_000_000
 HERE = ("192.0.2.1", 1)
 
 
-def header(sender: int, counter: int = 0, boot: int = 7) -> Header:
-    return Header(FRAME, 1, sender, boot, counter)
+def header(sender: int, counter: int = 0, boot: int = 7, key: int = 1) -> Header:
+    return Header(FRAME, key, sender, boot, counter)
 
 
-def accept(peers: Peers, sender: int, counter: int = 0, now_us: int = 0, boot: int = 7) -> str:
+def accept(peers: Peers, sender: int, counter: int = 0, now_us: int = 0, boot: int = 7, key: int = 1) -> str:
     """Why it was refused; empty if it was not."""
-    old = peers.refuse(header(sender, counter, boot))
+    old = peers.refuse(header(sender, counter, boot, key))
     if old:
         return old
     try:
-        peers.accept(header(sender, counter, boot), HERE, now_us)
+        peers.accept(header(sender, counter, boot, key), HERE, now_us)
     except Refused as refused:
         return refused.reason
     return ""
@@ -158,6 +158,24 @@ def test_a_restart_does_not_open_the_window() -> None:
     assert [accept(after, 1, n) for n in (0, 41, 42)] == ["replayed", "replayed", ""]
     assert accept(after, 2, 0, boot=6) == "stale"
     assert accept(after, 9, 0) == ""
+
+
+def test_a_window_belongs_to_a_key_and_goes_with_it() -> None:
+    some = peers(senders=2, sender_idle_s=1)
+    for number in (1, 2):
+        assert accept(some, number, 5, boot=900) == ""
+        assert accept(some, number, 3, key=2) == "", "what was said under another key moved another window"
+        assert [accept(some, number, n, key=2) for n in (3, 4)] == ["replayed", ""]
+    assert accept(some, 3, 0, 10 * S) == "", "in the place of 1"
+    again = peers(senders=2, sender_idle_s=1)
+    again.restore(some.export())
+    for kept in (some, again):
+        assert [accept(kept, n, 5, 10 * S, boot=900) for n in (1, 2)] == ["replayed", "replayed"]
+        kept.keep([2])
+        assert [kept.refuse(header(n, 5, boot=900)) for n in (1, 2)] == ["", ""]
+        assert [kept.refuse(header(n, 4, key=2)) for n in (1, 2)] == ["replayed", "replayed"]
+        kept.keep([7])
+        assert not kept._past, "nothing is kept of a sender who spoke under none of the keys"
 
 
 @pytest.mark.parametrize("rubbish", [b"", b"\xff", b"\x91\x01", b"\x91\x93\xa1x\x00\x00", bytes(50)])

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roamcast.net.replay import WINDOW, ReplayWindow
+from roamcast.net.replay import LEAP_MAX, WINDOW, ReplayWindow
 
 
 class Twin:
@@ -53,6 +53,15 @@ def test_the_window_has_its_length() -> None:
     assert [window.check(1, n) for n in (1, 2)] == ["stale", ""]
     window.accept(1, 2 * WINDOW)
     assert [window.check(1, n) for n in (WINDOW, WINDOW + 1, WINDOW + 2)] == ["stale", "replayed", ""]
+
+
+def test_a_life_may_be_so_far_ahead_of_the_one_before() -> None:
+    window = ReplayWindow(5)
+    assert [window.check(5 + LEAP_MAX, 0), window.check(6 + LEAP_MAX, 0)] == ["", "leap"]
+    window.accept(5 + LEAP_MAX, 0)
+    assert window.check(6 + LEAP_MAX, 0) == ""
+    year_us = 365.25 * 86400 * 1e6
+    assert 100 * year_us < LEAP_MAX, "from a clock that was never set to any that is right"
 
 
 def test_what_was_heard_before_a_restart_counts_as_heard() -> None:

@@ -16,7 +16,8 @@ RING = KeyRing.new()
 
 
 def envelope(ring: KeyRing | None = RING, number: int = 1, boot: int = 10) -> Envelope:
-    return Envelope(ring, number, iter(range(boot, boot + 9)).__next__, 4)
+    boots = iter(range(boot, boot + 9))
+    return Envelope(ring, number, lambda _: next(boots), 4)
 
 
 def opened(receiver: Envelope, datagram: bytes) -> bytes:

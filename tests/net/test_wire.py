@@ -34,7 +34,7 @@ def envelope(vector: dict[str, Any]) -> Envelope:
     if vector["secret"]:
         key = GroupKey(bytes.fromhex(vector["secret"]))
         ring = KeyRing(bytes(8), (key,), key.id)
-    made = Envelope(ring, vector["sender"], lambda: int(vector["boot"], 16), 4)
+    made = Envelope(ring, vector["sender"], lambda _: int(vector["boot"], 16), 4)
     made.counter = vector["counter"]
     return made
 

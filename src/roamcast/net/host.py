@@ -136,7 +136,7 @@ class NetHost(Host):
         medium.favour(lambda: self.link.gate.favoured(self.now()))
         heard = member.vault.load("heard")
         if heard is not None:
-            self.link.peers.restore(heard)
+            self.link.restore(heard)
         self._set: dict[int, Timer] = {}  # the protocol's timers
         self._muted: OrderedDict[int, int] = OrderedDict()
         self._carried: OrderedDict[int, None] = OrderedDict()  # events whose frames were told

@@ -98,8 +98,8 @@ class Roster:
 # ------------------------------------------------------------------------------------------------ numbers used once
 
 
-def take_boot(vault: Vault, unix_us: int | None = None) -> int:
-    """A number for a new life of this node, above all earlier ones, durable before it is used.
+def take_boot(vault: Vault, unix_us: int | None = None, above: int = 0) -> int:
+    """A number for a new life of this node, above all earlier ones and `above`, durable before it is used.
 
     It follows the clock where that is ahead, so that a node whose vault was lost is not taken for its own past; and
     its last 16 bits are random, so that two copies of one vault hardly begin the same life.
@@ -107,7 +107,7 @@ def take_boot(vault: Vault, unix_us: int | None = None) -> int:
     stored = vault.load("boot")
     last = int.from_bytes(stored, "big") if stored is not None else 0
     now_us = time.time_ns() // 1000 if unix_us is None else unix_us
-    coarse = max((last >> _FINE_BITS) + 1, max(now_us, 0) >> _FINE_BITS)
+    coarse = max((max(last, above) >> _FINE_BITS) + 1, max(now_us, 0) >> _FINE_BITS)
     if coarse >= 1 << 48:
         raise InputError("the vault's boot number is used up: this identity cannot send any more")
     boot = coarse << _FINE_BITS | secrets.randbits(_FINE_BITS)
@@ -179,8 +179,8 @@ class Member:
         drawn = secrets.randbits(31) if number is None else number
         return cls(drawn, vault or MemoryVault(), None, None, None)
 
-    def take_boot(self) -> int:
-        return take_boot(self.vault)
+    def take_boot(self, above: int) -> int:
+        return take_boot(self.vault, above=above)
 
     @property
     def circle(self) -> str:

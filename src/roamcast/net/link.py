@@ -46,12 +46,17 @@ from roamcast.net.refusal import (
     Refused,
     Tally,
 )
+from roamcast.net.replay import LEAP_MAX
 from roamcast.net.security import Envelope, KeyRing
 from roamcast.protocols import wire
 from roamcast.protocols.interface import BROADCAST, Frame, Protocol
 
 log: Final = logging.getLogger("roamcast.net")
 
+OUTDO_US: Final = 60_000_000
+"""How often, at most, a life is begun to be ahead of somebody who speaks in this node's name …"""
+OUTDO_MAX: Final = 1 << 63
+"""… and how far up: he cannot use up the numbers that this node will need when he is gone."""
 _SPREAD: Final = 0x9E3779B97F4A7C15
 _SERIALS: Final = (1 << 63) - 1
 _SAID_ONCE: Final[dict[str, str]] = {
@@ -113,11 +118,18 @@ class Link:
                 limits.identities,
                 None if within_s is None else Trust(within_s, time.time),
             )
+        self._outdo_us = 0  # when that may be done next
         self._said: dict[str, bool] = {}
 
     def use(self, ring: KeyRing) -> None:
         """The group's keys have changed; the group has not."""
         self.envelope.use(ring)
+        self.peers.keep(ring.by_id)
+
+    def restore(self, heard: bytes) -> None:
+        """Where neighbours were in their numbers, from an earlier life."""
+        self.peers.restore(heard)
+        self.peers.keep(self.envelope.key_ids())
 
     # ---- out
 
@@ -166,7 +178,7 @@ class Link:
         header = packet.read_header(datagram)
         envelope = self.envelope
         envelope.check_key(header)
-        if header.sender == self.number and header.boot == envelope.boot:
+        if (header.sender, header.boot) == (self.number, envelope.boot) and header.counter < envelope.counter:
             self.tally.echoes += 1
             return None
         self.gate.check(address, now_us)
@@ -175,6 +187,7 @@ class Link:
             raise Refused(old)
         inner = envelope.open(header, datagram)
         if header.sender == self.number:
+            self._outdo(header.boot, now_us)
             raise Refused(OWN_NUMBER)
         peer, forgotten = self.peers.accept(header, address, now_us)
         if forgotten >= 0:
@@ -184,6 +197,13 @@ class Link:
         if header.kind == packet.ACK:
             return self._acknowledged(header, inner, address)
         return self._frame(header, inner, peer, len(datagram), now_us)
+
+    def _outdo(self, boot: int, now_us: int) -> None:
+        """Those who hear somebody ahead of us in our name take us for our own past: begin a life above his."""
+        ahead = boot - self.envelope.boot
+        if 0 <= ahead <= LEAP_MAX and boot < OUTDO_MAX and now_us >= self._outdo_us:
+            self._outdo_us = now_us + OUTDO_US
+            self.envelope.begin_life(boot)
 
     def _acknowledged(self, header: Header, inner: bytes, address: Address) -> Arrival:
         ack = packet.read_ack(inner)

@@ -5,8 +5,10 @@ genuine lately have a bucket each; all others share one. A flood from made-up ad
 leaves neighbours alone. Who kept to his rate lately is in good standing, and preferred when there is more than a node
 can even look at (sieve.py).
 
-*Senders* are numbers that came under the group's key. Each has its replay window, its rates, its last address and the
-number of the last frame addressed to us. When the table is full, a newcomer takes the place of whoever was silent for
+*Senders* are numbers that came under the group's key. Each has its replay windows, its rates, its last address and the
+number of the last frame addressed to us. A window belongs to a key, because what was said under one can be replayed
+under that one only. So windows go when their key goes, and with them whatever a member who was left out of a rotation
+did to them in others' names. When the table is full, a newcomer takes the place of whoever was silent for
 longest, but of nobody who was heard within `sender_idle_s`; of those who go, their place in their numbers is kept, and
 so it is through a restart (`export`, `restore`), so that what they said cannot be replayed.
 """
@@ -14,6 +16,7 @@ so it is through a restart (`export`, `restore`), so that what they said cannot 
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Collection
 from typing import Any, Final
 
 import msgspec
@@ -25,6 +28,9 @@ from roamcast.net.replay import ReplayWindow
 
 Address = tuple[Any, ...]
 """A socket's address: (host, port) or (host, port, flow, scope)."""
+
+Places = dict[int, tuple[int, int]]
+"""Where a sender was in its numbers: boot and counter, by key."""
 
 BURST_S: Final = 2.0
 """How many seconds of a rate can be saved up."""
@@ -80,10 +86,22 @@ class Gate:
 class Peer:
     """A sender that was heard."""
 
-    __slots__ = ("accepted", "address", "bytes", "frames", "frames_rate", "heard_us", "rate", "signatures", "window")
+    __slots__ = (
+        "accepted",
+        "address",
+        "boot",
+        "bytes",
+        "frames",
+        "frames_rate",
+        "heard_us",
+        "rate",
+        "signatures",
+        "windows",
+    )
 
-    def __init__(self, limits: Limits, window: ReplayWindow, address: Address, now_us: int) -> None:
-        self.window = window
+    def __init__(self, limits: Limits, windows: dict[int, ReplayWindow], address: Address, now_us: int) -> None:
+        self.windows = windows  # by key
+        self.boot = -1  # of the datagram heard last
         self.address = address
         self.heard_us = now_us
         self.frames_rate = bucket(limits.sender_frames_per_s, now_us)
@@ -104,7 +122,7 @@ class Peers:
         self._idle_us = int(limits.sender_idle_s * 1e6)
         self._newcomers = bucket(limits.newcomers_per_s, 0)
         self.known: OrderedDict[int, Peer] = OrderedDict()  # in order of when they were heard last
-        self._past: OrderedDict[int, tuple[int, int]] = OrderedDict()  # of those forgotten: (boot, top)
+        self._past: OrderedDict[int, Places] = OrderedDict()  # of those forgotten
 
     def get(self, number: int) -> Peer | None:
         return self.known.get(number)
@@ -112,10 +130,9 @@ class Peers:
     def refuse(self, header: Header) -> str:
         """Why a datagram with this header cannot be new, before it is known to be genuine; empty if it can."""
         peer = self.known.get(header.sender)
-        if peer is not None:
-            return peer.window.check(header.boot, header.counter)
-        past = self._past.get(header.sender)
-        return "" if past is None else ReplayWindow(*past).check(header.boot, header.counter)
+        windows = _windows(self._past.get(header.sender, {})) if peer is None else peer.windows
+        window = windows.get(header.key_id)
+        return "" if window is None else window.check(header.boot, header.counter)
 
     def accept(self, header: Header, address: Address, now_us: int) -> tuple[Peer, int]:
         """The sender of a genuine datagram, and the number of whoever was forgotten for it (or -1)."""
@@ -123,14 +140,15 @@ class Peers:
         forgotten = -1
         if peer is None:
             forgotten = self._make_place(now_us)
-            boot, top = self._past.pop(header.sender, (header.boot, -1))
-            peer = Peer(self._limits, ReplayWindow(boot, top), address, now_us)
+            peer = Peer(self._limits, _windows(self._past.pop(header.sender, {})), address, now_us)
             self.known[header.sender] = peer
         else:
             self.known.move_to_end(header.sender)
-        if header.boot != peer.window.boot:
-            peer.accepted = -1
-        peer.window.accept(header.boot, header.counter)
+        if header.boot != peer.boot:
+            peer.boot, peer.accepted = header.boot, -1
+        if header.key_id not in peer.windows:
+            peer.windows[header.key_id] = ReplayWindow(header.boot)
+        peer.windows[header.key_id].accept(header.boot, header.counter)
         peer.address = address
         peer.heard_us = now_us
         return peer, forgotten
@@ -144,27 +162,37 @@ class Peers:
             raise Refused(NEWCOMERS)
         if not full:
             return -1
-        self._remember(oldest, self.known.pop(oldest).window)
-        return oldest
-
-    def _remember(self, number: int, window: ReplayWindow) -> None:
-        self._past[number] = (window.boot, window.top)
+        self._past[oldest] = _places(self.known.pop(oldest).windows)
         if len(self._past) > self._limits.senders_forgotten:
             self._past.popitem(last=False)
+        return oldest
+
+    def keep(self, keys: Collection[int]) -> None:
+        """Forget what was said under any other key: nothing under it is heard again."""
+        for peer in self.known.values():
+            peer.windows = {key: window for key, window in peer.windows.items() if key in keys}
+        kept = ((n, {key: place for key, place in places.items() if key in keys}) for n, places in self._past.items())
+        self._past = OrderedDict((n, places) for n, places in kept if places)
 
     # ---- through a restart
 
     def export(self) -> bytes:
         """Where everybody was in their numbers."""
-        heard = [[n, boot, top] for n, (boot, top) in self._past.items()]
-        heard += [[n, peer.window.boot, peer.window.top] for n, peer in self.known.items()]
+        heard = [*self._past.items(), *((n, _places(peer.windows)) for n, peer in self.known.items())]
         return msgspec.msgpack.encode(heard[-self._limits.senders_forgotten :])
 
     def restore(self, exported: bytes) -> None:
         """What a vault gave back; anything else than an export is as good as nothing."""
         try:
-            heard = msgspec.msgpack.decode(exported, type=list[tuple[int, int, int]])
+            heard = msgspec.msgpack.decode(exported, type=list[tuple[int, Places]])
         except msgspec.DecodeError:
             return
-        for number, boot, top in heard[-self._limits.senders_forgotten :]:
-            self._past[number] = (boot, top)
+        self._past.update(heard[-self._limits.senders_forgotten :])
+
+
+def _places(windows: dict[int, ReplayWindow]) -> Places:
+    return {key: (window.boot, window.top) for key, window in windows.items()}
+
+
+def _windows(places: Places) -> dict[int, ReplayWindow]:
+    return {key: ReplayWindow(boot, top) for key, (boot, top) in places.items()}

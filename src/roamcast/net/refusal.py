@@ -17,6 +17,7 @@ STRANGERS: Final = "too many strangers"
 ADDRESS_RATE: Final = "address rate"
 STALE: Final = "stale"
 REPLAYED: Final = "replayed"
+LEAP: Final = "leap"
 # about the datagram
 FORGED: Final = "forged"
 OWN_NUMBER: Final = "own number"
@@ -59,6 +60,7 @@ REASONS: Final[dict[str, str]] = {
     ADDRESS_RATE: "more datagrams from one address than are looked at",
     STALE: "a datagram of an earlier life of its sender, or too far behind its latest one",
     REPLAYED: "a datagram that was heard before",
+    LEAP: "a datagram of a life of its sender too far ahead of the one before to be true",
     FORGED: "a datagram that was not made with the group key, or changed on its way",
     OWN_NUMBER: "a datagram by somebody else with this node's number, or an old one of its own",
     NEWCOMERS: "more new senders in a short time than are taken in",

@@ -22,7 +22,7 @@ import os
 import secrets
 import tomllib
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from hashlib import blake2b
 from pathlib import Path
 from struct import Struct
@@ -191,15 +191,16 @@ class KeyRing:
 class Envelope:
     """Puts inner parts into datagrams of this life of this node, and takes them out of others'.
 
-    `take_boot` gives a number above all earlier ones of this node, durably. Without keys nothing is protected.
+    `take_boot` gives a number above all earlier ones of this node and the one it is told, durably. Without keys nothing
+    is protected.
     """
 
-    def __init__(self, ring: KeyRing | None, number: int, take_boot: Callable[[], int], sessions_max: int) -> None:
+    def __init__(self, ring: KeyRing | None, number: int, take_boot: Callable[[int], int], sessions_max: int) -> None:
         self.number = number
         self._take_boot = take_boot
         self._sessions: OrderedDict[tuple[int, int, int], ChaCha20Poly1305] = OrderedDict()
         self._sessions_max = sessions_max
-        self.boot = take_boot()
+        self.boot = take_boot(0)
         self.counter = 0  # of the next datagram
         self.use(ring)
 
@@ -225,9 +226,15 @@ class Envelope:
     def prepare(self) -> None:
         """Make sure that a frame's fragments can have numbers in a row: a used-up life is followed by the next."""
         if self.counter > COUNTER_MAX - FRAGMENTS_MAX:
-            self.boot = self._take_boot()
-            self.counter = 0
-            self.use(self.ring)
+            self.begin_life()
+
+    def begin_life(self, above: int = 0) -> None:
+        self.boot = self._take_boot(above)
+        self.counter = 0
+        self.use(self.ring)
+
+    def key_ids(self) -> Collection[int]:
+        return (NO_KEY,) if self.ring is None else self.ring.by_id
 
     def check_key(self, header: Header) -> None:
         """Whether a datagram can be one of the group's at all: what costs nothing comes first."""
