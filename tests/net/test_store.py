@@ -23,12 +23,18 @@ from tests.net.members import publication
 HERE = "a group's id"
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.s = 1_800_000_000.0
+YEAR_S = 365.25 * 86_400
 
-    def __call__(self) -> float:
-        return self.s
+
+class Clock:
+    """Of a machine: `s` goes on, and `set` by how much people have set it."""
+
+    def __init__(self) -> None:
+        self.s = 1000.0
+        self.set = 1_800_000_000.0
+
+    def store(self, folder: Path | None) -> Store:
+        return Store(folder, unix_s=lambda: self.s + self.set, steady_s=lambda: self.s)
 
 
 def event(n: int, validity_us: int = FOREVER, payload: bytes = b"x") -> Event:
@@ -99,22 +105,101 @@ def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
 
 def test_publications_come_back_with_what_is_left_of_their_validity(tmp_path: Path) -> None:
     clock = Clock()
-    with Store(tmp_path, unix_s=clock) as store:
+    with clock.store(tmp_path) as store:
         store.publish([event(2, 10_000_000), event(1), event(3, 5_000_000)])
     clock.s += 6
-    with Store(tmp_path, unix_s=clock) as store:
+    with clock.store(tmp_path) as store:
         assert [(e.id & 15, left) for e, left in store.valid_publications()] == [(1, FOREVER), (2, 4_000_000)]
     clock.s += 4
-    with Store(tmp_path, unix_s=clock) as store:
+    with clock.store(tmp_path) as store:
         assert [e.id & 15 for e, _ in store.valid_publications()] == [1]
 
 
-def test_a_clock_that_was_set_back_makes_nothing_younger_than_new(tmp_path: Path) -> None:
+@pytest.mark.parametrize("set_s", [-10 * YEAR_S, -1000.0, 1000.0, 10 * YEAR_S])
+def test_a_clock_that_is_set_while_a_node_runs_changes_nothing(set_s: float) -> None:
     clock = Clock()
-    store = Store(None, unix_s=clock)
+    store = clock.store(None)
     store.publish([event(1, 10_000_000)])
-    clock.s -= 1000
-    assert [left for _, left in store.valid_publications()] == [10_000_000]
+    store.receive([event(2, 10_000_000)])
+    store.hold("Gossip", HERE, 7, b"x", 10_000_000)
+    for moved in (set_s, -set_s):
+        clock.set += moved
+        clock.s += 4
+        store.receive([event(int(clock.s))])
+        left = int((1010 - clock.s) * 1e6)
+        assert [left for _, left in store.valid_publications()] == [left]
+        assert store.held("Gossip", HERE) == [(10_000_000 - left, 7, b"x")]
+        assert ids(store.after(0, 1)) == [2]
+    clock.s += 2
+    assert store.valid_publications() == store.held("Gossip", HERE) == []
+    assert 2 not in ids(store.after(0, 9))
+
+
+def kept(store: Store) -> list[int]:
+    """How many seconds the publications have left."""
+    return [left // 1_000_000 for _, left in store.valid_publications()]
+
+
+@pytest.mark.parametrize(
+    ("set_s", "left_s", "said"),
+    [
+        (0.0, 900, ""),
+        (400.0, 500, ""),
+        (-40.0, 940, ""),
+        (-101.0, 1000, ""),  # how long it was away nobody knows, but the clock hardly moved
+        (-2 * 86_400.0, 1000, "back by 2.0 days"),
+        (10 * YEAR_S, 1000, "forward by 3652.5 days"),
+    ],
+)
+def test_a_clock_that_was_set_while_a_node_was_away(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, set_s: float, left_s: int, said: str
+) -> None:
+    clock = Clock()
+    with clock.store(tmp_path) as store:
+        store.publish([event(1, 1000_000_000)])
+        store.receive([event(2, 1000_000_000)])
+        store.store("alive", b"")
+    clock.s = clock.s + 100 - 900  # it was switched off and on
+    clock.set += 900 + set_s
+    with clock.store(tmp_path) as store:
+        assert kept(store) == [left_s]
+        assert ids(store.after(0, 9)) == [2]
+        assert store.receive([event(2)]) == []
+        clock.s += 50
+        assert kept(store) == [left_s - 50]
+        store.store("alive", b"")
+    assert [said in record.message for record in caplog.records] == ([True] if said else [])
+    caplog.clear()
+    clock.s += 30
+    with clock.store(tmp_path) as store:
+        assert kept(store) == [left_s - 80], "set or not, it goes on from there"
+    assert not caplog.records
+
+
+def test_a_node_whose_clock_is_set_right_after_it_began_in_the_past_loses_nothing(tmp_path: Path) -> None:
+    clock = Clock()
+    right = clock.set
+    clock.set = 0
+    with clock.store(tmp_path) as store:
+        store.store("boot", b"")
+        store.publish([event(1, 1000_000_000)])
+        clock.set = right
+        clock.s += 10
+    with clock.store(tmp_path) as store:  # killed before it wrote that down
+        assert kept(store) == [1000]
+        clock.s += 10
+        store.store("boot", b"")
+    with clock.store(tmp_path) as store:
+        assert kept(store) == [990]
+
+
+def test_a_store_that_never_wrote_down_its_clock_goes_by_the_system_s(tmp_path: Path) -> None:
+    clock = Clock()
+    with clock.store(tmp_path) as store:
+        store.publish([event(1, 1000_000_000)])
+    clock.s += 300
+    with clock.store(tmp_path) as store:
+        assert kept(store) == [700]
 
 
 def test_the_oldest_publications_give_way() -> None:
@@ -139,13 +224,13 @@ def test_nothing_is_received_twice(tmp_path: Path) -> None:
 
 def test_positions_are_never_given_twice(tmp_path: Path) -> None:
     clock = Clock()
-    with Store(tmp_path, unix_s=clock) as store:
+    with clock.store(tmp_path) as store:
         store.receive([event(1, 1_000_000)])
         clock.s += 2
         store.receive([event(2, 1_000_000)])
         clock.s += 2
         assert store.after(0, 10) == []
-    with Store(tmp_path, unix_s=clock) as store:
+    with clock.store(tmp_path) as store:
         assert store.end() == 2
         assert [r.position for r in store.receive([event(3)])] == [3]
 
@@ -267,19 +352,16 @@ def test_what_was_said_to_be_written_is_there_after_kill_9(tmp_path: Path) -> No
 
 def test_frames_are_held_as_long_as_they_may_be_valid(tmp_path: Path) -> None:
     clock = Clock()
-    with Store(tmp_path, unix_s=clock) as store:
+    with clock.store(tmp_path) as store:
         store.hold("Gossip", HERE, 7, b"short", 10_000_000)
         store.hold("Gossip", HERE, 8, b"long", FOREVER)
         store.hold("Gossip", "elsewhere", 8, b"another group's", FOREVER)
         store.hold("Frugal", HERE, 9, b"another's", FOREVER)
     clock.s += 4
-    with Store(tmp_path, unix_s=clock) as store:
+    with clock.store(tmp_path) as store:
         assert store.held("Gossip", HERE) == [(4_000_000, 7, b"short"), (4_000_000, 8, b"long")]
         clock.s += 6
         assert store.held("Gossip", HERE) == [(10_000_000, 8, b"long")]
-        clock.s -= 100  # nothing comes from the future
-        assert store.held("Frugal", HERE) == [(0, 9, b"another's")]
-        clock.s += 100
         store.hold("Gossip", HERE, 7, b"new", FOREVER)
         assert store.counts()["held"] == 4
 

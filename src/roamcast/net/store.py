@@ -17,14 +17,21 @@ nodes run on batteries, and the ordinary way for them to die is to lose power: N
 were used and cursors that moved. Many writers share a commit (`Node` collects what comes while the last one lasts).
 `locking_mode=EXCLUSIVE`: two processes with one identity would use each number twice; the second is refused.
 
+Time. Clocks of such machines are set forward and back by years. Validities are reckoned by a clock of the store's own,
+which nobody sets: it began as Unix time, follows the time since the machine was switched on while a node runs, and is
+written down with every change of the vault. From one life to the next the system's clock is asked how much time went
+by; an answer below 0 or above a year is not believed, is said, and counts as none.
+
 Bounds (`Bounds`): the oldest entries give way. Of a publication that gave way nothing is lost before the node restarts:
 the protocol has it. An event that the application has not had yet and that gives way is counted as lost to it.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import sqlite3
+import struct
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -40,9 +47,16 @@ from roamcast.net.publications import sealed_by, unsealed
 from roamcast.net.vault import PRIVATE, Vault
 from roamcast.pubsub.event import FOREVER, Event, event_from_fields
 
+log: Final = logging.getLogger("roamcast.net")
+
 VERSION: Final = 3
 FILE: Final = "node.db"
 FOREVER_S: Final = 1e12
+AWAY_MAX_S: Final = 366 * 86_400.0
+"""No node was away for longer, as far as its store is concerned: it was the clock."""
+SET_BACK_S: Final = 60.0
+"""By less than this clocks are always set back; nobody need be told."""
+_CLOCK: Final = struct.Struct("!dd")
 
 _HELD: Final = """
 create table held (serial integer primary key autoincrement, at_s real not null, until_s real not null,
@@ -97,18 +111,29 @@ class Named(NamedTuple):
     cursor: int
 
 
+def steady_s() -> float:
+    """Since the machine was switched on, asleep or not, where the system knows."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
+
+
 class Store(Vault):
     """`folder=None` keeps everything in memory, and forgets it. All methods may be called from any thread."""
 
     def __init__(
-        self, folder: str | Path | None, bounds: Bounds | None = None, unix_s: Callable[[], float] = time.time
+        self,
+        folder: str | Path | None,
+        bounds: Bounds | None = None,
+        unix_s: Callable[[], float] = time.time,
+        steady_s: Callable[[], float] = steady_s,
     ) -> None:
         self.bounds = bounds or Bounds()
         self._unix_s = unix_s
+        self._steady_s = steady_s
         self._lock = threading.RLock()
         self._db = _opened(folder)
         self._bytes = 0
         self._weigh()
+        self._ahead_s = self._begun_s() - steady_s()
         self.lost = 0  # events that gave way before every named subscription had had them
 
     def close(self) -> None:
@@ -127,6 +152,26 @@ class Store(Vault):
         with self._lock, self._change():
             yield
 
+    # ---- time
+
+    def now_s(self) -> float:
+        """By the store's own clock."""
+        return self._steady_s() + self._ahead_s
+
+    def _begun_s(self) -> float:
+        """What the store's clock shows when a life begins."""
+        unix_s, kept = self._unix_s(), self.load("clock")
+        if kept is None:
+            return unix_s
+        then_s, then_unix_s = _CLOCK.unpack(kept)
+        away_s = unix_s - then_unix_s
+        if 0 <= away_s <= AWAY_MAX_S:
+            return float(then_s + away_s)
+        if away_s > 0 or away_s < -SET_BACK_S:
+            days, way = abs(away_s) / 86_400, "forward" if away_s > 0 else "back"
+            log.warning("the system's clock went %s by %.1f days; for what is stored no time has passed", way, days)
+        return float(then_s)
+
     # ---- vault
 
     def load(self, name: str) -> bytes | None:
@@ -137,13 +182,15 @@ class Store(Vault):
     def store(self, name: str, value: bytes) -> None:
         with self._lock, self._change():
             self._run("insert or replace into vault values (?, ?)", name, value)
+            clock = _CLOCK.pack(self.now_s(), self._unix_s())
+            self._run("insert or replace into vault values ('clock', ?)", clock)
 
     # ---- own publications
 
     def publish(self, events: Iterable[Event]) -> None:
         """Own events, as they were said. They are durable when this returns."""
         with self._lock, self._change():
-            now_s = self._unix_s()
+            now_s = self.now_s()
             for event in events:
                 until_s = _until_s(event, now_s)
                 self._run(
@@ -160,7 +207,7 @@ class Store(Vault):
     def valid_publications(self) -> list[tuple[Event, int]]:
         """Own events whose validity is not over, oldest first, and how many microseconds of it are left."""
         with self._lock, self._change():
-            now_s = self._unix_s()
+            now_s = self.now_s()
             self._run("delete from publications where until_s <= ?", now_s)
             rows = self._run("select content, at_s from publications order by event").fetchall()
         return [(event, _left_us(event, now_s - at_s)) for event, at_s in ((_event(c), a) for c, a in rows)]
@@ -170,7 +217,7 @@ class Store(Vault):
     def hold(self, protocol: str, circle: str, sender: int, frame: bytes, validity_us: int) -> None:
         """A frame that just came, and the longest validity of an event in it; `circle`: who was let in (`Member`)."""
         with self._lock, self._change():
-            now_s = self._unix_s()
+            now_s = self.now_s()
             until_s = FOREVER_S if validity_us == FOREVER else now_s + validity_us / 1e6
             self._run(
                 "insert into held (at_s, until_s, protocol, circle, sender, content) values (?, ?, ?, ?, ?, ?)",
@@ -192,7 +239,7 @@ class Store(Vault):
     def held(self, protocol: str, circle: str) -> list[Held]:
         """What came for this protocol in this circle and may be valid still, in the order it came."""
         with self._lock:
-            now_s = self._unix_s()
+            now_s = self.now_s()
             rows = self._run(
                 "select at_s, sender, content from held where protocol = ? and circle = ? and until_s > ? "
                 "order by serial",
@@ -209,7 +256,7 @@ class Store(Vault):
         with self._lock:
             try:
                 with self._change():
-                    return self._receive(events, self._unix_s())
+                    return self._receive(events, self.now_s())
             except StoreError:  # what was counted meanwhile did not happen
                 self._weigh()
                 raise
@@ -239,7 +286,7 @@ class Store(Vault):
             rows = self._run(
                 "select position, content from received where position > ? and until_s > ? order by position limit ?",
                 position,
-                self._unix_s(),
+                self.now_s(),
                 most,
             ).fetchall()
         return [Received(position, _event(content)) for position, content in rows]
@@ -429,5 +476,5 @@ def _until_s(event: Event, now_s: float) -> float:
 
 
 def _left_us(event: Event, age_s: float) -> int:
-    """A clock that was set back makes nothing younger than new."""
+    """Of a store that goes by the system's clock for the first time; set back, that makes nothing younger than new."""
     return FOREVER if event.validity_us == FOREVER else event.validity_us - max(0, int(age_s * 1e6))
