@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import json
 import re
 from types import UnionType
 from typing import Annotated, Any, Literal, get_args, get_origin
@@ -14,11 +15,16 @@ import pytest
 from roamcast.cli.protocols import headline
 from roamcast.errors import InputError
 from roamcast.log import schema
+from roamcast.net.link import protocol_tag
 from roamcast.papers import presets
 from roamcast.protocols import parameters, registry
+from roamcast.pubsub import filters
+from roamcast.pubsub.text import parse
 from roamcast.world import scenario
+from tests.docs import frames
 from tests.docs.pages import ROOT, UPDATE
 
+CORPUS = ROOT / "tests" / "net" / "corpus"
 MADE = "<!-- made by tests/docs/test_reference.py from the code: UPDATE_DOCS=1 pytest tests/docs -->\n"
 
 
@@ -104,6 +110,73 @@ def protocols_page() -> str:
     return page
 
 
+# --------------------------------------------------------------------------------------------------------- frames
+
+FRAMES = """
+What protocols say to each other, inside the datagrams of [the wire](wire.md): a frame is a msgpack array, its code
+first and then its fields, as many and in the order below. Whatever is not as this page says is refused as a whole.
+
+| written as | on the air |
+| --- | --- |
+| 0 … 255 | a whole number from here to there, in any of msgpack's encodings |
+| number | a float, or a whole number |
+| truth value, bytes, nil | msgpack's own |
+| list of at most n: x | an array of x's |
+| [0] x, [1:] y | of an array, the first is an x, and all others are y's |
+| [0::2] x, [1::2] y | the array goes x, y, x, y, … |
+| [a x, b y] | an array of exactly these |
+| event | `[id, topic, attributes, payload, validity, scope]`, as on [the wire](wire.md#publications) |
+| filter | an array, its code first: below |
+
+Names are the code's: `…_us` are microseconds, `…_s` seconds. The tag is the byte by which datagrams name the protocol.
+What a protocol does with its frames, and when it sends them, its module says.
+
+## Filters
+
+Operators are numbered from 0: OPERATORS. A filter in a filter is one level deeper; there are at most DEPTH levels, and
+LEAVES conditions.
+
+"""
+FILTERS = (
+    "true",
+    "false",
+    "topic weather.roof",
+    "exists room",
+    "temperature > 30.5",
+    "n between 1 and 5",
+    'room in ("hall", "lab")',
+    'room prefix "la"',
+    "n = 1 and open = true",
+    "n = 1 or n = 2",
+)
+
+
+def frames_page() -> str:
+    said = FRAMES.replace("OPERATORS", ", ".join(f"`{op}`" for op in filters.OPERATORS))
+    page = (
+        "# Frames\n\n" + MADE + said.replace("DEPTH", str(filters.MAX_DEPTH)).replace("LEAVES", str(filters.MAX_LEAVES))
+    )
+    parsed = [(text, parse(text)) for text in FILTERS]
+    page += table(["filter", "fields"], [[f"`{text}`", f"`{json.dumps(f.fields())}`"] for text, f in parsed])
+    for name in registry.BUILT_IN:
+        protocol = registry.get(name)
+        page += f"\n## {name}\n\nClass `{protocol.__name__}`, tag `{protocol_tag(protocol):02x}`.\n\n"
+        page += table(["code", "kind", "fields", "what it is"], frames.rows(protocol))
+    return page
+
+
+def test_frames_have_as_many_fields_as_their_page_says() -> None:
+    """Against frames that were really sent: what the page says is read from the checks on what arrives."""
+    samples = sorted(CORPUS.glob("frame-*"))
+    assert len(samples) > len(registry.BUILT_IN)
+    for sample in samples:
+        _, _, called = sample.name.partition("-")
+        name, _, kind = called.rpartition("-")
+        code, *content = msgspec.msgpack.decode(sample.read_bytes()[1:])
+        frame = registry.get(name).frames[code]
+        assert (frame.__name__, len(frames.fields(frame))) == (kind, len(content))
+
+
 # -------------------------------------------------------------------------------------------------- presets, log
 
 
@@ -145,7 +218,13 @@ def plain(arrow_type: Any) -> str:
 
 @pytest.mark.parametrize(
     ("name", "make"),
-    [("scenario", scenario_page), ("protocols", protocols_page), ("presets", presets_page), ("log", log_page)],
+    [
+        ("scenario", scenario_page),
+        ("protocols", protocols_page),
+        ("frames", frames_page),
+        ("presets", presets_page),
+        ("log", log_page),
+    ],
 )
 def test_reference_page_says_what_the_code_says(name: str, make: Any) -> None:
     path = ROOT / "docs" / "reference" / f"{name}.md"
