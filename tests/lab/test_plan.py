@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import shlex
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ from roamcast.cli.main import app
 from roamcast.lab import plan
 from roamcast.lab.campaign import Campaign, parse
 from roamcast.lab.plan import Run, partitions, runs
+from roamcast.protocols import registry
 from roamcast.world.simulate import simulate
 
 TEXT = """\
@@ -110,6 +113,23 @@ def test_more_nodes_longer_runs_and_more_events_cost_more() -> None:
     assert cost_s(("20.0", "40.0")) > cost_s()
     assert cost_s(("20.0", "20.0\nnodes = 300")) > cost_s()
     assert cost_s(("20.0", "20.0\nrate_hz = 9.0")) > cost_s()
+
+
+def test_who_beacons_costs_more_and_the_more_the_oftener() -> None:
+    def cost_s(protocol: str, settings: str) -> float:
+        return runs(campaign(("gossip", protocol), ("p = [0.5, 0.7]", settings)))[0].cost_s
+
+    assert cost_s("proximity", "beacon_interval_s = 5.0") > cost_s("gossip", "p = 0.5")
+    rarely, often = (cost_s("proximity", f"beacon_interval_s = {s}") for s in (5.0, 1.0))
+    node_seconds, neighbours = 100 * 20, 100 * math.pi * 150**2 / 1000**2
+    more = node_seconds * neighbours * (1 - 1 / 5)
+    assert often - rarely == pytest.approx(plan.SECONDS_PER_RECEPTION_BY_BEACONING * more)
+
+
+def test_it_is_known_of_every_protocol_of_our_own_whether_it_beacons() -> None:
+    params = {name: [f.name for f in fields(registry.get(name).params_class)] for name in registry.BUILT_IN}
+    beaconing = {name for name, has in params.items() if set(has) & set(plan.HELLOS)}
+    assert beaconing == {"flooding-neighbors", "proximity", "frugal", "semiprob-links", "treegroup", "subtree"}
 
 
 def planned(costs: list[float]) -> list[Run]:

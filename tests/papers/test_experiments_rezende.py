@@ -26,9 +26,8 @@ TABLE_3 = {
     "VII": (500, 50, 0.4),
 }
 QUICK_RUNS = 200
-QUICK_S = 1400.0
-"""As estimated, which is seven times too much (few move, and nobody beacons): measured, such a look took about 200 s of
-processor time."""
+QUICK_S = 170.0
+"""As estimated; measured, such a look took 150 s of processor time."""
 
 
 def test_figures_share_their_runs() -> None:
