@@ -15,6 +15,7 @@ import pytest
 from roamcast.cli.protocols import headline
 from roamcast.errors import InputError
 from roamcast.log import schema
+from roamcast.net import security
 from roamcast.net.link import protocol_tag
 from roamcast.papers import presets
 from roamcast.protocols import parameters, registry
@@ -72,6 +73,12 @@ def scenario_page() -> str:
             for name, comment in comments.items()
         ]
         page += f"\n## {title[0].upper()}{title[1:]}\n\n" + table(["field", "value", "default", ""], rows)
+        if "overhead_bytes" in comments:
+            page += (
+                f"\nSecurity ([the wire](wire.md)) costs {security.OVERHEAD_BYTES} bytes a frame (`overhead_bytes`), "
+                f"{security.ADDRESS_BYTES} more\nif it is for one neighbour, and {security.SEAL_BYTES} bytes a signed "
+                "publication (`payload_bytes`).\n"
+            )
     return page
 
 

@@ -190,6 +190,18 @@ asyncio.run(go())
     assert done.stdout == "Sent.SENT True True True\n", done.stderr
 
 
+def test_ipv6_on_loopback_is_said_to_have_no_route(caplog: pytest.LogCaptureFixture) -> None:
+    async def go() -> None:
+        medium = UdpMedium(Network("ff02::7", interface="lo"))
+        medium.open(lambda *_: None)
+        assert (medium.up(), medium.send(b"x")) == (False, Sent.DOWN)
+        medium.close()
+
+    asyncio.run(go())
+    (said,) = (record.message for record in caplog.records)
+    assert said.startswith("no network on lo: no route for IPv6 multicast (loopback never has one;")
+
+
 @pytest.mark.parametrize("group", ["fd00::1", "nonsense", ""])
 def test_what_is_no_group_is_said_in_one_line(group: str) -> None:
     with pytest.raises(InputError, match="group"):

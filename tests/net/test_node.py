@@ -342,11 +342,13 @@ def test_in_a_new_group_nothing_is_said_by_the_rules_of_the_old_one(key: str, tm
             await one.publish("news", {"n": 1}, bytes(200), validity_s=60)
             await other.publish("news", {"n": 2}, b"what was said" * 20)
             await until(lambda: other.store.counts()["held"] == 1)
+            await until(lambda: other.store.counts()["received"] == 1)
         async with (
             Node(Config(state=str(tmp_path / "holder"), key=key, **how)) as other,
             Node(Config(key=key, **how)) as late,
         ):
             assert other.host.tally.delivered == 0
+            assert len(other.store.after(0, 9)) == (0 if before == "insecure" else 1)
             wanted = late.subscribe("n >= 0")
             await other.publish("news", {"n": 3}, validity_s=60)
             got = [await asyncio.wait_for(anext(wanted), PATIENCE_S) for _ in range(2)]

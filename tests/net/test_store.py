@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from roamcast.errors import InputError
 from roamcast.net.identity import Identity, Member, Sequence
 from roamcast.net.security import KeyRing
-from roamcast.net.store import FILE, Bounds, Store, StoreError
+from roamcast.net.store import FILE, Bounds, Received, Store, StoreError
 from roamcast.pubsub.event import FOREVER, Event
 from tests.net.members import publication
 
@@ -263,6 +263,38 @@ def test_ids_are_remembered_up_to_their_bound() -> None:
     assert store.counts()["known"] == 10
     assert store.receive([event(21)]) == []
     assert ids(store.receive([event(20)])) == [20]
+
+
+def test_what_was_received_unchecked_is_gone_when_others_word_is_checked(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Store(tmp_path) as store:
+        store.begin(authenticated=True)
+        store.subscribe("x", "n > 0")
+        store.receive([event(1), event(2)])
+    for n in (3, 4):
+        with Store(tmp_path) as store:
+            store.begin(authenticated=False)
+            store.receive([event(n)])
+            assert ids(store.after(0, 9)) == list(range(1, n + 1))
+            held = store.counts()["received_bytes"]
+    assert not caplog.records
+    for n in (3, 5):
+        with Store(tmp_path) as store:
+            store.begin(authenticated=True)
+            assert store.counts()["received_bytes"] == held // 2
+            assert store.receive([event(1)]) == [], "what was checked is still known"
+            assert ids(store.receive([event(n)])) == [n], "and nobody can keep it from coming by having said it before"
+            held += held // 2
+    assert [r.position for r in store_of(tmp_path)] == [1, 2, 5, 6]
+    assert [record.message for record in caplog.records] == [
+        "what was received while this node was insecure (2 events kept) is forgotten"
+    ]
+
+
+def store_of(folder: Path) -> list[Received]:
+    with Store(folder) as store:
+        return store.after(0, 99)
 
 
 # ---- subscriptions

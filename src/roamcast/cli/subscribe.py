@@ -13,7 +13,9 @@ LONGEST_S = 1e9
 
 
 def subscribe(
-    filter: Annotated[str, typer.Argument(metavar="FILTER", help="'temperature > 30 and topic weather'")],
+    filter: Annotated[
+        str | None, typer.Argument(metavar="FILTER", help="'temperature > 30 and topic weather'", show_default=False)
+    ] = None,
     name: Annotated[
         str, typer.Option(metavar="NAME", help="Outlives this command: who asks again goes on where it was.")
     ] = "",
@@ -34,10 +36,12 @@ def subscribe(
         raise InputError(f"--count {count}: must be at least 0")
     if patience is not None and not 0 < patience < LONGEST_S:
         raise InputError(f"--patience {patience:g}: must be above 0")
+    if forget and not name:
+        raise InputError("--forget needs --name NAME")
+    if filter is None and not forget:
+        raise InputError("what to listen for? FILTER, such as 'temperature > 30'")
     with Connection(state_of(config, state)) as node:
         if forget:
-            if not name:
-                raise InputError("--forget needs --name NAME")
             node.ask("forget", name=name)
             return
         node.ask("subscribe", filter=filter, name=name)

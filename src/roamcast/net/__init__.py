@@ -51,7 +51,8 @@ It is called inside a handler of the protocol, synchronously; whatever it publis
 
 A store of another kind is a `Vault`: `load(name) -> bytes | None`, `store(name, value)` durable when it returns. Names:
 "identity" (32 bytes), "boot" and "sequence" (8 bytes, high-water marks), "heard" (kilobytes) and "alive" (8 bytes),
-both every five minutes, "number" (of insecure nodes), "clock" (a `Store`'s own). `Store` is what `Node` uses.
+both every five minutes, "number" (of insecure nodes), "clock" and "unchecked" (a `Store`'s own). `Store` is what `Node`
+uses.
 
 Sockets are read by `loop.add_reader`, so the loop must be one that has it: any on POSIX systems.
 

@@ -146,7 +146,7 @@ class _Request:
     def __init__(self, line: bytes) -> None:
         try:
             fields = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             fields = None
         if not isinstance(fields, dict) or not isinstance(fields.get("do"), str):
             raise InputError('a request is a JSON object with "do"')
@@ -205,7 +205,7 @@ class Connection:
         self._socket.settimeout(ANSWER_S)
         try:
             self._socket.connect(str(socket_path(state)))
-        except FileNotFoundError:
+        except (FileNotFoundError, ConnectionRefusedError):  # the latter if it was killed, and left its socket
             raise InputError(f"no node runs on the state {state} (`roamcast node --state {state}`)") from None
         except OSError as error:
             why = (error.strerror or str(error)).lower()

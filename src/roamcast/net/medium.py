@@ -48,7 +48,7 @@ UNWATCHED_S: Final = 30.0
 
 _FULL: Final = (errno.EAGAIN, errno.EWOULDBLOCK, errno.ENOBUFS, errno.ENOMEM)
 _SO_RCVBUFFORCE: Final = 33
-_NETLINK_GROUPS: Final = 0x1 | 0x10 | 0x40 | 0x100  # links, IPv4 addresses, IPv4 routes, IPv6 addresses
+_NETLINK_GROUPS: Final = 0x1 | 0x10 | 0x40 | 0x100 | 0x400  # links; IPv4 addresses, routes; IPv6 addresses, routes
 
 
 class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -227,7 +227,10 @@ class UdpMedium(Medium):
     def _missing(self, error: OSError) -> str:
         if error.errno == errno.EADDRINUSE:
             return f"port {self.network.port} is used by another program, which does not share it"
-        return f"no network on {self.network.interface or 'any interface'}: {(error.strerror or str(error)).lower()}"
+        why = (error.strerror or str(error)).lower()
+        if error.errno == errno.ENETUNREACH and self._family == socket.AF_INET6:
+            why = "no route for IPv6 multicast (loopback never has one; nodes on one machine meet by IPv4)"
+        return f"no network on {self.network.interface or 'any interface'}: {why}"
 
     def _open_sockets(self) -> None:
         assert self._loop is not None
@@ -245,9 +248,17 @@ class UdpMedium(Medium):
             self._common.bind(("", self.network.port))
         self._own.bind(("", 0))
         self._aim(self._own)
+        if self._family == socket.AF_INET6:
+            self._find_route()
         self._sieve = Sieve(self._loop, [self._common, self._own], lambda: self._favoured())
         for sock in (self._common, self._own):
             self._loop.add_reader(sock, self._read, sock)
+
+    def _find_route(self) -> None:
+        """Only a socket that sends would learn that there is none; this one asks, and sends nothing."""
+        with self._socket() as asking:
+            self._aim(asking)
+            asking.connect(self._everybody())
 
     def _socket(self) -> socket.socket:
         sock = socket.socket(self._family, socket.SOCK_DGRAM)

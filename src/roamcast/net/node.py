@@ -117,6 +117,7 @@ class Node:
         config = self.config
         again = store.load("sequence") is not None or store.load("boot") is not None
         member = _member(config, store)
+        store.begin(authenticated=member.ring is not None)
         if config.log:
             self._sink = RotatingSink(config.log, config.run, member.number, keep=config.log_files)
         return NetHost(

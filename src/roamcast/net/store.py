@@ -56,7 +56,10 @@ AWAY_MAX_S: Final = 366 * 86_400.0
 """No node was away for longer, as far as its store is concerned: it was the clock."""
 SET_BACK_S: Final = 60.0
 """By less than this clocks are always set back; nobody need be told."""
+UNCHECKED: Final = "unchecked"
 _CLOCK: Final = struct.Struct("!dd")
+_MARK: Final = struct.Struct("!qq")
+_LAST_KNOWN: Final = "select coalesce(max(serial), 0) from known"
 
 _HELD: Final = """
 create table held (serial integer primary key autoincrement, at_s real not null, until_s real not null,
@@ -185,6 +188,20 @@ class Store(Vault):
             clock = _CLOCK.pack(self.now_s(), self._unix_s())
             self._run("insert or replace into vault values ('clock', ?)", clock)
 
+    def begin(self, authenticated: bool) -> None:
+        """A life begins in which others' word is checked, or is not. What was received unchecked is gone when it is."""
+        mark = self.load(UNCHECKED)
+        with self._lock, self._change():
+            if not authenticated and mark is None:
+                self.store(UNCHECKED, _MARK.pack(self.end(), int(self._one(_LAST_KNOWN))))
+            elif authenticated and mark is not None:
+                position, serial = _MARK.unpack(mark)
+                gone = int(self._one("select count(*) from received where position > ?", position))
+                self._forget("position > ?", position)
+                self._run("delete from known where serial > ?", serial)
+                self._run("delete from vault where name = ?", UNCHECKED)
+                log.warning("what was received while this node was insecure (%d events kept) is forgotten", gone)
+
     # ---- own publications
 
     def publish(self, events: Iterable[Event]) -> None:
@@ -264,7 +281,7 @@ class Store(Vault):
     def _receive(self, events: Iterable[Event], now_s: float) -> list[Received]:
         new: list[Received] = []
         for event in events:
-            serial = int(self._one("select coalesce(max(serial), 0) + 1 from known"))
+            serial = int(self._one(_LAST_KNOWN)) + 1
             if self._run("insert or ignore into known values (?, ?)", event.id, serial).rowcount == 0:
                 continue
             content = _bytes(event)

@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+import pytest
+
+from roamcast.cli.publish import value
+from tests.cli.conftest import OneLine
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [("1", 1), ("-2.5", -2.5), ("true", True), ("false", False), ("lab", "lab"), ('"1"', "1"), ('"', '"')],
+)
+def test_values_are_what_they_read_like(text: str, meant: object) -> None:
+    assert value(text) == meant
+    assert type(value(text)) is type(meant)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["publish", "news"], "no node runs on the state state"),
+        (["publish", "news", "x"], "attribute 'x': must be KEY=VALUE"),
+    ],
+)
+def test_wrong_input_is_one_line(one_line: OneLine, words: list[str], said: str) -> None:
+    one_line(words, said)
