@@ -584,7 +584,7 @@ def test_who_subscribed_in_an_earlier_life_is_not_interested_any_more(key: str, 
                 other.subscribe("n >= 0", name="stays")
                 gone = other.subscribe("m >= 0")
                 if end == "killed":
-                    other.host._kinds -= {schema.CRASH}
+                    other.host.journal._kinds -= {schema.CRASH}
             async with Node(b) as other:
                 wanted = other.subscribe("n >= 0", name="stays")
                 for m in range(4):

@@ -8,6 +8,7 @@ Who calls whom, from the wire inwards (a file knows those below it in this list,
     rotation.py   RotatingSink: the log of a node, a file after the other
     store.py      Store(Vault): all that survives a restart, in SQLite
     host.py       NetHost(Host): one node. Runs a protocol on an asyncio loop and keeps the host's promises
+    journal.py    Journal: the rows of a node's log
     outbox.py     Outbox: the queue of own frames; acknowledgements and retries, airtime governor, full buffers
     medium.py     Medium (what a node sends and hears by); UdpMedium(Network): the sockets, a watch on the interfaces
     sieve.py      Sieve: whom the kernel prefers while more comes than can be read

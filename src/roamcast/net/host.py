@@ -4,9 +4,7 @@ Handlers of the protocol run one after the other: what happens inside one (an ap
 is delivered to it) waits until it is over. Nothing that comes from the air raises here; an error inside the protocol is
 counted and told to `on_error`, and the node goes on.
 
-Time is microseconds since the host was made. In the log, `epoch_us` is added: Unix time when the host was made, taken
-once, so that rows never go back whatever becomes of the system's clock. Two nodes' clocks differ by what their systems'
-clocks differed by, and drift apart as their crystals do; the laboratory estimates that from frames both ends logged.
+Time is microseconds since the host was made; what happens is logged by journal.py.
 
 What a protocol knows dies with it. So that events of others outlive this, frames that brought some are told
 (`on_carry`) to whoever can keep them, and a protocol that begins anew hears them again first (`Past`): each at the
@@ -34,6 +32,7 @@ from roamcast.errors import InputError, Malformed
 from roamcast.log import schema
 from roamcast.log.writer import LogSink
 from roamcast.net.identity import Member
+from roamcast.net.journal import Journal
 from roamcast.net.limits import Limits
 from roamcast.net.link import Arrival, Link
 from roamcast.net.medium import Medium
@@ -47,7 +46,7 @@ from roamcast.net.security import SEAL_BYTES, KeyRing
 from roamcast.net.timers import Timer, Timers
 from roamcast.protocols import wire
 from roamcast.protocols.interface import BROADCAST, NOBODY, Frame, Host, Params, Protocol, reason_kind, reason_label
-from roamcast.pubsub.event import FOREVER, GLOBAL, SCOPES, Event, Value, event_from_fields, event_id
+from roamcast.pubsub.event import FOREVER, GLOBAL, Event, Value, event_from_fields, event_id
 from roamcast.pubsub.filters import Filter
 
 log: Final = logging.getLogger("roamcast.net")
@@ -118,8 +117,6 @@ class NetHost(Host):
         self.running = False
         self._protocol_class = protocol
         self._params = params
-        self._sink = sink or LogSink()
-        self._kinds = frozenset(schema.kinds_at(level))
         self._on_deliver = on_deliver
         self._on_error = on_error
         self._senses = senses or Senses()
@@ -130,6 +127,7 @@ class NetHost(Host):
         self._began_us = max((ago_us for ago_us, _, _ in self._past), default=0)
         self.timers = Timers(self._loop, self._began_us)
         self.epoch_us = time.time_ns() // 1000 - self._began_us
+        self.journal = Journal(sink or LogSink(), level, member.number, self.epoch_us, self.now)
         self._dice = random.Random(seed)
         self.link = Link(protocol, member, self.limits, self.tally, medium.datagram_max)
         self.outbox = Outbox(self.link, medium, self.timers, self.limits, self.tally, self)
@@ -140,7 +138,6 @@ class NetHost(Host):
         self._set: dict[int, Timer] = {}  # the protocol's timers
         self._muted: OrderedDict[int, int] = OrderedDict()
         self._carried: OrderedDict[int, None] = OrderedDict()  # events whose frames were told
-        self._reliving_us = -1  # the present, as long as the protocol hears its past
         self._subscriptions: dict[int, Filter] = {}
         self._subscribed = 0
         self._inside = False
@@ -149,7 +146,7 @@ class NetHost(Host):
         self._errors_said: dict[str, bool] = {}
         self._was_down = False
         if again:
-            self._row(schema.RECOVER, reason=schema.ANEW)  # before any subscription of this life
+            self.journal.row(schema.RECOVER, reason=schema.ANEW)  # before any subscription of this life
 
     # ---- life
 
@@ -161,7 +158,7 @@ class NetHost(Host):
             log.warning("INSECURE: node %d neither encrypts nor authenticates nor signs anything", self.id)
         self.running = True
         if self._was_down:
-            self._row(schema.RECOVER)
+            self.journal.row(schema.RECOVER)
         fresh = self.protocol is None or not keep_tables
         if fresh:
             self._muted.clear()
@@ -169,7 +166,7 @@ class NetHost(Host):
         self.medium.open(self._heard)
         past, self._past = self._past, ()
         if past:
-            self._reliving_us = self.now()
+            self.journal.present_us = self.now()
             self.timers.leap(self._began_us - past[0][0])
         assert self.protocol is not None
         self._tell(self.protocol.on_start)
@@ -195,8 +192,9 @@ class NetHost(Host):
             self._hand_up(frame, sender)
         alive = self.member.vault.load("alive")
         if alive is not None:
-            self.timers.leap(max(self.now(), min(int.from_bytes(alive, "big") - self.epoch_us, self._reliving_us)))
-        self._reliving_us = -1
+            ended_us = min(int.from_bytes(alive, "big") - self.epoch_us, self.journal.present_us)
+            self.timers.leap(max(self.now(), ended_us))
+        self.journal.present_us = -1
         self.timers.leap(None)
 
     def stop(self) -> None:
@@ -210,12 +208,12 @@ class NetHost(Host):
         self._set.clear()
         self._later.clear()
         self._was_down = True
-        self._row(schema.CRASH)
+        self.journal.row(schema.CRASH)
         self._keep()
 
     def summarise(self) -> None:
         """Put the counters beside the rows of the log."""
-        self._sink.summarise(json.dumps({"node": self.id, "epoch_us": self.epoch_us, **self.counters()}))
+        self.journal.sink.summarise(json.dumps({"node": self.id, "epoch_us": self.epoch_us, **self.counters()}))
 
     def use(self, ring: KeyRing) -> None:
         """The group's keys have changed."""
@@ -235,7 +233,7 @@ class NetHost(Host):
     def _sample(self) -> None:
         assert self.protocol is not None
         entries, size = self.protocol.memory()
-        self._row(schema.STATE, size=size, value=entries)
+        self.journal.row(schema.STATE, size=size, value=entries)
         self.timers.after(self._sample_us, self._sample)
 
     # ---- the application
@@ -280,26 +278,21 @@ class NetHost(Host):
         if not self.running or self.protocol is None:
             raise InputError("cannot publish: the node is not running")
         self.tally.published += 1
-        if schema.PUBLISH in self._kinds:
-            content: dict[str, Any] = {"topic": event.topic, "scope": SCOPES[event.scope], "attrs": event.attrs}
-            if event.scope:
-                content["near"] = self._near()
-            text = json.dumps(content, separators=(",", ":"))
-            self._row(schema.PUBLISH, event.id, size=event.size, value=event.validity_us, reason=text)
+        self.journal.published(event, self._near)
         self._tell(partial(self.protocol.on_publish, event))
 
     def subscribe(self, filter: Filter) -> int:
         """The subscription's number, for `unsubscribe`."""
         self._subscribed += 1
         self._subscriptions[self._subscribed] = filter
-        self._row(schema.SUBSCRIBE, self._subscribed, reason=str(filter))
+        self.journal.row(schema.SUBSCRIBE, self._subscribed, reason=str(filter))
         if self.running and self.protocol is not None:
             self._tell(partial(self.protocol.on_subscribe, self._subscribed, filter))
         return self._subscribed
 
     def unsubscribe(self, number: int) -> None:
         filter = self._subscriptions.pop(number)
-        self._row(schema.UNSUBSCRIBE, number, reason=str(filter))
+        self.journal.row(schema.UNSUBSCRIBE, number, reason=str(filter))
         if self.running and self.protocol is not None:
             self._tell(partial(self.protocol.on_unsubscribe, number))
 
@@ -360,7 +353,7 @@ class NetHost(Host):
         self._enqueue(frame, to)
 
     def _enqueue(self, frame: Frame, to: int) -> None:
-        if self._reliving_us >= 0:
+        if self.journal.present_us >= 0:
             if to >= 0:
                 self.timers.after(ALONE_US, partial(self.frame_undelivered, frame, to))
         elif self.running:
@@ -385,7 +378,7 @@ class NetHost(Host):
 
     def deliver(self, event: Event) -> None:
         self.tally.delivered += 1
-        self._row(schema.DELIVER, event.id)
+        self.journal.row(schema.DELIVER, event.id)
         if self._on_deliver is None:
             return
         try:
@@ -395,10 +388,10 @@ class NetHost(Host):
             log.exception("the application failed to take an event")
 
     def note(self, reason: int, event: int = 0, peer: int = NOBODY, value: int = 0) -> None:
-        if self._reliving_us < 0:
+        if self.journal.present_us < 0:
             self._notes[reason] = self._notes.get(reason, 0) + 1
         kind = schema.kind_code(reason_kind(reason))
-        self._row(kind, event, peer=peer, value=value, reason=reason_label(reason))
+        self.journal.row(kind, event, peer=peer, value=value, reason=reason_label(reason))
 
     def mute(self, id: int) -> None:
         if id != 0 and id not in self._muted:
@@ -437,7 +430,8 @@ class NetHost(Host):
 
     def _arrived(self, arrival: Arrival, frame: Frame) -> None:
         self.tally.frames_in += 1
-        self._log_arrival(arrival, frame)
+        size = arrival.size + arrival.datagrams * self.medium.header_bytes
+        self.journal.arrived(arrival, frame, size, self._airtime_us(size))
         if self._on_carry is not None and self._remember(frame):
             self._on_carry(arrival.sender, wire.encode(self._protocol_class, frame), frame.events())
         self._hand_up(frame, arrival.sender)
@@ -463,10 +457,10 @@ class NetHost(Host):
     # ---- what becomes of own frames
 
     def frame_sent(self, frame: Frame, to: int, serial: int, size: int) -> None:
-        self._row(schema.SEND, _first(frame), serial, to, size, self._airtime_us(size), frame.kind)
+        self.journal.sent(frame, to, serial, size, self._airtime_us(size))
 
     def frame_lost(self, frame: Frame, to: int, serial: int, size: int, why: str) -> None:
-        self._row(schema.LOSE, _first(frame), serial, to, size, 0, why)
+        self.journal.lost(frame, to, serial, size, why)
 
     def frame_undelivered(self, frame: Frame, to: int) -> None:
         assert self.protocol is not None
@@ -496,35 +490,7 @@ class NetHost(Host):
                 self._errors_said[type(error).__name__] = True
                 log.exception("the protocol failed; further errors of this type are only counted")
 
-    # ---- the log
-
-    def _row(
-        self,
-        kind: int,
-        event: int = 0,
-        frame: int = 0,
-        peer: int = NOBODY,
-        size: int = 0,
-        value: int = 0,
-        reason: str = "",
-    ) -> None:
-        now_us = self.now()
-        if self._reliving_us >= 0:
-            if kind != schema.DELIVER:  # all else was logged when it happened
-                return
-            now_us = self._reliving_us
-        if kind in self._kinds:
-            self._sink.row(self.epoch_us + now_us, self.id, kind, event, frame, peer, size, value, reason)
-
-    def _log_arrival(self, arrival: Arrival, frame: Frame) -> None:
-        if schema.RECEIVE not in self._kinds:
-            return
-        size = arrival.size + arrival.datagrams * self.medium.header_bytes
-        value = self._airtime_us(size)
-        self._row(schema.RECEIVE, _first(frame), arrival.serial, arrival.sender, size, value, frame.kind)
-        if frame.id == 0:
-            for other in frame.events()[1:]:
-                self._row(schema.RECEIVE, other.id, arrival.serial, arrival.sender, 0, value, frame.kind)
+    # ---- for the log
 
     def _airtime_us(self, size: int) -> int:
         return int(size * 8e6 / self.limits.rate_bps)
@@ -532,10 +498,3 @@ class NetHost(Host):
     def _near(self) -> list[int]:
         since_us = self.now() - NEAR_US
         return sorted(number for number, peer in self.link.peers.known.items() if peer.heard_us >= since_us)
-
-
-def _first(frame: Frame) -> int:
-    if frame.id != 0:
-        return frame.id
-    events = frame.events()
-    return events[0].id if events else 0
