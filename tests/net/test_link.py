@@ -375,6 +375,17 @@ def test_whoever_was_silenced_is_heard_again_under_a_key_that_the_impostor_does_
     assert hear(other, under_new) is None
     assert hear(other, in_the_name_of(victim, (1 << 64) - 2)) is None
     assert drops(other) == {"stale": 2, "replayed": 1, "unknown key": 1}
+    assert list(other.peers.known[victim.number].windows) == [both.keys[1].id]
+
+
+def test_what_was_heard_under_a_key_that_went_while_a_node_was_away_is_forgotten() -> None:
+    victim, before = link(), link()
+    assert hear(before, in_the_name_of(victim, (1 << 64) - 1)) is not None
+    heard = before.peers.export()
+    for ring, refused in ((RING, "stale"), (RING.with_next().promoted().retired(), "")):
+        after = link(member(ring))
+        after.restore(heard)
+        assert after.peers.refuse(Header(FRAME, RING.sending.id, victim.number, 5, 0)) == refused
 
 
 def test_a_member_who_floods_is_slowed_down_and_nobody_else() -> None:
