@@ -214,12 +214,12 @@ def test_what_waits_is_known_by_its_id_oldest_first(relay: type[Relay], params: 
     for k in (1, 2, 3):
         protocol.wait(EventFrame(news(k), 0, 0), 1000)
     assert protocol.waiting() == ids[:3]
-    assert protocol.take(ids[0]).frame.id == ids[0]
+    assert protocol.take(ids[0])[0].id == ids[0]
     protocol.wait(EventFrame(news(4), 0, 0), 1000)
     assert protocol.waiting() == ids[1:]
     assert [protocol.waits(id) for id in ids] == [False, True, True, True]
     for id in ids[1:]:
-        assert protocol.take(id).frame.id == id
+        assert protocol.take(id)[0].id == id
     protocol.wait(EventFrame(news(1), 0, 0), 1000)
     assert protocol.waiting() == ids[:1] and protocol.waits(ids[0]) and not protocol.waits(ids[1])
 

@@ -92,6 +92,8 @@ class Recorder:
         "frames_sent",
         "hash",
         "interested",
+        "kind",
+        "kind_at",
         "kind_counts",
         "kinds",
         "latencies",
@@ -138,7 +140,9 @@ class Recorder:
         self.duplicates: i64 = 0
         self.parasites: i64 = 0
         self.losses = vec[i64]([0] * len(schema.LOSSES))
-        self.kinds: list[str] = []  # of frames …
+        self.kind = ""  # of the last frame, …
+        self.kind_at: i64 = 0  # … and its place among
+        self.kinds: list[str] = []  # all of them …
         self.kind_counts = vec[i64]()  # … and how many were sent
         self.by_reason = vec[i64]([0] * reason_count())
         self.latencies = vec[i64]()
@@ -213,9 +217,12 @@ class Recorder:
             return current
         return self.published.get(id)
 
+    def record(self, event: Event) -> Published | None:
+        return self.records[event.handle] if event.handle >= 0 else self.published.get(event.id)
+
     def deliver(self, t: i64, node: i64, event: Event) -> None:
         self.mix = (self.mix * 1_000_003 + (node << 20) + event.id) & MIX
-        published = self.records[event.handle] if event.handle >= 0 else self.published.get(event.id)
+        published = self.record(event)
         if published is not None:
             mark = published.marks[node]
             if mark & (PAIRED | DELIVERED) == PAIRED:
@@ -232,15 +239,20 @@ class Recorder:
     # ---- frames
 
     def count_kind(self, kind: str) -> None:
-        """There are few kinds, and they are constants: to look through them is faster than a dictionary."""
+        """Kinds are few and constants, and one is often that of the frame before."""
+        if kind is not self.kind:
+            self.kind = kind
+            self.kind_at = self.place_of(kind)
+        self.kind_counts[self.kind_at] += 1
+
+    def place_of(self, kind: str) -> i64:
         for k, known in enumerate(self.kinds):
             if known is kind:
-                self.kind_counts[k] += 1
-                return
+                return k
         if kind not in self.kinds:
             self.kinds.append(kind)
             self.kind_counts = append(self.kind_counts, 0)
-        self.kind_counts[self.kinds.index(kind)] += 1
+        return self.kinds.index(kind)
 
     def write_sent(self, t: i64, node: i64, frame: Frame, serial: i64, to: i64, size: i64, airtime: i64) -> None:
         self.sink.row(t, node, schema.SEND, first_event(frame), serial, to, size, airtime, frame.kind)

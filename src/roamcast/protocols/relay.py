@@ -7,7 +7,7 @@ needs no limit: nothing stays for longer than the delay.
 
 from __future__ import annotations
 
-from typing import Final, final
+from typing import Final
 
 from roamcast.protocols.frames import EventFrame
 from roamcast.protocols.interface import Host, Params, Protocol, reason
@@ -20,17 +20,6 @@ EXHAUSTED: Final = reason("suppress", "ttl", "{event} has gone as far as its tim
 EXPIRED: Final = reason("drop", "expired", "{event} is past its validity")
 
 
-@final
-class Pending:
-    """A frame that arrived and waits to be sent on."""
-
-    __slots__ = ("frame", "since_us")
-
-    def __init__(self, frame: EventFrame, since_us: int) -> None:
-        self.frame = frame
-        self.since_us = since_us
-
-
 class Relay(Protocol):
     """Base of floodings. A protocol adds `on_frame`, which begins with `goes_on`, and `on_timer`, with `onward`."""
 
@@ -41,8 +30,9 @@ class Relay(Protocol):
         self.ttl = ttl
         self.subscriptions = Subscriptions()
         self.only = self.subscriptions.only  # at hand: a flood asks every node
-        self.first: Pending | None = None  # of what waits: mostly there is no other, and no dictionary is touched
-        self.others: dict[int, Pending] | None = None
+        self.first: EventFrame | None = None  # of what waits: mostly there is no other, and no dictionary is touched
+        self.since_us = 0
+        self.others: dict[int, tuple[EventFrame, int]] | None = None  # the rest, and since when
 
     def on_start(self) -> None:
         """Timers die with a node: what waited in tables that outlived a crash has waited for long enough."""
@@ -79,38 +69,38 @@ class Relay(Protocol):
 
     def waiting(self) -> list[int]:
         """The ids of what waits, oldest first."""
-        first = [] if self.first is None else [self.first.frame.id]
+        first = [] if self.first is None else [self.first.id]
         return first + list(self.others or ())
 
     def waits(self, id: int) -> bool:
         first = self.first
-        return (first is not None and first.frame.id == id) or (self.others is not None and id in self.others)
+        return (first is not None and first.id == id) or (self.others is not None and id in self.others)
 
     def wait(self, frame: EventFrame, delay_us: int) -> None:
-        pending = Pending(frame, self.host.now())
+        since_us = self.host.now()
         if self.first is None and not self.others:
-            self.first = pending
+            self.first = frame
+            self.since_us = since_us
         elif self.others is None:
-            self.others = {frame.id: pending}
+            self.others = {frame.id: (frame, since_us)}
         else:
-            self.others[frame.id] = pending
+            self.others[frame.id] = (frame, since_us)
         self.host.set_timer(frame.id, delay_us)
 
-    def take(self, id: int) -> Pending:
-        """What waited under this id, and does so no longer."""
+    def take(self, id: int) -> tuple[EventFrame, int]:
+        """What waited under this id and does so no longer, and since when it did."""
         first = self.first
-        if first is not None and first.frame.id == id:
+        if first is not None and first.id == id:
             self.first = None
-            return first
+            return first, self.since_us
         assert self.others is not None
         return self.others.pop(id)
 
     def onward(self, key: int) -> EventFrame | None:
         """What waited, ready for the next hop; None if its validity ended meanwhile."""
-        waited = self.take(key)
-        frame = waited.frame
+        frame, since_us = self.take(key)
         event = frame.event
-        age_us = frame.age_us + self.host.now() - waited.since_us
+        age_us = frame.age_us + self.host.now() - since_us
         if age_us >= event.validity_us:
             self.host.note(EXPIRED, key)
             return None

@@ -154,38 +154,33 @@ class Air:
         tx.published = None
         events = frame.events()
         if len(events) > 0:
-            known = self.recorder.published
-            tx.cargo = [known[event.id] for event in events if event.id in known]
+            known = [self.recorder.record(event) for event in events]
+            tx.cargo = [published for published in known if published is not None]
 
-    def audience(self, station: Station, t: i64) -> tuple[vec[i32], i64, i64]:
-        """Whose receivers a frame of this station reaches now: nodes[first], …, but no longer nodes[after]."""
+    def audience(self, station: Station, t: i64) -> vec[i32]:
+        """Whose receivers a frame of this station reaches now."""
         now = float(t) * 1e-6
         motion = self.motion
         if now >= motion.next:
             motion.advance(now)
-        near = motion.near
-        first = near.spans[2 * station.index]
-        length = near.spans[2 * station.index + 1]
-        if t >= self.faults.partition_until or t < self.faults.partition_from:
-            self.arrivals += length
-            return near.nodes, first, first + length
-        reached = self.one_side(station, now)
+        reached = motion.near[station.index]
+        if t < self.faults.partition_until and t >= self.faults.partition_from:
+            reached = self.one_side(station, reached, now)
         self.arrivals += len(reached)
-        return reached, 0, len(reached)
+        return reached
 
-    def one_side(self, station: Station, now: float) -> vec[i32]:
+    def one_side(self, station: Station, near: vec[i32], now: float) -> vec[i32]:
         wall = self.faults.wall_m
         left = self.motion.x(station.id, now) < wall
-        return vec[i32]([j for j in self.motion.near[station.index] if (self.motion.x(j, now) < wall) == left])
+        return vec[i32]([j for j in near if (self.motion.x(j, now) < wall) == left])
 
     def start_ideal(self, station: Station, tx: Transmission, t: i64) -> None:
         station.sending = True
         station.sends_until = t + tx.airtime
         hearers: list[Station] = []
         r = self.radio.frame_range(station.index)
-        nodes, first, after = self.audience(station, t)
-        for k in range(first, after):
-            other = self.stations[nodes[k]]
+        for j in self.audience(station, t):
+            other = self.stations[j]
             if other.up and (self.plain or self.strength(station.index, other.index, r, t) >= 1.0):
                 hearers.append(other)
         tx.hearers = hearers
@@ -214,9 +209,8 @@ class Air:
         hearers: list[Station] = []
         collisions: i64 = 0
         deaf: i64 = 0
-        nodes, first, after = self.audience(station, t)
-        for k in range(first, after):
-            other = stations[nodes[k]]
+        for j in self.audience(station, t):
+            other = stations[j]
             busy = other.busy_until
             if busy > t:
                 # it is lost here, and so is what this station was receiving
@@ -237,18 +231,18 @@ class Air:
             other.busy_until = end
             other.receiving = s
             if to >= 0 and other.index != to:
-                if other.reserved_until < nav:
-                    other.reserved_until = nav
+                if other.idle_since < nav:
+                    other.idle_since = nav
                 if targeted and other.ifs == ifs:
                     continue
             hearers.append(other)
         tx.hearers = hearers
         frame = tx.frame
-        if frame is None:
+        if frame is None or deaf + collisions == 0:
             return
         self.recorder.losses[HALF_DUPLEX] += deaf
         self.recorder.losses[COLLISION] += collisions
-        if self.recorder.log_frames and deaf + collisions > 0:
+        if self.recorder.log_frames:
             self.write_clashes(station, tx, frame, t)
 
     def deafen(self, station: Station, t: i64) -> None:
@@ -261,10 +255,9 @@ class Air:
 
     def write_clashes(self, station: Station, tx: Transmission, frame: Frame, t: i64) -> None:
         """The rows of those near who did not begin to receive the frame: they were busy (or off: no row)."""
-        nodes, first, after = self.audience(station, t)
         heard: i64 = 0
-        for k in range(first, after):
-            other = self.stations[nodes[k]]
+        for j in self.audience(station, t):
+            other = self.stations[j]
             if heard < len(tx.hearers) and tx.hearers[heard] is other:
                 heard += 1
                 continue
@@ -275,8 +268,6 @@ class Air:
     def spoil(self, other: Station, t: i64) -> None:
         """What a station is receiving gets garbled. If it knows by then that a frame is coming (the PLCP header is
         through), it will find an error at the end and wait for EIFS; if not, it only senses energy (9.2.3.4)."""
-        if other.receiving < 0:
-            return
         tx = self.transmissions[other.receiving]
         if tx.targeted and tx.frame is not None:
             tx.collisions += 1
@@ -290,9 +281,9 @@ class Air:
         radio = self.radio
         capture = radio.capture
         threshold = radio.threshold
-        nodes, first, after = self.audience(station, t)
         now = float(t) * 1e-6
         i = station.index
+        near = self.audience(station, t)
         x = motion.x(i, now)
         y = motion.y(i, now)
         r = radio.frame_range(i)
@@ -300,8 +291,8 @@ class Air:
         frame = tx.frame
         hearers: list[Station] = []
         strengths = vec[float]()
-        for k in range(first, after):
-            other = self.stations[nodes[k]]
+        for k in near:
+            other = self.stations[k]
             if not other.up:
                 continue
             j = other.index
@@ -332,8 +323,8 @@ class Air:
         if tx.to >= 0 and frame is not None:
             nav = self.reserved(end)
             for other in hearers:
-                if other.index != tx.to and other.reserved_until < nav:
-                    other.reserved_until = nav
+                if other.index != tx.to and other.idle_since < nav:
+                    other.idle_since = nav
 
     def sense(self, other: Station, t: i64, end: i64) -> None:
         """The medium gets busy at a station: its back-off freezes."""
@@ -358,7 +349,7 @@ class Air:
         station.sending = False
         if self.swift and tx.to < 0 and frame is not None and not tx.cargo:
             self.end_plain(station, tx, frame, s, t)
-            station.redraw(t)
+            station.redraw()
         elif frame is None:
             self.end_acknowledgement(station, tx, s, t)
         elif self.mac.kind == IDEAL:
@@ -366,7 +357,7 @@ class Air:
         else:
             self.end_with_care(station, tx, frame, s, t)
             if tx.to < 0:
-                station.redraw(t)
+                station.redraw()
             else:
                 self.await_acknowledgement(station, t)
         if station.front is not None and not station.contending and not station.waiting and station.up:
@@ -428,8 +419,9 @@ class Air:
         if carries:
             recorder.duplicates += got - news
         recorder.parasites += parasites
-        recorder.losses[COLLISION] += collisions
-        recorder.losses[HALF_DUPLEX] += deaf
+        if collisions + deaf > 0:
+            recorder.losses[COLLISION] += collisions
+            recorder.losses[HALF_DUPLEX] += deaf
         if self.calm:
             recorder.rx_us += (got + collisions) * tx.airtime
         recorder.stamp(t, index, tx.serial << NODE_BITS | got)
@@ -572,7 +564,6 @@ class Air:
         self.events.push(t + airtime, END, station.index, s, s)
 
     def end_acknowledgement(self, station: Station, tx: Transmission, s: i64, t: i64) -> None:
-        station.idle_since = t
         k: i64 = -1
         for other in tx.hearers:
             k += 1
@@ -592,23 +583,24 @@ class Air:
     def acknowledged(self, station: Station, t: i64) -> None:
         station.waiting = False
         station.next_frame()
-        station.redraw(t)
+        station.redraw()
         if station.front is not None:
             station.contend()
 
     def unacknowledged(self, station: Station, t: i64) -> None:
         station.waiting = False
+        station.count_from(t)
         station.tries += 1
         frame = station.front
         to = station.front_to
         if station.tries > self.mac.retries and frame is not None:
             station.next_frame()
-            station.redraw(t)
+            station.redraw()
             size = self.mac.bytes_on_air(frame.size)
             self.recorder.lost(t, station.index, frame, 0, to, size, NO_ACK, 0)
             station.protocol.on_undelivered(frame, to)
         else:
             station.window = min(2 * station.window, self.mac.window_max)
-            station.redraw(t)
+            station.redraw()
         if station.front is not None and not station.contending:
             station.contend()

@@ -69,7 +69,6 @@ class Station(Host):
         "radio",
         "receiving",
         "recorder",
-        "reserved_until",
         "rx_until",
         "rx_us",
         "sending",
@@ -105,8 +104,7 @@ class Station(Host):
         self.garbled = False
         self.index: i64 = id
         self.ifs: i64 = mac.ifs
-        self.idle_since: i64 = 0  # own last transmission, or wake-up: nothing is counted before
-        self.reserved_until: i64 = 0  # by the duration field of frames for others (NAV)
+        self.idle_since: i64 = 0  # no slot is counted before; ahead, if frames for others reserve the medium (NAV)
         self.mac = mac
         self.deafened: i64 = NOTHING  # the transmission it missed because it sent itself
         # what a frame that is handed up touches
@@ -266,13 +264,13 @@ class Station(Host):
         if mac.kind == DCF:
             if self.slots > 0:
                 self.count_down(now)
-            elif self.busy_until > now or self.reserved_until > now:
+            elif self.busy_until > now or self.idle_since > now:
                 self.slots = self.chance.randrange(self.window)
         elif mac.kind == IDEAL:
             self.slots = 0
         else:
             self.slots = 1 + self.chance.randrange(mac.window)
-            self.idle_since = now
+            self.count_from(now)
         self.ask()
 
     def ask(self) -> None:
@@ -323,29 +321,30 @@ class Station(Host):
 
     def access(self) -> i64:
         """When this station may transmit if nobody else does before."""
-        return self.idle_from() + self.ifs + self.slots * self.mac.slot
+        start = self.busy_until
+        if start < self.idle_since:
+            start = self.idle_since
+        return start + self.ifs + self.slots * self.mac.slot
 
-    def idle_from(self) -> i64:
-        """Since when, or from when on, the medium is idle here."""
-        start = self.idle_since
-        if self.busy_until > start:
-            start = self.busy_until
-        if self.reserved_until > start:
-            start = self.reserved_until
-        return start
+    def count_from(self, t: i64) -> None:
+        """No slot is counted before `t`, however silent it was."""
+        if self.idle_since < t:
+            self.idle_since = t
 
     def freeze(self, t: i64) -> None:
         """The medium gets busy at `t` for a station that contends: its back-off stops, unless it is too late for it to
         sense that."""
-        idle = t - self.idle_from() - self.ifs
-        if idle >= 0 and self.slots * self.mac.slot - idle <= self.mac.turnaround:
+        left = self.access() - t
+        if left <= self.slots * self.mac.slot and left <= self.mac.turnaround:
             self.committed = True
         else:
             self.count_down(t)
 
     def count_down(self, t: i64) -> None:
         """Count the slots that passed in silence before `t`."""
-        start = self.idle_from()
+        start = self.busy_until
+        if start < self.idle_since:
+            start = self.idle_since
         idle = t - start - self.ifs
         if idle > 0:
             passed = idle // self.mac.slot
@@ -355,9 +354,8 @@ class Station(Host):
                 self.slots -= passed
                 self.idle_since = start + passed * self.mac.slot
 
-    def redraw(self, now: i64) -> None:
+    def redraw(self) -> None:
         """The back-off after a transmission: to be counted down before the next one, whenever that comes."""
-        self.idle_since = now
         self.ifs = self.mac.ifs
         if self.mac.kind == DCF:
             self.slots = self.chance.randrange(self.window)
@@ -386,7 +384,6 @@ class Station(Host):
     def come_back(self, now: i64) -> None:
         self.up = True
         self.busy_until = now
-        self.idle_since = now
         self.signals = 0
         self.energy = 0.0
         if self.front is not None:
