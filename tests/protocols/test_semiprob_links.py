@@ -625,6 +625,27 @@ def test_the_age_on_the_air_grows_by_the_time_spent_waiting() -> None:
     assert [frame.age_us for frame in host.frames("event")] == [5_700]
 
 
+def test_an_event_from_a_neighbour_without_a_link_goes_along_all_links() -> None:
+    protocol, host = make(SemiProbLinks, tau=1.0, jitter_ms=0.0, phi=0)
+    protocol.on_start()
+    host.hear(protocol, BeaconFrame(1, [], [], {}), 2)  # does not hear us
+    for node in (5, 6):
+        host.hear(protocol, heard(protocol), node)
+    host.hear(protocol, LinkEventFrame(event(), 0, 0, [0]), 2)
+    host.advance(protocol, 0)
+    assert [sorted(frame.to) for frame in host.frames("event")] == [[5, 6]]
+
+
+def test_what_is_remembered_is_no_news_when_it_comes_again_past_its_validity() -> None:
+    protocol, host = make(SemiProbLinks)
+    protocol.on_start()
+    for age_us in (0, 100):
+        protocol.on_frame(LinkEventFrame(event(1, validity_us=100), 0, age_us, [0]), 2)
+    assert "expired" not in host.labels("drop")
+    protocol.on_frame(LinkEventFrame(event(2, validity_us=100), 0, 100, [0]), 2)
+    assert host.labels("drop") == ["expired"]
+
+
 def test_what_waited_before_a_crash_is_sent_after_it_if_the_tables_survive() -> None:
     protocol, host = make(SemiProbLinks, tau=1.0)
     protocol.on_start()
@@ -646,7 +667,7 @@ def test_neighbours_and_recent_events_are_bounded() -> None:
         host.hear(protocol, page([(1, HOT)], boot=i), i)
         host.hear(protocol, LinkEventFrame(event(i), 0, 0, [0]), i)
     assert list(protocol.neighbours) == [1, 2, 3] and tables_of(protocol)[0] == {i: {HOT} for i in (1, 2, 3)}
-    assert list(protocol.recent) == [event(n).id for n in range(4, 9)]
+    assert protocol.recent.in_order() == [event(n).id for n in range(4, 9)]
     assert host.labels("note").count("neighbours full") == 10
 
 

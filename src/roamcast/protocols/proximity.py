@@ -342,13 +342,19 @@ class Proximity(Protocol):
         """The loop over `pt` of Fig. 3: lower the list by this broker's table, and tell whether anything changed."""
         brokers, times_us, carried = self.pt.brokers, self.pt.times_us, m.carried
         now: i64 = self.host.now()
+        wanted: Filter | None = None  # the last that matched: many ask for the same
         matched = False
         for at in range(i64(len(brokers))):
             broker = brokers[at]
             p = self.proximity_after(now - times_us[at])
             before = carried.proximity(broker)  # infinite if it is new to the list: then this broker is closer, too
-            if p >= before or not self.pt.preds[at].matches(m.event):  # R2
+            if p >= before:  # R2
                 continue
+            pred = self.pt.preds[at]
+            if pred is not wanted:
+                if not pred.matches(m.event):
+                    continue
+                wanted = pred
             if not m.set_proximity(broker, p, before):
                 continue
             if not matched or p < m.closest:

@@ -47,6 +47,7 @@ from roamcast.protocols.link_tables import (
     TableRow,
     Told,
 )
+from roamcast.protocols.seen import Seen
 from roamcast.protocols.semiprob import DETERMINISTIC, EXPIRED, PROBABILISTIC
 from roamcast.protocols.store import Subscriptions
 from roamcast.protocols.wire import measure
@@ -169,7 +170,7 @@ class SemiProbLinks(Protocol):
         self.left_out = 0
         self.will_sync = False
         self.waiting: dict[int, Waiting] = {}
-        self.recent: dict[int, None] = {}
+        self.recent = Seen()
 
     def on_start(self) -> None:
         if not self.boot:
@@ -386,12 +387,12 @@ class SemiProbLinks(Protocol):
 
     def receive_event(self, frame: LinkEventFrame, sender: int) -> None:
         event = frame.event
-        if event.id in self.recent:
-            return
         if frame.age_us >= event.validity_us:  # R6
-            self.host.note(EXPIRED, event.id)
+            if event.id not in self.recent:
+                self.host.note(EXPIRED, event.id)
             return
-        self.remember(event.id)
+        if not self.remember(event.id):
+            return
         if self.local.match(event):
             self.host.deliver(event)
         if frame.ttl == 1:  # R3
@@ -408,10 +409,13 @@ class SemiProbLinks(Protocol):
             self.host.note(EXPIRED, id)
             return
         source = waited.source
-        chosen = [node for node in self.leading_to_interest(event) if node != source]  # R2
-        for node in chosen:
-            self.host.note(DETERMINISTIC, id, node)
-        least = self.least(len(self.links) - (source in self.links))
+        chosen: list[int] = []
+        for node in self.leading_to_interest(event):
+            if node != source:  # R2
+                chosen.append(node)
+                self.host.note(DETERMINISTIC, id, node)
+        back = self.neighbours.get(source)
+        least = self.least(len(self.links) - (back is not None and back.linked))
         if len(chosen) < least:
             others = [node for node in self.links if node != source and node not in chosen]
             while len(chosen) < least:
@@ -435,11 +439,14 @@ class SemiProbLinks(Protocol):
                 leading = {**leading, **interest.links} if leading else interest.links
         return leading
 
-    def remember(self, id: int) -> None:
-        if len(self.recent) >= self.params.recent:
-            del self.recent[next(iter(self.recent))]
-        self.recent[id] = None
+    def remember(self, id: int) -> bool:
+        """False for an id that is remembered already."""
+        if not self.recent.add(id):
+            return False
+        if len(self.recent) > self.params.recent:
+            self.recent.take_oldest()
         self.host.mute(id)
+        return True
 
     def memory(self) -> tuple[int, int]:
         """Rows of the tables (a filter and a link) and neighbours."""
