@@ -66,7 +66,7 @@ def test_what_goes_is_what_a_look_at_every_row_would_find(steps: list[Any]) -> N
             assert gone.expired == (dumb.rows.pop(expected)[1] <= now_us)
         assert list(table.rows) == list(dumb.rows)
         assert list(table.own) == [id for id, (_, _, own) in dumb.rows.items() if own]
-        assert len(table.forwarded) <= 2 * table.size
+        assert sorted(table.forwarded) == sorted(id for id, row in table.rows.items() if row.fwd)
     assert len(table.expired) <= len(table)
 
 

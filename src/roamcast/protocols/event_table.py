@@ -5,8 +5,9 @@ of times the node has sent it on. When it is full, one event makes room for the 
 else the one with the smallest gc = val / (fwd + val) (Equation 1).
 
 gc(a) < gc(b) says fwd(a) / val(a) > fwd(b) / val(b): the unit of `val` cancels, so minutes and microseconds order the
-events alike, and whole numbers decide it exactly (`rank`). What was never sent on has the largest gc, 1. So three
-queues tell who goes: the expired, then the forwarded by rank, then the rest in the order they came.
+events alike, and whole numbers decide it exactly (`goes_before`). What was never sent on has the largest gc, 1. So the
+expired go first, in the order they came, then the forwarded by gc, then the rest in the order they came. The forwarded
+are looked through: a heap would have to be told of every forward, and many more are forwarded than collected.
 
 Ids of events that have gone are remembered: one look into `known` tells a row, an event that was here, and one that is
 new.
@@ -14,25 +15,21 @@ new.
 
 from __future__ import annotations
 
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 from typing import Final, final
 
 from roamcast.protocols.frugal_frames import Id
-from roamcast.pubsub.event import FOREVER, Event
+from roamcast.pubsub.event import Event
 
 COUNTERS_BYTES: Final = 16  # expiry and counter
 NEVER: Final = 1 << 62
-
-RANK_BITS: Final = 2 * FOREVER.bit_length() - 1
-"""Two different fractions with denominators up to FOREVER differ by 1 / FOREVER² or more: twice that, and whole numbers
-keep them apart."""
 
 
 @final
 class StoredEvent:
     """A row: the event, its expiry, how often it was sent on (the paper's counter), whether it is this node's own."""
 
-    __slots__ = ("event", "expired", "expiry_us", "fwd", "holders", "id", "lacking", "own", "rank", "serial")
+    __slots__ = ("event", "expired", "expiry_us", "fwd", "holders", "id", "lacking", "own", "serial")
 
     def __init__(self, event: Event, expiry_us: int, own: bool = False, id: Id = None) -> None:
         self.event = event
@@ -42,9 +39,16 @@ class StoredEvent:
         self.own = own
         self.expired = False
         self.serial = 0  # the order of rows in the table
-        self.rank = 0  # -fwd / val: the smaller, the earlier it goes
         self.holders = 0  # neighbours that are presumed to have it, a bit each (frugal_neighbors.py) …
         self.lacking = 0  # … and that need it
+
+    def goes_before(self, other: StoredEvent) -> bool:
+        """Equation 1: the smaller gc goes first; of equals, the one that came first."""
+        ours, theirs = self.fwd, other.fwd
+        if self.event.validity_us != other.event.validity_us:
+            ours *= other.event.validity_us
+            theirs *= self.event.validity_us
+        return ours > theirs or (ours == theirs and self.serial < other.serial)
 
     def age_us(self, now_us: int) -> int:
         return now_us - self.expiry_us + self.event.validity_us
@@ -70,9 +74,7 @@ class EventTable:
         self.bytes = 0
         self.next_expiry_us = NEVER  # no row expires before
         self.expired: list[tuple[int, Id]] = []  # a heap of (serial, id)
-        self.forwarded: list[
-            tuple[int, int, Id]
-        ] = []  # a heap of (rank, serial, id): a row's least rank is its true one
+        self.forwarded: dict[Id, StoredEvent] = {}  # those of `rows` that were sent on
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -121,18 +123,16 @@ class EventTable:
 
     def count_forward(self, row: StoredEvent) -> None:
         row.fwd += 1
-        row.rank = -((row.fwd << RANK_BITS) // row.event.validity_us)
-        heappush(self.forwarded, (row.rank, row.serial, row.id))
-        if len(self.forwarded) > 2 * self.size:  # mostly ranks of the past
-            self.forwarded = [(r.rank, r.serial, id) for id, r in self.rows.items() if r.fwd]
-            heapify(self.forwarded)
+        self.forwarded[row.id] = row
 
     def garbage_collect(self) -> StoredEvent | None:
-        """Fig. 10: remove one event, and say which. Of equals, the one that came first goes."""
+        """Fig. 10: remove one event, and say which."""
         if not self.rows:
             return None
         row = self._first_to_go()
         del self.rows[row.id]
+        if row.fwd:
+            del self.forwarded[row.id]
         self.known[row.id] = GONE
         self.bytes -= COUNTERS_BYTES + row.event.size
         if row.own:
@@ -142,9 +142,8 @@ class EventTable:
     def _first_to_go(self) -> StoredEvent:
         if self.expired:
             return self.rows[heappop(self.expired)[1]]
-        while self.forwarded:
-            _, serial, id = heappop(self.forwarded)
-            row = self.rows.get(id)
-            if row is not None and row.serial == serial:
-                return row
-        return self.rows[next(iter(self.rows))]
+        first: StoredEvent | None = None
+        for row in self.forwarded.values():
+            if first is None or row.goes_before(first):
+                first = row
+        return first if first is not None else self.rows[next(iter(self.rows))]

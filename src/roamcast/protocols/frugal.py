@@ -478,7 +478,7 @@ class Frugal(Protocol):
         names_bytes = 0
         for row in rows:
             row_bytes = self.row_bytes(row)
-            more = [i for i in self.neighborhood_table.wanting(row) if i not in interests]
+            more = self.neighborhood_table.wanting(row, interests)
             if more:
                 names_bytes = self.names_bytes(interests + more)
             size = events_frame_bytes(len(batch) + 1, batch_bytes + row_bytes) + names_bytes
@@ -489,7 +489,7 @@ class Frugal(Protocol):
                 batch = []
                 batch_bytes = 0
                 interests = []
-                more = self.neighborhood_table.wanting(row)
+                more = self.neighborhood_table.wanting(row, [])
                 names_bytes = self.names_bytes(more)
             batch.append(row)
             batch_bytes += row_bytes
@@ -512,7 +512,7 @@ class Frugal(Protocol):
             neighbors_ids = self.with_room(neighbors_ids, self.row_bytes(batch[0]))
         self.host.broadcast(Events(events, [row.age_us(now_us) for row in batch], neighbors_ids, size, ids))
 
-    def with_room(self, neighbors_ids: list[int], event_bytes: int) -> list[int]:
+    def with_room(self, neighbors_ids: list[Id], event_bytes: int) -> list[Id]:
         """As many of them as can be named beside one event (R19)."""
         room = self.params.frame_limit - events_frame_bytes(1, event_bytes)
         named = len(neighbors_ids)
@@ -522,7 +522,8 @@ class Frugal(Protocol):
 
     def receive_events(self, j: int, frame: Events) -> None:
         table = self.neighborhood_table
-        sender = table.bits_of([j])
+        neighbor = table.rows.get(j)
+        sender = 0 if neighbor is None else neighbor.bit
         near = table.bits_of(frame.neighbors_ids)
         interested = False
         for k in range(len(frame.carried)):

@@ -115,7 +115,7 @@ class Events(Frame):
         self,
         carried: list[Event],
         ages_us: list[int],
-        neighbors_ids: list[int],
+        neighbors_ids: list[Id],
         size: int = 0,
         ids: list[Id] | None = None,
     ) -> None:

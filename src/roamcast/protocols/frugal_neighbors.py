@@ -23,7 +23,7 @@ from math import isnan, nan
 from typing import Final, final
 
 from roamcast.errors import InputError
-from roamcast.protocols.event_table import EventTable, StoredEvent
+from roamcast.protocols.event_table import GONE, EventTable, StoredEvent
 from roamcast.protocols.frugal_frames import EventsIds, Id
 from roamcast.protocols.interface import NOBODY
 from roamcast.pubsub.event import Event
@@ -140,7 +140,7 @@ class NeighborhoodTable:
         self.limit = limit
         self.ids_limit = ids_limit
         self.events = events
-        self.rows: dict[int, Neighbor] = {}
+        self.rows: dict[Id, Neighbor] = {}
         self.free_bits: list[int] = []  # of neighbours that have gone
         self.interests: dict[tuple[Filter, ...], Interest] = {}
         self.strangers: dict[int, tuple[list[Filter], int]] = {}
@@ -274,7 +274,7 @@ class NeighborhoodTable:
                     self._mention(row, bit)
             neighbor.last = list_
 
-    def bits_of(self, neighbors: list[int]) -> int:
+    def bits_of(self, neighbors: list[Id]) -> int:
         bits = 0
         for j in neighbors:
             neighbor = self.rows.get(j)
@@ -302,7 +302,7 @@ class NeighborhoodTable:
                 bits |= interest.bits
         return bits
 
-    def presume_sent(self, rows: list[StoredEvent]) -> list[int]:
+    def presume_sent(self, rows: list[StoredEvent]) -> list[Id]:
         """All were in range of these events; gives those that are interested in any (R9)."""
         interested = 0
         for row in rows:
@@ -345,9 +345,9 @@ class NeighborhoodTable:
 
     # ---- events
 
-    def wanting(self, row: StoredEvent) -> list[Interest]:
-        """Of a valid row of the event table."""
-        return [interest for interest in self.interests.values() if row.id in interest.rows]
+    def wanting(self, row: StoredEvent, known: list[Interest]) -> list[Interest]:
+        """Of a valid row of the event table, those beside the known ones."""
+        return [interest for interest in self.interests.values() if interest not in known and row.id in interest.rows]
 
     def stored(self, row: StoredEvent) -> None:
         if row.id in self.elsewhere:
@@ -399,8 +399,15 @@ class NeighborhoodTable:
             lacking |= row.lacking
         for j, neighbor in self.rows.items():
             if lacking & neighbor.bit:
-                return min([(row.serial, id) for id, row in self.needed.items() if row.lacking & neighbor.bit])[1], j
+                return self._first_for(neighbor).id, j
         return 0, NOBODY
+
+    def _first_for(self, neighbor: Neighbor) -> StoredEvent:
+        first = GONE
+        for row in self.needed.values():
+            if row.lacking & neighbor.bit and (first is GONE or row.serial < first.serial):
+                first = row
+        return first
 
     def take_fresh(self) -> list[Id]:
         """What has come to be needed since the last call, in the order of `in_need`."""
