@@ -43,6 +43,17 @@ def test_the_oldest_of_this_node_are_removed(tmp_path: Path) -> None:
     assert rows(tmp_path) == [4, 5, 1]
 
 
+def test_the_files_of_earlier_lives_go_first_whatever_their_clock_showed(tmp_path: Path) -> None:
+    for times in (range(100, 103), range(50, 52)):
+        fill(sink := RotatingSink(tmp_path, "field", 7, keep=3, rows=1), times)
+        sink.close()
+    assert [[int(part) for part in path.stem.split("-")] for path in sorted(tmp_path.glob("*.parquet"))] == [
+        [7, 50, 50],
+        [7, 50, 51],
+        [7, 100, 102],
+    ]
+
+
 def test_what_a_killed_life_left_half_written_is_removed(tmp_path: Path) -> None:
     fill(RotatingSink(tmp_path, "field", 7, keep=9), range(3))  # never closed
     assert list(tmp_path.glob(".7-*.part"))

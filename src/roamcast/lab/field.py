@@ -1,21 +1,24 @@
 """Logs of real nodes, through Spark Structured Streaming, into the laboratory's tables.
 
-Nodes write files of their log, each complete when it appears (net/rotation.py); somebody brings them to one folder.
-Spark takes in every file once, as it comes, and whatever was taken in is kept: who is killed goes on.
+Nodes write files of their log (net/rotation.py); somebody brings them to one folder. A file that is whole is linked to
+where Spark looks; one that is not (yet) is said once, and looked at again each time. Spark takes in every file once, as
+it comes, and whatever was taken in is kept: who is killed goes on.
 
+    OUT/whole/              links to the files that are whole
     OUT/raw/batch=N/        rows as they came, with the file and the place in it
     OUT/checkpoint/         which files were taken in
-    OUT/clocks/             run, node, t, offset_us: by how much a node's clock was ahead, when it showed t
+    OUT/clocks/             run, node, life, t, offset_us: by how much a node's clock was ahead, when it showed t
     OUT/log/RUN.parquet     all nodes' rows in one log, by one clock, in order
     OUT/runs/, metrics/, summary/     the tables (schemas.py), as a campaign has them: `roamcast query OUT "…"`
 
-Clocks. Rows have their node's time, and no two clocks agree. A frame's serial is the same at its sender and at all who
-heard it, so every reception says: hearer's clock − sender's clock = delay + difference of their clocks. Of many frames
-the fastest has the least delay; where frames went both ways, half the difference of the two minima is what the clocks
-differ by, up to half the sum of the least delays. These differences between neighbours are made one offset for each
-node by least squares, the surer ones weighing more. That is done twice: once over all time, which brings the clocks
+Clocks. Rows have their node's time, and no two clocks agree; nor do a node's before and after it began anew, so each of
+its lives (which the name of a file tells) has a clock of its own here. A frame's serial is the same at its sender and
+at all who heard it, so every reception says: hearer's clock − sender's clock = delay + difference of their clocks. Of
+many frames the fastest has the least delay; where frames went both ways, half the difference of the two minima is what
+the clocks differ by, up to half the sum of the least delays. These differences are made one offset for each clock by
+least squares, the surer ones weighing more. That is done twice: once over all time, which brings the clocks
 together roughly, and then for each minute, between whose middles offsets are interpolated: crystals drift. Offsets have
-mean zero among nodes that are connected; others cannot be compared, nor need they be.
+mean zero among clocks that are connected; others cannot be compared, nor need they be.
 
 What differs from the median by more than any delay is left out: a frame that somebody recorded, and played later.
 
@@ -43,6 +46,7 @@ from roamcast.lab.code import version
 from roamcast.lab.conduct import write_table
 from roamcast.lab.folder import Folder, replace
 from roamcast.lab.worker import stage
+from roamcast.log import reader
 from roamcast.log.schema import arrow_schema
 
 if TYPE_CHECKING:
@@ -56,9 +60,13 @@ POLL_S = 0.2
 LEAST_DELAY_US = 50.0
 ONE_WAY = 1e-3
 """Weight of what only frames in one direction tell."""
+LIFE = r"^\d+-(\d+)-\d+\.parquet$"
+"""What a file's name tells of its node's life; files of other names are all of one."""
 
+Clock = tuple[int, str]
+"""Of a node, in one of its lives."""
 Knots = dict[str, tuple[list[float], list[float]]]
-"""For "run node": times by the node's own clock, and its offset at each."""
+"""For "run node life": times by that clock, and its offset at each."""
 
 
 class Live(NamedTuple):
@@ -85,10 +93,12 @@ class Field:
         self.logs = logs
         self.folder = Folder(out)
         self.raw = out / "raw"
+        self.whole = out / "whole"
         self.spark = spark
         self.began = time.monotonic()
         self._latest: Standing | None = None
         self._failure: Exception | None = None
+        self._said: dict[Path, bool] = {}
 
     # ---- taking in
 
@@ -109,9 +119,13 @@ class Field:
                     logging.getLogger("py4j").setLevel(logging.CRITICAL)
                     raise
 
+            self._find_whole()
             query = self._stream(take, until is not None, every_s)
+            looked = time.monotonic()
             while until is not None and query.isActive and not until.wait(POLL_S):
-                pass
+                if time.monotonic() - looked >= every_s:
+                    self._find_whole()
+                    looked = time.monotonic()
             if until is not None and until.is_set():
                 query.stop()
             try:
@@ -126,7 +140,7 @@ class Field:
 
     def _claim(self) -> None:
         place = self.folder.path / "field.json"
-        ours = json.dumps({"logs": str(self.logs.resolve())}).encode()
+        ours = json.dumps({"logs": str(self.logs.resolve()), "form": 2}).encode()
         if place.exists() and place.read_bytes() != ours:
             raise InputError(f"{self.folder.path}: holds the logs of another field; choose another --out")
         if not place.exists() and (self.folder.path / "campaign.json").exists():
@@ -134,12 +148,31 @@ class Field:
         replace(place, ours)
         replace(self.folder.path / "campaign.json", b"[]")  # so that it opens as any laboratory does
 
+    def _find_whole(self) -> None:
+        """Link what is whole by now. Spark never looks at a file again, so it must not see one before."""
+        self.whole.mkdir(exist_ok=True)
+        here, out = self.logs.resolve(), self.folder.path.resolve()
+        for path in sorted(here.rglob("[!.]*.parquet")):
+            link = self.whole / path.relative_to(here)
+            if link.is_symlink() or out in path.parents:
+                continue
+            try:
+                reader.summary(path)
+            except (InputError, ValueError) as error:
+                if path not in self._said:
+                    logging.getLogger("roamcast.lab").warning("%s; looked at again until it is whole", error)
+                self._said[path] = True
+            else:
+                link.parent.mkdir(parents=True, exist_ok=True)
+                link.symlink_to(path)
+
     def _stream(self, take: Callable[[DataFrame, int], None], follow: bool, every_s: float) -> Any:
         rows = (
             self.spark.readStream.schema(schemas.LOG)
             .option("recursiveFileLookup", "true")
             .option("pathGlobFilter", "*.parquet")
-            .parquet(str(self.logs))
+            .option("maxFileAge", "36500d")  # however late somebody brings it
+            .parquet(str(self.whole))
             .selectExpr("*", "_metadata.file_name as file", "_metadata.row_index as place")
         )
         writer = rows.where("run is not null and kind is not null").writeStream.foreachBatch(take)
@@ -187,11 +220,12 @@ class Field:
 
     def _clock_table(self, knots: Knots) -> DataFrame:
         rows = [
-            (key.rpartition(" ")[0], int(key.rpartition(" ")[2]), int(t), offset)
+            (run, int(node), life, int(t), offset)
             for key, (times, offsets) in sorted(knots.items())
+            for run, node, life in [key.rsplit(" ", 2)]
             for t, offset in zip(times, offsets, strict=True)
         ]
-        return self.spark.createDataFrame(rows, "run string, node int, t long, offset_us double")
+        return self.spark.createDataFrame(rows, "run string, node int, life string, t long, offset_us double")
 
     def _runs(self, log: DataFrame) -> DataFrame:
         """What a campaign's table of runs would say; nothing is known of a scenario."""
@@ -246,27 +280,23 @@ def clocks(rows: DataFrame) -> Knots:
 
 
 def _differences(rows: DataFrame, rough: Knots, window_us: int | None) -> list[Any]:
-    """run, window, sender, hearer, least (us), sent, heard (means, by their own clocks)."""
+    """run, window, sender, sender_life, hearer, hearer_life, least (us), sent, heard (means, by their own clocks)."""
     from pyspark.sql import functions as F
 
     right = _set_right(rows.where("kind = 'send' or (kind = 'receive' and bytes > 0)"), rough)
-    sends = right.where("kind = 'send'").select(
-        "run", "frame", F.col("node").alias("sender"), F.col("t").alias("sent"), F.col("own").alias("sent_own")
+    sends = right.where("kind = 'send'").selectExpr(
+        "run", "frame", "node sender", "life sender_life", "t sent", "own sent_own"
     )
-    heard = right.where("kind = 'receive'").select(
-        "run",
-        "frame",
-        F.col("peer").alias("sender"),
-        F.col("node").alias("hearer"),
-        F.col("t").alias("heard"),
-        F.col("own").alias("heard_own"),
+    heard = right.where("kind = 'receive'").selectExpr(
+        "run", "frame", "peer sender", "node hearer", "life hearer_life", "t heard", "own heard_own"
     )
+    clocks = ["run", "sender", "sender_life", "hearer", "hearer_life"]
     both = heard.join(sends, ["run", "frame", "sender"]).withColumn("took", F.col("heard") - F.col("sent"))
-    usual = both.groupBy("run", "sender", "hearer").agg(F.percentile_approx("took", 0.5).alias("usual"))
-    both = both.join(usual, ["run", "sender", "hearer"]).where(F.abs(F.col("took") - F.col("usual")) <= PLAUSIBLE_US)
+    usual = both.groupBy(clocks).agg(F.percentile_approx("took", 0.5).alias("usual"))
+    both = both.join(usual, clocks).where(F.abs(F.col("took") - F.col("usual")) <= PLAUSIBLE_US)
     window = F.lit(0) if window_us is None else F.floor(F.col("sent") / window_us)
     return (
-        both.groupBy("run", window.alias("window"), "sender", "hearer")
+        both.groupBy(*clocks, window.alias("window"))
         .agg(F.min("took").alias("least"), F.avg("sent_own").alias("sent"), F.avg("heard_own").alias("heard"))
         .collect()
     )
@@ -278,25 +308,28 @@ def _solved(differences: list[Any], rough: Knots) -> Knots:
         groups[row.run, row.window].append(row)
     found: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for (run, _), rows in sorted(groups.items()):
-        offsets = least_squares({(row.sender, row.hearer): float(row.least) for row in rows})
-        times: dict[int, list[float]] = defaultdict(list)
+        least: dict[tuple[Clock, Clock], float] = {}
+        times: dict[Clock, list[float]] = defaultdict(list)
         for row in rows:
-            times[row.sender].append(row.sent)
-            times[row.hearer].append(row.heard)
-        for node, offset in offsets.items():
-            at = sum(times[node]) / len(times[node])
-            known = rough.get(f"{run} {node}")
+            sender, hearer = (row.sender, row.sender_life), (row.hearer, row.hearer_life)
+            least[sender, hearer] = float(row.least)
+            times[sender].append(row.sent)
+            times[hearer].append(row.heard)
+        for clock, offset in least_squares(least).items():
+            key = f"{run} {clock[0]} {clock[1]}"
+            at = sum(times[clock]) / len(times[clock])
+            known = rough.get(key)
             before = 0.0 if known is None else float(offset_at(np.array([at]), *known)[0])
-            found[f"{run} {node}"].append((at, before + offset))
+            found[key].append((at, before + offset))
     knots = {key: sorted(pairs) for key, pairs in found.items()}
     return {key: ([t for t, _ in pairs], [offset for _, offset in pairs]) for key, pairs in knots.items()}
 
 
-def least_squares(least: dict[tuple[int, int], float]) -> dict[int, float]:
-    """Offsets of nodes from the least of (hearer's clock − sender's clock) by (sender, hearer); mean zero where
-    nodes are connected: that is the shortest of all solutions, and the one that is found."""
-    nodes = sorted({node for pair in least for node in pair})
-    place = {node: k for k, node in enumerate(nodes)}
+def least_squares(least: dict[tuple[Clock, Clock], float]) -> dict[Clock, float]:
+    """Offsets of clocks from the least of (hearer's clock − sender's clock) by (sender, hearer); mean zero where
+    they are connected: that is the shortest of all solutions, and the one that is found."""
+    clocks = sorted({clock for pair in least for clock in pair})
+    place = {clock: k for k, clock in enumerate(clocks)}
     both = {(i, j): (d, least[j, i]) for (i, j), d in least.items() if i < j and (j, i) in least}
     delays = sorted((there + back) / 2 for there, back in both.values())
     usual = delays[len(delays) // 2] if delays else 0.0
@@ -307,13 +340,13 @@ def least_squares(least: dict[tuple[int, int], float]) -> dict[int, float]:
     told += [
         (i, j, d - usual, ONE_WAY / (abs(usual) + LEAST_DELAY_US)) for (i, j), d in least.items() if (j, i) not in least
     ]
-    rows = np.zeros((len(told), len(nodes)))
+    rows = np.zeros((len(told), len(clocks)))
     values = np.zeros(len(told))
     for k, (i, j, difference, weight) in enumerate(told):
         rows[k, place[j]], rows[k, place[i]] = weight, -weight
         values[k] = weight * difference
     solution = np.linalg.lstsq(rows, values, rcond=1e-12)[0]
-    return {node: float(solution[k]) for node, k in place.items()}
+    return {clock: float(solution[k]) for clock, k in place.items()}
 
 
 def offset_at(t: Any, times: list[float], offsets: list[float]) -> Any:
@@ -327,7 +360,10 @@ def offset_at(t: Any, times: list[float], offsets: list[float]) -> Any:
 
 
 def _set_right(rows: DataFrame, knots: Knots) -> DataFrame:
-    """The rows with `t` by the common clock, and `own`, what their node's clock showed."""
+    """The rows with their `life`, `t` by the common clock, and `own`, what their node's clock showed."""
+    from pyspark.sql import functions as F
+
+    rows = rows.withColumn("life", F.regexp_extract("file", LIFE, 1))
     if not knots:
         return rows.selectExpr("*", "t as own")
     columns = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in rows.schema.fields)
@@ -337,8 +373,8 @@ def _set_right(rows: DataFrame, knots: Knots) -> DataFrame:
 def set_right(batches: Iterator[pa.RecordBatch], knots: Knots) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         own = batch["t"].to_numpy(zero_copy_only=False)
-        who = zip(batch["run"].to_pylist(), batch["node"].to_pylist(), strict=True)
-        keys = np.array([f"{run} {node}" for run, node in who], dtype=object)
+        who = zip(*(batch[name].to_pylist() for name in ("run", "node", "life")), strict=True)
+        keys = np.array([f"{run} {node} {life}" for run, node, life in who], dtype=object)
         t = own.astype(np.float64)
         offsets = np.zeros(len(t))
         for key in dict.fromkeys(keys.tolist()):
@@ -356,10 +392,10 @@ def merged(rows: DataFrame, knots: Knots) -> DataFrame:
     from pyspark.sql import Window
     from pyspark.sql import functions as F
 
-    by_itself = Window.partitionBy("run", "event").orderBy("t", "file", "place")  # all by one node, and so by one clock
-    said = rows.where("kind = 'publish'").withColumn("nth", F.row_number().over(by_itself))
-    first = said.where("nth = 1").drop("nth")
-    kept = _set_right(rows.where("kind != 'publish'").unionByName(first), knots)
+    right = _set_right(rows, knots)
     order = ["t", "node", "file", "place"]
+    of_event = Window.partitionBy("run", "event").orderBy(*order)
+    said = right.where("kind = 'publish'").withColumn("nth", F.row_number().over(of_event))
+    kept = right.where("kind != 'publish'").unionByName(said.where("nth = 1").drop("nth"))
     placed = kept.withColumn("seq", F.row_number().over(Window.partitionBy("run").orderBy(*order)).cast("bigint") - 1)
     return placed.select([field.name for field in schemas.LOG.fields] + ["seq"])

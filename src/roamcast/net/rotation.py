@@ -1,6 +1,8 @@
 """The log of a node that runs for months: a file after the other, each complete when it appears, the oldest removed.
 
-Names are NODE-TIME.parquet: the node's number, and the time of the first row in Unix microseconds, so that files sort.
+Names are NODE-LIFE-TIME.parquet: the node's number, and the times of the first row of this life of the node and of this
+file, by the node's clock in Unix microseconds. From one life to the next that clock may have been set, forward or back,
+so whoever compares times must know of which life they are. The oldest files are those of other lives.
 A log must never be what stops a node: if the disk is full or gone, rows are counted and dropped, and said once.
 """
 
@@ -31,6 +33,7 @@ class RotatingSink(LogSink):
         self._rows_max = rows
         self._sink: ParquetSink | None = None
         self._rows = 0
+        self._life = ""
         self._summary = ""
         self.dropped = 0
         try:
@@ -45,8 +48,8 @@ class RotatingSink(LogSink):
     ) -> None:
         try:
             if self._sink is None:
-                name = f"{self._number}-{t:020d}.parquet"
-                self._sink = ParquetSink(self._folder / name, self._run, BATCH)
+                self._life = self._life or f"{self._number}-{t:020d}"
+                self._sink = ParquetSink(self._folder / f"{self._life}-{t:020d}.parquet", self._run, BATCH)
             self._sink.row(t, node, kind, event, frame, peer, size, value, reason)
         except Exception as error:
             self._failed(error)
@@ -64,7 +67,8 @@ class RotatingSink(LogSink):
             if self._summary:
                 sink.summarise(self._summary)
             sink.close()
-            for old in sorted(self._folder.glob(f"{self._number}-*.parquet"))[: -self._keep]:
+            files = sorted(self._folder.glob(f"{self._number}-*.parquet"), key=lambda p: (self._life in p.name, p.name))
+            for old in files[: -self._keep]:
                 old.unlink(missing_ok=True)
         except Exception as error:
             self._failed(error)
