@@ -39,8 +39,12 @@ set = { p = [0.4, 0.8] }
 class Witness(Watcher):
     def __init__(self) -> None:
         self.rounds: list[tuple[int, int]] = []
+        self.stages: list[str] = []
         self.warnings: list[str] = []
         self.done = 0
+
+    def stage(self, what: str) -> None:
+        self.stages.append(what)
 
     def runs(self, total: int, done: int) -> None:
         self.rounds.append((total, done))
@@ -69,6 +73,7 @@ def done(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     _, witness = conducted(TINY, path, spark)
     assert witness.rounds[0] == (4, 0)
     assert witness.done == 4
+    assert witness.stages == ["measuring", "summing up"]  # what the runs counted came with them
     return path
 
 
@@ -126,6 +131,7 @@ def test_what_is_finished_is_not_done_again(done: Path, spark: SparkSession) -> 
     metrics = table(done, "metrics")
     _, witness = conducted(TINY, done, spark)
     assert witness.rounds == [(4, 4)]
+    assert witness.stages == ["reading what the runs counted", "measuring", "summing up"]
     assert {path.name: path.stat().st_mtime_ns for path in (done / "log").iterdir()} == before
     assert table(done, "metrics") == metrics
 

@@ -83,10 +83,10 @@ def _complete(wanted: list[Run], folder: Folder, spark: SparkSession, watcher: W
     """Have all wanted runs ended; what the finished ones counted, by run."""
     told: dict[str, dict[str, Any]] = {}
     while True:
-        _simulate(wanted, folder, spark, watcher)
-        finished = folder.finished()
-        unread = sorted({run.id for run in wanted} & finished - told.keys())
-        watcher.stage("reading what the runs counted")
+        told |= _simulate(wanted, folder, spark, watcher)
+        unread = sorted({run.id for run in wanted} & folder.finished() - told.keys())
+        if unread:
+            watcher.stage("reading what the runs counted")
         found, corrupt = _tallies(spark, folder, unread)
         told |= found
         _put_aside(corrupt, folder, watcher)
@@ -100,17 +100,19 @@ def _put_aside(corrupt: dict[str, str], folder: Folder, watcher: Watcher) -> Non
         watcher.warn(f"{why}; put aside as {place.name}, the run is done again")
 
 
-def _simulate(wanted: list[Run], folder: Folder, spark: SparkSession, watcher: Watcher) -> None:
+def _simulate(wanted: list[Run], folder: Folder, spark: SparkSession, watcher: Watcher) -> dict[str, dict[str, Any]]:
+    """Have all wanted runs ended; what those counted that Spark told of, by run."""
+    told: dict[str, dict[str, Any]] = {}
     distinct = {run.id: run for run in wanted}  # campaigns may share runs
     ended = folder.ended()
     left = [run for id, run in distinct.items() if id not in ended]
     watcher.runs(len(distinct), len(distinct) - len(left))
     if not left:
-        return
+        return told
     with _watched(folder, list(distinct.values()), watcher):
         while left:
             try:
-                _do(simulated(planned(spark, plan.partitions(left, cores(spark))), folder))
+                told |= _do(simulated(planned(spark, plan.partitions(left, cores(spark))), folder))
             except RoamcastError:
                 for run in (run for run in left if run.id in folder.begun()):
                     _alone(run, folder, spark)
@@ -118,6 +120,7 @@ def _simulate(wanted: list[Run], folder: Folder, spark: SparkSession, watcher: W
                     raise
             ended = folder.ended()
             left = [run for run in left if run.id not in ended]
+    return told
 
 
 def _alone(run: Run, folder: Folder, spark: SparkSession) -> None:
@@ -128,13 +131,13 @@ def _alone(run: Run, folder: Folder, spark: SparkSession) -> None:
                 _do(simulated(planned(spark, [[run]]), folder))
 
 
-def _do(work: DataFrame) -> None:
-    """Have Spark do it; what comes out is in the folder already."""
+def _do(work: DataFrame) -> dict[str, dict[str, Any]]:
+    """Have Spark do it: what the runs counted. It is in the folder too, should Spark give up."""
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
     try:
-        work.write.format("noop").mode("overwrite").save()
+        return {row.run: json.loads(row.tally) for row in work.collect() if row.tally is not None}
     except (PySparkException, Py4JJavaError) as error:
         told = [line.strip() for line in str(error).splitlines() if line.strip()]
         raise RoamcastError(f"Spark gave up: {told[-1] if told else error}") from error
@@ -232,7 +235,7 @@ def _write_tables(
     watcher.stage("measuring")
     failures = folder.failures()
     rows = [_run(run, told.get(run.id), failures.get(run.id)) for run in wanted]
-    runs = spark.createDataFrame(rows, RUNS_TOLD, verifySchema=False)
+    runs = schemas.table(spark, rows, RUNS_TOLD)
     with folder.telling():
         write_table(runs.drop("tally"), folder.path / "runs", "campaign", "cell", "seed")
         with _measured(runs, sorted(_framed(wanted) & told.keys()), folder, spark) as metrics:
@@ -275,8 +278,9 @@ def _run(run: Run, told: dict[str, Any] | None, failure: dict[str, Any] | None) 
     )
 
 
-def _texts(values: dict[str, Any]) -> dict[str, str]:
-    return {name: value if isinstance(value, str) else json.dumps(value) for name, value in values.items()}
+def _texts(values: dict[str, Any]) -> list[tuple[str, str]]:
+    """As Arrow takes a map."""
+    return [(name, value if isinstance(value, str) else json.dumps(value)) for name, value in values.items()]
 
 
 @contextmanager

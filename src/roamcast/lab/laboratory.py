@@ -128,7 +128,7 @@ TOLD = "run string, tally string, error string"
 
 def tallies(spark: SparkSession, folder: Folder, runs: list[str], cores: int, all_rows: bool = False) -> DataFrame:
     """run, tally (JSON), error: what each finished run's file says of itself, or why it (or a row) cannot be read."""
-    rows = spark.createDataFrame([(run, str(folder.log_of(run).absolute())) for run in runs], "run string, path string")
+    rows = schemas.table(spark, [(run, str(folder.log_of(run).absolute())) for run in runs], schemas.FILES)
     spread = rows.repartition(max(1, min(4 * cores, len(runs) // 50)))
     return spread.mapInArrow(stage(f"{__name__}:read_tallies", all_rows=all_rows), TOLD)
 

@@ -8,6 +8,10 @@ summary   one row a cell and metric: mean and confidence interval over the seeds
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 from pyspark.sql.types import (
     DoubleType,
     IntegerType,
@@ -17,6 +21,9 @@ from pyspark.sql.types import (
     StructField,
     StructType,
 )
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 COUNTS = MapType(StringType(), LongType(), valueContainsNull=False)
 TEXTS = MapType(StringType(), StringType(), valueContainsNull=False)
@@ -56,6 +63,19 @@ RUNS = StructType(
         ).fields,
     ]
 )
+
+PLAN = _table(  # what a worker is told of a run
+    partition=IntegerType(),
+    run=StringType(),
+    protocol=StringType(),
+    params=StringType(),
+    scenario=StringType(),
+    seed=LongType(),
+    level=StringType(),
+    command=StringType(),
+)
+
+FILES = _table(run=StringType(), path=StringType())
 
 LOG = _table(
     run=StringType(),
@@ -127,3 +147,12 @@ DIFFERENCES = _table(
     high=DoubleType(),
     p_value=DoubleType(),  # two-sided, paired t-test
 )
+
+
+def table(spark: SparkSession, rows: Sequence[tuple[Any, ...]], schema: StructType) -> DataFrame:
+    """The driver's own rows as a DataFrame, by way of Arrow: a list would pass through Python workers of its own."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    columns = zip(*rows, strict=True)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, to_arrow_schema(schema), strict=True)]
+    return spark.createDataFrame(pa.table(arrays, schema.names), schema)

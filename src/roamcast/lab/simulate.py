@@ -15,21 +15,20 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pyarrow as pa
 
-from roamcast.errors import RoamcastError
+from roamcast.errors import InputError, RoamcastError
+from roamcast.lab import schemas
 from roamcast.lab.folder import MOST_ATTEMPTS, Folder
 from roamcast.lab.plan import Run
 from roamcast.lab.worker import stage
+from roamcast.log import reader
 from roamcast.world.scenario import Scenario
 from roamcast.world.simulate import simulate
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-PLAN = (
-    "partition int, run string, protocol string, params string, scenario string, seed bigint, level string, "
-    "command string"
-)
-ENDED = "run string, status string, error string"
+ENDED = "run string, status string, error string, tally string"
+ENDED_IN_ARROW = pa.schema([(name, pa.string()) for name in ("run", "status", "error", "tally")])
 
 
 class WorkerDied(RoamcastError):
@@ -52,11 +51,11 @@ def planned(spark: SparkSession, parts: list[list[Run]]) -> DataFrame:
         for k, part in enumerate(parts)
         for run in part
     ]
-    return spark.createDataFrame(rows, PLAN).repartitionById(len(parts), "partition")
+    return schemas.table(spark, rows, schemas.PLAN).repartitionById(len(parts), "partition")
 
 
 def simulated(plan: DataFrame, folder: Folder) -> DataFrame:
-    """Run what is planned: one row a run that ended."""
+    """Run what is planned: one row a run that ended, with its tally (JSON) unless it cannot be read."""
     places = {"path": str(folder.path.absolute()), "log": str(folder.log.absolute()), "cwd": str(Path.cwd())}
     return plan.mapInArrow(stage("roamcast.lab.simulate:simulate_batches", **places), ENDED)
 
@@ -71,7 +70,9 @@ def simulate_batches(batches: Iterator[pa.RecordBatch], path: str, log: str, cwd
             if ":" in row["protocol"]:
                 _reach(cwd)
             status, error = one(folder, row)
-            yield pa.RecordBatch.from_pydict({"run": [row["run"]], "status": [status], "error": [error]})
+            tally = _tally(folder.log_of(row["run"])) if status == "finished" else None
+            told = {"run": row["run"], "status": status, "error": error, "tally": tally}
+            yield pa.RecordBatch.from_pylist([told], ENDED_IN_ARROW)
 
 
 def one(folder: Folder, row: dict[str, Any]) -> tuple[str, str | None]:
@@ -103,6 +104,14 @@ def _simulate(folder: Folder, row: dict[str, Any]) -> None:
         log=folder.log_of(row["run"]),
         run=row["run"],
     )
+
+
+def _tally(path: Path) -> str | None:
+    try:
+        told = reader.summary(path)
+    except InputError:  # to be found and put aside by who looks through the finished runs
+        return None
+    return json.dumps(told) if told else None
 
 
 def _reach(folder: str) -> None:
