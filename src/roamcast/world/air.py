@@ -157,30 +157,35 @@ class Air:
             known = [self.recorder.record(event) for event in events]
             tx.cargo = [published for published in known if published is not None]
 
-    def audience(self, station: Station, t: i64) -> vec[i32]:
-        """Whose receivers a frame of this station reaches now."""
+    def audience(self, station: Station, t: i64) -> tuple[vec[i32], i64, i64]:
+        """Whose receivers a frame of this station reaches now: nodes[first], …, but no longer nodes[after]."""
         now = float(t) * 1e-6
         motion = self.motion
         if now >= motion.next:
             motion.advance(now)
-        reached = motion.near[station.index]
-        if t < self.faults.partition_until and t >= self.faults.partition_from:
-            reached = self.one_side(station, reached, now)
+        near = motion.near
+        first = near.spans[2 * station.index]
+        length = near.spans[2 * station.index + 1]
+        if t >= self.faults.partition_until or t < self.faults.partition_from:
+            self.arrivals += length
+            return near.nodes, first, first + length
+        reached = self.one_side(station, now)
         self.arrivals += len(reached)
-        return reached
+        return reached, 0, len(reached)
 
-    def one_side(self, station: Station, near: vec[i32], now: float) -> vec[i32]:
+    def one_side(self, station: Station, now: float) -> vec[i32]:
         wall = self.faults.wall_m
         left = self.motion.x(station.id, now) < wall
-        return vec[i32]([j for j in near if (self.motion.x(j, now) < wall) == left])
+        return vec[i32]([j for j in self.motion.near[station.index] if (self.motion.x(j, now) < wall) == left])
 
     def start_ideal(self, station: Station, tx: Transmission, t: i64) -> None:
         station.sending = True
         station.sends_until = t + tx.airtime
         hearers: list[Station] = []
         r = self.radio.frame_range(station.index)
-        for j in self.audience(station, t):
-            other = self.stations[j]
+        nodes, first, after = self.audience(station, t)
+        for k in range(first, after):
+            other = self.stations[nodes[k]]
             if other.up and (self.plain or self.strength(station.index, other.index, r, t) >= 1.0):
                 hearers.append(other)
         tx.hearers = hearers
@@ -209,8 +214,9 @@ class Air:
         hearers: list[Station] = []
         collisions: i64 = 0
         deaf: i64 = 0
-        for j in self.audience(station, t):
-            other = stations[j]
+        nodes, first, after = self.audience(station, t)
+        for k in range(first, after):
+            other = stations[nodes[k]]
             busy = other.busy_until
             if busy > t:
                 # it is lost here, and so is what this station was receiving
@@ -255,9 +261,10 @@ class Air:
 
     def write_clashes(self, station: Station, tx: Transmission, frame: Frame, t: i64) -> None:
         """The rows of those near who did not begin to receive the frame: they were busy (or off: no row)."""
+        nodes, first, after = self.audience(station, t)
         heard: i64 = 0
-        for j in self.audience(station, t):
-            other = self.stations[j]
+        for k in range(first, after):
+            other = self.stations[nodes[k]]
             if heard < len(tx.hearers) and tx.hearers[heard] is other:
                 heard += 1
                 continue
@@ -281,9 +288,9 @@ class Air:
         radio = self.radio
         capture = radio.capture
         threshold = radio.threshold
+        nodes, first, after = self.audience(station, t)
         now = float(t) * 1e-6
         i = station.index
-        near = self.audience(station, t)
         x = motion.x(i, now)
         y = motion.y(i, now)
         r = radio.frame_range(i)
@@ -291,8 +298,8 @@ class Air:
         frame = tx.frame
         hearers: list[Station] = []
         strengths = vec[float]()
-        for k in near:
-            other = self.stations[k]
+        for k in range(first, after):
+            other = self.stations[nodes[k]]
             if not other.up:
                 continue
             j = other.index
