@@ -1,13 +1,16 @@
 """The laboratory's costs, in seconds of wall time: `python bench/lab.py overhead|rows`, a JSON object each.
 
 overhead  200 short runs through Spark against the same runs in plain multiprocessing on the same cores. A short run
-          takes what a run of the quick reproduction takes on average, 80 ms of processor time when it is compiled;
+          takes what a run of the quick reproduction takes on average, 83 ms of processor time when it is compiled;
           `tiny` tells the same of runs that take a quarter of it. `stage` is the stage that simulates, which is what
           the plain side does: runs and logs, their tallies in them. `campaign` is all of `roamcast campaign`: also
           tallies read back, metrics, intervals, three tables. All take turns. `first_ratio` is that of the first
           round, before which both sides have done 20 of the runs and no more; `ratio` is that of each side's best
           round, by when Java has compiled what it runs. `tiny` comes after `short`, so its first round is warmer.
-rows      metrics from a log of many rows (ROWS in the environment; 20 million), and the driver's memory
+rows      metrics from a log of many rows (ROWS in the environment; 20 million), and the driver's memory: the most that
+          its two processes ever had (Java takes what it may, `spark.driver.memory`, before it collects garbage), and
+          what Java's heap holds after a collection, with what the metrics keep for as long as they are computed
+          (`heap_mib_at_work`: embedded, the driver is its own executor) and without it (`heap_mib`)
 """
 
 from __future__ import annotations
@@ -43,7 +46,7 @@ duration_s = DURATION
 name = "gossip"
 set = { p = [0.4, 0.6, 0.8, 1.0] }
 """
-DURATIONS_S = {"short": 240.0, "tiny": 60.0}
+DURATIONS_S = {"short": 450.0, "tiny": 110.0}
 ROUNDS = 3
 ROWS = int(os.environ.get("ROWS", 20_000_000))
 WORKERS = 2
@@ -96,7 +99,7 @@ def plainly(pool: Any, folder: Path, runs: list[Run]) -> None:
 def through_spark(spark: Any, folder: Folder, runs: list[Run]) -> None:
     with folder.held():
         parts = plan.partitions(runs, cores(spark))
-        simulated(planned(spark, parts), folder).write.format("noop").mode("overwrite").save()
+        simulated(planned(spark, parts), folder).collect()
 
 
 def rows(folder: Path) -> dict[str, Any]:
@@ -122,11 +125,13 @@ def rows(folder: Path) -> dict[str, Any]:
     began = time.perf_counter()
     with measures.metrics(read_log(spark, place, names), runs) as measured:
         found = measured.collect()
-    took_s = time.perf_counter() - began
+        took_s = time.perf_counter() - began
+        at_work = heap_mib(spark)
     assert len({row.delivery for row in found}) == 1 and len(found) == len(names)
     total = each * len(names)
     java = int(spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid())
     memory = {"driver_mib_before": before, "driver_mib": memory_mib(os.getpid()), "java_mib": memory_mib(java)}
+    memory |= {"heap_mib_at_work": at_work, "heap_mib": heap_mib(spark)}
     return {"rows": total, "s": took_s, "rows_per_s": total / took_s, **memory}
 
 
@@ -134,6 +139,13 @@ def memory_mib(process: int) -> float:
     """The most that it ever had in memory."""
     (line,) = re.findall(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{process}/status").read_text())
     return int(line) / 1024
+
+
+def heap_mib(spark: Any) -> float:
+    """What Java's heap holds that is not garbage."""
+    jvm = spark.sparkContext._jvm
+    jvm.java.lang.System.gc()
+    return float(jvm.java.lang.management.ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed()) / 2**20
 
 
 def main() -> None:
