@@ -297,10 +297,10 @@ def in_the_name_of(victim: Link, boot: int, counter: int = 0, ring: KeyRing = RI
     return impostor.seal(FRAME, FramePart(TAG, -1, 0, 0, 1, b"\x94\x00\x01\x00\xc4\x00").packed())
 
 
-@pytest.mark.parametrize("ahead", [1 << 20, LEAP_MAX])
-def test_who_hears_somebody_ahead_of_it_in_its_name_begins_a_life_above(ahead: int) -> None:
+@pytest.mark.parametrize("most", [False, True])
+def test_who_hears_somebody_ahead_of_it_in_its_name_begins_a_life_above(most: bool) -> None:
     victim, other = link(), link()
-    forged = in_the_name_of(victim, victim.envelope.boot + ahead)
+    forged = in_the_name_of(victim, OUTDO_MAX - 1 if most else victim.envelope.boot + (1 << 20))
     assert hear(other, datagram(victim)) is not None
     assert hear(other, forged) is not None
     assert hear(other, datagram(victim)) is None, "taken for its own past"
@@ -333,12 +333,36 @@ def test_a_known_sender_is_not_silenced_by_a_life_that_no_clock_explains() -> No
     assert hear(other, datagram(victim)) is not None
 
 
+@pytest.mark.parametrize("boot", [OUTDO_MAX - 1, OUTDO_MAX, LEAP_MAX, 1 << 62, 0])
+def test_nobody_brings_a_node_to_a_life_that_others_do_not_believe(boot: int) -> None:
+    """A frame to the victim alone. One of the others knew it before, one when its clock had not been set."""
+    who = member()
+    victim, other, early = link(who), link(), link()
+    assert hear(other, datagram(victim)) is not None
+    assert hear(early, in_the_name_of(victim, 1 << 30)) is not None
+    assert hear(victim, in_the_name_of(victim, boot or victim.envelope.boot + LEAP_MAX)) is None
+    for life in (victim, link(who)):  # what it was brought to outlasts it
+        for one in (other, early):
+            assert hear(one, datagram(life)) is not None
+            assert drops(one) == {}
+
+
 def test_lives_are_not_used_up_by_somebody_else() -> None:
     victim, now_us = link(), 0
-    for _ in range(OUTDO_MAX // LEAP_MAX + 10):
-        hear(victim, in_the_name_of(victim, victim.envelope.boot + LEAP_MAX), now_us=now_us)
+    for _ in range(10):
+        hear(victim, in_the_name_of(victim, min(victim.envelope.boot + (1 << 51), OUTDO_MAX - 1)), now_us=now_us)
+        hear(victim, in_the_name_of(victim, OUTDO_MAX), now_us=now_us + OUTDO_US - 1)
         now_us += OUTDO_US
-    assert OUTDO_MAX - LEAP_MAX <= victim.envelope.boot <= OUTDO_MAX
+    assert OUTDO_MAX < victim.envelope.boot < LEAP_MAX
+
+
+def test_whoever_has_no_key_brings_a_node_to_no_life() -> None:
+    """An insecure life shares its numbers with those that have keys."""
+    victim = link(Member.insecure(5))
+    before = victim.envelope.boot
+    plain = Header(FRAME, packet.NO_KEY, 5, before + (1 << 20), 0).packed()
+    assert hear(victim, plain + FramePart(TAG, -1, 0, 0, 1, b"x").packed()) is None
+    assert (drops(victim), victim.envelope.boot) == ({"own number": 1}, before)
 
 
 def test_a_life_is_begun_for_that_once_a_minute() -> None:
@@ -376,6 +400,21 @@ def test_whoever_was_silenced_is_heard_again_under_a_key_that_the_impostor_does_
     assert hear(other, in_the_name_of(victim, (1 << 64) - 2)) is None
     assert drops(other) == {"stale": 2, "replayed": 1, "unknown key": 1}
     assert list(other.peers.known[victim.number].windows) == [both.keys[1].id]
+
+
+def test_an_earlier_life_is_over_under_the_older_key_as_well() -> None:
+    who, other = member(), link()
+    earlier = [datagram(link(who), Ping(n)) for n in range(2)]
+    both = RING.with_next()
+    other.use(both)
+    one = link(who)
+    under_old = datagram(one)
+    one.use(both.promoted())
+    assert hear(other, earlier[0]) is not None
+    assert hear(other, datagram(one)) is not None
+    assert hear(other, earlier[1]) is None
+    assert drops(other) == {"stale": 1}
+    assert hear(other, under_old) is not None, "said in this life, before it changed keys"
 
 
 def test_what_was_heard_under_a_key_that_went_while_a_node_was_away_is_forgotten() -> None:

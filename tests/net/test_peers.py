@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from roamcast.net.limits import Limits
@@ -126,6 +127,18 @@ def test_what_is_kept_of_those_forgotten_is_bounded() -> None:
     assert (len(some.known), len(some._past)) == (1, 5)
 
 
+def test_whoever_comes_back_does_not_push_out_its_own_past_nor_another_s() -> None:
+    some = peers(senders=1, senders_forgotten=2, sender_idle_s=1)
+    for number in (1, 2, 3):
+        assert accept(some, number, 50, 10 * number * S) == ""
+    assert list(some._past) == [1, 2]
+    assert accept(some, 1, 51, 40 * S) == ""
+    assert [accept(some, 1, n, 40 * S) for n in (50, 51)] == ["replayed"] * 2
+    assert list(some._past) == [2, 3]
+    assert accept(some, 2, 51, 40 * S) == "table full"
+    assert some.refuse(header(2, 50)) == "replayed", "who is not let in is not forgotten"
+
+
 def test_newcomers_come_in_one_after_the_other() -> None:
     some = peers(newcomers_per_s=5)
     came = [accept(some, number) for number in range(100)]
@@ -176,6 +189,28 @@ def test_a_window_belongs_to_a_key_and_goes_with_it() -> None:
         assert [kept.refuse(header(n, 4, key=2)) for n in (1, 2)] == ["replayed", "replayed"]
         kept.keep([7])
         assert not kept._past, "nothing is kept of a sender who spoke under none of the keys"
+
+
+@pytest.mark.parametrize("forgotten", [False, True])
+def test_a_life_below_one_under_a_newer_key_is_over(forgotten: bool) -> None:
+    some = peers(senders=1, sender_idle_s=1)
+    some.keep([1, 2])
+    assert accept(some, 1, 0, boot=7, key=1) == ""
+    assert accept(some, 1, 0, boot=8, key=2) == ""
+    if forgotten:
+        assert accept(some, 9, 0, 10 * S) == ""
+    assert some.refuse(header(1, 5, boot=7, key=1)) == "stale"
+    assert some.refuse(header(1, 5, boot=8, key=1)) == ""
+    some.keep([2, 1])
+    assert some.refuse(header(1, 5, boot=7, key=1)) == "", "an older key says nothing about a newer one"
+
+
+def test_what_an_earlier_version_kept_holds_for_every_key() -> None:
+    some = peers()
+    some.keep([1, 2])
+    some.restore(msgspec.msgpack.encode([[5, 900, 3], [6, 7, 1]]))
+    assert [some.refuse(header(5, 9, boot=7, key=key)) for key in (1, 2)] == ["stale"] * 2
+    assert [some.refuse(header(6, n, key=2)) for n in (1, 2)] == ["replayed", ""]
 
 
 @pytest.mark.parametrize("rubbish", [b"", b"\xff", b"\x91\x01", b"\x91\x93\xa1x\x00\x00", bytes(50)])

@@ -116,9 +116,9 @@ def test_constants_are_as_the_page_says() -> None:
     assert f"group `{network.group}`, port {network.port}" in PAGE
     assert f"packets of at most {network.mtu} bytes" in PAGE
     assert f"which of the {replay.WINDOW} counters" in PAGE
-    assert (replay.LEAP_MAX, link.OUTDO_MAX, link.OUTDO_US) == (1 << 52, 1 << 63, 60_000_000)
+    assert (replay.LEAP_MAX, link.OUTDO_MAX, link.OUTDO_US) == (1 << 52, (1 << 52) - (1 << 17), 60_000_000)
     assert "a boot more than 2⁵² above" in PAGE
-    assert "at most once a minute, if that boot is no more than 2⁵² above its own, and below 2⁶³" in PAGE
+    assert "at most once a minute, if that boot is below 2⁵² − 2¹⁷" in PAGE
     assert (limits.attempts, limits.ack_timeout_s, limits.ack_timeout_max_s) == (6, 0.02, 0.1)
     assert "six times in all, waiting 20, 40, 80 and then 100 ms" in PAGE
     assert (limits.partial_s, wire.MAX_FRAME) == (5.0, 65_535)

@@ -55,8 +55,8 @@ log: Final = logging.getLogger("roamcast.net")
 
 OUTDO_US: Final = 60_000_000
 """How often, at most, a life is begun to be ahead of somebody who speaks in this node's name …"""
-OUTDO_MAX: Final = 1 << 63
-"""… and how far up: he cannot use up the numbers that this node will need when he is gone."""
+OUTDO_MAX: Final = LEAP_MAX - (1 << 17)
+"""… and how far up: for those who did not hear him, the life above his is no leap from any that this node led."""
 _SPREAD: Final = 0x9E3779B97F4A7C15
 _SERIALS: Final = (1 << 63) - 1
 _SAID_ONCE: Final[dict[str, str]] = {
@@ -104,7 +104,7 @@ class Link:
         self._tag = protocol_tag(protocol)
         self.envelope = Envelope(member.ring, member.number, member.take_boot, 2 * limits.senders)
         self.gate = Gate(limits)
-        self.peers = Peers(limits)
+        self.peers = Peers(limits, self.envelope.key_ids())
         self.reassembly = Reassembly(limits, tally)
         self._verifier: Verifier | None = None
         if member.identity is not None and member.ring is not None:
@@ -200,8 +200,9 @@ class Link:
 
     def _outdo(self, boot: int, now_us: int) -> None:
         """Those who hear somebody ahead of us in our name take us for our own past: begin a life above his."""
-        ahead = boot - self.envelope.boot
-        if 0 <= ahead <= LEAP_MAX and boot < OUTDO_MAX and now_us >= self._outdo_us:
+        if self.envelope.ring is None:  # it may be anybody, and lives with keys have their numbers from the same vault
+            return
+        if self.envelope.boot <= boot < OUTDO_MAX and now_us >= self._outdo_us:
             self._outdo_us = now_us + OUTDO_US
             self.envelope.begin_life(boot)
 

@@ -8,22 +8,24 @@ can even look at (sieve.py).
 *Senders* are numbers that came under the group's key. Each has its replay windows, its rates, its last address and the
 number of the last frame addressed to us. A window belongs to a key, because what was said under one can be replayed
 under that one only. So windows go when their key goes, and with them whatever a member who was left out of a rotation
-did to them in others' names. When the table is full, a newcomer takes the place of whoever was silent for
-longest, but of nobody who was heard within `sender_idle_s`; of those who go, their place in their numbers is kept, and
-so it is through a restart (`export`, `restore`), so that what they said cannot be replayed.
+did to them in others' names. But a life that was heard under a newer key ends the earlier ones under older keys. When
+the table is full, a newcomer takes the place of whoever was silent for longest, but of nobody who was heard within
+`sender_idle_s`; of those who go, their place in their numbers is kept, and so it is through a restart (`export`,
+`restore`), so that what they said cannot be replayed.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Collection
+from contextlib import suppress
 from typing import Any, Final
 
 import msgspec
 
 from roamcast.net.limits import Limits, TokenBucket
 from roamcast.net.packet import Header
-from roamcast.net.refusal import ADDRESS_RATE, NEWCOMERS, SENDER_RATE, STRANGERS, TABLE_FULL, Refused
+from roamcast.net.refusal import ADDRESS_RATE, NEWCOMERS, SENDER_RATE, STALE, STRANGERS, TABLE_FULL, Refused
 from roamcast.net.replay import ReplayWindow
 
 Address = tuple[Any, ...]
@@ -117,8 +119,9 @@ class Peer:
 
 
 class Peers:
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, keys: Collection[int] = ()) -> None:
         self._limits = limits
+        self._keys = list(keys)  # oldest first
         self._idle_us = int(limits.sender_idle_s * 1e6)
         self._newcomers = bucket(limits.newcomers_per_s, 0)
         self.known: OrderedDict[int, Peer] = OrderedDict()  # in order of when they were heard last
@@ -132,15 +135,23 @@ class Peers:
         peer = self.known.get(header.sender)
         windows = _windows(self._past.get(header.sender, {})) if peer is None else peer.windows
         window = windows.get(header.key_id)
-        return "" if window is None else window.check(header.boot, header.counter)
+        old = "" if window is None else window.check(header.boot, header.counter)
+        return old or (STALE if header.boot < self._newer_boot(header.key_id, windows) else "")
+
+    def _newer_boot(self, key: int, windows: dict[int, ReplayWindow]) -> int:
+        """The latest life under a newer key than this."""
+        newer = self._keys[self._keys.index(key) + 1 :] if key in self._keys else []
+        return max((windows[key].boot for key in newer if key in windows), default=-1)
 
     def accept(self, header: Header, address: Address, now_us: int) -> tuple[Peer, int]:
         """The sender of a genuine datagram, and the number of whoever was forgotten for it (or -1)."""
         peer = self.known.get(header.sender)
         forgotten = -1
         if peer is None:
-            forgotten = self._make_place(now_us)
-            peer = Peer(self._limits, _windows(self._past.pop(header.sender, {})), address, now_us)
+            self._check_place(now_us)
+            places = self._past.pop(header.sender, {})
+            forgotten = self._make_place()
+            peer = Peer(self._limits, _windows(places), address, now_us)
             self.known[header.sender] = peer
         else:
             self.known.move_to_end(header.sender)
@@ -153,22 +164,27 @@ class Peers:
         peer.heard_us = now_us
         return peer, forgotten
 
-    def _make_place(self, now_us: int) -> int:
-        full = len(self.known) >= self._limits.senders
-        oldest = next(iter(self.known), -1)
-        if full and now_us - self.known[oldest].heard_us < self._idle_us:
+    def _full(self) -> bool:
+        return len(self.known) >= self._limits.senders
+
+    def _check_place(self, now_us: int) -> None:
+        if self._full() and now_us - next(iter(self.known.values())).heard_us < self._idle_us:
             raise Refused(TABLE_FULL)
         if not self._newcomers.take(1.0, now_us):
             raise Refused(NEWCOMERS)
-        if not full:
+
+    def _make_place(self) -> int:
+        if not self._full():
             return -1
-        self._past[oldest] = _places(self.known.pop(oldest).windows)
+        oldest, peer = self.known.popitem(last=False)
+        self._past[oldest] = _places(peer.windows)
         if len(self._past) > self._limits.senders_forgotten:
             self._past.popitem(last=False)
         return oldest
 
     def keep(self, keys: Collection[int]) -> None:
-        """Forget what was said under any other key: nothing under it is heard again."""
+        """These are the keys, oldest first. Forget what was said under others: nothing under them is heard again."""
+        self._keys = list(keys)
         for peer in self.known.values():
             peer.windows = {key: window for key, window in peer.windows.items() if key in keys}
         kept = ((n, {key: place for key, place in places.items() if key in keys}) for n, places in self._past.items())
@@ -186,8 +202,15 @@ class Peers:
         try:
             heard = msgspec.msgpack.decode(exported, type=list[tuple[int, Places]])
         except msgspec.DecodeError:
-            return
+            heard = self._former(exported)
         self._past.update(heard[-self._limits.senders_forgotten :])
+
+    def _former(self, exported: bytes) -> list[tuple[int, Places]]:
+        """An export of a version that did not tell keys apart: it may have been under any."""
+        with suppress(msgspec.DecodeError):
+            heard = msgspec.msgpack.decode(exported, type=list[tuple[int, int, int]])
+            return [(number, dict.fromkeys(self._keys, (boot, top))) for number, boot, top in heard]
+        return []
 
 
 def _places(windows: dict[int, ReplayWindow]) -> Places:
