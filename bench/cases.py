@@ -15,7 +15,7 @@ from typing import Any
 
 from roamcast.papers import presets
 from roamcast.world.queue import COMPILED
-from roamcast.world.scenario import Scenario, with_values
+from roamcast.world.scenario import Scenario
 from roamcast.world.simulate import simulate
 
 SIDE_M = 2000.0
@@ -75,8 +75,8 @@ def yardstick(path: str) -> dict[str, Any]:
     return {"receptions": result["received"], "run_s": cpu_s, "whole_s": cpu_s, "per_s": result["received"] / cpu_s}
 
 
-def preset(name: str, protocol: str, params: dict[str, Any], **world: str) -> dict[str, Any]:
-    return flood(with_values(presets.load(name).values, world), protocol, **params)
+def preset(name: str, protocol: str, params: dict[str, Any]) -> dict[str, Any]:
+    return flood(presets.load(name).scenario(), protocol, **params)
 
 
 PROTOCOLS: dict[str, dict[str, Any]] = {
@@ -92,11 +92,16 @@ PROTOCOLS: dict[str, dict[str, Any]] = {
     "subtree": {},
 }
 
-SHORT: dict[str, dict[str, str]] = {
-    "li": {"duration_s": "20", "publish_until_s": "19"},
-    "rezende": {"duration_s": "120", "events": "100", "publish_until_s": "120"},
+HOMES = {
+    "proximity": "baldoni",
+    "frugal": "baehni-waypoint",
+    "semiprob": "costa",
+    "semiprob-links": "costa",
+    "psamanet": "rezende",
+    "treegroup": "li",
+    "subtree": "li",
 }
-"""The first part of a preset, with many different subscriptions: what a table of them costs shows there."""
+"""The scenario that a system's paper has for it: what it is made for."""
 
 CASES: dict[str, Any] = {
     "field-100": lambda: flood(field(100, 60.0)),
@@ -105,13 +110,8 @@ CASES: dict[str, Any] = {
     "field-500-waypoint": lambda: flood(field(500, 20.0, mobility="waypoint")),
     "field-500-two-ray": lambda: flood(field(500, 20.0, radio="two-ray")),
     "field-500-two-ray-sensing": lambda: flood(field(500, 10.0, radio="two-ray", carrier_sense_ratio=2.2)),
-    "rezende-II": lambda: preset("rezende", "psamanet", {"pb_size": 200, "pb_max": 10, "s_prob": 0.4}),
-    "rezende-gossip": lambda: preset("rezende", "gossip", {"p": 1.0, "ttl": 0}),
-    **{
-        f"{name}-short-{protocol}": (lambda name=name, protocol=protocol: preset(name, protocol, {}, **SHORT[name]))
-        for name in SHORT
-        for protocol in ("gossip", "subtree")
-    },
+    **{f"{home}-gossip": (lambda home=home: preset(home, "gossip", {"ttl": 0})) for home in HOMES.values()},
+    **{f"{home}-{name}": (lambda home=home, name=name: preset(home, name, {})) for name, home in HOMES.items()},
     **{
         f"protocol-{name}": (lambda name=name, params=params: flood(field(500, 20.0), name, **params))
         for name, params in PROTOCOLS.items()

@@ -20,7 +20,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from cases import PROTOCOLS
+from cases import HOMES, PROTOCOLS
 from rich.console import Console
 from rich.table import Table
 
@@ -56,7 +56,9 @@ def plan(quick: bool) -> list[str]:
         cases.insert(0, "yardstick")
     if not quick:
         cases += ["field-100", "field-10000", "field-500-two-ray", "field-500-two-ray-sensing"]
-        cases += ["rezende-gossip", "rezende-II", *(f"protocol-{name}" for name in PROTOCOLS)]
+        cases += [f"protocol-{name}" for name in PROTOCOLS]
+        cases += [f"{home}-gossip" for home in dict.fromkeys(HOMES.values())]
+        cases += [f"{home}-{name}" for name, home in HOMES.items()]
     return cases
 
 
@@ -141,12 +143,14 @@ def compare(figures: Figures) -> list[dict[str, Any]]:
     add("cost per reception, 100 nodes / 500", "field-100", "field-500", "", inverse=True)
     add("cost per reception, two-ray with capture / disc", "field-500-two-ray", "field-500", "at most 3", inverse=True)
     add("the same, sensing 2.2 times as far", "field-500-two-ray-sensing", "field-500", "", inverse=True)
-    add("rezende, psamanet II: rate / yardstick", "rezende-II", "yardstick", "at least 0.5")
+    add("rezende, psamanet II: rate / yardstick", "rezende-psamanet", "yardstick", "at least 0.5")
     if "field-10000" in figures:
         memory = figures["field-10000"]["memory_mib"] / 1024
         rows.append({"what": "memory of 10,000 nodes, GiB", "ratio": round(memory, 3), "asked": "at most 1"})
     for name in PROTOCOLS:
         add(f"cost per reception, {name} / gossip", f"protocol-{name}", "field-500", "at most 4", inverse=True)
+    for name, home in HOMES.items():
+        add(f"the same on {home}, {name} / gossip", f"{home}-{name}", f"{home}-gossip", "at most 4", inverse=True)
     for name in PROTOCOLS:
         case, gossip = figures.get(f"protocol-{name}"), figures.get("field-500")
         if case and gossip:  # a unicast frame is received once, but reaches everybody in range
