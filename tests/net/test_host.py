@@ -14,11 +14,12 @@ import pytest
 from roamcast.errors import InputError
 from roamcast.log import schema
 from roamcast.log.writer import MemorySink
-from roamcast.net.host import NetHost, Senses
+from roamcast.net.host import KEEP_S, NetHost, Senses
 from roamcast.net.identity import Member
 from roamcast.net.limits import Limits
 from roamcast.net.medium import Sent, UdpMedium
 from roamcast.net.security import SEAL_BYTES
+from roamcast.net.store import StoreError
 from roamcast.net.vault import MemoryVault
 from roamcast.protocols import registry, wire
 from roamcast.protocols.interface import Frame, Host, Params
@@ -395,6 +396,30 @@ def host_of(vault: MemoryVault, loop: WarpLoop, meeting: Any, sink: MemorySink) 
         return host
 
     return loop.run_until_complete(make())
+
+
+def test_a_disk_that_fails_for_a_while_stops_neither_the_node_nor_its_end(caplog: pytest.LogCaptureFixture) -> None:
+    loop, meeting, sink, vault = WarpLoop(), network(), MemorySink(), Fragile()
+    host = host_of(vault, loop, meeting, sink)
+    vault.broken = True
+    loop.run_until_complete(asyncio.sleep(KEEP_S + 1))
+    assert "alive" not in vault.values
+    vault.broken = False
+    loop.run_until_complete(asyncio.sleep(KEEP_S))
+    assert "alive" in vault.values
+    vault.broken = True
+    host.stop()
+    assert [record.message for record in caplog.records if record.name == "roamcast.net"] == ["disk full"] * 2
+    loop.close()
+
+
+class Fragile(MemoryVault):
+    broken = False
+
+    def store(self, name: str, value: bytes) -> None:
+        if self.broken:
+            raise StoreError("disk full")
+        super().store(name, value)
 
 
 def test_a_node_that_restarts_is_heard_and_says_nothing_twice() -> None:

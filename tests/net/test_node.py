@@ -500,6 +500,21 @@ def test_a_failing_disk_is_said_to_publishers_and_subscribers(key: str) -> None:
     run(go())
 
 
+def test_a_disk_that_fails_when_a_node_stops_does_not_keep_it_from_ending(key: str, tmp_path: Path) -> None:
+    async def go() -> None:
+        node = Node(config(key, state=str(tmp_path / "state"), log=str(tmp_path / "log")))
+        await node.start()
+        fail = "create trigger full before insert on vault begin select raise(abort, 'disk full'); end"
+        node.store._db.execute(fail)
+        await node.stop()
+        with pytest.raises(NodeClosed):
+            _ = node.store
+        Store(tmp_path / "state").close()
+        assert list((tmp_path / "log").glob("*.parquet"))
+
+    run(go())
+
+
 def test_a_subscription_that_was_busy_hears_of_a_failure_that_is_over(key: str) -> None:
     async def go() -> None:
         a, b = pair(key)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from roamcast.errors import InputError
 from roamcast.net.identity import Identity, Member, Sequence
 from roamcast.net.security import KeyRing
-from roamcast.net.store import FILE, Bounds, Received, Store, StoreError
+from roamcast.net.store import FILE, Bounds, Received, Store, StoreError, machine_life
 from roamcast.pubsub.event import FOREVER, Event
 from tests.net.members import publication
 
@@ -27,14 +27,20 @@ YEAR_S = 365.25 * 86_400
 
 
 class Clock:
-    """Of a machine: `s` goes on, and `set` by how much people have set it."""
+    """Of a machine: `s` goes on while it does, and `set` by how much people have set it."""
 
     def __init__(self) -> None:
         self.s = 1000.0
         self.set = 1_800_000_000.0
+        self.machine = b"switched on once"
 
     def store(self, folder: Path | None) -> Store:
-        return Store(folder, unix_s=lambda: self.s + self.set, steady_s=lambda: self.s)
+        return Store(folder, unix_s=lambda: self.s + self.set, steady_s=lambda: self.s, machine=self.machine)
+
+    def switch_off_and_on(self, away_s: float) -> None:
+        self.machine += b" more"
+        self.set += self.s + away_s - 200
+        self.s = 200.0
 
 
 def event(n: int, validity_us: int = FOREVER, payload: bytes = b"x") -> Event:
@@ -159,8 +165,8 @@ def test_a_clock_that_was_set_while_a_node_was_away(
         store.publish([event(1, 1000_000_000)])
         store.receive([event(2, 1000_000_000)])
         store.store("alive", b"")
-    clock.s = clock.s + 100 - 900  # it was switched off and on
-    clock.set += 900 + set_s
+    clock.switch_off_and_on(100)
+    clock.set += set_s
     with clock.store(tmp_path) as store:
         assert kept(store) == [left_s]
         assert ids(store.after(0, 9)) == [2]
@@ -185,7 +191,8 @@ def test_a_node_whose_clock_is_set_right_after_it_began_in_the_past_loses_nothin
         store.publish([event(1, 1000_000_000)])
         clock.set = right
         clock.s += 10
-    with clock.store(tmp_path) as store:  # killed before it wrote that down
+    clock.switch_off_and_on(0)
+    with clock.store(tmp_path) as store:  # it was killed before it wrote that down
         assert kept(store) == [1000]
         clock.s += 10
         store.store("boot", b"")
@@ -193,10 +200,76 @@ def test_a_node_whose_clock_is_set_right_after_it_began_in_the_past_loses_nothin
         assert kept(store) == [990]
 
 
+@pytest.mark.parametrize("set_s", [-10 * YEAR_S, -1000.0, 1000.0, 300 * 86_400.0, 10 * YEAR_S])
+def test_while_the_machine_goes_on_nobody_asks_its_clock(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, set_s: float
+) -> None:
+    clock = Clock()
+    with clock.store(tmp_path) as store:
+        store.publish([event(1, 1000_000_000)])
+        store.store("alive", b"")
+    clock.set += set_s  # of which nothing was written down: it was killed
+    clock.s += 100
+    with clock.store(tmp_path) as store:
+        assert kept(store) == [900]
+    assert not caplog.records
+
+
+@pytest.mark.parametrize(("machine", "went_s"), [(b"", 300.0), (b"in another container", -100.0)])
+def test_a_machine_that_does_not_know_how_long_it_was_on_is_asked_for_the_time(
+    tmp_path: Path, machine: bytes, went_s: float
+) -> None:
+    clock = Clock()
+    clock.machine = machine
+    with clock.store(tmp_path) as store:
+        store.publish([event(1, 1000_000_000)])
+    clock.s, clock.set = clock.s + went_s, clock.set + 400 - went_s
+    with clock.store(tmp_path) as store:
+        assert kept(store) == [600]
+
+
+@pytest.mark.parametrize("deed", ["publish", "receive", "hold"])
+def test_that_the_clock_was_set_is_written_down_with_whatever_comes_next(tmp_path: Path, deed: str) -> None:
+    clock = Clock()
+    with clock.store(tmp_path) as store:
+        store.publish([event(1, 1000_000_000)])
+        before = store.load("clock")
+        clock.s, clock.set = 1010.0, clock.set + 4
+        store.publish([event(2, 1_000_000)])
+        assert store.load("clock") == before, "a few seconds are no matter"
+        clock.set += 500
+        if deed == "publish":
+            store.publish([event(3, 1_000_000)])
+        elif deed == "receive":
+            store.receive([event(3, 1_000_000)])
+        else:
+            store.hold("Gossip", HERE, 7, b"x", 1_000_000)
+    clock.switch_off_and_on(100)
+    with clock.store(tmp_path) as store:
+        assert kept(store) == [890]
+
+
+def test_what_an_earlier_version_wrote_down_of_its_clock_holds(tmp_path: Path) -> None:
+    clock = Clock()
+    with clock.store(tmp_path) as store:
+        store.publish([event(1, 1000_000_000)])
+        store._db.execute("update vault set value = substr(value, 1, 16) where name = 'clock'")
+    clock.s, clock.set = 1100.0, clock.set + 50
+    with clock.store(tmp_path) as store:
+        assert kept(store) == [850]
+
+
+def test_this_machine_says_when_it_was_switched_on() -> None:
+    if not Path("/proc/sys/kernel/random/boot_id").exists():
+        pytest.skip("no Linux")
+    assert len(machine_life()) == 36 and machine_life() == machine_life()
+
+
 def test_a_store_that_never_wrote_down_its_clock_goes_by_the_system_s(tmp_path: Path) -> None:
     clock = Clock()
     with clock.store(tmp_path) as store:
         store.publish([event(1, 1000_000_000)])
+        store._db.execute("delete from vault where name = 'clock'")
     clock.s += 300
     with clock.store(tmp_path) as store:
         assert kept(store) == [700]
@@ -290,6 +363,25 @@ def test_what_was_received_unchecked_is_gone_when_others_word_is_checked(
     assert [record.message for record in caplog.records] == [
         "what was received while this node was insecure (2 events kept) is forgotten"
     ]
+
+
+@pytest.mark.parametrize("bounds", [Bounds(received=3, known=3), Bounds(received_bytes=90, known=3)])
+def test_nothing_that_was_checked_gives_way_to_what_was_not(bounds: Bounds) -> None:
+    store = Store(None, bounds)
+    store.subscribe("x", "n > 0")
+    store.begin(authenticated=True)
+    store.receive([event(n) for n in (1, 2, 3)])
+    before = store.counts()
+    assert ids(store.after(0, 99)) == [1, 2, 3]
+    store.begin(authenticated=False)
+    for n in range(4, 20):
+        assert ids(store.receive([event(n)])) == [n]
+        assert store.receive([event(n), event(1)]) == []
+    assert (ids(store.after(0, 99)), store.counts()["lost"]) == ([1, 2, 3, 17, 18, 19], 13)
+    assert (store.counts()["known"], store.counts()["received_bytes"]) == (6, 2 * before["received_bytes"])
+    store.begin(authenticated=True)
+    assert {**store.counts(), "lost": 0} == before
+    assert store.receive([event(n) for n in (1, 2, 3)]) == []
 
 
 def store_of(folder: Path) -> list[Received]:

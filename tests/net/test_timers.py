@@ -78,6 +78,20 @@ def test_a_timer_that_sets_itself_again_at_once_does_not_keep_others_from_their_
     loop.close()
 
 
+def test_a_timer_that_fails_does_not_keep_others_from_going_off() -> None:
+    loop = WarpLoop()
+    timers = Timers(loop)
+    fired: list[int] = []
+    failed: list[object] = []
+    loop.set_exception_handler(lambda _, context: failed.append(context["exception"]))
+    timers.after(100, lambda: fired.append(1 // 0))
+    timers.after(100, lambda: fired.append(2))
+    timers.after(500, lambda: fired.append(3))
+    loop.run_until_complete(asyncio.sleep(1))
+    assert (fired, [type(error) for error in failed]) == ([2, 3], [ZeroDivisionError])
+    loop.close()
+
+
 def test_after_clear_nothing_goes_off_and_new_timers_do() -> None:
     loop = WarpLoop()
     timers = Timers(loop)

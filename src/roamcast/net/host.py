@@ -28,7 +28,7 @@ from functools import partial
 from math import isfinite, nan
 from typing import Any, Final
 
-from roamcast.errors import InputError, Malformed
+from roamcast.errors import InputError, Malformed, RoamcastError
 from roamcast.log import schema
 from roamcast.log.writer import LogSink
 from roamcast.net.identity import Member
@@ -223,8 +223,11 @@ class NetHost(Host):
         self.link.use(ring)
 
     def _keep(self) -> None:
-        self.member.vault.store("heard", self.link.peers.export())
-        self.member.vault.store("alive", (time.time_ns() // 1000).to_bytes(8, "big"))
+        try:
+            self.member.vault.store("heard", self.link.peers.export())
+            self.member.vault.store("alive", (time.time_ns() // 1000).to_bytes(8, "big"))
+        except (RoamcastError, OSError) as error:  # whoever has a disk that fails still has a radio
+            log.error("%s", error)
 
     def _keep_again(self) -> None:
         self._keep()

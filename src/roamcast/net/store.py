@@ -18,12 +18,14 @@ were used and cursors that moved. Many writers share a commit (`Node` collects w
 `locking_mode=EXCLUSIVE`: two processes with one identity would use each number twice; the second is refused.
 
 Time. Clocks of such machines are set forward and back by years. Validities are reckoned by a clock of the store's own,
-which nobody sets: it began as Unix time, follows the time since the machine was switched on while a node runs, and is
-written down with every change of the vault. From one life to the next the system's clock is asked how much time went
-by; an answer below 0 or above a year is not believed, is said, and counts as none.
+which nobody sets: it began as Unix time, follows the time since the machine was switched on, from one life to the next
+as well, and is written down with every change of the vault, and with whatever is written after the system's clock was
+set. Only when the machine was switched off meanwhile is the system's clock asked how much time went by; an answer below
+0 or above a year is not believed, is said, and counts as none.
 
 Bounds (`Bounds`): the oldest entries give way. Of a publication that gave way nothing is lost before the node restarts:
-the protocol has it. An event that the application has not had yet and that gives way is counted as lost to it.
+the protocol has it. An event that the application has not had yet and that gives way is counted as lost to it. Nothing
+that was received from those whose word was checked gives way to what comes unchecked: that has bounds of its own.
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from math import inf
 from pathlib import Path
 from typing import Annotated, Final, NamedTuple, Self
 
@@ -56,8 +59,11 @@ AWAY_MAX_S: Final = 366 * 86_400.0
 """No node was away for longer, as far as its store is concerned: it was the clock."""
 SET_BACK_S: Final = 60.0
 """By less than this clocks are always set back; nobody need be told."""
+STEP_S: Final = 5.0
+"""A clock that went by so much more or less than time did was set."""
 UNCHECKED: Final = "unchecked"
-_CLOCK: Final = struct.Struct("!dd")
+_CLOCK: Final = struct.Struct("!ddd")
+"""The store's own, the system's, and since the machine was switched on; behind it, which time that was."""
 _MARK: Final = struct.Struct("!qq")
 _LAST_KNOWN: Final = "select coalesce(max(serial), 0) from known"
 
@@ -119,6 +125,14 @@ def steady_s() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
 
 
+def machine_life() -> bytes:
+    """Differs each time that the machine is switched on; empty where the system does not tell."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_bytes().strip()
+    except OSError:
+        return b""
+
+
 class Store(Vault):
     """`folder=None` keeps everything in memory, and forgets it. All methods may be called from any thread."""
 
@@ -128,15 +142,18 @@ class Store(Vault):
         bounds: Bounds | None = None,
         unix_s: Callable[[], float] = time.time,
         steady_s: Callable[[], float] = steady_s,
+        machine: bytes | None = None,
     ) -> None:
         self.bounds = bounds or Bounds()
         self._unix_s = unix_s
         self._steady_s = steady_s
+        self._machine = machine_life() if machine is None else machine
         self._lock = threading.RLock()
         self._db = _opened(folder)
         self._bytes = 0
         self._weigh()
         self._ahead_s = self._begun_s() - steady_s()
+        self._set_s = inf  # by how much the system's clock was ahead of the machine when that was written down
         self.lost = 0  # events that gave way before every named subscription had had them
 
     def close(self) -> None:
@@ -166,7 +183,10 @@ class Store(Vault):
         unix_s, kept = self._unix_s(), self.load("clock")
         if kept is None:
             return unix_s
-        then_s, then_unix_s = _CLOCK.unpack(kept)
+        then_s, then_unix_s, then_steady_s = _CLOCK.unpack_from(kept.ljust(_CLOCK.size, b"\0"))  # once there were two
+        on_s = self._steady_s() - then_steady_s
+        if self._machine and self._machine == kept[_CLOCK.size :] and on_s >= 0:
+            return float(then_s + on_s)
         away_s = unix_s - then_unix_s
         if 0 <= away_s <= AWAY_MAX_S:
             return float(then_s + away_s)
@@ -174,6 +194,16 @@ class Store(Vault):
             days, way = abs(away_s) / 86_400, "forward" if away_s > 0 else "back"
             log.warning("the system's clock went %s by %.1f days; for what is stored no time has passed", way, days)
         return float(then_s)
+
+    def _note_time(self) -> None:
+        unix_s, steady_s = self._unix_s(), self._steady_s()
+        self._set_s = unix_s - steady_s
+        clock = _CLOCK.pack(self.now_s(), unix_s, steady_s) + self._machine
+        self._run("insert or replace into vault values ('clock', ?)", clock)
+
+    def _note_step(self) -> None:
+        if abs(self._unix_s() - self._steady_s() - self._set_s) > STEP_S:
+            self._note_time()
 
     # ---- vault
 
@@ -185,28 +215,33 @@ class Store(Vault):
     def store(self, name: str, value: bytes) -> None:
         with self._lock, self._change():
             self._run("insert or replace into vault values (?, ?)", name, value)
-            clock = _CLOCK.pack(self.now_s(), self._unix_s())
-            self._run("insert or replace into vault values ('clock', ?)", clock)
+            self._note_time()
 
     def begin(self, authenticated: bool) -> None:
         """A life begins in which others' word is checked, or is not. What was received unchecked is gone when it is."""
-        mark = self.load(UNCHECKED)
+        mark = self._mark()
         with self._lock, self._change():
             if not authenticated and mark is None:
                 self.store(UNCHECKED, _MARK.pack(self.end(), int(self._one(_LAST_KNOWN))))
             elif authenticated and mark is not None:
-                position, serial = _MARK.unpack(mark)
-                gone = int(self._one("select count(*) from received where position > ?", position))
+                position, serial = mark
+                gone = self._count_behind(position)
                 self._forget("position > ?", position)
                 self._run("delete from known where serial > ?", serial)
                 self._run("delete from vault where name = ?", UNCHECKED)
                 log.warning("what was received while this node was insecure (%d events kept) is forgotten", gone)
+
+    def _mark(self) -> tuple[int, int] | None:
+        """The last position and serial of what was checked, if anything came unchecked since."""
+        mark = self.load(UNCHECKED)
+        return None if mark is None else _MARK.unpack(mark)
 
     # ---- own publications
 
     def publish(self, events: Iterable[Event]) -> None:
         """Own events, as they were said. They are durable when this returns."""
         with self._lock, self._change():
+            self._note_step()
             now_s = self.now_s()
             for event in events:
                 until_s = _until_s(event, now_s)
@@ -234,6 +269,7 @@ class Store(Vault):
     def hold(self, protocol: str, circle: str, sender: int, frame: bytes, validity_us: int) -> None:
         """A frame that just came, and the longest validity of an event in it; `circle`: who was let in (`Member`)."""
         with self._lock, self._change():
+            self._note_step()
             now_s = self.now_s()
             until_s = FOREVER_S if validity_us == FOREVER else now_s + validity_us / 1e6
             self._run(
@@ -273,6 +309,7 @@ class Store(Vault):
         with self._lock:
             try:
                 with self._change():
+                    self._note_step()
                     return self._receive(events, self.now_s())
             except StoreError:  # what was counted meanwhile did not happen
                 self._weigh()
@@ -327,27 +364,32 @@ class Store(Vault):
     def _make_room(self, now_s: float) -> None:
         least = self._one("select min(cursor) from subscriptions")
         self._forget("until_s <= ?", now_s)
-        over = int(self._one("select count(*) from received")) - self.bounds.received
+        stays, serial = self._mark() or (0, 0)
+        over = self._count_behind(stays) - self.bounds.received
         if over > 0:
-            self._give_way(over, least)
-        while self._bytes > self.bounds.received_bytes:
-            self._give_way(1 + int(self._one("select count(*) from received")) // 10, least)
+            self._give_way(stays, over, least)
+        staying = self._one("select coalesce(sum(length(content)), 0) from received where position <= ?", stays)
+        while self._bytes - staying > self.bounds.received_bytes:
+            self._give_way(stays, 1 + self._count_behind(stays) // 10, least)
         self._run(
-            "delete from known where serial <= (select max(serial) from known) - ?", self.bounds.known
+            "delete from known where serial > ? and serial <= (select max(serial) from known) - ?",
+            serial,
+            self.bounds.known,
         )  # serials have no gaps but those of what was deleted here: the oldest
 
-    def _give_way(self, how_many: int, least: object) -> None:
-        last = int(
-            self._one("select max(position) from (select position from received order by position limit ?)", how_many)
-        )
-        if least is not None:
-            unread = self._one("select count(*) from received where position <= ? and position > ?", last, least)
-            self.lost += int(unread)
-        self._forget("position <= ?", last)
+    def _count_behind(self, position: int) -> int:
+        return int(self._one("select count(*) from received where position > ?", position))
 
-    def _forget(self, which: str, value: object) -> None:
-        freed = self._one(f"select coalesce(sum(length(content)), 0) from received where {which}", value)
-        self._run(f"delete from received where {which}", value)
+    def _give_way(self, stays: int, how_many: int, least: float | None) -> None:
+        oldest = "select position from received where position > ? order by position limit ?"
+        last = int(self._one(f"select max(position) from ({oldest})", stays, how_many))
+        if least is not None:
+            self.lost += self._count_behind(max(stays, int(least))) - self._count_behind(max(last, int(least)))
+        self._forget("position > ? and position <= ?", stays, last)
+
+    def _forget(self, which: str, *values: object) -> None:
+        freed = self._one(f"select coalesce(sum(length(content)), 0) from received where {which}", *values)
+        self._run(f"delete from received where {which}", *values)
         self._bytes -= int(freed)
 
     # ---- subscriptions

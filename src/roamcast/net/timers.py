@@ -99,11 +99,13 @@ class Timers:
         self._wake = None
         now_us = self.now_us()
         newest = self._serial
-        while self._heap and self._heap[0].due_us <= now_us and self._heap[0].serial <= newest:
-            timer = heapq.heappop(self._heap)
-            action, timer.action = timer.action, None
-            if action is None:
-                self._cancelled -= 1
-            else:
-                action()
-        self._arm()
+        try:
+            while self._heap and self._heap[0].due_us <= now_us and self._heap[0].serial <= newest:
+                timer = heapq.heappop(self._heap)
+                action, timer.action = timer.action, None
+                if action is None:
+                    self._cancelled -= 1
+                else:
+                    action()
+        finally:  # whatever fails, what is due after it still is
+            self._arm()
