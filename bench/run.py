@@ -198,8 +198,8 @@ def show_lab(lab: dict[str, Any]) -> None:
     if "rows" in lab:
         rows, traces = lab["rows"], lab["traces"]
         table.add_row(f"metrics of a log of {rows['rows']:,} rows, rows/s", f"{rows['rows_per_s']:,.0f}", "")
-        memory = f"{rows['driver_mib']:.0f}, {rows['java_mib']:.0f}"
-        table.add_row("memory of the driver, MiB: its Python, its Java", memory, "flat in rows")
+        memory = ", ".join(f"{rows[part]:.0f}" for part in ("driver_mib", "heap_mib_at_work", "java_mib"))
+        table.add_row("memory of the driver, MiB: its Python, its Java's heap, all of Java", memory, "flat in rows")
         for name, rate in traces.items():
             table.add_row(f"traces: {name}", f"{rate:,.0f}" if isinstance(rate, float) else f"{rate}", "")
     Console().print(table)
