@@ -216,6 +216,58 @@ def test_each_life_of_a_node_has_its_clock_and_files_are_taken_in_when_they_are_
     assert table.where("node = 2").select("life").distinct().count() == 2
 
 
+def linked(logs: Path, out: Path, follow: bool = False) -> tuple[list[str], Field]:
+    """What would be taken in, without any Spark."""
+    out.mkdir(parents=True, exist_ok=True)
+    field = Field(logs, out, None)  # type: ignore[arg-type]
+    field._find_whole(follow)
+    return sorted(str(path.relative_to(out / "whole")) for path in (out / "whole").rglob("*.parquet")), field
+
+
+def a_log(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    sink = ParquetSink(path, "r")
+    sink.row(10, 2, schema.SUBSCRIBE, 1, 0, -1, 0, 0, "topic news")
+    sink.close()
+
+
+def test_logs_inside_out_are_taken_in_and_out_inside_logs_is_not(tmp_path: Path) -> None:
+    a_log(tmp_path / "field" / "logs" / "1.parquet")
+    assert linked(tmp_path / "field" / "logs", tmp_path / "field")[0] == ["1.parquet"]
+    a_log(tmp_path / "logs" / "below" / "2.parquet")
+    for _ in range(2):
+        a_log(tmp_path / "logs" / "out" / "log" / "r.parquet")
+        assert linked(tmp_path / "logs", tmp_path / "logs" / "out")[0] == ["below/2.parquet"]
+    with pytest.raises(InputError, match="holds the logs themselves; choose another --out"):
+        linked(tmp_path / "logs", tmp_path / "logs" / "below" / "..")
+
+
+@pytest.mark.parametrize("follow", [False, True])
+def test_a_file_that_is_left_out_is_named_and_looked_at_again_only_where_that_is_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, follow: bool
+) -> None:
+    half = tmp_path / "logs" / "half.parquet"
+    a_log(half)
+    content = half.read_bytes()
+    half.write_bytes(content[:-10])
+    found, field = linked(tmp_path / "logs", tmp_path / "out", follow)
+    assert (found, field.left_out) == ([], [str(half)])
+    (said,) = [record.message for record in caplog.records]
+    assert ("looked at again" in said, "left out" in said) == (follow, not follow)
+    half.write_bytes(content)
+    field._find_whole(follow)
+    assert field.left_out == []
+
+
+def test_what_an_earlier_version_made_is_not_gone_on_with(tmp_path: Path) -> None:
+    logs, out = tmp_path / "logs", tmp_path / "out"
+    logs.mkdir()
+    out.mkdir()
+    (out / "field.json").write_text(json.dumps({"logs": str(logs)}))
+    with pytest.raises(InputError, match="out: was made by an earlier version; choose another --out"):
+        Field(logs, out, None)._claim()  # type: ignore[arg-type]
+
+
 def test_of_an_event_that_was_published_again_the_first_counts(spark: SparkSession, tmp_path: Path) -> None:
     folder = tmp_path / "logs"
     folder.mkdir()

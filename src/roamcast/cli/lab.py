@@ -27,7 +27,10 @@ def field(
     master: Annotated[str, typer.Option(metavar="URL", help="The Spark to use.", show_default="embedded")] = "local[*]",
     json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
 ) -> None:
-    """Many nodes' logs into one, by one clock, and its metrics; live while they arrive."""
+    """Many nodes' logs into one, by one clock, and its metrics; live while they arrive.
+
+    The exit status is 1 if a file was left out because it is no whole log, unless more is waited for (--follow).
+    """
     import sys
 
     from roamcast.cli.campaign import started
@@ -46,11 +49,13 @@ def field(
     if json:
         import json as format
 
-        print(format.dumps({live.run: {"nodes": live.nodes, "rows": live.rows, **live.metrics} for live in runs}))
-        return
-    for live in runs:
-        print(line(live))
-    print(f'roamcast query {out} "select * from metrics"')
+        found: dict[str, Any] = {live.run: {"nodes": live.nodes, "rows": live.rows, **live.metrics} for live in runs}
+        print(format.dumps({**found, "left_out": taken.left_out}))
+    else:
+        for live in runs:
+            print(line(live))
+        print(f'roamcast query {out} "select * from metrics"')
+    raise typer.Exit(1 if taken.left_out and not follow else 0)
 
 
 def _interrupted() -> Event:

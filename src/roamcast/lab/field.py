@@ -90,6 +90,8 @@ class Field:
     def __init__(self, logs: Path, out: Path, spark: SparkSession) -> None:
         if not logs.is_dir():
             raise InputError(f"{logs}: there is no such folder of logs")
+        if logs.resolve() == out.resolve():
+            raise InputError(f"{out}: holds the logs themselves; choose another --out")
         self.logs = logs
         self.folder = Folder(out)
         self.raw = out / "raw"
@@ -99,6 +101,7 @@ class Field:
         self._latest: Standing | None = None
         self._failure: Exception | None = None
         self._said: dict[Path, bool] = {}
+        self.left_out: list[str] = []  # files that are not whole
 
     # ---- taking in
 
@@ -119,12 +122,12 @@ class Field:
                     logging.getLogger("py4j").setLevel(logging.CRITICAL)
                     raise
 
-            self._find_whole()
+            self._find_whole(until is not None)
             query = self._stream(take, until is not None, every_s)
             looked = time.monotonic()
             while until is not None and query.isActive and not until.wait(POLL_S):
                 if time.monotonic() - looked >= every_s:
-                    self._find_whole()
+                    self._find_whole(True)
                     looked = time.monotonic()
             if until is not None and until.is_set():
                 query.stop()
@@ -141,27 +144,33 @@ class Field:
     def _claim(self) -> None:
         place = self.folder.path / "field.json"
         ours = json.dumps({"logs": str(self.logs.resolve()), "form": 2}).encode()
-        if place.exists() and place.read_bytes() != ours:
-            raise InputError(f"{self.folder.path}: holds the logs of another field; choose another --out")
+        found = place.read_bytes() if place.exists() else ours
+        if found != ours:
+            why = "holds the logs of another field" if b'"form"' in found else "was made by an earlier version"
+            raise InputError(f"{self.folder.path}: {why}; choose another --out")
         if not place.exists() and (self.folder.path / "campaign.json").exists():
             raise InputError(f"{self.folder.path}: holds a campaign; choose another --out")
         replace(place, ours)
         replace(self.folder.path / "campaign.json", b"[]")  # so that it opens as any laboratory does
 
-    def _find_whole(self) -> None:
+    def _find_whole(self, follow: bool) -> None:
         """Link what is whole by now. Spark never looks at a file again, so it must not see one before."""
         self.whole.mkdir(exist_ok=True)
         here, out = self.logs.resolve(), self.folder.path.resolve()
+        inside = out.is_relative_to(here)
+        what_then = "looked at again until it is whole" if follow else "it is left out"
+        self.left_out = []
         for path in sorted(here.rglob("[!.]*.parquet")):
             link = self.whole / path.relative_to(here)
-            if link.is_symlink() or out in path.parents:
+            if link.is_symlink() or (inside and out in path.parents):
                 continue
             try:
                 reader.summary(path)
             except (InputError, ValueError) as error:
                 if path not in self._said:
-                    logging.getLogger("roamcast.lab").warning("%s; looked at again until it is whole", error)
+                    logging.getLogger("roamcast.lab").warning("%s; %s", error, what_then)
                 self._said[path] = True
+                self.left_out.append(str(path))
             else:
                 link.parent.mkdir(parents=True, exist_ok=True)
                 link.symlink_to(path)
