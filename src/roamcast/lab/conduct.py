@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -157,8 +158,11 @@ def _watched(folder: Folder, wanted: list[Run], watcher: Watcher) -> Iterator[No
         watcher.progress(len(ended), done_s, total_s - done_s)
 
     def keep_looking() -> None:
-        while not over.wait(POLL_S):
+        pause_s = POLL_S
+        while not over.wait(pause_s):
+            began_s = time.monotonic()
             look()
+            pause_s = max(POLL_S, 50 * (time.monotonic() - began_s))  # among many runs a look takes long
 
     thread = threading.Thread(target=keep_looking, daemon=True)
     thread.start()
