@@ -6,7 +6,9 @@ Runs are made up here, one for each cell and a few seeds, so that every check ca
 from __future__ import annotations
 
 import json
+import re
 from functools import cache
+from importlib.resources import files
 from typing import Any
 
 import pytest
@@ -162,3 +164,10 @@ def test_a_claim_that_stands_twice_is_an_error(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(claims, "parse", lambda *_: list(once[:1]))
     with pytest.raises(InputError, match=f"{once[0].id} stands twice"):
         claims.load.__wrapped__()
+
+
+def test_the_page_of_findings_gives_every_claim_a_verdict_and_no_claim_two() -> None:
+    page = files("roamcast.papers").joinpath("findings.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| 00\d \|(.*)\|$", page, re.MULTILINE)
+    told = [id for row in rows for id in re.findall(r"[A-Z]\d+[a-z]?", row)]
+    assert sorted(told) == sorted(claim.id for claim in claims.load())
