@@ -10,7 +10,7 @@ import pytest
 
 from roamcast.errors import InputError
 from roamcast.lab.campaign import parse
-from roamcast.lab.folder import MOST_ATTEMPTS, Folder
+from roamcast.lab.folder import MOST_ATTEMPTS, TABLES_VERSION, Folder
 
 TEXT = 'name = "{}"\npreset = "baldoni"\n[[protocol]]\nname = "gossip"\n'
 
@@ -118,5 +118,5 @@ def test_tables_count_when_all_are_written_and_of_this_version(folder: Folder) -
             raise RuntimeError("killed in between")
         assert not folder.told()
         (folder.path / "tables.json").write_text('{"version": "0"}')
-        with pytest.raises(InputError, match="has tables of version 0; this program reads 1"):
+        with pytest.raises(InputError, match=f"has tables of version 0; this program reads {TABLES_VERSION}"):
             folder.told()

@@ -96,7 +96,7 @@ def endless_fragments(driver: Real) -> Flood:
 FLOODS: dict[Callable[[Real], Flood], set[str]] = {
     garbage: {"not ours", "too short", "newer version", "older version"},
     well_begun: {"forged", "too many strangers"},
-    in_a_neighbour_s_name: {"forged", "too many strangers"},
+    in_a_neighbour_s_name: {"forged", "leap", "too many strangers"},
     replays: {"malformed", "replayed", "address rate"},
     new_identities: {"malformed", "too many newcomers", "table full", "address rate", "too many strangers"},
     forged_publications: {"bad signature", "signature rate", "sender rate", "address rate"},

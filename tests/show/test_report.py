@@ -230,7 +230,7 @@ def test_the_papers_figures_can_be_drawn(name: str) -> None:
     found = campaigns.understood(experiment.content("quick"))
 
     def about(cell: campaigns.Cell) -> dict[str, Any]:
-        return {"protocol": cell.protocol, "params": _texts(cell.given), "world": _texts(cell.world)}
+        return {"protocol": cell.protocol, "params": dict(_texts(cell.given)), "world": dict(_texts(cell.world))}
 
     known = dict.fromkeys((*made_up.NUMBERS, *made_up.WHOLE, "duplicates", "parasites"), 5.0)
     rows = [
