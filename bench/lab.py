@@ -46,7 +46,7 @@ duration_s = DURATION
 name = "gossip"
 set = { p = [0.4, 0.6, 0.8, 1.0] }
 """
-DURATIONS_S = {"short": 450.0, "tiny": 110.0}
+DURATIONS_S = {"short": 360.0, "tiny": 90.0}
 ROUNDS = 3
 ROWS = int(os.environ.get("ROWS", 20_000_000))
 WORKERS = 2

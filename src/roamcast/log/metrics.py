@@ -13,7 +13,8 @@ a percentile or a mean of nothing, is None.
     losses, losses_by_reason, collisions         of lose rows
     duplicates         receive rows of an event that the node published or received in an earlier row
     parasites          receive rows of an event for which the node had no matching subscription when it was published
-    latency_mean_s, latency_p50_s, latency_p95_s publication to first delivery over counted deliveries; nearest rank
+    latency_mean_s     publication to first delivery, over counted deliveries
+    latency_p50_s, latency_p95_s                 the same, by nearest rank
     reasons            {"kind: label": rows} of forward, suppress, drop, delay and note
     deterministic_hops forward rows labelled "deterministic" / those labelled "deterministic" or "probabilistic"
     memory_entries, memory_bytes                 means over state rows

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from roamcast.log import schema
+from roamcast.log.recorder import first_event
 from roamcast.log.writer import LogSink
 from roamcast.net.link import Arrival
 from roamcast.protocols.interface import NOBODY, Frame
@@ -55,22 +56,15 @@ class Journal:
         self.row(schema.PUBLISH, event.id, size=event.size, value=event.validity_us, reason=text)
 
     def sent(self, frame: Frame, to: int, serial: int, size: int, airtime_us: int) -> None:
-        self.row(schema.SEND, _first(frame), serial, to, size, airtime_us, frame.kind)
+        self.row(schema.SEND, first_event(frame), serial, to, size, airtime_us, frame.kind)
 
     def lost(self, frame: Frame, to: int, serial: int, size: int, why: str) -> None:
-        self.row(schema.LOSE, _first(frame), serial, to, size, 0, why)
+        self.row(schema.LOSE, first_event(frame), serial, to, size, 0, why)
 
     def arrived(self, arrival: Arrival, frame: Frame, size: int, airtime_us: int) -> None:
         if schema.RECEIVE not in self._kinds:
             return
-        self.row(schema.RECEIVE, _first(frame), arrival.serial, arrival.sender, size, airtime_us, frame.kind)
+        self.row(schema.RECEIVE, first_event(frame), arrival.serial, arrival.sender, size, airtime_us, frame.kind)
         if frame.id == 0:
             for other in frame.events()[1:]:
                 self.row(schema.RECEIVE, other.id, arrival.serial, arrival.sender, 0, airtime_us, frame.kind)
-
-
-def _first(frame: Frame) -> int:
-    if frame.id != 0:
-        return frame.id
-    events = frame.events()
-    return events[0].id if events else 0
