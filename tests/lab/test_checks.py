@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from roamcast.errors import InputError
-from roamcast.lab.checks import answers, interval, jackknife, selected
+from roamcast.lab.checks import answers, jackknife, selected
 from roamcast.lab.quantities import value
+from roamcast.lab.student import interval
 
 SEEDS = range(1, 11)
 

@@ -42,9 +42,9 @@ import numpy as np
 
 from roamcast.errors import InputError, unknown
 from roamcast.lab.quantities import Row, value
+from roamcast.lab.student import ALPHA, interval, quantile
 from roamcast.papers import models
 
-ALPHA = 0.05
 Spec = Mapping[str, Any]
 Samples = dict[int, float]
 """A number by seed."""
@@ -143,30 +143,17 @@ def curve(rows: Iterable[Row], x: str, metric: str) -> dict[float, Samples]:
 # ---- statistics
 
 
-def interval(values: Sequence[float], alpha: float) -> tuple[float, float, float] | None:
-    """Mean and Student's interval; none for fewer than two values."""
-    from scipy.stats import sem, t
-
-    if len(values) < 2:
-        return None
-    mean = float(np.mean(values))
-    half = float(sem(values) * t.ppf(1 - alpha / 2, len(values) - 1))
-    return mean, mean - half, mean + half
-
-
 def jackknife(
     statistic: Callable[[list[int]], float], seeds: list[int], alpha: float
 ) -> tuple[float, float, float] | None:
     """A statistic of many seeds and its interval, by leaving out one seed at a time."""
-    from scipy.stats import t
-
     n = len(seeds)
     if n < 2:
         return None
     whole = statistic(seeds)
     without = np.array([statistic([s for s in seeds if s != seed]) for seed in seeds])
     error = float(np.sqrt((n - 1) / n * np.sum((without - without.mean()) ** 2)))
-    half = error * float(t.ppf(1 - alpha / 2, n - 1))
+    half = error * quantile(n, alpha)
     return whole, whole - half, whole + half
 
 

@@ -11,22 +11,22 @@ import shutil
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from pyspark.sql.types import StringType, StructField, StructType
 
 from roamcast.errors import RoamcastError
 from roamcast.lab import measures, plan, schemas, statistics
 from roamcast.lab.campaign import Campaign
-from roamcast.lab.checks import interval
 from roamcast.lab.folder import MOST_ATTEMPTS, Folder
 from roamcast.lab.laboratory import Laboratory, read_log, tallies
 from roamcast.lab.plan import Run
 from roamcast.lab.session import cores
 from roamcast.lab.simulate import planned, simulated
+from roamcast.lab.student import ALPHA, interval
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 POLL_S = 0.3
 WITH_FRAMES = ("frames", "full")
 """Levels whose logs have all that metrics need; of the others, the runs' own tallies are taken."""
-COUNTED = StructType([*schemas.TALLY.fields, StructField("fingerprint", StringType())])
-RUNS_TOLD = StructType([*schemas.RUNS.fields, StructField("tally", StringType())])
 
 
 class Watcher:
@@ -197,7 +195,7 @@ def _more(campaign: Campaign, wanted: list[Run], told: dict[str, dict[str, Any]]
     for k in range(len(campaign.cells)):
         mine = [run for run in wanted if run.campaign is campaign and run.place == k]
         values = [told[run.id][until.metric] for run in mine if run.id in told]
-        found = interval([value for value in values if value is not None], 1 - statistics.CONFIDENCE)
+        found = interval([value for value in values if value is not None], ALPHA)
         width = None if found is None else found[2] - found[0]
         if len(mine) < until.max_seeds and (width is None or width > until.half_width):
             count = min(until.max_seeds, _needed(len(mine), width, until.half_width))
@@ -239,14 +237,18 @@ def _write_tables(
     watcher.stage("measuring")
     failures = folder.failures()
     rows = [_run(run, told.get(run.id), failures.get(run.id)) for run in wanted]
-    runs = schemas.table(spark, rows, RUNS_TOLD)
+    runs = schemas.table(spark, rows, schemas.RUNS)
     with folder.telling():
-        write_table(runs.drop("tally"), folder.path / "runs", "campaign", "cell", "seed")
-        with _measured(runs, sorted(_framed(wanted) & told.keys()), folder, spark) as metrics:
-            write_table(metrics, folder.path / "metrics", "campaign", "cell", "seed")
+        metrics = _measured(wanted, told, runs, folder, spark)
         watcher.stage("summing up")
-        metrics = spark.read.schema(schemas.METRICS).parquet(str((folder.path / "metrics").absolute()))
-        write_table(statistics.summary(metrics), folder.path / "summary", "campaign", "cell", "metric")
+        with ThreadPoolExecutor() as beside:
+            written = [
+                beside.submit(write_table, runs, folder.path / "runs", "campaign", "cell", "seed"),
+                beside.submit(write_table, metrics, folder.path / "metrics", "campaign", "cell", "seed"),
+                beside.submit(write_table, statistics.summary(metrics), folder.path / "summary"),
+            ]
+        for table in written:
+            table.result()
 
 
 def _framed(wanted: list[Run]) -> set[str]:
@@ -258,16 +260,7 @@ def _run(run: Run, told: dict[str, Any] | None, failure: dict[str, Any] | None) 
     cell = run.cell
     status = "finished" if told is not None else "failed" if failure is not None else "planned"
     return (
-        run.id,
-        run.campaign.name,
-        run.campaign.preset,
-        run.place,
-        cell.protocol,
-        cell.label,
-        _texts(cell.given),
-        _texts(cell.world),
-        run.seed,
-        cell.scenario.nodes,
+        *_coordinates(run),
         cell.scenario.duration_s,
         run.campaign.level,
         msgspec.json.encode(cell.scenario).decode(),
@@ -278,7 +271,22 @@ def _run(run: Run, told: dict[str, Any] | None, failure: dict[str, Any] | None) 
         run.command(),
         told["wall_s"] if told is not None else None,
         told["cpu_s"] if told is not None else None,
-        json.dumps(told) if told is not None else None,
+    )
+
+
+def _coordinates(run: Run) -> tuple[Any, ...]:
+    cell = run.cell
+    return (
+        run.id,
+        run.campaign.name,
+        run.campaign.preset,
+        run.place,
+        cell.protocol,
+        cell.label,
+        _texts(cell.given),
+        _texts(cell.world),
+        run.seed,
+        cell.scenario.nodes,
     )
 
 
@@ -287,29 +295,34 @@ def _texts(values: dict[str, Any]) -> list[tuple[str, str]]:
     return [(name, value if isinstance(value, str) else json.dumps(value)) for name, value in values.items()]
 
 
-@contextmanager
-def _measured(runs: DataFrame, framed: list[str], folder: Folder, spark: SparkSession) -> Iterator[DataFrame]:
-    """The metrics table: from the logs where they have frames, otherwise from what the runs counted."""
-    from pyspark.sql import functions as F
+def _metrics(run: Run, told: dict[str, Any]) -> tuple[Any, ...]:
+    counted = (told[name] for name in schemas.METRICS.fieldNames()[len(schemas.COORDINATES) :])
+    return (*_coordinates(run), *(list(value.items()) if isinstance(value, dict) else value for value in counted))
 
-    finished = runs.select("*", F.from_json("tally", COUNTED).alias("of")).where("status = 'finished'")
-    coordinates = [F.col(field.name) for field in schemas.COORDINATES.fields]
-    by_log = F.col("level").isin(*WITH_FRAMES)
-    columns = [F.col("of")[name].alias(name) for name in schemas.METRICS.fieldNames()[len(coordinates) :]]
-    counted = finished.where(~by_log).select(*coordinates, *columns)
+
+def _measured(
+    wanted: list[Run], told: dict[str, dict[str, Any]], runs: DataFrame, folder: Folder, spark: SparkSession
+) -> DataFrame:
+    """The metrics table: from the logs where they have frames, otherwise from what the runs counted."""
+    framed = _framed(wanted) & told.keys()
+    by_tally, by_log = (
+        schemas.table(spark, [_metrics(run, told[run.id]) for run in wanted if run.id in which], schemas.METRICS)
+        for which in (told.keys() - framed, framed)
+    )
     if not framed:
-        yield counted
-        return
-    logged = finished.where(by_log)
-    with measures.metrics(read_log(spark, folder, framed), logged.dropDuplicates(["run"])) as found:
-        about = logged.select(*coordinates, F.col("of")["fingerprint"].alias("fingerprint"))
-        yield counted.unionByName(about.join(found, "run").select(schemas.METRICS.fieldNames()))
+        return by_tally
+    logged = runs.where("status = 'finished'").where(runs.level.isin(*WITH_FRAMES)).dropDuplicates(["run"])
+    with measures.metrics(read_log(spark, folder, sorted(framed)), logged) as found:
+        about = by_log.select(*schemas.COORDINATES.fieldNames(), "fingerprint")
+        measured = about.join(found, "run").select(schemas.METRICS.fieldNames()).toArrow()
+    return by_tally.unionByName(spark.createDataFrame(measured, schemas.METRICS))
 
 
 def write_table(table: DataFrame, target: Path, *order: str) -> None:
     """As one Parquet file in its folder, which is replaced whole. A sort in one partition takes no sample first."""
     fresh = target.with_name(f".{target.name}.new")
-    one = table.repartition(1).sortWithinPartitions(*order) if order else table.coalesce(1)
+    one = table.coalesce(1)
+    one = one.sortWithinPartitions(*order) if order else one
     one.write.mode("overwrite").parquet(str(fresh.absolute()))
     old = target.with_name(f".{target.name}.old")
     shutil.rmtree(old, ignore_errors=True)

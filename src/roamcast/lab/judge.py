@@ -15,8 +15,9 @@ from typing import Any
 import msgspec
 
 from roamcast.lab import checks
-from roamcast.lab.checks import ALPHA, Answer
+from roamcast.lab.checks import Answer
 from roamcast.lab.quantities import Row
+from roamcast.lab.student import ALPHA
 from roamcast.papers.claims import Claim, Reading
 
 REPRODUCED = "reproduced"

@@ -56,17 +56,19 @@ def _parts(
     pairs: DataFrame,
     simulated: bool,
 ) -> list[DataFrame]:
-    parts = [
-        delivery(log, pairs, published),
-        traffic(log),
-        losses(log),
-        unneeded(log, wanted, published),
-        reasons(log),
-        memory(log),
-    ]
+    about = _about(runs)
+    parts = [delivery(log, pairs, published), counted(log, about), unneeded(log, wanted, published)]
     if simulated:
-        parts += [energy(log, absent, runs), possible(published, pairs, absent, runs)]
+        parts += [elapsed(log, absent, about), possible(published, pairs, absent, runs)]
     return parts
+
+
+def _about(runs: DataFrame) -> DataFrame:
+    """run, nodes, end, w: what a run's energy depends on beside its log."""
+    from pyspark.sql import functions as F
+
+    powers = F.from_json("scenario", ", ".join(f"{name} double" for name in POWERS))
+    return runs.select("run", "nodes", F.round(F.col("sim_s") * 1e6).cast("bigint").alias("end"), powers.alias("w"))
 
 
 def _joined(parts: list[DataFrame], runs: DataFrame, simulated: bool) -> DataFrame:
@@ -76,7 +78,9 @@ def _joined(parts: list[DataFrame], runs: DataFrame, simulated: bool) -> DataFra
     found = runs.select("run")
     for part in parts:
         found = found.join(part, "run", "left")
-    if not simulated:
+    if simulated:
+        found = found.withColumn("energy_j", energy())
+    else:
         found = found.withColumns({"energy_j": F.lit(None).cast("double"), "possible": F.lit(None).cast("bigint")})
     counts = [f.name for f in schemas.TALLY.fields if f.dataType.typeName() == "long"]
     if not simulated:
@@ -135,34 +139,60 @@ def latency(latencies: DataFrame) -> DataFrame:
 # ---- frames
 
 
-def traffic(log: DataFrame) -> DataFrame:
-    """run, frames_sent, bytes_sent, receptions, frames_by_kind."""
+def counted(log: DataFrame, about: DataFrame) -> DataFrame:
+    """run, and all that is counts and sums of rows by kind and reason: the log is read once for it."""
     from pyspark.sql import functions as F
 
-    by_kind = (
-        log.where("kind = 'send' or (kind = 'receive' and bytes > 0)")  # of a frame's rows at a hearer one has bytes
-        .groupBy("run", "kind", "reason")
-        .agg(F.count("*").alias("n"), F.sum("bytes").alias("bytes"))
+    kinds = ["send", "receive", "lose", "state", *(KINDS[code] for code in DECISIONS)]
+    rows = log.where(F.col("kind").isin(*kinds)).join(about.select("run", "end"), "run")
+    by_reason = rows.groupBy("run", "kind", "reason").agg(
+        F.expr("count(*) as n"),
+        F.expr("count_if(bytes > 0) as with_bytes"),
+        F.expr("sum(bytes) as bytes"),
+        F.expr("sum(value) as value"),
+        F.expr("sum(least(value, end - t)) as within_us"),
     )
-    sent = F.col("kind") == "send"
-    return by_kind.groupBy("run").agg(
-        F.sum(F.when(sent, F.col("n"))).alias("frames_sent"),
-        F.sum(F.when(sent, F.col("bytes"))).alias("bytes_sent"),
-        F.sum(F.when(~sent, F.col("n"))).alias("receptions"),
-        _counts(F.when(sent, F.struct("reason", "n"))).alias("frames_by_kind"),
-    )
+    return by_reason.groupBy("run").agg(*traffic(), *losses(), reasons(), *memory(), sending())
 
 
-def losses(log: DataFrame) -> DataFrame:
-    """run, losses, losses_by_reason, collisions."""
+def traffic() -> list[Column]:
+    """frames_sent, bytes_sent, receptions, frames_by_kind. Of a frame's rows at a hearer one has bytes."""
+    return [
+        _total("n", "kind = 'send'", "frames_sent"),
+        _total("bytes", "kind = 'send'", "bytes_sent"),
+        _total("with_bytes", "kind = 'receive'", "receptions"),
+        _counts("reason", "kind = 'send'", "frames_by_kind"),
+    ]
+
+
+def losses() -> list[Column]:
+    """losses, losses_by_reason, collisions."""
+    return [
+        _total("n", "kind = 'lose'", "losses"),
+        _counts("reason", "kind = 'lose'", "losses_by_reason"),
+        _total("n", f"kind = 'lose' and reason = '{LOSSES[0]}'", "collisions"),
+    ]
+
+
+def reasons() -> Column:
+    """How often each was given."""
+    decisions = ", ".join(f"'{KINDS[code]}'" for code in DECISIONS)
+    return _counts("concat_ws(': ', kind, reason)", f"kind in ({decisions})", "reasons")
+
+
+def memory() -> list[Column]:
+    """memory_entries, memory_bytes: means over samples."""
     from pyspark.sql import functions as F
 
-    by_reason = log.where("kind = 'lose'").groupBy("run", "reason").agg(F.count("*").alias("n"))
-    return by_reason.groupBy("run").agg(
-        F.sum("n").alias("losses"),
-        _counts(F.struct("reason", "n")).alias("losses_by_reason"),
-        F.sum(F.when(F.col("reason") == LOSSES[0], F.col("n"))).alias("collisions"),
-    )
+    def mean(column: str, name: str) -> Column:
+        return F.expr(f"sum(if(kind = 'state', {column}, 0)) / nullif(sum(if(kind = 'state', n, 0)), 0) as {name}")
+
+    return [mean("value", "memory_entries"), mean("bytes", "memory_bytes")]
+
+
+def sending() -> Column:
+    """tx_us: airtime of what was sent, as far as the run lasted."""
+    return _total("within_us", "kind = 'send'", "tx_us")
 
 
 def unneeded(log: DataFrame, wanted: DataFrame, published: DataFrame) -> DataFrame:
@@ -181,50 +211,23 @@ def unneeded(log: DataFrame, wanted: DataFrame, published: DataFrame) -> DataFra
     )
 
 
-# ---- decisions and states
+# ---- energy
 
 
-def reasons(log: DataFrame) -> DataFrame:
-    """run, reasons: how often each was given."""
+def elapsed(log: DataFrame, absent: DataFrame, about: DataFrame) -> DataFrame:
+    """run, nodes, end, w, rx_us, asleep_us, off_us: what energy is worked out from, beside tx_us."""
+    spent = about.join(receiving(log), "run", "left").join(away(absent, about), "run", "left")
+    return spent.fillna(0, ["rx_us", "asleep_us", "off_us"])
+
+
+def energy() -> Column:
+    """Of all nodes together."""
     from pyspark.sql import functions as F
 
-    decisions = log.where(F.col("kind").isin(*(KINDS[code] for code in DECISIONS)))
-    named = decisions.groupBy("run", F.concat_ws(": ", "kind", "reason").alias("reason")).agg(F.count("*").alias("n"))
-    return named.groupBy("run").agg(_counts(F.struct("reason", "n")).alias("reasons"))
-
-
-def memory(log: DataFrame) -> DataFrame:
-    """run, memory_entries, memory_bytes: means over samples."""
-    from pyspark.sql import functions as F
-
-    states = log.where("kind = 'state'").groupBy("run")
-    sums = states.agg(F.count("*").alias("n"), F.sum("value").alias("entries"), F.sum("bytes").alias("size"))
-    return sums.select("run", _ratio("entries", "n").alias("memory_entries"), _ratio("size", "n").alias("memory_bytes"))
-
-
-def energy(log: DataFrame, absent: DataFrame, runs: DataFrame) -> DataFrame:
-    """run, energy_j: of all nodes together."""
-    from pyspark.sql import functions as F
-
-    powers = F.from_json("scenario", ", ".join(f"{name} double" for name in POWERS))
-    about = runs.select("run", "nodes", F.round(F.col("sim_s") * 1e6).cast("bigint").alias("end"), powers.alias("w"))
-    spent = about
-    for part in (sending(log, about), receiving(log), away(absent, about)):
-        spent = spent.join(part, "run", "left")
-    spent = spent.fillna(0, ["tx_us", "rx_us", "asleep_us", "off_us"])
-    idle = F.expr("nodes * end - tx_us - rx_us - asleep_us - off_us")
-    joules = F.lit(0.0)
-    for name, us in zip(POWERS, (F.col("tx_us"), F.col("rx_us"), idle, F.col("asleep_us")), strict=True):
-        joules = joules + F.col("w")[name] * us
-    return spent.select("run", (joules * 1e-6).alias("energy_j"))
-
-
-def sending(log: DataFrame, about: DataFrame) -> DataFrame:
-    """run, tx_us: airtime of what was sent, as far as the run lasted."""
-    from pyspark.sql import functions as F
-
-    sends = log.where("kind = 'send'").join(about.select("run", "end"), "run")
-    return sends.groupBy("run").agg(F.sum(F.least("value", F.col("end") - F.col("t"))).alias("tx_us"))
+    sent = "coalesce(tx_us, 0)"
+    idle = f"(nodes * end - {sent} - rx_us - asleep_us - off_us)"
+    terms = zip(POWERS, (sent, "rx_us", idle, "asleep_us"), strict=True)
+    return F.expr(f"(0D + {' + '.join(f'w.{name} * {us}' for name, us in terms)}) * 1e-6D")
 
 
 def receiving(log: DataFrame) -> DataFrame:
@@ -323,8 +326,15 @@ def _ratio(part: str, whole: str) -> Column:
     return _over(F.col(part), F.col(whole))
 
 
-def _counts(entry: Column) -> Column:
-    """(name, n) as a map, by name."""
+def _total(column: str, where: str, name: str) -> Column:
     from pyspark.sql import functions as F
 
-    return F.map_from_entries(F.sort_array(F.collect_list(entry)))
+    return F.expr(f"sum({column}) filter (where {where}) as {name}")
+
+
+def _counts(key: str, where: str, name: str) -> Column:
+    """How many of each, as a map, by key."""
+    from pyspark.sql import functions as F
+
+    entries = f"collect_list(struct({key} as reason, n)) filter (where {where})"
+    return F.expr(f"map_from_entries(sort_array({entries})) as {name}")

@@ -153,6 +153,6 @@ def table(spark: SparkSession, rows: Sequence[tuple[Any, ...]], schema: StructTy
     """The driver's own rows as a DataFrame, by way of Arrow: a list would pass through Python workers of its own."""
     from pyspark.sql.pandas.types import to_arrow_schema
 
-    columns = zip(*rows, strict=True)
+    columns = zip(*rows, strict=True) if rows else [()] * len(schema)
     arrays = [pa.array(column, field.type) for column, field in zip(columns, to_arrow_schema(schema), strict=True)]
     return spark.createDataFrame(pa.table(arrays, schema.names), schema)

@@ -8,6 +8,7 @@ sources beside them). `worker.py` looks for an installed package of the same ver
 from __future__ import annotations
 
 import atexit
+import hashlib
 import os
 import re
 import shutil
@@ -15,6 +16,8 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from functools import cache
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -55,7 +58,7 @@ def session(
     running = SparkSession.getActiveSession()
     if running is not None:
         return running
-    check_java()
+    java_version()
     return _start(master, name, _settings(master, conf or {}, ui, scratch), log)
 
 
@@ -67,7 +70,20 @@ def cores(spark: SparkSession) -> int:
 # ---- Java
 
 
-def check_java() -> None:
+def java_options() -> str:
+    classes = archived_classes()
+    return f"{LATE_COMPILER} -XX:SharedArchiveFile={classes}" if classes.exists() else LATE_COMPILER
+
+
+def archived_classes() -> Path:
+    """Where classes.py keeps those of this Spark and this Java: with the packages."""
+    java = hashlib.blake2b(java_version().encode(), digest_size=8).hexdigest()
+    return Path(sys.prefix) / "var" / "roamcast" / f"spark-{metadata.version('pyspark')}-java-{java}.jsa"
+
+
+@cache
+def java_version() -> str:
+    """What Java says of itself; an InputError if there is none that Spark can use."""
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     how = "install it (Debian: apt install default-jre-headless) or set JAVA_HOME"
@@ -78,6 +94,7 @@ def check_java() -> None:
     version = re.search(r'version "(?:1\.)?(\d+)', said)
     if version is None or int(version[1]) < OLDEST_JAVA:
         raise InputError(f"{java} is {said.splitlines()[0] if said else 'of no version'}: {wanted}")
+    return said
 
 
 # ---- settings
@@ -93,7 +110,8 @@ def _settings(master: str, given: dict[str, str], ui: bool, scratch: Path | None
         "spark.sql.shuffle.partitions": "16",  # an upper limit: adaptive execution merges small ones
         "spark.sql.parquet.compression.codec": "zstd",
         "spark.driver.memory": "2g",
-        "spark.driver.extraJavaOptions": LATE_COMPILER,
+        "spark.buffer.pageSize": "4m",  # by default 64 MB for each of a dozen small tables that joins keep
+        "spark.driver.extraJavaOptions": java_options(),
         "spark.log.level": "ERROR",
     }
     if scratch is not None:

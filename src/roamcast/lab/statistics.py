@@ -3,112 +3,98 @@
 Two protocols under one seed face the same movement, the same publications and the same subscribers, so "is A better
 than B" is asked of the differences seed by seed: what the worlds have in common cancels out.
 
-Values are added in the order of their seeds, so that the same runs give the same digits however Spark shuffles them.
+One task does it all: a campaign has a million runs at most, and for a few thousand a shuffle costs more than the sums.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from itertools import groupby
+from math import sqrt
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
 
 from roamcast.lab import schemas
 from roamcast.lab.campaign import SUMMABLE
+from roamcast.lab.schemas import DIFFERENCES, SUMMARY
+from roamcast.lab.student import ALPHA, deviation, half_width, mean, two_sided
+from roamcast.lab.worker import stage
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
-CONFIDENCE = 0.95
 CELL = [f.name for f in schemas.COORDINATES.fields if f.name not in ("run", "seed")]
+OF_CELL = itemgetter("campaign", "cell")
+
+Row = dict[str, Any]
 
 
-def long(metrics: DataFrame, names: tuple[str, ...] = SUMMABLE) -> DataFrame:
-    """The metrics that are one number, a row each: the coordinates, metric, value."""
-    from pyspark.sql import functions as F
-
-    columns = [f.name for f in schemas.COORDINATES.fields]
-    values = (F.struct(F.lit(name).alias("metric"), F.col(name).cast("double").alias("value")) for name in names)
-    return metrics.select(*columns, F.inline(F.array(*values))).where("value is not null")
-
-
-def summary(metrics: DataFrame, confidence: float = CONFIDENCE) -> DataFrame:
+def summary(metrics: DataFrame) -> DataFrame:
     """One row a cell and metric: how many runs, mean, standard deviation, Student's interval."""
-    from pyspark.sql import functions as F
-
-    # maps cannot be grouped by: the cell's number stands for what it is
-    what = [F.first(name).alias(name) for name in CELL if name not in ("campaign", "cell")]
-    grouped = long(metrics).groupBy("campaign", "cell", "metric").agg(*what, _values("value").alias("values"))
-    return _spread(grouped, confidence).select(schemas.SUMMARY.fieldNames())
+    ordered = metrics.coalesce(1).sortWithinPartitions("campaign", "cell", "seed")
+    return ordered.mapInArrow(stage(f"{__name__}:summarise"), SUMMARY)
 
 
-def differences(metrics: DataFrame, cell: int, other: int, confidence: float = CONFIDENCE) -> DataFrame:
+def differences(metrics: DataFrame, cell: int, other: int) -> DataFrame:
     """One row a metric: one cell of a campaign minus another one, over the seeds that both have."""
-    from pyspark.sql import functions as F
-
-    rows = long(metrics).select("cell", "label", "seed", "metric", "value")
-    a, b = rows.where(F.col("cell") == cell).alias("a"), rows.where(F.col("cell") == other).alias("b")
-    both = a.join(b, (F.col("a.seed") == F.col("b.seed")) & (F.col("a.metric") == F.col("b.metric")))
-    paired = both.select(
-        F.col("a.metric").alias("metric"),
-        F.col("a.seed").alias("seed"),
-        F.col("a.label").alias("label"),
-        F.col("b.label").alias("other_label"),
-        (F.col("a.value") - F.col("b.value")).alias("value"),
-    )
-    grouped = paired.groupBy("metric").agg(
-        F.first("label").alias("label"), F.first("other_label").alias("other_label"), _values("value").alias("values")
-    )
-    spread = _spread(grouped, confidence).withColumn("cell", F.lit(cell)).withColumn("other_cell", F.lit(other))
-    error = F.col("sd") / F.sqrt("n")
-    t = F.when(error > 0, F.abs(F.col("mean")) / error)
-    no_spread = F.when(F.col("mean") == 0, 1.0).otherwise(0.0)
-    p = F.when(F.col("n") > 1, F.when(error > 0, _two_sided(t, F.col("n"))).otherwise(no_spread))
-    renamed = spread.withColumn("p_value", p).withColumnRenamed("mean", "difference")
-    return renamed.select(schemas.DIFFERENCES.fieldNames()).orderBy("metric")
+    both = metrics.coalesce(1).where(f"cell in ({cell}, {other})").sortWithinPartitions("seed")
+    return both.mapInArrow(stage(f"{__name__}:compare", cell=cell, other=other), DIFFERENCES)
 
 
-# ---- arithmetic
+# ---- on a worker
 
 
-def _values(column: str) -> Column:
-    """The values of a group in the order of their seeds."""
-    from pyspark.sql import functions as F
-
-    ordered = F.sort_array(F.collect_list(F.struct("seed", column)))
-    return F.transform(ordered, lambda pair: pair[column])
-
-
-def _spread(grouped: DataFrame, confidence: float) -> DataFrame:
-    """n, mean, sd, half_width, low, high of the array `values`."""
-    from pyspark.sql import functions as F
-
-    def total(values: Column) -> Column:
-        return F.aggregate(values, F.lit(0.0), lambda sum, value: sum + value)
-
-    rows = grouped.withColumn("n", F.size("values")).withColumn("mean", total(F.col("values")) / F.col("n"))
-    squares = F.transform("values", lambda value: (value - F.col("mean")) * (value - F.col("mean")))
-    rows = rows.withColumn("sd", F.when(F.col("n") > 1, F.sqrt(total(squares) / (F.col("n") - 1))))
-    rows = rows.withColumn("half_width", _quantile(F.col("n"), confidence) * F.col("sd") / F.sqrt("n"))
-    return rows.withColumn("low", F.expr("mean - half_width")).withColumn("high", F.expr("mean + half_width"))
+def summarise(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for _, runs in groupby(_rows(batches), OF_CELL):
+        cell = list(runs)
+        about = {name: cell[0][name] for name in CELL}
+        told = ((metric, [run[metric] for run in cell if run[metric] is not None]) for metric in sorted(SUMMABLE))
+        yield _batch([{**about, "metric": metric, **spread(values)} for metric, values in told if values], SUMMARY)
 
 
-def _quantile(n: Column, confidence: float) -> Column:
-    from pyspark.sql import functions as F
-    from pyspark.sql.types import DoubleType
+def compare(batches: Iterator[pa.RecordBatch], cell: int, other: int) -> Iterator[pa.RecordBatch]:
+    rows = list(_rows(batches))
+    ours, theirs = ({row["seed"]: row for row in rows if row["cell"] == place} for place in (cell, other))
+    pairs = [(row, theirs[seed]) for seed, row in ours.items() if seed in theirs]
+    if not pairs:
+        return
+    about = {"cell": cell, "label": pairs[0][0]["label"], "other_cell": other, "other_label": pairs[0][1]["label"]}
+    found: list[Row] = []
+    for metric in sorted(SUMMABLE):
+        values = [a[metric] - b[metric] for a, b in pairs if a[metric] is not None and b[metric] is not None]
+        if values:
+            told = spread(values)
+            found.append({**about, "metric": metric, **told, "difference": told["mean"], "p_value": _p_value(told)})
+    yield _batch(found, DIFFERENCES)
 
-    def student(n: int) -> float | None:  # nested, so that it travels to workers by value
-        from scipy.special import stdtrit
 
-        return float(stdtrit(n - 1, (1 + confidence) / 2)) if n > 1 else None
+def spread(values: list[float]) -> Row:
+    """n, mean, sd, half_width, low, high; of one value only n and mean."""
+    n, middle = len(values), mean(values)
+    if n < 2:
+        return {"n": n, "mean": middle}
+    sd = deviation(values)
+    half = half_width(sd, n, ALPHA)
+    return {"n": n, "mean": middle, "sd": sd, "half_width": half, "low": middle - half, "high": middle + half}
 
-    return F.udf(student, DoubleType(), useArrow=False)(n)
+
+def _p_value(told: Row) -> float | None:
+    """Of the paired t-test, that there is no difference."""
+    if told["n"] < 2:
+        return None
+    if told["sd"] == 0:
+        return 1.0 if told["mean"] == 0 else 0.0
+    return two_sided(told["mean"] / (told["sd"] / sqrt(told["n"])), told["n"])
 
 
-def _two_sided(t: Column, n: Column) -> Column:
-    from pyspark.sql import functions as F
-    from pyspark.sql.types import DoubleType
+def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[Row]:
+    for batch in batches:
+        yield from batch.to_pylist()
 
-    def tails(distance: float | None, n: int) -> float | None:
-        from scipy.special import stdtr
 
-        return float(2 * stdtr(n - 1, -distance)) if distance is not None else None
-
-    return F.udf(tails, DoubleType(), useArrow=False)(t, n)
+def _batch(rows: list[Row], schema: StructType) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist(rows, to_arrow_schema(schema))

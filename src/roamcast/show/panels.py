@@ -14,6 +14,7 @@ import msgspec
 from roamcast.lab import checks
 from roamcast.lab.checks import NoData
 from roamcast.lab.quantities import Row
+from roamcast.lab.student import ALPHA, interval
 from roamcast.papers.experiments import Plot
 
 UNITS = {"": "", "s": "s", "m": "m", "mps": "m/s", "hz": "Hz", "bps": "Mbit/s", "bytes": "bytes", "db": "dB"}
@@ -109,7 +110,7 @@ def _complete(plot: Plot, found: list[Series], merged: int) -> Panel:
 
 def mean_and_half(samples: Sequence[float]) -> tuple[float, float | None]:
     """With Student's 95 % interval, which a single value does not have."""
-    found = checks.interval(samples, checks.ALPHA)
+    found = interval(samples, ALPHA)
     if found is None:
         return samples[0], None
     mean, low, _ = found

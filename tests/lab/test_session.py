@@ -1,0 +1,36 @@
+"""How Spark is started: with the classes that were kept, if they were."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from roamcast.lab import session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def test_java_maps_the_classes_that_setup_has_kept(spark: SparkSession) -> None:
+    java = spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid()
+    mapped = Path(f"/proc/{java}/maps").read_text()
+    kept = session.archived_classes()
+    assert (str(kept) in mapped) == kept.exists()
+
+
+def test_without_kept_classes_java_is_not_told_of_any(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    assert "SharedArchiveFile" not in session.java_options()
+    kept = session.archived_classes()
+    kept.parent.mkdir(parents=True)
+    kept.touch()
+    assert f"-XX:SharedArchiveFile={kept}" in session.java_options()
+
+
+def test_another_java_has_classes_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = session.archived_classes()
+    monkeypatch.setattr(session, "java_version", lambda: 'openjdk version "99"')
+    assert session.archived_classes() != before
