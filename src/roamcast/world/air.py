@@ -29,6 +29,7 @@ from roamcast.log.recorder import (
 from roamcast.protocols.interface import Frame
 from roamcast.world.contacts import Neighbourhood
 from roamcast.world.faults import Faults
+from roamcast.world.hearing import Hearing, Row
 from roamcast.world.mac import IDEAL, Mac
 from roamcast.world.queue import ACKNOWLEDGE, ATTEMPT, END, TIMEOUT, EventQueue
 from roamcast.world.radio import Radio, dbm
@@ -46,6 +47,7 @@ class Air:
         "events",
         "faults",
         "free",
+        "hearing",
         "lossy",
         "mac",
         "motion",
@@ -72,6 +74,7 @@ class Air:
         self.events = events
         self.stations = stations
         self.motion = motion
+        self.hearing = Hearing(stations, motion)
         self.mac = mac
         self.radio = radio
         self.recorder = recorder
@@ -157,35 +160,26 @@ class Air:
             known = [self.recorder.record(event) for event in events]
             tx.cargo = [published for published in known if published is not None]
 
-    def audience(self, station: Station, t: i64) -> tuple[vec[i32], i64, i64]:
-        """Whose receivers a frame of this station reaches now: nodes[first], …, but no longer nodes[after]."""
+    def audience(self, station: Station, t: i64) -> Row:
+        """Whose receivers a frame of this station reaches now."""
         now = float(t) * 1e-6
-        motion = self.motion
-        if now >= motion.next:
-            motion.advance(now)
-        near = motion.near
-        first = near.spans[2 * station.index]
-        length = near.spans[2 * station.index + 1]
-        if t >= self.faults.partition_until or t < self.faults.partition_from:
-            self.arrivals += length
-            return near.nodes, first, first + length
-        reached = self.one_side(station, now)
-        self.arrivals += len(reached)
-        return reached, 0, len(reached)
+        row = self.hearing.now(station, now)
+        if self.faults.partition_from <= t < self.faults.partition_until:
+            row = self.one_side(row, station, now)
+        self.arrivals += len(row)
+        return row
 
-    def one_side(self, station: Station, now: float) -> vec[i32]:
+    def one_side(self, row: Row, station: Station, now: float) -> Row:
         wall = self.faults.wall_m
         left = self.motion.x(station.id, now) < wall
-        return vec[i32]([j for j in self.motion.near[station.index] if (self.motion.x(j, now) < wall) == left])
+        return tuple([other for other in row if (self.motion.x(other.id, now) < wall) == left])
 
     def start_ideal(self, station: Station, tx: Transmission, t: i64) -> None:
         station.sending = True
         station.sends_until = t + tx.airtime
         hearers: list[Station] = []
         r = self.radio.frame_range(station.index)
-        nodes, first, after = self.audience(station, t)
-        for k in range(first, after):
-            other = self.stations[nodes[k]]
+        for other in self.audience(station, t):
             if other.up and (self.plain or self.strength(station.index, other.index, r, t) >= 1.0):
                 hearers.append(other)
         tx.hearers = hearers
@@ -199,7 +193,6 @@ class Air:
     def start_plain(self, station: Station, tx: Transmission, s: i64, t: i64, end: i64) -> None:
         """A frame for one station alone (and an acknowledgement) matters to all others by its length, which they sense
         when it begins; in a calm world its end is only looked at where it may end something."""
-        stations = self.stations
         to = tx.to
         tx.targeted = targeted = self.calm and to >= 0
         tx.collisions = 0
@@ -214,9 +207,7 @@ class Air:
         hearers: list[Station] = []
         collisions: i64 = 0
         deaf: i64 = 0
-        nodes, first, after = self.audience(station, t)
-        for k in range(first, after):
-            other = stations[nodes[k]]
+        for other in self.audience(station, t):
             busy = other.busy_until
             if busy > t:
                 # it is lost here, and so is what this station was receiving
@@ -261,10 +252,8 @@ class Air:
 
     def write_clashes(self, station: Station, tx: Transmission, frame: Frame, t: i64) -> None:
         """The rows of those near who did not begin to receive the frame: they were busy (or off: no row)."""
-        nodes, first, after = self.audience(station, t)
         heard: i64 = 0
-        for k in range(first, after):
-            other = self.stations[nodes[k]]
+        for other in self.audience(station, t):
             if heard < len(tx.hearers) and tx.hearers[heard] is other:
                 heard += 1
                 continue
@@ -288,7 +277,7 @@ class Air:
         radio = self.radio
         capture = radio.capture
         threshold = radio.threshold
-        nodes, first, after = self.audience(station, t)
+        audience = self.audience(station, t)
         now = float(t) * 1e-6
         i = station.index
         x = motion.x(i, now)
@@ -298,8 +287,7 @@ class Air:
         frame = tx.frame
         hearers: list[Station] = []
         strengths = vec[float]()
-        for k in range(first, after):
-            other = self.stations[nodes[k]]
+        for other in audience:
             if not other.up:
                 continue
             j = other.index
