@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Make a checkout ready: .venv with the pinned packages, compiled modules, Java, a browser. Says what it did; does
-# nothing twice.
+# Make a checkout ready: .venv with the pinned packages, compiled modules, Java (and 200 MB of its classes, for a quick
+# start of Spark), a browser. Says what it did; does nothing twice.
 #   PYTHON=python3.13   the interpreter to use    ROAMCAST_PURE=1   do not compile
 set -eu
 cd "$(dirname "$0")/.."

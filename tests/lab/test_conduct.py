@@ -264,6 +264,31 @@ def test_poisoned_runs_are_recorded_and_the_others_go_on(spark: SparkSession, tm
 
 
 @pytest.mark.usefixtures("poison")
+def test_a_campaign_of_which_no_run_ends_well_has_empty_tables(spark: SparkSession, tmp_path: Path) -> None:
+    text = TINY.partition("[[protocol]]")[0] + '[[protocol]]\nname = "poison:Raises"\n'
+    conducted(text, tmp_path / "out", spark)
+    assert [row["status"] for row in table(tmp_path / "out", "runs")] == ["failed", "failed"]
+    assert (table(tmp_path / "out", "metrics"), table(tmp_path / "out", "summary")) == ([], [])
+
+
+def test_campaigns_of_several_levels_share_a_folder_and_their_runs(spark: SparkSession, tmp_path: Path) -> None:
+    """The same worlds, once by what the runs counted and twice by their logs."""
+    campaigns = [
+        parse(TINY.replace('"tiny"', f'"{name}"').replace("deliveries", level))
+        for name, level in (("a", "summary"), ("b", "frames"), ("c", "frames"))
+    ]
+    conduct.conduct(campaigns, Folder(tmp_path / "out"), spark)
+    metrics = table(tmp_path / "out", "metrics")
+    found = {name: [row for row in metrics if row["campaign"] == name] for name in "abc"}
+    for row, other, third in zip(*found.values(), strict=True):
+        assert row["run"] != other["run"] == third["run"]
+        for key in (*campaign.SUMMABLE, "fingerprint", "reasons", "cell", "seed"):
+            assert row[key] == other[key] == third[key] or key == "energy_j", key
+        assert row["energy_j"] == pytest.approx(other["energy_j"], rel=1e-12)
+    assert len(metrics) == 12
+
+
+@pytest.mark.usefixtures("poison")
 def test_more_deaths_than_spark_bears_cost_no_other_run(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,6 +13,7 @@ from roamcast.lab.folder import Folder
 from roamcast.lab.laboratory import read_log
 from roamcast.log import reader
 from roamcast.protocols import registry
+from roamcast.protocols.interface import Protocol, reason
 from roamcast.world.scenario import Scenario
 from roamcast.world.simulate import simulate
 from tests.world.test_tally import LOSSY, WORLDS
@@ -21,6 +22,17 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 WORLD_OF = dict(zip(registry.BUILT_IN, list(WORLDS) * len(registry.BUILT_IN), strict=False))
+
+
+OTHERS = {"nothing": "counter", "loud": f"{__name__}:Loud"}
+LOUD = reason("note", "loud", "{value}")
+
+
+class Loud(Protocol):
+    """What a note says may be any number: three of these do not add up to one that Spark has."""
+
+    def on_start(self) -> None:
+        self.host.note(LOUD, value=2**62)
 
 
 def kept(spark: SparkSession) -> int:
@@ -32,13 +44,13 @@ def kept(spark: SparkSession) -> int:
 def both(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
-    """What Spark measured and what the run counted, by protocol; and a run in which nothing happened."""
+    """What Spark measured and what the run counted, by protocol; and a run in which nothing happened, or next to it."""
     folder = Folder(tmp_path_factory.mktemp("measures"))
     folder.log.mkdir()
     scenarios = {name: Scenario(**{**LOSSY, **WORLDS[world]}) for name, world in WORLD_OF.items()}
-    scenarios["nothing"] = Scenario(nodes=3, duration_s=5.0, publishers=0, subscribers=0)
+    scenarios |= dict.fromkeys(OTHERS, Scenario(nodes=3, duration_s=5.0, publishers=0, subscribers=0))
     for name, scenario in scenarios.items():
-        protocol = "counter" if name == "nothing" else name
+        protocol = OTHERS.get(name, name)
         simulate(scenario, protocol, {}, 7, level="frames", log=folder.log_of(name), run=name)
     rows = [(n, s.nodes, s.duration_s, msgspec.json.encode(s).decode(), 7) for n, s in scenarios.items()]
     runs = spark.createDataFrame(rows, "run string, nodes int, sim_s double, scenario string, seed bigint")
@@ -51,7 +63,7 @@ def both(
     return {name: (measured[name], reader.summary(folder.log_of(name))) for name in scenarios}
 
 
-@pytest.mark.parametrize("name", [*registry.BUILT_IN, "nothing"])
+@pytest.mark.parametrize("name", [*registry.BUILT_IN, *OTHERS])
 def test_spark_measures_what_the_run_counted(name: str, both: dict[str, tuple[dict[str, Any], dict[str, Any]]]) -> None:
     measured, counted = both[name]
     for key, value in counted.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,7 +28,22 @@ def test_without_kept_classes_java_is_not_told_of_any(tmp_path: Path, monkeypatc
     kept = session.archived_classes()
     kept.parent.mkdir(parents=True)
     kept.touch()
-    assert f"-XX:SharedArchiveFile={kept}" in session.java_options()
+    assert f'"-XX:SharedArchiveFile={kept}"' in session.java_options()
+
+
+def test_java_starts_without_classes_that_are_none(tmp_path: Path) -> None:
+    (tmp_path / "junk.jsa").write_bytes(b"junk" * 1000)
+    started = [session.java(), f"-XX:SharedArchiveFile={tmp_path / 'junk.jsa'}", "-version"]
+    assert subprocess.run(started, capture_output=True, check=False).returncode == 0
+
+
+def test_what_java_is_told_by_the_environment_is_not_its_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = []
+    for options in ("-Dsome=thing", ""):
+        monkeypatch.setenv("JAVA_TOOL_OPTIONS", options)
+        session.java_version.cache_clear()
+        said.append(session.java_version())
+    assert said[0] == said[1]
 
 
 def test_another_java_has_classes_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

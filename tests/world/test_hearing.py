@@ -16,21 +16,22 @@ ROUTE = st.tuples(*[st.integers(0, 400)] * 4)
 
 @given(
     st.lists(ROUTE, min_size=2, max_size=6),
+    st.lists(st.sampled_from([20.5, 100.5, 300.5]), min_size=6, max_size=6),
     st.lists(st.tuples(st.integers(0, 1000), st.integers(0, 5)), min_size=1, max_size=20),
 )
 def test_a_row_is_who_is_near_whenever_it_is_asked_for(
-    routes: list[tuple[int, int, int, int]], asked: list[tuple[int, int]]
+    routes: list[tuple[int, int, int, int]], reaches: list[float], asked: list[tuple[int, int]]
 ) -> None:
-    """Everybody goes from one place to another in ten seconds; between two questions, links come and go."""
+    """Everybody goes from one place to another in ten seconds; between two questions links come and go, one-way too."""
     n = len(routes)
     stations = Stage([(0.0, 0.0)] * n).stations
-    motion = contacts(Routes([[(0.0, x, y), (10.0, to_x, to_y)] for x, y, to_x, to_y in routes]), [100.5] * n)
+    motion = contacts(Routes([[(0.0, x, y), (10.0, to_x, to_y)] for x, y, to_x, to_y in routes]), reaches[:n])
     hearing = Hearing(stations, motion)
     for hundredths, who in sorted(asked):
         now, i = hundredths / 100, who % n
-        row = hearing.now(stations[i], now)
+        row = hearing.row(stations[i], now)
         here = motion.position(i, now)
-        near = [j for j in range(n) if j != i and hypot(*_from(here, motion.position(j, now))) <= 100.5]
+        near = [j for j in range(n) if j != i and hypot(*_from(here, motion.position(j, now))) <= reaches[i]]
         assert [other.id for other in row] == near
 
 
@@ -42,7 +43,7 @@ def test_a_row_that_somebody_holds_stays_what_it_was() -> None:
     stations = Stage([(0.0, 0.0)] * 2).stations
     motion = contacts(Routes([[(0.0, 0.0, 0.0)], [(0.0, 10.0, 0.0), (10.0, 510.0, 0.0)]]), [100.0] * 2)
     hearing = Hearing(stations, motion)
-    before = hearing.now(stations[0], 0.0)
-    assert hearing.now(stations[0], 1.0) is before
-    assert hearing.now(stations[0], 5.0) == ()
+    before = hearing.row(stations[0], 0.0)
+    assert hearing.row(stations[0], 1.0) is before
+    assert hearing.row(stations[0], 5.0) == ()
     assert before == (stations[1],)

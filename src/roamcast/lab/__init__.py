@@ -9,6 +9,7 @@
     reproduce.py    the papers' experiments, run and judged                   judge.py        their claims, judged
     checks.py       the kinds of questions that claims ask                    quantities.py   what they ask about
     field.py        real nodes' logs, by one clock                            code.py         which program this is
+    student.py      Student's t                                               classes.py      a quick start for Java
     traces/         mobility and contacts of others
 
 Only this package imports pyspark, and only where it is needed: planning and status do without.

@@ -9,14 +9,12 @@ another Java or other packages have left, and starts as it would without.
 
 from __future__ import annotations
 
-import os
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from roamcast.lab import conduct, session
-from roamcast.lab.campaign import parse
-from roamcast.lab.folder import Folder
+from roamcast.errors import RoamcastError
+from roamcast.lab import session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,32 +32,45 @@ name = "gossip"
 
 
 def make() -> Path:
-    """Start Spark, have it do something of everything, and keep what Java has loaded."""
+    """Start Spark, have it do something of everything, and keep what Java has loaded, and only that."""
     target = session.archived_classes()
     target.parent.mkdir(parents=True, exist_ok=True)
-    half = target.with_name(f".{target.name}.{os.getpid()}.part")
-    with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder)
+    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+        half = Path(folder) / target.name
         spark = session.session(
             "local[2]",
-            scratch=place / "scratch",
-            log=place / "spark.log",
-            conf={"spark.driver.extraJavaOptions": f"{session.LATE_COMPILER} -XX:ArchiveClassesAtExit={half}"},
+            scratch=Path(folder) / "scratch",
+            log=Path(folder) / "spark.log",
+            conf={"spark.driver.extraJavaOptions": f'{session.LATE_COMPILER} "-XX:ArchiveClassesAtExit={half}"'},
         )
-        opened = conduct.conduct([parse(SMALL)], Folder(place / "campaign"), spark)
-        opened.ask("select label, avg(delivery) from metrics group by 1 order by 1", 10)
-        _end(spark)
-    half.replace(target)
+        try:
+            _load(spark, Path(folder))
+        finally:
+            ended = _end(spark)
+        if ended != 0:
+            raise RoamcastError(f"Java ended with {ended} while it wrote {half}")
+        for former in target.parent.glob("*.jsa"):
+            former.unlink()
+        half.replace(target)
     return target
 
 
-def _end(spark: SparkSession) -> None:
+def _load(spark: SparkSession, folder: Path) -> None:
+    from roamcast.lab.campaign import parse
+    from roamcast.lab.conduct import conduct
+    from roamcast.lab.folder import Folder
+
+    opened = conduct([parse(SMALL)], Folder(folder / "campaign"), spark)
+    opened.ask("select label, avg(delivery) from metrics group by 1 order by 1", 10)
+
+
+def _end(spark: SparkSession) -> int:
     """Wait for Java's end: that is when it writes."""
     gateway: Any = spark.sparkContext._gateway
     spark.stop()
     gateway.shutdown()
     gateway.proc.stdin.close()
-    gateway.proc.wait()
+    return int(gateway.proc.wait())
 
 
 def main() -> None:

@@ -1,4 +1,7 @@
-"""The metrics of a run, from its log, in Spark: each a function from DataFrames to a DataFrame with one row a run.
+"""The metrics of a run, from its log, in Spark: functions from DataFrames to a DataFrame with one row a run.
+
+Most are counts and sums of rows by kind and reason, which take one pass over the log together (`counted`); the
+functions that it calls say which columns each of them adds.
 
 What each metric means stands in log/metrics.py, which computes the same from one log in plain Python and is what these
 are tested against. A run without rows of a kind has no row in that metric's result; `metrics` joins them all to the
@@ -109,8 +112,8 @@ def delivery(log: DataFrame, pairs: DataFrame, published: DataFrame) -> DataFram
     from pyspark.sql import functions as F
 
     first = log.where("kind = 'deliver'").groupBy("run", "event", "node").agg(F.min("t").alias("at"))
-    counted = first.join(pairs, ["run", "event", "node"]).join(published.select("run", "event", "t"), ["run", "event"])
-    latencies = counted.select("run", (F.col("at") - F.col("t")).alias("latency"))
+    served = first.join(pairs, ["run", "event", "node"]).join(published.select("run", "event", "t"), ["run", "event"])
+    latencies = served.select("run", (F.col("at") - F.col("t")).alias("latency"))
     asked = pairs.groupBy("run").agg(F.count("*").alias("interested"))
     return asked.join(latency(latencies), "run", "left")
 
@@ -149,8 +152,8 @@ def counted(log: DataFrame, about: DataFrame) -> DataFrame:
         F.expr("count(*) as n"),
         F.expr("count_if(bytes > 0) as with_bytes"),
         F.expr("sum(bytes) as bytes"),
-        F.expr("sum(value) as value"),
-        F.expr("sum(least(value, end - t)) as within_us"),
+        F.expr("sum(value) filter (where kind = 'state') as value"),  # of a note it may be anything, and too much
+        F.expr("sum(greatest(0, least(value, end - t))) filter (where kind = 'send') as within_us"),
     )
     return by_reason.groupBy("run").agg(*traffic(), *losses(), reasons(), *memory(), sending())
 
@@ -158,9 +161,9 @@ def counted(log: DataFrame, about: DataFrame) -> DataFrame:
 def traffic() -> list[Column]:
     """frames_sent, bytes_sent, receptions, frames_by_kind. Of a frame's rows at a hearer one has bytes."""
     return [
-        _total("n", "kind = 'send'", "frames_sent"),
-        _total("bytes", "kind = 'send'", "bytes_sent"),
-        _total("with_bytes", "kind = 'receive'", "receptions"),
+        _total("n", "kind = 'send'").alias("frames_sent"),
+        _total("bytes", "kind = 'send'").alias("bytes_sent"),
+        _total("with_bytes", "kind = 'receive'").alias("receptions"),
         _counts("reason", "kind = 'send'", "frames_by_kind"),
     ]
 
@@ -168,9 +171,9 @@ def traffic() -> list[Column]:
 def losses() -> list[Column]:
     """losses, losses_by_reason, collisions."""
     return [
-        _total("n", "kind = 'lose'", "losses"),
+        _total("n", "kind = 'lose'").alias("losses"),
         _counts("reason", "kind = 'lose'", "losses_by_reason"),
-        _total("n", f"kind = 'lose' and reason = '{LOSSES[0]}'", "collisions"),
+        _total("n", f"kind = 'lose' and reason = '{LOSSES[0]}'").alias("collisions"),
     ]
 
 
@@ -182,17 +185,16 @@ def reasons() -> Column:
 
 def memory() -> list[Column]:
     """memory_entries, memory_bytes: means over samples."""
-    from pyspark.sql import functions as F
-
-    def mean(column: str, name: str) -> Column:
-        return F.expr(f"sum(if(kind = 'state', {column}, 0)) / nullif(sum(if(kind = 'state', n, 0)), 0) as {name}")
-
-    return [mean("value", "memory_entries"), mean("bytes", "memory_bytes")]
+    samples = _total("n", "kind = 'state'")
+    return [
+        (_total("value", "kind = 'state'") / samples).alias("memory_entries"),
+        (_total("bytes", "kind = 'state'") / samples).alias("memory_bytes"),
+    ]
 
 
 def sending() -> Column:
     """tx_us: airtime of what was sent, as far as the run lasted."""
-    return _total("within_us", "kind = 'send'", "tx_us")
+    return _total("within_us", "kind = 'send'").alias("tx_us")
 
 
 def unneeded(log: DataFrame, wanted: DataFrame, published: DataFrame) -> DataFrame:
@@ -326,10 +328,10 @@ def _ratio(part: str, whole: str) -> Column:
     return _over(F.col(part), F.col(whole))
 
 
-def _total(column: str, where: str, name: str) -> Column:
+def _total(column: str, where: str) -> Column:
     from pyspark.sql import functions as F
 
-    return F.expr(f"sum({column}) filter (where {where}) as {name}")
+    return F.expr(f"sum({column}) filter (where {where})")
 
 
 def _counts(key: str, where: str, name: str) -> Column:

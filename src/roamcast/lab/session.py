@@ -17,7 +17,6 @@ import sys
 import tempfile
 import zipfile
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,6 +27,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 OLDEST_JAVA = 17
+WANTED_JAVA = (
+    f"Spark needs Java {OLDEST_JAVA} or later; install it (Debian: apt install default-jre-headless) or set JAVA_HOME"
+)
+JAVA_TALKS = ("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS")
+"""Variables because of which Java says more of itself than its version."""
 EMBEDDED = "local[*]"
 ARCHIVE = "roamcast-package"
 RETRIES = 12
@@ -72,28 +76,37 @@ def cores(spark: SparkSession) -> int:
 
 def java_options() -> str:
     classes = archived_classes()
-    return f"{LATE_COMPILER} -XX:SharedArchiveFile={classes}" if classes.exists() else LATE_COMPILER
+    return f'{LATE_COMPILER} "-XX:SharedArchiveFile={classes}"' if classes.exists() else LATE_COMPILER
 
 
 def archived_classes() -> Path:
     """Where classes.py keeps those of this Spark and this Java: with the packages."""
-    java = hashlib.blake2b(java_version().encode(), digest_size=8).hexdigest()
-    return Path(sys.prefix) / "var" / "roamcast" / f"spark-{metadata.version('pyspark')}-java-{java}.jsa"
+    import pyspark
+
+    home = Path(java()).resolve().parent.parent
+    of = [Path(pyspark.__file__).parent / "jars", home / "lib" / "server" / "classes.jsa"]
+    made = [path.stat().st_mtime_ns for path in of if path.exists()]  # installed anew, they are others
+    digest = hashlib.blake2b(repr((java_version(), made)).encode(), digest_size=8).hexdigest()
+    return Path(sys.prefix) / "var" / "roamcast" / f"spark-{pyspark.__version__}-{digest}.jsa"
+
+
+def java() -> str:
+    """The program; an InputError if there is none."""
+    home = os.environ.get("JAVA_HOME")
+    found = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if found is None or not Path(found).exists():
+        raise InputError(f"Java was not found{f' in JAVA_HOME={home}' if home else ''}: {WANTED_JAVA}")
+    return found
 
 
 @cache
 def java_version() -> str:
-    """What Java says of itself; an InputError if there is none that Spark can use."""
-    home = os.environ.get("JAVA_HOME")
-    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
-    how = "install it (Debian: apt install default-jre-headless) or set JAVA_HOME"
-    wanted = f"Spark needs Java {OLDEST_JAVA} or later; {how}"
-    if java is None or not Path(java).exists():
-        raise InputError(f"Java was not found{f' in JAVA_HOME={home}' if home else ''}: {wanted}")
-    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    """What Java says of itself; an InputError if it is too old for Spark."""
+    plain = {name: value for name, value in os.environ.items() if name not in JAVA_TALKS}
+    said = subprocess.run([java(), "-version"], capture_output=True, text=True, check=False, env=plain).stderr
     version = re.search(r'version "(?:1\.)?(\d+)', said)
     if version is None or int(version[1]) < OLDEST_JAVA:
-        raise InputError(f"{java} is {said.splitlines()[0] if said else 'of no version'}: {wanted}")
+        raise InputError(f"{java()} is {said.splitlines()[0] if said else 'of no version'}: {WANTED_JAVA}")
     return said
 
 

@@ -35,13 +35,15 @@ Row = dict[str, Any]
 
 def summary(metrics: DataFrame) -> DataFrame:
     """One row a cell and metric: how many runs, mean, standard deviation, Student's interval."""
-    ordered = metrics.coalesce(1).sortWithinPartitions("campaign", "cell", "seed")
+    numbers = metrics.select(*CELL, "seed", *SUMMABLE)
+    ordered = numbers.coalesce(1).sortWithinPartitions("campaign", "cell", "seed")
     return ordered.mapInArrow(stage(f"{__name__}:summarise"), SUMMARY)
 
 
 def differences(metrics: DataFrame, cell: int, other: int) -> DataFrame:
     """One row a metric: one cell of a campaign minus another one, over the seeds that both have."""
-    both = metrics.coalesce(1).where(f"cell in ({cell}, {other})").sortWithinPartitions("seed")
+    numbers = metrics.select("cell", "label", "seed", *SUMMABLE)
+    both = numbers.where(f"cell in ({cell}, {other})").coalesce(1).sortWithinPartitions("seed")
     return both.mapInArrow(stage(f"{__name__}:compare", cell=cell, other=other), DIFFERENCES)
 
 

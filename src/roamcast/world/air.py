@@ -163,7 +163,7 @@ class Air:
     def audience(self, station: Station, t: i64) -> Row:
         """Whose receivers a frame of this station reaches now."""
         now = float(t) * 1e-6
-        row = self.hearing.now(station, now)
+        row = self.hearing.row(station, now)
         if self.faults.partition_from <= t < self.faults.partition_until:
             row = self.one_side(row, station, now)
         self.arrivals += len(row)

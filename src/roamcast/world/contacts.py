@@ -63,9 +63,8 @@ class LinkObserver:
 
 @final
 class Rows:
-    """For each node a sorted row of nodes, all rows in one vector: with thousands of nodes every object on the way to a
-    row is another wait for memory. A row that is taken out is a copy, and stays what it was.
-    """
+    """For each node a sorted row of nodes, all rows in one vector. A row that is taken out is a copy, and stays what it
+    was."""
 
     __slots__ = ("nodes", "rooms", "spans")
 

@@ -22,13 +22,14 @@ class Hearing(LinkObserver):
         self.stations = stations
         self.motion = motion
         self.rows: list[Row | None] = [None] * len(stations)  # None: to be made
+        assert motion.observer is None, "somebody else is told of links"
         motion.observer = self
 
     def link(self, t: float, i: int, j: int, up: bool) -> None:
         self.rows[i] = None
 
-    def now(self, station: Station, now: float) -> Row:
-        """In the order of their numbers."""
+    def row(self, station: Station, now: float) -> Row:
+        """Those who hear it now, in the order of their numbers."""
         motion = self.motion
         if now >= motion.next:
             motion.advance(now)

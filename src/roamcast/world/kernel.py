@@ -147,7 +147,7 @@ class World(Air):
 
     def start(self) -> None:
         for station in self.by_place:
-            self.hearing.now(station, 0.0)  # rows that are made one after the other lie together, too
+            self.hearing.row(station, 0.0)  # rows that are made one after the other lie together, too
         for station in self.by_place:
             station.protocol.on_start()
         for s in self.subscriptions:
