@@ -32,6 +32,7 @@ COMPILED = ["errors.py", "pubsub/*.py", "protocols/*.py", "log/*.py", "world/*.p
 INTERPRETED = {
     "world/scenario.py",  # msgspec builds the class with a metaclass of its own
     # before and after a run, so that compiling them would only take time:
+    "log/arrays.py",
     "log/metrics.py",
     "log/reader.py",
     "world/simulate.py",

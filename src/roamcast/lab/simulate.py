@@ -21,6 +21,7 @@ from roamcast.lab.folder import MOST_ATTEMPTS, Folder
 from roamcast.lab.plan import Run
 from roamcast.lab.worker import stage
 from roamcast.log import reader
+from roamcast.log.arrays import texts
 from roamcast.world.scenario import Scenario
 from roamcast.world.simulate import simulate
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 ENDED = "run string, status string, error string, tally string"
-ENDED_IN_ARROW = pa.schema([(name, pa.string()) for name in ("run", "status", "error", "tally")])
+NAMES = ["run", "status", "error", "tally"]
 
 
 class WorkerDied(RoamcastError):
@@ -71,8 +72,7 @@ def simulate_batches(batches: Iterator[pa.RecordBatch], path: str, log: str, cwd
                 _reach(cwd)
             status, error = one(folder, row)
             tally = _tally(folder.log_of(row["run"])) if status == "finished" else None
-            told = {"run": row["run"], "status": status, "error": error, "tally": tally}
-            yield pa.RecordBatch.from_pylist([told], ENDED_IN_ARROW)
+            yield pa.RecordBatch.from_arrays([texts([told]) for told in (row["run"], status, error, tally)], NAMES)
 
 
 def one(folder: Folder, row: dict[str, Any]) -> tuple[str, str | None]:

@@ -19,6 +19,7 @@ from librt.strings import BytesWriter, write_i32_le, write_i64_le
 from mypy_extensions import mypyc_attr
 
 from roamcast.errors import InputError
+from roamcast.log.arrays import numbers, texts
 from roamcast.log.schema import KINDS, SUMMARY_KEY, arrow_schema
 
 Row = tuple[int, int, int, int, int, int, int, int, str]
@@ -206,17 +207,17 @@ class _Packer:
         import pyarrow as pa
 
         packed = np.frombuffer(self._cells.getvalue(), dtype=np.dtype(_PACKED))
-        columns: dict[str, Any] = {name: np.ascontiguousarray(packed[name]) for name, _ in _PACKED}
-        columns["run"] = pa.repeat(pa.scalar(self._run, pa.string()), len(packed))
+        columns: dict[str, Any] = {name: numbers(np.ascontiguousarray(packed[name])) for name, _ in _PACKED}
+        columns["run"] = pa.repeat(texts([self._run])[0], len(packed))
         columns["kind"] = _coded(columns["kind"], list(KINDS))
         columns["reason"] = _coded(columns["reason"], list(self._reasons))
         self._cells.truncate(0)  # keeps its memory, which a new one would have to grow into again
         self._reasons = {}
         schema = arrow_schema()
-        return pa.table([columns[name] for name in schema.names], schema=schema)
+        return pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema)
 
 
-def _coded(codes: Any, texts: list[str]) -> Any:
+def _coded(codes: Any, names: list[str]) -> Any:
     import pyarrow as pa
 
-    return pa.DictionaryArray.from_arrays(codes, pa.array(texts, pa.string()))
+    return pa.DictionaryArray.from_arrays(codes, texts(names))
