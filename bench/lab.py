@@ -4,7 +4,7 @@ overhead  200 short runs through Spark against the same runs in plain multiproce
           takes what a run of the quick reproduction takes on average, 83 ms of processor time when it is compiled;
           `tiny` tells the same of runs that take a quarter of it. `stage` is the stage that simulates, which is what
           the plain side does: runs and logs, their tallies in them. `campaign` is all of `roamcast campaign`: also
-          tallies read back, metrics, intervals, three tables. All take turns. `first_ratio` is that of the first
+          metrics, intervals, three tables. All take turns. `first_ratio` is that of the first
           round, before which both sides have done 20 of the runs and no more; `ratio` is that of each side's best
           round, by when Java has compiled what it runs. `tiny` comes after `short`, so its first round is warmer.
 rows      metrics from a log of many rows (ROWS in the environment; 20 million), and the driver's memory: the most that

@@ -1,10 +1,10 @@
 """Java's classes, kept from one start of Spark to the next.
 
-Half of the time before Spark does anything goes into loading and checking some twenty thousand classes. Java can write
-those that a process has loaded to a file and map them into memory the next time. `python -m roamcast.lab.classes` does
-that once, with a small campaign in which most of what the lab ever needs is loaded; `make setup` calls it. The file is
-beside the installed packages, 200 MB of it, and embedded sessions use it when it is there: Java itself refuses one that
-another Java or other packages have left, and starts as it would without.
+About half of the time before Spark does anything goes into loading and checking more than twenty thousand classes. Java
+can write those that a process has loaded to a file and map them into memory the next time. `python -m
+roamcast.lab.classes` does that once, with a small campaign in which most of what the lab ever needs is loaded; `make
+setup` calls it. The file is beside the installed packages, 200 MB of it, and sessions use it when it is there: Java
+itself refuses one that another Java or other packages have left, and starts as it would without.
 """
 
 from __future__ import annotations

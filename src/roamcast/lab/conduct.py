@@ -10,7 +10,7 @@ import json
 import shutil
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -305,15 +305,17 @@ def _measured(
 ) -> DataFrame:
     """The metrics table: from the logs where they have frames, otherwise from what the runs counted."""
     framed = _framed(wanted) & told.keys()
-    by_tally, by_log = (
-        schemas.table(spark, [_metrics(run, told[run.id]) for run in wanted if run.id in which], schemas.METRICS)
-        for which in (told.keys() - framed, framed)
-    )
+
+    def counted(which: Set[str]) -> DataFrame:
+        rows = [_metrics(run, told[run.id]) for run in wanted if run.id in which]
+        return schemas.table(spark, rows, schemas.METRICS)
+
+    by_tally = counted(told.keys() - framed)
     if not framed:
         return by_tally
     logged = runs.where("status = 'finished'").where(runs.level.isin(*WITH_FRAMES)).dropDuplicates(["run"])
     with measures.metrics(read_log(spark, folder, sorted(framed)), logged) as found:
-        about = by_log.select(*schemas.COORDINATES.fieldNames(), "fingerprint")
+        about = counted(framed).select(*schemas.COORDINATES.fieldNames(), "fingerprint")
         measured = about.join(found, "run").select(schemas.METRICS.fieldNames()).toArrow()
     return by_tally.unionByName(spark.createDataFrame(measured, schemas.METRICS))
 

@@ -32,6 +32,7 @@ import msgspec
 
 from roamcast.errors import InputError
 from roamcast.lab.campaign import Campaign
+from roamcast.log import reader
 
 TABLES = ("runs", "metrics", "summary")
 TABLES_VERSION = "2"
@@ -177,6 +178,14 @@ class Folder:
         told = {"run": run, "error": line, "command": command, "traceback": full}
         replace(self.failed / f"{run}.json", json.dumps(told, indent=1).encode())
         return line
+
+
+def tally_in(path: str | Path) -> str:
+    """What a finished run counted, as JSON; an InputError if its file does not tell."""
+    told = reader.summary(path)
+    if not told:
+        raise InputError(f"{path} has no tally: it is not the log of a finished run")
+    return json.dumps(told)
 
 
 def _log_of(path: Path) -> Path:

@@ -10,7 +10,6 @@ opened.better("delivery", "proximity", "gossip")          # paired by seed
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from functools import cached_property
@@ -22,10 +21,9 @@ import pyarrow as pa
 from roamcast.errors import InputError, unknown
 from roamcast.lab import schemas, statistics
 from roamcast.lab.campaign import SUMMABLE
-from roamcast.lab.folder import Folder
+from roamcast.lab.folder import Folder, tally_in
 from roamcast.lab.session import session
 from roamcast.lab.worker import stage
-from roamcast.log import reader
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -138,7 +136,7 @@ def read_tallies(batches: Iterator[pa.RecordBatch], all_rows: bool) -> Iterator[
         for row in batch.to_pylist():
             tally, error = None, None
             try:
-                tally = _tally(row["path"])
+                tally = tally_in(row["path"])
                 if all_rows:
                     _read_through(row["path"])
             except InputError as wrong:
@@ -146,13 +144,6 @@ def read_tallies(batches: Iterator[pa.RecordBatch], all_rows: bool) -> Iterator[
             yield pa.RecordBatch.from_pydict(
                 {"run": [row["run"]], "tally": pa.array([tally], pa.string()), "error": pa.array([error], pa.string())}
             )
-
-
-def _tally(path: str) -> str:
-    told = reader.summary(path)
-    if not told:
-        raise InputError(f"{path} has no tally: it is not the log of a finished run")
-    return json.dumps(told)
 
 
 def _read_through(path: str) -> None:

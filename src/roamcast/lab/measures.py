@@ -229,7 +229,7 @@ def energy() -> Column:
     sent = "coalesce(tx_us, 0)"
     idle = f"(nodes * end - {sent} - rx_us - asleep_us - off_us)"
     terms = zip(POWERS, (sent, "rx_us", idle, "asleep_us"), strict=True)
-    return F.expr(f"(0D + {' + '.join(f'w.{name} * {us}' for name, us in terms)}) * 1e-6D")
+    return F.expr(f"({' + '.join(f'w.{name} * {us}' for name, us in terms)}) * 1e-6D")
 
 
 def receiving(log: DataFrame) -> DataFrame:

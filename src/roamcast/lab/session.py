@@ -123,7 +123,7 @@ def _settings(master: str, given: dict[str, str], ui: bool, scratch: Path | None
         "spark.sql.shuffle.partitions": "16",  # an upper limit: adaptive execution merges small ones
         "spark.sql.parquet.compression.codec": "zstd",
         "spark.driver.memory": "2g",
-        "spark.buffer.pageSize": "4m",  # by default 64 MB for each of a dozen small tables that joins keep
+        "spark.buffer.pageSize": "4m",  # each small table that a join keeps takes one: they were a third of the heap
         "spark.driver.extraJavaOptions": java_options(),
         "spark.log.level": "ERROR",
     }

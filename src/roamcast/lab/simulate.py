@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +18,9 @@ import pyarrow as pa
 
 from roamcast.errors import InputError, RoamcastError
 from roamcast.lab import schemas
-from roamcast.lab.folder import MOST_ATTEMPTS, Folder
+from roamcast.lab.folder import MOST_ATTEMPTS, Folder, tally_in
 from roamcast.lab.plan import Run
 from roamcast.lab.worker import stage
-from roamcast.log import reader
 from roamcast.log.arrays import texts
 from roamcast.world.scenario import Scenario
 from roamcast.world.simulate import simulate
@@ -28,8 +28,8 @@ from roamcast.world.simulate import simulate
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-ENDED = "run string, status string, error string, tally string"
-NAMES = ["run", "status", "error", "tally"]
+TOLD = ["run", "status", "error", "tally"]
+ENDED = ", ".join(f"{name} string" for name in TOLD)
 
 
 class WorkerDied(RoamcastError):
@@ -72,7 +72,7 @@ def simulate_batches(batches: Iterator[pa.RecordBatch], path: str, log: str, cwd
                 _reach(cwd)
             status, error = one(folder, row)
             tally = _tally(folder.log_of(row["run"])) if status == "finished" else None
-            yield pa.RecordBatch.from_arrays([texts([told]) for told in (row["run"], status, error, tally)], NAMES)
+            yield pa.RecordBatch.from_arrays([texts([told]) for told in (row["run"], status, error, tally)], TOLD)
 
 
 def one(folder: Folder, row: dict[str, Any]) -> tuple[str, str | None]:
@@ -107,11 +107,9 @@ def _simulate(folder: Folder, row: dict[str, Any]) -> None:
 
 
 def _tally(path: Path) -> str | None:
-    try:
-        told = reader.summary(path)
-    except InputError:  # to be found and put aside by who looks through the finished runs
-        return None
-    return json.dumps(told) if told else None
+    with suppress(InputError):  # to be found and put aside by who looks through the finished runs
+        return tally_in(path)
+    return None
 
 
 def _reach(folder: str) -> None:
