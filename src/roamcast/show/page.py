@@ -368,7 +368,8 @@ def league(contests: Sequence[Contest]) -> Html:
             "The papers never compared themselves with each other. Here every protocol runs in every paper's world and "
             "in a common one, with the same metrics. A star marks who is on the Pareto front of delivery against that "
             "cost: nobody else delivers as much for less. Fronts are of means; where intervals overlap, the order "
-            "may be chance.",
+            "may be chance. Energy leaves out acknowledgements and what a node overhears of frames for others, which "
+            "flatters the protocols that send them.",
         ),
         _overview(contests),
         [contest(c) for c in contests],
