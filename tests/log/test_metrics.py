@@ -66,6 +66,9 @@ class Log:
     def lose(self, node: int, frame: int, why: str) -> Log:
         return self.row(node, schema.LOSE, 0, frame, 0, 100, 800, why)
 
+    def overhear(self, node: int, frame: int, why: str) -> Log:
+        return self.row(node, schema.OVERHEAR, 0, frame, 0, 100, 800, why)
+
     def deliver(self, node: int, event: int) -> Log:
         return self.row(node, schema.DELIVER, event)
 
@@ -88,7 +91,8 @@ def a_small_run() -> Log:
     log.row(4, schema.SUPPRESS, 101, reason="deterministic")
     log.at(2).send(1, 2, 101).receive(0, 2, 101).receive(2, 2, 101).deliver(2, 101).deliver(2, 101)
     log.at(3).send(4, 3, kind="beacon", size=30).receive(0, 3).receive(1, 3).lose(2, 3, "collision")
-    log.at(4).send(2, 4, 101).receive(1, 4, 101)
+    log.at(4).send(2, 4, 101).receive(1, 4, 101).overhear(0, 4, "for another").overhear(3, 4, "repetition")
+    log.row(1, schema.ACKNOWLEDGE, peer=2, size=14, value=304).overhear(2, 0, "acknowledgement")
     log.row(1, schema.STATE, size=100, value=4).row(2, schema.STATE, size=200, value=7)
     return log
 
@@ -103,6 +107,7 @@ def test_a_small_run_counted_by_hand() -> None:
         "bytes_sent": 330,
         "overhead": 2.0,
         "receptions": 7,
+        "overheard": 1,
         "losses": 3,
         "losses_by_reason": {"collision": 2, "loss": 1},
         "collisions": 2,
@@ -281,6 +286,13 @@ def test_a_node_idles_but_for_what_it_sends_and_receives() -> None:
     log.row(2, schema.LOSE, 5, 1, 0, 1, 1 * S, "collision").at(3).row(2, schema.LOSE, 5, 2, 0, 1, 2 * S, "loss")
     log.row(3, schema.LOSE, 5, 2, 0, 1, 0, "collision")  # its radio was never on to it
     assert log.energy(4) == pytest.approx([1000 + 9, 100 + 9, 300 + 7, 10])
+
+
+def test_acknowledgements_and_what_is_overheard_cost_what_frames_cost() -> None:
+    log = Log().row(0, schema.ACKNOWLEDGE, peer=1, size=14, value=1 * S).at(2)
+    for node, why in enumerate(schema.OVERHEARD):
+        log.row(node, schema.OVERHEAR, 0, 1, 3, 14, 1 * S, why)
+    assert log.energy(4) == pytest.approx([1000 + 100 + 8, 100 + 9, 100 + 9, 10])
 
 
 def test_frames_that_overlap_at_a_receiver_take_its_time_once() -> None:

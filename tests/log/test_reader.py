@@ -88,17 +88,17 @@ def test_why_tells_what_one_node_did_about_one_event_and_why(log: Path) -> None:
 def test_what_is_no_log_gets_one_clear_line(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no parquet")
     pq.write_table(pa.table({"a": [1]}), tmp_path / "other")
-    later = schema.arrow_schema().with_metadata({"roamcast.schema": "2"})
+    later = schema.arrow_schema().with_metadata({"roamcast.schema": "3"})
     pq.write_table(later.empty_table(), tmp_path / "later")
-    fewer = pa.schema(list(schema.arrow_schema())[:-1], metadata={"roamcast.schema": "1"})
+    fewer = pa.schema(list(schema.arrow_schema())[:-1], metadata={"roamcast.schema": "2"})
     pq.write_table(fewer.empty_table(), tmp_path / "fewer")
     complaints = {
         "absent": "there is no log .*absent$",
         "text": "text is not a log: it is not a Parquet file$",
         ".": "is not a log: it is not a Parquet file$",
         "other": "other is not a log: its metadata has no roamcast.schema$",
-        "later": "later is a log of schema version 2; this program reads version 1$",
-        "fewer": "fewer is not a log: its columns are not those of schema version 1$",
+        "later": "later is a log of schema version 3; this program reads version 2$",
+        "fewer": "fewer is not a log: its columns are not those of schema version 2$",
     }
     for name, complaint in complaints.items():
         for attempt in (read, lambda path: list(rows(path)), lambda path: why(path, 0, 0)):

@@ -29,7 +29,7 @@ def test_columns_and_types_are_these_and_in_this_order() -> None:
 
 
 def test_version_is_in_the_metadata() -> None:
-    assert schema.arrow_schema().metadata == {b"roamcast.schema": b"1"}
+    assert schema.arrow_schema().metadata == {b"roamcast.schema": b"2"}
 
 
 def test_each_constant_is_the_code_of_the_kind_it_is_named_after() -> None:
@@ -43,7 +43,7 @@ def test_the_docstring_describes_every_column_and_every_kind() -> None:
     text = ast.get_docstring(ast.parse(source.read_text())) or ""
     words = text.replace(",", " ").split()
     assert all(name in words for name in (*schema.KINDS, *schema.arrow_schema().names))
-    assert all(f"`{loss}`" in text for loss in schema.LOSSES)
+    assert all(f"`{loss}`" in text for loss in (*schema.LOSSES, *schema.OVERHEARD))
 
 
 def names_at(level: str) -> set[str]:
@@ -54,7 +54,7 @@ def test_levels_hold_the_kinds_of_the_level_below_and_more() -> None:
     assert names_at("summary") == set()
     deliveries = {"publish", "subscribe", "unsubscribe", "deliver", "sleep", "wake", "crash", "recover", "state"}
     assert names_at("deliveries") == deliveries
-    frames = {"send", "receive", "lose", "forward", "suppress", "drop", "delay", "note"}
+    frames = {"send", "acknowledge", "receive", "overhear", "lose", "forward", "suppress", "drop", "delay", "note"}
     assert names_at("frames") == deliveries | frames
     assert names_at("full") == set(schema.KINDS)
 

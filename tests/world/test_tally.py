@@ -18,7 +18,7 @@ from roamcast.papers import presets
 from roamcast.protocols import registry
 from roamcast.world.scenario import Scenario
 from roamcast.world.simulate import Result, simulate
-from tests.world.stage import AIRTIME_US, US, Stage
+from tests.world.stage import ACK_US, AIRTIME_US, DIFS_US, SIFS_US, US, Stage
 
 NOT_IN_THE_LOG = {"energy_j", "possible", "of_possible"}
 
@@ -141,7 +141,15 @@ def test_a_row_more_or_less_would_be_noticed() -> None:
     counted_from_rows(sink.table(), result)
 
 
-# ---- what costs nothing, because no row tells of it
+# ---- what the protocol never sees costs energy all the same
+
+
+def rx_us(stage: Stage) -> list[int]:
+    return [int(station.rx_us) for station in stage.stations]
+
+
+def overheard(stage: Stage) -> list[tuple[int, str]]:
+    return [(row.node, row.reason) for row in stage.rows("overhear")]
 
 
 def gap_j(stage: Stage, nodes: int) -> float:
@@ -151,19 +159,46 @@ def gap_j(stage: Stage, nodes: int) -> float:
 
 
 @pytest.mark.parametrize("law", ["disc", "log-distance"])
-def test_to_overhear_a_frame_for_another_costs_nothing(law: str) -> None:
-    """Nor do acknowledgements: there are no rows of them, and the world does not count them either."""
+def test_who_overhears_a_frame_for_another_pays_for_it_and_for_its_acknowledgement(law: str) -> None:
     stage = Stage([(0.0, 0.0), (10.0, 0.0), (20.0, 0.0), (30.0, 0.0)], law=law)
     stage.say(0.1, 0, to=1)
     stage.run(1.0)
-    assert [int(s.rx_us) for s in stage.stations] == [0, AIRTIME_US, 0, 0]
+    assert rx_us(stage) == [ACK_US, AIRTIME_US, AIRTIME_US + ACK_US, AIRTIME_US + ACK_US]
+    assert [int(station.tx_us) for station in stage.stations] == [AIRTIME_US, ACK_US, 0, 0]
+    assert overheard(stage)[:2] == [(2, "for another"), (3, "for another")]
+    assert overheard(stage)[2:] == [(node, "acknowledgement") for node in (0, 2, 3)]
+    assert stage.world.recorder.metrics()["overheard"] == 2
     assert gap_j(stage, 4) == pytest.approx(0.0, abs=1e-12)
 
 
-def test_nor_does_a_repetition_that_is_dropped() -> None:
-    """1 gets the frame four times, the log has it once."""
+def test_a_repetition_costs_what_the_frame_did() -> None:
+    """0 does not hear 1, so the frame comes four times, and four acknowledgements reach nobody."""
     stage = Stage([(0.0, 0.0), (100.0, 0.0)], ranges=[150.0, 50.0], range_m=50.0, retries=3)
     stage.say(0.1, 0, to=1)
     stage.run(1.0)
-    assert int(stage.stations[1].rx_us) == AIRTIME_US
+    assert rx_us(stage) == [0, 4 * AIRTIME_US]
+    assert int(stage.stations[1].tx_us) == 4 * ACK_US
+    assert overheard(stage) == [(1, "repetition")] * 3
+    assert stage.world.recorder.metrics()["overheard"] == 0
     assert gap_j(stage, 2) == pytest.approx(0.0, abs=1e-12)
+
+
+def test_a_run_does_not_pay_for_an_acknowledgement_after_its_end() -> None:
+    stage = Stage([(0.0, 0.0), (10.0, 0.0)])
+    end_us = US - SIFS_US - 100
+    stage.say((end_us - AIRTIME_US - DIFS_US) / US, 0, to=1)
+    stage.run(1.0)
+    (row,) = stage.rows("acknowledge")
+    assert row.t <= US < row.t + ACK_US
+    assert gap_j(stage, 2) == pytest.approx(0.0, abs=1e-12)
+
+
+def test_who_begins_to_send_during_a_frame_for_another_does_not_pay_for_it() -> None:
+    """With rows, every station near is looked at in the end; without, most are only counted in the beginning."""
+    s = Scenario(**(LOSSY | QUIET["crowded"]))
+    sink = MemorySink()
+    quiet = simulate(s, "treegroup", seed=4)
+    logged = simulate(s, "treegroup", seed=4, level="frames", sink=sink)
+    assert quiet.metrics["losses_by_reason"]["half-duplex"] > 0 and quiet.metrics["overheard"] > 0
+    assert quiet.metrics["overheard"] == logged.metrics["overheard"]
+    same_energy(sink.table(), s, quiet)

@@ -80,6 +80,8 @@ def _metrics(m: dict[str, Any]) -> Table:
     row("", _milliseconds(m["latency_p95_s"]), "95th percentile, ms")
     row("frames sent", _number(m["frames_sent"]), f"{_number(m['bytes_sent'])} bytes on the air")
     row("receptions", _number(m["receptions"]), f"{_number(m['losses'])} lost, {_number(m['collisions'])} by collision")
+    if m.get("overheard"):
+        row("overheard", _number(m["overheard"]), "frames for others that a radio took in")
     row("duplicates", _number(m["duplicates"]), "receptions of an event the node already had")
     row("parasites", _number(m["parasites"]), "receptions of an event the node did not want")
     row("routing state", _number(m["memory_entries"]), f"entries, {_number(m['memory_bytes'])} bytes")

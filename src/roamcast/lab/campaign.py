@@ -50,6 +50,7 @@ SUMMABLE = (
     "frames_sent",
     "bytes_sent",
     "receptions",
+    "overheard",
     "losses",
     "collisions",
     "duplicates",

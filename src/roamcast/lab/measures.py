@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from roamcast.lab import interest, schemas
 from roamcast.lab.worker import stage
-from roamcast.log.schema import DECISIONS, KINDS, LOSSES
+from roamcast.log.schema import DECISIONS, KINDS, LOSSES, OVERHEARD
 from roamcast.world.scenario import Scenario
 from roamcast.world.simulate import what_was_possible
 
@@ -146,24 +146,25 @@ def counted(log: DataFrame, about: DataFrame) -> DataFrame:
     """run, and all that is counts and sums of rows by kind and reason: the log is read once for it."""
     from pyspark.sql import functions as F
 
-    kinds = ["send", "receive", "lose", "state", *(KINDS[code] for code in DECISIONS)]
+    kinds = ["send", "acknowledge", "receive", "overhear", "lose", "state", *(KINDS[code] for code in DECISIONS)]
     rows = log.where(F.col("kind").isin(*kinds)).join(about.select("run", "end"), "run")
     by_reason = rows.groupBy("run", "kind", "reason").agg(
         F.expr("count(*) as n"),
         F.expr("count_if(bytes > 0) as with_bytes"),
         F.expr("sum(bytes) as bytes"),
         F.expr("sum(value) filter (where kind = 'state') as value"),  # of a note it may be anything, and too much
-        F.expr("sum(greatest(0, least(value, end - t))) filter (where kind = 'send') as within_us"),
+        F.expr("sum(greatest(0, least(value, end - t))) filter (where kind in ('send', 'acknowledge')) as within_us"),
     )
     return by_reason.groupBy("run").agg(*traffic(), *losses(), reasons(), *memory(), sending())
 
 
 def traffic() -> list[Column]:
-    """frames_sent, bytes_sent, receptions, frames_by_kind. Of a frame's rows at a hearer one has bytes."""
+    """frames_sent, bytes_sent, receptions, overheard, frames_by_kind. Of a frame's rows at a hearer one has bytes."""
     return [
         _total("n", "kind = 'send'").alias("frames_sent"),
         _total("bytes", "kind = 'send'").alias("bytes_sent"),
         _total("with_bytes", "kind = 'receive'").alias("receptions"),
+        _total("n", f"kind = 'overhear' and reason = '{OVERHEARD[0]}'").alias("overheard"),
         _counts("reason", "kind = 'send'", "frames_by_kind"),
     ]
 
@@ -193,8 +194,8 @@ def memory() -> list[Column]:
 
 
 def sending() -> Column:
-    """tx_us: airtime of what was sent, as far as the run lasted."""
-    return _total("within_us", "kind = 'send'").alias("tx_us")
+    """tx_us: airtime of what was sent, acknowledgements too, as far as the run lasted."""
+    return _total("within_us", "kind in ('send', 'acknowledge')").alias("tx_us")
 
 
 def unneeded(log: DataFrame, wanted: DataFrame, published: DataFrame) -> DataFrame:
@@ -237,7 +238,7 @@ def receiving(log: DataFrame) -> DataFrame:
     from pyspark.sql import Window
     from pyspark.sql import functions as F
 
-    heard = log.where("value > 0 and (kind = 'lose' or (kind = 'receive' and bytes > 0))")
+    heard = log.where("value > 0 and (kind in ('lose', 'overhear') or (kind = 'receive' and bytes > 0))")
     at_node = Window.partitionBy("run", "node").orderBy("t", "seq")
     before = F.coalesce(F.lag("t").over(at_node), F.lit(0))
     new = F.col("t") - F.greatest(F.col("t") - F.col("value"), before)

@@ -102,6 +102,7 @@ TALLY = _table(
     frames_by_kind=COUNTS,
     bytes_sent=LongType(),
     receptions=LongType(),
+    overheard=LongType(),
     losses=LongType(),
     losses_by_reason=COUNTS,
     collisions=LongType(),

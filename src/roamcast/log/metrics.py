@@ -10,6 +10,7 @@ a percentile or a mean of nothing, is None.
     frames_sent, frames_by_kind, bytes_sent      of send rows
     overhead           frames_sent / deliveries
     receptions         distinct (frame, node) of receive rows
+    overheard          overhear rows of frames for another
     losses, losses_by_reason, collisions         of lose rows
     duplicates         receive rows of an event that the node published or received in an earlier row
     parasites          receive rows of an event for which the node had no matching subscription when it was published
@@ -35,7 +36,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from roamcast.errors import InputError
-from roamcast.log.schema import ANEW, DECISIONS, KINDS
+from roamcast.log.schema import ANEW, DECISIONS, KINDS, OVERHEARD
 from roamcast.pubsub.event import SCOPES, Event
 from roamcast.pubsub.filters import Filter
 from roamcast.pubsub.text import parse
@@ -52,6 +53,7 @@ def metrics(table: pa.Table) -> dict[str, object]:
     interested = sum(len(publication.pairs) for publication in publications.values())
     duplicates, parasites = _unneeded(table, publications)
     losses_by_reason = _counts(losses["reason"])
+    overheard = _counts(_rows(table, "overhear")["reason"])
     reasons = _reasons(table)
     deterministic = reasons.get("forward: deterministic", 0)
     probabilistic = reasons.get("forward: probabilistic", 0)
@@ -65,6 +67,7 @@ def metrics(table: pa.Table) -> dict[str, object]:
         "bytes_sent": _sum(sends["bytes"]),
         "overhead": _ratio(sends.num_rows, len(latencies_us)),
         "receptions": _rows(table, "receive").group_by(["frame", "node"]).aggregate([]).num_rows,
+        "overheard": overheard.get(OVERHEARD[0], 0),
         "losses": losses.num_rows,
         "losses_by_reason": losses_by_reason,
         "collisions": losses_by_reason.get("collision", 0),
@@ -85,12 +88,11 @@ def energy(
 ) -> list[float]:
     """Joules that each node used.
 
-    A radio sends for the airtime of its send rows, as far as the run lasted, and receives for that of its receptions
-    and for what lose rows say it spent in vain, overlapping ones counted once; it sleeps from sleep to wake, uses
-    nothing from crash to recover (asleep or not), and idles for the rest of the run. Acknowledgements and frames for
-    others that a node overhears have no rows: they do not count.
+    A radio sends for the airtime of its send and acknowledge rows, as far as the run lasted, and receives for that of
+    its receptions, of what it overheard, and for what lose rows say it spent in vain, overlapping ones counted once; it
+    sleeps from sleep to wake, uses nothing from crash to recover (asleep or not), and idles for the rest of the run.
     """
-    tx_s = _sending_s(_rows(table, "send"), nodes, duration_s)
+    tx_s = _sending_s(_rows(table, "send", "acknowledge"), nodes, duration_s)
     rx_s = _receiving_s(table, nodes)
     asleep_s, off_s = _absences_s(table, nodes, duration_s)
     idle_s = duration_s - tx_s - rx_s - asleep_s - off_s
@@ -221,10 +223,10 @@ def _sending_s(sends: pa.Table, nodes: int, duration_s: float) -> np.ndarray[Any
 def _receiving_s(table: pa.Table, nodes: int) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Rows come when a frame ends. Of one that began before the last one ended, only what is new counts."""
     received = _rows(table, "receive").group_by(["frame", "node"]).aggregate([("value", "max"), ("t", "max")])
-    missed = _rows(table, "lose")
-    node = np.concatenate([received["node"].to_numpy(), missed["node"].to_numpy()])
-    value = np.concatenate([received["value_max"].to_numpy(), missed["value"].to_numpy()])
-    end = np.concatenate([received["t_max"].to_numpy(), missed["t"].to_numpy()])
+    others = _rows(table, "lose", "overhear")
+    node = np.concatenate([received["node"].to_numpy(), others["node"].to_numpy()])
+    value = np.concatenate([received["value_max"].to_numpy(), others["value"].to_numpy()])
+    end = np.concatenate([received["t_max"].to_numpy(), others["t"].to_numpy()])
     heard = value > 0
     node, value, end = node[heard], value[heard], end[heard]
     order = np.lexsort((end, node))

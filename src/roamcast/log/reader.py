@@ -78,6 +78,8 @@ def _sentence(row: LogRow) -> str:
         return f"receive: {row.reason} frame {row.frame} from n{row.peer}"
     if row.kind == "lose":
         return f"lose: frame {row.frame} ({row.reason})"
+    if row.kind == "overhear":
+        return f"overhear: frame {row.frame} from n{row.peer} ({row.reason})"
     if row.kind == "deliver":
         return "deliver: given to the application"
     return ""

@@ -39,6 +39,10 @@ LOSS: Final = 2
 QUEUE: Final = 3
 NO_ACK: Final = 4
 
+FOR_ANOTHER: Final = 0
+REPETITION: Final = 1
+ACKNOWLEDGEMENT: Final = 2
+
 BLOCK: Final = 1 << 12
 NODE_BITS: Final = 20
 MIX: Final = (1 << 40) - 1
@@ -103,6 +107,7 @@ class Recorder:
         "losses",
         "mix",
         "nodes",
+        "overheard",
         "parasites",
         "power",
         "published",
@@ -136,6 +141,7 @@ class Recorder:
         self.frames_sent: i64 = 0
         self.bytes_sent: i64 = 0
         self.receptions: i64 = 0
+        self.overheard: i64 = 0
         self.rx_us: i64 = 0  # receivers' time that is on no station's account
         self.duplicates: i64 = 0
         self.parasites: i64 = 0
@@ -289,6 +295,20 @@ class Recorder:
         event = first_event(frame)
         self.sink.row(t, node, schema.LOSE, event, serial, sender, size, airtime, schema.LOSSES[why])
 
+    def overhear(
+        self, t: i64, node: i64, frame: Frame | None, serial: i64, sender: i64, size: i64, why: i64, airtime: i64
+    ) -> None:
+        """A radio took in what the protocol will not see. An acknowledgement has no frame."""
+        if why == FOR_ANOTHER:
+            self.overheard += 1
+        if self.log_frames:
+            event = 0 if frame is None else first_event(frame)
+            self.sink.row(t, node, schema.OVERHEAR, event, serial, sender, size, airtime, schema.OVERHEARD[why])
+
+    def acknowledge(self, t: i64, node: i64, to: i64, size: i64, airtime: i64) -> None:
+        if self.log_frames:
+            self.sink.row(t, node, schema.ACKNOWLEDGE, 0, 0, to, size, airtime, "")
+
     # ---- decisions and states
 
     def expect_reasons(self) -> None:
@@ -337,6 +357,7 @@ class Recorder:
             "frames_by_kind": {kind: int(n) for kind, n in sorted(zip(self.kinds, self.kind_counts, strict=True))},
             "bytes_sent": int(self.bytes_sent),
             "receptions": int(self.receptions),
+            "overheard": int(self.overheard),
             "losses": sum(why.values()),
             "losses_by_reason": why,
             "collisions": why.get("collision", 0),

@@ -20,6 +20,8 @@ A column that a kind does not mention below is 0 (`peer`: -1, `reason`: empty).
     send         its id           serial  addressee    on the air (1)         airtime us          kind of frame
     receive      its id           serial  sender       on the air (1)         airtime us          kind of frame
     lose         its id           serial  sender (2)   on the air (1)         time spent us (4)   why (2)
+    overhear     its id           serial  sender       on the air (1)         airtime us          why (6)
+    acknowledge                           addressee    on the air             airtime us
     deliver      its id
     forward      its id                   as declared                         as declared         label (3)
     suppress     its id                   as declared                         as declared         label (3)
@@ -41,6 +43,9 @@ A column that a kind does not mention below is 0 (`peer`: -1, `reason`: empty).
   (4) By the receiver's radio: the frame's airtime, or 0 where it never was on to the frame (as at the sender).
   (5) `anew`: a real node's process began again. Subscriptions of its earlier lives are over, whether or not these could
       say so; those that go on have a new row.
+  (6) What a radio took in and the protocol never saw: a frame `for another`, a `repetition` of one that the node has
+      (its acknowledgement was lost), an `acknowledgement` (whole or garbled, its addressee too; event and frame are 0).
+      Only the first of these is counted as overheard; all of them cost energy.
 
 The content of a publish row is {"topic": "…", "scope": "global" | "local", "attrs": {…}}, and for a local event also
 "near": [nodes within reach when it was published, ascending]: only these can count as interested in it.
@@ -58,7 +63,7 @@ from typing import Any, Final
 
 from roamcast.errors import unknown
 
-VERSION: Final = "1"
+VERSION: Final = "2"
 VERSION_KEY: Final = "roamcast.schema"
 SUMMARY_KEY: Final = "roamcast.summary"
 
@@ -81,6 +86,8 @@ CRASH: Final = 15
 RECOVER: Final = 16
 ANEW: Final = "anew"
 STATE: Final = 17
+OVERHEAR: Final = 18
+ACKNOWLEDGE: Final = 19
 
 KINDS: Final = (
     "publish",
@@ -101,6 +108,8 @@ KINDS: Final = (
     "crash",
     "recover",
     "state",
+    "overhear",
+    "acknowledge",
 )
 """Names of the kinds; the position is the code."""
 
@@ -110,10 +119,13 @@ DECISIONS: Final = (FORWARD, SUPPRESS, DROP, DELAY, NOTE)
 LOSSES: Final = ("collision", "half-duplex", "loss", "queue", "no-ack")
 """Reasons of `lose` rows."""
 
+OVERHEARD: Final = ("for another", "repetition", "acknowledgement")
+"""Reasons of `overhear` rows."""
+
 LEVELS: Final = ("summary", "deliveries", "frames", "full")
 
 _DELIVERIES: Final = (PUBLISH, SUBSCRIBE, UNSUBSCRIBE, DELIVER, SLEEP, WAKE, CRASH, RECOVER, STATE)
-_FRAMES: Final = (*_DELIVERIES, SEND, RECEIVE, LOSE, *DECISIONS)
+_FRAMES: Final = (*_DELIVERIES, SEND, RECEIVE, LOSE, OVERHEAR, ACKNOWLEDGE, *DECISIONS)
 _HELD: Final = ((), _DELIVERIES, _FRAMES, (*_FRAMES, MOVE))
 
 

@@ -368,8 +368,7 @@ def league(contests: Sequence[Contest]) -> Html:
             "The papers never compared themselves with each other. Here every protocol runs in every paper's world and "
             "in a common one, with the same metrics. A star marks who is on the Pareto front of delivery against that "
             "cost: nobody else delivers as much for less. Fronts are of means; where intervals overlap, the order "
-            "may be chance. Energy leaves out acknowledgements and what a node overhears of frames for others, which "
-            "flatters the protocols that send them.",
+            "may be chance.",
         ),
         _overview(contests),
         [contest(c) for c in contests],

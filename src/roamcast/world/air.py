@@ -14,7 +14,9 @@ from librt.vecs import append, vec
 from mypy_extensions import i32, i64
 
 from roamcast.log.recorder import (
+    ACKNOWLEDGEMENT,
     COLLISION,
+    FOR_ANOTHER,
     HALF_DUPLEX,
     HAS,
     HEARD,
@@ -22,6 +24,7 @@ from roamcast.log.recorder import (
     MUTED,
     NO_ACK,
     NODE_BITS,
+    REPETITION,
     SETTLED,
     WANTED,
     Recorder,
@@ -50,6 +53,7 @@ class Air:
         "hearing",
         "lossy",
         "mac",
+        "metered",
         "motion",
         "plain",
         "radio",
@@ -87,6 +91,7 @@ class Air:
         self.lossy = faults.lossy()
         self.swift = self.plain and not self.lossy and not recorder.log_frames and mac.kind != IDEAL
         self.calm = self.swift  # and nobody ever goes off
+        self.metered = False  # whether somebody asks how much of its own battery is left
         self.chance: list[Stream] = [Stream(seed, i, "loss") for i in range(len(stations))] if self.lossy else []
 
     # ---- transmissions
@@ -197,6 +202,8 @@ class Air:
         tx.targeted = targeted = self.calm and to >= 0
         tx.collisions = 0
         tx.deaf = 0
+        locked: i64 = 0
+        metered = targeted and self.metered
         nav: i64 = 0
         if to >= 0 and tx.frame is not None:
             nav = self.reserved(end)
@@ -227,6 +234,9 @@ class Air:
                 other.count_down(t)
             other.busy_until = end
             other.receiving = s
+            locked += 1
+            if metered:
+                other.listens(t, end)
             if to >= 0 and other.index != to:
                 if other.idle_since < nav:
                     other.idle_since = nav
@@ -234,6 +244,7 @@ class Air:
                     continue
             hearers.append(other)
         tx.hearers = hearers
+        tx.locked = locked
         frame = tx.frame
         if frame is None or deaf + collisions == 0:
             return
@@ -249,6 +260,7 @@ class Air:
         elif self.transmissions[station.receiving].targeted:
             self.transmissions[station.receiving].deaf += 1
             station.receiving = NOTHING
+            station.turns_away()
 
     def write_clashes(self, station: Station, tx: Transmission, frame: Frame, t: i64) -> None:
         """The rows of those near who did not begin to receive the frame: they were busy (or off: no row)."""
@@ -265,9 +277,8 @@ class Air:
         """What a station is receiving gets garbled. If it knows by then that a frame is coming (the PLCP header is
         through), it will find an error at the end and wait for EIFS; if not, it only senses energy (9.2.3.4)."""
         tx = self.transmissions[other.receiving]
-        if tx.targeted and tx.frame is not None:
+        if tx.targeted:
             tx.collisions += 1
-            other.listens(tx.start, tx.start + tx.airtime)
         if t - tx.start >= self.mac.preamble:
             other.ifs = self.mac.eifs
 
@@ -457,13 +468,28 @@ class Air:
                 self.miss(other, station, tx, frame, t, LOSS)
                 continue
             if tx.to >= 0 and tx.to != other.index:
+                self.overhear(other, station, tx, t, FOR_ANOTHER)
                 continue
             got += 1
             self.hand_up(other, station, tx, frame, t, strength)
         if tx.targeted:
             recorder.losses[COLLISION] += tx.collisions
             recorder.losses[HALF_DUPLEX] += tx.deaf
+            recorder.overheard += tx.locked - tx.collisions - tx.deaf - got
+            self.account(tx)
         recorder.stamp(t, station.index, tx.serial << NODE_BITS | got)
+
+    def account(self, tx: Transmission) -> None:
+        """Time that radios were on to a targeted transmission; metered ones have it on their own accounts."""
+        if not self.metered:
+            self.recorder.rx_us += (tx.locked - tx.deaf) * tx.airtime
+
+    def overhear(self, other: Station, station: Station, tx: Transmission, t: i64, why: i64) -> None:
+        """A radio took in what its protocol will not see; of a targeted transmission all are counted at its end."""
+        if tx.targeted:
+            return
+        other.listened(tx.start, t)
+        self.recorder.overhear(t, other.index, tx.frame, tx.serial, station.index, tx.size, why, tx.airtime)
 
     def miss(self, other: Station, station: Station, tx: Transmission, frame: Frame, t: i64, why: i64) -> None:
         """A frame that a receiver had locked on to is lost."""
@@ -493,6 +519,7 @@ class Air:
             if not other.up:
                 continue
             if tx.to >= 0 and tx.to != other.index:
+                self.overhear(other, station, tx, t, FOR_ANOTHER)
                 continue
             if self.lossy and self.chance[other.index].random() < self.faults.loss_of(station.index, other.index):
                 self.miss(other, station, tx, frame, t, LOSS)
@@ -512,10 +539,12 @@ class Air:
         recorder = self.recorder
         if tx.to >= 0 and self.mac.kind != IDEAL:
             self.events.push(t + self.mac.sifs, ACKNOWLEDGE, other.index, 0, station.index)
-            if station.accepted == tx.number:
-                return  # its acknowledgement was lost: a repetition
+            if station.accepted == tx.number:  # its acknowledgement was lost
+                self.overhear(other, station, tx, t, REPETITION)
+                return
             station.accepted = tx.number
-        other.listened(tx.start, t)
+        if not tx.targeted:
+            other.listened(tx.start, t)
         recorder.receptions += 1
         if recorder.log_frames:
             recorder.received(t, other.index, frame, tx.serial, station.index, tx.size, tx.airtime)
@@ -548,10 +577,15 @@ class Air:
         airtime = self.mac.ack_airtime
         s = self.free.pop() if len(self.free) > 0 else self.one_more(station)
         tx = self.transmissions[s]
+        tx.sender = station
         tx.frame = None
         tx.to = to
+        tx.serial = 0
+        tx.size = self.mac.ack
         tx.start = t
         tx.airtime = airtime
+        station.tx_us += airtime
+        self.recorder.acknowledge(t, station.index, to, tx.size, airtime)
         if self.plain:
             self.start_plain(station, tx, s, t, t + airtime)
         else:
@@ -567,13 +601,18 @@ class Air:
             if other.receiving != s:
                 if other.deafened == s:
                     other.deafened = NOTHING
+                elif self.plain and other.up:
+                    self.overhear(other, station, tx, t, ACKNOWLEDGEMENT)
                 continue
             other.receiving = NOTHING
+            self.overhear(other, station, tx, t, ACKNOWLEDGEMENT)
             if other.garbled and not self.plain:
                 continue
             self.understood(other)
             if other.index == tx.to and other.waiting:
                 self.acknowledged(other, t)
+        if tx.targeted:
+            self.account(tx)
 
     def acknowledged(self, station: Station, t: i64) -> None:
         station.waiting = False

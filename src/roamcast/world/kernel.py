@@ -36,7 +36,7 @@ from roamcast.world.queue import (
     EventQueue,
 )
 from roamcast.world.radio import Radio
-from roamcast.world.station import Station
+from roamcast.world.station import NOBODY_HEARS, Station
 
 
 @final
@@ -143,6 +143,7 @@ class World(Air):
             station.protocol = protocol(station, params)
         self.watch_motion = protocol.wants_motion or self.recorder.log_moves
         if protocol.wants_battery:
+            self.metered = True
             self.swift = False  # the careful way tells whose receiver was busy for how long
 
     def start(self) -> None:
@@ -339,7 +340,7 @@ class World(Air):
     def finish(self, until: i64) -> None:
         """Close the books: who is still down was down to the end, and what is still on the air goes on without us."""
         for tx in self.transmissions:
-            if tx.frame is not None:
+            if tx.hearers is not NOBODY_HEARS:
                 tx.sender.tx_us -= tx.start + tx.airtime - until
         for station in self.stations:
             if not station.up:

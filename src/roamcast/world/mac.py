@@ -58,6 +58,7 @@ class Mac:
         self.preamble = preamble
         self.header = header
         self.packet_min = packet_min
+        self.ack = ack
         self.ps_per_byte: i64 = int(8e12 / rate_bps)
         # 802.11 acknowledges at its basic rate, a mote at the only one it has
         us_per_byte: i64 = 8 if kind == DCF else round(8e6 / rate_bps)

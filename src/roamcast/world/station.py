@@ -316,6 +316,10 @@ class Station(Host):
         self.due_us = end - start
         self.rx_until = end
 
+    def turns_away(self) -> None:
+        """What it listens to gets lost, because it sends: that does not count."""
+        self.due_us = 0
+
     def received_us(self, now: i64) -> i64:
         return self.rx_us + self.due_us if now >= self.rx_until else self.rx_us
 
@@ -405,6 +409,7 @@ class Transmission:
         "deaf",
         "frame",
         "hearers",
+        "locked",
         "number",
         "published",
         "sender",
@@ -426,7 +431,8 @@ class Transmission:
         self.start: i64 = 0
         self.airtime: i64 = 0
         self.hearers: list[Station] = NOBODY_HEARS  # who locked on to it and must be visited at its end
-        self.targeted = False  # these are not all who locked on to it, and who lost it is counted here:
+        self.targeted = False  # these are not all who locked on to it, and what became of it there is counted here:
+        self.locked: i64 = 0
         self.collisions: i64 = 0
         self.deaf: i64 = 0
         self.strengths = vec[float]()
