@@ -55,6 +55,7 @@ def flood(scenario: Scenario, protocol: str = "gossip", **params: Any) -> dict[s
     result = simulate(scenario, protocol, params, seed=1)
     return {
         "receptions": result.metrics["receptions"],
+        "overheard": result.metrics["overheard"],
         "losses": result.metrics["losses"],
         "arrivals": result.arrivals,
         "run_s": result.cpu_s,
@@ -106,7 +107,7 @@ HOMES = {
 CASES: dict[str, Any] = {
     "field-100": lambda: flood(field(100, 60.0)),
     "field-500": lambda: flood(field(500, 20.0)),
-    "field-10000": lambda: flood(field(10_000, 4.0)),
+    "field-10000": lambda: flood(field(10_000, 20.0)),
     "field-500-waypoint": lambda: flood(field(500, 20.0, mobility="waypoint")),
     "field-500-two-ray": lambda: flood(field(500, 20.0, radio="two-ray")),
     "field-500-two-ray-sensing": lambda: flood(field(500, 10.0, radio="two-ray", carrier_sense_ratio=2.2)),
