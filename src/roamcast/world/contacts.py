@@ -98,25 +98,30 @@ class Rows:
                 high = middle
         return low
 
+    def is_at(self, at: i64, i: i64, j: i32) -> bool:
+        return at < self.spans[2 * i] + self.spans[2 * i + 1] and self.nodes[at] == j
+
     def holds(self, i: i64, j: i64) -> bool:
         sought = i32(j)
-        at = self.find(i, sought)
-        return at < self.spans[2 * i] + self.spans[2 * i + 1] and self.nodes[at] == sought
+        return self.is_at(self.find(i, sought), i, sought)
 
     def put(self, i: i64, j: i64, there: bool) -> bool:
         """See to it that j is in the row of i, or is not; False if that was so."""
-        if self.holds(i, j) == there:
+        sought = i32(j)
+        at = self.find(i, sought)
+        if self.is_at(at, i, sought) == there:
             return False
         length = self.spans[2 * i + 1]
         if there and length == self.rooms[i]:
+            at -= self.spans[2 * i]
             self.widen(i)
-        at = self.find(i, i32(j))
+            at += self.spans[2 * i]
         end = self.spans[2 * i] + length
         nodes = self.nodes
         if there:
             for k in range(end, at, -1):
                 nodes[k] = nodes[k - 1]
-            nodes[at] = i32(j)
+            nodes[at] = sought
             self.spans[2 * i + 1] = length + 1
         else:
             for k in range(at, end - 1):
