@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from types import GetSetDescriptorType, MemberDescriptorType
 from typing import Any, ClassVar
 
@@ -17,12 +16,12 @@ from roamcast.protocols.frames import EventFrame
 from roamcast.protocols.interface import NOBODY, Frame, Params
 from roamcast.protocols.subtree import SYNC, SYNC_US, SubTree, SubTreeParams
 from roamcast.protocols.subtree_frames import MAX_LINKS, PER_FRAME, Heartbeat, Join, Subscribe
-from roamcast.protocols.subtree_interests import Interest
-from roamcast.protocols.subtree_kin import KNOWN, Kin
+from roamcast.protocols.subtree_kin import KNOWN, Kin, Lineage, key_of
 from roamcast.protocols.tree import MAX_NEIGHBOURS, REMEMBERED, TICK, root_of, tree_name
 from roamcast.protocols.wire import decode, encode
 from roamcast.pubsub.event import LOCAL, Event, event_id
 from roamcast.pubsub.filters import EVERYTHING, Filter, Range, attr, topic
+from tests.protocols.test_subtree_interests import keys, worth_telling
 from tests.protocols.test_treegroup import networks
 from tests.support.host import ScriptHost, make
 from tests.support.net import TinyNet
@@ -62,7 +61,7 @@ def test_r3_what_a_lost_neighbour_wanted_is_taken_back_with_the_next_heartbeat()
     host.advance(protocol, host.clock_us + SYNC_US)
     host.hear(protocol, Heartbeat(TREE, 2, 3, 30, []), 20)
     host.sent.clear()
-    assert keys(protocol.links.interests.worth_telling(ROOT)) == []
+    assert keys(worth_telling(protocol.links.interests, ROOT)) == []
     protocol.soon()
     host.advance(protocol, host.clock_us + SYNC_US)
     assert host.frames("subscribe") == []
@@ -228,7 +227,7 @@ def test_r9_what_a_neighbour_wants_is_known_again_when_it_fits() -> None:
     assert way_of(overflowing(5), "other") == (False, 0), "what there was no room for is gone"
     net = overflowing(0)
     assert way_of(net, "other") == (False, 0), "told again: five fit"
-    assert sorted(keys(net.nodes[0].links.by_peer[1].got.values())) == [f"topic t{n}" for n in range(1, 6)]
+    assert sorted(got(net.nodes[0], 1)) == [f"topic t{n}" for n in range(1, 6)]
     assert net.nodes[2].memory() == (5, 5 * len("topic t1"))
     net.subscribe(3, topic("t0"), 0)
     net.run(8)
@@ -241,8 +240,8 @@ def test_r9_what_a_neighbour_wants_is_known_again_when_it_fits() -> None:
 # --------------------------------------------------------------------------------------------------- one node by hand
 
 
-def keys(interests: Iterable[Interest]) -> list[str]:
-    return [interest.key for interest in interests]
+def got(protocol: SubTree, peer: int) -> list[str]:
+    return [str(filter) for filter in protocol.links.by_peer[peer].got.values()]
 
 
 def hung() -> tuple[SubTree, ScriptHost]:
@@ -294,17 +293,14 @@ def test_changes_are_applied_in_order_however_they_arrive() -> None:
         host.hear(protocol, Join(), 20)
         for n in order:
             host.hear(protocol, frames[n], 20)
-        link = protocol.links.by_peer[20]
-        assert ([i.key for i in link.got.values()], link.got_version) == (["topic c"], 3)
+        assert got(protocol, 20) == ["topic c"] and protocol.links.by_peer[20].got_version == 3
 
 
 def test_a_change_to_a_version_that_never_came_is_not_applied() -> None:
     protocol, host = hung()
     child(protocol, host, 20, topic("a"))
     host.hear(protocol, Subscribe(7, 8, [], [0]), 20)
-    assert [i.key for i in protocol.links.by_peer[20].got.values()] == ["topic a"] and protocol.links.by_peer[
-        20
-    ].got_version == 1
+    assert got(protocol, 20) == ["topic a"] and protocol.links.by_peer[20].got_version == 1
     host.advance(protocol, 1_000_000)
     assert protocol.links.by_peer[20].early == {}
 
@@ -374,10 +370,10 @@ def test_subscribing_twice_under_one_name_replaces() -> None:
     protocol, _ = hung()
     protocol.on_subscribe(1, topic("a"))
     protocol.on_subscribe(1, topic("b"))
-    assert keys(protocol.links.interests.worth_telling(5)) == ["topic b"]
+    assert keys(worth_telling(protocol.links.interests, 5)) == ["topic b"]
     protocol.on_unsubscribe(1)
     protocol.on_unsubscribe(1)
-    assert keys(protocol.links.interests.worth_telling(5)) == []
+    assert keys(worth_telling(protocol.links.interests, 5)) == []
 
 
 # ------------------------------------------------------------------------------------------------------------ frames
@@ -501,7 +497,7 @@ def test_a_node_that_comes_up_again_knows_nobody_and_hangs_nowhere() -> None:
     host.timers.clear()
     protocol.on_start()
     assert protocol.neighbours == {} and protocol.links.by_peer == {} and protocol.place.is_root()
-    assert keys(protocol.links.interests.worth_telling(5)) == ["topic b"]
+    assert keys(worth_telling(protocol.links.interests, 5)) == ["topic b"]
     host.hear(protocol, Heartbeat(TREE, 2, 0, NOBODY, []), ROOT)
     host.advance(protocol, host.clock_us + SYNC_US)
     assert [frame.fields()[:2] for frame in host.frames("subscribe")][-1] == [0, 1], "told from scratch, and soon"
@@ -594,13 +590,14 @@ def test_in_bad_weather_the_invariants_hold_and_no_timer_leaks(plan: Plan, mode:
         assert (TICK in host.timers) == net.up[i]
         assert node.place.is_settled() or not net.up[i]
         assert len(node.seen) <= 64 and all(len(link.got) <= 3 for link in node.links.by_peer.values())
-        for interest in node.links.interests.rows.values():
-            wanted = [
-                link.peer
-                for link in node.links.by_peer.values()
-                if interest is link.everything or interest in link.got.values()
-            ]
-            assert sorted(set(interest.sources) - {NOBODY}) == sorted(wanted)
+        interests = node.links.interests
+        assert set(interests.sides) <= {NOBODY, *node.links.by_peer}
+        for link in node.links.by_peer.values():
+            filters = [*link.got.values(), *([EVERYTHING] if link.gets_everything else [])]
+            side = interests.side(link.peer)
+            assert {*keys(interests.kin.those(side.wanted))} == {key_of(filter) for filter in filters}
+            assert len(filters) == side.wanted.bit_count() + sum(side.again.values())
+            assert {*keys(interests.kin.those(side.told))} == {*link.told} or link.from_scratch
 
 
 class Taped:
@@ -680,7 +677,7 @@ def tables(node: object) -> dict[str, int]:
             for entry in thing.values() if isinstance(thing, dict) else thing:
                 look(entry, name + ".*")
         elif type(thing).__module__.startswith("roamcast.protocols.") and not isinstance(
-            thing, Frame | Interest | Kin | Params
+            thing, Frame | Kin | Lineage | Params
         ):
             for attribute in sorted(attributes(thing)):
                 look(getattr(thing, attribute), f"{name}.{attribute}" if name else attribute)
@@ -697,8 +694,8 @@ def attributes(thing: object) -> set[str]:
 
 
 TABLES = {"links.by_peer", "links.by_peer.*.early", "links.by_peer.*.got", "links.by_peer.*.told",
-          "links.interests.doubts", "links.interests.doubts.*", "links.interests.idle", "links.interests.numbered",
-          "links.interests.rows", "neighbours", "place.labels", "seen", "subscriptions.all",
+          "links.interests.lately", "links.interests.order", "links.interests.sides",
+          "links.interests.sides.*.again", "neighbours", "place.labels", "seen", "subscriptions.all",
           "subscriptions.filters"}  # fmt: skip
 LINKS = {name for name in TABLES if name.startswith("links.") and name != "links.by_peer"}
 
@@ -719,7 +716,8 @@ def test_under_a_steady_load_no_table_grows_and_no_timer_leaks(mode: str) -> Non
             net.run(4)
             net.recover(i, keep_tables=second % 80 == 19)
         net.nodes[i].on_unsubscribe(second // 6 % 3)
-        net.subscribe(i, topic(f"s{second}"), second // 6 % 3)
+        for subscription in (second // 6 % 3, 3):  # what it wants, it wants twice
+            net.subscribe(i, topic(f"s{second}"), subscription)
         net.publish((i + 3) % 6, topic=f"s{second}")
         k = second // 30 % 5
         if second % 30 == 10:
@@ -736,7 +734,7 @@ def test_under_a_steady_load_no_table_grows_and_no_timer_leaks(mode: str) -> Non
     assert {name for name, held in peaks[2].items() if held} >= TABLES - (set() if mode == "subscription" else LINKS)
     limits = {name: 1.25 * held for name, held in peaks[0].items()}
     assert all(held <= limits[name] for name, held in peaks[2].items()), (peaks[0], peaks[2])
-    assert len(KNOWN.relations) <= KNOWN.limit
+    assert len(KNOWN.latest.by_number) <= KNOWN.latest.limit == KNOWN.limit
 
 
 def test_a_settled_tree_sends_nothing_but_heartbeats() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roamcast.protocols.subtree_kin import KNOWN, MAX_COMPARED, Kin, key_of, outranks
+from roamcast.protocols.subtree_kin import KNOWN, MAX_KNOWN, SPARE, Interest, Kin, Lineage, key_of, outranks
 from roamcast.pubsub.covering import covers
 from roamcast.pubsub.event import Event
 from roamcast.pubsub.filters import EVERYTHING, Filter, Range, attr, topic
@@ -34,20 +34,38 @@ def test_what_covers_outranks_and_of_equals_the_lower_key_does() -> None:
 def test_relations_are_those_of_comparing_each_time(filters: list[Filter], data: st.DataObject) -> None:
     """A dumb twin: every pair compared. In whatever order and company the filters are asked for."""
     kin = Kin(100)
-    numbers = [kin.number_of(key_of(filter), filter) for filter in filters]
-    assert numbers == list(range(len(filters)))
-    for n in data.draw(st.permutations(numbers)):
-        others = data.draw(st.lists(st.sampled_from(numbers), unique=True))
-        asked = [m for m in others if m != n]
-        relations = kin.compared(n, sum(1 << m for m in asked))
-        mine = filters[n]
-        above = [m for m in asked if outranks(key_of(filters[m]), filters[m], key_of(mine), mine)]
-        below = [m for m in asked if outranks(key_of(mine), mine, key_of(filters[m]), filters[m])]
-        assert sorted(m for m in relations.above if m in asked) == sorted(above)
-        assert sorted(m for m in relations.below if m in asked) == sorted(below)
-        assert not relations.compared >> n & 1 and len(set(relations.above + relations.below)) == len(
-            relations.above + relations.below
-        )
+    known = [kin.know(key_of(filter), filter, 0) for filter in filters]
+    for one in data.draw(st.permutations(known)):
+        asked = data.draw(st.lists(st.sampled_from(known), unique=True))
+        assert kin.know(one.key, one.filter, union(asked)) is one
+        for other in asked:
+            assert bool(one.above & other.bit) == bool(other.below & one.bit) == is_above(other, one)
+            assert bool(one.below & other.bit) == bool(other.above & one.bit) == is_above(one, other)
+
+
+def union(interests: list[Interest]) -> int:
+    return sum(interest.bit for interest in interests)
+
+
+def is_above(one: Interest, other: Interest) -> bool:
+    return one is not other and outranks(one.key, one.filter, other.key, other.filter)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(FILTERS, unique_by=key_of, min_size=1, max_size=12), st.data())
+def test_sets_of_filters_are_those_of_looking_at_each(filters: list[Filter], data: st.DataObject) -> None:
+    kin, everybody = Kin(100), 0
+    for filter in filters:
+        everybody |= kin.know(key_of(filter), filter, everybody).bit
+    some = st.lists(st.sampled_from(kin.by_number), unique=True)
+    these, others = data.draw(some), data.draw(some)
+    assert set(kin.those(union(these))) == set(these)
+    assert set(kin.those(kin.below(union(these)))) == {
+        below for below in kin.by_number if any(is_above(one, below) for one in these)
+    }
+    assert set(kin.those(kin.topmost(union(these), union(others)))) == {
+        one for one in these if not any(is_above(other, one) for other in others)
+    }
 
 
 def test_a_pair_is_compared_once() -> None:
@@ -73,22 +91,23 @@ def test_a_pair_is_compared_once() -> None:
             return [self.name]
 
     kin = Kin(10)
-    a, b = (kin.number_of(name, Watched(name)) for name in "ab")
-    kin.compared(a, 1 << b)
+    a, b = (kin.know(name, Watched(name), 0) for name in "ab")
+    kin.know("a", a.filter, b.bit)
     assert asked
     asked.clear()
-    kin.compared(a, 1 << b)
-    kin.compared(b, 1 << a)
+    kin.know("a", a.filter, a.bit | b.bit)
+    kin.know("b", b.filter, a.bit)
     assert asked == []
 
 
-def test_there_are_never_more_than_the_limit() -> None:
-    kin = Kin(4)
-    for n in range(10):
-        kin.make_room(1)
-        kin.number_of(f"k{n}", topic(f"t{n}"))
-        assert len(kin.relations) == len(kin.numbers) <= 4
-    assert kin.era == 3
-    kin.make_room(3)
-    assert kin.era == 4 and kin.numbers == {}
-    assert KNOWN.limit == MAX_COMPARED
+def test_there_are_never_more_than_the_limit_or_a_broker_needs() -> None:
+    lineage = Lineage(8)
+    first = lineage.latest
+    for n in range(7):
+        assert lineage.with_room(1) is first
+        first.know(f"k{n}", topic(f"t{n}"), 0)
+    assert lineage.with_room(1) is first
+    second = lineage.with_room(2)
+    assert second is lineage.latest is not first and second.by_key == {} and second.limit == 8
+    assert lineage.with_room(9).limit == 9 * SPARE
+    assert KNOWN.limit == MAX_KNOWN

@@ -341,7 +341,7 @@ class SubTree(Protocol):
         filter = self.subscriptions.filters.get(subscription)
         self.subscriptions.remove(subscription)
         if filter is not None and self.tells:
-            self.links.interests.unwant_own(filter)
+            self.links.interests.unwant(filter, OWN)
 
     def soon(self) -> None:
         if not self.will_sync:

@@ -1,12 +1,11 @@
 """What a broker of the subscription tree and its tree neighbours want, and what of it is worth telling on.
 
-Every filter is here once, whoever wants it. A tree neighbour is told what somebody else wants, but what is covered by
-another filter that somebody else wants (Baldoni §II, note 1). Going through all filters for every neighbour whenever
-something may be new would cost more than everything else a broker does, so nothing is asked that cannot have changed:
-  - which filters cover a new one is known from earlier comparisons (subtree_kin.py), and a filter that nobody wants any
-    more is kept for a while in case it comes back;
-  - what is worth telling to a neighbour changes only where a filter is wanted beyond it for the first time, or is no
-    longer: that filter and those it covers are then in doubt for that neighbour, and looked at when it is told.
+A tree neighbour is told what somebody else wants, but what is covered by another filter that somebody else wants
+(Baldoni §II, note 1). Going through all filters for every neighbour whenever something may be new would cost more than
+everything else a broker does. So what each one wants, and was told, are sets with a bit for each filter, and which
+filters cover which is known from earlier comparisons (subtree_kin.py). What is worth telling to a neighbour changes
+only where a filter is wanted beyond it that was not when it was told last, or is no longer: that filter and those it
+covers are looked at, and no others.
 """
 
 from __future__ import annotations
@@ -14,207 +13,169 @@ from __future__ import annotations
 from typing import Final, final
 
 from roamcast.protocols.interface import NOBODY
-from roamcast.protocols.subtree_kin import KNOWN, Kin, key_of, outranks
+from roamcast.protocols.subtree_kin import KNOWN, Interest, Kin, Lineage, key_of
 from roamcast.pubsub.filters import Filter
 
 OWN: Final = NOBODY
 """Who wants it, where it is the application on this node."""
 
 IDLE_BEATS: Final = 10
-"""Ours: heartbeats for which a filter that nobody wants is kept, with what covers it, in case it comes back."""
+"""Ours: heartbeats for which a filter that nobody wants keeps its place in the order, in case it comes back."""
 
 
 @final
-class Interest:
-    """A filter, which tree neighbours want it (OWN for this node), and its relations to other interests here."""
+class Side:
+    """What a tree neighbour (OWN: this node) wants, and what it was told that others want: sets of filters."""
 
-    __slots__ = ("above", "below", "filter", "idle", "key", "number", "sequence", "sources")
+    __slots__ = ("again", "beyond", "stale", "told", "wanted")
 
-    def __init__(self, key: str, filter: Filter, sequence: int) -> None:
-        self.key = key
-        self.filter = filter
-        self.sequence = sequence  # they are told in the order they came
-        self.number = -1  # among the known ones (subtree_kin.py)
-        self.sources: dict[int, int] = {}  # how often each wants it
-        self.above: list[Interest] = []  # those that make it needless to tell this one
-        self.below: list[Interest] = []
-        self.idle = 0
+    def __init__(self) -> None:
+        self.wanted = 0
+        self.again: dict[str, int] = {}  # what it wants more than once, and how many times more
+        self.told = 0
+        self.stale = 0  # of that, what is not worth telling any more
+        self.beyond = 0  # what others wanted when it was told last
 
-    def is_wanted_beyond(self, peer: int) -> bool:
-        """Whether somebody else than this tree neighbour wants it."""
-        n = len(self.sources)
-        return n > 1 or (n == 1 and peer not in self.sources)
-
-    def is_worth_telling(self, peer: int) -> bool:
-        """Whether others than this neighbour want it, and none of them wants it as part of something larger."""
-        if not self.is_wanted_beyond(peer):
-            return False
-        for other in self.above:  # noqa: SIM110 (interpreted, a generator costs more than the loop)
-            if other.is_wanted_beyond(peer):
-                return False
-        return True
-
-    def goes_below(self, other: Interest) -> None:
-        self.above.append(other)
-        other.below.append(self)
+    def forget_told(self) -> None:
+        self.told = self.stale = self.beyond = 0
 
 
 @final
 class Interests:
-    """All interests of a broker and its tree neighbours, by their keys."""
+    """The filters that a broker and its tree neighbours want or wanted lately, in the order they became known."""
 
-    def __init__(self, known: Kin = KNOWN) -> None:
+    def __init__(self, known: Lineage = KNOWN) -> None:
         self.known = known
-        self.rows: dict[str, Interest] = {}
-        self.next_sequence = 0
-        self.idle: dict[str, Interest] = {}  # that nobody wants
-        self.doubts: dict[int, dict[str, Interest]] = {}  # by tree neighbour
-        self.era = 0  # of the numbers below
-        self.numbered: dict[int, Interest] = {}
-        self.numbers = 0  # a bit for each
+        self.kin = known.latest
+        self.sides: dict[int, Side] = {}
+        self.order: dict[str, int] = {}
+        self.next_place = 0
+        self.rows = 0  # the same filters as a set
+        self.parted = 0  # what somebody wanted after the last heartbeat and perhaps nobody does now
+        self.lately: list[int] = []  # what was wanted at any time between two heartbeats, the last ones
 
     # ---- who wants what
 
-    def want(self, filter: Filter, source: int) -> Interest:
+    def side(self, source: int) -> Side:
+        side = self.sides.get(source)
+        if side is None:
+            side = Side()
+            self.sides[source] = side
+        return side
+
+    def want(self, filter: Filter, source: int) -> None:
         key = key_of(filter)
-        interest = self.rows.get(key)
-        if interest is None:
-            interest = self._added(key, filter)
-        sources = interest.sources
-        if source in sources:
-            sources[source] += 1
-            return interest
-        if not sources:
-            interest.idle = 0
-            self.idle.pop(key, None)
-        sources[source] = 1
-        self._source_changed(interest, source, len(sources) - 1)
-        return interest
+        if key not in self.order:
+            self._add(key, filter)
+        side, bit = self.side(source), self.kin.by_key[key].bit
+        if side.wanted & bit:
+            side.again[key] = side.again.get(key, 0) + 1
+        else:
+            side.wanted |= bit
 
-    def unwant(self, interest: Interest, source: int) -> None:
+    def unwant(self, filter: Filter, source: int) -> None:
         """Somebody who wants it wants it once less."""
-        sources = interest.sources
-        left = sources.get(source, 0) - 1
-        if left > 0:
-            sources[source] = left
-        elif left == 0:
-            del sources[source]
-            if not sources:
-                self.idle[interest.key] = interest
-            self._source_changed(interest, source, len(sources))
+        key, side = key_of(filter), self.sides[source]
+        more = side.again.pop(key, 0)
+        if more == 0:
+            bit = self.kin.by_key[key].bit
+            side.wanted &= ~bit
+            self.parted |= bit
+        elif more > 1:
+            side.again[key] = more - 1
 
-    def unwant_own(self, filter: Filter) -> None:
-        self.unwant(self.rows[key_of(filter)], OWN)
+    def unwant_all(self, source: int) -> None:
+        side = self.side(source)
+        self.parted |= side.wanted
+        side.wanted = 0
+        side.again.clear()
+
+    def forget_side(self, source: int) -> None:
+        side = self.sides.pop(source, None)
+        if side is not None:
+            self.parted |= side.wanted
+
+    def _add(self, key: str, filter: Filter) -> None:
+        if key not in self.kin.by_key and not self.kin.has_room(1):
+            self._move()
+        self.rows |= self.kin.know(key, filter, self.rows).bit
+        self.order[key] = self.next_place
+        self.next_place += 1
 
     def forget_the_idle(self) -> None:
-        """Interests that nobody has had for a while go. Called with every heartbeat."""
-        gone: list[Interest] = []
-        for interest in self.idle.values():
-            interest.idle += 1
-            if interest.idle > IDLE_BEATS:
-                gone.append(interest)
-        for interest in gone:
-            self._forget(interest)
-
-    def _forget(self, interest: Interest) -> None:
-        del self.rows[interest.key], self.idle[interest.key]
-        for other in interest.above:
-            other.below.remove(interest)
-        for other in interest.below:
-            other.above.remove(interest)
-        if self.numbered.pop(interest.number, None) is not None:
-            self.numbers ^= 1 << interest.number
-
-    # ---- what covers what
-
-    def _added(self, key: str, filter: Filter) -> Interest:
-        interest = Interest(key, filter, self.next_sequence)
-        self.next_sequence += 1
-        if 2 * len(self.rows) < self.known.limit:
-            self._relate(interest)
-        else:
-            self._relate_plainly(interest)
-        self.rows[key] = interest
-        self.idle[key] = interest
-        return interest
-
-    def _relate(self, interest: Interest) -> None:
-        known = self.known
-        known.make_room(1)
-        if self.era != known.era:
-            self._renumber()
-        number = known.number_of(interest.key, interest.filter)
-        relations = known.compared(number, self.numbers)
-        for above in relations.above:
-            other = self.numbered.get(above)
-            if other is not None:
-                interest.goes_below(other)
-        for below in relations.below:
-            other = self.numbered.get(below)
-            if other is not None:
-                other.goes_below(interest)
-        self._number(interest, number)
-
-    def _relate_plainly(self, interest: Interest) -> None:
-        """For a table that is too large to be known as a whole."""
-        for other in self.rows.values():
-            if outranks(other.key, other.filter, interest.key, interest.filter):
-                interest.goes_below(other)
-            elif outranks(interest.key, interest.filter, other.key, other.filter):
-                other.goes_below(interest)
-        self.era = 0
-
-    def _renumber(self) -> None:
-        self.known.make_room(len(self.rows) + 1)
-        self.era = self.known.era
-        self.numbered.clear()
-        self.numbers = 0
-        for interest in self.rows.values():
-            self._number(interest, self.known.number_of(interest.key, interest.filter))
-
-    def _number(self, interest: Interest, number: int) -> None:
-        interest.number = number
-        self.numbered[number] = interest
-        self.numbers |= 1 << number
+        """Filters that nobody has wanted for a while go. Called with every heartbeat."""
+        wanted = self.parted
+        for side in self.sides.values():
+            wanted |= side.wanted
+        self.parted = 0
+        self.lately.append(wanted)
+        if len(self.lately) > IDLE_BEATS:
+            gone = self.lately.pop(0)
+            for later in self.lately:
+                gone &= ~later
+            self.rows &= ~gone
+            for interest in self.kin.those(gone):
+                del self.order[interest.key]
 
     # ---- what is worth telling
 
-    def worth_telling(self, peer: int) -> list[Interest]:
-        """All that a tree neighbour is to be told, in order."""
-        return [interest for interest in self.rows.values() if interest.is_worth_telling(peer)]
+    def beyond(self, peer: int) -> int:
+        """What somebody else than this tree neighbour wants."""
+        wanted = 0
+        for source, side in self.sides.items():
+            if source != peer:
+                wanted |= side.wanted
+        return wanted
 
-    def in_doubt(self, peer: int) -> dict[str, Interest]:
-        """The interests that a neighbour may have to be told of, or that they are no longer wanted, in any order."""
-        return self.doubts[peer]
+    def news(self, peer: int, removals: bool) -> tuple[list[Interest], list[Interest]]:
+        """What a neighbour is to be told, in order, and of what that it is no longer wanted; from now on it was told.
 
-    def settle(self, peer: int, left: dict[str, Interest]) -> None:
-        """The neighbour has been told, but of what is left; from now on there are doubts wherever something changes."""
-        self.doubts[peer] = left
+        What is no longer wanted can be left for later.
+        """
+        side, beyond = self.side(peer), self.beyond(peer)
+        changed = beyond ^ side.beyond
+        doubtful = changed | side.stale | (self.kin.below(changed) & (beyond | side.told))
+        worth = self.kin.topmost(doubtful & beyond, beyond)
+        added, side.stale = worth & ~side.told, doubtful & side.told & ~worth
+        side.beyond = beyond
+        side.told |= added
+        removed = side.stale if removals else 0
+        side.told ^= removed
+        side.stale ^= removed
+        return self.in_order(added), self.kin.those(removed)
 
-    def forget_peer(self, peer: int) -> None:
-        self.doubts.pop(peer, None)
+    def in_order(self, bits: int) -> list[Interest]:
+        interests = self.kin.those(bits)
+        if len(interests) > 1:
+            interests.sort(key=self._place)
+        return interests
 
-    def _source_changed(self, interest: Interest, source: int, others: int) -> None:
-        """This one wants it now, or no longer; so many others do. For whom does that make a difference?"""
-        if others == 0:
-            for peer, doubts in self.doubts.items():
-                if peer != source:
-                    _doubt(interest, doubts)
-        elif others == 1:
-            for only in interest.sources:
-                if only != source and only in self.doubts:
-                    _doubt(interest, self.doubts[only])
+    def _place(self, interest: Interest) -> int:
+        return self.order[interest.key]
 
+    # ---- where so many filters are known together that there is no room for another
 
-def _doubt(interest: Interest, doubts: dict[str, Interest]) -> None:
-    doubts[interest.key] = interest
-    for other in interest.below:
-        doubts[other.key] = other
+    def _move(self) -> None:
+        old, used = self.kin, self.rows
+        for side in self.sides.values():
+            used |= side.told | side.beyond
+        interests = old.those(used)
+        self.kin = self.known.with_room(len(interests) + 1)
+        others = 0
+        for interest in interests:
+            others |= self.kin.know(interest.key, interest.filter, others).bit
+        self.rows = self._moved(self.rows, old)
+        self.parted = self._moved(self.parted, old)
+        self.lately = [self._moved(wanted, old) for wanted in self.lately]
+        for side in self.sides.values():
+            side.wanted = self._moved(side.wanted, old)
+            side.told = self._moved(side.told, old)
+            side.stale = self._moved(side.stale, old)
+            side.beyond = self._moved(side.beyond, old)
 
-
-def in_order(interests: list[Interest]) -> list[Interest]:
-    return sorted(interests, key=_sequence) if len(interests) > 1 else interests
-
-
-def _sequence(interest: Interest) -> int:
-    return interest.sequence
+    def _moved(self, bits: int, old: Kin) -> int:
+        """The same filters by their new numbers."""
+        moved = 0
+        for interest in old.those(bits):
+            moved |= self.kin.by_key[interest.key].bit
+        return moved

@@ -1,11 +1,11 @@
 """Which filters cover which, found out once for each pair.
 
 Brokers ask the same question again and again: whenever a filter comes back after a neighbour was lost, and, in a
-simulation, at every node. So the answers are kept, for all brokers of a process, up to a limit. Filters have numbers,
-and sets of filters are ints with a bit for each number: one operation tells whether a filter has been compared with all
-that a broker has.
+simulation, at every node. So the answers are kept for all brokers of a process. Filters have numbers, and a set of
+filters is an int with a bit for each: what a broker would do filter by filter is an operation or two on such ints.
 
-It is a memory of answers and nothing else: what a broker learns from it is what `covers` would have told it.
+It is a memory of answers and nothing else: what a broker learns from it is what `covers` would have told it. Numbers
+depend on who else asked, so nothing that a broker does may depend on them.
 """
 
 from __future__ import annotations
@@ -15,8 +15,13 @@ from typing import Final, final
 from roamcast.pubsub.covering import covers
 from roamcast.pubsub.filters import Expression, Filter
 
-MAX_COMPARED: Final = 4096
-"""Ours: filters whose comparisons are kept, which takes 2 MB at most; then everything is forgotten."""
+MAX_KNOWN: Final = 1024
+"""Ours: filters that are known together, unless a broker alone has that many; it takes half a megabyte at most."""
+
+SPARE: Final = 4
+"""Ours: where a broker needs more room, there is room for so many times its filters: others have some of their own."""
+
+_OFFSETS: Final = [[offset for offset in range(8) if byte >> offset & 1] for byte in range(256)]
 
 
 def key_of(filter: Filter) -> str:
@@ -33,65 +38,100 @@ def outranks(key: str, filter: Filter, other_key: str, other: Filter) -> bool:
 
 
 @final
-class Relations:
-    """A filter, which ones it has been compared with, and the numbers of those that outrank it or that it outranks."""
+class Interest:
+    """A filter, which ones it has been compared with, and which of them outrank it or are outranked by it."""
 
-    __slots__ = ("above", "below", "compared", "filter", "key")
+    __slots__ = ("above", "below", "bit", "compared", "filter", "key")
 
-    def __init__(self, key: str, filter: Filter) -> None:
+    def __init__(self, key: str, filter: Filter, bit: int) -> None:
         self.key = key
         self.filter = filter
-        self.compared = 0
-        self.above: list[int] = []
-        self.below: list[int] = []
+        self.bit = bit
+        self.compared = bit
+        self.above = 0
+        self.below = 0
 
 
 @final
 class Kin:
-    """Relations by number. `era` counts how often everything was forgotten: numbers of another era mean nothing."""
+    """Filters that are known together, up to a limit."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self.era = 1
-        self.numbers: dict[str, int] = {}
-        self.relations: list[Relations] = []
+        self.by_key: dict[str, Interest] = {}
+        self.by_number: list[Interest] = []
+        self.outranked = 0  # all that others are above of
+        self.outranking = 0
 
-    def make_room(self, more: int) -> None:
-        if len(self.relations) + more > self.limit:
-            self.era += 1
-            self.numbers.clear()
-            self.relations.clear()
+    def has_room(self, more: int) -> bool:
+        return len(self.by_number) + more <= self.limit
 
-    def number_of(self, key: str, filter: Filter) -> int:
-        number = self.numbers.get(key)
-        if number is None:
-            number = len(self.relations)
-            self.numbers[key] = number
-            self.relations.append(Relations(key, filter))
-        return number
+    def know(self, key: str, filter: Filter, others: int) -> Interest:
+        """The interest in this filter, compared with all these others."""
+        interest = self.by_key.get(key)
+        if interest is None:
+            interest = Interest(key, filter, 1 << len(self.by_number))
+            self.by_key[key] = interest
+            self.by_number.append(interest)
+        for other in self.those(others & ~interest.compared):
+            self._compare(interest, other)
+        return interest
 
-    def compared(self, number: int, others: int) -> Relations:
-        """The relations of a filter, once it has been compared with all these others."""
-        relations = self.relations[number]
-        if relations.compared & others != others:
-            missing = others & ~relations.compared
-            while missing:
-                lowest = missing & -missing
-                missing ^= lowest
-                self.compare(number, lowest.bit_length() - 1)
-        return relations
-
-    def compare(self, a: int, b: int) -> None:
-        one, other = self.relations[a], self.relations[b]
-        one.compared |= 1 << b
-        other.compared |= 1 << a
+    def _compare(self, one: Interest, other: Interest) -> None:
+        one.compared |= other.bit
+        other.compared |= one.bit
         if outranks(one.key, one.filter, other.key, other.filter):
-            one.below.append(b)
-            other.above.append(a)
+            self._put_above(one, other)
         elif outranks(other.key, other.filter, one.key, one.filter):
-            one.above.append(b)
-            other.below.append(a)
+            self._put_above(other, one)
+
+    def _put_above(self, above: Interest, below: Interest) -> None:
+        above.below |= below.bit
+        below.above |= above.bit
+        self.outranking |= above.bit
+        self.outranked |= below.bit
+
+    # ---- sets of filters
+
+    def those(self, bits: int) -> list[Interest]:
+        """The members of a set, in any order."""
+        found: list[Interest] = []
+        if bits:
+            at = 0
+            for byte in bits.to_bytes((bits.bit_length() + 7) >> 3, "little"):
+                for offset in _OFFSETS[byte]:
+                    found.append(self.by_number[at + offset])
+                at += 8
+        return found
+
+    def below(self, bits: int) -> int:
+        """All that some of these outrank, as far as they have been compared."""
+        result = 0
+        for interest in self.those(bits & self.outranking):
+            result |= interest.below
+        return result
+
+    def topmost(self, bits: int, others: int) -> int:
+        """Those of the first that none of the others outranks."""
+        for interest in self.those(bits & self.outranked):
+            if interest.above & others:
+                bits ^= interest.bit
+        return bits
 
 
-KNOWN: Final = Kin(MAX_COMPARED)
+@final
+class Lineage:
+    """Where the filters that are known together become too many, newer ones begin again, with those still in use."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.latest = Kin(limit)
+
+    def with_room(self, filters: int) -> Kin:
+        if not self.latest.has_room(filters):
+            self.latest = Kin(max(self.limit, SPARE * filters))
+        return self.latest
+
+
+KNOWN: Final = Lineage(MAX_KNOWN)
 """The comparisons of this process."""

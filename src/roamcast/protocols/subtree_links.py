@@ -22,7 +22,8 @@ from roamcast.protocols.subtree_frames import (
     REMOVED_PER_FRAME,
     Subscribe,
 )
-from roamcast.protocols.subtree_interests import Interest, Interests, in_order
+from roamcast.protocols.subtree_interests import Interests
+from roamcast.protocols.subtree_kin import Interest, key_of
 from roamcast.protocols.tree import next_version
 from roamcast.pubsub.event import Event
 from roamcast.pubsub.filters import EVERYTHING, Filter
@@ -43,9 +44,9 @@ class Link:
 
     def __init__(self, peer: int) -> None:
         self.peer = peer
-        self.got: dict[int, Interest] = {}
+        self.got: dict[int, Filter] = {}
         self.beyond = 0  # how many more there was no room for
-        self.everything: Interest | None = None  # what it is taken to want as long as there are such
+        self.gets_everything = False  # as long as there are such
         self.got_version = 0
         self.early: dict[int, Subscribe] = {}  # by the version they wait for
         self.told: dict[str, int] = {}
@@ -75,11 +76,8 @@ class Links:
         return True
 
     def drop(self, peer: int) -> None:
-        link = self.by_peer.pop(peer, None)
-        if link is not None:
-            self.forget_got(link)
-            self.no_longer_everything(link)
-            self.interests.forget_peer(peer)
+        if self.by_peer.pop(peer, None) is not None:
+            self.interests.forget_side(peer)
 
     def clear(self) -> None:
         for peer in list(self.by_peer):
@@ -118,23 +116,21 @@ class Links:
         if number in link.got:
             self.interests.unwant(link.got.pop(number), link.peer)
         if len(link.got) < self.room:
-            link.got[number] = self.interests.want(filter, link.peer)
+            link.got[number] = filter
+            self.interests.want(filter, link.peer)
             return
         link.beyond += 1
-        if link.everything is None:
+        if not link.gets_everything:
             self.host.note(OVERFLOW, peer=link.peer)
-            link.everything = self.interests.want(EVERYTHING, link.peer)
+            link.gets_everything = True
+            self.interests.want(EVERYTHING, link.peer)
 
     def forget_got(self, link: Link) -> None:
-        for interest in link.got.values():
-            self.interests.unwant(interest, link.peer)
         link.got.clear()
         link.beyond = 0
-
-    def no_longer_everything(self, link: Link) -> None:
-        if link.everything is not None:
-            self.interests.unwant(link.everything, link.peer)
-            link.everything = None
+        self.interests.unwant_all(link.peer)
+        if link.gets_everything:
+            self.interests.want(EVERYTHING, link.peer)
 
     def tidy(self) -> None:
         """With every heartbeat: who waits for an earlier frame has waited enough, and a table may fit again.
@@ -145,9 +141,10 @@ class Links:
         for link in self.by_peer.values():
             if link.early:
                 link.early.clear()
-            if link.everything is not None:
+            if link.gets_everything:
                 if link.beyond == 0:
-                    self.no_longer_everything(link)
+                    link.gets_everything = False
+                    self.interests.unwant(EVERYTHING, link.peer)
                 elif len(link.got) + link.beyond <= self.room - self.room // 8:
                     link.got_version = 0
 
@@ -157,10 +154,10 @@ class Links:
             return ALONG
         if link.got_version == 0:
             return UNKNOWN  # R4
-        if link.everything is not None:
+        if link.gets_everything:
             return WANTED
-        for interest in link.got.values():
-            if interest.filter.matches(event):
+        for filter in link.got.values():
+            if filter.matches(event):
                 return WANTED
         return 0
 
@@ -172,36 +169,22 @@ class Links:
             for link in self.by_peer.values():
                 if link.from_scratch:
                     self.tell_from_scratch(link)
-                elif self.interests.in_doubt(link.peer):
+                else:
                     self.tell_changes(link, removals)
 
     def tell_from_scratch(self, link: Link) -> None:
-        wanted = self.interests.worth_telling(link.peer)
-        self.interests.settle(link.peer, {})
-        self.host.note(TOLD_ALL, peer=link.peer, value=len(wanted))
+        self.interests.side(link.peer).forget_told()
         link.told.clear()
+        wanted, _ = self.interests.news(link.peer, removals=True)
+        self.host.note(TOLD_ALL, peer=link.peer, value=len(wanted))
         self.tell(link, wanted, [])
 
     def tell_changes(self, link: Link, removals: bool) -> None:
-        added: list[Interest] = []
-        removed: list[tuple[int, str]] = []
-        left: dict[str, Interest] = {}
-        for interest in self.interests.in_doubt(link.peer).values():
-            number = link.told.get(interest.key)
-            if interest.is_worth_telling(link.peer):
-                if number is None:
-                    added.append(interest)
-            elif number is not None:
-                if removals:
-                    removed.append((number, interest.key))
-                else:
-                    left[interest.key] = interest
-        self.interests.settle(link.peer, left)
-        removed.sort()
+        added, removed = self.interests.news(link.peer, removals)
         if added or removed:
-            self.tell(link, in_order(added), [key for _, key in removed])
+            self.tell(link, added, sorted([link.told.pop(interest.key) for interest in removed]))
 
-    def tell(self, link: Link, added: list[Interest], removed: list[str]) -> None:
+    def tell(self, link: Link, added: list[Interest], removed: list[int]) -> None:
         """In as many frames as it takes; what is told from scratch takes one at least."""
         at = 0
         while at == 0 or at * PER_FRAME < len(added) or at * REMOVED_PER_FRAME < len(removed):
@@ -212,18 +195,17 @@ class Links:
             )
             at += 1
 
-    def send(self, link: Link, added: list[Interest], removed: list[str]) -> None:
+    def send(self, link: Link, added: list[Interest], removed: list[int]) -> None:
         pairs: list[tuple[int, Filter]] = []
         for interest in added:
             link.told[interest.key] = link.next_number
             pairs.append((link.next_number, interest.filter))
             link.next_number = (link.next_number + 1) & NUMBER_MAX
-        numbers = [link.told.pop(key) for key in removed]
         base = 0 if link.from_scratch else link.told_version
         link.told_version = next_version(link.told_version)
         link.told_us = self.host.now()
         link.from_scratch = False
-        self.host.send(link.peer, Subscribe(base, link.told_version, pairs, numbers))
+        self.host.send(link.peer, Subscribe(base, link.told_version, pairs, removed))
 
     def read_receipt(self, link: Link, version: int, left_us: int) -> None:
         """A heartbeat says which version has arrived; what was told after `left_us` cannot have."""
@@ -236,10 +218,10 @@ class Links:
         """The subscription table: what each tree neighbour wants."""
         entries = size = 0
         for link in self.by_peer.values():
-            for interest in link.got.values():
+            for filter in link.got.values():
                 entries += 1
-                size += len(interest.key)
-            if link.everything is not None:
+                size += len(key_of(filter))
+            if link.gets_everything:
                 entries += 1
-                size += len(link.everything.key)
+                size += len(key_of(EVERYTHING))
         return entries, size
