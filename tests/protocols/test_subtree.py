@@ -594,7 +594,8 @@ def test_in_bad_weather_the_invariants_hold_and_no_timer_leaks(plan: Plan, mode:
         assert set(interests.sides) <= {NOBODY, *node.links.by_peer}
         for link in node.links.by_peer.values():
             filters = [*link.got.values(), *([EVERYTHING] if link.gets_everything else [])]
-            side = interests.side(link.peer)
+            side = link.side
+            assert interests.sides[link.peer] is side
             assert {*keys(interests.kin.those(side.wanted))} == {key_of(filter) for filter in filters}
             assert len(filters) == side.wanted.bit_count() + sum(side.again.values())
             assert {*keys(interests.kin.those(side.told))} == {*link.told} or link.from_scratch
@@ -687,10 +688,11 @@ def tables(node: object) -> dict[str, int]:
 
 
 def attributes(thing: object) -> set[str]:
-    """Compiled or not."""
+    """Compiled or not; what a link calls its side is among the interests."""
     kept = (GetSetDescriptorType, MemberDescriptorType)
     declared = {name for c in type(thing).__mro__ for name, value in vars(c).items() if isinstance(value, kept)}
-    return {name for name in declared | set(getattr(thing, "__dict__", {})) if name != "host" and name[:2] != "__"}
+    names = declared | set(getattr(thing, "__dict__", {}))
+    return {name for name in names if name not in ("host", "side") and name[:2] != "__"}
 
 
 TABLES = {"links.by_peer", "links.by_peer.*.early", "links.by_peer.*.got", "links.by_peer.*.told",

@@ -42,15 +42,15 @@ def keys(interests: list[Interest]) -> list[str]:
 
 def worth_telling(interests: Interests, peer: int) -> list[Interest]:
     """All that a neighbour would be told that knows nothing yet."""
-    beyond = interests.beyond(peer)
+    beyond = interests.beyond(interests.side(peer))
     return interests.in_order(interests.kin.topmost(beyond, beyond))
 
 
 def test_of_two_filters_that_cover_each_other_one_is_told() -> None:
     interests = Interests()
     one, other = attr("a").isin(1), attr("a") == 1
-    interests.want(one, OWN)
-    interests.want(other, OWN)
+    interests.want(one, interests.side(OWN))
+    interests.want(other, interests.side(OWN))
     assert keys(worth_telling(interests, 5)) == [min(str(one), str(other))]
 
 
@@ -60,7 +60,7 @@ def test_what_is_told_covers_exactly_what_others_want(wants: list[tuple[int, Fil
     """Events decide: the told filters and all filters from elsewhere match the same, and none is told needlessly."""
     interests = Interests()
     for source, filter in wants:
-        interests.want(filter, source)
+        interests.want(filter, interests.side(source))
     for peer in (*PEERS, 8):
         told = [interest.filter for interest in worth_telling(interests, peer)]
         wanted = [filter for source, filter in wants if source != peer]
@@ -92,16 +92,16 @@ def test_a_neighbour_is_told_all_that_changes_and_nothing_else(steps: list[tuple
     told: dict[int, set[str]] = {}
     for what, a, b in steps:
         if what == "want":
-            interests.want(b, a)
+            interests.want(b, interests.side(a))
             plain.wants.append((a, b))
         elif what == "unwant" and a < len(plain.wants):
             source, filter = plain.wants.pop(a)
-            interests.unwant(filter, source)
+            interests.unwant(filter, interests.side(source))
         elif what == "beat":
             for _ in range(a):
                 interests.forget_the_idle()
         elif what == "tell":
-            added, removed = interests.news(a, removals=b)
+            added, removed = interests.news(interests.side(a), removals=b)
             now, before = {*plain.worth_telling(a)}, told.get(a, set())
             assert sorted(keys(added)) == sorted(now - before)
             assert sorted(keys(removed)) == sorted(before - now if b else ())
@@ -118,8 +118,8 @@ def test_a_neighbour_is_told_all_that_changes_and_nothing_else(steps: list[tuple
 
 
 def check_order(interests: Interests, plain: Plain) -> None:
-    assert sorted(interests.order) == sorted(keys(interests.in_order(interests.rows)))
-    assert set(interests.order) >= {key_of(filter) for _, filter in plain.wants}
+    assert list(interests.order) == interests.in_order(interests.rows)
+    assert {*places(interests)} >= {key_of(filter) for _, filter in plain.wants}
     rows = interests.kin.those(interests.rows)
     for interest in rows:
         above = [other.key for other in rows if other is not interest and is_above(other, interest)]
@@ -144,43 +144,43 @@ def test_another_one_who_wants_it_makes_a_difference_to_few(
 ) -> None:
     interests = Interests()
     for source in sources:
-        interests.want(topic("a"), source)
+        interests.want(topic("a"), interests.side(source))
     for peer in PEERS:
-        interests.news(peer, removals=True)
-    interests.want(topic("a"), another)
-    assert {peer for peer in PEERS if interests.news(peer, removals=True)[0]} == differs
-    interests.unwant(topic("a"), another)
-    assert {peer for peer in PEERS if interests.news(peer, removals=True)[1]} == differs
+        interests.news(interests.side(peer), removals=True)
+    interests.want(topic("a"), interests.side(another))
+    assert {peer for peer in PEERS if interests.news(interests.side(peer), removals=True)[0]} == differs
+    interests.unwant(topic("a"), interests.side(another))
+    assert {peer for peer in PEERS if interests.news(interests.side(peer), removals=True)[1]} == differs
 
 
 def test_interests_are_told_in_the_order_they_came() -> None:
     interests = Interests()
     for name in ("c", "a", "b"):
-        interests.want(topic(name), OWN)
-    assert keys(interests.news(5, removals=True)[0]) == ["topic c", "topic a", "topic b"]
+        interests.want(topic(name), interests.side(OWN))
+    assert keys(interests.news(interests.side(5), removals=True)[0]) == ["topic c", "topic a", "topic b"]
 
 
 def test_what_is_no_longer_wanted_is_left_for_later_and_is_not_told_if_it_comes_back() -> None:
     interests = Interests()
-    interests.want(topic("a"), OWN)
-    interests.news(5, removals=True)
-    interests.unwant(topic("a"), OWN)
-    assert interests.news(5, removals=False) == ([], [])
-    interests.want(topic("a"), OWN)
-    assert interests.news(5, removals=True) == ([], [])
-    interests.unwant(topic("a"), OWN)
-    assert interests.news(5, removals=False) == ([], [])
-    assert keys(interests.news(5, removals=True)[1]) == ["topic a"]
-    assert interests.news(5, removals=True) == ([], [])
+    interests.want(topic("a"), interests.side(OWN))
+    interests.news(interests.side(5), removals=True)
+    interests.unwant(topic("a"), interests.side(OWN))
+    assert interests.news(interests.side(5), removals=False) == ([], [])
+    interests.want(topic("a"), interests.side(OWN))
+    assert interests.news(interests.side(5), removals=True) == ([], [])
+    interests.unwant(topic("a"), interests.side(OWN))
+    assert interests.news(interests.side(5), removals=False) == ([], [])
+    assert keys(interests.news(interests.side(5), removals=True)[1]) == ["topic a"]
+    assert interests.news(interests.side(5), removals=True) == ([], [])
 
 
 def test_who_wants_a_filter_several_times_wants_it_until_the_last_is_taken_back() -> None:
     interests = Interests()
     for _ in range(3):
-        interests.want(topic("a"), 6)
+        interests.want(topic("a"), interests.side(6))
     for left in (2, 1, 0):
         assert keys(worth_telling(interests, 5)) == ["topic a"]
-        interests.unwant(topic("a"), 6)
+        interests.unwant(topic("a"), interests.side(6))
         assert interests.sides[6].again == ({"topic a": left - 1} if left > 1 else {})
     assert worth_telling(interests, 5) == []
 
@@ -191,33 +191,35 @@ def places(interests: Interests) -> list[str]:
 
 def test_a_filter_that_nobody_wants_keeps_its_place_for_a_while_and_then_loses_it() -> None:
     interests = Interests()
-    interests.want(topic("a"), OWN)
-    interests.want(topic("b"), 5)
-    interests.unwant(topic("a"), OWN)
+    interests.want(topic("a"), interests.side(OWN))
+    interests.want(topic("b"), interests.side(5))
+    interests.unwant(topic("a"), interests.side(OWN))
     for _ in range(IDLE_BEATS):
         interests.forget_the_idle()
     assert places(interests) == ["topic a", "topic b"]
-    interests.want(topic("a"), OWN)
-    interests.unwant(topic("a"), OWN)
+    interests.want(topic("a"), interests.side(OWN))
+    interests.unwant(topic("a"), interests.side(OWN))
     for _ in range(IDLE_BEATS):
         interests.forget_the_idle()
     assert places(interests) == ["topic a", "topic b"], "its time began anew"
     interests.forget_the_idle()
-    assert places(interests) == list(interests.order) == ["topic b"]
-    interests.want(topic("a"), OWN)
+    assert places(interests) == keys(list(interests.order)) == ["topic b"]
+    interests.want(topic("a"), interests.side(OWN))
     assert places(interests) == ["topic b", "topic a"]
 
 
 def test_time_begins_when_the_last_one_stops_wanting_it_however_that_comes_about() -> None:
     for stop in ("unwant", "unwant_all", "forget_side"):
         interests = Interests()
-        interests.want(topic("a"), 5)
+        interests.want(topic("a"), interests.side(5))
         for _ in range(IDLE_BEATS + 1):
             interests.forget_the_idle()
         if stop == "unwant":
-            interests.unwant(topic("a"), 5)
+            interests.unwant(topic("a"), interests.side(5))
+        elif stop == "unwant_all":
+            interests.unwant_all(interests.side(5))
         else:
-            getattr(interests, stop)(5)
+            interests.forget_side(5)
         for _ in range(IDLE_BEATS):
             interests.forget_the_idle()
         assert places(interests) == ["topic a"]
@@ -230,18 +232,18 @@ def test_numbers_that_change_change_nothing_else(limit: int) -> None:
     """The same with hardly any filter known together as with all of them."""
     interests = Interests(Lineage(limit))
     for n, name in enumerate(("x", "a", "a.b", "y")):
-        interests.want(topic(name), (OWN, 6)[n % 2])
-    assert keys(interests.news(5, removals=True)[0]) == ["topic x", "topic a", "topic y"]
-    interests.unwant(topic("a"), 6)
-    interests.unwant(topic("x"), OWN)
-    assert keys(interests.news(5, removals=False)[0]) == ["topic a.b"]
+        interests.want(topic(name), interests.side((OWN, 6)[n % 2]))
+    assert keys(interests.news(interests.side(5), removals=True)[0]) == ["topic x", "topic a", "topic y"]
+    interests.unwant(topic("a"), interests.side(6))
+    interests.unwant(topic("x"), interests.side(OWN))
+    assert keys(interests.news(interests.side(5), removals=False)[0]) == ["topic a.b"]
     for n in range(10):
-        interests.want(topic(f"n{n}"), 7)
-    assert keys(interests.news(5, removals=True)[1]) != [] and interests.sides[5].stale == 0
+        interests.want(topic(f"n{n}"), interests.side(7))
+    assert keys(interests.news(interests.side(5), removals=True)[1]) != [] and interests.sides[5].stale == 0
     for _ in range(IDLE_BEATS):
         interests.forget_the_idle()
     for n in range(10, 90):
-        interests.want(topic(f"n{n}"), 7)
+        interests.want(topic(f"n{n}"), interests.side(7))
     assert places(interests)[:4] == ["topic x", "topic a", "topic a.b", "topic y"]
     interests.forget_the_idle()
     assert places(interests)[:2] == ["topic a.b", "topic y"]
@@ -250,5 +252,5 @@ def test_numbers_that_change_change_nothing_else(limit: int) -> None:
 def test_everything_outranks_every_other_filter() -> None:
     interests = Interests()
     for filter in (topic("a"), Range("v", 1, 2), EVERYTHING):
-        interests.want(filter, OWN)
+        interests.want(filter, interests.side(OWN))
     assert keys(worth_telling(interests, 5)) == [key_of(EVERYTHING)]

@@ -59,13 +59,13 @@ def test_the_other_end_always_knows_what_is_wanted(steps: list[tuple[str, Any, A
     link = hearer.by_peer[9]
     for what, a, b in steps:
         if what == "want":
-            teller.interests.want(b, a)
+            teller.interests.want(b, teller.interests.side(a))
             plain.wants.append((a, b))
             continue
         if what == "unwant":
             if a < len(plain.wants):
                 source, filter = plain.wants.pop(a)
-                teller.interests.unwant(filter, source)
+                teller.interests.unwant(filter, teller.interests.side(source))
             continue
         if what == "again":
             teller.by_peer[5].from_scratch = True
@@ -105,15 +105,15 @@ def test_long_news_takes_several_frames_each_building_on_the_one_before() -> Non
     teller, host = links(1024, 5)
     filters = [topic(f"t{n}") for n in range(REMOVED_PER_FRAME + 1)]
     for filter in filters:
-        teller.interests.want(filter, OWN)
+        teller.interests.want(filter, teller.interests.side(OWN))
     teller.tell_all(removals=False)
     frames = subscribes(host)
     assert [len(frame.added) for frame in frames] == [PER_FRAME] * (REMOVED_PER_FRAME // PER_FRAME) + [1]
     assert [(frame.base, frame.version) for frame in frames] == [(n, n + 1) for n in range(len(frames))]
     host.sent.clear()
     for filter in filters[::-1]:
-        teller.interests.unwant(filter, OWN)
-    teller.interests.want(topic("new"), OWN)
+        teller.interests.unwant(filter, teller.interests.side(OWN))
+    teller.interests.want(topic("new"), teller.interests.side(OWN))
     teller.tell_all(removals=True)
     assert [(len(frame.added), len(frame.removed)) for frame in subscribes(host)] == [(1, REMOVED_PER_FRAME), (0, 1)]
     assert [n for frame in subscribes(host) for n in frame.removed] == list(range(REMOVED_PER_FRAME + 1))
@@ -122,10 +122,10 @@ def test_long_news_takes_several_frames_each_building_on_the_one_before() -> Non
 def test_what_is_told_comes_in_the_order_it_became_known_whatever_brought_it_up() -> None:
     teller, host = links(1024, 5)
     for name in ("a", "a.1", "a.2", "b"):
-        teller.interests.want(topic(name), 6)
+        teller.interests.want(topic(name), teller.interests.side(6))
     teller.tell_all(removals=False)
-    teller.interests.want(topic("c"), 6)
-    teller.interests.unwant(topic("a"), 6)
+    teller.interests.want(topic("c"), teller.interests.side(6))
+    teller.interests.unwant(topic("a"), teller.interests.side(6))
     teller.tell_all(removals=False)
     told = [[str(filter) for _, filter in frame.added] for frame in subscribes(host)]
     assert told == [["topic a", "topic b"], ["topic a.1", "topic a.2", "topic c"]]

@@ -184,11 +184,12 @@ class SubTree(Protocol):
         self.hearing.hear(neighbour, beat)
         if sender == self.place.parent:
             self.on_parents_heartbeat(neighbour)
+            self.read_receipt(beat, sender)
         elif beat.parent == self.host.id:
             self.add_link(sender)
+            self.read_receipt(beat, sender)
         elif sender in self.links.by_peer:
             self.lose_child(sender)
-        self.read_receipt(beat, sender)
         self.consider(neighbour)
 
     def on_parents_heartbeat(self, parent: Neighbour) -> None:
@@ -334,14 +335,14 @@ class SubTree(Protocol):
         self.on_unsubscribe(subscription)
         self.subscriptions.add(subscription, filter)
         if self.tells:
-            self.links.interests.want(filter, OWN)
+            self.links.interests.want(filter, self.links.interests.side(OWN))
             self.soon()
 
     def on_unsubscribe(self, subscription: int) -> None:
         filter = self.subscriptions.filters.get(subscription)
         self.subscriptions.remove(subscription)
         if filter is not None and self.tells:
-            self.links.interests.unwant(filter, OWN)
+            self.links.interests.unwant(filter, self.links.interests.side(OWN))
 
     def soon(self) -> None:
         if not self.will_sync:

@@ -48,7 +48,7 @@ class Interests:
         self.known = known
         self.kin = known.latest
         self.sides: dict[int, Side] = {}
-        self.order: dict[str, int] = {}
+        self.order: dict[Interest, int] = {}
         self.next_place = 0
         self.rows = 0  # the same filters as a set
         self.parted = 0  # what somebody wanted after the last heartbeat and perhaps nobody does now
@@ -63,19 +63,19 @@ class Interests:
             self.sides[source] = side
         return side
 
-    def want(self, filter: Filter, source: int) -> None:
+    def want(self, filter: Filter, side: Side) -> None:
         key = key_of(filter)
-        if key not in self.order:
-            self._add(key, filter)
-        side, bit = self.side(source), self.kin.by_key[key].bit
-        if side.wanted & bit:
+        interest = self.kin.by_key.get(key)
+        if interest is None or not self.rows & interest.bit:
+            interest = self._added(key, filter)
+        if side.wanted & interest.bit:
             side.again[key] = side.again.get(key, 0) + 1
         else:
-            side.wanted |= bit
+            side.wanted |= interest.bit
 
-    def unwant(self, filter: Filter, source: int) -> None:
+    def unwant(self, filter: Filter, side: Side) -> None:
         """Somebody who wants it wants it once less."""
-        key, side = key_of(filter), self.sides[source]
+        key = key_of(filter)
         more = side.again.pop(key, 0)
         if more == 0:
             bit = self.kin.by_key[key].bit
@@ -84,8 +84,7 @@ class Interests:
         elif more > 1:
             side.again[key] = more - 1
 
-    def unwant_all(self, source: int) -> None:
-        side = self.side(source)
+    def unwant_all(self, side: Side) -> None:
         self.parted |= side.wanted
         side.wanted = 0
         side.again.clear()
@@ -95,12 +94,14 @@ class Interests:
         if side is not None:
             self.parted |= side.wanted
 
-    def _add(self, key: str, filter: Filter) -> None:
+    def _added(self, key: str, filter: Filter) -> Interest:
         if key not in self.kin.by_key and not self.kin.has_room(1):
             self._move()
-        self.rows |= self.kin.know(key, filter, self.rows).bit
-        self.order[key] = self.next_place
+        interest = self.kin.know(key, filter, self.rows)
+        self.rows |= interest.bit
+        self.order[interest] = self.next_place
         self.next_place += 1
+        return interest
 
     def forget_the_idle(self) -> None:
         """Filters that nobody has wanted for a while go. Called with every heartbeat."""
@@ -115,24 +116,24 @@ class Interests:
                 gone &= ~later
             self.rows &= ~gone
             for interest in self.kin.those(gone):
-                del self.order[interest.key]
+                del self.order[interest]
 
     # ---- what is worth telling
 
-    def beyond(self, peer: int) -> int:
+    def beyond(self, side: Side) -> int:
         """What somebody else than this tree neighbour wants."""
         wanted = 0
-        for source, side in self.sides.items():
-            if source != peer:
-                wanted |= side.wanted
+        for other in self.sides.values():
+            if other is not side:
+                wanted |= other.wanted
         return wanted
 
-    def news(self, peer: int, removals: bool) -> tuple[list[Interest], list[Interest]]:
+    def news(self, side: Side, removals: bool) -> tuple[list[Interest], list[Interest]]:
         """What a neighbour is to be told, in order, and of what that it is no longer wanted; from now on it was told.
 
         What is no longer wanted can be left for later.
         """
-        side, beyond = self.side(peer), self.beyond(peer)
+        beyond = self.beyond(side)
         changed = beyond ^ side.beyond
         doubtful = changed | side.stale | (self.kin.below(changed) & (beyond | side.told))
         worth = self.kin.topmost(doubtful & beyond, beyond)
@@ -147,11 +148,8 @@ class Interests:
     def in_order(self, bits: int) -> list[Interest]:
         interests = self.kin.those(bits)
         if len(interests) > 1:
-            interests.sort(key=self._place)
+            interests.sort(key=self.order.__getitem__)
         return interests
-
-    def _place(self, interest: Interest) -> int:
-        return self.order[interest.key]
 
     # ---- where so many filters are known together that there is no room for another
 
@@ -164,6 +162,7 @@ class Interests:
         others = 0
         for interest in interests:
             others |= self.kin.know(interest.key, interest.filter, others).bit
+        self.order = {self.kin.by_key[interest.key]: place for interest, place in self.order.items()}
         self.rows = self._moved(self.rows, old)
         self.parted = self._moved(self.parted, old)
         self.lately = [self._moved(wanted, old) for wanted in self.lately]

@@ -22,7 +22,7 @@ from roamcast.protocols.subtree_frames import (
     REMOVED_PER_FRAME,
     Subscribe,
 )
-from roamcast.protocols.subtree_interests import Interests
+from roamcast.protocols.subtree_interests import Interests, Side
 from roamcast.protocols.subtree_kin import Interest, key_of
 from roamcast.protocols.tree import next_version
 from roamcast.pubsub.event import Event
@@ -42,8 +42,9 @@ UNKNOWN: Final = reason("forward", "not told yet", "{event}: {peer} has not said
 class Link:
     """What a tree neighbour wants (`got`), and what it was told (`told`), both by the numbers its teller gave."""
 
-    def __init__(self, peer: int) -> None:
+    def __init__(self, peer: int, side: Side) -> None:
         self.peer = peer
+        self.side = side  # both once more, as sets
         self.got: dict[int, Filter] = {}
         self.beyond = 0  # how many more there was no room for
         self.gets_everything = False  # as long as there are such
@@ -72,7 +73,7 @@ class Links:
         """Whether it is new, and there was room."""
         if peer in self.by_peer or len(self.by_peer) >= MAX_LINKS:
             return False
-        self.by_peer[peer] = Link(peer)
+        self.by_peer[peer] = Link(peer, self.interests.side(peer))
         return True
 
     def drop(self, peer: int) -> None:
@@ -106,7 +107,7 @@ class Links:
         for number in frame.removed:
             gone = link.got.pop(number, None)
             if gone is not None:
-                self.interests.unwant(gone, link.peer)
+                self.interests.unwant(gone, link.side)
             elif link.beyond > 0:
                 link.beyond -= 1
         for number, filter in frame.added:
@@ -114,23 +115,23 @@ class Links:
 
     def keep(self, link: Link, number: int, filter: Filter) -> None:
         if number in link.got:
-            self.interests.unwant(link.got.pop(number), link.peer)
+            self.interests.unwant(link.got.pop(number), link.side)
         if len(link.got) < self.room:
             link.got[number] = filter
-            self.interests.want(filter, link.peer)
+            self.interests.want(filter, link.side)
             return
         link.beyond += 1
         if not link.gets_everything:
             self.host.note(OVERFLOW, peer=link.peer)
             link.gets_everything = True
-            self.interests.want(EVERYTHING, link.peer)
+            self.interests.want(EVERYTHING, link.side)
 
     def forget_got(self, link: Link) -> None:
         link.got.clear()
         link.beyond = 0
-        self.interests.unwant_all(link.peer)
+        self.interests.unwant_all(link.side)
         if link.gets_everything:
-            self.interests.want(EVERYTHING, link.peer)
+            self.interests.want(EVERYTHING, link.side)
 
     def tidy(self) -> None:
         """With every heartbeat: who waits for an earlier frame has waited enough, and a table may fit again.
@@ -144,7 +145,7 @@ class Links:
             if link.gets_everything:
                 if link.beyond == 0:
                     link.gets_everything = False
-                    self.interests.unwant(EVERYTHING, link.peer)
+                    self.interests.unwant(EVERYTHING, link.side)
                 elif len(link.got) + link.beyond <= self.room - self.room // 8:
                     link.got_version = 0
 
@@ -173,14 +174,14 @@ class Links:
                     self.tell_changes(link, removals)
 
     def tell_from_scratch(self, link: Link) -> None:
-        self.interests.side(link.peer).forget_told()
+        link.side.forget_told()
         link.told.clear()
-        wanted, _ = self.interests.news(link.peer, removals=True)
+        wanted, _ = self.interests.news(link.side, removals=True)
         self.host.note(TOLD_ALL, peer=link.peer, value=len(wanted))
         self.tell(link, wanted, [])
 
     def tell_changes(self, link: Link, removals: bool) -> None:
-        added, removed = self.interests.news(link.peer, removals)
+        added, removed = self.interests.news(link.side, removals)
         if added or removed:
             self.tell(link, added, sorted([link.told.pop(interest.key) for interest in removed]))
 
