@@ -88,7 +88,7 @@ STEPS = st.one_of(
 def test_a_neighbour_is_told_all_that_changes_and_nothing_else(steps: list[tuple], limit: int) -> None:  # type: ignore[type-arg]
     """Whatever the steps between two tellings; where few filters are known together, their numbers change often."""
     known = Lineage(limit)
-    interests, plain = Interests(known), Plain()
+    interests, plain = Interests(known=known), Plain()
     told: dict[int, set[str]] = {}
     for what, a, b in steps:
         if what == "want":
@@ -230,7 +230,7 @@ def test_time_begins_when_the_last_one_stops_wanting_it_however_that_comes_about
 @pytest.mark.parametrize("limit", [1, 4, 1024])
 def test_numbers_that_change_change_nothing_else(limit: int) -> None:
     """The same with hardly any filter known together as with all of them."""
-    interests = Interests(Lineage(limit))
+    interests = Interests(known=Lineage(limit))
     for n, name in enumerate(("x", "a", "a.b", "y")):
         interests.want(topic(name), interests.side((OWN, 6)[n % 2]))
     assert keys(interests.news(interests.side(5), removals=True)[0]) == ["topic x", "topic a", "topic y"]

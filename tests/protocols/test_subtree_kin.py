@@ -111,3 +111,11 @@ def test_there_are_never_more_than_the_limit_or_a_broker_needs() -> None:
     assert second is lineage.latest is not first and second.by_key == {} and second.limit == 8
     assert lineage.with_room(9).limit == 9 * SPARE
     assert KNOWN.limit == MAX_KNOWN
+
+
+def test_brokers_of_one_owner_know_filters_together_and_the_next_owner_begins_again() -> None:
+    lineage, one, other = Lineage(8), object(), object()
+    kin = lineage.of(one)
+    kin.know("a", topic("a"), 0)
+    assert lineage.of(one) is kin is lineage.latest
+    assert lineage.of(other).by_key == {} and lineage.of(other) is lineage.latest

@@ -109,7 +109,7 @@ class SubTree(Protocol):
         self.heart = Heart(host, self.heartbeat_us)
         self.hearing = Hearing(host, self.heartbeat_us, self.gone_us)
         self.neighbours: dict[int, Neighbour] = {}
-        self.links = Links(host, params.filters, self.tells)
+        self.links = Links(host, params.filters, self.tells, params)
         self.seen: dict[int, None] = {}
         self.hung_us = 0
         self.former_parent = NOBODY

@@ -42,11 +42,14 @@ class Side:
 
 @final
 class Interests:
-    """The filters that a broker and its tree neighbours want or wanted lately, in the order they became known."""
+    """The filters that a broker and its tree neighbours want or wanted lately, in the order they became known.
 
-    def __init__(self, known: Lineage = KNOWN) -> None:
+    Brokers of one owner share comparisons (subtree_kin.py).
+    """
+
+    def __init__(self, owner: object = None, known: Lineage = KNOWN) -> None:
         self.known = known
-        self.kin = known.latest
+        self.kin = known.of(owner)
         self.sides: dict[int, Side] = {}
         self.order: dict[Interest, int] = {}
         self.next_place = 0
@@ -135,6 +138,8 @@ class Interests:
         """
         beyond = self.beyond(side)
         changed = beyond ^ side.beyond
+        if not changed and not side.stale:
+            return [], []
         doubtful = changed | side.stale | (self.kin.below(changed) & (beyond | side.told))
         worth = self.kin.topmost(doubtful & beyond, beyond)
         added, side.stale = worth & ~side.told, doubtful & side.told & ~worth

@@ -121,11 +121,23 @@ class Kin:
 
 @final
 class Lineage:
-    """Where the filters that are known together become too many, newer ones begin again, with those still in use."""
+    """Where the filters that are known together become too many, newer ones begin again, with those still in use.
+
+    They also begin again for the brokers of another owner, such as the next simulation of a process, whose filters are
+    others: operations on sets cost least as long as all numbers are small.
+    """
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.latest = Kin(limit)
+        self.owner: object = None
+
+    def of(self, owner: object) -> Kin:
+        """What a new broker begins with."""
+        if owner is not self.owner:
+            self.owner = owner
+            self.latest = Kin(self.limit)
+        return self.latest
 
     def with_room(self, filters: int) -> Kin:
         if not self.latest.has_room(filters):

@@ -60,13 +60,13 @@ class Link:
 @final
 class Links:
     """The tree neighbours: the parent and the children. `room` is for how many filters of each; `tells` is whether
-    subscriptions travel at all."""
+    subscriptions travel at all; `owner` is whoever all brokers of a simulation have in common."""
 
-    def __init__(self, host: Host, room: int, tells: bool) -> None:
+    def __init__(self, host: Host, room: int, tells: bool, owner: object = None) -> None:
         self.host = host
         self.room = room
         self.tells = tells
-        self.interests = Interests()
+        self.interests = Interests(owner)
         self.by_peer: dict[int, Link] = {}
 
     def add(self, peer: int) -> bool:
