@@ -84,7 +84,7 @@ STEPS = st.one_of(
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.lists(STEPS, max_size=40), st.sampled_from([1, 4, 9, 1024]))
+@given(st.lists(STEPS, max_size=40), st.sampled_from([1, 4, 9, 4096]))
 def test_a_neighbour_is_told_all_that_changes_and_nothing_else(steps: list[tuple], limit: int) -> None:  # type: ignore[type-arg]
     """Whatever the steps between two tellings; where few filters are known together, their numbers change often."""
     known = Lineage(limit)
@@ -227,7 +227,7 @@ def test_time_begins_when_the_last_one_stops_wanting_it_however_that_comes_about
         assert places(interests) == []
 
 
-@pytest.mark.parametrize("limit", [1, 4, 1024])
+@pytest.mark.parametrize("limit", [1, 4, 4096])
 def test_numbers_that_change_change_nothing_else(limit: int) -> None:
     """The same with hardly any filter known together as with all of them."""
     interests = Interests(known=Lineage(limit))

@@ -15,8 +15,8 @@ from typing import Final, final
 from roamcast.pubsub.covering import covers
 from roamcast.pubsub.filters import Expression, Filter
 
-MAX_KNOWN: Final = 1024
-"""Ours: filters that are known together, unless a broker alone has that many; it takes half a megabyte at most."""
+MAX_KNOWN: Final = 4096
+"""Ours: filters that are known together, unless a broker alone has that many; it takes 8 MB at most."""
 
 SPARE: Final = 4
 """Ours: where a broker needs more room, there is room for so many times its filters: others have some of their own."""
