@@ -311,7 +311,7 @@ def test_state_stays_bounded_over_a_long_steady_run() -> None:
         assert len(protocol.early_ids) <= 20
         assert len(protocol.events_table) <= 15
         assert len(protocol.events_to_send()) <= 15
-        assert len(protocol.awaited) <= 15
+        assert len(protocol.neighborhood_table.awaited) <= 15
         assert len(protocol.answers) <= 20
         assert len(protocol.events_table.known) <= 30 + 15
         assert len(protocol.neighborhood_table.elsewhere) <= 15
@@ -369,7 +369,7 @@ def test_what_another_node_sent_in_the_meantime_is_explained() -> None:
     """Neighbour 4 has it by now and says so: nothing is left to send before the back-off ends."""
     protocol, host = waiting_for_neighbor_4()
     host.hear(protocol, EventsIds([news(1).id]), 4)
-    assert protocol.events_to_send() == {}
+    assert protocol.events_to_send() == []
     host.advance(protocol, SECOND)
     assert host.notes[-1] == ("suppress", "no longer needed", news(1).id, -1, 0)
 
@@ -379,7 +379,7 @@ def test_a_back_off_that_a_new_event_stops_for_good_is_explained() -> None:
     host.hear(protocol, Events([news(2), news(1)], [0, 0], [4]), 5)
     assert BACK_OFF not in host.timers
     assert host.labels("suppress") == ["no longer needed"]
-    assert protocol.awaited == {}
+    assert protocol.neighborhood_table.awaited == []
 
 
 def test_an_event_collected_during_the_back_off_is_explained_once() -> None:
@@ -408,7 +408,7 @@ def test_after_a_crash_with_tables_the_tasks_run_again_and_old_neighbors_are_gon
     net.recover(0, keep_tables=True)
     kept = net.nodes[0]
     assert isinstance(kept, Frugal)
-    assert (list(kept.neighborhood_table.rows), list(kept.events_table.rows)) == ([], [held.id])
+    assert (list(kept.neighborhood_table.rows), [row.event for row in kept.events_table.rows]) == ([], [held])
     assert sorted(net.hosts[0].timers) == [HEARTBEAT, NEIGHBORHOOD_GC]
     net.run(20)
     net.join(0, 1)
@@ -437,7 +437,7 @@ def test_what_was_needed_before_a_crash_is_awaited_after_it() -> None:
     protocol, host = waiting_for_neighbor_4()
     host.timers.clear()
     protocol.on_start()
-    assert list(protocol.awaited) == []
+    assert protocol.neighborhood_table.awaited == []
     host.hear(protocol, EventsIds([]), 4)
     host.hear(protocol, EventsIds([news(1).id]), 4)
     host.advance(protocol, SECOND)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roamcast.protocols.event_table import EventTable, StoredEvent
+from roamcast.protocols.event_table import GONE, EventTable, StoredEvent
 from roamcast.protocols.frugal import DELAYED, Frugal
 from roamcast.protocols.frugal_frames import Events, EventsIds, Heartbeat
 from roamcast.protocols.frugal_neighbors import NeighborhoodTable, matches_any, share_topics
@@ -101,7 +101,8 @@ class Twin(ScriptHost):
         needed: dict[int, int] = {}
         for j in self.frugal.neighborhood_table.rows:
             shares = share_topics(self.frugal.topics, self.asks[j])
-            for id, row in self.frugal.events_table.rows.items():
+            for row in self.frugal.events_table.rows:
+                id = row.event.id
                 if j in self.holders.get(id, ()) or self.clock_us >= row.expiry_us or id in needed:
                     continue
                 if (shares or row.own) and matches_any(self.asks[j], row.event):
@@ -133,7 +134,7 @@ class Twin(ScriptHost):
                 del self.last[j]
         for id, who in list(self.holders.items()):
             who &= {*self.last}
-            if not who or (id in table.known and id not in table.rows):
+            if not who or (table.known.get(id) is GONE):
                 del self.holders[id]
 
     # ---- what the protocol does
@@ -224,17 +225,32 @@ def test_what_is_needed_is_what_a_look_at_everything_finds(
     for step in steps:
         twin.do(*step)
         needed = twin.needed()
-        assert list(frugal.events_to_send().items()) == list(needed.items())
-        assert sorted(table.needed) == sorted(needed)
+        held = frugal.events_table.rows
+        assert in_need(table) == list(needed.items())
+        assert [row.event.id for row in table.needed] == [row.event.id for row in held if row.event.id in needed]
+        for row in held:
+            assert {*table.named(row.wanting)} == {j for j in twin.last if matches_any(twin.asks[j], row.event)}
         assert {j: sorted(table.ids_of(neighbor)) for j, neighbor in table.rows.items()} == {
             j: sorted(id for id, who in twin.holders.items() if j in who) for j in twin.last
         }
         assert table.presumed == sum(len(who) for who in twin.holders.values())
         for j, neighbor in table.rows.items():
             assert neighbor.interest.shares == share_topics(frugal.topics, twin.asks[j])
-        assert sorted(j for interest in table.interests.values() for j in interest.members) == sorted(table.rows)
-        if frugal.backing_off:
-            assert set(needed) <= {*frugal.awaited, *table.fresh}
+        for interest in table.interests.values():
+            assert table.named(interest.bits) == [j for j, row in table.rows.items() if row.interest is interest]
+        assert table.awaited == [row for row in table.awaited if row.awaited]
+        if frugal.backing_off and not table.fresh:
+            assert set(needed) <= {row.event.id for row in table.awaited}
+
+
+def in_need(table: NeighborhoodTable) -> list[tuple[int, int]]:
+    return [(row.event.id, j) for row, j in table.in_need()]
+
+
+def awaited(table: NeighborhoodTable) -> list[int]:
+    """What is awaited once all is that is needed."""
+    table.await_needed()
+    return [row.event.id for row in table.awaited]
 
 
 def table_of(*subscriptions: Filter) -> NeighborhoodTable:
@@ -253,27 +269,28 @@ def store(table: NeighborhoodTable, event: Event, own: bool = False) -> StoredEv
     return row
 
 
-def test_fresh_needs_come_once_by_neighbors_and_then_by_events() -> None:
+def test_needs_are_awaited_once_by_neighbors_and_then_by_events() -> None:
     """Neighbour 1 lacks the third event, neighbour 2 all of them."""
     table = table_of(topic("news.now"), NEWS)
     for k in (1, 2):
         store(table, news(k))
     store(table, Event(event_id(9, 3), "news.now"))
     ids = [event_id(9, k) for k in (3, 1, 2)]
-    assert list(table.in_need().items()) == list(zip(ids, (1, 2, 2), strict=True))
+    assert in_need(table) == list(zip(ids, (1, 2, 2), strict=True))
     assert table.first_in_need() == (ids[0], 1)
-    assert (table.take_fresh(), table.take_fresh()) == (ids, [])
-    store(table, news(4))
-    assert table.take_fresh() == [news(4).id]
-    table.all_fresh()
-    assert table.take_fresh() == [*ids, news(4).id]
+    assert (awaited(table), awaited(table)) == (ids, ids)
+    store(table, Event(event_id(9, 4), "news.now"))
+    assert awaited(table) == [*ids, news(4).id]
+    table.await_nothing()
+    assert table.awaited == []
+    assert awaited(table) == [ids[0], news(4).id, *ids[1:]]
 
 
-def test_what_is_no_longer_needed_is_not_fresh() -> None:
+def test_what_is_no_longer_needed_does_not_come_to_be_awaited() -> None:
     table = table_of(NEWS)
     store(table, news(1))
     table.mention_list(table.rows[1], EventsIds([news(1).id]))
-    assert (table.take_fresh(), table.needed) == ([], {})
+    assert (awaited(table), table.needed) == ([], [])
 
 
 def test_an_own_event_is_for_neighbors_that_share_no_topic_too() -> None:
@@ -281,17 +298,17 @@ def test_an_own_event_is_for_neighbors_that_share_no_topic_too() -> None:
     table.share_again([topic("sport")])
     store(table, news(1), own=True)
     store(table, news(2))
-    assert table.in_need() == {news(1).id: 1}
+    assert in_need(table) == [(news(1).id, 1)]
     table.mention_list(table.rows[1], EventsIds([news(1).id]))
-    assert table.in_need() == {}
+    assert in_need(table) == []
 
 
 def test_what_a_neighbor_has_counts_when_it_asks_for_it_later() -> None:
     table = table_of(topic("sport"), NEWS)
     store(table, news(1))
     table.mention_list(table.rows[1], EventsIds([news(1).id]))
-    table.ask(1, table.rows[1], table.interest([NEWS]))
-    assert table.in_need() == {news(1).id: 2}
+    table.ask(table.rows[1], table.interest([NEWS]))
+    assert in_need(table) == [(news(1).id, 2)]
 
 
 def test_an_id_that_was_mentioned_before_its_publication() -> None:
@@ -300,6 +317,7 @@ def test_an_id_that_was_mentioned_before_its_publication() -> None:
     for j in (1, 3):
         table.mention_list(table.rows[j], EventsIds([news(1).id]))
     row = StoredEvent(news(1), FOREVER, own=True)
+    row.wanting = table.interested(row.event)
     assert table.presume_sent([row]) == [1, 2]
     table.events.add(row)
     table.stored(row)
@@ -325,7 +343,7 @@ def test_who_comes_has_nothing_of_one_that_has_gone() -> None:
     table.leave(2)
     for j in (4, 5):
         table.join(j, table.interest([NEWS]))
-    assert table.in_need() == {news(1).id: 4, news(2).id: 4}
+    assert in_need(table) == [(news(1).id, 4), (news(2).id, 4)]
     assert [len(table.ids_of(table.rows[j])) for j in (1, 3, 4, 5)] == [4, 4, 0, 0]
     assert sorted(neighbor.bit for neighbor in table.rows.values()) == [1, 2, 4, 8]
     assert (table.presumed, list(table.elsewhere)) == (8, [77, 71, 73])

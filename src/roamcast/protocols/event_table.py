@@ -6,8 +6,9 @@ else the one with the smallest gc = val / (fwd + val) (Equation 1).
 
 gc(a) < gc(b) says fwd(a) / val(a) > fwd(b) / val(b): the unit of `val` cancels, so minutes and microseconds order the
 events alike, and whole numbers decide it exactly (`goes_before`). What was never sent on has the largest gc, 1. So the
-expired go first, in the order they came, then the forwarded by gc, then the rest in the order they came. The forwarded
-are looked through: a heap would have to be told of every forward, and many more are forwarded than collected.
+expired go first, in the order they came, then the forwarded by gc, then the rest in the order they came. Each of the
+three is a list in order, where a row's place is found by halving: it is moved when it is sent on, and all rows are
+gone through in the order they came.
 
 Ids of events that have gone are remembered: one look into `known` tells a row, an event that was here, and one that is
 new.
@@ -15,8 +16,9 @@ new.
 
 from __future__ import annotations
 
-from heapq import heappop, heappush
 from typing import Final, final
+
+from mypy_extensions import i64
 
 from roamcast.protocols.frugal_frames import Id
 from roamcast.pubsub.event import Event
@@ -29,18 +31,33 @@ NEVER: Final = 1 << 62
 class StoredEvent:
     """A row: the event, its expiry, how often it was sent on (the paper's counter), whether it is this node's own."""
 
-    __slots__ = ("event", "expired", "expiry_us", "fwd", "holders", "id", "lacking", "own", "serial")
+    __slots__ = (
+        "awaited",
+        "event",
+        "expired",
+        "expiry_us",
+        "fwd",
+        "holders",
+        "id",
+        "lacking",
+        "own",
+        "serial",
+        "wanting",
+    )
 
     def __init__(self, event: Event, expiry_us: int, own: bool = False, id: Id = None) -> None:
+        # neighbours, a bit each (frugal_neighbors.py): first, because every copy that is heard looks at them
+        self.holders = 0  # are presumed to have it …
+        self.wanting = 0  # … ask for it, valid or not …
+        self.lacking = 0  # … and need it
+        self.awaited = False  # to be sent after the back-off, or it is to be said why not
+        self.expired = False
+        self.own = own
+        self.serial: i64 = 0  # the order of rows in the table
+        self.fwd = 0
         self.event = event
         self.id = event.id if id is None else id
         self.expiry_us = expiry_us
-        self.fwd = 0
-        self.own = own
-        self.expired = False
-        self.serial = 0  # the order of rows in the table
-        self.holders = 0  # neighbours that are presumed to have it, a bit each (frugal_neighbors.py) …
-        self.lacking = 0  # … and that need it
 
     def goes_before(self, other: StoredEvent) -> bool:
         """Equation 1: the smaller gc goes first; of equals, the one that came first."""
@@ -59,22 +76,35 @@ GONE: Final = StoredEvent(Event(0), 0)
 GONE.holders = -1
 
 
+def place(rows: list[StoredEvent], row: StoredEvent) -> i64:
+    """Where it is, or would be, among rows in the order they came."""
+    low: i64 = 0
+    high: i64 = len(rows)
+    while low < high:
+        middle = (low + high) >> 1
+        if rows[middle].serial < row.serial:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
 @final
 class EventTable:
-    """Events by id, in the order they came, and `seen_limit` ids of those and of what has gone."""
+    """Events in the order they came, and `seen_limit` ids of those and of what has gone."""
 
     def __init__(self, size: int, seen_limit: int) -> None:
         self.size = size
         self.seen_limit = seen_limit
-        self.rows: dict[Id, StoredEvent] = {}
+        self.rows: list[StoredEvent] = []
         self.known: dict[Id, StoredEvent] = {}  # the rows, and GONE for what has gone
         self.own: dict[Id, StoredEvent] = {}  # those of `rows` that this node published
         self.added = 0
         self.published = 0  # how many of those were this node's own
         self.bytes = 0
         self.next_expiry_us = NEVER  # no row expires before
-        self.expired: list[tuple[int, Id]] = []  # a heap of (serial, id)
-        self.forwarded: dict[Id, StoredEvent] = {}  # those of `rows` that were sent on
+        self.expired: list[StoredEvent] = []  # those of `rows`
+        self.forwarded: list[StoredEvent] = []  # those of `rows` that were sent on; the last one goes first
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -85,7 +115,7 @@ class EventTable:
     def add(self, row: StoredEvent) -> None:
         self.added += 1
         row.serial = self.added
-        self.rows[row.id] = row
+        self.rows.append(row)
         self._know(row)
         self.bytes += COUNTERS_BYTES + row.event.size
         if row.own:
@@ -109,30 +139,46 @@ class EventTable:
         if now_us < self.next_expiry_us:
             return over
         next_us = NEVER
-        for row in self.rows.values():
+        for row in self.rows:
             if row.expired:
                 continue
             if now_us >= row.expiry_us:
                 row.expired = True
                 over.append(row)
-                heappush(self.expired, (row.serial, row.id))
+                self.expired.insert(place(self.expired, row), row)
             elif row.expiry_us < next_us:
                 next_us = row.expiry_us
         self.next_expiry_us = next_us
         return over
 
     def count_forward(self, row: StoredEvent) -> None:
+        if row.fwd:
+            del self.forwarded[self._turn(row)]
         row.fwd += 1
-        self.forwarded[row.id] = row
+        self.forwarded.insert(self._turn(row), row)
+
+    def _turn(self, row: StoredEvent) -> i64:
+        """Where it is, or would be, among the forwarded."""
+        low: i64 = 0
+        high: i64 = len(self.forwarded)
+        while low < high:
+            middle = (low + high) >> 1
+            if row.goes_before(self.forwarded[middle]):
+                low = middle + 1
+            else:
+                high = middle
+        return low
 
     def garbage_collect(self) -> StoredEvent | None:
         """Fig. 10: remove one event, and say which."""
         if not self.rows:
             return None
         row = self._first_to_go()
-        del self.rows[row.id]
+        del self.rows[place(self.rows, row)]
+        if row.expired:
+            del self.expired[0]
         if row.fwd:
-            del self.forwarded[row.id]
+            del self.forwarded[self._turn(row)]
         self.known[row.id] = GONE
         self.bytes -= COUNTERS_BYTES + row.event.size
         if row.own:
@@ -141,9 +187,5 @@ class EventTable:
 
     def _first_to_go(self) -> StoredEvent:
         if self.expired:
-            return self.rows[heappop(self.expired)[1]]
-        first: StoredEvent | None = None
-        for row in self.forwarded.values():
-            if first is None or row.goes_before(first):
-                first = row
-        return first if first is not None else self.rows[next(iter(self.rows))]
+            return self.expired[0]
+        return self.forwarded[-1] if self.forwarded else self.rows[0]

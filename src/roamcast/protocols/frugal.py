@@ -130,13 +130,6 @@ class FrugalParams(Params):
             raise ValueError(f"hb_lower_s ({self.hb_lower_s:g}) must not be above hb_upper_s ({self.hb_upper_s:g})")
 
 
-def in_any(asked: list[Interest], row: StoredEvent) -> bool:
-    for interest in asked:  # noqa: SIM110 (a generator costs more than the loop)
-        if row.id in interest.rows:
-            return True
-    return False
-
-
 @final
 class Task:
     """A periodic task whose delay changes while it waits (R16)."""
@@ -191,7 +184,6 @@ class Frugal(Protocol):
         self.topics_bytes = 0
         self.events_table = EventTable(params.events_table_size, params.seen_limit)  # and what was (R12)
         self.neighborhood_table = NeighborhoodTable(params.neighbors_limit, params.ids_limit, self.events_table)
-        self.awaited: dict[Id, None] = {}  # all that were to be sent at some time of this back-off
         self.hb_delay_us = round(params.hb_initial_s * 1_000_000)
         self.ngc_delay_us = 0
         self.compute_ngc_delay()
@@ -209,7 +201,7 @@ class Frugal(Protocol):
         self.expire_events()
         self.backing_off = False
         self.bo_delay_us = int(self.hb_delay_us / self.params.hb2bo)
-        self.await_nothing()
+        self.neighborhood_table.await_nothing()
         self.answers = {}
         self.heartbeat.started = False
         self.neighborhood_gc.started = False
@@ -319,7 +311,7 @@ class Frugal(Protocol):
         if neighbor is None:
             neighbor = self.add_neighbor(j, interest)
         if neighbor is not None:
-            self.update_neighbor_info(j, neighbor, frame, interest)
+            self.update_neighbor_info(neighbor, frame, interest)
         return neighbor
 
     def add_neighbor(self, j: int, interest: Interest) -> Neighbor | None:
@@ -330,10 +322,10 @@ class Frugal(Protocol):
         self.start_tasks()
         return neighbor
 
-    def update_neighbor_info(self, j: int, neighbor: Neighbor, frame: Heartbeat, interest: Interest) -> None:
+    def update_neighbor_info(self, neighbor: Neighbor, frame: Heartbeat, interest: Interest) -> None:
         if neighbor.interest is not interest:
             neighbor.introduced = False  # R15
-            self.neighborhood_table.ask(j, neighbor, interest)
+            self.neighborhood_table.ask(neighbor, interest)
         self.neighborhood_table.set_speed(neighbor, frame.speed_mps)
         neighbor.store_time_us = self.host.now()
         neighbor.size = frame.size
@@ -371,14 +363,18 @@ class Frugal(Protocol):
     def get_events_ids(self, asked: list[Interest]) -> EventsIds:
         """Of the valid events (§3) that match one of the subscriptions."""
         if len(asked) > 1:
-            return self.ids_frame([id for id, row in self.events_table.rows.items() if in_any(asked, row)])
+            bits = 0
+            for interest in asked:
+                bits |= interest.bits
+            return self.ids_frame(bits)
         frame = asked[0].list
         if frame is None:
-            frame = self.ids_frame(list(asked[0].rows))
+            frame = self.ids_frame(asked[0].bits)
             asked[0].list = frame
         return frame
 
-    def ids_frame(self, ids: list[Id]) -> EventsIds:
+    def ids_frame(self, bits: int) -> EventsIds:
+        ids: list[Id] = [row.id for row in self.events_table.rows if row.wanting & bits and not row.expired]
         return EventsIds(ids, PAPER_ID_BYTES * len(ids) if self.paper_sizes else AS_ENCODED)
 
     def receive_events_ids(self, j: int, frame: EventsIds) -> None:
@@ -398,15 +394,14 @@ class Frugal(Protocol):
 
     # ---- Fig. 7: event retrieval
 
-    def events_to_send(self) -> dict[Id, int]:
+    def events_to_send(self) -> list[tuple[StoredEvent, int]]:
         """Fig. 7 l. 3 to 11: each event that neighbours need, and the first of them."""
         return self.neighborhood_table.in_need()
 
     def retrieve_events_to_send(self) -> None:
         table = self.neighborhood_table
         if table.needed:
-            for id in table.take_fresh():
-                self.awaited[id] = None
+            table.await_needed()
             self.compute_bo_delay(len(table.needed))
             if not self.backing_off:
                 self.backing_off = True
@@ -414,10 +409,6 @@ class Frugal(Protocol):
                 first, j = table.first_in_need()
                 self.host.note(DELAYED, first, j, delay_us)
                 self.host.set_timer(BACK_OFF, delay_us)
-
-    def await_nothing(self) -> None:
-        self.awaited = {}
-        self.neighborhood_table.all_fresh()
 
     # ---- Fig. 8: computing delays
 
@@ -454,9 +445,8 @@ class Frugal(Protocol):
         self.bo_delay_us = NULL
         self.explain_silence()
         rows: list[StoredEvent] = []
-        for id, j in self.events_to_send().items():  # R13
-            self.host.note(NEEDED, id, j)
-            row = self.events_table.rows[id]
+        for row, j in self.events_to_send():  # R13
+            self.host.note(NEEDED, row.event.id, j)
             self.events_table.count_forward(row)
             rows.append(row)
         if rows:
@@ -464,23 +454,22 @@ class Frugal(Protocol):
 
     def explain_silence(self) -> None:
         """Say why events that waited for the back-off are not sent after it."""
-        needed = self.neighborhood_table.needed
-        for id in self.awaited:
-            if id not in needed:
-                self.host.note(EXPIRED if self.events_table.rows[id].expired else NO_LONGER_NEEDED, id)
-        self.await_nothing()
+        for row in self.neighborhood_table.awaited:
+            if not row.lacking:
+                self.host.note(EXPIRED if row.expired else NO_LONGER_NEEDED, row.event.id)
+        self.neighborhood_table.await_nothing()
 
     def send_events(self, rows: list[StoredEvent]) -> None:
         """In as few frames as hold them (R19)."""
         batch: list[StoredEvent] = []
         batch_bytes = 0
-        interests: list[Interest] = []
+        wanting = 0
         names_bytes = 0
         for row in rows:
             row_bytes = self.row_bytes(row)
-            more = self.neighborhood_table.wanting(row, interests)
-            if more:
-                names_bytes = self.names_bytes(interests + more)
+            if row.wanting & ~wanting:
+                wanting |= row.wanting
+                names_bytes = self.names_bytes(wanting)
             size = events_frame_bytes(len(batch) + 1, batch_bytes + row_bytes) + names_bytes
             if self.paper_sizes:
                 size = batch_bytes + row_bytes
@@ -488,19 +477,17 @@ class Frugal(Protocol):
                 self.send_batch(batch)
                 batch = []
                 batch_bytes = 0
-                interests = []
-                more = self.neighborhood_table.wanting(row, [])
-                names_bytes = self.names_bytes(more)
+                wanting = row.wanting
+                names_bytes = self.names_bytes(wanting)
             batch.append(row)
             batch_bytes += row_bytes
-            interests += more
         self.send_batch(batch)
 
     def row_bytes(self, row: StoredEvent) -> int:
         return PAPER_EVENT_BYTES if self.paper_sizes else event_bytes(row.event, row.age_us(self.host.now()))
 
-    def names_bytes(self, interests: list[Interest]) -> int:
-        return ints_size([j for interest in interests for j in interest.members])
+    def names_bytes(self, wanting: int) -> int:
+        return ints_size(self.neighborhood_table.named(wanting))
 
     def send_batch(self, batch: list[StoredEvent]) -> None:
         now_us = self.host.now()
@@ -561,9 +548,9 @@ class Frugal(Protocol):
         if self.host.now() >= row.expiry_us:
             self.host.note(EXPIRED, event.id)
             return
-        interested = self.neighborhood_table.interested(event)  # R10
-        if interested:
-            self.host.note(PUBLISHED, event.id, NOBODY, how_many(interested))
+        row.wanting = self.neighborhood_table.interested(event)  # R10
+        if row.wanting:
+            self.host.note(PUBLISHED, event.id, NOBODY, how_many(row.wanting))
             self.send_batch([row])
         else:
             self.host.note(NOBODY_NEEDS, event.id)
@@ -577,7 +564,6 @@ class Frugal(Protocol):
             if gc is not None:
                 self.host.note(EXPIRED if gc.expired else TABLE_FULL, gc.event.id, NOBODY, gc.fwd)
                 self.neighborhood_table.collected(gc)
-                self.awaited.pop(gc.id, None)
         self.events_table.add(row)
         self.neighborhood_table.stored(row)
 

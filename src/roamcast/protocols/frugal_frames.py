@@ -126,8 +126,8 @@ class Events(Frame):
         self.neighbors_ids = neighbors_ids
         if not size:
             total = 0
-            for event, age_us in zip(carried, ages_us, strict=True):
-                total += event_bytes(event, age_us)
+            for k, event in enumerate(carried):
+                total += event_bytes(event, ages_us[k])
             self.size = events_frame_bytes(len(carried), total) + ints_size(neighbors_ids)
 
     def events(self) -> list[Event]:

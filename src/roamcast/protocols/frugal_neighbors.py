@@ -2,9 +2,9 @@
 
 Fig. 7 goes through all neighbours and all events whenever something is heard. Here the same is kept up to date instead.
 Each neighbour is one bit, so that those who have an event, or lack it, are one number: a row of the event table has its
-`holders`, who are presumed to have it, and `lacking`, who need it: it is valid, they want it, they are not presumed to
-have it, and either they share topics with this node or the event is this node's own. `needed` are the rows that
-somebody lacks. Whoever changes one of the conditions calls the table:
+`holders`, who are presumed to have it, `wanting`, whose subscriptions match it, and `lacking`, who need it: it is valid,
+they want it, they are not presumed to have it, and either they share topics with this node or the event is this node's
+own. `needed` are the rows that somebody lacks. Whoever changes one of the conditions calls the table:
 
   a neighbour comes, goes, or asks for something else      join, leave, ask
   this node's own topics have changed                      share_again
@@ -23,7 +23,7 @@ from math import isnan, nan
 from typing import Final, final
 
 from roamcast.errors import InputError
-from roamcast.protocols.event_table import GONE, EventTable, StoredEvent
+from roamcast.protocols.event_table import EventTable, StoredEvent, place
 from roamcast.protocols.frugal_frames import EventsIds, Id
 from roamcast.protocols.interface import NOBODY
 from roamcast.pubsub.event import Event
@@ -80,29 +80,18 @@ def how_many(bits: int) -> int:
 
 @final
 class Interest:
-    """Subscriptions of one or more neighbours, whether they share topics with this node, and the valid rows matched."""
+    """Subscriptions of one or more neighbours, and whether they share topics with this node."""
 
-    __slots__ = ("bits", "list", "members", "rows", "shares", "subscriptions")
+    __slots__ = ("bits", "list", "shares", "subscriptions")
 
     def __init__(self, subscriptions: list[Filter], shares: bool) -> None:
         self.subscriptions = subscriptions
         self.shares = shares
-        self.members: dict[int, Neighbor] = {}
         self.bits = 0  # of the members
-        self.rows: dict[Id, StoredEvent] = {}
-        self.list: EventsIds | None = None  # of the rows' ids, as it was sent; None when they have changed since
+        self.list: EventsIds | None = None  # of the valid rows they want, as it was sent; None when those have changed
 
     def wants(self, event: Event) -> bool:
         return matches_any(self.subscriptions, event)
-
-    def add(self, row: StoredEvent) -> None:
-        self.rows[row.id] = row
-        self.list = None
-
-    def remove(self, row: StoredEvent) -> None:
-        if row.id in self.rows:
-            del self.rows[row.id]
-            self.list = None
 
 
 @final
@@ -112,11 +101,11 @@ class Neighbor:
     __slots__ = ("bit", "interest", "introduced", "last", "size", "speed_mps", "store_time_us")
 
     def __init__(self, interest: Interest, bit: int) -> None:
-        self.interest = interest
         self.bit = bit
         self.last = NO_IDS  # the list it sent last
-        self.speed_mps = nan
         self.store_time_us = 0
+        self.interest = interest
+        self.speed_mps = nan
         self.introduced = False  # has been sent ids for the subscriptions as they are
         self.size = 0  # of its heartbeat
 
@@ -146,9 +135,11 @@ class NeighborhoodTable:
         self.strangers: dict[int, tuple[list[Filter], int]] = {}
         self.elsewhere: dict[Id, int] = {}  # holders of events that are not in `events`
         self.presumed = 0  # pairs of a neighbour and an id it is presumed to have
-        self.needed: dict[Id, StoredEvent] = {}
-        self.fresh: dict[Id, None] = {}  # what was not needed when `take_fresh` was called last
+        self.needed: list[StoredEvent] = []  # in the order of the event table
+        self.awaited: list[StoredEvent] = []  # all that were to be sent at some time of this back-off
+        self.fresh = False  # something may be needed and not awaited
         self.topics: list[Filter] = []  # this node's own
+        self.sharing = 0  # the bits of those that share some of them
         self.speed_known = True
         self.speed_mps = nan
 
@@ -162,66 +153,71 @@ class NeighborhoodTable:
         interest = self.interests.get(tuple(subscriptions))
         if interest is None:
             interest = Interest(subscriptions, share_topics(self.topics, subscriptions))
-            for row in self.events.rows.values():
-                if not row.expired and interest.wants(row.event):
-                    interest.add(row)
         return interest
 
     def concerns(self, interest: Interest) -> bool:
         """Whether its members are kept: they share topics, or want a valid event that this node published (R11)."""
         if interest.shares:
             return True
-        for id in self.events.own:  # noqa: SIM110 (a generator costs more than the loop)
-            if id in interest.rows:
+        for row in self.events.own.values():  # noqa: SIM110 (a generator costs more than the loop)
+            if not row.expired and interest.wants(row.event):
                 return True
         return False
 
     def join(self, j: int, interest: Interest) -> Neighbor:
         neighbor = Neighbor(interest, self.free_bits.pop() if self.free_bits else 1 << len(self.rows))
         self.rows[j] = neighbor
-        self._enter(j, neighbor, interest)
+        self._enter(neighbor, interest)
         return neighbor
 
     def leave(self, j: int) -> None:
         neighbor = self.rows.pop(j, None)
         if neighbor is not None:
-            self._leave_interest(j, neighbor)
+            self._leave_interest(neighbor)
             self._forget(neighbor.bit)
             self.free_bits.append(neighbor.bit)
             self.speed_known = False
 
-    def ask(self, j: int, neighbor: Neighbor, interest: Interest) -> None:
+    def ask(self, neighbor: Neighbor, interest: Interest) -> None:
         if neighbor.interest is not interest:
-            self._leave_interest(j, neighbor)
-            self._enter(j, neighbor, interest)
+            self._leave_interest(neighbor)
+            self._enter(neighbor, interest)
 
-    def _enter(self, j: int, neighbor: Neighbor, interest: Interest) -> None:
-        if not interest.members:
+    def _enter(self, neighbor: Neighbor, interest: Interest) -> None:
+        others = interest.bits
+        if not others:
             self.interests[tuple(interest.subscriptions)] = interest
-        interest.members[j] = neighbor
         interest.bits |= neighbor.bit
         neighbor.interest = interest
-        for row in interest.rows.values():
-            if (interest.shares or row.own) and not row.holders & neighbor.bit:
-                self._lack(row, row.lacking | neighbor.bit)
+        if interest.shares:
+            self.sharing |= neighbor.bit
+        for row in self.events.rows:
+            if row.wanting & others or (not others and interest.wants(row.event)):
+                row.wanting |= neighbor.bit
+                self._settle(row)
 
-    def _leave_interest(self, j: int, neighbor: Neighbor) -> None:
-        for row in list(self.needed.values()):
-            self._lack(row, row.lacking & ~neighbor.bit)
+    def _leave_interest(self, neighbor: Neighbor) -> None:
         interest = neighbor.interest
         interest.bits &= ~neighbor.bit
-        del interest.members[j]
-        if not interest.members:
+        if not interest.bits:
             del self.interests[tuple(interest.subscriptions)]
+        self.sharing &= ~neighbor.bit
+        for row in self.events.rows:
+            if row.wanting & neighbor.bit:
+                row.wanting &= ~neighbor.bit
+                self._settle(row)
 
     def share_again(self, topics: list[Filter]) -> None:
         """This node asks for these topics now."""
         self.topics = topics
         self.strangers = {}
+        self.sharing = 0
         for interest in self.interests.values():
             interest.shares = share_topics(topics, interest.subscriptions)
-        for row in self.events.rows.values():
-            self._lack(row, self._wanting_bits(row) & ~row.holders)
+            if interest.shares:
+                self.sharing |= interest.bits
+        for row in self.events.rows:
+            self._settle(row)
 
     def is_stranger(self, j: int, subscriptions: list[Filter]) -> bool:
         """Whether these concern nobody here, as was found before; a publication since may have changed that."""
@@ -257,7 +253,7 @@ class NeighborhoodTable:
 
     def ids_of(self, neighbor: Neighbor) -> list[Id]:
         """The ids it is presumed to have, but for events that were here and have gone."""
-        ids: list[Id] = [id for id, row in self.events.rows.items() if row.holders & neighbor.bit]
+        ids: list[Id] = [row.id for row in self.events.rows if row.holders & neighbor.bit]
         return ids + [id for id, holders in self.elsewhere.items() if holders & neighbor.bit]
 
     def mention_list(self, neighbor: Neighbor, list_: EventsIds) -> None:
@@ -273,6 +269,9 @@ class NeighborhoodTable:
                 elif not row.holders & bit:
                     self._mention(row, bit)
             neighbor.last = list_
+
+    def named(self, bits: int) -> list[Id]:
+        return [j for j, neighbor in self.rows.items() if neighbor.bit & bits]
 
     def bits_of(self, neighbors: list[Id]) -> int:
         bits = 0
@@ -291,7 +290,7 @@ class NeighborhoodTable:
             self._mention_elsewhere(id, sender | self.interested(event) & near)
             return False
         if (sender | near) & ~row.holders:
-            self._mention(row, sender | self.interested(event) & near)
+            self._mention(row, sender | row.wanting & near)
         return True
 
     def interested(self, event: Event) -> int:
@@ -306,10 +305,9 @@ class NeighborhoodTable:
         """All were in range of these events; gives those that are interested in any (R9)."""
         interested = 0
         for row in rows:
-            bits = self.interested(row.event)
-            self._mention(row, bits)
-            interested |= bits
-        return [j for j, neighbor in self.rows.items() if neighbor.bit & interested]
+            self._mention(row, row.wanting)
+            interested |= row.wanting
+        return self.named(interested)
 
     def _mention(self, row: StoredEvent, who: int) -> None:
         more = who & ~row.holders
@@ -331,7 +329,7 @@ class NeighborhoodTable:
 
     def _forget(self, bit: int) -> None:
         """A neighbour has gone: its bit may be another's soon."""
-        for row in self.events.rows.values():
+        for row in self.events.rows:
             if row.holders & bit:
                 row.holders &= ~bit
                 self.presumed -= 1
@@ -345,95 +343,92 @@ class NeighborhoodTable:
 
     # ---- events
 
-    def wanting(self, row: StoredEvent, known: list[Interest]) -> list[Interest]:
-        """Of a valid row of the event table, those beside the known ones."""
-        return [interest for interest in self.interests.values() if interest not in known and row.id in interest.rows]
-
     def stored(self, row: StoredEvent) -> None:
         if row.id in self.elsewhere:
             holders = self.elsewhere.pop(row.id)
             self.presumed -= how_many(holders & row.holders)
             row.holders |= holders
-        for interest in self.interests.values():
-            if interest.wants(row.event):
-                interest.add(row)
-        self._lack(row, self._wanting_bits(row) & ~row.holders)
+        row.wanting = self.interested(row.event)
+        self._list_anew(row)
+        self._settle(row)
 
     def expired(self, row: StoredEvent) -> None:
-        for interest in self.interests.values():
-            interest.remove(row)
-        self._lack(row, 0)
+        self._list_anew(row)
+        self._settle(row)
 
     def collected(self, row: StoredEvent) -> None:
-        self.expired(row)
+        if not row.expired:
+            self._list_anew(row)
+        self._lack(row, 0)
+        if row.awaited:
+            self.awaited.remove(row)
         self.presumed -= how_many(row.holders)
+
+    def _list_anew(self, row: StoredEvent) -> None:
+        for interest in self.interests.values():
+            if interest.bits & row.wanting:
+                interest.list = None
 
     # ---- what is needed
 
-    def _wanting_bits(self, row: StoredEvent) -> int:
-        bits = 0
-        for interest in self.interests.values():
-            if (interest.shares or row.own) and row.id in interest.rows:
-                bits |= interest.bits
-        return bits
+    def _settle(self, row: StoredEvent) -> None:
+        if row.expired:
+            self._lack(row, 0)
+        else:
+            self._lack(row, (row.wanting if row.own else row.wanting & self.sharing) & ~row.holders)
 
     def _lack(self, row: StoredEvent, lacking: int) -> None:
         """These lack it now."""
         if lacking and not row.lacking:
-            self.needed[row.id] = row
-            self.fresh[row.id] = None
+            self.needed.insert(place(self.needed, row), row)
+            self.fresh = True
         elif row.lacking and not lacking:
-            del self.needed[row.id]
-            self.fresh.pop(row.id, None)
+            del self.needed[place(self.needed, row)]
         row.lacking = lacking
 
-    def in_need(self) -> dict[Id, int]:
+    def in_need(self) -> list[tuple[StoredEvent, int]]:
         """Each needed event, and the first neighbour that needs it: by neighbours and then by events, as in Fig. 7."""
-        neighbors = list(self.rows)
-        return {id: neighbors[turn] for turn, _, id in self._turns(self.needed)}
+        return self._in_turn(self.needed)
+
+    def _in_turn(self, rows: list[StoredEvent]) -> list[tuple[StoredEvent, int]]:
+        turns: list[tuple[StoredEvent, int]] = []
+        for j, neighbor in self.rows.items():
+            later: list[StoredEvent] = []
+            for row in rows:
+                if row.lacking & neighbor.bit:
+                    turns.append((row, j))
+                else:
+                    later.append(row)
+            rows = later
+            if not rows:
+                break
+        return turns
 
     def first_in_need(self) -> tuple[Id, int]:
         """The first entry of `in_need`."""
         lacking = 0
-        for row in self.needed.values():
+        for row in self.needed:
             lacking |= row.lacking
         for j, neighbor in self.rows.items():
             if lacking & neighbor.bit:
-                return self._first_for(neighbor).id, j
+                for row in self.needed:
+                    if row.lacking & neighbor.bit:
+                        return row.id, j
         return 0, NOBODY
 
-    def _first_for(self, neighbor: Neighbor) -> StoredEvent:
-        first = GONE
-        for row in self.needed.values():
-            if row.lacking & neighbor.bit and (first is GONE or row.serial < first.serial):
-                first = row
-        return first
+    def await_needed(self) -> None:
+        """What has come to be needed is awaited from now on, in the order of `in_need`."""
+        if self.fresh:
+            self.fresh = False
+            for row, _ in self._in_turn([row for row in self.needed if not row.awaited]):
+                row.awaited = True
+                self.awaited.append(row)
 
-    def take_fresh(self) -> list[Id]:
-        """What has come to be needed since the last call, in the order of `in_need`."""
-        fresh = self.fresh
-        if not fresh:
-            return []
-        self.fresh = {}
-        if len(fresh) == 1:
-            return list(fresh)
-        return [id for _, _, id in self._turns({id: self.needed[id] for id in fresh})]
-
-    def _turns(self, rows: dict[Id, StoredEvent]) -> list[tuple[int, int, Id]]:
-        """Of each, the place of the first neighbour that needs it, its own place, and its id; in order."""
-        bits = [neighbor.bit for neighbor in self.rows.values()]
-        turns: list[tuple[int, int, Id]] = []
-        for id, row in rows.items():
-            turn = 0
-            while not row.lacking & bits[turn]:
-                turn += 1
-            turns.append((turn, row.serial, id))
-        turns.sort()
-        return turns
-
-    def all_fresh(self) -> None:
-        """As if `take_fresh` had never been called."""
-        self.fresh = dict.fromkeys(self.needed)
+    def await_nothing(self) -> None:
+        for row in self.awaited:
+            row.awaited = False
+        self.awaited = []
+        self.fresh = True
 
     def bytes(self) -> int:
         """Rows, subscriptions as they came, and 8 bytes for each id."""
