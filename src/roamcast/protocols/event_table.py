@@ -53,10 +53,10 @@ class StoredEvent:
         self.awaited = False  # to be sent after the back-off, or it is to be said why not
         self.expired = False
         self.own = own
+        self.id = event.id if id is None else id
         self.serial: i64 = 0  # the order of rows in the table
         self.fwd = 0
         self.event = event
-        self.id = event.id if id is None else id
         self.expiry_us = expiry_us
 
     def goes_before(self, other: StoredEvent) -> bool:

@@ -366,15 +366,14 @@ class Frugal(Protocol):
             bits = 0
             for interest in asked:
                 bits |= interest.bits
-            return self.ids_frame(bits)
+            return self.ids_frame([r.id for r in self.events_table.rows if r.wanting & bits and not r.expired])
         frame = asked[0].list
         if frame is None:
-            frame = self.ids_frame(asked[0].bits)
+            frame = self.ids_frame(list(asked[0].ids))
             asked[0].list = frame
         return frame
 
-    def ids_frame(self, bits: int) -> EventsIds:
-        ids: list[Id] = [row.id for row in self.events_table.rows if row.wanting & bits and not row.expired]
+    def ids_frame(self, ids: list[Id]) -> EventsIds:
         return EventsIds(ids, PAPER_ID_BYTES * len(ids) if self.paper_sizes else AS_ENCODED)
 
     def receive_events_ids(self, j: int, frame: EventsIds) -> None:

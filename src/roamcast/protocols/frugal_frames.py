@@ -13,6 +13,8 @@ from __future__ import annotations
 from math import isfinite, isnan, nan
 from typing import Any, Final, final
 
+from mypy_extensions import i64
+
 from roamcast.errors import Malformed
 from roamcast.protocols.interface import Frame
 from roamcast.protocols.wire import as_float, as_int, as_list, counted, measure, uint_size
@@ -82,19 +84,15 @@ class EventsIds(Frame):
     def _compare(self, earlier: EventsIds) -> list[Id]:
         """Lists of one sender mostly differ by some that are gone and some new ones at the end."""
         ids = self.ids
-        n = len(ids)
-        same = 0
-        gone: list[Id] = []
+        n: i64 = len(ids)
+        same: i64 = 0
+        gone: dict[Id, None] = {}
         for id in earlier.ids:
             if same < n and ids[same] is id:
                 same += 1
             else:
-                gone.append(id)
-        rest = ids[same:]
-        if gone and rest:
-            known = dict.fromkeys(gone)
-            rest = [id for id in rest if id not in known]
-        return rest
+                gone[id] = None
+        return [id for id in ids[same:] if id not in gone]
 
     def fields(self) -> list[Any]:
         return [self.ids]

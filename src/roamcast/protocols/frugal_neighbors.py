@@ -2,9 +2,9 @@
 
 Fig. 7 goes through all neighbours and all events whenever something is heard. Here the same is kept up to date instead.
 Each neighbour is one bit, so that those who have an event, or lack it, are one number: a row of the event table has its
-`holders`, who are presumed to have it, `wanting`, whose subscriptions match it, and `lacking`, who need it: it is valid,
-they want it, they are not presumed to have it, and either they share topics with this node or the event is this node's
-own. `needed` are the rows that somebody lacks. Whoever changes one of the conditions calls the table:
+`holders`, who are presumed to have it, `wanting`, whose subscriptions match it, and `lacking`, who need it: it is
+valid, they want it, they are not presumed to have it, and either they share topics with this node or the event is this
+node's own. `needed` are the rows that somebody lacks. Whoever changes one of the conditions calls the table:
 
   a neighbour comes, goes, or asks for something else      join, leave, ask
   this node's own topics have changed                      share_again
@@ -80,18 +80,27 @@ def how_many(bits: int) -> int:
 
 @final
 class Interest:
-    """Subscriptions of one or more neighbours, and whether they share topics with this node."""
+    """Subscriptions of one or more neighbours, whether they share topics with this node, and what they match."""
 
-    __slots__ = ("bits", "list", "shares", "subscriptions")
+    __slots__ = ("bits", "ids", "list", "shares", "subscriptions")
 
     def __init__(self, subscriptions: list[Filter], shares: bool) -> None:
         self.subscriptions = subscriptions
         self.shares = shares
         self.bits = 0  # of the members
-        self.list: EventsIds | None = None  # of the valid rows they want, as it was sent; None when those have changed
+        self.ids: list[Id] = []  # of the valid rows that the members want, in the order of the event table
+        self.list: EventsIds | None = None  # of these, as it was sent; None when they have changed since
 
     def wants(self, event: Event) -> bool:
         return matches_any(self.subscriptions, event)
+
+    def add(self, row: StoredEvent) -> None:
+        self.ids.append(row.id)
+        self.list = None
+
+    def remove(self, row: StoredEvent) -> None:
+        self.ids.remove(row.id)
+        self.list = None
 
 
 @final
@@ -185,16 +194,18 @@ class NeighborhoodTable:
 
     def _enter(self, neighbor: Neighbor, interest: Interest) -> None:
         others = interest.bits
-        if not others:
-            self.interests[tuple(interest.subscriptions)] = interest
         interest.bits |= neighbor.bit
         neighbor.interest = interest
         if interest.shares:
             self.sharing |= neighbor.bit
+        if not others:
+            self.interests[tuple(interest.subscriptions)] = interest
         for row in self.events.rows:
-            if row.wanting & others or (not others and interest.wants(row.event)):
+            if row.wanting & others if others else interest.wants(row.event):
                 row.wanting |= neighbor.bit
                 self._settle(row)
+                if not others and not row.expired:
+                    interest.add(row)
 
     def _leave_interest(self, neighbor: Neighbor) -> None:
         interest = neighbor.interest
@@ -349,25 +360,27 @@ class NeighborhoodTable:
             self.presumed -= how_many(holders & row.holders)
             row.holders |= holders
         row.wanting = self.interested(row.event)
-        self._list_anew(row)
+        for interest in self.interests.values():
+            if interest.bits & row.wanting:
+                interest.add(row)
         self._settle(row)
 
     def expired(self, row: StoredEvent) -> None:
-        self._list_anew(row)
-        self._settle(row)
+        self._unlist(row)
+        self._lack(row, 0)
 
     def collected(self, row: StoredEvent) -> None:
         if not row.expired:
-            self._list_anew(row)
+            self._unlist(row)
         self._lack(row, 0)
         if row.awaited:
             self.awaited.remove(row)
         self.presumed -= how_many(row.holders)
 
-    def _list_anew(self, row: StoredEvent) -> None:
+    def _unlist(self, row: StoredEvent) -> None:
         for interest in self.interests.values():
             if interest.bits & row.wanting:
-                interest.list = None
+                interest.remove(row)
 
     # ---- what is needed
 
