@@ -23,6 +23,7 @@ from roamcast.protocols.frugal import (
     Frugal,
     Heartbeat,
 )
+from roamcast.protocols.frugal_frames import filed
 from roamcast.protocols.frugal_neighbors import overlap
 from roamcast.protocols.interface import BROADCAST
 from roamcast.pubsub.event import FOREVER, Event, event_id
@@ -59,7 +60,7 @@ class Node:
         self.advance(0)
 
     def ids(self, j: int, *events: Event) -> None:
-        self.host.hear(self.frugal, EventsIds([e.id for e in events]), j)
+        self.host.hear(self.frugal, EventsIds([filed(e.id) for e in events]), j)
 
     def events(self, j: int, *events: Event, to: tuple[int, ...] = (), age_us: int = 0) -> None:
         self.host.hear(self.frugal, Events(list(events), [age_us] * len(events), list(to)), j)
@@ -270,7 +271,7 @@ def test_fig6_ids_of_the_events_on_the_neighbors_topics() -> None:
     node = Node(T0)
     node.events(7, event(1, "T0"), event(2, "T0.T1"), event(3, "T0.T1.T2"))
     node.heartbeat(1, T1)
-    assert [frame.ids for frame in node.sent("ids")] == [[event(2).id, event(3).id]]
+    assert [frame.fields()[0] for frame in node.sent("ids")] == [[event(2).id, event(3).id]]
 
 
 def test_fig6_only_valid_events_are_listed() -> None:
@@ -279,7 +280,7 @@ def test_fig6_only_valid_events_are_listed() -> None:
     node.events(7, event(1, validity_us=SECOND), event(2, validity_us=SECOND + 1))
     node.advance(1)
     node.heartbeat(1, T0)
-    assert [frame.ids for frame in node.sent("ids")] == [[event(2).id]]
+    assert [frame.fields()[0] for frame in node.sent("ids")] == [[event(2).id]]
 
 
 def test_fig6_ids_of_a_stranger_are_ignored() -> None:
@@ -309,7 +310,7 @@ def test_sec42_who_has_the_same_events_sends_none() -> None:
     node = Node(T0)
     node.events(7, event(1), event(2))
     node.heartbeat(1, T0)
-    assert [frame.ids for frame in node.sent("ids")] == [[event(1).id, event(2).id]]
+    assert [frame.fields()[0] for frame in node.sent("ids")] == [[event(1).id, event(2).id]]
     node.ids(1, event(2), event(1))
     node.advance(5)
     assert (BACK_OFF in node.host.timers, node.sent_ids()) == (False, [])
@@ -911,7 +912,7 @@ def test_r13_a_stopped_back_off_leaves_its_delay() -> None:
 def test_r14_an_empty_id_list_is_sent() -> None:
     node = Node(T0)
     node.heartbeat(1, T0)
-    assert [frame.ids for frame in node.sent("ids")] == [[]]
+    assert [frame.fields()[0] for frame in node.sent("ids")] == [[]]
 
 
 def test_r15_ids_heard_before_the_heartbeat_count_when_it_comes() -> None:
@@ -1014,7 +1015,7 @@ def test_r17_answers_to_several_heartbeats_are_one_list() -> None:
     node.heartbeat(1, T1)
     node.heartbeat(2, topic("T0.T3"))
     node.advance(0.002)
-    assert [frame.ids for frame in node.sent("ids")] == [[event(1).id, event(2).id]]
+    assert [frame.fields()[0] for frame in node.sent("ids")] == [[event(1).id, event(2).id]]
 
 
 def test_r18_average_speed_is_over_the_neighbors_that_tell_theirs() -> None:

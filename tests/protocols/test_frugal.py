@@ -25,6 +25,7 @@ from roamcast.protocols.frugal import (
     Heartbeat,
     Task,
 )
+from roamcast.protocols.frugal_frames import filed
 from roamcast.protocols.interface import Frame
 from roamcast.protocols.parameters import build
 from roamcast.protocols.wire import decode, encode
@@ -368,7 +369,7 @@ def waiting_for_neighbor_4(**params: Any) -> tuple[Frugal, ScriptHost]:
 def test_what_another_node_sent_in_the_meantime_is_explained() -> None:
     """Neighbour 4 has it by now and says so: nothing is left to send before the back-off ends."""
     protocol, host = waiting_for_neighbor_4()
-    host.hear(protocol, EventsIds([news(1).id]), 4)
+    host.hear(protocol, EventsIds([filed(news(1).id)]), 4)
     assert protocol.events_to_send() == []
     host.advance(protocol, SECOND)
     assert host.notes[-1] == ("suppress", "no longer needed", news(1).id, -1, 0)
@@ -439,7 +440,7 @@ def test_what_was_needed_before_a_crash_is_awaited_after_it() -> None:
     protocol.on_start()
     assert protocol.neighborhood_table.awaited == []
     host.hear(protocol, EventsIds([]), 4)
-    host.hear(protocol, EventsIds([news(1).id]), 4)
+    host.hear(protocol, EventsIds([filed(news(1).id)]), 4)
     host.advance(protocol, SECOND)
     assert host.labels("suppress") == ["no longer needed"]
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from roamcast.protocols.event_table import GONE, EventTable, StoredEvent
 from roamcast.protocols.frugal import DELAYED, Frugal
-from roamcast.protocols.frugal_frames import Events, EventsIds, Heartbeat
+from roamcast.protocols.frugal_frames import Events, EventsIds, Heartbeat, filed
 from roamcast.protocols.frugal_neighbors import NeighborhoodTable, matches_any, share_topics
 from roamcast.protocols.interface import Frame
 from roamcast.pubsub.event import FOREVER, Event, event_id
@@ -27,6 +27,18 @@ def news(k: int) -> Event:
 
 
 # ------------------------------------------------------------------------------------------------------ lists of ids
+
+
+@given(st.integers(0, (1 << 63) - 1))
+def test_what_is_filed_is_found_again_and_has_the_size_of_its_id(id: int) -> None:
+    assert filed(filed(id)) == id
+    assert EventsIds([filed(id)]).fields() == [[id]]
+    assert EventsIds([filed(id)]).size == EventsIds([id]).size
+
+
+def test_events_of_many_publishers_and_many_events_of_one_are_filed_in_different_places() -> None:
+    for ids in ([event_id(k, 1) for k in range(512)], [event_id(7, k) for k in range(512)]):
+        assert len({hash(filed(id)) % 512 for id in ids}) == 512
 
 
 @given(st.lists(st.integers(1, 20), unique=True), st.lists(st.integers(1, 20), unique=True))
@@ -113,7 +125,7 @@ class Twin(ScriptHost):
         known = self.frugal.events_table.known
         if who:
             self.holders.setdefault(id, set()).update(who)
-            elsewhere = [other for other in self.holders if other not in known]
+            elsewhere = [other for other in self.holders if filed(other) not in known]
             if id in elsewhere and len(elsewhere) > self.limit:
                 del self.holders[elsewhere[0]]
 
@@ -134,7 +146,7 @@ class Twin(ScriptHost):
                 del self.last[j]
         for id, who in list(self.holders.items()):
             who &= {*self.last}
-            if not who or (table.known.get(id) is GONE):
+            if not who or (table.known.get(filed(id)) is GONE):
                 del self.holders[id]
 
     # ---- what the protocol does
@@ -169,12 +181,12 @@ class Twin(ScriptHost):
         if j in self.frugal.neighborhood_table.rows:
             self.last.setdefault(j, [])
             if early is not None and j not in self.frugal.early_ids:
-                self.mention_list(j, early[1].ids)
+                self.mention_list(j, early[1].fields()[0])
 
     def do_ids(self, j: int, events: list[Event]) -> None:
         if j in self.last:
             self.mention_list(j, [event.id for event in events])
-        self.frugal.on_frame(EventsIds([event.id for event in events]), j)
+        self.frugal.on_frame(EventsIds([filed(event.id) for event in events]), j)
 
     def do_events(self, j: int, events: list[Event], named: list[int]) -> None:
         taken: dict[int, set[int]] = {}
@@ -184,7 +196,7 @@ class Twin(ScriptHost):
                 taken[event.id] |= who
                 continue
             self.mention(event.id, who)
-            if event.id not in self.frugal.events_table.known and matches_any(self.frugal.topics, event):
+            if filed(event.id) not in self.frugal.events_table.known and matches_any(self.frugal.topics, event):
                 taken[event.id] = self.holders.pop(event.id, set())  # it is stored before the next one is looked at
         self.holders.update(taken)
         self.frugal.on_frame(Events(events, [0] * len(events), named), j)
@@ -237,6 +249,7 @@ def test_what_is_needed_is_what_a_look_at_everything_finds(
         for j, neighbor in table.rows.items():
             assert neighbor.interest.shares == share_topics(frugal.topics, twin.asks[j])
         for interest in table.interests.values():
+            assert interest.ids == [row.id for row in held if not row.expired and interest.wants(row.event)]
             assert table.named(interest.bits) == [j for j, row in table.rows.items() if row.interest is interest]
         assert table.awaited == [row for row in table.awaited if row.awaited]
         if frugal.backing_off and not table.fresh:
@@ -289,7 +302,7 @@ def test_needs_are_awaited_once_by_neighbors_and_then_by_events() -> None:
 def test_what_is_no_longer_needed_does_not_come_to_be_awaited() -> None:
     table = table_of(NEWS)
     store(table, news(1))
-    table.mention_list(table.rows[1], EventsIds([news(1).id]))
+    table.mention_list(table.rows[1], EventsIds([filed(news(1).id)]))
     assert (awaited(table), table.needed) == ([], [])
 
 
@@ -299,14 +312,14 @@ def test_an_own_event_is_for_neighbors_that_share_no_topic_too() -> None:
     store(table, news(1), own=True)
     store(table, news(2))
     assert in_need(table) == [(news(1).id, 1)]
-    table.mention_list(table.rows[1], EventsIds([news(1).id]))
+    table.mention_list(table.rows[1], EventsIds([filed(news(1).id)]))
     assert in_need(table) == []
 
 
 def test_what_a_neighbor_has_counts_when_it_asks_for_it_later() -> None:
     table = table_of(topic("sport"), NEWS)
     store(table, news(1))
-    table.mention_list(table.rows[1], EventsIds([news(1).id]))
+    table.mention_list(table.rows[1], EventsIds([filed(news(1).id)]))
     table.ask(table.rows[1], table.interest([NEWS]))
     assert in_need(table) == [(news(1).id, 2)]
 
@@ -315,7 +328,7 @@ def test_an_id_that_was_mentioned_before_its_publication() -> None:
     """Neighbour 1 named it, and 2 and 1 are presumed to have it when it is sent and then stored."""
     table = table_of(NEWS, NEWS, topic("news.now"))
     for j in (1, 3):
-        table.mention_list(table.rows[j], EventsIds([news(1).id]))
+        table.mention_list(table.rows[j], EventsIds([filed(news(1).id)]))
     row = StoredEvent(news(1), FOREVER, own=True)
     row.wanting = table.interested(row.event)
     assert table.presume_sent([row]) == [1, 2]
@@ -339,7 +352,7 @@ def test_who_comes_has_nothing_of_one_that_has_gone() -> None:
     for k in (1, 2):
         store(table, news(k))
     for j in (1, 2, 3):
-        table.mention_list(table.rows[j], EventsIds([news(1).id, news(2).id, 77, 70 + j]))
+        table.mention_list(table.rows[j], EventsIds([filed(news(1).id), filed(news(2).id), 77, 70 + j]))
     table.leave(2)
     for j in (4, 5):
         table.join(j, table.interest([NEWS]))

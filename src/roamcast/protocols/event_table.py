@@ -20,7 +20,7 @@ from typing import Final, final
 
 from mypy_extensions import i64
 
-from roamcast.protocols.frugal_frames import Id
+from roamcast.protocols.frugal_frames import Id, filed
 from roamcast.pubsub.event import Event
 
 COUNTERS_BYTES: Final = 16  # expiry and counter
@@ -53,7 +53,7 @@ class StoredEvent:
         self.awaited = False  # to be sent after the back-off, or it is to be said why not
         self.expired = False
         self.own = own
-        self.id = event.id if id is None else id
+        self.id = filed(event.id) if id is None else id
         self.serial: i64 = 0  # the order of rows in the table
         self.fwd = 0
         self.event = event

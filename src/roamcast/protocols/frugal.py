@@ -540,10 +540,10 @@ class Frugal(Protocol):
         return False
 
     def publish(self, event: Event) -> None:
-        if event.id in self.events_table.known:
+        row = StoredEvent(event, self.host.now() + event.validity_us, own=True)
+        if row.id in self.events_table.known:
             self.host.note(HEARD_AGAIN, event.id)
             return
-        row = StoredEvent(event, self.host.now() + event.validity_us, own=True)
         if self.host.now() >= row.expiry_us:
             self.host.note(EXPIRED, event.id)
             return

@@ -5,7 +5,7 @@ those who heard the same one before.
 
 Ids that are only looked up are objects here (`Id`), handed on from table to table and from frame to frame: compiled
 code would take an int apart and make a new object for every look, and a thousand nodes, each with objects of its own
-for the same few ids, would find none of them in the cache.
+for the same few ids, would find none of them in the cache. They are not the events' ids as such, but `filed`.
 """
 
 from __future__ import annotations
@@ -27,6 +27,15 @@ AS_ENCODED: Final = -1
 MOST: Final = 4096
 """Elements of any list on the air."""
 NODE_MAX: Final = (1 << 31) - 1
+
+
+def filed(id: int) -> Id:
+    """An event's id as tables file it, and the other way round; of the same size on the air.
+
+    A dict looks for an int by its last bits, and ids end in the publishers' sequence numbers: those of events that many
+    publish at about the same time would all be looked for in the same place.
+    """
+    return id ^ id >> 32
 
 
 @final
@@ -95,12 +104,12 @@ class EventsIds(Frame):
         return [id for id in ids[same:] if id not in gone]
 
     def fields(self) -> list[Any]:
-        return [self.ids]
+        return [[filed(id) for id in self.ids]]
 
     @classmethod
     def from_fields(cls, fields: list[Any]) -> EventsIds:
         (ids,) = counted(fields, 1)
-        return EventsIds([as_int(id) for id in as_list(ids, MOST)])
+        return EventsIds([filed(as_int(id)) for id in as_list(ids, MOST)])
 
 
 @final
@@ -119,7 +128,7 @@ class Events(Frame):
     ) -> None:
         super().__init__("event", 0, size)
         self.carried = carried
-        self.ids = [event.id for event in carried] if ids is None else ids
+        self.ids = [filed(event.id) for event in carried] if ids is None else ids
         self.ages_us = ages_us
         self.neighbors_ids = neighbors_ids
         if not size:

@@ -24,7 +24,7 @@ from typing import Final, final
 
 from roamcast.errors import InputError
 from roamcast.protocols.event_table import EventTable, StoredEvent, place
-from roamcast.protocols.frugal_frames import EventsIds, Id
+from roamcast.protocols.frugal_frames import EventsIds, Id, filed
 from roamcast.protocols.interface import NOBODY
 from roamcast.pubsub.event import Event
 from roamcast.pubsub.filters import And, Filter, Topic, unsatisfiable
@@ -262,10 +262,10 @@ class NeighborhoodTable:
 
     # ---- what neighbours have
 
-    def ids_of(self, neighbor: Neighbor) -> list[Id]:
+    def ids_of(self, neighbor: Neighbor) -> list[int]:
         """The ids it is presumed to have, but for events that were here and have gone."""
-        ids: list[Id] = [row.id for row in self.events.rows if row.holders & neighbor.bit]
-        return ids + [id for id, holders in self.elsewhere.items() if holders & neighbor.bit]
+        ids = [row.event.id for row in self.events.rows if row.holders & neighbor.bit]
+        return ids + [filed(id) for id, holders in self.elsewhere.items() if holders & neighbor.bit]
 
     def mention_list(self, neighbor: Neighbor, list_: EventsIds) -> None:
         """It has named what it has; most of that it has named before."""
@@ -355,8 +355,9 @@ class NeighborhoodTable:
     # ---- events
 
     def stored(self, row: StoredEvent) -> None:
-        if row.id in self.elsewhere:
-            holders = self.elsewhere.pop(row.id)
+        holders = self.elsewhere.get(row.id)
+        if holders is not None:
+            del self.elsewhere[row.id]
             self.presumed -= how_many(holders & row.holders)
             row.holders |= holders
         row.wanting = self.interested(row.event)
@@ -417,8 +418,8 @@ class NeighborhoodTable:
                 break
         return turns
 
-    def first_in_need(self) -> tuple[Id, int]:
-        """The first entry of `in_need`."""
+    def first_in_need(self) -> tuple[int, int]:
+        """The id and the neighbour of the first entry of `in_need`."""
         lacking = 0
         for row in self.needed:
             lacking |= row.lacking
@@ -426,7 +427,7 @@ class NeighborhoodTable:
             if lacking & neighbor.bit:
                 for row in self.needed:
                     if row.lacking & neighbor.bit:
-                        return row.id, j
+                        return row.event.id, j
         return 0, NOBODY
 
     def await_needed(self) -> None:
