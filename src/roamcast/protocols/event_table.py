@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from mypy_extensions import i64
+from mypy_extensions import i64, mypyc_attr
 
 from roamcast.protocols.frugal_frames import Id, filed
 from roamcast.pubsub.event import Event
@@ -28,6 +28,7 @@ NEVER: Final = 1 << 62
 
 
 @final
+@mypyc_attr(acyclic=True)  # 16 bytes less for each, of which a large world has a hundred thousand
 class StoredEvent:
     """A row: the event, its expiry, how often it was sent on (the paper's counter), whether it is this node's own."""
 

@@ -508,8 +508,7 @@ class Frugal(Protocol):
 
     def receive_events(self, j: int, frame: Events) -> None:
         table = self.neighborhood_table
-        neighbor = table.rows.get(j)
-        sender = 0 if neighbor is None else neighbor.bit
+        sender = table.bits.get(j, 0)
         near = table.bits_of(frame.neighbors_ids)
         interested = False
         for k in range(len(frame.carried)):

@@ -88,6 +88,7 @@ class EventsIds(Frame):
         if self._earlier is not earlier:
             self._added = self._compare(earlier)
             self._earlier = earlier
+            earlier._earlier = None  # nobody compares it any more, and it would keep all lists before it
         return self._added
 
     def _compare(self, earlier: EventsIds) -> list[Id]:

@@ -139,6 +139,7 @@ class NeighborhoodTable:
         self.ids_limit = ids_limit
         self.events = events
         self.rows: dict[Id, Neighbor] = {}
+        self.bits: dict[Id, int] = {}  # of the rows; apart, because every frame with events asks for those of ten
         self.free_bits: list[int] = []  # of neighbours that have gone
         self.interests: dict[tuple[Filter, ...], Interest] = {}
         self.strangers: dict[int, tuple[list[Filter], int]] = {}
@@ -176,12 +177,14 @@ class NeighborhoodTable:
     def join(self, j: int, interest: Interest) -> Neighbor:
         neighbor = Neighbor(interest, self.free_bits.pop() if self.free_bits else 1 << len(self.rows))
         self.rows[j] = neighbor
+        self.bits[j] = neighbor.bit
         self._enter(neighbor, interest)
         return neighbor
 
     def leave(self, j: int) -> None:
         neighbor = self.rows.pop(j, None)
         if neighbor is not None:
+            del self.bits[j]
             self._leave_interest(neighbor)
             self._forget(neighbor.bit)
             self.free_bits.append(neighbor.bit)
@@ -287,9 +290,7 @@ class NeighborhoodTable:
     def bits_of(self, neighbors: list[Id]) -> int:
         bits = 0
         for j in neighbors:
-            neighbor = self.rows.get(j)
-            if neighbor is not None:
-                bits |= neighbor.bit
+            bits |= self.bits.get(j, 0)
         return bits
 
     def presume_received(self, event: Event, id: Id, sender: int, near: int) -> bool:
@@ -406,16 +407,14 @@ class NeighborhoodTable:
 
     def _in_turn(self, rows: list[StoredEvent]) -> list[tuple[StoredEvent, int]]:
         turns: list[tuple[StoredEvent, int]] = []
+        before = 0
         for j, neighbor in self.rows.items():
-            later: list[StoredEvent] = []
-            for row in rows:
-                if row.lacking & neighbor.bit:
-                    turns.append((row, j))
-                else:
-                    later.append(row)
-            rows = later
-            if not rows:
+            if len(turns) == len(rows):
                 break
+            for row in rows:
+                if row.lacking & neighbor.bit and not row.lacking & before:
+                    turns.append((row, j))
+            before |= neighbor.bit
         return turns
 
     def first_in_need(self) -> tuple[int, int]:
