@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from roamcast.protocols.event_table import GONE, EventTable, StoredEvent
 from roamcast.protocols.frugal import DELAYED, Frugal
-from roamcast.protocols.frugal_frames import Events, EventsIds, Heartbeat, filed
+from roamcast.protocols.frugal_frames import Events, EventsIds, Heartbeat, filed, ids_frame_bytes
 from roamcast.protocols.frugal_neighbors import NeighborhoodTable, matches_any, share_topics
 from roamcast.protocols.interface import Frame
 from roamcast.pubsub.event import FOREVER, Event, event_id
@@ -250,6 +250,7 @@ def test_what_is_needed_is_what_a_look_at_everything_finds(
             assert neighbor.interest.shares == share_topics(frugal.topics, twin.asks[j])
         for interest in table.interests.values():
             assert interest.ids == [row.id for row in held if not row.expired and interest.wants(row.event)]
+            assert ids_frame_bytes(len(interest.ids), interest.ids_bytes) == EventsIds(interest.ids).size
             assert table.named(interest.bits) == [j for j, row in table.rows.items() if row.interest is interest]
         assert table.awaited == [row for row in table.awaited if row.awaited]
         if frugal.backing_off and not table.fresh:

@@ -174,19 +174,19 @@ class EventTable:
         """Fig. 10: remove one event, and say which."""
         if not self.rows:
             return None
-        row = self._first_to_go()
+        row = self._take_first_to_go()
         del self.rows[place(self.rows, row)]
-        if row.expired:
-            del self.expired[0]
-        if row.fwd:
-            del self.forwarded[self._turn(row)]
         self.known[row.id] = GONE
         self.bytes -= COUNTERS_BYTES + row.event.size
         if row.own:
             del self.own[row.id]
         return row
 
-    def _first_to_go(self) -> StoredEvent:
-        if self.expired:
-            return self.expired[0]
-        return self.forwarded[-1] if self.forwarded else self.rows[0]
+    def _take_first_to_go(self) -> StoredEvent:
+        """Out of the expired, the forwarded, or neither."""
+        if not self.expired:
+            return self.forwarded.pop() if self.forwarded else self.rows[0]
+        row = self.expired.pop(0)
+        if row.fwd:
+            del self.forwarded[self._turn(row)]
+        return row

@@ -68,6 +68,7 @@ from roamcast.protocols.frugal_frames import (
     Id,
     event_bytes,
     events_frame_bytes,
+    ids_frame_bytes,
     ints_size,
 )
 from roamcast.protocols.frugal_neighbors import Interest, Neighbor, NeighborhoodTable, how_many, matches_any
@@ -326,6 +327,7 @@ class Frugal(Protocol):
         if neighbor.interest is not interest:
             neighbor.introduced = False  # R15
             self.neighborhood_table.ask(neighbor, interest)
+        neighbor.subscriptions = frame.subscriptions
         self.neighborhood_table.set_speed(neighbor, frame.speed_mps)
         neighbor.store_time_us = self.host.now()
         neighbor.size = frame.size
@@ -366,15 +368,16 @@ class Frugal(Protocol):
             bits = 0
             for interest in asked:
                 bits |= interest.bits
-            return self.ids_frame([r.id for r in self.events_table.rows if r.wanting & bits and not r.expired])
-        frame = asked[0].list
-        if frame is None:
-            frame = self.ids_frame(list(asked[0].ids))
-            asked[0].list = frame
-        return frame
+            ids: list[Id] = [r.id for r in self.events_table.rows if r.wanting & bits and not r.expired]
+            return self.ids_frame(ids, AS_ENCODED)
+        interest = asked[0]
+        if interest.list is None:
+            size = ids_frame_bytes(len(interest.ids), interest.ids_bytes)
+            interest.list = self.ids_frame(list(interest.ids), size)
+        return interest.list
 
-    def ids_frame(self, ids: list[Id]) -> EventsIds:
-        return EventsIds(ids, PAPER_ID_BYTES * len(ids) if self.paper_sizes else AS_ENCODED)
+    def ids_frame(self, ids: list[Id], size: int) -> EventsIds:
+        return EventsIds(ids, PAPER_ID_BYTES * len(ids) if self.paper_sizes else size)
 
     def receive_events_ids(self, j: int, frame: EventsIds) -> None:
         neighbor = self.neighborhood_table.rows.get(j)

@@ -170,6 +170,10 @@ def events_frame_bytes(events: int, their_bytes: int) -> int:
     return 2 + header_size(2 * events) + their_bytes
 
 
+def ids_frame_bytes(ids: int, their_bytes: int) -> int:
+    return 2 + header_size(ids) + their_bytes
+
+
 def header_size(n: int) -> int:
     """Of a msgpack array."""
     return 1 if n < 16 else 3

@@ -26,6 +26,7 @@ from roamcast.errors import InputError
 from roamcast.protocols.event_table import EventTable, StoredEvent, place
 from roamcast.protocols.frugal_frames import EventsIds, Id, filed
 from roamcast.protocols.interface import NOBODY
+from roamcast.protocols.wire import uint_size
 from roamcast.pubsub.event import Event
 from roamcast.pubsub.filters import And, Filter, Topic, unsatisfiable
 
@@ -82,13 +83,14 @@ def how_many(bits: int) -> int:
 class Interest:
     """Subscriptions of one or more neighbours, whether they share topics with this node, and what they match."""
 
-    __slots__ = ("bits", "ids", "list", "shares", "subscriptions")
+    __slots__ = ("bits", "ids", "ids_bytes", "list", "shares", "subscriptions")
 
     def __init__(self, subscriptions: list[Filter], shares: bool) -> None:
         self.subscriptions = subscriptions
         self.shares = shares
         self.bits = 0  # of the members
         self.ids: list[Id] = []  # of the valid rows that the members want, in the order of the event table
+        self.ids_bytes = 0
         self.list: EventsIds | None = None  # of these, as it was sent; None when they have changed since
 
     def wants(self, event: Event) -> bool:
@@ -96,10 +98,12 @@ class Interest:
 
     def add(self, row: StoredEvent) -> None:
         self.ids.append(row.id)
+        self.ids_bytes += uint_size(row.event.id)
         self.list = None
 
     def remove(self, row: StoredEvent) -> None:
         self.ids.remove(row.id)
+        self.ids_bytes -= uint_size(row.event.id)
         self.list = None
 
 
@@ -107,24 +111,20 @@ class Interest:
 class Neighbor:
     """A row of the neighbourhood table (Fig. 2). Its event ids are `NeighborhoodTable.ids_of`."""
 
-    __slots__ = ("bit", "interest", "introduced", "last", "size", "speed_mps", "store_time_us")
+    __slots__ = ("bit", "interest", "introduced", "last", "size", "speed_mps", "store_time_us", "subscriptions")
 
     def __init__(self, interest: Interest, bit: int) -> None:
         self.bit = bit
         self.last = NO_IDS  # the list it sent last
         self.store_time_us = 0
         self.interest = interest
+        self.subscriptions = interest.subscriptions  # or equal ones, as it sent them last
         self.speed_mps = nan
         self.introduced = False  # has been sent ids for the subscriptions as they are
         self.size = 0  # of its heartbeat
 
     def asks(self, subscriptions: list[Filter]) -> bool:
-        own = self.interest.subscriptions
-        return own is subscriptions or own == subscriptions
-
-    @property
-    def subscriptions(self) -> list[Filter]:
-        return self.interest.subscriptions
+        return self.subscriptions is subscriptions or self.subscriptions == subscriptions
 
 
 # ------------------------------------------------------------------------------------------------------------ the table
