@@ -342,7 +342,7 @@ class Frugal(Protocol):
             return
         if new or self.params.ids_on == "heartbeat":
             self.new_neighbor(j)
-        early = self.early_ids.pop(j, None)
+        early = self.early_ids.pop(j, None) if self.early_ids else None
         if early is not None:
             self.receive_events_ids(j, early[1])
 
@@ -511,7 +511,8 @@ class Frugal(Protocol):
 
     def receive_events(self, j: int, frame: Events) -> None:
         table = self.neighborhood_table
-        sender = table.bits.get(j, 0)
+        neighbor = table.rows.get(j)
+        sender = 0 if neighbor is None else neighbor.bit
         near = table.bits_of(frame.neighbors_ids)
         interested = False
         for k in range(len(frame.carried)):

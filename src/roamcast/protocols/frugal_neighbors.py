@@ -139,7 +139,6 @@ class NeighborhoodTable:
         self.ids_limit = ids_limit
         self.events = events
         self.rows: dict[Id, Neighbor] = {}
-        self.bits: dict[Id, int] = {}  # of the rows; apart, because every frame with events asks for those of ten
         self.free_bits: list[int] = []  # of neighbours that have gone
         self.interests: dict[tuple[Filter, ...], Interest] = {}
         self.strangers: dict[int, tuple[list[Filter], int]] = {}
@@ -177,14 +176,12 @@ class NeighborhoodTable:
     def join(self, j: int, interest: Interest) -> Neighbor:
         neighbor = Neighbor(interest, self.free_bits.pop() if self.free_bits else 1 << len(self.rows))
         self.rows[j] = neighbor
-        self.bits[j] = neighbor.bit
         self._enter(neighbor, interest)
         return neighbor
 
     def leave(self, j: int) -> None:
         neighbor = self.rows.pop(j, None)
         if neighbor is not None:
-            del self.bits[j]
             self._leave_interest(neighbor)
             self._forget(neighbor.bit)
             self.free_bits.append(neighbor.bit)
@@ -290,7 +287,9 @@ class NeighborhoodTable:
     def bits_of(self, neighbors: list[Id]) -> int:
         bits = 0
         for j in neighbors:
-            bits |= self.bits.get(j, 0)
+            neighbor = self.rows.get(j)
+            if neighbor is not None:
+                bits |= neighbor.bit
         return bits
 
     def presume_received(self, event: Event, id: Id, sender: int, near: int) -> bool:
