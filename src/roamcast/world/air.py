@@ -234,14 +234,15 @@ class Air:
                 other.count_down(t)
             other.busy_until = end
             other.receiving = s
-            locked += 1
-            if metered:
-                other.listens(t, end)
-            if to >= 0 and other.index != to:
-                if other.idle_since < nav:
-                    other.idle_since = nav
-                if targeted and other.ifs == ifs:
-                    continue
+            if to >= 0:
+                locked += 1
+                if metered:
+                    other.listens(t, end)
+                if other.index != to:
+                    if other.idle_since < nav:
+                        other.idle_since = nav
+                    if targeted and other.ifs == ifs:
+                        continue
             hearers.append(other)
         tx.hearers = hearers
         tx.locked = locked
