@@ -57,7 +57,6 @@ def flood(scenario: Scenario, protocol: str = "gossip", **params: Any) -> dict[s
         "receptions": result.metrics["receptions"],
         "overheard": result.metrics["overheard"],
         "losses": result.metrics["losses"],
-        "arrivals": result.arrivals,
         "run_s": result.cpu_s,
         "whole_s": time.process_time() - began,  # with building the world and asking what was possible
         "per_s": result.metrics["receptions"] / result.cpu_s,

@@ -16,9 +16,12 @@ from roamcast.log.reader import read
 from roamcast.log.writer import MemorySink
 from roamcast.papers import presets
 from roamcast.protocols import registry
+from roamcast.world.faults import SLEEP
 from roamcast.world.scenario import Scenario
 from roamcast.world.simulate import Result, simulate
 from tests.world.stage import ACK_US, AIRTIME_US, DIFS_US, SIFS_US, US, Stage
+
+PREAMBLE_US = 192
 
 NOT_IN_THE_LOG = {"energy_j", "possible", "of_possible"}
 
@@ -58,6 +61,7 @@ QUIET: dict[str, dict[str, Any]] = {
     "crashes": {"loss": 0.0, "crash_mean_s": 8.0, "repair_mean_s": 2.0},
     "crowded": {"loss": 0.0, "duration_s": 4.0, "rate_hz": 8.0, "rate_bps": 250_000.0, "range_max_m": 250.0},
     "motes": {"loss": 0.0, "mac": "tinyos", "rate_bps": 38_400.0},
+    "ideal": {"loss": 0.0, "mac": "ideal", "rate_hz": 4.0, "rate_bps": 250_000.0},
     "nodding off": {"loss": 0.0, "duration_s": 4.0, "rate_hz": 4.0, "awake_s": 0.03, "asleep_s": 0.02},
     "asleep for less than a frame": {
         "loss": 0.0,
@@ -171,6 +175,60 @@ def test_who_overhears_a_frame_for_another_pays_for_it_and_for_its_acknowledgeme
     assert gap_j(stage, 4) == pytest.approx(0.0, abs=1e-12)
 
 
+@pytest.mark.parametrize("law", ["disc", "log-distance"])
+def test_rows_of_acknowledgements_name_no_frame(law: str) -> None:
+    stage = Stage([(0.0, 0.0), (10.0, 0.0)], law=law)
+    stage.say(0.05, 1)  # so that the transmission's object was another's before
+    stage.say(0.1, 0, to=1)
+    stage.run(1.0)
+    (sent,) = stage.rows("acknowledge")
+    assert (sent.node, sent.peer, sent.frame, sent.bytes, sent.value) == (1, 0, 0, 14, ACK_US)
+    (heard,) = stage.rows("overhear")
+    assert (heard.node, heard.peer, heard.frame, heard.bytes, heard.value) == (0, 1, 0, 14, ACK_US)
+    assert heard.t == sent.t + ACK_US
+
+
+@pytest.mark.parametrize("law", ["disc", "log-distance"])
+def test_a_garbled_acknowledgement_costs_what_a_whole_one_does(law: str) -> None:
+    """2 is on to the acknowledgement of 1 when 3 begins to send, which hears neither 0 nor 1."""
+    stage = Stage([(0.0, 0.0), (100.0, 0.0), (200.0, 0.0), (300.0, 0.0)], law=law)
+    stage.say(0.1, 0, to=1)
+    stage.say(0.1 + (AIRTIME_US + SIFS_US + 100) / US, 3)
+    stage.run(1.0)
+    assert rx_us(stage) == [ACK_US, AIRTIME_US, ACK_US, 0]
+    assert overheard(stage) == [(0, "acknowledgement"), (2, "acknowledgement")]
+    assert stage.lost(2) == [(100_000 + AIRTIME_US + SIFS_US + 100, "collision")]
+    assert gap_j(stage, 4) == pytest.approx(0.0, abs=1e-12)
+
+
+def test_who_falls_asleep_during_an_acknowledgement_does_not_pay_for_it() -> None:
+    stage = Stage([(0.0, 0.0), (10.0, 0.0), (20.0, 0.0)])
+    stage.say(0.1, 0, to=1)
+    stage.switch(0.1 + (AIRTIME_US + SIFS_US + 100) / US, 2, SLEEP)
+    stage.run(1.0)
+    assert rx_us(stage) == [ACK_US, AIRTIME_US, AIRTIME_US]
+    assert gap_j(stage, 3) == pytest.approx(0.0, abs=1e-12)
+
+
+def test_on_an_ideal_medium_too_a_frame_for_another_is_overheard() -> None:
+    stage = Stage([(0.0, 0.0), (10.0, 0.0), (20.0, 0.0)], access="ideal")
+    stage.say(0.1, 0, to=1)
+    stage.run(1.0)
+    airtime_us = AIRTIME_US - PREAMBLE_US
+    assert rx_us(stage) == [0, airtime_us, airtime_us]
+    assert overheard(stage) == [(2, "for another")] and not stage.rows("acknowledge")
+
+
+def test_of_frames_that_end_at_one_instant_the_order_of_rows_decides() -> None:
+    """On an ideal medium a radio takes in several at a time; a short one and a long one end together at 2."""
+    stage = Stage([(0.0, 0.0), (10.0, 0.0), (20.0, 0.0)], access="ideal")
+    stage.say(0.1, 0, to=1)
+    stage.say(0.1 + 8 * 300 / US, 1, size=100)
+    stage.run(1.0)
+    assert [row.t for row in stage.rows("overhear", 2)] == [row.t for row in stage.rows("receive", 2)]
+    assert gap_j(stage, 3) == pytest.approx(0.0, abs=1e-12)
+
+
 def test_a_repetition_costs_what_the_frame_did() -> None:
     """0 does not hear 1, so the frame comes four times, and four acknowledgements reach nobody."""
     stage = Stage([(0.0, 0.0), (100.0, 0.0)], ranges=[150.0, 50.0], range_m=50.0, retries=3)
@@ -190,6 +248,7 @@ def test_a_run_does_not_pay_for_an_acknowledgement_after_its_end() -> None:
     stage.run(1.0)
     (row,) = stage.rows("acknowledge")
     assert row.t <= US < row.t + ACK_US
+    assert [int(station.tx_us) for station in stage.stations] == [AIRTIME_US, US - row.t]
     assert gap_j(stage, 2) == pytest.approx(0.0, abs=1e-12)
 
 

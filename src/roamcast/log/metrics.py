@@ -221,15 +221,10 @@ def _sending_s(sends: pa.Table, nodes: int, duration_s: float) -> np.ndarray[Any
 
 
 def _receiving_s(table: pa.Table, nodes: int) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Rows come when a frame ends. Of one that began before the last one ended, only what is new counts."""
-    received = _rows(table, "receive").group_by(["frame", "node"]).aggregate([("value", "max"), ("t", "max")])
-    others = _rows(table, "lose", "overhear")
-    node = np.concatenate([received["node"].to_numpy(), others["node"].to_numpy()])
-    value = np.concatenate([received["value_max"].to_numpy(), others["value"].to_numpy()])
-    end = np.concatenate([received["t_max"].to_numpy(), others["t"].to_numpy()])
-    heard = value > 0
-    node, value, end = node[heard], value[heard], end[heard]
-    order = np.lexsort((end, node))
+    """Rows come when a frame ends. Of one that began before the last one ended, only what came after that counts."""
+    heard = _rows(table, "receive", "lose", "overhear").filter((pc.field("value") > 0) & (pc.field("bytes") > 0))
+    node, value, end = (heard[name].to_numpy() for name in ("node", "value", "t"))
+    order = np.argsort(node, kind="stable")  # and by time, as the rows are
     node, value, end = node[order], value[order], end[order]
     follows = np.zeros(len(node), bool)
     follows[1:] = node[1:] == node[:-1]

@@ -40,7 +40,8 @@ A column that a kind does not mention below is 0 (`peer`: -1, `reason`: empty).
       = the addressee, or -1; a frame that never left the queue has no serial: frame = 0).
   (3) What a protocol said about its decision by `Host.note`; `protocols.interface.explain` turns such a row into a
       sentence.
-  (4) By the receiver's radio: the frame's airtime, or 0 where it never was on to the frame (as at the sender).
+  (4) By the receiver's radio: the frame's airtime, or 0 where it never was on to the frame (as at the sender), or gave
+      it up in order to send.
   (5) `anew`: a real node's process began again. Subscriptions of its earlier lives are over, whether or not these could
       say so; those that go on have a new row.
   (6) What a radio took in and the protocol never saw: a frame `for another`, a `repetition` of one that the node has

@@ -44,7 +44,6 @@ NO_MARKS: Final = vec[i32]()
 
 class Air:
     __slots__ = (
-        "arrivals",
         "calm",
         "chance",
         "events",
@@ -86,7 +85,6 @@ class Air:
         self.transmissions: list[Transmission] = []
         self.free: list[i64] = []
         self.serial: i64 = 0
-        self.arrivals: i64 = 0  # receivers that transmissions have reached, whatever became of them there
         self.plain = radio.plain()
         self.lossy = faults.lossy()
         self.swift = self.plain and not self.lossy and not recorder.log_frames and mac.kind != IDEAL
@@ -171,7 +169,6 @@ class Air:
         row = self.hearing.row(station, now)
         if self.faults.partition_from <= t < self.faults.partition_until:
             row = self.one_side(row, station, now)
-        self.arrivals += len(row)
         return row
 
     def one_side(self, row: Row, station: Station, now: float) -> Row:
