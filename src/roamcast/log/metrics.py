@@ -89,8 +89,9 @@ def energy(
     """Joules that each node used.
 
     A radio sends for the airtime of its send and acknowledge rows, as far as the run lasted, and receives for that of
-    its receptions, of what it overheard, and for what lose rows say it spent in vain, overlapping ones counted once; it
-    sleeps from sleep to wake, uses nothing from crash to recover (asleep or not), and idles for the rest of the run.
+    its receptions, of what it overheard, and for what lose rows say it spent in vain (of one that began before the last
+    one ended, only what came after that); it sleeps from sleep to wake, uses nothing from crash to recover (asleep or
+    not), and idles for the rest of the run.
     """
     tx_s = _sending_s(_rows(table, "send", "acknowledge"), nodes, duration_s)
     rx_s = _receiving_s(table, nodes)
