@@ -237,6 +237,46 @@ def test_r9_what_a_neighbour_wants_is_known_again_when_it_fits() -> None:
     assert way_of(net, "other") == (False, 0) and net.nodes[1].memory() == (0, 0), "nothing is left of it"
 
 
+def crowded(*taken_back: int) -> TinyNet:
+    """3 wants four topics, t0 to t3, and 4 another three, t4 to t6; of these seven, 2 has room for six."""
+    net = TinyNet(SubTree, 5, [(0, 1), (1, 2), (2, 3), (2, 4)])
+    net.nodes[2].links.interests.room = 6
+    net.start()
+    for n in range(7):
+        net.subscribe(3 + n // 4, topic(f"t{n}"), n)
+        net.run(2)
+    assert net.hosts[2].labels("note").count("overflow") == 1
+    for n in taken_back:
+        net.nodes[3 + n // 4].on_unsubscribe(n)
+    net.run(15)
+    return net
+
+
+@pytest.mark.parametrize(("taken_back", "is_known"), [((), False), ((0,), False), ((6,), True), ((0, 4), True)])
+def test_r9_also_where_there_is_no_room_for_what_all_neighbours_want(
+    taken_back: tuple[int, ...], is_known: bool
+) -> None:
+    net = crowded(*taken_back)
+    assert way_of(net, "other") == (False, 0 if is_known else 3)
+    for n in range(7):
+        event = net.publish(0, topic=f"t{n}")
+        net.run(1)
+        assert (event.id in net.delivered(3 + n // 4)) == (n not in taken_back)
+    net.subscribe(2, topic("own"), 1)
+    net.run(3)
+    assert way_of(net, "other") == (False, 0 if is_known else 3), "the application has room, and others keep theirs"
+    event = net.publish(0, topic="own")
+    net.run(1)
+    assert net.delivered(2) == [event.id]
+
+
+def test_r9_while_there_is_no_room_nobody_is_asked_again() -> None:
+    net = crowded()
+    before = len(net.log)
+    net.run(20)
+    assert {frame.kind for *_, frame in net.log[before:]} == {"heartbeat"}
+
+
 # --------------------------------------------------------------------------------------------------- one node by hand
 
 
@@ -280,6 +320,21 @@ def test_a_neighbour_that_missed_something_is_told_everything_again() -> None:
     host.hear(protocol, Heartbeat(TREE, 3, 0, NOBODY, [ME, 2]), ROOT)
     host.advance(protocol, 2_700_000)
     assert len(host.frames("subscribe")) == 1
+
+
+def test_so_is_a_child_that_missed_something() -> None:
+    protocol, host = hung()
+    child(protocol, host, 20)
+    protocol.on_subscribe(1, topic("a"))
+    host.advance(protocol, SYNC_US)
+    host.sent.clear()
+    host.advance(protocol, 500_000)
+    for version, told in ((0, [(0, 2, 1)]), (2, [])):
+        host.sent.clear()
+        host.hear(protocol, Heartbeat(TREE, 1, 2, ME, [ME, version]), 20)
+        host.advance(protocol, host.clock_us + 1_100_000)
+        to_child = [frame for to, frame in host.sent if to == 20 and isinstance(frame, Subscribe)]
+        assert [(f.base, f.version, len(f.added)) for f in to_child] == told
 
 
 def test_changes_are_applied_in_order_however_they_arrive() -> None:

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from roamcast.protocols.interface import NOBODY
 from roamcast.protocols.subtree_interests import IDLE_BEATS, OWN, Interests
-from roamcast.protocols.subtree_kin import Interest, Lineage, key_of, outranks
+from roamcast.protocols.subtree_kin import Interest, Kin, Lineage, key_of, outranks
 from roamcast.pubsub.covering import covers
 from roamcast.pubsub.event import Event
 from roamcast.pubsub.filters import EVERYTHING, Filter, Or, Range, attr, topic
-from tests.protocols.test_subtree_kin import FILTERS
+from tests.protocols.test_subtree_kin import FILTERS, Watched
 
 PEERS = (5, 6, 7)
 SOURCES = st.sampled_from([NOBODY, *PEERS])
@@ -79,29 +79,35 @@ STEPS = st.one_of(
     st.tuples(st.just("beat"), st.integers(1, IDLE_BEATS + 1), st.none()),
     st.tuples(st.just("tell"), st.sampled_from(PEERS), st.booleans()),
     st.tuples(st.just("leave"), st.sampled_from(PEERS), st.none()),
-    st.tuples(st.just("forget"), st.none(), st.none()),
+    st.tuples(st.just("forget"), st.booleans(), st.none()),
 )
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(STEPS, max_size=40), st.sampled_from([1, 4, 9, 4096]))
 def test_a_neighbour_is_told_all_that_changes_and_nothing_else(steps: list[tuple], limit: int) -> None:  # type: ignore[type-arg]
-    """Whatever the steps between two tellings; where few filters are known together, their numbers change often."""
-    known = Lineage(limit)
-    interests, plain = Interests(known=known), Plain()
+    """Whatever the steps between two tellings; where few filters are known together, their numbers change often.
+
+    Those of a second twin never do, and it has all filters in the same order.
+    """
+    interests, still, plain = Interests(known=Lineage(limit)), Interests(known=Lineage(4096)), Plain()
     told: dict[int, set[str]] = {}
     for what, a, b in steps:
         if what == "want":
-            interests.want(b, interests.side(a))
+            for each in (interests, still):
+                each.want(b, each.side(a))
             plain.wants.append((a, b))
         elif what == "unwant" and a < len(plain.wants):
             source, filter = plain.wants.pop(a)
-            interests.unwant(filter, interests.side(source))
+            for each in (interests, still):
+                each.unwant(filter, each.side(source))
         elif what == "beat":
             for _ in range(a):
                 interests.forget_the_idle()
+                still.forget_the_idle()
         elif what == "tell":
             added, removed = interests.news(interests.side(a), removals=b)
+            assert keys(added) == keys(still.news(still.side(a), removals=b)[0])
             now, before = {*plain.worth_telling(a)}, told.get(a, set())
             assert sorted(keys(added)) == sorted(now - before)
             assert sorted(keys(removed)) == sorted(before - now if b else ())
@@ -110,11 +116,24 @@ def test_a_neighbour_is_told_all_that_changes_and_nothing_else(steps: list[tuple
             told.pop(a, None)
             plain.wants = [want for want in plain.wants if want[0] != a]
             interests.forget_side(a)
-        elif what == "forget":  # somebody else needed room
-            known.with_room(limit + 1)
+            still.forget_side(a)
+        elif what == "forget":
+            others_need_the_room(interests, same=a)
         for peer in PEERS:
             assert sorted(keys(worth_telling(interests, peer))) == plain.worth_telling(peer)
+        assert places(interests) == places(still)
     check_order(interests, plain)
+
+
+def others_need_the_room(interests: Interests, same: bool) -> None:
+    """The next new filter has no number left. Where there are more, another filter has the first, and perhaps others
+    have come to know the same ones in another order."""
+    interests.kin.limit = 0
+    newer = interests.known.latest = Kin(100)
+    newer.know("another", topic("another"), 0)
+    if same:
+        for interest in reversed(interests.kin.those(interests.rows)):
+            newer.know(interest.key, interest.filter, 0)
 
 
 def check_order(interests: Interests, plain: Plain) -> None:
@@ -227,8 +246,57 @@ def test_time_begins_when_the_last_one_stops_wanting_it_however_that_comes_about
         assert places(interests) == []
 
 
+@pytest.mark.parametrize("same", [False, True])
+@pytest.mark.parametrize("stop", ["before", "after"])
+def test_numbers_that_change_change_no_times(stop: str, same: bool) -> None:
+    """A filter goes when it would have gone, whether it was given up before or after the last heartbeat."""
+    interests = Interests(known=Lineage(100))
+    for name in ("a", "b", "c"):
+        interests.want(topic(name), interests.side(5))
+    interests.forget_the_idle()
+    interests.unwant(topic("b"), interests.side(5))
+    if stop == "before":
+        interests.forget_the_idle()
+    others_need_the_room(interests, same)
+    numbers = {interest.key: interest.bit for interest in interests.order}
+    interests.want(topic("new"), interests.side(5))
+    assert all(interest.bit != numbers.get(interest.key) for interest in interests.order)
+    for _ in range(IDLE_BEATS - (stop == "before")):
+        interests.forget_the_idle()
+    assert places(interests) == ["topic a", "topic b", "topic c", "topic new"]
+    interests.forget_the_idle()
+    assert places(interests) == ["topic a", "topic c", "topic new"]
+
+
+@pytest.mark.parametrize("same", [False, True])
+def test_what_was_told_is_taken_back_though_it_was_forgotten_before_numbers_changed(same: bool) -> None:
+    interests = Interests(known=Lineage(100))
+    interests.want(topic("a"), interests.side(6))
+    interests.news(interests.side(5), removals=True)
+    interests.unwant(topic("a"), interests.side(6))
+    for _ in range(IDLE_BEATS + 1):
+        interests.forget_the_idle()
+    assert places(interests) == []
+    others_need_the_room(interests, same)
+    interests.want(topic("b"), interests.side(6))
+    added, removed = interests.news(interests.side(5), removals=True)
+    assert (keys(added), keys(removed)) == (["topic b"], ["topic a"])
+
+
+def test_where_numbers_change_nothing_is_compared_again() -> None:
+    counts: list[int] = []
+    for limit in (1, 4096):
+        asked: list[str] = []
+        interests = Interests(known=Lineage(limit))
+        for n in range(20):
+            interests.want(Watched(f"w{n}", asked), interests.side(5))
+        counts.append(len(asked))
+    assert counts[0] == counts[1] > 0
+
+
+@pytest.mark.parametrize("same", [False, True])
 @pytest.mark.parametrize("limit", [1, 4, 4096])
-def test_numbers_that_change_change_nothing_else(limit: int) -> None:
+def test_numbers_that_change_change_nothing_else(limit: int, same: bool) -> None:
     """The same with hardly any filter known together as with all of them."""
     interests = Interests(known=Lineage(limit))
     for n, name in enumerate(("x", "a", "a.b", "y")):
@@ -237,11 +305,13 @@ def test_numbers_that_change_change_nothing_else(limit: int) -> None:
     interests.unwant(topic("a"), interests.side(6))
     interests.unwant(topic("x"), interests.side(OWN))
     assert keys(interests.news(interests.side(5), removals=False)[0]) == ["topic a.b"]
+    others_need_the_room(interests, same)
     for n in range(10):
         interests.want(topic(f"n{n}"), interests.side(7))
     assert keys(interests.news(interests.side(5), removals=True)[1]) != [] and interests.sides[5].stale == 0
     for _ in range(IDLE_BEATS):
         interests.forget_the_idle()
+    others_need_the_room(interests, same)
     for n in range(10, 90):
         interests.want(topic(f"n{n}"), interests.side(7))
     assert places(interests)[:4] == ["topic x", "topic a", "topic a.b", "topic y"]

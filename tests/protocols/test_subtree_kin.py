@@ -68,35 +68,71 @@ def test_sets_of_filters_are_those_of_looking_at_each(filters: list[Filter], dat
     }
 
 
+@settings(max_examples=100, deadline=None)
+@given(st.lists(FILTERS, unique_by=key_of, min_size=1, max_size=10), st.data())
+def test_what_is_inherited_is_what_comparing_tells(filters: list[Filter], data: st.DataObject) -> None:
+    """Of those in use, as far as they were compared; whatever others have found out about them by other numbers."""
+    some = st.lists(st.sampled_from(filters), unique_by=key_of)
+    older, newer = Kin(100), Kin(100)
+    for kin, order in ((older, filters), (newer, data.draw(some))):
+        for filter in order:
+            asked = [other for other in kin.by_number if data.draw(st.booleans())]
+            kin.know(key_of(filter), filter, union(asked))
+    used = data.draw(some)
+    known_before = {one.key: {other.key for other in newer.those(one.compared)} for one in newer.by_number}
+    newer.inherit(older, union([older.by_key[key_of(filter)] for filter in used]))
+    assert {*newer.by_key} == {*known_before} | {key_of(filter) for filter in used}
+    check_relations(newer)
+    for one in map(key_of, used):
+        inherited = {other for other in map(key_of, used) if older.by_key[one].compared & older.by_key[other].bit}
+        compared = {other.key for other in newer.those(newer.by_key[one].compared)}
+        assert compared == inherited | known_before.get(one, set())
+
+
+def check_relations(kin: Kin) -> None:
+    """Of all that have been compared, and nothing of the others."""
+    for one in kin.by_number:
+        compared = [other for other in kin.by_number if one.compared & other.bit]
+        assert all(other.compared & one.bit for other in compared)
+        assert one.above == union([other for other in compared if is_above(other, one)])
+        assert one.below == union([other for other in compared if is_above(one, other)])
+    assert kin.outranked == union([one for one in kin.by_number if one.above])
+    assert kin.outranking == union([one for one in kin.by_number if one.below])
+
+
+class Watched(Filter):
+    """`covers` asks a filter that is none of its own whether it is equal."""
+
+    def __init__(self, name: str, asked: list[str]) -> None:
+        self.name = name
+        self.asked = asked
+
+    def __eq__(self, other: object) -> bool:
+        self.asked.append(self.name)
+        return self is other
+
+    def __hash__(self) -> int:
+        return 0
+
+    def matches(self, event: Event) -> bool:
+        return False
+
+    def fields(self) -> list[object]:
+        return [self.name]
+
+
 def test_a_pair_is_compared_once() -> None:
     asked: list[str] = []
-
-    class Watched(Filter):
-        """`covers` asks a filter that is none of its own whether it is equal."""
-
-        def __init__(self, name: str) -> None:
-            self.name = name
-
-        def __eq__(self, other: object) -> bool:
-            asked.append(self.name)
-            return self is other
-
-        def __hash__(self) -> int:
-            return 0
-
-        def matches(self, event: Event) -> bool:
-            return False
-
-        def fields(self) -> list[object]:
-            return [self.name]
-
     kin = Kin(10)
-    a, b = (kin.know(name, Watched(name), 0) for name in "ab")
+    a, b = (kin.know(name, Watched(name, asked), 0) for name in "ab")
     kin.know("a", a.filter, b.bit)
     assert asked
     asked.clear()
     kin.know("a", a.filter, a.bit | b.bit)
     kin.know("b", b.filter, a.bit)
+    newer = Kin(10)
+    newer.inherit(kin, a.bit | b.bit)
+    newer.know("b", b.filter, newer.by_key["a"].bit)
     assert asked == []
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roamcast.protocols.subtree_frames import MAX_LINKS, PER_FRAME, REMOVED_PER_FRAME, Subscribe
-from roamcast.protocols.subtree_interests import OWN
+from roamcast.protocols.subtree_interests import IDLE_BEATS, MAX_FILTERS, OWN
 from roamcast.protocols.subtree_kin import key_of
 from roamcast.protocols.subtree_links import MAX_EARLY, UNKNOWN, WANTED, Link, Links
 from roamcast.pubsub.event import Event
@@ -21,9 +21,9 @@ from tests.support.host import ScriptHost
 SOURCES = st.sampled_from([OWN, 6, 7])
 
 
-def links(room: int = 1024, *peers: int) -> tuple[Links, ScriptHost]:
+def links(room: int = 1024, *peers: int, owner: object = None) -> tuple[Links, ScriptHost]:
     host = ScriptHost(9)
-    result = Links(host, room, True)
+    result = Links(host, room, True, owner)
     for peer in peers:
         assert result.add(peer)
     return result, host
@@ -50,11 +50,12 @@ STEPS = st.one_of(
 
 
 @settings(max_examples=120, deadline=None)
-@given(st.lists(STEPS, max_size=40), st.sampled_from([1, 3, 8, 1024]))
-def test_the_other_end_always_knows_what_is_wanted(steps: list[tuple[str, Any, Any]], room: int) -> None:
+@given(st.lists(STEPS, max_size=40), st.sampled_from([1, 3, 8, 1024]), st.sampled_from([1, 4, MAX_FILTERS]))
+def test_the_other_end_always_knows_what_is_wanted(steps: list[tuple[str, Any, Any]], room: int, total: int) -> None:
     """After a heartbeat just that, or everything if that is too much; before one, perhaps more, and never less."""
     teller, host = links(1024, 5)
     hearer, _ = links(room, 9)
+    hearer.interests.room = total
     plain, heard = Plain(), 0
     link = hearer.by_peer[9]
     for what, a, b in steps:
@@ -86,7 +87,7 @@ def test_the_other_end_always_knows_what_is_wanted(steps: list[tuple[str, Any, A
             assert got(link) == wanted and link.beyond == 0
         if what == "beat":
             assert sorted(teller.by_peer[5].told) == wanted
-        if what == "beat" and len(wanted) > room:
+        if what == "beat" and len(wanted) > min(room, total):
             assert link.gets_everything
         check_nothing_is_missed(hearer, link, [filter for source, filter in plain.wants])
 
@@ -117,6 +118,22 @@ def test_long_news_takes_several_frames_each_building_on_the_one_before() -> Non
     teller.tell_all(removals=True)
     assert [(len(frame.added), len(frame.removed)) for frame in subscribes(host)] == [(1, REMOVED_PER_FRAME), (0, 1)]
     assert [n for frame in subscribes(host) for n in frame.removed] == list(range(REMOVED_PER_FRAME + 1))
+
+
+def test_what_is_taken_back_is_named_in_the_order_it_was_told_whatever_others_knew_before() -> None:
+    owner, filters = object(), [topic(f"t{n}") for n in range(9)]
+    other, _ = links(1024, 5, owner=owner)
+    for filter in reversed(filters):
+        other.interests.want(filter, other.interests.side(OWN))
+    teller, host = links(1024, 5, owner=owner)
+    for filter in filters:
+        teller.interests.want(filter, teller.interests.side(OWN))
+    teller.tell_all(removals=True)
+    for filter in filters:
+        teller.interests.unwant(filter, teller.interests.side(OWN))
+    teller.tell_all(removals=True)
+    assert [filter for _, filter in subscribes(host)[0].added] == filters
+    assert subscribes(host)[1].removed == list(range(9))
 
 
 def test_what_is_told_comes_in_the_order_it_became_known_whatever_brought_it_up() -> None:
@@ -206,6 +223,64 @@ def test_a_full_table_that_overflows_again_leaves_no_gap() -> None:
     assert host.labels("note") == ["overflow"]
 
 
+def test_what_had_two_numbers_before_all_was_told_again_has_one() -> None:
+    hearer, _ = links(1024, 5, 6)
+    hearer.hear(Subscribe(0, 1, [(0, topic("a")), (1, topic("a"))], []), 5)
+    hearer.hear(Subscribe(0, 2, [(0, topic("a"))], []), 5)
+    hearer.hear(Subscribe(2, 3, [], [0]), 5)
+    assert worth_telling(hearer.interests, 6) == [] and hearer.by_peer[5].got == {}
+
+
+# ---- in total
+
+
+def crowded() -> tuple[Links, Link]:
+    """12 of 16 filters that there is room for are of one neighbour; another one wants five."""
+    hearer, _ = links(1024, 5, 6, 7)
+    hearer.interests.room = 16
+    hearer.hear(Subscribe(0, 1, named(*range(12)), []), 5)
+    hearer.hear(Subscribe(0, 1, named(*range(12, 17)), []), 6)
+    return hearer, hearer.by_peer[6]
+
+
+def test_what_there_is_no_room_for_in_total_is_beyond_for_the_neighbour_that_wants_it_last() -> None:
+    hearer, link = crowded()
+    assert (len(link.got), link.beyond, link.gets_everything) == (4, 1, True)
+    assert not hearer.by_peer[5].gets_everything
+    assert hearer.why_send(link, Event(1, "t16")) == WANTED
+    assert [interest.filter for interest in worth_telling(hearer.interests, 7)] == [EVERYTHING]
+
+
+def test_what_is_known_already_needs_no_room_and_the_application_always_has_some() -> None:
+    hearer, _ = crowded()
+    hearer.hear(Subscribe(0, 1, named(0, 12), []), 7)
+    assert got(hearer.by_peer[7]) == ["topic t0", "topic t12"] and not hearer.by_peer[7].gets_everything
+    known = len(hearer.interests.order)
+    hearer.interests.want(topic("own"), hearer.interests.side(OWN))
+    assert len(hearer.interests.order) == known + 1
+    hearer.hear(Subscribe(1, 2, [(1, topic("own")), (2, topic("new"))], []), 7)
+    assert got(hearer.by_peer[7]) == ["topic own", "topic t0", "topic t12"] and hearer.by_peer[7].beyond == 1
+
+
+def test_a_table_that_would_fit_in_total_is_asked_for_with_an_eighth_to_spare() -> None:
+    hearer, link = crowded()
+    hearer.tidy()
+    assert link.got_version == 1, "18 of 16, with the one beyond, and with everything"
+    hearer.hear(Subscribe(1, 2, [], [0, 1, 2]), 5)
+    for _ in range(IDLE_BEATS + 2):
+        hearer.tidy()
+        assert link.got_version == 1, "15 of 16"
+    hearer.hear(Subscribe(2, 3, [], [3]), 5)
+    hearer.tidy()
+    assert link.got_version == 1, "what nobody wants is known for a while"
+    for _ in range(IDLE_BEATS):
+        hearer.tidy()
+    assert link.got_version == 0, "14 of 16"
+    hearer.hear(Subscribe(0, 2, named(*range(12, 17)), []), 6)
+    hearer.tidy()
+    assert not link.gets_everything and (len(link.got), link.got_version) == (5, 2)
+
+
 def test_a_neighbour_that_is_dropped_wants_nothing_any_more() -> None:
     hearer, _, _ = overflown()
     hearer.tell_all(removals=False)
@@ -224,6 +299,15 @@ def test_only_so_many_frames_wait_for_the_one_they_build_on() -> None:
     assert len(hearer.by_peer[5].early) == MAX_EARLY
     hearer.tidy()
     assert hearer.by_peer[5].early == {}
+
+
+def test_however_many_neighbours_want_much_only_so_many_filters_are_known() -> None:
+    hearer, _ = links(10, *range(MAX_LINKS))
+    assert hearer.interests.room == MAX_FILTERS
+    hearer.interests.room = 99
+    for peer in range(MAX_LINKS):
+        hearer.hear(Subscribe(0, 1, named(*range(10 * peer, 10 * peer + 10)), []), peer)
+    assert len(hearer.interests.order) == 99 + 1, "and everything"
 
 
 def test_only_so_many_neighbours_are_taken() -> None:

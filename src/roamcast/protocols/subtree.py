@@ -24,8 +24,9 @@ Readings, one test each:
   R8  an event whose age, as its frame tells it, has reached its validity when it arrives is neither delivered nor sent
       on, nor remembered: a younger copy may come. The papers' events have no lifetime. Brokers send on at once, so an
       event does not age here: what the radio holds it up is not counted (frames.py).
-  R9  a neighbour that wants more filters than there is room for gets everything, until what it wants fits again: the
-      papers' tables have no limit, and no subscriber may be lost to ours.
+  R9  a neighbour that wants more filters than there is room for, for each neighbour or for all together, gets
+      everything, until what it wants fits again: the papers' tables have no limit, and no subscriber may be lost to
+      ours. What the application on the node wants always has room.
 """
 
 from __future__ import annotations

@@ -13,11 +13,18 @@ from __future__ import annotations
 from typing import Final, final
 
 from roamcast.protocols.interface import NOBODY
-from roamcast.protocols.subtree_kin import KNOWN, Interest, Kin, Lineage, key_of
+from roamcast.protocols.subtree_kin import KNOWN, Interest, Lineage, key_of
 from roamcast.pubsub.filters import Filter
 
 OWN: Final = NOBODY
 """Who wants it, where it is the application on this node."""
+
+MAX_FILTERS: Final = 8192
+"""Ours: filters that a broker knows before there is no room for more of its neighbours' (R9): eight full tables.
+
+What is known of filters is quadratic in them. With the room to spare (subtree_kin.py) these take 110 MB at the worst, a
+third of it where few cover others. Those of the application are always known: where they are more, it takes more.
+"""
 
 IDLE_BEATS: Final = 10
 """Ours: heartbeats for which a filter that nobody wants keeps its place in the order, in case it comes back."""
@@ -48,6 +55,7 @@ class Interests:
     """
 
     def __init__(self, owner: object = None, known: Lineage = KNOWN) -> None:
+        self.room = MAX_FILTERS
         self.known = known
         self.kin = known.of(owner)
         self.sides: dict[int, Side] = {}
@@ -97,6 +105,13 @@ class Interests:
         if side is not None:
             self.parted |= side.wanted
 
+    def has_room_for(self, filter: Filter) -> bool:
+        """A filter that is known already needs no room."""
+        if len(self.order) < self.room:
+            return True
+        interest = self.kin.by_key.get(key_of(filter))
+        return interest is not None and self.rows & interest.bit != 0
+
     def _added(self, key: str, filter: Filter) -> Interest:
         if key not in self.kin.by_key and not self.kin.has_room(1):
             self._move()
@@ -140,7 +155,8 @@ class Interests:
         changed = beyond ^ side.beyond
         if not changed and not side.stale:
             return [], []
-        doubtful = changed | side.stale | (self.kin.below(changed) & (beyond | side.told))
+        # what it was told and nobody wants now is among the changed, or was stale before
+        doubtful = changed | side.stale | (self.kin.below(changed) & beyond)
         worth = self.kin.topmost(doubtful & beyond, beyond)
         added, side.stale = worth & ~side.told, doubtful & side.told & ~worth
         side.beyond = beyond
@@ -162,24 +178,14 @@ class Interests:
         old, used = self.kin, self.rows
         for side in self.sides.values():
             used |= side.told | side.beyond
-        interests = old.those(used)
-        self.kin = self.known.with_room(len(interests) + 1)
-        others = 0
-        for interest in interests:
-            others |= self.kin.know(interest.key, interest.filter, others).bit
+        self.kin = self.known.with_room(used.bit_count() + 1)
+        self.kin.inherit(old, used)
         self.order = {self.kin.by_key[interest.key]: place for interest, place in self.order.items()}
-        self.rows = self._moved(self.rows, old)
-        self.parted = self._moved(self.parted, old)
-        self.lately = [self._moved(wanted, old) for wanted in self.lately]
+        self.rows = self.kin.renumbered(self.rows, old)
+        self.parted = self.kin.renumbered(self.parted, old)
+        self.lately = [self.kin.renumbered(wanted, old) for wanted in self.lately]
         for side in self.sides.values():
-            side.wanted = self._moved(side.wanted, old)
-            side.told = self._moved(side.told, old)
-            side.stale = self._moved(side.stale, old)
-            side.beyond = self._moved(side.beyond, old)
-
-    def _moved(self, bits: int, old: Kin) -> int:
-        """The same filters by their new numbers."""
-        moved = 0
-        for interest in old.those(bits):
-            moved |= self.kin.by_key[interest.key].bit
-        return moved
+            side.wanted = self.kin.renumbered(side.wanted, old)
+            side.told = self.kin.renumbered(side.told, old)
+            side.stale = self.kin.renumbered(side.stale, old)
+            side.beyond = self.kin.renumbered(side.beyond, old)

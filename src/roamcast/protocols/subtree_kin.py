@@ -1,8 +1,9 @@
 """Which filters cover which, found out once for each pair.
 
 Brokers ask the same question again and again: whenever a filter comes back after a neighbour was lost, and, in a
-simulation, at every node. So the answers are kept for all brokers of a process. Filters have numbers, and a set of
-filters is an int with a bit for each: what a broker would do filter by filter is an operation or two on such ints.
+simulation, at every node. So the answers are kept for all brokers of an owner, until the next one comes. Filters have
+numbers, and a set of filters is an int with a bit for each: what a broker would do filter by filter is an operation or
+two on such ints.
 
 It is a memory of answers and nothing else: what a broker learns from it is what `covers` would have told it. Numbers
 depend on who else asked, so nothing that a broker does may depend on them.
@@ -16,10 +17,15 @@ from roamcast.pubsub.covering import covers
 from roamcast.pubsub.filters import Expression, Filter
 
 MAX_KNOWN: Final = 4096
-"""Ours: filters that are known together, unless a broker alone has that many; it takes 8 MB at most."""
+"""Ours: filters that are known together, unless a broker needs more room.
 
-SPARE: Final = 4
-"""Ours: where a broker needs more room, there is room for so many times its filters: others have some of their own."""
+Each has up to three sets of them, so that is 8 MB at most, and four times as much for twice as many. They are kept as
+long as a broker goes by their numbers: a simulation has one after another, at the worst one for each of its brokers.
+"""
+
+SPARE: Final = 2
+"""Ours: where a broker needs more room, there is room for so many times its filters: others have some of their own. Not
+for many times as many: memory is quadratic, and to move on costs little, as nothing is compared again."""
 
 _OFFSETS: Final = [[offset for offset in range(8) if byte >> offset & 1] for byte in range(256)]
 
@@ -91,6 +97,22 @@ class Kin:
         self.outranking |= above.bit
         self.outranked |= below.bit
 
+    def inherit(self, older: Kin, used: int) -> None:
+        """Know these filters of older kin, and what was found out about them there: nothing is compared again."""
+        heirs = 0
+        for interest in older.those(used):
+            heirs |= self.know(interest.key, interest.filter, 0).bit
+        for interest in older.those(used):
+            heir = self.by_key[interest.key]
+            is_compared_with_all = not used & ~interest.compared  # the rule, and cheaper than number by number
+            heir.compared |= heirs if is_compared_with_all else self.renumbered(interest.compared & used, older)
+            heir.above |= self.renumbered(interest.above & used, older)
+            heir.below |= self.renumbered(interest.below & used, older)
+            if heir.above:
+                self.outranked |= heir.bit
+            if heir.below:
+                self.outranking |= heir.bit
+
     # ---- sets of filters
 
     def those(self, bits: int) -> list[Interest]:
@@ -103,6 +125,13 @@ class Kin:
                     found.append(self.by_number[at + offset])
                 at += 8
         return found
+
+    def renumbered(self, bits: int, older: Kin) -> int:
+        """A set of older kin by the numbers its filters have here."""
+        result = 0
+        for interest in older.those(bits):
+            result |= self.by_key[interest.key].bit
+        return result
 
     def below(self, bits: int) -> int:
         """All that some of these outrank, as far as they have been compared."""
@@ -146,4 +175,4 @@ class Lineage:
 
 
 KNOWN: Final = Lineage(MAX_KNOWN)
-"""The comparisons of this process."""
+"""The comparisons of the brokers of one owner; they are dropped when a broker of another one comes up."""

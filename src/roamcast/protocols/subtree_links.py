@@ -5,9 +5,10 @@ its other neighbours, but those that another one covers. What a neighbour has be
 changes, each with the version it builds on. Heartbeats say which version has arrived; if that is not the last one,
 everything is told again.
 
-A neighbour may want more filters than there is room for. Those beyond are only counted, and as long as there are any,
-the neighbour gets everything, and so does this broker from others. When enough of them have been taken back, the broker
-says that nothing has arrived, and is told everything again.
+A neighbour may want more filters than there is room for, in its own table or in what the broker knows in total. Those
+beyond are only counted, and as long as there are any, the neighbour gets everything, and so does this broker from
+others. When enough of them have been taken back, the broker says that nothing has arrived, and is told everything
+again.
 """
 
 from __future__ import annotations
@@ -36,6 +37,10 @@ OVERFLOW: Final = reason("note", "overflow", "no room for more of what {peer} wa
 ALONG: Final = reason("forward", "along the tree", "{event} goes to {peer}")
 WANTED: Final = reason("forward", "wanted", "{event} matches a subscription in the table")
 UNKNOWN: Final = reason("forward", "not told yet", "{event}: {peer} has not said what it wants")
+
+
+def most_of(room: int) -> int:
+    return room - room // 8
 
 
 @final
@@ -116,7 +121,7 @@ class Links:
     def keep(self, link: Link, number: int, filter: Filter) -> None:
         if number in link.got:
             self.interests.unwant(link.got.pop(number), link.side)
-        if len(link.got) < self.room:
+        if len(link.got) < self.room and self.interests.has_room_for(filter):
             link.got[number] = filter
             self.interests.want(filter, link.side)
             return
@@ -134,10 +139,7 @@ class Links:
             self.interests.want(EVERYTHING, link.side)
 
     def tidy(self) -> None:
-        """With every heartbeat: who waits for an earlier frame has waited enough, and a table may fit again.
-
-        An eighth of the table must be free before it is asked for again, lest it overflow with the next subscription.
-        """
+        """With every heartbeat: who waits for an earlier frame has waited enough, and a table may fit again."""
         self.interests.forget_the_idle()
         for link in self.by_peer.values():
             if link.early:
@@ -146,8 +148,13 @@ class Links:
                 if link.beyond == 0:
                     link.gets_everything = False
                     self.interests.unwant(EVERYTHING, link.side)
-                elif len(link.got) + link.beyond <= self.room - self.room // 8:
+                elif self.would_fit(link):
                     link.got_version = 0
+
+    def would_fit(self, link: Link) -> bool:
+        """An eighth must be left free, of its own table and in total, lest it overflow with the next subscription."""
+        own, total = len(link.got) + link.beyond, len(self.interests.order) + link.beyond
+        return own <= most_of(self.room) and total <= most_of(self.interests.room)
 
     def why_send(self, link: Link, event: Event) -> int:
         """The reason to send an event to a tree neighbour, or 0."""
