@@ -784,6 +784,22 @@ def test_r9_a_neighbor_is_not_presumed_to_have_what_it_dropped() -> None:
     assert node.sent_ids() == [[event(1).id]]
 
 
+def test_r9_counts_for_an_event_that_is_here_already() -> None:
+    node = Node(T0)
+    node.events(7, event(1))
+    node.heartbeat(1, T1)
+    node.events(7, event(1), to=(1,))
+    assert node.ids_of(1) == []
+
+
+def test_r9_a_copy_with_another_topic_counts_as_the_event_that_is_here() -> None:
+    node = Node(T0)
+    node.events(7, event(1))
+    node.heartbeat(1, T1)
+    node.events(7, event(1, "T0.T1"), to=(1,))
+    assert node.ids_of(1) == []
+
+
 def test_r10_publishing_needs_a_neighbor_that_wants_this_event() -> None:
     """§4.3 against Fig. 9 l. 36: neighbour 1 shares T1 and does not want T0."""
     node = Node(T0)
@@ -879,6 +895,18 @@ def test_r13_an_event_that_expires_during_the_back_off_is_not_sent() -> None:
     node.advance(0.5)
     assert node.sent_ids() == [[event(2).id]]
     assert node.host.labels("drop") == ["expired"]
+
+
+def test_r13_what_is_not_needed_after_all_is_told_in_the_order_it_would_have_been_sent() -> None:
+    node = Node(T0)
+    node.heartbeat(1, T1)
+    node.heartbeat(2, T0)
+    node.events(7, event(1), event(2, "T0.T1"))
+    node.ids(1, event(2))
+    node.ids(2, event(1), event(2))
+    node.advance(2)
+    told = [note[2] for note in node.host.notes if note[1] == "no longer needed"]
+    assert told == [event(2).id, event(1).id]
 
 
 def test_r13_the_back_off_is_for_the_total_number_of_events() -> None:
@@ -1016,6 +1044,17 @@ def test_r17_answers_to_several_heartbeats_are_one_list() -> None:
     node.heartbeat(2, topic("T0.T3"))
     node.advance(0.002)
     assert [frame.fields()[0] for frame in node.sent("ids")] == [[event(1).id, event(2).id]]
+
+
+def test_r17_one_list_for_several_has_valid_events_and_the_papers_size() -> None:
+    node = Node(T0, jitter_ms=10.0, sizes="paper")
+    node.host.draws = [0.2]
+    node.events(7, event(1, "T0.T1", validity_us=1000), event(2, "T0.T3"), event(3, "T0.T1"))
+    node.heartbeat(1, T1)
+    node.heartbeat(2, topic("T0.T3"))
+    node.advance(0.002)
+    (frame,) = node.sent("ids")
+    assert (frame.fields()[0], frame.size) == ([event(2).id, event(3).id], 32)
 
 
 def test_r18_average_speed_is_over_the_neighbors_that_tell_theirs() -> None:

@@ -78,6 +78,7 @@ def test_rows_expire_one_after_the_other() -> None:
     for row in rows:
         table.add(row)
     assert [table.expire(now_us) for now_us in range(5)] == [[], [rows[1]], [rows[2]], [rows[0]], []]
+    assert [table.garbage_collect() for _ in rows] == rows
 
 
 def test_an_event_that_comes_back_begins_anew() -> None:
@@ -133,7 +134,7 @@ def test_what_is_here_is_known_whatever_the_limit() -> None:
         if table.is_full():
             table.garbage_collect()
         table.add(row)
-        assert list(table.known.values()) == table.rows
+        assert table.known == {row.id: row for row in table.rows}
 
 
 def test_the_table_knows_its_size() -> None:

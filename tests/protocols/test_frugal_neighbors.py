@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from math import nan
 from typing import Any
 
@@ -57,6 +59,24 @@ def test_lists_with_the_same_objects_are_compared_by_where_they_differ() -> None
     again = EventsIds([*after.ids, ids[2]])
     assert again.added(after) == [ids[2]]
     assert again.added(before) == ids[6:]
+
+
+class Mark:
+    """Stands for an id, and can be watched."""
+
+
+def test_a_list_keeps_only_the_one_it_was_compared_with() -> None:
+    marks: list[weakref.ref[Mark]] = []
+    last = EventsIds([], 1)
+    for _ in range(6):
+        mark = Mark()
+        marks.append(weakref.ref(mark))
+        later = EventsIds([mark], 1)
+        assert later.added(last) == later.added(last) == [mark]
+        last = later
+    del mark, later
+    gc.collect()
+    assert [mark() is not None for mark in marks] == [False] * 4 + [True] * 2
 
 
 @given(st.lists(st.integers(1, 9)), st.lists(st.integers(1, 9)))
@@ -305,6 +325,27 @@ def test_what_is_no_longer_needed_does_not_come_to_be_awaited() -> None:
     store(table, news(1))
     table.mention_list(table.rows[1], EventsIds([filed(news(1).id)]))
     assert (awaited(table), table.needed) == ([], [])
+
+
+def test_who_shares_no_topic_any_more_needs_nothing_and_leaves_nothing_to_whoever_comes() -> None:
+    table = table_of(topic("sport"))
+    table.share_again([topic("sport")])
+    store(table, news(1))
+    table.ask(table.rows[1], table.interest([NEWS]))
+    assert in_need(table) == []
+    table.ask(table.rows[1], table.interest([topic("sport")]))
+    table.leave(1)
+    table.join(5, table.interest([NEWS]))
+    assert (in_need(table), table.sharing) == ([], 0)
+
+
+def test_what_is_needed_changes_with_the_topics_of_this_node() -> None:
+    table = table_of(NEWS)
+    store(table, news(1))
+    table.share_again([topic("sport")])
+    assert in_need(table) == []
+    table.share_again([NEWS])
+    assert in_need(table) == [(news(1).id, 1)]
 
 
 def test_an_own_event_is_for_neighbors_that_share_no_topic_too() -> None:

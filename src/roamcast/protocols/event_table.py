@@ -6,8 +6,9 @@ else the one with the smallest gc = val / (fwd + val) (Equation 1).
 
 gc(a) < gc(b) says fwd(a) / val(a) > fwd(b) / val(b): the unit of `val` cancels, so minutes and microseconds order the
 events alike, and whole numbers decide it exactly (`goes_before`). What was never sent on has the largest gc, 1. So the
-expired go first, in the order they came, then the forwarded by gc, then the rest in the order they came. All three
-are lists in that order, where a row's place is found by halving; among the forwarded it moves whenever it is sent on.
+expired go first, in the order they came, then the forwarded by gc, then the rest in the order they came. All rows, the
+expired and the forwarded are lists kept in order, the last with the first to go at its end; a row's place is found by
+halving, and among the forwarded it moves whenever it is sent on.
 
 Ids of events that have gone are remembered: one look into `known` tells a row, an event that was here, and one that is
 new.

@@ -5,7 +5,7 @@ those who heard the same one before.
 
 Ids that are only looked up are objects here (`Id`), handed on from table to table and from frame to frame: compiled
 code would take an int apart and make a new object for every look, and a thousand nodes, each with objects of its own
-for the same few ids, would find none of them in the cache. They are not the events' ids as such, but `filed`.
+for the same few ids, would find none of them in the cache. Those of events are not their ids as such, but `filed`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def filed(id: int) -> Id:
     """An event's id as tables file it, and the other way round; of the same size on the air.
 
     A dict looks for an int by its last bits, and ids end in the publishers' sequence numbers: those of events that many
-    publish at about the same time would all be looked for in the same place.
+    publish at about the same time would all be looked for in the same place. For ids as the wire has them: not below 0.
     """
     return id ^ id >> 32
 
@@ -71,7 +71,7 @@ def _speed_from_field(field: object) -> float:
 
 @final
 class EventsIds(Frame):
-    """The ids of the valid events that the sender holds on the topics of those it answers."""
+    """The ids of the valid events that the sender holds on the topics of those it answers: `filed`, but on the air."""
 
     __slots__ = ("_added", "_earlier", "ids")
 
@@ -88,7 +88,7 @@ class EventsIds(Frame):
         if self._earlier is not earlier:
             self._added = self._compare(earlier)
             self._earlier = earlier
-            earlier._earlier = None  # nobody compares it any more, and it would keep all lists before it
+            earlier._earlier = None  # else each list keeps all before it; who still compares that one does so anew
         return self._added
 
     def _compare(self, earlier: EventsIds) -> list[Id]:

@@ -201,7 +201,8 @@ class NeighborhoodTable:
         if not others:
             self.interests[tuple(interest.subscriptions)] = interest
         for row in self.events.rows:
-            if row.wanting & others if others else interest.wants(row.event):
+            is_wanted = row.wanting & others != 0 if others else interest.wants(row.event)
+            if is_wanted:
                 row.wanting |= neighbor.bit
                 self._settle(row)
                 if not others and not row.expired:
@@ -295,7 +296,8 @@ class NeighborhoodTable:
     def presume_received(self, event: Event, id: Id, sender: int, near: int) -> bool:
         """The sender has what it sent (R8), and those near it what they are interested in (R9); all of them are bits.
 
-        Gives whether the event has been here."""
+        Gives whether the event has been here. A copy counts as the event that is here, whatever it says of itself.
+        """
         row = self.events.known.get(id)
         if row is None:
             self._mention_elsewhere(id, sender | self.interested(event) & near)
