@@ -160,7 +160,7 @@ def compare(figures: Figures) -> list[dict[str, Any]]:
 
 def add_taken_in(rows: list[dict[str, Any]], figures: Figures, where: str, case: str, gossip: str, name: str) -> None:
     """A frame for one neighbour is received once, but every radio in range takes it in: cost by all of these."""
-    if case in figures and gossip in figures:
+    if case in figures and gossip in figures and figures[case]["overheard"]:
         cost, base = (f["run_s"] / (f["receptions"] + f["overheard"]) for f in (figures[case], figures[gossip]))
         what = f"cost per frame that a radio takes in, on {where}, {name} / gossip"
         rows.append({"what": what, "ratio": round(cost / base, 3), "asked": ""})
