@@ -71,13 +71,13 @@ def _speed_from_field(field: object) -> float:
 
 @final
 class EventsIds(Frame):
-    """The ids of the valid events that the sender holds on the topics of those it answers: `filed`, but on the air."""
+    """The ids of the valid events that the sender holds on the topics of those it answers."""
 
     __slots__ = ("_added", "_earlier", "ids")
 
     def __init__(self, ids: list[Id], size: int = AS_ENCODED) -> None:
         super().__init__("ids", 0, size)
-        self.ids = ids
+        self.ids = ids  # as `filed`
         self._earlier: EventsIds | None = None
         self._added: list[Id] = []
         if size == AS_ENCODED:
