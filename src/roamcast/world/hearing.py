@@ -1,6 +1,6 @@
 """Who hears a station, as the stations themselves: what a transmission goes through.
 
-Rows of numbers (contacts.py) are what changes. A row of stations is made of one when it is asked for and kept until a
+Rows of numbers (near.py) are what changes. A row of stations is made of one when it is asked for and kept until a
 link of its sender comes or goes; most stations send often between two changes.
 """
 

@@ -1,0 +1,87 @@
+"""Who is near whom, as numbers: what contacts.py keeps up to date, and hearing.py makes rows of stations of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, final
+
+from librt.vecs import extend, vec
+from mypy_extensions import i32, i64
+
+ROOM: Final = 16  # for neighbours, at first: 16 numbers of 4 bytes are as much as memory hands over at a time
+
+
+@final
+class Rows:
+    """For each node a sorted row of nodes, all rows in one vector. A row that is taken out is a copy, and stays what it
+    was."""
+
+    __slots__ = ("nodes", "rooms", "spans")
+
+    def __init__(self, n: int) -> None:
+        self.nodes = vec[i32]([0] * (n * ROOM))
+        self.spans = vec[i64]([0] * (2 * n))  # where each row begins, and how long it is
+        self.rooms = vec[i64]([ROOM] * n)
+        for i in range(n):
+            self.spans[2 * i] = i * ROOM
+
+    def __len__(self) -> int:
+        return len(self.rooms)
+
+    def __iter__(self) -> Iterator[vec[i32]]:
+        return iter([self[i] for i in range(len(self))])
+
+    def __getitem__(self, i: i64) -> vec[i32]:
+        start = self.spans[2 * i]
+        return self.nodes[start : start + self.spans[2 * i + 1]]
+
+    def find(self, i: i64, j: i32) -> i64:
+        """Where j is in the row of i, or should be: its place among `nodes`."""
+        nodes = self.nodes
+        low = self.spans[2 * i]
+        high = low + self.spans[2 * i + 1]
+        while low < high:
+            middle = (low + high) >> 1
+            if nodes[middle] < j:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    def is_at(self, at: i64, i: i64, j: i32) -> bool:
+        return at < self.spans[2 * i] + self.spans[2 * i + 1] and self.nodes[at] == j
+
+    def holds(self, i: i64, j: i64) -> bool:
+        sought = i32(j)
+        return self.is_at(self.find(i, sought), i, sought)
+
+    def put(self, i: i64, j: i64, there: bool) -> bool:
+        """See to it that j is in the row of i, or is not; False if that was so."""
+        sought = i32(j)
+        at = self.find(i, sought)
+        if self.is_at(at, i, sought) == there:
+            return False
+        length = self.spans[2 * i + 1]
+        if there and length == self.rooms[i]:
+            at -= self.spans[2 * i]
+            self.widen(i)
+            at += self.spans[2 * i]
+        end = self.spans[2 * i] + length
+        nodes = self.nodes
+        if there:
+            for k in range(end, at, -1):
+                nodes[k] = nodes[k - 1]
+            nodes[at] = sought
+            self.spans[2 * i + 1] = length + 1
+        else:
+            for k in range(at, end - 1):
+                nodes[k] = nodes[k + 1]
+            self.spans[2 * i + 1] = length - 1
+        return True
+
+    def widen(self, i: i64) -> None:
+        """Move a row that is full to a place with twice the room; the old one stays empty, which doubling bounds."""
+        row = self[i]
+        self.spans[2 * i] = len(self.nodes)
+        self.nodes = extend(extend(self.nodes, row), row)  # the second half is only to have room
+        self.rooms[i] *= 2
