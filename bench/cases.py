@@ -75,6 +75,11 @@ def yardstick(path: str) -> dict[str, Any]:
     return {"receptions": result["received"], "run_s": cpu_s, "whole_s": cpu_s, "per_s": result["received"] / cpu_s}
 
 
+def bare(protocol: str) -> dict[str, Any]:
+    """Frames alone, of a protocol of bare.py: no events, nobody moves."""
+    return flood(field(mobility="static", seconds=20.0, rate_hz=0.0005), f"bare:{protocol}")
+
+
 def preset(name: str, protocol: str, params: dict[str, Any]) -> dict[str, Any]:
     return flood(presets.load(name).scenario(), protocol, **params)
 
@@ -110,6 +115,8 @@ CASES: dict[str, Any] = {
     "field-500-waypoint": lambda: flood(field(500, 20.0, mobility="waypoint")),
     "field-500-two-ray": lambda: flood(field(500, 20.0, radio="two-ray")),
     "field-500-two-ray-sensing": lambda: flood(field(500, 10.0, radio="two-ray", carrier_sense_ratio=2.2)),
+    "bare-broadcast": lambda: bare("Broadcast"),
+    "bare-unicast": lambda: bare("Unicast"),
     **{f"{home}-gossip": (lambda home=home: preset(home, "gossip", {"ttl": 0})) for home in HOMES.values()},
     **{f"{home}-{name}": (lambda home=home, name=name: preset(home, name, {})) for name, home in HOMES.items()},
     **{

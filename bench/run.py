@@ -56,6 +56,7 @@ def plan(quick: bool) -> list[str]:
         cases.insert(0, "yardstick")
     if not quick:
         cases += ["field-100", "field-10000", "field-500-two-ray", "field-500-two-ray-sensing"]
+        cases += ["bare-broadcast", "bare-unicast"]
         cases += [f"protocol-{name}" for name in PROTOCOLS]
         cases += [f"{home}-gossip" for home in dict.fromkeys(HOMES.values())]
         cases += [f"{home}-{name}" for name, home in HOMES.items()]
@@ -147,6 +148,7 @@ def compare(figures: Figures) -> list[dict[str, Any]]:
     if "field-10000" in figures:
         memory = figures["field-10000"]["memory_mib"] / 1024
         rows.append({"what": "memory of 10,000 nodes, GiB", "ratio": round(memory, 3), "asked": "at most 1"})
+    add("cost per reception, nothing but unicast / broadcast", "bare-unicast", "bare-broadcast", "", inverse=True)
     for name in PROTOCOLS:
         add(f"cost per reception, {name} / gossip", f"protocol-{name}", "field-500", "at most 4", inverse=True)
     for name, home in HOMES.items():
