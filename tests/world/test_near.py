@@ -1,0 +1,41 @@
+"""Rows of neighbours beside sets."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from roamcast.world.near import ROOM, Rows
+
+NODES = 3
+MOST = 3 * ROOM  # a row is widened twice
+
+changes = st.lists(
+    st.tuples(st.integers(0, NODES - 1), st.integers(0, MOST), st.booleans()), min_size=MOST, max_size=6 * MOST
+)
+
+
+@given(changes)
+def test_rows_hold_in_order_what_sets_hold(changes: list[tuple[int, int, bool]]) -> None:
+    rows, sets = Rows(NODES), [set[int]() for _ in range(NODES)]
+    for i, j, there in changes:
+        assert rows.holds(i, j) == (j in sets[i])
+        assert rows.put(i, j, there) == ((j in sets[i]) != there)
+        (sets[i].add if there else sets[i].discard)(j)
+    assert [list(row) for row in rows] == [sorted(held) for held in sets]
+
+
+def test_a_row_that_is_full_moves_with_all_it_has_and_leaves_others_alone() -> None:
+    rows = Rows(NODES)
+    for j in range(MOST, 0, -1):
+        for i in range(NODES):
+            assert rows.put(i, j, True) and not rows.put(i, j, True)
+    assert [list(row) for row in rows] == [list(range(1, MOST + 1))] * NODES
+
+
+def test_a_row_that_was_taken_out_stays_what_it_was() -> None:
+    rows = Rows(NODES)
+    rows.put(1, 7, True)
+    before = rows[1]
+    rows.put(1, 5, True)
+    assert (list(before), list(rows[1])) == ([7], [5, 7])
