@@ -230,6 +230,13 @@ def test_what_places_cannot_be(changes: dict[str, Any], said: str) -> None:
     assert refused({"publishers": 1, "subscribers": 1, **changes}).startswith(said)
 
 
+@pytest.mark.parametrize("mobility", ["city", "trace"])
+def test_notifications_can_be_shared_out_only_where_nodes_are_all_over_the_field(mobility: str) -> None:
+    changes = {"mobility": mobility, "trace": "t", "local_share": 0.5}
+    assert refused({**changes, "local_of": "notifications"}).startswith("local_of must be publications with mobility=")
+    assert Scenario(**changes).local_of == "publications"
+
+
 @pytest.mark.parametrize("name", ["width_m", "height_m"])
 def test_a_size_that_neighbours_decide_cannot_be_typed(name: str) -> None:
     with pytest.raises(InputError, match=f"^{name}=99: neighbours=5 decides it; make that 0$"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from itertools import pairwise
 from math import sqrt
@@ -210,6 +211,34 @@ def test_payload_validity_topic_and_scope() -> None:
 def test_the_share_of_local_events_is_as_asked() -> None:
     scopes = Counter(p.scope for p in workload(events=2000, local_share=0.3).publications)
     assert scopes[LOCAL] / 2000 == pytest.approx(0.3, abs=0.04)
+
+
+@pytest.mark.parametrize("share", [0.25, 0.75])
+def test_the_share_of_local_events_may_be_one_of_notifications(share: float) -> None:
+    """Counted in the log: pairs of a local event and a node near it, among all pairs."""
+    scenario = Scenario(
+        nodes=60,
+        mobility="static",
+        mac="ideal",
+        publishers=60,
+        subscribers=60,
+        events=1500,
+        local_share=share,
+        local_of="notifications",
+        local_range_m=300.0,
+        duration_s=5.0,
+    )
+    sink = MemorySink()
+    result = simulate(scenario, "gossip", {"p": 0.0}, level="deliveries", sink=sink, possible=False)
+    contents = [json.loads(row[8]) for row in sink.rows if row[2] == schema.PUBLISH]
+    local = sum(len(content["near"]) for content in contents if content["scope"] == "local")
+    assert local / result.metrics["interested"] == pytest.approx(share, abs=0.04)
+
+
+def test_a_share_of_none_or_all_notifications_is_one_of_publications_too() -> None:
+    for share in (0.0, 1.0):
+        scopes = {p.scope for p in workload(events=50, local_share=share, local_of="notifications").publications}
+        assert scopes == ({LOCAL} if share else {GLOBAL})
 
 
 def test_a_local_event_concerns_those_near_its_publisher() -> None:

@@ -108,7 +108,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     interested: Share = 0.2  # ranges: share of the nodes that an event interests
     interests: Annotated[int, Meta(ge=1, le=100_000)] = 50  # interests: how many distinct ones
     attributes_max: Annotated[int, Meta(ge=1, le=8)] = 1  # interests: attributes of an event
-    local_share: Share = 0.0  # share of events whose scope is local
+    local_share: Share = 0.0  # share of events whose scope is local, counted in …
+    local_of: Literal["publications", "notifications"] = "publications"  # … events, or in (event, node) pairs
     local_range_m: Metres = 450.0  # whom a local event can interest: nodes so near when it is published
 
     def __post_init__(self) -> None:
@@ -148,6 +149,7 @@ def check(s: Scenario) -> None:
     if not s.events and expected > MOST_EVENTS:
         raise InputError(f"rate_hz={s.rate_hz:g}: {expected:.3g} events in all; there must not be over {MOST_EVENTS:,}")
     _check_places(s)
+    _check_locals(s)
     _check_faults(s)
     _check_files(s)
 
@@ -161,6 +163,11 @@ def _check_places(s: Scenario) -> None:
         raise InputError(f"neighbours={s.neighbours:g} needs mobility=static, radio=disc and one range for all")
     if s.neighbours >= s.nodes - 1:
         raise InputError(f"neighbours={s.neighbours:g}: must be below {s.nodes - 1} with nodes={s.nodes}")
+
+
+def _check_locals(s: Scenario) -> None:
+    if s.local_of == "notifications" and s.mobility in ("city", "trace"):
+        raise InputError(f"local_of must be publications with mobility={s.mobility}: nodes are not all over the field")
 
 
 def _check_faults(s: Scenario) -> None:

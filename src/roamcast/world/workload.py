@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from roamcast.pubsub.event import FOREVER, GLOBAL, LOCAL, Value
 from roamcast.pubsub.filters import And, Compare, Filter, Range, Topic
+from roamcast.world.density import nearness
 from roamcast.world.kernel import Publication, Subscription
 from roamcast.world.scenario import Scenario
 from roamcast.world.streams import Stream
@@ -35,6 +36,7 @@ class Workload:
         self.filters: list[tuple[int, Filter]] = getattr(self, f"_subscribe_{scenario.workload}")()
         self.subscriptions = [Subscription(node, k, filter) for k, (node, filter) in enumerate(self.filters)]
         self.publishers = self._publishers()
+        self.local_share = local_share(scenario)
         self.publications = [self._publication(t, node) for t, node in self._instants()]
 
     # ---- who listens
@@ -113,7 +115,7 @@ class Workload:
     def _publication(self, t: int, node: int) -> Publication:
         s = self.scenario
         validity_us = micros(s.validity_s) if s.validity_s else FOREVER
-        scope = LOCAL if s.local_share and self.what.random() < s.local_share else GLOBAL
+        scope = LOCAL if self.local_share and self.what.random() < self.local_share else GLOBAL
         topic, attrs = self._content()
         return Publication(t, node, topic, attrs, bytes(s.payload_bytes), validity_us, scope)
 
@@ -127,6 +129,15 @@ class Workload:
                 attrs[name] = f"{name}{self.what.below(4)}"
             return "", attrs
         return TOPIC, {}
+
+
+def local_share(s: Scenario) -> float:
+    """Of publications. A local one notifies as many times fewer nodes as there are fewer near (`nearness`, as if they
+    were spread evenly over the field), so more must be published for a share of the notifications."""
+    if s.local_of == "publications" or s.local_share == 0.0:
+        return s.local_share
+    near = nearness(s.width_m, s.height_m, s.local_range_m)
+    return s.local_share / (s.local_share + near * (1.0 - s.local_share))
 
 
 def conjunction(attrs: dict[str, Value]) -> Filter:
