@@ -1153,14 +1153,90 @@ def test_r19_an_event_longer_than_a_frame_is_sent_all_the_same() -> None:
     assert [(frame.events(), frame.neighbors_ids) for frame in node.sent("event")] == [([event(n)], []) for n in (1, 2)]
 
 
+@pytest.mark.parametrize("need, sends", [("presumed", True), ("listed", False)])
+def test_r20_a_neighbor_without_a_list_lacks_everything_or_nothing(need: str, sends: bool) -> None:
+    """§3: what a neighbour needs is found by comparing its list; Fig. 7 l. 7 asks only for what is not in the table."""
+    node = Node(T0, need=need)
+    node.events(7, event(1))
+    node.heartbeat(1, T0)
+    node.heartbeat(2, T0)
+    node.ids(1, event(1))
+    assert (BACK_OFF in node.host.timers) is sends
+    node.advance(2)
+    assert node.sent_ids() == ([[event(1).id]] if sends else [])
+
+
+def test_r20_a_list_tells_what_its_sender_lacks() -> None:
+    node = Node(T0, need="listed")
+    node.events(7, event(1), event(2))
+    node.heartbeat(1, T0)
+    node.ids(1, event(2))
+    node.advance(2)
+    assert node.sent_ids() == [[event(1).id]]
+
+
+def test_r20_a_new_event_is_passed_on_to_those_that_have_sent_a_list() -> None:
+    node = Node(T0, need="listed")
+    node.heartbeat(1, T0)
+    node.events(7, event(1))
+    assert BACK_OFF not in node.host.timers
+    node.heartbeat(2, T0)
+    node.ids(2)
+    node.events(7, event(2))
+    node.advance(2)
+    (frame,) = node.sent("event")
+    assert frame.carried == [event(1), event(2)]
+    assert frame.neighbors_ids == [1, 2]
+
+
+def test_r20_a_neighbor_that_comes_back_has_to_send_a_list_again() -> None:
+    node = Node(T0, need="listed")
+    node.heartbeat(1, T0)
+    node.ids(1)
+    node.advance(10)
+    assert node.neighbors() == []
+    node.heartbeat(1, T0)
+    node.events(7, event(1))
+    node.advance(1)
+    assert node.sent_ids() == []
+
+
+def test_r20_lists_sent_for_other_topics_do_not_count() -> None:
+    """Neighbour 1 listed what it has of T1; that says nothing of T2. Its own subscriptions may change (R15)."""
+    node = Node(topic("T1"), need="listed")
+    node.heartbeat(1, topic("T1"))
+    node.ids(1)
+    node.heartbeat(1, topic("T1"), topic("T2"))
+    node.events(7, event(1, "T1"))
+    node.advance(1)
+    assert node.sent_ids() == [[event(1).id]]
+    node.frugal.on_subscribe(5, topic("T2"))
+    node.events(7, event(2, "T2"))
+    node.advance(1)
+    assert node.sent_ids() == []
+    node.ids(1)
+    node.advance(1)
+    assert node.sent_ids() == [[event(2).id]]
+
+
+def test_r20_whoever_shares_no_topics_sends_no_list_and_is_served() -> None:
+    """R11, under either reading."""
+    node = Node(need="listed")
+    node.frugal.on_publish(event(1))
+    node.heartbeat(1, T0)
+    node.advance(2)
+    assert node.sent_ids() == [[event(1).id]]
+
+
 # ---------------------------------------------------------------------------------------------------- how much is sent
 
 
+@pytest.mark.parametrize("need", ["presumed", "listed"])
 @pytest.mark.parametrize("ids_on", ["new", "heartbeat"])
 @pytest.mark.parametrize("n", [2, 5, 12])
-def test_in_a_clique_one_send_serves_all(n: int, ids_on: str) -> None:
+def test_in_a_clique_one_send_serves_all(n: int, ids_on: str, need: str) -> None:
     """§4.3: who overhears an event with its list of neighbours has nobody left to send it to."""
-    net = TinyNet(Frugal, n, links=[(i, j) for i in range(n) for j in range(i)], ids_on=ids_on)
+    net = TinyNet(Frugal, n, links=[(i, j) for i in range(n) for j in range(i)], ids_on=ids_on, need=need)
     net.start()
     for i in range(n):
         net.subscribe(i, T0)

@@ -21,6 +21,7 @@ from roamcast.protocols.flooding import (
     NeighborsParams,
 )
 from roamcast.protocols.frames import EventFrame
+from roamcast.protocols.interface import BROADCAST
 from roamcast.pubsub.event import Event, event_id
 from roamcast.pubsub.filters import EVERYTHING, topic
 from tests.pubsub.strategies import filters
@@ -98,6 +99,61 @@ def test_r1_the_second_starts_at_a_random_phase_for_each_event(variant: type[Flo
     assert host.timers == {TURN: 200_000}
     host.advance(protocol, 2_300_000)
     assert sent(host) == [news(1).id, news(2).id, news(1).id]
+
+
+@every
+def test_r1_common_turns_come_when_the_clock_shows_a_whole_number_of_periods(variant: type[FloodingPeriodic]) -> None:
+    protocol, host = node(variant, NEWS, period_s=2.0, phase="common", jitter_ms=0.0)
+    host.clock_us = 6_100_000
+    host.hear(protocol, EventFrame(news(1), 0, 0), 3)
+    host.clock_us = 7_900_000
+    host.hear(protocol, EventFrame(news(2), 0, 0), 3)
+    assert [held.due_us for held in protocol.held.values()] == [8 * SECOND_US] * 2
+    host.advance(protocol, 11 * SECOND_US)
+    assert [(frame.id, frame.fields()[1]) for frame in host.frames("event")] == [
+        (news(1).id, 1_900_000),
+        (news(2).id, 100_000),
+        (news(1).id, 3_900_000),
+        (news(2).id, 2_100_000),
+    ]
+
+
+@every
+def test_r1_on_a_common_tick_and_after_a_late_timer_the_next_turn_is_the_next_tick(
+    variant: type[FloodingPeriodic],
+) -> None:
+    protocol, host = node(variant, NEWS, phase="common", jitter_ms=0.0)
+    host.clock_us = 3 * SECOND_US
+    host.hear(protocol, EventFrame(news(1), 0, 0), 3)
+    assert protocol.held[news(1).id].due_us == 4 * SECOND_US
+    host.clock_us = 4_300_000
+    protocol.on_timer(TURN)
+    assert (sent(host), protocol.held[news(1).id].due_us) == ([news(1).id], 5 * SECOND_US)
+
+
+@every
+def test_r1_a_publisher_sends_at_once_and_then_at_common_ticks(variant: type[FloodingPeriodic]) -> None:
+    protocol, host = node(variant, NEWS, phase="common", jitter_ms=0.0)
+    host.clock_us = 300_000
+    protocol.on_publish(news(1, 0))
+    host.advance(protocol, 2 * SECOND_US)
+    assert [frame.fields()[1] for frame in host.frames("event")] == [0, 700_000, 1_700_000]
+
+
+@every
+def test_r1_each_sending_at_a_common_tick_has_a_random_part(variant: type[FloodingPeriodic]) -> None:
+    protocol, host = node(variant, NEWS, phase="common", jitter_ms=20.0)
+    host.draws = [0.5, 0.25, 0.1, 0.9]
+    host.hear(protocol, EventFrame(news(1), 0, 0), 3)
+    host.hear(protocol, EventFrame(news(2), 0, 0), 3)
+    host.advance(protocol, 3 * SECOND_US - 1)
+    sendings = [(frame.id, frame.fields()[1]) for frame in host.frames("event")]
+    assert sendings == [
+        (news(2).id, 1_005_000),
+        (news(1).id, 1_010_000),
+        (news(2).id, 2_002_000),
+        (news(1).id, 2_018_000),
+    ]
 
 
 @every
@@ -322,6 +378,31 @@ def test_heartbeats_name_the_subscriptions_and_start_at_a_random_phase() -> None
     assert host.timers == {HEARTBEAT: 4_500_000}
 
 
+@every
+def test_r4_frames_weigh_what_the_paper_says_whatever_they_hold(variant: type[FloodingPeriodic]) -> None:
+    """§5.2: a heartbeat 50 bytes, an event 400."""
+    protocol, host = node(variant, NEWS, SPORT, sizes="paper")
+    for payload in (b"", b"x" * 500):
+        protocol.on_publish(news(len(payload), 0, payload=payload))
+    assert [frame.size for frame in host.frames("event")] == [400, 400]
+    if isinstance(protocol, FloodingNeighbors):
+        protocol.on_timer(HEARTBEAT)
+        assert [frame.size for frame in host.frames("heartbeat")] == [50]
+
+
+@pytest.mark.parametrize("copies, times", [("one", 1), ("each", 2)])
+def test_r5_an_event_is_sent_once_for_all_neighbours_or_once_for_each_that_is_interested(
+    copies: str, times: int
+) -> None:
+    protocol, host = neighbors(NEWS, copies=copies)
+    for neighbour, wanted in enumerate([NEWS, SPORT, NEWS]):
+        protocol.on_frame(HeartbeatFrame([wanted]), neighbour)
+    protocol.on_publish(news(1, 0))
+    assert [to for to, _ in host.sent] == [BROADCAST] * times
+    assert sent(host) == [news(1, 0).id] * times
+    assert host.labels("forward") == ["periodic"]
+
+
 @pytest.mark.parametrize("variant", [FloodingPeriodic, FloodingInterest])
 def test_the_others_send_no_heartbeats(variant: type[FloodingPeriodic]) -> None:
     protocol, host = node(variant, NEWS)
@@ -367,11 +448,11 @@ def test_fields_that_are_no_heartbeat_are_malformed(fields: list[Any]) -> None:
 
 @every
 @settings(max_examples=25, deadline=None)
-@given(plan=plans())
+@given(plan=plans(), phase=st.sampled_from(["random", "common"]))
 def test_in_bad_weather_only_who_asked_gets_a_valid_event_and_gets_it_once(
-    variant: type[FloodingPeriodic], plan: Plan
+    variant: type[FloodingPeriodic], plan: Plan, phase: str
 ) -> None:
-    net = weather(variant, plan, store=4)
+    net = weather(variant, plan, store=4, phase=phase)
     for up, host, protocol in zip(net.up, net.hosts, net.nodes, strict=True):
         assert isinstance(protocol, FloodingPeriodic)
         assert len(protocol.held) <= 4
@@ -426,5 +507,5 @@ def test_who_needs_interested_nodes_on_the_way() -> None:
 
 
 def test_defaults_are_those_of_the_paper() -> None:
-    assert FloodingParams() == FloodingParams(period_s=1.0, store=1000)
+    assert FloodingParams() == FloodingParams(period_s=1.0, store=1000, phase="random", jitter_ms=10.0, sizes="wire")
     assert (NeighborsParams().heartbeat_s, NeighborsParams().forget) == (1.0, 2.5)

@@ -465,8 +465,9 @@ def test_a_node_that_lost_its_tables_gets_its_events_again() -> None:
 # ------------------------------------------------------------------------------------------------------ random networks
 
 SETTINGS = [
-    {"ids_on": ids_on, "events_table_size": size, "hb_initial_s": 1.0, "hb_upper_s": 0.5}
+    {"ids_on": ids_on, "need": need, "events_table_size": size, "hb_initial_s": 1.0, "hb_upper_s": 0.5}
     for ids_on in ("new", "heartbeat")
+    for need in ("presumed", "listed")
     for size in (100, 2)
 ]
 stormy = st.tuples(plans(), st.sampled_from(SETTINGS))
@@ -528,9 +529,14 @@ def test_no_frame_of_several_events_is_longer_than_the_limit(storm: Any, limit: 
 
 
 @settings(max_examples=20, deadline=None)
-@given(st.integers(0, 1000), st.sampled_from(["new", "heartbeat"]), st.sampled_from([0.0, 0.3]))
+@given(
+    st.integers(0, 1000),
+    st.sampled_from(["new", "heartbeat"]),
+    st.sampled_from(["presumed", "listed"]),
+    st.sampled_from([0.0, 0.3]),
+)
 def test_on_a_connected_network_that_loses_nothing_every_subscriber_is_served(
-    seed: int, ids_on: str, duplication: float
+    seed: int, ids_on: str, need: str, duplication: float
 ) -> None:
     """All subscribed; a ring, so that there are two ways, and frames that overtake each other."""
     n = 6
@@ -542,6 +548,7 @@ def test_on_a_connected_network_that_loses_nothing_every_subscriber_is_served(
         duplication=duplication,
         jitter_us=30_000,
         ids_on=ids_on,
+        need=need,
     )
     net.start()
     for i in range(n):

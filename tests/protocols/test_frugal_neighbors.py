@@ -125,6 +125,7 @@ class Twin(ScriptHost):
         self.limit = self.frugal.params.ids_limit
         self.asks: dict[int, list[Filter]] = {}
         self.last: dict[int, list[int]] = {}  # the neighbours, and the list that each sent last
+        self.listed: dict[int, None] = {}  # those whose list is about the topics as they are
         self.holders: dict[int, set[int]] = {}  # of events, in the order they were first mentioned
         self.published = 0
         self.told_in_time = True
@@ -133,11 +134,12 @@ class Twin(ScriptHost):
         needed: dict[int, int] = {}
         for j in self.frugal.neighborhood_table.rows:
             shares = share_topics(self.frugal.topics, self.asks[j])
+            unknown = shares and self.frugal.params.need == "listed" and j not in self.listed
             for row in self.frugal.events_table.rows:
                 id = row.event.id
                 if j in self.holders.get(id, ()) or self.clock_us >= row.expiry_us or id in needed:
                     continue
-                if (shares or row.own) and matches_any(self.asks[j], row.event):
+                if (shares or row.own) and not unknown and matches_any(self.asks[j], row.event):
                     needed[id] = j
         return needed
 
@@ -157,6 +159,7 @@ class Twin(ScriptHost):
         for id in EventsIds(ids).added(EventsIds(self.last[j])):
             self.mention(id, {j})
         self.last[j] = ids
+        self.listed[j] = None
 
     def forget(self) -> None:
         """Neighbours that have gone, and holders of events that have."""
@@ -164,6 +167,7 @@ class Twin(ScriptHost):
         for j in list(self.last):
             if j not in self.frugal.neighborhood_table.rows:
                 del self.last[j]
+                self.listed.pop(j, None)
         for id, who in list(self.holders.items()):
             who &= {*self.last}
             if not who or (table.known.get(filed(id)) is GONE):
@@ -227,9 +231,11 @@ class Twin(ScriptHost):
         self.frugal.on_publish(Event(id, like.topic, like.attrs, validity_us=like.validity_us))
 
     def do_subscribe(self, subscription: int, filter: Filter) -> None:
+        self.listed.clear()
         self.frugal.on_subscribe(subscription, filter)
 
     def do_unsubscribe(self, subscription: int) -> None:
+        self.listed.clear()
         self.frugal.on_unsubscribe(subscription)
 
     def do_wait(self, ms: int) -> None:
@@ -246,11 +252,13 @@ class Twin(ScriptHost):
     st.sampled_from(["new", "heartbeat"]),
     st.sampled_from([(3, 3), (3, 5), (8, 12), (100, 512)]),
     st.sampled_from([2, 256]),
+    st.sampled_from(["presumed", "listed"]),
 )
 def test_what_is_needed_is_what_a_look_at_everything_finds(
-    steps: list[Any], ids_on: str, sizes: tuple[int, int], neighbors_limit: int
+    steps: list[Any], ids_on: str, sizes: tuple[int, int], neighbors_limit: int, need: str
 ) -> None:
-    twin = Twin(ids_on=ids_on, events_table_size=sizes[0], ids_limit=sizes[1], neighbors_limit=neighbors_limit)
+    limits = {"events_table_size": sizes[0], "ids_limit": sizes[1], "neighbors_limit": neighbors_limit}
+    twin = Twin(ids_on=ids_on, need=need, **limits)
     frugal, table = twin.frugal, twin.frugal.neighborhood_table
     frugal.on_start()
     twin.do("subscribe", 0, FILTERS[0])

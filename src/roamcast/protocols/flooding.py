@@ -9,9 +9,18 @@ One timer does for all events of a node, set for the one whose turn comes first.
 
 Readings, one test each:
   R1  a node's second starts at a random phase for each event, so that neighbours do not answer together for ever
+      (phase="random"); or all turns come when the node's clock shows a whole number of periods (phase="common"), as
+      where every process has a task that starts with the simulation: its nodes' clocks agree. Clocks of real nodes do
+      not, and nothing here brings them together: they share the second only as far as they were set alike. All would
+      send in the same microsecond and collide, so each sending then has a random part below `jitter_ms` on top, like
+      frugal's answers (its R17). A publisher sends at once either way (R2), and heartbeats keep their random phase
   R2  a publisher is interested in what it publishes. It sends at once, and then every second like everybody else; under
       (3) it too needs an interested neighbour, and waits for one
   R3  under (2) and (3) a node that is not interested, or no longer, drops the event: it neither stores nor sends it
+  R4  sizes="paper": a heartbeat has 50 bytes and an event 400, as in frugal (its R19), and nothing else counts
+  R5  under (3) an event is sent once for all neighbours (copies="one"), or once for each that is interested
+      (copies="each"): footnote 14 says that (3) needs the most bandwidth, but sent once it needs less than (1). Each
+      sending is a broadcast: no process can send to one neighbour alone (§2)
 """
 
 from __future__ import annotations
@@ -20,6 +29,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final, final
 
 from roamcast.protocols.frames import EventFrame
+from roamcast.protocols.frugal_frames import PAPER_EVENT_BYTES, PAPER_HEARTBEAT_BYTES
 from roamcast.protocols.interface import Frame, Host, Params, Protocol, param, reason
 from roamcast.protocols.store import Subscriptions
 from roamcast.protocols.wire import as_list, counted, measure
@@ -47,12 +57,26 @@ FILTERS_MAX: Final = 256
 class FloodingParams(Params):
     period_s: float = param(1.0, "time between two sendings of an event", "001, §5.2", unit="s", low=0.001)
     store: int = param(1000, "events a node holds at the most", "ours", low=1)
+    phase: str = param(
+        "random",
+        "when an event's turns come: at a phase of its own, or at common ticks",
+        "ours (R1)",
+        choices=("random", "common"),
+    )
+    jitter_ms: float = param(10.0, "longest random delay on top of common ticks", "ours (R1)", unit="ms", low=0.0)
+    sizes: str = param("wire", "frame sizes: as encoded, or as in §5.2", "ours; §5.2 (R4)", choices=("wire", "paper"))
 
 
 @dataclass(frozen=True)
 class NeighborsParams(FloodingParams):
     heartbeat_s: float = param(1.0, "time between two heartbeats", "001, §5.1", unit="s", low=0.001)
     forget: float = param(2.5, "heartbeats missed before a neighbour is forgotten", "001, §5.1 (HB2NGC)", low=1.0)
+    copies: str = param(
+        "one",
+        "sendings of an event in its turn: one, or one for each interested neighbour",
+        "ours (R5)",
+        choices=("one", "each"),
+    )
 
 
 @final
@@ -108,6 +132,9 @@ class FloodingPeriodic(Protocol):
         super().__init__(host, params)
         assert isinstance(params, FloodingParams)
         self.period_us = round(params.period_s * 1e6)
+        self.common_ticks = params.phase == "common"
+        self.jitter_us = params.jitter_ms * 1000
+        self.paper_sizes = params.sizes == "paper"
         self.store = params.store
         self.subscriptions = Subscriptions()
         self.held: dict[int, Held] = {}
@@ -119,9 +146,9 @@ class FloodingPeriodic(Protocol):
         """Whether this node holds an event that it did not publish."""
         return True
 
-    def neighbour_interested(self, event: Event) -> bool:
-        """Whether an event that is held is to be sent now."""
-        return True
+    def sendings(self, event: Event) -> int:
+        """How many times an event that is held is to be sent now."""
+        return 1
 
     # ---- what they share
 
@@ -142,7 +169,7 @@ class FloodingPeriodic(Protocol):
         held = Held(event, True, 0, self.host.now())
         self.keep(held)
         if self.turn(held):  # R2
-            self.wait(held, self.period_us)
+            self.wait(held, self.until_next_turn())
         else:
             del self.held[event.id]
 
@@ -163,24 +190,31 @@ class FloodingPeriodic(Protocol):
         self.start_period(held)
 
     def on_timer(self, key: int) -> None:
-        """Who had its turn is last of all: nobody else's comes a whole period from now, or later."""
         now_us = self.host.now()
         turns = self.turns
         while turns and turns[0].due_us <= now_us:
             held = turns.pop(0)
             if self.turn(held):
-                held.due_us = now_us + self.period_us
-                turns.append(held)
+                self.line_up(held, now_us + self.until_next_turn())
             else:
                 del self.held[held.event.id]
         if turns:
             self.host.set_timer(TURN, turns[0].due_us - now_us)
 
     def start_period(self, held: Held) -> None:
-        self.wait(held, int(self.host.random() * self.period_us))  # R1
+        self.wait(held, self.until_next_turn() if self.common_ticks else int(self.host.random() * self.period_us))  # R1
+
+    def until_next_turn(self) -> int:
+        if self.common_ticks:  # R1
+            return self.period_us - self.host.now() % self.period_us + int(self.host.random() * self.jitter_us)
+        return self.period_us
 
     def wait(self, held: Held, delay_us: int) -> None:
-        due_us = self.host.now() + delay_us
+        if self.line_up(held, self.host.now() + delay_us) == 0:
+            self.host.set_timer(TURN, delay_us)
+
+    def line_up(self, held: Held, due_us: int) -> int:
+        """Among the turns, after those of the same instant; gives its place."""
         held.due_us = due_us
         turns = self.turns
         place, end = 0, len(turns)
@@ -191,8 +225,7 @@ class FloodingPeriodic(Protocol):
             else:
                 end = middle
         turns.insert(place, held)
-        if place == 0:
-            self.host.set_timer(TURN, delay_us)
+        return place
 
     def keep(self, held: Held) -> None:
         id = held.event.id
@@ -214,12 +247,20 @@ class FloodingPeriodic(Protocol):
         if not held.own and not self.interested(event):  # R3
             self.host.note(NO_INTEREST, event.id)
             return False
-        if self.neighbour_interested(event):
+        sendings = self.sendings(event)
+        if sendings:
             self.host.note(PERIODIC, event.id)
-            self.host.broadcast(EventFrame(event, 0, age_us))
+            self.send(event, age_us, sendings)
         else:
             self.host.note(NO_NEIGHBOUR, event.id)
         return True
+
+    def send(self, event: Event, age_us: int, times: int) -> None:
+        frame = EventFrame(event, 0, age_us)
+        if self.paper_sizes:
+            frame.size = PAPER_EVENT_BYTES  # R4
+        for _ in range(times):
+            self.host.broadcast(frame)
 
     def memory(self) -> tuple[int, int]:
         size = 0
@@ -243,15 +284,22 @@ class FloodingNeighbors(FloodingInterest):
         assert isinstance(params, NeighborsParams)
         self.heartbeat_us = round(params.heartbeat_s * 1e6)
         self.forget_us = round(params.forget * params.heartbeat_s * 1e6)
+        self.one_copy = params.copies == "one"
         self.neighbours: dict[int, Neighbour] = {}
 
     def on_start(self) -> None:
         super().on_start()
         self.host.set_timer(HEARTBEAT, int(self.host.random() * self.heartbeat_us))
 
-    def neighbour_interested(self, event: Event) -> bool:
+    def sendings(self, event: Event) -> int:
         self.forget()
-        return any(neighbour.wants(event) for neighbour in self.neighbours.values())
+        interested = 0
+        for neighbour in self.neighbours.values():
+            if neighbour.wants(event):
+                interested += 1
+                if self.one_copy:  # R5
+                    break
+        return interested
 
     def on_frame(self, frame: Frame, sender: int) -> None:
         if isinstance(frame, HeartbeatFrame):
@@ -262,11 +310,17 @@ class FloodingNeighbors(FloodingInterest):
     def on_timer(self, key: int) -> None:
         if key == HEARTBEAT:
             self.forget()
-            own = self.subscriptions.all
-            self.host.broadcast(HeartbeatFrame(own if len(own) <= FILTERS_MAX else [EVERYTHING]))
+            self.send_heartbeat()
             self.host.set_timer(HEARTBEAT, self.heartbeat_us)
         else:
             super().on_timer(key)
+
+    def send_heartbeat(self) -> None:
+        own = self.subscriptions.all
+        frame = HeartbeatFrame(own if len(own) <= FILTERS_MAX else [EVERYTHING])
+        if self.paper_sizes:
+            frame.size = PAPER_HEARTBEAT_BYTES  # R4
+        self.host.broadcast(frame)
 
     def forget(self) -> None:
         oldest_us = self.host.now() - self.forget_us

@@ -50,6 +50,12 @@ Readings, one test each:
   R19 sizes="paper": a heartbeat has 50 bytes, an event 400, an id 16, and nothing else counts. Events that do not fit
       into one frame of `frame_limit` bytes, with the neighbours that want them, go in several. If not even one event
       does, as many of the neighbours are named as there is room for; a frame is longer only if its event is.
+  R20 that a neighbour lacks an event is found by comparing the list of ids it sent (§3): need="listed". As printed
+      (Fig. 7) one that was heard, and has not sent a list yet, lacks everything: need="presumed". Then whoever hears a
+      newcomer's heartbeat and anybody's list, such as another answer to that heartbeat, sends the newcomer all it
+      wants, which it may well have: with several events the back-off is shorter than the wait for its list. Any list
+      counts, whoever it answers, until one's own subscriptions change (R15). Neighbours that share no topics send none,
+      and R11 serves them all the same.
 """
 
 from __future__ import annotations
@@ -62,6 +68,9 @@ from roamcast.protocols.event_table import EventTable, StoredEvent
 from roamcast.protocols.frugal_frames import (
     AS_ENCODED,
     MOST,
+    PAPER_EVENT_BYTES,
+    PAPER_HEARTBEAT_BYTES,
+    PAPER_ID_BYTES,
     Events,
     EventsIds,
     Heartbeat,
@@ -83,10 +92,6 @@ EVENTS_IDS: Final = 4
 """Timers."""
 
 NULL: Final = -1
-
-PAPER_HEARTBEAT_BYTES: Final = 50
-PAPER_EVENT_BYTES: Final = 400
-PAPER_ID_BYTES: Final = 16
 
 PUBLISHED: Final = reason("forward", "published", "its publisher sends {event} at once")
 NEEDED: Final = reason("forward", "neighbour needs it", "{event}: {peer} needs it")
@@ -115,6 +120,12 @@ class FrugalParams(Params):
     hb_lower_s: float = param(0.1, "heartbeat lower bound", "ours; in Fig. 8, without a value", unit="s", low=0.001)
     ids_on: str = param(
         "heartbeat", "what makes a node send its ids", "Fig. 6; §4.2 (R3)", choices=("new", "heartbeat")
+    )
+    need: str = param(
+        "presumed",
+        "who lacks events: everybody not known to have them, or only who has sent a list of ids",
+        "Fig. 7; §3 (R20)",
+        choices=("presumed", "listed"),
     )
     jitter_ms: float = param(
         10.0, "longest random delay on top of answers and back-offs", "ours (R17)", unit="ms", low=0.0
@@ -184,7 +195,9 @@ class Frugal(Protocol):
         self.topics: list[Filter] = []  # the distinct ones of `subscriptions`, as heartbeats carry them
         self.topics_bytes = 0
         self.events_table = EventTable(params.events_table_size, params.seen_limit)  # and what was (R12)
-        self.neighborhood_table = NeighborhoodTable(params.neighbors_limit, params.ids_limit, self.events_table)
+        self.neighborhood_table = NeighborhoodTable(
+            params.neighbors_limit, params.ids_limit, self.events_table, params.need == "presumed"
+        )
         self.hb_delay_us = round(params.hb_initial_s * 1_000_000)
         self.ngc_delay_us = 0
         self.compute_ngc_delay()

@@ -28,6 +28,11 @@ MOST: Final = 4096
 """Elements of any list on the air."""
 NODE_MAX: Final = (1 << 31) - 1
 
+PAPER_HEARTBEAT_BYTES: Final = 50
+PAPER_EVENT_BYTES: Final = 400
+PAPER_ID_BYTES: Final = 16
+"""What they weigh in the paper (§5.2), under `sizes="paper"`."""
+
 
 def filed(id: int) -> Id:
     """An event's id as tables file it, and the other way round; of the same size on the air.

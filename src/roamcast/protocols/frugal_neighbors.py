@@ -3,8 +3,9 @@
 Fig. 7 goes through all neighbours and all events whenever something is heard. Here the same is kept up to date instead.
 Each neighbour is one bit, so that those who have an event, or lack it, are one number: a row of the event table has its
 `holders`, who are presumed to have it, `wanting`, whose subscriptions match it, and `lacking`, who need it: it is
-valid, they want it, they are not presumed to have it, and either they share topics with this node or the event is this
-node's own. `needed` are the rows that somebody lacks. Whoever changes one of the conditions calls the table:
+valid, they want it, they are not presumed to have it, and either they share topics with this node, and have sent a list
+of ids where that is asked for (R20 of frugal.py), or the event is this node's own and they share none. `needed` are the
+rows that somebody lacks. Whoever changes one of the conditions calls the table:
 
   a neighbour comes, goes, or asks for something else      join, leave, ask
   this node's own topics have changed                      share_again
@@ -134,10 +135,11 @@ class Neighbor:
 class NeighborhoodTable:
     """Neighbours in the order they came, and the rows of `events` that they need."""
 
-    def __init__(self, limit: int, ids_limit: int, events: EventTable) -> None:
+    def __init__(self, limit: int, ids_limit: int, events: EventTable, presume_lack: bool = True) -> None:
         self.limit = limit
         self.ids_limit = ids_limit
         self.events = events
+        self.presume_lack = presume_lack  # of whoever has not sent a list (R20)
         self.rows: dict[Id, Neighbor] = {}
         self.free_bits: list[int] = []  # of neighbours that have gone
         self.interests: dict[tuple[Filter, ...], Interest] = {}
@@ -149,6 +151,7 @@ class NeighborhoodTable:
         self.fresh = False  # something may be needed and not awaited
         self.topics: list[Filter] = []  # this node's own
         self.sharing = 0  # the bits of those that share some of them
+        self.listed = 0  # the bits of those whose list is known, or need not be (R20)
         self.speed_known = True
         self.speed_mps = nan
 
@@ -176,6 +179,8 @@ class NeighborhoodTable:
     def join(self, j: int, interest: Interest) -> Neighbor:
         neighbor = Neighbor(interest, self.free_bits.pop() if self.free_bits else 1 << len(self.rows))
         self.rows[j] = neighbor
+        if self.presume_lack:
+            self.listed |= neighbor.bit
         self._enter(neighbor, interest)
         return neighbor
 
@@ -184,6 +189,7 @@ class NeighborhoodTable:
         if neighbor is not None:
             self._leave_interest(neighbor)
             self._forget(neighbor.bit)
+            self.listed &= ~neighbor.bit
             self.free_bits.append(neighbor.bit)
             self.speed_known = False
 
@@ -223,6 +229,8 @@ class NeighborhoodTable:
         """This node asks for these topics now."""
         self.topics = topics
         self.strangers = {}
+        if not self.presume_lack:
+            self.listed = 0  # lists were about the topics as they were
         self.sharing = 0
         for interest in self.interests.values():
             interest.shares = share_topics(topics, interest.subscriptions)
@@ -281,6 +289,11 @@ class NeighborhoodTable:
                 elif not row.holders & bit:
                     self._mention(row, bit)
             neighbor.last = list_
+        if not self.listed & neighbor.bit:
+            self.listed |= neighbor.bit
+            for row in self.events.rows:
+                if row.wanting & neighbor.bit:
+                    self._settle(row)
 
     def named(self, bits: int) -> list[Id]:
         return [j for j, neighbor in self.rows.items() if neighbor.bit & bits]
@@ -391,7 +404,10 @@ class NeighborhoodTable:
         if row.expired:
             self._lack(row, 0)
         else:
-            self._lack(row, (row.wanting if row.own else row.wanting & self.sharing) & ~row.holders)
+            served = self.sharing & self.listed
+            if row.own:
+                served |= ~self.sharing  # R11
+            self._lack(row, row.wanting & served & ~row.holders)
 
     def _lack(self, row: StoredEvent, lacking: int) -> None:
         """These lack it now."""
