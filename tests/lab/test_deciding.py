@@ -51,30 +51,30 @@ def test_a_claim_that_is_decided_gets_none() -> None:
 
 
 def test_an_undecided_claim_gets_about_as_many_as_it_needs_for_the_cells_it_looks_at() -> None:
-    found = asked(claim(0.748))
+    found = asked(claim(0.7435))
     assert list(found) == [0]
     assert found[0][0] == 11 and found[0] == list(range(11, 11 + len(found[0])))
     assert 10 + len(found[0]) <= deciding.TIMES * 10
 
 
 def test_the_limit_of_the_claim_is_kept_and_then_nothing_more_is_asked() -> None:
-    assert asked(claim(0.748, most_seeds=12)) == {0: [11, 12]}
-    assert asked(claim(0.748, most_seeds=12), seeds=12) == {}
+    assert asked(claim(0.7435, most_seeds=12)) == {0: [11, 12]}
+    assert asked(claim(0.7435, most_seeds=12), seeds=12) == {}
 
 
 def test_what_no_affordable_number_decides_gets_none() -> None:
-    assert asked(claim(0.7499)) == {}
+    assert asked(claim(0.748)) == {}
 
 
 def test_several_claims_share_the_seeds_of_a_cell() -> None:
-    alone = asked(claim(0.748))
-    assert asked(claim(0.748), claim(0.748)) == alone
-    both = asked(claim(0.748), claim(0.748, p="0.6"))
+    alone = asked(claim(0.7435))
+    assert asked(claim(0.7435), claim(0.7435)) == alone
+    both = asked(claim(0.7435), claim(0.7435, p="0.6"))
     assert both[0] == alone[0] and both[1] == alone[0]
 
 
 def test_a_claim_that_fails_for_certain_gets_none_for_its_other_questions() -> None:
-    undecided, certain = claim(0.748), claim(0.1)
+    undecided, certain = claim(0.7435), claim(0.1)
     both = Claim("X1", "000", "§1", "it", "0.7", [*undecided.check, *certain.check])
     assert asked(both) == {}
 

@@ -46,7 +46,7 @@ def test_a_name_that_is_there_twice_is_an_error() -> None:
 
 
 def test_what_is_no_joint_reading_is_an_error_that_names_the_file() -> None:
-    with pytest.raises(InputError, match=r"joint reading x\.toml: .*calibration"):
+    with pytest.raises(InputError, match=r"joint reading x\.toml: .*calibrated"):
         joint.parse("x.toml", TEXT.replace("calibration", "calibrated"))
 
 
