@@ -58,8 +58,8 @@ def test_an_undecided_claim_gets_about_as_many_as_it_needs_for_the_cells_it_look
 
 
 def test_the_limit_of_the_claim_is_kept_and_then_nothing_more_is_asked() -> None:
-    assert asked(claim(0.7435, most_seeds=12)) == {0: [11, 12]}
-    assert asked(claim(0.7435, most_seeds=12), seeds=12) == {}
+    assert asked(claim(0.7435, most_seeds=15)) == {0: [11, 12, 13, 14, 15]}
+    assert asked(claim(0.7435, most_seeds=15), seeds=15) == {}
 
 
 def test_what_no_affordable_number_decides_gets_none() -> None:
