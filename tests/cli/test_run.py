@@ -21,7 +21,7 @@ SMALL = {"nodes": 30, "duration_s": 4, "publish_from_s": 1, "rate_hz": 5, "range
 WORDS = ["run", "baldoni", "--protocol", "gossip", *(w for k, v in SMALL.items() for w in ("--world", f"{k}={v}"))]
 
 PROMISED = {
-    *("preset", "protocol", "params", "world", "version", "seed", "nodes", "sim_s", "wall_s", "fingerprint"),
+    *("preset", "reading", "protocol", "params", "world", "version", "seed", "nodes", "sim_s", "wall_s", "fingerprint"),
     *("delivery", "of_possible", "overhead", "deliveries", "interested", "frames_sent", "frames_by_kind", "bytes_sent"),
     *("receptions", "losses", "losses_by_reason", "duplicates", "parasites", "latency_p50_s", "latency_p95_s"),
     *("own", "reception", "duplicates_wanted", "warmup_frames", "warmup_bytes", "repeats"),

@@ -68,15 +68,15 @@ def _content_bytes_published_per_node(row: Row) -> float:
 
 def _content(row: Row, sent_bytes: int, frames: int) -> float:
     """What a protocol hands to the link layer: bytes without headers (a mote's packets are padded: that stays)."""
-    preset = presets.load(row["preset"]).values
-    access, extra = (row["world"].get(field, preset.get(field)) for field in ("mac", "overhead_bytes"))
-    header = _header_bytes(str(access or "dcf"), int(extra or 0))
-    return float(sent_bytes) - header * float(frames)
+    typed = tuple((field, row["world"][field]) for field in ("mac", "overhead_bytes") if field in row["world"])
+    return float(sent_bytes) - _header_bytes(row["preset"], row.get("reading", ""), typed) * float(frames)
 
 
 @cache
-def _header_bytes(access: str, overhead_bytes: int) -> int:
-    return int(mac.build(access, 1e6, 1, 0, overhead_bytes).header)
+def _header_bytes(preset: str, reading: str, typed: tuple[tuple[str, str], ...]) -> int:
+    """Of a frame in the world of a preset, in which a campaign has changed some fields."""
+    s = presets.load(preset, reading).scenario(dict(typed))
+    return int(mac.build(s.mac, s.rate_bps, s.queue, s.retries, s.overhead_bytes).header)
 
 
 def _per_node(of: str) -> Callable[[Row], float]:

@@ -37,6 +37,7 @@ COORDINATES = _table(
     run=StringType(),  # digest of all that decides the run
     campaign=StringType(),
     preset=StringType(),
+    reading=StringType(),  # another reading of the preset's paper; empty for the joint one
     cell=IntegerType(),  # place of the experiment in the campaign
     protocol=StringType(),
     label=StringType(),  # what the campaign calls protocol and parameters
