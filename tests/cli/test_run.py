@@ -15,6 +15,7 @@ from rich.console import Console
 
 from roamcast.cli.outcome import Outcome
 from roamcast.cli.progress import Progress
+from roamcast.papers import joint
 from tests.cli.conftest import Typed
 
 SMALL = {"nodes": 30, "duration_s": 4, "publish_from_s": 1, "rate_hz": 5, "range_m": 200}
@@ -72,6 +73,17 @@ def test_a_preset_suggests_parameters_and_typed_ones_win(roamcast: Typed) -> Non
     words = [*li.split(), "--world", "publish_from_s=0", "--world", "publish_until_s=2", "--json"]
     assert facts(roamcast(*words))["params"]["ttl"] == 10
     assert facts(roamcast(*words, "--set", "ttl=3"))["params"]["ttl"] == 3
+
+
+def test_another_reading_of_the_paper_is_another_world_and_is_in_the_command(roamcast: Typed) -> None:
+    name = joint.of_preset("baldoni").changes[0].name
+    words = [w for w in WORDS if w not in ("--protocol", "gossip")]
+    run = facts(roamcast(*words, "--reading", name, "--json"))
+    assert run["reading"] == name
+    assert run["fingerprint"] != facts(roamcast(*words, "--json"))["fingerprint"]
+    assert f"--reading {name}" in roamcast(*words, "--reading", name)[1].splitlines()[-1]
+    status, _, err = roamcast(*words, "--reading", "nonsense")
+    assert status == 2 and err.startswith("roamcast: unknown reading 'nonsense'")
 
 
 def test_people_see_metrics_fingerprint_and_the_command_to_repeat_it(roamcast: Typed) -> None:
