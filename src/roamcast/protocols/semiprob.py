@@ -28,9 +28,10 @@ Readings, one test each in tests/paper/test_costa.py:
   R11 "the most recently received" events (§III), table and queue have a size: the oldest id, the lease that ends first
       and the newest message give way. A forgotten event that is heard again is a new one
   R12 an event older than its validity is neither delivered nor sent; the paper's messages have no lifetime
-  R13 the radio is the MICA2's: CC1000 at 38.4 kbaud, 19.2 kbit/s after Manchester coding, 36-byte packets, CSMA
-  R14 nodes stand one in each cell of a grid, anywhere in it (`placement`), on a square of such a size that the mean
-      number of neighbours, borders counted, is η. §IV says no more than η, that connectivity is stable and that
+  R13 36-byte packets, CSMA, at the MICA2's rate (CC1000: 38.4 kbaud, 19.2 kbit/s after Manchester coding) or with
+      the airtime of the first mica's radio, whose stack TOSSIM simulated (40 kbit/s, 11.8 ms a packet): `rate_bps`
+  R14 nodes stand one in each cell of a lattice (`placement`, `placement_jitter`), on a square of such a size that the
+      mean number of neighbours, borders counted, is η. §IV says no more than η, that connectivity is stable and that
       flooding "delivers all the events". Fields drawn uniformly are hardly ever connected at η = 5
   R15 a message is sent once. TinyOS sends a broadcast again that no neighbour acknowledged (§II-C), but that is its
       radio's doing and not this protocol's: the paper gives neither the time-out nor how often it tries, and an answer
