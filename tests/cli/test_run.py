@@ -21,9 +21,10 @@ SMALL = {"nodes": 30, "duration_s": 4, "publish_from_s": 1, "rate_hz": 5, "range
 WORDS = ["run", "baldoni", "--protocol", "gossip", *(w for k, v in SMALL.items() for w in ("--world", f"{k}={v}"))]
 
 PROMISED = {
-    *("preset", "protocol", "params", "world", "version", "seed", "nodes", "sim_s", "wall_s", "fingerprint"),
+    *("preset", "reading", "protocol", "params", "world", "version", "seed", "nodes", "sim_s", "wall_s", "fingerprint"),
     *("delivery", "of_possible", "overhead", "deliveries", "interested", "frames_sent", "frames_by_kind", "bytes_sent"),
     *("receptions", "losses", "losses_by_reason", "duplicates", "parasites", "latency_p50_s", "latency_p95_s"),
+    *("own", "reception", "duplicates_wanted", "warmup_frames", "warmup_bytes", "repeats"),
     *("energy_j", "collisions", "memory_entries", "memory_bytes", "deterministic_hops", "reasons"),
 }
 
@@ -197,6 +198,14 @@ def test_what_is_not_known_is_null_in_json_and_a_dash_for_people() -> None:
     lines = console.export_text().splitlines()
     assert lines[0].split() == ["delivery", "–", "0", "of", "0", "(event,", "interested)", "pairs"]
     assert "25.0 %" in next(line for line in lines if line.startswith("deterministic"))
+    assert not any(line.startswith("reception ") for line in lines)
+
+
+def test_reception_is_shown_where_publishers_subscribe(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = outcome()
+    shown.result.metrics.update(own=3, reception=0.75)
+    shown.show()
+    assert "75.0 %" in next(line for line in capsys.readouterr().out.splitlines() if line.startswith("reception "))
 
 
 def test_the_command_to_repeat_a_run_is_quoted_for_a_shell() -> None:
