@@ -39,7 +39,7 @@ def test_a_reproduction_leaves_a_scorecard_and_a_page_and_is_not_done_twice(roam
     assert "14 claims:" in words and "report: out/report.html" in words
     place = tmp_path / "out" / "reproduce" / "quick"
     first = (place / "scorecard.json").read_bytes()
-    claims = json.loads(first)
+    claims = json.loads(first)["claims"]
     assert [row["id"] for row in claims] == pq.read_table(place / "scorecard.parquet")["id"].to_pylist()
     by_id = {row["id"]: row for row in claims}
     assert by_id["B13"]["verdict"] == "not decidable"  # of a figure that was not run
@@ -62,4 +62,35 @@ def test_what_makes_no_sense_is_said_before_anything_starts(roamcast: Typed, tmp
     assert (status, err) == (2, "roamcast: --quick and --full: must not be given together\n")
     status, _, err = roamcast("reproduce", "baldony", "--out", str(tmp_path / "out"))
     assert status == 2 and "unknown paper 'baldony'" in err and "baldoni" in err
+    status, _, err = roamcast("reproduce", "--kept", "--full")
+    assert status == 2 and "must not be given with --quick or --full" in err
+    status, _, err = roamcast("reproduce", "--keep", "x.json")
+    assert status == 2 and "only a full campaign is kept" in err
     assert not (tmp_path / "out").exists()
+
+
+def test_the_kept_scorecard_is_one_object(roamcast: Typed) -> None:
+    status, out, _ = roamcast("reproduce", "--kept", "--json")
+    whole = json.loads(out)
+    assert status == 0
+    assert set(whole) == {"made", "counts", "claims"}
+    assert {"version", "date", "runs"} <= set(whole["made"])
+    needed = {"id", "paper", "verdict", "measured", "low", "high", "published", "calibration", "reading"}
+    assert all(needed <= set(claim) for claim in whole["claims"])
+    assert sum(whole["counts"]["all"].values()) == len(whole["claims"]) >= 82
+
+
+def test_the_kept_scorecard_of_one_paper(roamcast: Typed) -> None:
+    status, out, _ = roamcast("reproduce", "rezende", "--kept")
+    assert status == 0
+    assert "R8a" in out and "B1 " not in out and "full campaign of" in out
+
+
+def test_a_plan_says_what_a_reproduction_takes(roamcast: Typed) -> None:
+    status, out, _ = roamcast("reproduce", "costa", "--full", "--plan", "--json")
+    (costa,) = json.loads(out)["papers"]
+    assert status == 0
+    assert costa["paper"] == "costa" and costa["runs"] > 100 and costa["other_runs"] > 0 and costa["deciding_runs"] > 0
+    status, out, _ = roamcast("reproduce", "costa", "--plan")
+    assert status == 0 and "costa" in out and "runs" in out
+    assert json.loads(roamcast("reproduce", "costa", "--plan", "--json")[1])["papers"][0]["deciding_runs"] == 0

@@ -440,6 +440,22 @@ def test_muting_again_does_not_count_from_the_beginning(drive: MakeDriver) -> No
     assert heard(driver, 1, event.id) == 2
 
 
+def test_an_id_that_is_unmuted_is_handed_up_again_and_counted_afresh(drive: MakeDriver) -> None:
+    driver = drive([0.0, 0.5])
+    event, other = published(driver, 0), published(driver, 0)
+    driver.do(1, with_host(("mute", event.id), ("mute", other.id), ("unmute", ABSENT)))
+    driver.do(0, ping(1, event.id))
+    driver.do(1, with_host(("unmute", event.id)))
+    assert heard(driver, 1, event.id) == 0
+    driver.do(0, ping(2, event.id))
+    driver.do(0, ping(3, other.id))
+    assert driver.probe(1).numbers() == [(2, 0)]
+    driver.do(1, with_host(("mute", event.id)))
+    driver.do(0, ping(4, event.id))
+    assert driver.probe(1).numbers() == [(2, 0)]
+    assert heard(driver, 1, event.id) == 1
+
+
 def test_other_ids_and_frames_without_one_are_handed_up_all_the_same(drive: MakeDriver) -> None:
     driver = drive([0.0, 0.5])
     one, other = published(driver, 0), published(driver, 0)

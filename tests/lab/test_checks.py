@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from roamcast.errors import InputError
-from roamcast.lab.checks import answers, jackknife, selected
+from roamcast.lab.checks import answers, counted_as, jackknife, selected
 from roamcast.lab.quantities import value
 from roamcast.lab.student import interval
 
@@ -139,6 +139,48 @@ def test_a_spread_is_of_blocks_of_seeds() -> None:
     first = rows[:9]  # what is left of a block does not count
     found = answers({**spread, "metric": "delivery", "value": 0.4, "abs": 0.05}, first)[0]
     assert (found.holds, found.measured) == (None, pytest.approx(0.4, abs=0.001))
+
+
+def test_a_spread_may_be_of_the_seeds_that_share_a_coordinate() -> None:
+    rows = [
+        run
+        for traffic, width in ((1, 0.3), (2, 0.5))
+        for run in runs("a", lambda s, width=width: 0.2 + width * (s - 1) / 9, traffic_seed=traffic)
+    ]
+    spread = {"kind": "spread", "where": {"label": "a"}, "by": "traffic_seed", "metric": "delivery"}
+    (found,) = answers({**spread, "value": 0.4, "abs": 2.0}, rows)
+    assert (found.holds, found.measured, found.seeds) == (True, pytest.approx(0.4), 2)
+    assert (
+        answers({**spread, "value": 0.9, "abs": 0.1}, [row for row in rows if row["params"]["traffic_seed"] == "1"])[
+            0
+        ].holds
+        is None
+    )  # one traffic has no interval
+
+
+def test_an_open_answer_says_about_how_many_seeds_would_decide() -> None:
+    """Four times as many halve the interval."""
+    rows = runs("a", lambda s: 0.7 + (0.02 if s % 2 else -0.02))
+    spec = {"kind": "at_least", "where": {}, "metric": "delivery"}
+    wide = answers({**spec, "value": 0.0}, rows)[0]
+    assert wide.low is not None and wide.high is not None and wide.needs is None
+    half = (wide.high - wide.low) / 2
+    (found,) = answers({**spec, "value": 0.7 - half / 2}, rows)
+    assert (found.holds, found.seeds) == (None, 10)
+    assert found.needs in (40, 41)
+    (on_it,) = answers({**spec, "value": 0.7}, rows)
+    assert on_it.holds is None and on_it.needs is None and "no number of seeds" in on_it.why
+
+
+def test_a_check_may_count_something_else() -> None:
+    reach = {"metric": "reception", "value": 0.5}
+    spec = {"kind": "crossing", "metric": "overhead", "at": "reception", "reach": reach, "where": {}}
+    found = counted_as(spec, {"reception": "delivery"})
+    assert found == {**spec, "at": "delivery", "reach": {**reach, "metric": "delivery"}}
+    assert counted_as({"kind": "model", "function": "f"}, {"reception": "delivery"}) == {
+        "kind": "model",
+        "function": "f",
+    }
 
 
 def slope(label: str, by: float) -> list[dict[str, Any]]:
@@ -323,4 +365,5 @@ def test_an_unknown_kind_is_an_error() -> None:
 def test_the_jackknife_of_a_mean_is_students_interval() -> None:
     values = {seed: noise(seed) for seed in SEEDS}
     by_hand = jackknife(lambda seeds: float(np.mean([values[s] for s in seeds])), list(SEEDS), 0.05)
-    assert by_hand == pytest.approx(interval(list(values.values()), 0.05))
+    assert by_hand is not None and by_hand.seeds == len(SEEDS)
+    assert by_hand[:3] == pytest.approx(interval(list(values.values()), 0.05))

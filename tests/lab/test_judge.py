@@ -9,10 +9,15 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from roamcast.lab import judge
-from roamcast.papers.claims import Claim, Reading
+from roamcast.lab.judge import NOT, OPEN, REPRODUCED
+from roamcast.papers.claims import Claim
+from roamcast.papers.joint import Change, Joint, Part
 from tests.lab.test_checks import noise, runs
 
-ROWS = {"fig": runs("a", lambda s: 0.7 + noise(s)) + runs("b", lambda s: 0.9 + noise(s))}
+RUNS = {"fig": runs("a", lambda s: 0.7 + noise(s)) + runs("b", lambda s: 0.9 + noise(s))}
+BACK = Change("all-beacon", "all beacon", params={"proximity": {"beaconers": "all"}})
+COUNTED = Change("publisher-out", "the publisher does not count", metrics={"delivery": "overhead"})
+JOINT = Joint("000", ["X1"], "on one claim", [Part("few-beacon", "few beacon", "the sum", BACK)], [COUNTED])
 
 
 def check(label: str, value: float, experiment: str = "fig") -> dict[str, Any]:
@@ -27,54 +32,92 @@ def check(label: str, value: float, experiment: str = "fig") -> dict[str, Any]:
     }
 
 
-def claim(*readings: list[dict[str, Any]], caveat: str = "") -> Claim:
-    named = [Reading(checks, f"reading {k}") for k, checks in enumerate(readings)]
-    return Claim("X1", "000", "§1", "it delivers", "0.70", named, caveat)
+def claim(*checks: dict[str, Any], **known: Any) -> Claim:
+    return Claim("X1", "000", "§1", "it delivers", "0.70", list(checks), **known)
 
 
-def test_a_claim_is_reproduced_if_all_checks_of_the_first_reading_hold() -> None:
-    assert judge.judge(claim([check("a", 0.7), check("b", 0.9)]), ROWS).verdict == "reproduced"
-    found = judge.judge(claim([check("a", 0.7), check("b", 0.7)]), ROWS)
-    assert found.verdict == "not reproduced"
+def judged(*checks: dict[str, Any], found: judge.Runs = RUNS, **known: Any) -> judge.Verdict:
+    return judge.judge(claim(*checks, **known), found, JOINT)
+
+
+def test_a_claim_is_reproduced_if_all_its_checks_hold() -> None:
+    assert judged(check("a", 0.7), check("b", 0.9)).verdict == REPRODUCED
+    found = judged(check("a", 0.7), check("b", 0.7))
+    assert found.verdict == NOT
     assert round(found.measured or 0, 1) == 0.9  # the one that decided
     assert found.low is not None and found.low < (found.measured or 0) < (found.high or 0)
-
-
-def test_another_reading_that_holds_is_named() -> None:
-    found = judge.judge(claim([check("a", 0.2)], [check("a", 0.7)]), ROWS)
-    assert found.verdict == "reproduced under another reading"
-    assert "holds if reading 1" in found.why
-    assert [reading.holds for reading in found.readings] == [False, True]
+    assert found.seeds == 10
 
 
 def test_what_was_not_run_or_is_astride_is_not_decidable() -> None:
-    assert judge.judge(claim([check("a", 0.7, "other")]), ROWS).why == "other: other was not run"
-    assert judge.judge(claim([check("a", 0.75)]), ROWS).verdict == "not decidable"
-    assert judge.judge(claim([check("a", 0.75), check("b", 0.1)]), ROWS).verdict == "not reproduced"
+    assert judged(check("a", 0.7, "other")).why == "other: other was not run"
+    assert judged(check("a", 0.75)).verdict == OPEN
+    assert judged(check("a", 0.75), check("b", 0.1)).verdict == NOT
+
+
+def test_an_undecided_claim_says_how_many_seeds_would_decide() -> None:
+    found = judged(check("a", 0.747))
+    assert found.verdict == OPEN
+    (answer,) = found.answers
+    assert answer.needs is not None and answer.needs > answer.seeds
+    assert f"about {answer.needs} seeds would tell" in found.why
 
 
 def test_more_questions_are_asked_more_carefully() -> None:
-    once = judge.judge(claim([check("a", 0.7)]), ROWS).readings[0].answers[0]
-    five = judge.judge(claim([check("a", 0.7)] * 5), ROWS).readings[0].answers[0]
+    once = judged(check("a", 0.7)).answers[0]
+    five = judged(*[check("a", 0.7)] * 5).answers[0]
     assert once.high is not None and five.high is not None
     assert five.high > once.high
 
 
-def test_other_readings_share_the_error_that_the_first_one_has_to_itself() -> None:
-    alone = judge.judge(claim([check("a", 0.7)], [check("a", 0.7)]), ROWS).readings
-    crowded = judge.judge(claim([check("a", 0.7)], *([check("a", 0.7)] for _ in range(5))), ROWS).readings
-    assert crowded[0].answers == alone[0].answers == alone[1].answers
-    wider, usual = crowded[1].answers[0], alone[1].answers[0]
-    assert wider.high is not None and usual.high is not None and wider.high > usual.high
+def test_a_cause_is_given_only_where_something_needs_one() -> None:
+    assert judged(check("a", 0.7), cause="the map", caveat="ours").cause == ""
+    found = judged(check("a", 0.1), cause="the map", caveat="ours")
+    assert (found.cause, found.caveat) == ("the map", "ours")
+    assert found.evidence == ["fig"]
+    assert judged(check("a", 0.1), evidence=["fig9"]).evidence == ["fig9"]
+
+
+def test_a_verdict_says_whether_its_reading_was_chosen_on_it() -> None:
+    assert judged(check("a", 0.7)).calibration
+    assert judged(check("a", 0.7)).reading == "few-beacon"
+    elsewhere = Claim("X2", "000", "§1", "it delivers", "0.70", [check("a", 0.7)])
+    assert not judge.judge(elsewhere, RUNS, JOINT).calibration
+
+
+def test_other_readings_do_not_move_the_verdict_and_are_listed() -> None:
+    both = {**RUNS, "fig@all-beacon": runs("a", lambda s: 0.2 + noise(s))}
+    found = judged(check("a", 0.7), found=both)
+    assert found.verdict == REPRODUCED
+    by_name = {other.reading: other for other in found.others}
+    assert by_name["all-beacon"].verdict == NOT
+    assert by_name["all-beacon"].part == "few-beacon"
+    assert found.agreeing == 0
+    other_way = judged(check("a", 0.2), found=both)
+    assert (other_way.verdict, other_way.agreeing) == (NOT, 1)
+
+
+def test_a_reading_that_changes_nothing_a_claim_looks_at_is_not_asked() -> None:
+    found = judged(check("a", 0.7), found={**RUNS, "elsewhere@all-beacon": []})
+    assert [other.reading for other in found.others] == ["publisher-out"]
+
+
+def test_a_reading_may_count_otherwise_without_new_runs() -> None:
+    counted = [{**run, "overhead": 0.3 + noise(run["seed"])} for run in RUNS["fig"]]
+    found = judged(check("a", 0.7), found={"fig": counted})
+    assert [(other.reading, other.verdict, other.part) for other in found.others] == [("publisher-out", NOT, "")]
 
 
 def test_the_scorecard_is_written_the_same_every_time(tmp_path: Path) -> None:
-    verdicts = judge.scorecard([claim([check("a", 0.7)], caveat="the map is ours")], ROWS)
-    judge.write(verdicts, tmp_path)
-    first = [(tmp_path / name).read_bytes() for name in ("scorecard.json", "scorecard.parquet")]
-    judge.write(judge.scorecard([claim([check("a", 0.7)], caveat="the map is ours")], ROWS), tmp_path)
-    assert [(tmp_path / name).read_bytes() for name in ("scorecard.json", "scorecard.parquet")] == first
-    assert json.loads(first[0])[0]["why"] == "the map is ours"
+    def write() -> list[bytes]:
+        judge.write([judged(check("a", 0.7), caveat="the map is ours")], "quick", tmp_path)
+        return [(tmp_path / name).read_bytes() for name in ("scorecard.json", "scorecard.parquet")]
+
+    first = write()
+    assert write() == first
+    whole = json.loads(first[0])
+    assert whole["scale"] == "quick"
+    assert whole["claims"][0]["caveat"] == "the map is ours"
     row = pq.read_table(tmp_path / "scorecard.parquet").to_pylist()[0]
-    assert (row["id"], row["verdict"]) == ("X1", "reproduced")
-    assert json.loads(row["readings"])[0]["holds"] is True
+    assert (row["id"], row["verdict"], row["calibration"], row["evidence"]) == ("X1", REPRODUCED, True, ["fig"])
+    assert json.loads(row["answers"])[0]["holds"] is True

@@ -9,11 +9,13 @@ import pytest
 from roamcast.papers import presets
 from roamcast.protocols.interface import BROADCAST
 from roamcast.protocols.link_tables import ANY_LINK, BeaconFrame, LinkEventFrame, TableFrame
-from roamcast.protocols.semiprob import PublicationFrame, SemiProb, SemiProbParams, SubscriptionFrame
+from roamcast.protocols.semiprob import TICK, PublicationFrame, SemiProb, SemiProbParams, SubscriptionFrame
 from roamcast.protocols.semiprob_links import SemiProbLinks
 from roamcast.pubsub.event import Event, event_id
 from roamcast.pubsub.filters import Filter, Range, topic
 from roamcast.world import mobility
+from roamcast.world.scenario import with_values
+from roamcast.world.simulate import simulate
 from roamcast.world.streams import Stream
 from tests.support.host import ScriptHost, make
 from tests.support.net import TinyNet
@@ -405,6 +407,15 @@ def test_r2_every_boot_draws_another_phase() -> None:
     assert net.nodes[0].phase_us != phases[0]
 
 
+def test_r15_what_nobody_answers_is_not_sent_again() -> None:
+    """§II-C tells what TinyOS does about a message that no neighbour acknowledged; here that is left to the MAC."""
+    protocol, host = delaying(phi=1, refresh_s=0.0)
+    protocol.on_subscribe(1, HOT)
+    protocol.on_publish(event(publisher=0))
+    host.advance(protocol, 100 * SECOND)
+    assert [frame.kind for frame in host.frames()] == ["subscription", "event"] and TICK not in host.timers
+
+
 def test_delay_drop_removes_an_event_that_a_neighbour_was_heard_to_send() -> None:
     """§II-D: A hears B transmit e before A's timer expires, and removes e from its transmission queue."""
     protocol, host = delaying("delay-drop")
@@ -483,6 +494,37 @@ def test_r11_the_list_of_recent_events_has_a_size() -> None:
     for n in range(10):
         host.hear(protocol, travelled(event(n)), 2)
     assert list(protocol.recent_events) == [event(n).id for n in (7, 8, 9)]
+
+
+@pytest.mark.parametrize("technique", ["none", "delay", "delay-drop"])
+def test_r11_a_forgotten_event_that_is_heard_again_is_a_new_one(technique: str) -> None:
+    protocol, host = make(SemiProb, technique=technique, recent=2, tau=1.0)
+    protocol.on_start()
+    protocol.on_subscribe(1, HOT)
+    for n in (1, 2, 1, 3, 1):  # 1 is a duplicate while it is one of the last two
+        host.hear(protocol, travelled(event(n)), 2)
+        host.advance(protocol, host.clock_us + 2 * SECOND)
+    assert [e.id for e in host.delivered] == [event(n).id for n in (1, 2, 3, 1)]
+    assert [frame.event.id for frame in host.frames("event")] == [event(n).id for n in (1, 2, 3, 1)]
+
+
+def test_r11_an_event_forgotten_while_it_waits_can_be_heard_again() -> None:
+    protocol, host = delaying(technique="delay-drop", recent=1)
+    for n in (1, 2):
+        host.hear(protocol, travelled(event(n)), 2)
+    host.advance(protocol, SECOND)
+    host.hear(protocol, travelled(event(1)), 2)
+    host.advance(protocol, 2 * SECOND)
+    assert [frame.event.id for frame in host.frames("event")] == [event(n).id for n in (1, 2, 1)]
+
+
+def test_r11_who_remembers_fewer_events_than_are_on_their_way_floods_again_and_again() -> None:
+    world = {"nodes": 100, "placement": "grid", "mobility": "static", "neighbours": 5.0, "mac": "tinyos"}
+    load = {"rate_bps": 19_200.0, "publishers": 12, "subscribers": 10, "rate_hz": 0.5, "duration_s": 15.0}
+    motes = with_values(world | load | {"payload_bytes": 2}, {})
+    runs = {n: simulate(motes, "semiprob", {"tau": 1.0, "recent": n}, 1) for n in (12, 64, 4096)}
+    assert runs[64].fingerprint == runs[4096].fingerprint, "no event is on its way for so long"
+    assert runs[12].metrics["frames_sent"] > 1.1 * runs[4096].metrics["frames_sent"]
 
 
 def test_r11_a_full_table_loses_the_lease_that_ends_first() -> None:

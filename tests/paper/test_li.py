@@ -795,6 +795,18 @@ def test_r20_groups_are_believed_of_the_parent_and_of_a_child_that_gives_back() 
         assert host.labels("drop") == ([] if believed else ["stranger"])
 
 
+@pytest.mark.parametrize("sender, way", [(8, DOWN), (8, UP), (5, DOWN)])
+def test_r20_without_the_check_anybody_names_groups(sender: int, way: int) -> None:
+    protocol, host = member(level=2, strangers="believed")
+    with_child(protocol, host, 5)
+    host.hear(protocol, beat(G1, level=2, parent=99), 6)
+    protocol.index.find_routes()
+    host.hear(protocol, GroupEvent(event(), DOWN, 0, 255, [], []), 20)
+    host.sent.clear()
+    host.hear(protocol, GroupEvent(event(), way, 0, 255, [], [G1]), sender)
+    assert events_sent(host) == [(6, ACROSS, [])] and host.labels("drop") == []
+
+
 def test_r20_an_event_itself_is_taken_from_anybody() -> None:
     protocol, host = member()
     protocol.on_subscribe(1, topic("t"))

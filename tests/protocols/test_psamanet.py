@@ -338,6 +338,15 @@ def test_later_copies_are_muted_only_where_they_can_change_nothing() -> None:
         assert (event().id in host.muted) == muted
 
 
+def test_a_forgotten_publication_is_heard_again() -> None:
+    protocol, host = make(Psamanet, seen=1, pb_size=1)
+    for v in (5, 6):
+        host.hear(protocol, PublicationFrame(event(v), 0), 2)
+    assert set(host.muted) == {event(6).id}
+    host.hear(protocol, PublicationFrame(event(5), 0), 2)
+    assert [p.event.id for p in protocol.pb.publications()] == [event(5).id]
+
+
 def test_a_publication_that_waits_already_is_not_sent_twice() -> None:
     protocol, host = make(Psamanet, s_prob=1.0)
     host.hear(protocol, PublicationFrame(event(5), 0), 2)

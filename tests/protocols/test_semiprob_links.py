@@ -704,6 +704,13 @@ def test_copies_of_a_known_event_are_muted() -> None:
     assert set(host.muted) == {event().id, mine.id}
 
 
+def test_a_forgotten_event_is_heard_again() -> None:
+    protocol, host = make(SemiProbLinks, recent=1)
+    for n in (1, 2, 1):
+        host.hear(protocol, LinkEventFrame(event(n), 0, 0, [0]), 2)
+    assert set(host.muted) == {event(1).id}
+
+
 def test_it_is_registered() -> None:
     assert registry.get("semiprob-links") is SemiProbLinks
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from roamcast.lab import judge
 from roamcast.lab.checks import Answer
-from roamcast.lab.judge import Judged, Verdict
+from roamcast.lab.judge import Verdict
 
 Row = dict[str, Any]
 
@@ -68,21 +68,34 @@ def campaign(name: str, labels: Sequence[str], xs: Sequence[float] = (), x: str 
 
 
 def verdict(id: str, paper: str, name: str, **known: Any) -> Verdict:
-    answer = Answer("delivery of gossip", 0.7, 0.68, 0.72, name == judge.REPRODUCED)
-    told: dict[str, Any] = {
+    holds = {judge.REPRODUCED: True, judge.NOT: False}.get(name)
+    about: dict[str, Any] = {
         "where": "§VI, Fig. 11",
         "says": f"the claim {id} of paper {paper}",
         "published": "0.70 ± 0.05",
+        "unit": "",
         "measured": 0.7,
         "low": 0.68,
         "high": 0.72,
-        "why": "" if name == judge.REPRODUCED else "delivery of gossip: it is not",
-        "readings": [Judged("as printed", name == judge.REPRODUCED, [answer])],
+        "seeds": 10,
+        "reading": "few-beacon",
+        "calibration": False,
+        "why": "" if holds else "delivery of gossip: it is not",
+        "caveat": "",
+        "cause": "" if holds else "the medium is too good",
+        "evidence": [],
+        "answers": [Answer("delivery of gossip", 0.7, 0.68, 0.72, holds)],
     }
-    return Verdict(id=id, paper=paper, verdict=name, **(told | known))
+    return Verdict(id=id, paper=paper, verdict=name, **(about | known))
 
 
-def folder(place: Path, rows: Sequence[Row], verdicts: Sequence[Verdict] | None = None, failed: int = 0) -> Path:
+def folder(
+    place: Path,
+    rows: Sequence[Row],
+    verdicts: Sequence[Verdict] | None = None,
+    failed: int = 0,
+    scale: str = "full",
+) -> Path:
     """Write the tables that `roamcast report` reads."""
     _table(place / "metrics", rows, _schema(rows))
     runs = [_run(each, "finished") for each in rows] + [_run(each, "failed") for each in rows[:failed]]
@@ -90,7 +103,7 @@ def folder(place: Path, rows: Sequence[Row], verdicts: Sequence[Verdict] | None 
         each["run"] += ".failed"
     _table(place / "runs", runs, _schema(runs))
     if verdicts is not None:
-        judge.write(verdicts, place)
+        judge.write(verdicts, scale, place)
     return place
 
 

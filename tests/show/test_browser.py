@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from roamcast.lab.judge import NOT, OPEN, OTHERWISE, REPRODUCED
+from roamcast.lab.judge import NOT, OPEN, REPRODUCED
 from roamcast.papers import experiments
 from roamcast.papers.experiments import Experiment, Plot
 from roamcast.show import report
@@ -17,7 +17,7 @@ from tests.show.made_up import campaign, folder, verdict
 CONTRAST = Path(__file__).with_name("contrast.js").read_text()
 VERDICTS = [
     *(verdict(f"B{k}", "000", name) for k, name in enumerate([REPRODUCED, NOT, REPRODUCED], 1)),
-    *(verdict(f"F{k}", "001", name) for k, name in enumerate([OTHERWISE, OPEN], 1)),
+    *(verdict(f"F{k}", "001", name) for k, name in enumerate([NOT, OPEN], 1)),
     verdict("C1", "002", REPRODUCED, says="sensors sleep and still deliver"),
 ]
 FIGURE = Experiment(

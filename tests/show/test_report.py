@@ -12,8 +12,8 @@ import pytest
 
 from roamcast.errors import InputError
 from roamcast.lab import campaign as campaigns
-from roamcast.lab.conduct import _texts
-from roamcast.lab.judge import NOT, OPEN, OTHERWISE, REPRODUCED
+from roamcast.lab.conduct import texts
+from roamcast.lab.judge import NOT, OPEN, REPRODUCED, Other
 from roamcast.papers import experiments
 from roamcast.papers.experiments import Experiment, Plot
 from roamcast.show import figures, report, tables
@@ -38,7 +38,7 @@ FIGURE = Experiment(
 VERDICTS = [
     verdict("B1", "000", REPRODUCED),
     verdict("B2", "000", NOT),
-    verdict("F1", "001", OTHERWISE),
+    verdict("F1", "001", NOT),
     verdict("F2", "001", OPEN, measured=None, low=None, high=None),
 ]
 
@@ -50,6 +50,7 @@ def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(report.experiments, "load", lambda _: FIGURE)
     rows = campaign(FIGURE.name, ["gossip", "proximity"], [0.1, 0.5, 1.0])
     rows += campaign("league/common", ["gossip", "counter", "frugal"])
+    rows += campaign(f"{FIGURE.name}@another-reading", ["gossip"], [0.1])
     rows += campaign("my own", ["a", "b"], [1.0, 2.0])
     return folder(tmp_path / "results", rows, VERDICTS, failed=1)
 
@@ -108,6 +109,7 @@ def test_it_tells_what_came_of_it(results: Path) -> None:
     assert re.search(r"1 of 4<small> claims reproduce", text)
     for wanted in ("Fig. 11", "Gossip against its probability", "A note.", "The league", "my own", "0.1.0+abcdef"):
         assert wanted in text
+    assert "at-baldoni-made-up-another-reading" not in text  # what is run under another reading has no figure
     assert "overhead: no runs with nobody." in text  # a panel without runs is said, not hidden
     assert "1 run failed" in text and "roamcast run baldoni" in text
     assert "Fig. 9" in text and "R1</dt>" in text  # the model's figure, and readings
@@ -153,8 +155,9 @@ def test_a_spoilt_index_only_costs_time(results: Path) -> None:
 
 
 def test_nothing_in_the_results_becomes_markup(tmp_path: Path) -> None:
-    told = {"where": EVIL, "says": EVIL, "published": EVIL, "why": EVIL}
-    judged = [changed(verdict(EVIL, "000", NOT), **told)]
+    texts = dict.fromkeys(("where", "says", "published", "unit", "reading", "why", "caveat", "cause"), EVIL)
+    others = [Other(EVIL, EVIL, EVIL, EVIL)]
+    judged = [changed(verdict(EVIL, "000", NOT), **texts, others=others, evidence=[EVIL])]
     rows = campaign(EVIL, [EVIL, "b"])
     rows += [row("c", 9, 1, EVIL, delivery=0.5, params={EVIL: EVIL}, preset=EVIL)]
     rows += [row("c", 10, 1, EVIL, delivery=0.6, params={EVIL: "2"}, preset=EVIL)]
@@ -219,8 +222,8 @@ def test_tables_are_read_as_the_laboratory_wrote_them(tmp_path: Path) -> None:
     found = tables.read(folder(tmp_path, rows, [made_up.verdict("B1", "000", REPRODUCED)]))
     assert found.metrics["x"][0]["params"] == {"p": "0.5"}
     assert found.metrics["x"][0]["frames_by_kind"] == {"event": 300, "beacon": 100}
-    assert found.verdicts is not None and found.verdicts[0].id == "B1"
-    assert json.loads((tmp_path / "scorecard.json").read_text())[0]["verdict"] == REPRODUCED
+    assert found.scorecard is not None and found.scorecard.claims[0].id == "B1"
+    assert json.loads((tmp_path / "scorecard.json").read_text())["claims"][0]["verdict"] == REPRODUCED
 
 
 @pytest.mark.parametrize("name", [name for name in experiments.names() if not name.startswith("league/")])
@@ -230,7 +233,7 @@ def test_the_papers_figures_can_be_drawn(name: str) -> None:
     found = campaigns.understood(experiment.content("quick"))
 
     def about(cell: campaigns.Cell) -> dict[str, Any]:
-        return {"protocol": cell.protocol, "params": dict(_texts(cell.given)), "world": dict(_texts(cell.world))}
+        return {"protocol": cell.protocol, "params": dict(texts(cell.given)), "world": dict(texts(cell.world))}
 
     known = dict.fromkeys((*made_up.NUMBERS, *made_up.WHOLE, "duplicates", "parasites"), 5.0)
     rows = [

@@ -56,16 +56,16 @@ def test_durations() -> None:
     assert [words.duration(s) for s in (3.2, 119, 150, 8000)] == ["3 s", "119 s", "2 min", "2.2 h"]
 
 
-def test_findings_are_found_by_paper() -> None:
-    page = "# T\n\nintro\n\n## 000, proximity\n\nOne.\n\n### More\n\n## Other\n\nno\n\n## 003, x\n\nTwo.\n"
-    found = words.sections(page)
-    assert list(found) == ["000", "003"]
-    assert "One." in found["000"] and "<h4>More</h4>" in found["000"] and "no" not in found["000"]
+def test_a_page_of_findings_is_shown_without_its_title_and_its_scorecard() -> None:
+    page = "# T\n\nOne.\n\n<!-- scorecard -->\n| a |\n|---|\n| b |\n<!-- /scorecard -->\n\n## More\n\nTwo.\n"
+    found = words.body(page)
+    assert "One." in found and "<h3>More</h3>" in found and "Two." in found
+    assert "T<" not in found and "<table" not in found and "scorecard" not in found
 
 
 def test_the_package_carries_its_findings() -> None:
     found = words.findings()
-    assert set(found) <= set(PAPERS) and "000" in found
+    assert set(found) == set(PAPERS)
     assert '<th scope="col">' in found["000"]
 
 

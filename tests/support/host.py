@@ -67,6 +67,9 @@ class ScriptHost(Host):
     def mute(self, id: int) -> None:
         self.muted.setdefault(id, 0)
 
+    def unmute(self, id: int) -> None:
+        self.muted.pop(id, None)
+
     def heard(self, id: int) -> int:
         return self.muted.get(id, 0)
 

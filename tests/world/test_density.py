@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import hypot, pi
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roamcast.world.density import cells, mean_neighbours, nearness, side_for
+from roamcast.errors import InputError
+from roamcast.world.density import (
+    HEIGHT,
+    Cell,
+    cells,
+    mean_neighbours,
+    meeting,
+    nearness,
+    places,
+    side_for,
+    triangle,
+)
 from roamcast.world.streams import Stream
 
 
@@ -56,10 +69,11 @@ def test_everything_is_near_from_corner_to_corner() -> None:
     assert nearness(30.0, 40.0, 49.0) < 1.0
 
 
-def counted(nodes: int, side: float, placement: str, fields: int) -> float:
+def counted(nodes: int, side: float, placement: str, fields: int, jitter: float = 1.0) -> float:
     stream, total = Stream(3, 0, "test"), 0
+    uniform = [(0.0, 0.0, side, side)] * nodes
+    where = uniform if placement == "uniform" else places(nodes, side, side, placement, jitter)
     for _ in range(fields):
-        where = [(0.0, 0.0, side, side)] * nodes if placement == "uniform" else cells(nodes, side, side)
         points = [(x + w * stream.random(), y + h * stream.random()) for x, y, w, h in where]
         for i, (x, y) in enumerate(points):
             total += 2 * sum(hypot(x - u, y - v) <= 50.0 for u, v in points[:i])
@@ -83,3 +97,119 @@ def test_the_same_field_has_fewer_neighbours_on_a_grid() -> None:
 def test_sides_are_the_same_on_every_machine() -> None:
     assert [side_for(200, 5.0, 50.0, placement) for placement in ("uniform", "grid")] == [536.95, 489.42]
     assert side_for(10, 8.9, 50.0, "uniform") < 50.0 < side_for(10, 8.0, 50.0, "uniform")
+
+
+# ---- lattices
+
+
+def middle(cell: Cell) -> tuple[float, float]:
+    left, bottom, width, height = cell
+    return left + width / 2, bottom + height / 2
+
+
+@given(st.integers(1, 400), st.floats(1, 1000), st.floats(1, 1000))
+def test_a_triangular_lattice_lies_in_the_field_and_its_cells_do_not_overlap(
+    n: int, width: float, height: float
+) -> None:
+    found = triangle(n, width, height)
+    assert len(found) == n
+    _, _, w, h = found[0]
+    assert {(a, b) for _, _, a, b in found} == {(w, h)} and h == pytest.approx(HEIGHT * w)
+    slack = 1e-9 * max(width, height)
+    assert all(-slack <= x and x + w <= width + slack for x, _, _, _ in found)
+    assert all(-slack <= y and y + h <= height + slack for _, y, _, _ in found)
+    for (x, y, _, _), (u, v, _, _) in pairwise(found):
+        assert (v == y and u == pytest.approx(x + w)) or v == pytest.approx(y + h)
+
+
+@pytest.mark.parametrize("nodes", [100, 200, 400])
+def test_away_from_the_border_six_are_nearest_and_equally_far(nodes: int) -> None:
+    points = [middle(cell) for cell in triangle(nodes, 500.0, 500.0)]
+    spacing = triangle(nodes, 500.0, 500.0)[0][2]
+    sixes = 0
+    for x, y in points:
+        others = sorted(hypot(x - u, y - v) for u, v in points if (u, v) != (x, y))
+        assert others[0] == pytest.approx(spacing)
+        around = sum(d < 1.001 * spacing for d in others)
+        assert around <= 6 and (around == 6 or others[around] == pytest.approx(spacing * 3**0.5))
+        sixes += around == 6
+    assert sixes > 0.6 * nodes
+
+
+@pytest.mark.parametrize("nodes", [100, 200, 300, 400, 1000])
+def test_a_triangular_lattice_fills_most_of_a_square(nodes: int) -> None:
+    _, _, w, h = triangle(nodes, 1.0, 1.0)[0]
+    assert nodes * w * h > 0.8
+
+
+@given(st.integers(1, 200), st.sampled_from(["grid", "triangle"]), st.floats(0, 1))
+def test_jitter_is_a_share_of_the_cell_around_its_middle(nodes: int, placement: str, jitter: float) -> None:
+    whole, part = (places(nodes, 300.0, 200.0, placement, share) for share in (1.0, jitter))
+    for cell, inner in zip(whole, part, strict=True):
+        assert middle(inner) == pytest.approx(middle(cell))
+        assert inner[2:] == pytest.approx((jitter * cell[2], jitter * cell[3]))
+
+
+@given(
+    st.tuples(st.floats(-60, 60), st.floats(-60, 60)),
+    st.tuples(st.floats(0.1, 40), st.floats(0.1, 40)),
+    st.tuples(st.floats(0.1, 40), st.floats(0.1, 40)),
+)
+def test_two_rectangles_meet_as_often_as_one_counts(
+    offset: tuple[float, float], one: tuple[float, float], two: tuple[float, float]
+) -> None:
+    """Against every pair of a raster of points in each, along both sides."""
+    n = 24
+    across = [
+        [
+            offset[k] + two[k] * ((j + 0.5) / n - 0.5) - one[k] * ((i + 0.5) / n - 0.5)
+            for i in range(n)
+            for j in range(n)
+        ]
+        for k in (0, 1)
+    ]
+    x, y = np.array(across[0]), np.array(across[1])
+    share = float(np.mean(x[:, None] ** 2 + y[None, :] ** 2 <= 2500.0))
+    assert meeting((*offset, *one, *two), 50.0) == pytest.approx(share, abs=0.03)
+
+
+def test_a_rectangle_meets_itself_as_near_as_two_of_its_points_are() -> None:
+    assert meeting((0.0, 0.0, 40.0, 30.0, 40.0, 30.0), 20.0) == pytest.approx(nearness(40.0, 30.0, 20.0), abs=2e-4)
+
+
+@pytest.mark.parametrize("placement", ["grid", "triangle"])
+@pytest.mark.parametrize("jitter", [0.1, 0.3, 0.7, 1.0])
+@pytest.mark.parametrize(("nodes", "eta"), [(100, 5.0), (200, 10.0)])
+def test_lattices_with_jitter_have_so_many_neighbours_too(
+    placement: str, jitter: float, nodes: int, eta: float
+) -> None:
+    side = side_for(nodes, eta, 50.0, placement, jitter)
+    assert mean_neighbours(nodes, side, 50.0, placement, jitter) == pytest.approx(eta, abs=0.01)
+    assert counted(nodes, side, placement, 12, jitter) == pytest.approx(eta, rel=0.02)
+
+
+def test_pairs_of_cells_add_up_to_the_shortcut_for_whole_cells() -> None:
+    almost = mean_neighbours(200, 489.42, 50.0, "grid", 1.0 - 1e-9)
+    assert almost == pytest.approx(mean_neighbours(200, 489.42, 50.0, "grid"), abs=0.005)
+
+
+def test_without_jitter_the_mean_is_a_step_and_the_field_lies_in_its_middle() -> None:
+    """100 nodes in ten rows of ten: with four around, 36 * 10 pairs of neighbours in all."""
+    side = side_for(100, 3.6, 50.0, "grid", 0.0)
+    assert counted(100, side, "grid", 1, 0.0) == mean_neighbours(100, side, 50.0, "grid", 0.0) == 3.6
+    assert side / 10 == pytest.approx((50.0 + 50.0 / 2**0.5) / 2, abs=0.01)
+    lattice = side_for(200, 5.44, 50.0, "triangle", 0.0)
+    assert counted(200, lattice, "triangle", 1, 0.0) == pytest.approx(5.44, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("placement", "said"),
+    [
+        ("grid", "neighbours=5: must be at most 3.60 or at least 6.84 with placement=grid, placement_jitter=0"),
+        ("triangle", "neighbours=5: must be at least 5.20 with placement=triangle, placement_jitter=0 and nodes=100"),
+    ],
+)
+def test_what_lies_between_two_steps_is_refused(placement: str, said: str) -> None:
+    with pytest.raises(InputError) as error:
+        side_for(100, 5.0, 50.0, placement, 0.0)
+    assert str(error.value).startswith(said)

@@ -21,7 +21,7 @@ from roamcast.world.mobility.static import Static
 from roamcast.world.mobility.stationary import Pauses, Speeds
 from roamcast.world.mobility.waypoint import RandomWaypoint
 from roamcast.world.mobility.waypoints import Waypoints
-from roamcast.world.scenario import Scenario
+from roamcast.world.scenario import Scenario, with_values
 from roamcast.world.streets import campus
 from tests.world.test_contacts import Recorder, check_run
 from tests.world.walkers import Walker, crowd, speed
@@ -29,6 +29,7 @@ from tests.world.walkers import Walker, crowd, speed
 WIDTH, HEIGHT = 600.0, 400.0
 UNIFORM = Speeds(2.0, 20.0, "uniform")
 NORMAL = Speeds(2.0, 20.0, "normal")
+KEPT = Speeds(2.0, 20.0, "uniform", per_node=True)
 CAMPUS = campus(3, WIDTH, HEIGHT)
 
 
@@ -44,12 +45,15 @@ MODELS: dict[str, Callable[[], Mobility]] = {
     "static": lambda: Static(WIDTH, HEIGHT),
     "waypoint": lambda: RandomWaypoint(WIDTH, HEIGHT, UNIFORM, Pauses(0.0, 0.0)),
     "waypoint with pauses": lambda: RandomWaypoint(WIDTH, HEIGHT, NORMAL, Pauses(5.0, 30.0)),
+    "waypoint at one speed": lambda: RandomWaypoint(WIDTH, HEIGHT, KEPT, Pauses(5.0, 30.0)),
     "direction": lambda: RandomDirection(WIDTH, HEIGHT, UNIFORM, Pauses(0.0, 0.0)),
     "direction with pauses": lambda: RandomDirection(WIDTH, HEIGHT, UNIFORM, Pauses(0.0, 20.0)),
+    "direction at one speed": lambda: RandomDirection(WIDTH, HEIGHT, KEPT, Pauses(0.0, 20.0)),
     "gauss-markov": lambda: GaussMarkov(WIDTH, HEIGHT, 0.0, 20.0, 0.75, 1.5),
     "gauss-markov without memory": lambda: GaussMarkov(WIDTH, HEIGHT, 3.0, 20.0, 0.0, 4.0),
     "manhattan": lambda: Manhattan(WIDTH, HEIGHT, 90.0, 0.5, UNIFORM, Pauses(0.0, 0.0)),
     "manhattan with pauses": lambda: Manhattan(WIDTH, HEIGHT, 100.0, 0.2, UNIFORM, Pauses(0.0, 10.0)),
+    "manhattan at one speed": lambda: Manhattan(WIDTH, HEIGHT, 100.0, 0.2, KEPT, Pauses(0.0, 10.0)),
     "city": lambda: CitySection(CAMPUS, 1, 0.3, 20.0, 60.0),
     "city without halts": lambda: CitySection(CAMPUS, 1, 0.0, 0.0, 0.0),
     "waypoints": lambda: Waypoints(tracks()),
@@ -97,16 +101,28 @@ def test_the_start_is_stationary(name: str) -> None:
         assert p > 1e-3, (what, p)
 
 
+@pytest.mark.parametrize("name", [name for name in MODELS if "one speed" in name])
+def test_a_node_keeps_its_speed_and_speeds_have_the_law_they_were_drawn_with(name: str) -> None:
+    """Not weighed by 1/v, as those of nodes that draw anew are when one looks at a random instant."""
+    walkers = crowd(MODELS[name](), 1000)
+    kept = [{round(speed(leg), 6) for leg in w.legs(7)} - {0.0} for w in walkers]
+    assert all(len(speeds) == 1 for speeds in kept)
+    assert stats.kstest([v for speeds in kept for v in speeds], stats.uniform(2.0, 18.0).cdf).pvalue > 1e-3
+
+
 GOLDEN = {
     "static": "bcf8d8ae26c8",
     "waypoint": "460ea4cc7175",
     "waypoint with pauses": "e7235faf6393",
+    "waypoint at one speed": "6bebd25cc1ec",
     "direction": "701f50e9d138",
     "direction with pauses": "3f8fe23e0855",
+    "direction at one speed": "b4268d9b61c5",
     "gauss-markov": "7ec9b7a90931",
     "gauss-markov without memory": "8d3b2624c1ef",
     "manhattan": "a9212c4c5060",
     "manhattan with pauses": "c98fc0cc562c",
+    "manhattan at one speed": "87ed38d02259",
     "city": "169251851537",
     "city without halts": "a7ac89ff693e",
     "waypoints": "27cf7dfb0102",
@@ -151,6 +167,15 @@ def test_a_scenario_hands_over_its_values() -> None:
     assert isinstance(model, RandomWaypoint)
     assert (model.width_m, model.height_m, model.speeds.normal) == (70.0, 50.0, True)
     assert (model.pauses.low, model.pauses.high) == (2.0, 9.0)
+
+
+@pytest.mark.parametrize("name", ["waypoint", "direction", "manhattan"])
+def test_a_scenario_says_whether_nodes_keep_their_speeds(name: str) -> None:
+    def speeds(per: str) -> set[float]:
+        model = build(with_values({"mobility": name, "speed_per": per}, {}), 1)
+        return {round(speed(leg), 6) for leg in Walker(model).legs(20)}
+
+    assert len(speeds("leg")) == 20 and len(speeds("node")) == 1
 
 
 def test_nobody_moves_at_speed_zero() -> None:

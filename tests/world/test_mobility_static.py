@@ -6,9 +6,9 @@ from math import inf
 
 from scipy import stats
 
-from roamcast.world.density import cells
+from roamcast.world.density import cells, places
 from roamcast.world.mobility import build
-from roamcast.world.mobility.static import Grid, Placed, Static
+from roamcast.world.mobility.static import InCells, Placed, Static
 from roamcast.world.scenario import Scenario
 from tests.world.walkers import Walker, crowd
 
@@ -23,7 +23,7 @@ def test_nodes_stand_uniformly_in_the_rectangle() -> None:
 
 def test_on_a_grid_each_node_stands_in_a_cell_of_its_own_uniformly() -> None:
     found = cells(2000, 300.0, 100.0)
-    walkers = crowd(Grid(found), 2000)
+    walkers = crowd(InCells(found), 2000)
     assert all(w.leg.end_s == inf and (w.leg.vx, w.leg.vy) == (0.0, 0.0) for w in walkers)
     across = [
         ((w.leg.x - x) / width, (w.leg.y - y) / height) for w, (x, y, width, height) in zip(walkers, found, strict=True)
@@ -37,7 +37,16 @@ def test_on_a_grid_each_node_stands_in_a_cell_of_its_own_uniformly() -> None:
 def test_the_scenario_says_how_they_are_placed() -> None:
     assert isinstance(build(Scenario(mobility="static"), 1), Static)
     grid = build(Scenario(mobility="static", placement="grid", nodes=12, width_m=400.0, height_m=300.0), 1)
-    assert isinstance(grid, Grid) and grid.cells == cells(12, 400.0, 300.0)
+    assert isinstance(grid, InCells) and grid.cells == cells(12, 400.0, 300.0)
+    lattice = Scenario(mobility="static", placement="triangle", placement_jitter=0.3, nodes=12)
+    model = build(lattice, 1)
+    assert isinstance(model, InCells) and model.cells == places(12, 1000.0, 1000.0, "triangle", 0.3)
+
+
+def test_without_jitter_every_node_stands_in_the_middle_of_its_cell() -> None:
+    s = Scenario(mobility="static", placement="grid", placement_jitter=0.0, nodes=12, width_m=80.0, height_m=60.0)
+    found = [w.at(7.0) for w in crowd(build(s, 1), 12)]
+    assert found == [(x, y) for y in (10.0, 30.0, 50.0) for x in (10.0, 30.0, 50.0, 70.0)]
 
 
 def test_nodes_stand_where_they_are_told() -> None:

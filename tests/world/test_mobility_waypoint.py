@@ -69,6 +69,32 @@ def test_share_that_pauses_at_the_start() -> None:
     assert share == pytest.approx(expected, abs=3 * sqrt(expected * (1 - expected) / len(walkers)))
 
 
+@pytest.mark.parametrize(("low", "high"), [(2.0, 6.0), (0.5, 30.0)])
+def test_of_nodes_that_keep_their_speeds_the_fast_ones_pause_more_often(low: float, high: float) -> None:
+    """The share of its time in which a node pauses is a matter of its own speed."""
+    speeds, pause_s = Speeds(low, high, "uniform", per_node=True), 70.0
+    walkers = crowd(RandomWaypoint(1000.0, 1000.0, speeds, Pauses(20.0, 120.0)), 4000)
+    walk_m = 1000.0 * MEAN_DISTANCE_IN_UNIT_SQUARE
+
+    def pausing(v: float) -> float:
+        return pause_s / (pause_s + walk_m / v)
+
+    walking = [speed(w.leg) for w in walkers if speed(w.leg) > 0.0]
+    expected = float(integrate.quad(pausing, low, high)[0]) / (high - low)
+    assert 1 - len(walking) / 4000 == pytest.approx(expected, abs=3 * sqrt(expected * (1 - expected) / 4000))
+    seen = [integrate.quad(lambda v: 1 - pausing(v), low, high * k + low * (1 - k))[0] for k in np.linspace(0, 1, 101)]
+    shares = np.array(seen) / seen[-1]
+    assert stats.kstest(walking, lambda v: np.interp(v, np.linspace(low, high, 101), shares)).pvalue > 1e-3
+
+
+def test_nodes_that_set_off_together_may_keep_their_speeds() -> None:
+    model = RandomWaypoint(600.0, 300.0, Speeds(1.5, 4.0, "normal", per_node=True), Pauses(0.0, 9.0), together=True)
+    walkers = crowd(model, 2000)
+    first = [speed(w.leg) for w in walkers]
+    assert stats.kstest(first, stats.truncnorm(-2.0, 2.0, 2.75, 0.625).cdf).pvalue > 1e-3
+    assert {round(speed(leg), 6) for leg in walkers[0].legs(21)} == {0.0, round(first[0], 6)}
+
+
 def test_what_is_left_of_a_pause_has_the_equilibrium_distribution() -> None:
     pauses = Pauses(10.0, 30.0)
     stream = Stream(1, 0, "test")

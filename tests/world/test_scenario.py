@@ -62,6 +62,11 @@ def typed(**changes: str) -> Scenario:
         ("retries=-1", "retries=-1: must be a whole number, at least 0"),
         ("payload_bytes=60001", "payload_bytes=60001: must be a whole number, at least 0 and at most 60000"),
         ("attributes_max=9", "attributes_max=9: must be a whole number, at least 1 and at most 8"),
+        ("traffic_seed=-1", "traffic_seed=-1: must be a whole number, at least 0"),
+        ("traffic_seed=1.5", "traffic_seed=1.5: must be a whole number, at least 0"),
+        ("speed_per=car", "speed_per=car: must be one of leg, node"),
+        ("bystanders=loud", "bystanders=loud: must be one of silent, subscribed"),
+        ("ranges_within=maybe", "ranges_within=maybe: must be true or false"),
         ("validity_s=1e10", "validity_s=1e10: must be a number, at least 0 and at most 1000000000"),
     ],
 )
@@ -151,6 +156,11 @@ def test_what_is_typed_goes_over_what_a_preset_says() -> None:
             "asleep_s (1) and crash_mean_s (9): one of them must be 0",
         ),
         ({"asleep_s": 1.0}, "asleep_s (1) needs awake_s above 0"),
+        ({"bystanders": "subscribed"}, "bystanders=subscribed needs workload=topics; it is single"),
+        (
+            {"workload": "ranges", "ranges_within": True, "interested": 0.67, "subscriptions_per_node": 2},
+            "interested=0.67: must be at most 0.6667 with ranges_within=true and subscriptions_per_node=2",
+        ),
         ({"mobility": "trace"}, "mobility=trace needs trace=FILE"),
         ({"mobility": "contacts"}, "mobility=contacts needs trace=FILE"),
         ({"radio": "table"}, "radio=table needs links=FILE"),
@@ -184,6 +194,11 @@ def test_contradictions_name_both_fields(changes: dict[str, Any], said: str) -> 
         {"awake_s": 1.0, "crash_mean_s": 9.0},
         {"duration_s": 500_000.0},
         {"loss": 1.0},
+        {"workload": "topics", "bystanders": "subscribed"},
+        {"workload": "ranges", "ranges_within": True, "interested": 0.5},
+        {"workload": "ranges", "interested": 0.9},
+        {"interested": 0.9, "ranges_within": True},
+        {"traffic_seed": 2**31 - 1},
     ],
 )
 def test_what_is_just_right_is_taken(changes: dict[str, Any]) -> None:
@@ -224,16 +239,36 @@ def test_neighbours_decide_the_size_of_the_field() -> None:
         ({"mobility": "static", "neighbours": 5.0, "range_m": 50.0, "range_max_m": 60.0}, "neighbours=5 needs"),
         ({"mobility": "static", "neighbours": 9.0, "nodes": 10}, "neighbours=9: must be below 9 with nodes=10"),
         ({"mobility": "static", "neighbours": -1.0}, "neighbours=-1.0: must be a number, at least 0"),
+        ({"mobility": "city", "placement": "triangle"}, "placement=triangle needs mobility=static"),
+        ({"placement_jitter": 1.1}, "placement_jitter=1.1: must be a number, at least 0 and at most 1"),
+        (
+            {"mobility": "static", "neighbours": 5.0, "placement": "triangle", "placement_jitter": 0.0},
+            "neighbours=5: must be at least 5.20 with placement=triangle, placement_jitter=0 and nodes=100",
+        ),
     ],
 )
 def test_what_places_cannot_be(changes: dict[str, Any], said: str) -> None:
     assert refused({"publishers": 1, "subscribers": 1, **changes}).startswith(said)
 
 
+@pytest.mark.parametrize("mobility", ["city", "trace"])
+def test_notifications_can_be_shared_out_only_where_nodes_are_all_over_the_field(mobility: str) -> None:
+    changes = {"mobility": mobility, "trace": "t", "local_share": 0.5}
+    assert refused({**changes, "local_of": "notifications"}).startswith("local_of must be publications with mobility=")
+    assert Scenario(**changes).local_of == "publications"
+
+
 @pytest.mark.parametrize("name", ["width_m", "height_m"])
 def test_a_size_that_neighbours_decide_cannot_be_typed(name: str) -> None:
     with pytest.raises(InputError, match=f"^{name}=99: neighbours=5 decides it; make that 0$"):
         presets.load("costa").scenario({name: "99"})
+
+
+def test_jitter_and_lattice_decide_the_size_of_the_field_too() -> None:
+    few = {"mobility": "static", "range_m": 50.0, "neighbours": 5.0}
+    sides = [Scenario(**few, placement="triangle", placement_jitter=jitter).width_m for jitter in (0.05, 0.3, 1.0)]
+    assert sides == sorted(sides, reverse=True) and sides[0] > 1.2 * sides[2]
+    assert Scenario(**few, placement="grid", placement_jitter=0.3).width_m != Scenario(**few, placement="grid").width_m
 
 
 # ---- a preset, shortened

@@ -17,9 +17,12 @@ from roamcast.errors import InputError
 from roamcast.log.reader import read, summary
 from roamcast.log.schema import LEVELS, RECEIVE, SEND
 from roamcast.log.writer import LogSink, MemorySink
+from roamcast.protocols.interface import Params
+from roamcast.world.kernel import World
 from roamcast.world.queue import COMPILED
 from roamcast.world.scenario import Scenario, with_values
-from roamcast.world.simulate import Result, build, simulate
+from roamcast.world.simulate import Result, build, run_id, simulate, what_was_possible
+from roamcast.world.workload import Workload
 
 GOLDEN = Path(__file__).with_name("fingerprints.json")
 UPDATE = "UPDATE_GOLDEN"
@@ -167,6 +170,72 @@ def test_more_nodes_do_not_change_the_walks_of_those_who_were_there() -> None:
         return [row for row in sink.rows if row[2] == 12 and row[1] < 25]
 
     assert walks(25) == walks(26) != []
+
+
+# ---- a seed of its own for the traffic
+
+
+def traffic(name: str, traffic_seed: int, seed: int) -> tuple[Scenario, World]:
+    scenario = with_values(RUNS[name][1] | {"traffic_seed": traffic_seed}, {})
+    return scenario, build(scenario, seed, "summary", LogSink())
+
+
+@NAMES
+def test_one_traffic_is_the_same_under_two_seeds(name: str) -> None:
+    """Movement, ranges of nodes, shadowing and faults."""
+
+    def found(traffic_seed: int, seed: int) -> list[Any]:
+        s, world = traffic(name, traffic_seed, seed)
+        faults = [world.faults.first(i) for i in range(s.nodes)]
+        shadows = [world.radio.shadow(i, i + 1) for i in range(s.nodes - 1)] if s.shadowing_db else []
+        world.motion.advance(8.0)
+        return [[world.motion.position(i, 8.0) for i in range(s.nodes)], world.radio.ranges, faults, shadows]
+
+    assert found(7, 1) == found(7, 2) == found(0, 7)
+    for one, other in zip(found(0, 1), found(0, 2), strict=True):  # what does not vary at all is equal in any case
+        assert one != other or len({*map(repr, one)}) <= 1
+
+
+@NAMES
+def test_two_seeds_on_one_traffic_have_other_people_and_other_dice(name: str) -> None:
+    (s, one), (_, other) = traffic(name, 7, 1), traffic(name, 7, 2)
+    people = [Workload(s, seed) for seed in (1, 2)]
+    assert people[0].publishers != people[1].publishers
+    assert [(f.node, str(f.filter)) for f in people[0].subscriptions] != [
+        (f.node, str(f.filter)) for f in people[1].subscriptions
+    ]
+    assert all(a.dice.random() != b.dice.random() for a, b in zip(one.stations, other.stations, strict=True))
+
+
+def test_ranges_of_nodes_belong_to_the_traffic_and_ranges_of_frames_to_the_run() -> None:
+    def ranges(per: str, seed: int) -> list[float]:
+        s = with_values(SMALL | {"range_m": 80.0, "range_max_m": 160.0, "range_per": per, "traffic_seed": 7}, {})
+        radio = build(s, seed, "summary", LogSink()).radio
+        return [radio.frame_range(i) for i in range(25)]
+
+    assert ranges("node", 1) == ranges("node", 2)
+    assert ranges("frame", 1) != ranges("frame", 2)
+
+
+@NAMES
+def test_the_runs_own_seed_is_its_traffic_seed_unless_one_is_given(name: str) -> None:
+    protocol, values = RUNS[name]
+    own = with_values(values | {"traffic_seed": 1}, {})
+    assert simulate(own, protocol, {}, 1).fingerprint == run(name).fingerprint
+    assert run_id(own, protocol, Params(), 1) != run_id(with_values(values, {}), protocol, Params(), 1)
+    other = with_values(values | {"traffic_seed": 2}, {})
+    assert len({simulate(other, protocol, {}, seed).fingerprint for seed in (1, 2)}) == 2
+
+
+def test_what_was_possible_is_a_matter_of_the_traffic() -> None:
+    told = [(0, i, 10_000_000, [j for j in range(25) if j != i]) for i in range(5)]
+
+    def possible(traffic_seed: int, seed: int) -> int:
+        sparse = SMALL | {"traffic_seed": traffic_seed, "range_m": 40.0, "range_max_m": 90.0}
+        return what_was_possible(with_values(sparse, {}), seed, told, [])
+
+    assert possible(7, 1) == possible(7, 2) == possible(0, 7)
+    assert len({possible(0, seed) for seed in (1, 2, 7)}) > 1
 
 
 # ---- what a run gives back

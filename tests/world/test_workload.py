@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from itertools import pairwise
 from math import sqrt
@@ -9,15 +10,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import integrate, stats
 
 from roamcast.log import schema
 from roamcast.log.writer import MemorySink
 from roamcast.pubsub.event import FOREVER, GLOBAL, LOCAL, Event
+from roamcast.pubsub.filters import Range
 from roamcast.world.scenario import Scenario
 from roamcast.world.simulate import simulate
 from roamcast.world.streams import Stream
-from roamcast.world.workload import TOPIC, Workload, micros, shuffled
+from roamcast.world.workload import NUMBERS, TOPIC, Workload, micros, shuffled, width_within
 
 
 def workload(seed: int = 1, **values: Any) -> Workload:
@@ -55,6 +59,16 @@ def test_topics_lets_subscribers_publish() -> None:
     w = workload(workload="topics", nodes=50, publishers=3, subscribers=20)
     assert len(w.subscriptions) == 20
     assert set(w.publishers) <= {s.node for s in w.subscriptions}
+
+
+def test_bystanders_may_subscribe_to_a_topic_that_nobody_publishes_on() -> None:
+    values = {"workload": "topics", "nodes": 50, "publishers": 3, "subscribers": 20, "events": 9}
+    silent, subscribed = workload(**values), workload(**values, bystanders="subscribed")
+    assert sorted(s.node for s in subscribed.subscriptions) == list(range(50))
+    assert [s.number for s in subscribed.subscriptions] == list(range(50))
+    assert interested(subscribed) == interested(silent) == [20] * 9
+    assert [s.node for s in subscribed.subscriptions[:20]] == [s.node for s in silent.subscriptions]
+    assert [(p.t, p.node) for p in subscribed.publications] == [(p.t, p.node) for p in silent.publications]
 
 
 def test_other_seeds_have_other_people() -> None:
@@ -113,6 +127,49 @@ def test_no_event_is_less_interesting_than_another() -> None:
 def test_nobody_and_everybody_are_shares_too(share: float, expected: int) -> None:
     w = workload(workload="ranges", nodes=100, publishers=100, subscribers=100, events=50, interested=share)
     assert set(interested(w)) == {expected}
+
+
+@pytest.mark.parametrize(("share", "per_node"), [(0.05, 1), (0.2, 2), (0.5, 1), (0.8, 4)])
+def test_ranges_that_begin_among_the_numbers_interest_as_many_in_the_mean(share: float, per_node: int) -> None:
+    values = {"workload": "ranges", "nodes": 200, "publishers": 200, "subscribers": 200, "events": 400}
+    values |= {"subscriptions_per_node": per_node, "interested": share, "ranges_within": True}
+    means = [np.mean(interested(workload(seed, **values))) / 200 for seed in range(8)]
+    assert np.mean(means) == pytest.approx(share, abs=0.01)
+
+
+def test_ranges_that_begin_among_the_numbers_begin_everywhere_and_are_equally_wide() -> None:
+    w = workload(workload="ranges", nodes=2000, interested=0.2, subscriptions_per_node=2, ranges_within=True)
+    found = [s.filter for s in w.subscriptions]
+    lows = [f.low for f in found if isinstance(f, Range)]
+    assert len(lows) == 4000 and min(lows) > 0.0 and max(lows) <= NUMBERS
+    assert stats.kstest(lows, stats.uniform(0, NUMBERS).cdf).pvalue > 1e-3
+    assert {round(f.high - f.low, 2) for f in found if isinstance(f, Range)} == {
+        round(NUMBERS * width_within(0.2, 2), 2)
+    }
+
+
+def test_with_one_range_each_small_numbers_interest_few_and_the_rest_as_many_as_the_range_is_wide() -> None:
+    width = width_within(0.3, 1)
+    shares: dict[bool, list[float]] = {True: [], False: []}
+    assert pytest.approx(width - width**2 / 2) == 0.3
+    for seed in range(10):
+        w = workload(seed, workload="ranges", nodes=200, publishers=200, events=400, interested=0.3, ranges_within=True)
+        for p, n in zip(w.publications, interested(w), strict=True):
+            value = p.attrs["v"]
+            assert isinstance(value, float)
+            shares[value < width * NUMBERS].append(n / 200)
+    assert np.mean(shares[True]) == pytest.approx(width / 2, abs=0.02)
+    assert np.mean(shares[False]) == pytest.approx(width, abs=0.02)
+
+
+@given(st.floats(0, 1), st.integers(1, 20))
+def test_the_width_of_a_range_gives_the_share_back(part: float, k: int) -> None:
+    """Up to k / (k + 1), where ranges are as wide as all numbers are."""
+    share = part * k / (k + 1)
+    x = width_within(share, k)
+    assert 0.0 <= x <= 1.0
+    none = integrate.quad(lambda v: (1 - min(v, x)) ** k, 0, 1, points=[x])[0]
+    assert 1 - none == pytest.approx(share, abs=1e-6)
 
 
 # ---- interests
@@ -210,6 +267,34 @@ def test_payload_validity_topic_and_scope() -> None:
 def test_the_share_of_local_events_is_as_asked() -> None:
     scopes = Counter(p.scope for p in workload(events=2000, local_share=0.3).publications)
     assert scopes[LOCAL] / 2000 == pytest.approx(0.3, abs=0.04)
+
+
+@pytest.mark.parametrize("share", [0.25, 0.75])
+def test_the_share_of_local_events_may_be_one_of_notifications(share: float) -> None:
+    """Counted in the log: pairs of a local event and a node near it, among all pairs."""
+    scenario = Scenario(
+        nodes=60,
+        mobility="static",
+        mac="ideal",
+        publishers=60,
+        subscribers=60,
+        events=1500,
+        local_share=share,
+        local_of="notifications",
+        local_range_m=300.0,
+        duration_s=5.0,
+    )
+    sink = MemorySink()
+    result = simulate(scenario, "gossip", {"p": 0.0}, level="deliveries", sink=sink, possible=False)
+    contents = [json.loads(row[8]) for row in sink.rows if row[2] == schema.PUBLISH]
+    local = sum(len(content["near"]) for content in contents if content["scope"] == "local")
+    assert local / result.metrics["interested"] == pytest.approx(share, abs=0.04)
+
+
+def test_a_share_of_none_or_all_notifications_is_one_of_publications_too() -> None:
+    for share in (0.0, 1.0):
+        scopes = {p.scope for p in workload(events=50, local_share=share, local_of="notifications").publications}
+        assert scopes == ({LOCAL} if share else {GLOBAL})
 
 
 def test_a_local_event_concerns_those_near_its_publisher() -> None:

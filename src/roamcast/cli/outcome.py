@@ -22,6 +22,7 @@ class Outcome:
     """`params` are all parameters in effect, `given` those that were typed; `world` are the fields that were typed."""
 
     preset: str
+    reading: str
     protocol: str
     params: dict[str, Any]
     given: dict[str, str]
@@ -33,6 +34,7 @@ class Outcome:
     def as_json(self) -> str:
         facts: dict[str, Any] = {
             "preset": self.preset,
+            "reading": self.reading,
             "protocol": self.protocol,
             "params": self.params,
             "world": self.world,
@@ -47,7 +49,7 @@ class Outcome:
 
     def command(self) -> str:
         """What to type to see this run again."""
-        return command(self.preset, self.protocol, self.given, self.world, self.seed)
+        return command(self.preset, self.protocol, self.given, self.world, self.seed, self.reading)
 
     def show(self, console: Console | None = None) -> None:
         console = console or Console(highlight=False)

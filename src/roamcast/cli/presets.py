@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def presets(
@@ -49,4 +52,21 @@ def _show_one(name: str) -> None:
         values |= {f"{protocol}.{parameter}": value for parameter, value in params.items()}
     for field, value in values.items():
         table.add_row(field, f"{value:.10g}" if isinstance(value, float) else str(value), preset.sources[field])
+    console.print(table)
+    _show_readings(name, console)
+
+
+def _show_readings(name: str, console: Console) -> None:
+    """The other readings of the preset's paper that `--reading` takes."""
+    from rich.table import Table
+
+    from roamcast.papers import joint
+
+    changes = [change for change in joint.of_preset(name).changes if change.needs_runs and change.applies_to(name)]
+    if not changes:
+        return
+    console.print("\nother readings of the paper (--reading NAME):")
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    for change in changes:
+        table.add_row(change.name, change.says)
     console.print(table)

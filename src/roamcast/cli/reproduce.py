@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,24 +14,28 @@ from roamcast.errors import InputError
 
 if TYPE_CHECKING:
     from roamcast.lab.judge import Verdict
+    from roamcast.lab.kept import Kept
+    from roamcast.lab.reproduce import Reproduction
 
-STYLES = {
-    "reproduced": "green",
-    "reproduced under another reading": "cyan",
-    "not reproduced": "red",
-    "not decidable": "yellow",
-}
+STYLES = {"reproduced": "green", "not reproduced": "red", "not decidable": "yellow"}
 
 
 def reproduce(
     papers: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="PAPER…", help="000 … 004, or baldoni, baehni, costa, rezende, li, league.", show_default="all"
-        ),
+        typer.Argument(metavar="PAPER…", help="baldoni, baehni, costa, rezende, li, or league.", show_default="all"),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer seeds and points: minutes. The default.")] = False,
-    full: Annotated[bool, typer.Option("--full", help="The papers' numbers of repetitions: hours.")] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="The papers' numbers of repetitions, and their other readings: hours.")
+    ] = False,
+    plan: Annotated[bool, typer.Option("--plan", help="Say what it would take, and run nothing.")] = False,
+    kept: Annotated[
+        bool, typer.Option("--kept", help="Show the verdicts of the last full campaign, and run nothing.")
+    ] = False,
+    keep: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="With --full: write the verdicts to keep to this file.")
+    ] = None,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where results go.")] = Path("out/reproduce"),
     master: Annotated[str, typer.Option(metavar="URL", help="Spark's master.")] = "local[*]",
     conf: Annotated[
@@ -46,51 +51,188 @@ def reproduce(
     Finished runs are kept and never repeated; tables, scorecard and page are of the papers asked for. The exit status
     says whether all ran, not whether all agree.
     """
+    from roamcast.papers import experiments
+
+    _check(quick, full, kept, keep)
+    experiments.names(papers)  # an unknown paper is an error before Spark starts
+    scale = "full" if full else "quick"
+    if kept:
+        _show_kept(papers, json)
+    elif plan:
+        _show_plan(papers, scale, json)
+    else:
+        _run(papers, scale, out / scale, master, conf, report, keep, json)
+
+
+def _check(quick: bool, full: bool, kept: bool, keep: Path | None) -> None:
+    if quick and full:
+        raise InputError("--quick and --full: must not be given together")
+    if kept and (quick or full):
+        raise InputError("--kept shows what a full campaign found: it must not be given with --quick or --full")
+    if keep is not None and not full:
+        raise InputError("--keep: must come with --full, because only a full campaign is kept")
+
+
+def _run(
+    papers: list[str] | None,
+    scale: str,
+    folder: Path,
+    master: str,
+    conf: list[str] | None,
+    report: Path,
+    keep: Path | None,
+    json: bool,
+) -> None:
     import msgspec
 
     from roamcast.cli.build import warn_if_stale
     from roamcast.cli.campaign import Screen, started
     from roamcast.lab import reproduce as lab
-    from roamcast.papers import experiments
     from roamcast.show import report as page
 
-    if quick and full:
-        raise InputError("--quick and --full: must not be given together")
     warn_if_stale()
-    scale = "full" if full else "quick"
-    experiments.names(papers)  # an unknown paper is said before Spark starts
-    folder = out / scale
     with Screen(f"reproduce {' '.join(papers or ['all'])}, {scale}") as screen:
+        if scale == "full":
+            screen.stage("planning")
+            screen.warn(_at_most(papers))
         screen.stage("starting Spark")
         found = lab.reproduce(papers, scale, folder, started(folder, master, conf), screen)
         screen.stage("drawing figures")
         page.write(folder, report)
+    if keep is not None:
+        _keep(found, keep)
     if json:
-        told = {"out": str(folder), "report": str(report), "scale": scale, "claims": found.verdicts}
-        print(msgspec.json.encode(told).decode())
+        whole = {"out": str(folder), "report": str(report), "scale": scale, "claims": found.verdicts}
+        print(msgspec.json.encode(whole).decode())
     else:
-        show(found.verdicts, folder)
-        Console(highlight=False).print(f"report: {report}", markup=False, soft_wrap=True)
+        show(found.verdicts)
+        console = Console(highlight=False)
+        console.print(f"scorecard.json and scorecard.parquet are in {folder}", soft_wrap=True)
+        console.print(f"report: {report}", markup=False, soft_wrap=True)
     raise typer.Exit(1 if found.failed else 0)
 
 
-def show(verdicts: list[Verdict], folder: Path) -> None:
+def _keep(found: Reproduction, target: Path) -> None:
+    from datetime import UTC, datetime
+
+    from roamcast import __version__
+    from roamcast.lab import code, kept
+    from roamcast.lab.folder import replace
+
+    runs = found.laboratory.runs.where("status = 'finished'").dropDuplicates(["run"])
+    (row,) = runs.selectExpr("count(*) as runs", "sum(cpu_s) as processor_s").collect()
+    today = datetime.now(UTC).date().isoformat()
+    made = kept.Made(__version__, code.version(), today, row.runs, round(row.processor_s, 1))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    replace(target, kept.keep(found.verdicts, made))
+
+
+# ---- for people
+
+
+def show(verdicts: Sequence[Verdict]) -> None:
     console = Console(highlight=False)
     table = Table(
-        "claim", "says", "published", "measured", "verdict", title="What the papers claim, and what we measured"
+        *("claim", "says", "published", "measured", "verdict", "other readings"),
+        title="What the papers claim, and what we measured",
     )
     for verdict in verdicts:
         style = STYLES[verdict.verdict]
-        table.add_row(verdict.id, verdict.says, verdict.published, measured(verdict), f"[{style}]{verdict.verdict}[/]")
+        others = f"{verdict.agreeing} of {len(verdict.others)}" if verdict.others else ""
+        table.add_row(
+            f"{verdict.id} *" if verdict.calibration else verdict.id,
+            verdict.says,
+            verdict.published,
+            measured(verdict),
+            f"[{style}]{verdict.verdict}[/]",
+            others,
+        )
     console.print(table)
+    console.print("* the joint reading of its paper was chosen on it", soft_wrap=True)
     counts = ", ".join(f"{sum(v.verdict == name for v in verdicts)} {name}" for name in STYLES)
     console.print(f"{len(verdicts)} claims: {counts}", soft_wrap=True)
-    console.print(f"scorecard.json and scorecard.parquet are in {folder}", soft_wrap=True)
 
 
 def measured(verdict: Verdict) -> str:
     if verdict.measured is None:
         return "–"
+    unit = f" {verdict.unit}" if verdict.unit else ""
     if verdict.low is None or verdict.high is None or verdict.low == verdict.high:
-        return f"{verdict.measured:,.4g}"
-    return f"{verdict.measured:,.4g} ({verdict.low:,.4g} … {verdict.high:,.4g})"
+        return f"{verdict.measured:,.4g}{unit}"
+    return f"{verdict.measured:,.4g}{unit} ({verdict.low:,.4g} … {verdict.high:,.4g})"
+
+
+def _show_kept(papers: list[str] | None, json: bool) -> None:
+    import msgspec
+
+    from roamcast.lab import kept
+    from roamcast.papers.experiments import number
+
+    found = kept.load()
+    if found is None:
+        raise InputError("no full campaign has been kept in this version; run `roamcast reproduce --full`")
+    if papers:
+        asked = {number(paper) for paper in papers}
+        claims = [claim for claim in found.claims if claim.paper in asked]
+        found = msgspec.structs.replace(found, claims=claims, counts=kept.counted(claims))
+    if json:
+        print(msgspec.json.encode(found).decode())
+        return
+    show(found.claims)
+    _show_made(found)
+
+
+def _show_made(found: Kept) -> None:
+    made = found.made
+    console = Console(highlight=False)
+    inside, outside = (sum(part.values()) for part in (found.counts.in_sample, found.counts.out_of_sample))
+    held = [part["reproduced"] for part in (found.counts.in_sample, found.counts.out_of_sample)]
+    console.print(
+        f"{held[0]} of the {inside} claims that joint readings were chosen on hold, {held[1]} of the other {outside}",
+        soft_wrap=True,
+    )
+    console.print(
+        f"full campaign of {made.date}: {made.runs:,} runs, {made.processor_s / 60:.0f} processor minutes, version "
+        f"{made.version}",
+        soft_wrap=True,
+    )
+
+
+def _show_plan(papers: list[str] | None, scale: str, json: bool) -> None:
+    import msgspec
+
+    from roamcast.lab import reproduce as lab
+
+    found = lab.outlook(papers, scale)
+    if json:
+        print(msgspec.json.encode({"scale": scale, "papers": found}).decode())
+        return
+    table = Table("paper", "experiments", "other readings", "deciding, at most", title=f"What {scale} scale takes")
+    for each in found:
+        table.add_row(
+            each.paper,
+            _cost(each.runs, each.cost_s),
+            _cost(each.other_runs, each.other_cost_s),
+            _cost(each.deciding_runs, each.deciding_cost_s),
+        )
+    console = Console(highlight=False)
+    console.print(table)
+    console.print("runs and estimated processor time; finished runs are not done again", soft_wrap=True)
+
+
+def _cost(runs: int, seconds: float) -> str:
+    return f"{runs:,} runs, {seconds / 60:,.0f} min" if runs else "–"
+
+
+def _at_most(papers: list[str] | None) -> str:
+    from roamcast.lab import reproduce as lab
+
+    found = lab.outlook(papers, "full")
+    sure = sum(each.runs + each.other_runs for each in found)
+    sure_s = sum(each.cost_s + each.other_cost_s for each in found)
+    further = sum(each.deciding_runs for each in found)
+    further_s = sum(each.deciding_cost_s for each in found)
+    return (
+        f"{_cost(sure, sure_s)} of processor time by estimate; claims that stay undecided may take up to "
+        f"{_cost(further, further_s)} more"
+    )

@@ -27,6 +27,9 @@ def run(
     world: Annotated[
         list[str] | None, typer.Option(metavar="KEY=VALUE", help="A field of the scenario. Repeatable.")
     ] = None,
+    reading: Annotated[
+        str, typer.Option(metavar="NAME", help="Another reading of the paper: `roamcast presets PRESET` lists them.")
+    ] = "",
     seed: Annotated[int, typer.Option(metavar="N", help="Same seed, same run, byte for byte.")] = 1,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
     log: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the event log (Parquet).")] = None,
@@ -40,7 +43,7 @@ def run(
     """Simulate one run and show its metrics."""
     from roamcast.papers import presets
 
-    loaded = presets.load(preset)
+    loaded = presets.load(preset, reading)
     _run(
         loaded,
         loaded.protocol if protocol is None else protocol,
@@ -83,6 +86,7 @@ def _run(
         result = simulate(scenario, protocol, params, seed, level=level, log=log, progress=progress.update)
     outcome = Outcome(
         preset=preset.name,
+        reading=preset.reading,
         protocol=protocol,
         params=params,
         given=given,

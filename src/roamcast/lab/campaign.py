@@ -5,6 +5,7 @@
     seeds = 10                         # 1 … 10, or a list of seeds
     until = { metric = "delivery", half_width = 0.02, max_seeds = 100 }
     level = "summary"                  # how much of each run's log is kept
+    reading = "everybody-beacons"      # another reading of the preset's paper: see `roamcast presets baldoni`
 
     [world]                            # fields of the scenario; a list is a grid
     speed_max_mps = [10, 20, 40]
@@ -94,6 +95,7 @@ class Written(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seeds: int | list[int] = 10
     until: Until | None = None
     level: str = "summary"
+    reading: str = ""
     world: dict[str, Any] = {}
     point: list[dict[str, Any]] = []
 
@@ -116,6 +118,7 @@ class Campaign(msgspec.Struct, frozen=True):
     until: Until | None
     level: str
     cells: list[Cell]
+    reading: str = ""
 
     def more_seeds(self, count: int) -> list[int]:
         """The campaign's seeds, continued where more than they are asked for."""
@@ -175,6 +178,10 @@ def _campaign(written: Written) -> Campaign:
         preset = presets.load(written.preset)
     except InputError as error:
         raise _At(str(error), "preset") from None
+    try:
+        preset = presets.load(written.preset, written.reading)
+    except InputError as error:
+        raise _At(str(error), "reading") from None
     if written.level not in LEVELS:
         raise _At(str(unknown("level", written.level, LEVELS)), "level")
     if not written.name.strip():
@@ -187,7 +194,7 @@ def _campaign(written: Written) -> Campaign:
         for (world, scenario), (given, params) in itertools.product(worlds, _parameters(chosen, k, preset)):
             cells.append(Cell(chosen.name, chosen.label or chosen.name, given, params, world, scenario))
     _distinct(cells)
-    return Campaign(written.name, written.preset, seeds, written.until, written.level, cells)
+    return Campaign(written.name, written.preset, seeds, written.until, written.level, cells, written.reading)
 
 
 def _check_size(written: Written, seeds: int) -> None:

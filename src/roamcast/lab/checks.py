@@ -1,9 +1,9 @@
 """Whether measurements agree with a claim: each kind of check is a small function over the runs of an experiment.
 
 A check compares an interval with what the claim allows. Inside: it holds. Outside: it does not. Astride: the runs are
-too few to tell. Orders and trends are asked of differences seed by seed (runs of one seed share their world), and a
-reading that asks m questions asks each at a confidence of 1 - 0.05/m (Bonferroni), so that the reading as a whole is
-wrongly confirmed or refuted in one case of twenty at most; judge.py sees to claims of several readings.
+too few to tell, and the answer says about how many would do. Orders and trends are asked of differences seed by seed
+(runs of one seed share their world), and a claim that asks m questions asks each at a confidence of 1 - 0.05/m
+(Bonferroni), so that the claim as a whole is wrongly confirmed or refuted in one case of twenty at most.
 
     kind      holds if                                                    takes
     value     the mean is `value` within `abs` or `rel`                   where, metric
@@ -19,7 +19,8 @@ wrongly confirmed or refuted in one case of twenty at most; judge.py sees to cla
     cheaper   at every point of a curve the metric is below that of       of, x, to, to_x, at, metric
               another curve where it has the same `at`
     bounds    every mean is below `high` and above `low`                  where, metric, x
-    spread    best less worst of `block` seeds is `value` within `abs`    where, metric, block
+    spread    best less worst of `block` seeds, or of all seeds that      where, metric, block or by
+              have the same `by` (a coordinate), is `value` within `abs`
     peak      the metric is higher somewhere inside than at both ends     where, metric, x
     like      the metric follows x like a `line` rather than a `log`      where, metric, x, like
     jump      most of the change happens within a part of the axis        where, metric, x, share, within
@@ -34,8 +35,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from math import isfinite
-from typing import Any
+from math import ceil, isfinite
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -48,10 +49,15 @@ from roamcast.papers import models
 Spec = Mapping[str, Any]
 Samples = dict[int, float]
 """A number by seed."""
+MOST_TIMES = 100.0
+"""A figure that is nearer to a limit than this share of its interval's half sits on it."""
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """To one question: the figure, its interval, what is allowed, and whether it holds (None: it cannot be told)."""
+    """To one question: the figure, its interval, and whether it holds (None: the runs are too few).
+
+    `seeds` is how many the figure comes from, `needs` about how many would decide, where more would.
+    """
 
     asks: str
     measured: float | None
@@ -59,6 +65,17 @@ class Answer(msgspec.Struct, frozen=True):
     high: float | None
     holds: bool | None
     why: str = ""
+    seeds: int = 0
+    needs: int | None = None
+
+
+class Estimate(NamedTuple):
+    """A figure, the interval around it, and how many seeds it comes from."""
+
+    middle: float
+    least: float
+    most: float
+    seeds: int
 
 
 class NoData(InputError):
@@ -74,6 +91,28 @@ def answers(spec: Spec, rows: Sequence[Row], alpha: float = ALPHA) -> list[Answe
         return KINDS[kind](spec, rows, alpha)
     except NoData as error:
         return [Answer(_title(spec), None, None, None, None, str(error))]
+
+
+SELECTIONS = ("where", "of", "to", "above", "below")
+"""The entries of a check that choose runs."""
+
+
+def looks_at(spec: Spec, row: Row) -> bool:
+    """Whether a run, or a cell that is to be run, is one that the check chooses."""
+    chosen = (spec[part] for part in SELECTIONS if part in spec)
+    return any(all(_fits(row, name, wanted) for name, wanted in where.items()) for where in chosen)
+
+
+def counted_as(spec: Spec, metrics: Mapping[str, str]) -> Spec:
+    """The check with other metrics in the place of its own."""
+
+    def instead(name: str) -> str:
+        return metrics.get(name, name)
+
+    changed = {**spec, **{name: instead(spec[name]) for name in ("metric", "at") if name in spec}}
+    if "reach" in spec:
+        changed["reach"] = {**spec["reach"], "metric": instead(spec["reach"]["metric"])}
+    return changed
 
 
 # ---- which runs
@@ -143,9 +182,14 @@ def curve(rows: Iterable[Row], x: str, metric: str) -> dict[float, Samples]:
 # ---- statistics
 
 
-def jackknife(
-    statistic: Callable[[list[int]], float], seeds: list[int], alpha: float
-) -> tuple[float, float, float] | None:
+def estimated(values: Iterable[float], alpha: float) -> Estimate | None:
+    """The mean of a number by seed; none for a single one."""
+    each = [*values]
+    found = interval(each, alpha)
+    return None if found is None else Estimate(*found, len(each))
+
+
+def jackknife(statistic: Callable[[list[int]], float], seeds: list[int], alpha: float) -> Estimate | None:
     """A statistic of many seeds and its interval, by leaving out one seed at a time."""
     n = len(seeds)
     if n < 2:
@@ -154,19 +198,32 @@ def jackknife(
     without = np.array([statistic([s for s in seeds if s != seed]) for seed in seeds])
     error = float(np.sqrt((n - 1) / n * np.sum((without - without.mean()) ** 2)))
     half = error * quantile(n, alpha)
-    return whole, whole - half, whole + half
+    return Estimate(whole, whole - half, whole + half, n)
 
 
-def judged(asks: str, found: tuple[float, float, float] | None, low: float, high: float, mean: float | None) -> Answer:
-    """Against what is allowed."""
+def judged(asks: str, found: Estimate | None, low: float, high: float, mean: float | None) -> Answer:
+    """Against what is allowed: anything from `low` to `high`."""
     if found is None:
-        return Answer(asks, mean, None, None, None, "one run has no interval")
-    middle, least, most = found
+        return Answer(asks, mean, None, None, None, "one run has no interval", 1)
+    middle, least, most, seeds = found
     if low <= least and most <= high:
-        return Answer(asks, middle, least, most, True)
+        return Answer(asks, middle, least, most, True, seeds=seeds)
     if most < low or least > high:
-        return Answer(asks, middle, least, most, False)
-    return Answer(asks, middle, least, most, None, "the interval reaches over the limit: more seeds would tell")
+        return Answer(asks, middle, least, most, False, seeds=seeds)
+    needs = _needed(found, [limit for limit in (low, high) if least <= limit <= most])
+    return Answer(asks, middle, least, most, None, _astride(needs), seeds, needs)
+
+
+def _needed(found: Estimate, limits: list[float]) -> int | None:
+    """About how many seeds it takes until the interval, which shrinks like 1/√n, is clear of the limits inside it."""
+    gap = min(abs(found.middle - limit) for limit in limits)
+    half = (found.most - found.least) / 2
+    return ceil(found.seeds * (half / gap) ** 2) if gap > half / MOST_TIMES else None
+
+
+def _astride(needs: int | None) -> str:
+    about = f"about {needs} seeds would tell" if needs else "no number of seeds that anybody would run tells"
+    return f"the interval reaches over the limit: {about}"
 
 
 def _mean(by_seed: Samples) -> float:
@@ -192,25 +249,25 @@ def _slack(spec: Spec) -> float:
 def _value(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
     found = samples(selected(rows, spec["where"]), spec["metric"])
     wanted, slack = float(spec["value"]), _slack(spec)
-    return [judged(_title(spec), interval([*found.values()], alpha), wanted - slack, wanted + slack, _mean(found))]
+    return [judged(_title(spec), estimated(found.values(), alpha), wanted - slack, wanted + slack, _mean(found))]
 
 
 def _at_least(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
     found = samples(selected(rows, spec["where"]), spec["metric"])
     limit = float(spec["value"]) - _slack(spec)
-    return [judged(_title(spec), interval([*found.values()], alpha), limit, np.inf, _mean(found))]
+    return [judged(_title(spec), estimated(found.values(), alpha), limit, np.inf, _mean(found))]
 
 
 def _at_most(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
     found = samples(selected(rows, spec["where"]), spec["metric"])
     limit = float(spec["value"]) + _slack(spec)
-    return [judged(_title(spec), interval([*found.values()], alpha), -np.inf, limit, _mean(found))]
+    return [judged(_title(spec), estimated(found.values(), alpha), -np.inf, limit, _mean(found))]
 
 
 def _equal(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
     a, b = (samples(selected(rows, spec[side]), spec["metric"]) for side in ("of", "to"))
     differences, slack = _paired(a, b), float(spec["abs"])
-    return [judged(_title(spec), interval(differences, alpha), -slack, slack, float(np.mean(differences)))]
+    return [judged(_title(spec), estimated(differences, alpha), -slack, slack, float(np.mean(differences)))]
 
 
 def _order(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
@@ -229,7 +286,7 @@ def _order(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
 def _above(asks: str, a: list[Row], b: list[Row], metric: str, factor: float, alpha: float) -> Answer:
     below = {seed: factor * v for seed, v in samples(b, metric).items()}
     differences = _paired(samples(a, metric), below)
-    return judged(asks, interval(differences, alpha), 0.0, np.inf, float(np.mean(differences)))
+    return judged(asks, estimated(differences, alpha), 0.0, np.inf, float(np.mean(differences)))
 
 
 def _ratio(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
@@ -286,13 +343,13 @@ def _trend(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
     allowed = {"rises": (slack, np.inf), "falls": (-np.inf, -slack), "flat": (-slack, slack)}
     low, high = allowed[spec["direction"]]
     if spec["direction"] != "flat":
-        return [judged(_title(spec), interval([*changes.values()], alpha), low, high, _mean(changes))]
+        return [judged(_title(spec), estimated(changes.values(), alpha), low, high, _mean(changes))]
     points = _from_mean(rows, spec)
     alpha /= 1 + len(points)
-    whole = judged(_title(spec), interval([*changes.values()], alpha), low, high, _mean(changes))
+    whole = judged(_title(spec), estimated(changes.values(), alpha), low, high, _mean(changes))
     return [whole] + [
         judged(
-            f"{_title(spec)}: {spec['x']}={at:g} less the mean", interval([*off.values()], alpha), low, high, _mean(off)
+            f"{_title(spec)}: {spec['x']}={at:g} less the mean", estimated(off.values(), alpha), low, high, _mean(off)
         )
         for at, off in points.items()
     ]
@@ -311,7 +368,7 @@ def _steeper(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
     more = _paired(a, b)
     if spec["direction"] == "falls":
         more = [-difference for difference in more]
-    return [judged(_title(spec), interval(more, alpha), 0.0, np.inf, float(np.mean(more)))]
+    return [judged(_title(spec), estimated(more, alpha), 0.0, np.inf, float(np.mean(more)))]
 
 
 def _crossing(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
@@ -331,7 +388,7 @@ def _crossing(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
     if not seeds or not isfinite(there(seeds)):
         return [Answer(_title(spec), None, None, None, None, f"{reach['metric']} never is {reach['value']}")]
     found = jackknife(there, seeds, alpha)
-    if found is not None and not all(map(isfinite, found)):
+    if found is not None and not all(map(isfinite, found[:3])):
         return [Answer(_title(spec), there(seeds), None, None, None, "some seeds never reach it")]
     most = np.inf if spec.get("side") == "at_least" else wanted + slack
     return [judged(_title(spec), found, wanted - slack, most, there(seeds))]
@@ -362,7 +419,7 @@ def _cheaper(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
     for x in at:
         asks = f"{_title(spec)} at {spec['x']}={x:g}"
         several = jackknife(lambda seeds, x=x: saved(x, seeds), seeds, alpha / len(at))  # type: ignore[misc]
-        if not isfinite(saved(x, seeds)) or (several is not None and not all(map(isfinite, several))):
+        if not isfinite(saved(x, seeds)) or (several is not None and not all(map(isfinite, several[:3]))):
             found.append(Answer(asks, None, None, None, None, f"{_words(spec['to'])} never has this {spec['at']}"))
         else:
             found.append(judged(asks, several, 0.0, np.inf, saved(x, seeds)))
@@ -391,7 +448,7 @@ def _peak(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
     for end in (first, last):
         more = _paired(points[top], points[end])
         asks = f"{_title(spec)}: more at {spec['x']}={top:g} than at {end:g}"
-        found.append(judged(asks, interval(more, alpha / 2 / len(inside)), 0.0, np.inf, float(np.mean(more))))
+        found.append(judged(asks, estimated(more, alpha / 2 / len(inside)), 0.0, np.inf, float(np.mean(more))))
     return found
 
 
@@ -420,23 +477,29 @@ def _bounds(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
     low = float(np.nextafter(spec.get("low", -np.inf), np.inf))  # the bounds themselves are out
     high = float(np.nextafter(spec.get("high", np.inf), -np.inf))
     return [
-        judged(
-            f"{_title(spec)} at {spec['x']}={at:g}", interval([*v.values()], alpha / len(points)), low, high, _mean(v)
-        )
+        judged(f"{_title(spec)} at {spec['x']}={at:g}", estimated(v.values(), alpha / len(points)), low, high, _mean(v))
         for at, v in points.items()
     ]
 
 
 def _spread(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
-    """Between the best and the worst of every `block` seeds that follow each other."""
-    found = [*samples(selected(rows, spec["where"]), spec["metric"]).values()]
+    """Between the best and the worst of each group."""
+    groups = _groups(spec, selected(rows, spec["where"]))
+    spreads = [max(group) - min(group) for group in groups]
+    wanted, slack = float(spec["value"]), _slack(spec)
+    return [judged(_title(spec), estimated(spreads, alpha), wanted - slack, wanted + slack, float(np.mean(spreads)))]
+
+
+def _groups(spec: Spec, rows: list[Row]) -> list[list[float]]:
+    """Of all seeds that share a coordinate, or of every `block` seeds that follow each other."""
+    if "by" in spec:
+        return [[*by_seed.values()] for by_seed in curve(rows, spec["by"], spec["metric"]).values()]
+    found = [*samples(rows, spec["metric"]).values()]
     size = int(spec["block"])
     blocks = [found[at : at + size] for at in range(0, len(found) - size + 1, size)]
     if not blocks:
         raise NoData(f"{len(found)} seeds; it takes {size}")
-    spreads = [max(block) - min(block) for block in blocks]
-    wanted, slack = float(spec["value"]), _slack(spec)
-    return [judged(_title(spec), interval(spreads, alpha), wanted - slack, wanted + slack, float(np.mean(spreads)))]
+    return blocks
 
 
 def _jump(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
@@ -470,7 +533,7 @@ def _no_best(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
         rival = max((name for name in names if name != best), key=lambda name: _mean(at(name, there)))
         less = _paired(at(rival, there), at(best, there))
         asks = f"{spec['series']}={best}, best at {spec['x']}={here:g}, is worse than {rival} at {there:g}"
-        found.append(judged(asks, interval(less, alpha / 2), 0.0, np.inf, float(np.mean(less))))
+        found.append(judged(asks, estimated(less, alpha / 2), 0.0, np.inf, float(np.mean(less))))
     return found
 
 
@@ -518,7 +581,8 @@ def _title(spec: Spec) -> str:
     if kind == "trend":
         return f"{metric} of {_words(spec['where'])} {spec['direction']} with {spec['x']}"
     if kind == "spread":
-        return f"{metric} of {_words(spec['where'])}: best less worst of {spec['block']} seeds"
+        of = f"those with one {spec['by']}" if "by" in spec else f"{spec['block']} seeds"
+        return f"{metric} of {_words(spec['where'])}: best less worst of {of}"
     return f"{metric} of {_words(spec.get('where', {}))}"
 
 

@@ -10,7 +10,7 @@ import json
 import shutil
 import threading
 import time
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -34,6 +34,10 @@ if TYPE_CHECKING:
 POLL_S = 0.3
 WITH_FRAMES = ("frames", "full")
 """Levels whose logs have all that metrics need; of the others, the runs' own tallies are taken."""
+
+
+Further = Callable[[Sequence[Run], Mapping[str, Mapping[str, Any]]], list[Run]]
+"""From the runs so far, and what they counted by run, to runs that are wanted besides."""
 
 
 class Watcher:
@@ -60,8 +64,12 @@ def conduct(
     *,
     extend: bool = False,
     retry: bool = False,
+    further: Further | None = None,
 ) -> Laboratory:
-    """Do what is left to do of one or more campaigns. `retry`: also runs that have failed."""
+    """Do what is left to do of one or more campaigns. `retry`: also runs that have failed.
+
+    `further` may ask for more runs once it sees what the others gave, again and again until it asks for none.
+    """
     watcher = watcher or Watcher()
     wanted = [run for campaign in campaigns for run in plan.runs(campaign)]  # what is wrong with it is known by now
     with folder.held():
@@ -72,6 +80,7 @@ def conduct(
         while True:
             told = _complete(wanted, folder, spark, watcher)
             more = [run for campaign in campaigns for run in _more(campaign, wanted, told)]
+            more += further(wanted, told) if further else []
             if not more and _tell(wanted, told, folder, spark, watcher):
                 break
             wanted = [*wanted, *more]
@@ -274,6 +283,12 @@ def _run(run: Run, told: dict[str, Any] | None, failure: dict[str, Any] | None) 
     )
 
 
+def row(run: Run, counted: Mapping[str, Any]) -> dict[str, Any]:
+    """A finished run as the metrics table will have it."""
+    found = dict(zip(schemas.METRICS.fieldNames(), _metrics(run, counted), strict=True))
+    return {name: dict(value) if isinstance(value, list) else value for name, value in found.items()}
+
+
 def _coordinates(run: Run) -> tuple[Any, ...]:
     cell = run.cell
     return (
@@ -283,19 +298,19 @@ def _coordinates(run: Run) -> tuple[Any, ...]:
         run.place,
         cell.protocol,
         cell.label,
-        _texts(cell.given),
-        _texts(cell.world),
+        texts(cell.given),
+        texts(cell.world),
         run.seed,
         cell.scenario.nodes,
     )
 
 
-def _texts(values: dict[str, Any]) -> list[tuple[str, str]]:
+def texts(values: dict[str, Any]) -> list[tuple[str, str]]:
     """As Arrow takes a map."""
     return [(name, value if isinstance(value, str) else json.dumps(value)) for name, value in values.items()]
 
 
-def _metrics(run: Run, told: dict[str, Any]) -> tuple[Any, ...]:
+def _metrics(run: Run, told: Mapping[str, Any]) -> tuple[Any, ...]:
     counted = (told[name] for name in schemas.METRICS.fieldNames()[len(schemas.COORDINATES) :])
     return (*_coordinates(run), *(list(value.items()) if isinstance(value, dict) else value for value in counted))
 

@@ -1,9 +1,8 @@
 """The scorecard: each claim of the papers against what was measured.
 
-A claim is judged under each of its readings; a reading holds if all its checks do, fails if one does, and cannot be
-decided otherwise. The claim is reproduced if its first reading holds: that is the project's own. Where only another
-one holds, the scorecard says so, because that is what the numbers say about the paper's words. The more others there
-are, the more likely one holds by chance, so they share the error that the first one has to itself.
+A claim is judged in the world of its paper's joint reading (papers/joint.py): it is reproduced if all its checks hold,
+not reproduced if one fails, and not decidable if the runs are too few to tell. Then the same checks are asked under
+every other reading that changes anything they look at; the verdict does not depend on those, and says how many agree.
 """
 
 from __future__ import annotations
@@ -15,135 +14,176 @@ from typing import Any
 import msgspec
 
 from roamcast.lab import checks
-from roamcast.lab.checks import Answer
+from roamcast.lab.checks import Answer, Spec
 from roamcast.lab.quantities import Row
 from roamcast.lab.student import ALPHA
-from roamcast.papers.claims import Claim, Reading
+from roamcast.papers import joint
+from roamcast.papers.claims import Claim
+from roamcast.papers.experiments import UNDER
+from roamcast.papers.joint import Change, Joint
 
 REPRODUCED = "reproduced"
-OTHERWISE = "reproduced under another reading"
 NOT = "not reproduced"
 OPEN = "not decidable"
-VERDICTS = (REPRODUCED, OTHERWISE, NOT, OPEN)
+VERDICTS = (REPRODUCED, NOT, OPEN)
+
+Runs = Mapping[str, Sequence[Row]]
+"""The finished runs, rows of the metrics table, by experiment, and by experiment@reading under other readings."""
 
 
-class Judged(msgspec.Struct, frozen=True):
-    """A reading, and what the checks found."""
+class Other(msgspec.Struct, frozen=True):
+    """A claim under another reading; `part` is the part of the joint reading that it puts back, if any."""
 
     reading: str
-    holds: bool | None
-    answers: list[Answer]
+    says: str
+    verdict: str
+    part: str = ""
 
 
 class Verdict(msgspec.Struct, frozen=True):
+    """`reading` names the parts of the joint reading, `calibration` says whether that was chosen on this claim."""
+
     id: str
     paper: str
     where: str
     says: str
     published: str
+    unit: str
     verdict: str
     measured: float | None
     low: float | None
     high: float | None
+    seeds: int
+    reading: str
+    calibration: bool
     why: str
-    readings: list[Judged]
+    caveat: str
+    cause: str
+    evidence: list[str]
+    others: list[Other] = []
+    answers: list[Answer] = []
+
+    @property
+    def agreeing(self) -> int:
+        """Under how many of the other readings it holds as well."""
+        return sum(other.verdict == REPRODUCED for other in self.others)
 
 
-def scorecard(claims: Sequence[Claim], rows: Mapping[str, Sequence[Row]]) -> list[Verdict]:
-    """One verdict a claim. `rows` are the runs of each experiment that was run, rows of the metrics table."""
-    return [judge(claim, rows) for claim in claims]
+def scorecard(claims: Sequence[Claim], runs: Runs) -> list[Verdict]:
+    """One verdict a claim."""
+    return [judge(claim, runs, joint.load(claim.paper)) for claim in claims]
 
 
-def judge(claim: Claim, rows: Mapping[str, Sequence[Row]]) -> Verdict:
-    own, *others = claim.reading
-    first = _judged(own, rows, ALPHA)
-    readings = [first, *(_judged(reading, rows, ALPHA / len(others)) for reading in others)]
-    shown = _telling(first)
+def judge(claim: Claim, runs: Runs, whole: Joint) -> Verdict:
+    """`whole` is the joint reading of the claim's paper."""
+    answers = answered(claim, runs)
+    shown = _telling(answers)
+    holds = decided(answers)
     return Verdict(
         id=claim.id,
         paper=claim.paper,
         where=claim.where,
         says=claim.says,
         published=claim.published,
-        verdict=_verdict(readings),
+        unit=claim.unit,
+        verdict=_verdict(holds),
         measured=shown.measured,
         low=shown.low,
         high=shown.high,
-        why=_why(claim, readings, shown),
-        readings=readings,
+        seeds=shown.seeds,
+        reading=whole.name,
+        calibration=claim.id in whole.calibration,
+        why="" if holds else f"{shown.asks}: {shown.why}" if shown.why else shown.asks,
+        caveat=claim.caveat,
+        cause="" if holds else claim.cause,
+        evidence=claim.shown_by(),
+        others=_others(claim, runs, whole),
+        answers=answers,
     )
 
 
-def _judged(reading: Reading, rows: Mapping[str, Sequence[Row]], alpha: float) -> Judged:
-    found: list[Answer] = []
-    for check in reading.check:
-        experiment = check.get("experiment", "")
-        if experiment and experiment not in rows:
-            found.append(Answer(f"{experiment}", None, None, None, None, f"{experiment} was not run"))
-        else:
-            found += checks.answers(check, rows.get(experiment, []), alpha / len(reading.check))
-    held = [answer.holds for answer in found]
-    return Judged(reading.name, False if False in held else None if None in held else True, found)
+def answered(claim: Claim, runs: Runs, change: Change | None = None) -> list[Answer]:
+    """What the runs say to all questions of a claim, under the joint reading or under a change of it."""
+    return [answer for check in claim.check for answer in asked(claim, check, runs, change)]
 
 
-def _verdict(readings: list[Judged]) -> str:
-    if readings[0].holds:
-        return REPRODUCED
-    if any(judged.holds for judged in readings[1:]):
-        return OTHERWISE
-    return OPEN if readings[0].holds is None else NOT
+def asked(claim: Claim, check: Spec, runs: Runs, change: Change | None = None) -> list[Answer]:
+    """What they say to one check of a claim."""
+    experiment = check.get("experiment", "")
+    if change is not None:
+        check = checks.counted_as(check, change.metrics)
+        changed = f"{experiment}{UNDER}{change.name}"
+        experiment = changed if changed in runs else experiment
+    if experiment and experiment not in runs:
+        return [Answer(experiment, None, None, None, None, f"{experiment} was not run")]
+    return checks.answers(check, runs.get(experiment, []), ALPHA / len(claim.check))
 
 
-def _telling(judged: Judged) -> Answer:
+def decided(answers: Sequence[Answer]) -> bool | None:
+    held = [answer.holds for answer in answers]
+    return False if False in held else None if None in held else True
+
+
+def _verdict(holds: bool | None) -> str:
+    return OPEN if holds is None else REPRODUCED if holds else NOT
+
+
+def _others(claim: Claim, runs: Runs, whole: Joint) -> list[Other]:
+    parts = {part.back.name: part.name for part in whole.part}
+    return [
+        Other(change.name, change.says, _verdict(decided(answered(claim, runs, change))), parts.get(change.name, ""))
+        for change in whole.changes
+        if _concerns(change, claim, runs)
+    ]
+
+
+def _concerns(change: Change, claim: Claim, runs: Runs) -> bool:
+    """Whether the change was run in an experiment that the claim looks at, or counts something that it asks for."""
+    if any(f"{experiment}{UNDER}{change.name}" in runs for experiment in claim.experiments()):
+        return True
+    known = (check for check in claim.check if check.get("experiment", "") in runs)
+    return any(checks.counted_as(check, change.metrics) != check for check in known)
+
+
+def _telling(answers: Sequence[Answer]) -> Answer:
     """The answer that decided: the first that says no, or that cannot tell, or simply the first."""
     for wanted in (False, None):
-        for answer in judged.answers:
+        for answer in answers:
             if answer.holds is wanted:
                 return answer
-    return judged.answers[0]
+    return answers[0]
 
 
-def _why(claim: Claim, readings: list[Judged], shown: Answer) -> str:
-    said = []
-    if readings[0].holds is not True:
-        said.append(f"{shown.asks}: {shown.why}" if shown.why else shown.asks)
-    others = [judged.reading for judged in readings[1:] if judged.holds]
-    if others:
-        said.append(f"holds if {'; or if '.join(others)}")
-    if claim.caveat:
-        said.append(claim.caveat)
-    return ". ".join(said)
+class Scorecard(msgspec.Struct, frozen=True):
+    """As scorecard.json has it."""
+
+    scale: str
+    claims: list[Verdict]
 
 
-def write(verdicts: Sequence[Verdict], folder: Path) -> None:
+def write(verdicts: Sequence[Verdict], scale: str, folder: Path) -> None:
     """scorecard.json and scorecard.parquet."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     from roamcast.lab.folder import replace
 
-    replace(folder / "scorecard.json", msgspec.json.format(msgspec.json.encode(list(verdicts)), indent=1))
+    whole = Scorecard(scale, list(verdicts))
+    replace(folder / "scorecard.json", msgspec.json.format(msgspec.json.encode(whole), indent=1))
     rows: list[dict[str, Any]] = [msgspec.to_builtins(verdict) for verdict in verdicts]
     for row in rows:
-        row["readings"] = msgspec.json.encode(row["readings"]).decode()
+        for nested in ("others", "answers"):
+            row[nested] = msgspec.json.encode(row[nested]).decode()
     sink = pa.BufferOutputStream()
-    pq.write_table(pa.Table.from_pylist(rows, SCHEMA), sink)
+    pq.write_table(pa.Table.from_pylist(rows, _schema()), sink)
     replace(folder / "scorecard.parquet", sink.getvalue().to_pybytes())
 
 
 def _schema() -> Any:
     import pyarrow as pa
 
-    texts = ("id", "paper", "where", "says", "published", "verdict")
-    numbers = ("measured", "low", "high")
-    return pa.schema(
-        [
-            *(pa.field(name, pa.string()) for name in texts),
-            *(pa.field(name, pa.float64()) for name in numbers),
-            pa.field("why", pa.string()),
-            pa.field("readings", pa.string()),
-        ]
-    )
-
-
-SCHEMA = _schema()
+    kinds = {float: pa.float64(), bool: pa.bool_(), int: pa.int64(), str: pa.string()}
+    numbers = dict.fromkeys(("measured", "low", "high"), float)
+    others = {"seeds": int, "calibration": bool, "evidence": list}
+    chosen = {name: {**numbers, **others}.get(name, str) for name in Verdict.__struct_fields__}
+    return pa.schema([(name, kinds.get(kind, pa.list_(pa.string()))) for name, kind in chosen.items()])

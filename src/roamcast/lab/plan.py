@@ -51,7 +51,8 @@ class Run(msgspec.Struct, frozen=True):
 
     def command(self) -> str:
         """What to type to see this run again."""
-        return presets.command(self.campaign.preset, self.cell.protocol, self.cell.given, self.cell.world, self.seed)
+        cell, campaign = self.cell, self.campaign
+        return presets.command(campaign.preset, cell.protocol, cell.given, cell.world, self.seed, campaign.reading)
 
 
 def runs(campaign: Campaign, seeds: dict[int, list[int]] | None = None) -> list[Run]:

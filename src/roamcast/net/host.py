@@ -402,6 +402,9 @@ class NetHost(Host):
             if len(self._muted) > self.limits.muted:
                 self._muted.popitem(last=False)
 
+    def unmute(self, id: int) -> None:
+        self._muted.pop(id, None)
+
     def heard(self, id: int) -> int:
         return self._muted.get(id, 0)
 

@@ -15,6 +15,8 @@
     seeds = 3
     [full]                              # the paper's number of repetitions
     seeds = 30
+    [sensitivity]                       # under other readings (joint.py): over [full]; by default ten seeds at most
+    seeds = 8
 
     [[plot]]                            # what the paper's figure shows
     x = "p"                             # a parameter or a field of the world
@@ -23,7 +25,8 @@
     y_label = "delivery"
     published = [{ label = "gossip", x = 0.5, y = 0.7 }]     # values that the paper's text states
 
-A table of [quick] or [full] replaces single entries of the table in [campaign]; anything else replaces it whole.
+A table of [quick], [full] or [sensitivity] replaces single entries of the table in [campaign]; anything else replaces
+it whole.
 """
 
 from __future__ import annotations
@@ -46,10 +49,23 @@ PAPERS = {
 }
 """The papers' numbers and the names of their folders."""
 
+CITED = {
+    "000": "Baldoni et al. 2005",
+    "001": "Baehni et al. 2005",
+    "002": "Costa et al. 2005",
+    "003": "Rezende et al. 2008",
+    "004": "Li et al. 2013",
+}
+"""What people call the papers."""
+
+UNDER = "@"
+"""Between an experiment and the reading that it is run under, in the name of a campaign."""
+
 LEAGUE = "league"
 """The folder of what no paper did: all protocols side by side, a file for each world."""
 
 SCALES = ("quick", "full")
+SENSITIVITY_SEEDS = 10
 
 
 class Stated(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -84,6 +100,7 @@ class Experiment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     campaign: dict[str, Any]
     quick: dict[str, Any] = {}
     full: dict[str, Any] = {}
+    sensitivity: dict[str, Any] = {}
     plot: list[Plot] = []
     note: str = ""
     name: str = ""
@@ -94,6 +111,24 @@ class Experiment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise unknown("scale", scale, SCALES)
         changes = self.quick if scale == "quick" else self.full
         return {"name": self.name, **_changed(self.campaign, changes)}
+
+    def content_under(self, reading: str) -> dict[str, Any]:
+        """The same under another reading of the paper."""
+        whole = self.content("full")
+        seeds = whole.get("seeds", SENSITIVITY_SEEDS)
+        fewer = min(seeds, SENSITIVITY_SEEDS) if isinstance(seeds, int) else seeds[:SENSITIVITY_SEEDS]
+        content = _changed({**whole, "seeds": fewer}, self.sensitivity)
+        return {**content, "name": f"{self.name}{UNDER}{reading}", "reading": reading}
+
+
+def number(paper: str) -> str:
+    """Of a paper, by that or by the name of its folder."""
+    return next((number for number, folder in PAPERS.items() if folder == paper), paper)
+
+
+def cited(paper: str) -> str:
+    """Authors and year of a paper, by its number or by the name of its folder."""
+    return CITED.get(number(paper), paper)
 
 
 def names(papers: list[str] | None = None) -> list[str]:

@@ -1,5 +1,7 @@
 """The papers' scenarios as data: `presets/NAME.toml` has every value with where it comes from.
 
+A preset is the world of its paper under the joint reading (joint.py), which also names the other readings of it.
+
 A source is a place in the paper ("Fig. 10"), a numbered reading of it ("reading R7", see the protocol's module), or
 "ours: why" where the paper is silent. Fields that a preset leaves out have the scenario's defaults.
 """
@@ -14,6 +16,8 @@ from typing import Any
 import msgspec
 
 from roamcast.errors import InputError, unknown
+from roamcast.papers import joint
+from roamcast.papers.joint import Change
 from roamcast.world.scenario import Scenario, with_values
 
 
@@ -36,7 +40,7 @@ class Written(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class Preset(msgspec.Struct, frozen=True):
     """`values` are scenario fields; `params` are parameters by protocol; `sources` has both, as `field` and
-    `protocol.parameter`. `protocol` is the paper's own."""
+    `protocol.parameter`. `protocol` is the paper's own. `reading` names the change that it is under, if any."""
 
     name: str
     title: str
@@ -45,6 +49,7 @@ class Preset(msgspec.Struct, frozen=True):
     sources: dict[str, str]
     protocol: str
     params: dict[str, dict[str, Any]]
+    reading: str = ""
 
     def scenario(self, changes: dict[str, str] | None = None) -> Scenario:
         """The scenario, with what was typed (`--world KEY=VALUE`) over the preset's values."""
@@ -54,18 +59,28 @@ class Preset(msgspec.Struct, frozen=True):
         """What is given over what the paper sets for this protocol in this scenario."""
         return {**self.params.get(protocol, {}), **given}
 
+    def under(self, change: Change) -> Preset:
+        """The same paper read another way."""
+        if not change.applies_to(self.name):
+            return msgspec.structs.replace(self, reading=change.name)
+        params = dict(self.params)
+        for protocol, values in change.params.items():
+            params[protocol] = {**params.get(protocol, {}), **values}
+        return msgspec.structs.replace(self, reading=change.name, values={**self.values, **change.world}, params=params)
+
 
 def names() -> list[str]:
     found = files("roamcast.papers").joinpath("presets").iterdir()
     return sorted(path.name.removesuffix(".toml") for path in found if path.name.endswith(".toml"))
 
 
-def load(name: str) -> Preset:
-    """The preset of this name, its values checked."""
+def load(name: str, reading: str = "") -> Preset:
+    """The preset of this name, its values checked; under another reading of its paper, if one is named."""
     if name not in names():
         raise unknown("preset", name, names())
     text = files("roamcast.papers").joinpath("presets", f"{name}.toml").read_text(encoding="utf-8")
-    return parse(name, text)
+    preset = parse(name, text)
+    return preset.under(joint.of_preset(name).change(reading)) if reading else preset
 
 
 def parse(name: str, text: str) -> Preset:
@@ -95,9 +110,12 @@ def parse(name: str, text: str) -> Preset:
     return preset
 
 
-def command(preset: str, protocol: str, given: dict[str, Any], world: dict[str, Any], seed: int) -> str:
+def command(
+    preset: str, protocol: str, given: dict[str, Any], world: dict[str, Any], seed: int, reading: str = ""
+) -> str:
     """What to type to see a run: `given` are parameters of the protocol, `world` fields of the scenario."""
     words = ["roamcast", "run", preset, "--protocol", protocol]
+    words += ["--reading", reading] if reading else []
     for name, value in given.items():
         words += ["--set", f"{name}={_plain(value)}"]
     for name, value in world.items():

@@ -8,7 +8,7 @@ What every host promises (tests/conformance holds both drivers to it):
   - time never decreases; handlers of one node never nest (no re-entrance); effects happen in the order asked for;
   - setting a live timer replaces it; a cancelled timer never fires; a timer fires once;
   - no node hears itself;
-  - after `mute(id)`, later frames with that id are counted (`heard(id)`) and not handed up.
+  - after `mute(id)`, later frames with that id are counted (`heard(id)`) and not handed up, until `unmute(id)`.
 
 What every protocol promises, for speed and for determinism:
   - frames are never changed after they were handed to the host: all receivers share one object;
@@ -179,6 +179,10 @@ class Host:
 
     def mute(self, id: int) -> None:
         """From now on frames with this id need only be counted."""
+        raise NotImplementedError
+
+    def unmute(self, id: int) -> None:
+        """From now on frames with this id are handed up again: whoever forgets an id must ask for this."""
         raise NotImplementedError
 
     def heard(self, id: int) -> int:

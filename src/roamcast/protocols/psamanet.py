@@ -265,7 +265,7 @@ class Psamanet(Protocol):
         """An id that was not seen before, or was forgotten."""
         self.seen.add(id)
         if len(self.seen) > self.seen_limit:
-            self.seen.take_oldest()
+            self.host.unmute(self.seen.take_oldest())
         if self.ever:
             self.host.mute(id)
 

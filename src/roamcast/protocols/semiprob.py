@@ -26,12 +26,15 @@ Readings, one test each in tests/paper/test_costa.py:
   R9  a node's own subscription, come back from a neighbour, is not a non-local one
   R10 message ids start at random at every boot: after a crash, a subscriber's first subscription is no duplicate
   R11 "the most recently received" events (§III), table and queue have a size: the oldest id, the lease that ends first
-      and the newest message give way
+      and the newest message give way. A forgotten event that is heard again is a new one
   R12 an event older than its validity is neither delivered nor sent; the paper's messages have no lifetime
   R13 the radio is the MICA2's: CC1000 at 38.4 kbaud, 19.2 kbit/s after Manchester coding, 36-byte packets, CSMA
   R14 nodes stand one in each cell of a grid, anywhere in it (`placement`), on a square of such a size that the mean
       number of neighbours, borders counted, is η. §IV says no more than η, that connectivity is stable and that
       flooding "delivers all the events". Fields drawn uniformly are hardly ever connected at η = 5
+  R15 a message is sent once. TinyOS sends a broadcast again that no neighbour acknowledged (§II-C), but that is its
+      radio's doing and not this protocol's: the paper gives neither the time-out nor how often it tries, and an answer
+      by frames would take a packet's time per neighbour, where the radio's takes a few bits for all of them at once
 """
 
 from __future__ import annotations
@@ -249,7 +252,7 @@ class SemiProb(Protocol):
         key = frame.source << 32 | frame.msgid
         if frame.source == self.host.id or key in self.recent_subscriptions:  # R9, R8
             return
-        self.remember(self.recent_subscriptions, key)
+        remember(self.recent_subscriptions, key, self.params.recent)
         self.store(frame.filter, self.host.now() + frame.lease_s * SECOND_US)
         hopcount = frame.hopcount - 1  # R3
         if hopcount:
@@ -282,7 +285,7 @@ class SemiProb(Protocol):
     # ---- routing events (§II-B)
 
     def on_publish(self, event: Event) -> None:
-        self.remember(self.recent_events, event.id)
+        self.remember_event(event.id)
         self.host.mute(event.id)
         self.enqueue(Waiting(event, self.host.now(), 0, 0))
 
@@ -295,7 +298,7 @@ class SemiProb(Protocol):
         if frame.age_us >= event.validity_us:  # R12
             self.host.note(EXPIRED, event.id)
             return
-        self.remember(self.recent_events, event.id)
+        self.remember_event(event.id)
         for filter in self.local.values():
             if filter.matches(event):
                 self.host.deliver(event)
@@ -353,7 +356,7 @@ class SemiProb(Protocol):
             self.host.broadcast(message)
             return
         event = message.event
-        if self.drops:
+        if self.drops and event.id in self.recent_events:  # it may have been forgotten while it waited
             self.host.mute(event.id)
         age_us = min(self.host.now() - message.born_us, FOREVER)
         if age_us >= event.validity_us:  # R12
@@ -373,10 +376,10 @@ class SemiProb(Protocol):
 
     # ---- what is kept
 
-    def remember(self, recent: dict[int, None], key: int) -> None:
-        if len(recent) >= self.params.recent:
-            del recent[next(iter(recent))]  # R11
-        recent[key] = None
+    def remember_event(self, id: int) -> None:
+        forgotten = remember(self.recent_events, id, self.params.recent)
+        if forgotten:
+            self.host.unmute(forgotten)
 
     def memory(self) -> tuple[int, int]:
         """The table (filter and timestamp) and the queue."""
@@ -384,3 +387,13 @@ class SemiProb(Protocol):
         for message in self.queue:
             size += message.event.size + 8 if isinstance(message, Waiting) else message.size
         return (len(self.nonlocal_) + len(self.queue), size)
+
+
+def remember(recent: dict[int, None], key: int, limit: int) -> int:
+    """The key that was forgotten to make room, 0 if there was room (R11)."""
+    forgotten = 0
+    if len(recent) >= limit:
+        forgotten = next(iter(recent))
+        del recent[forgotten]
+    recent[key] = None
+    return forgotten

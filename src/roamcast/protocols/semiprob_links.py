@@ -444,7 +444,7 @@ class SemiProbLinks(Protocol):
         if not self.recent.add(id):
             return False
         if len(self.recent) > self.params.recent:
-            self.recent.take_oldest()
+            self.host.unmute(self.recent.take_oldest())
         self.host.mute(id)
         return True
 

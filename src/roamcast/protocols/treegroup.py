@@ -64,7 +64,9 @@ Readings, one test each:
   R19 "stale" events lose value (§3.3), and the paper says no more: an event past its validity is neither delivered nor
       sent on, also when it expired while it waited for a parent or did not get through. Its age travels with it.
   R20 an event is taken from whoever sends it, but the groups it is meant for are believed only of the parent, on the
-      way down, and of a child that gives it back: the tree is the only way that the paper sends it to gateways.
+      way down, and of a child that gives it back: the tree is the only way that the paper sends it to gateways. Two
+      nodes can differ for a moment about who is whose child, and the groups are lost then; the paper names no such
+      check, so `strangers="believed"` goes without it.
 """
 
 from __future__ import annotations

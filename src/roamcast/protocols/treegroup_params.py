@@ -26,6 +26,9 @@ class TreeGroupParams(Params):
     merge_s: float = param(5.0, "time between two attempts to merge", "ours", unit="s", low=0.1)
     climb: str = param("always", "which events go to the parent", "ours (R4)", choices=("always", "unmatched"))
     local_groups: int = param(1, "how many groups away a local event goes", "ours (R12)", low=0, high=REACH_MAX - 1)
+    strangers: str = param(
+        "refused", "whether others than parent and child may name groups", "ours (R20)", choices=("refused", "believed")
+    )
     hold_s: float = param(5.0, "how long an event waits for a parent", "ours (R14)", unit="s", low=0)
     held: int = param(16, "events that wait for a parent", "ours", low=0)
     seen: int = param(1024, "events a node remembers", "ours", low=1)

@@ -1,21 +1,20 @@
-"""The parts of the report, as HTML: headline, scorecard, papers, league, campaigns, provenance."""
+"""The parts of the report, as HTML: papers, league, campaigns, provenance (the scorecard has a file of its own)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
-from roamcast.lab.judge import NOT, OPEN, OTHERWISE, REPRODUCED, VERDICTS, Judged, Verdict
-from roamcast.papers import claims, presets, readings
-from roamcast.papers.experiments import PAPERS, Experiment
+from roamcast.lab.judge import Verdict
+from roamcast.papers import presets, readings
+from roamcast.papers.experiments import PAPERS, Experiment, cited
 from roamcast.protocols import registry
+from roamcast.show import scorecard
 from roamcast.show.league import COSTS, Entrant, Front
 from roamcast.show.markup import Child, Html, joined, tag
 from roamcast.show.panels import Panel
-from roamcast.show.words import NOTHING, interval, number, several, spread
-
-CLASSES = {REPRODUCED: "yes", OTHERWISE: "other", NOT: "no", OPEN: "open"}
+from roamcast.show.words import NOTHING, number, several, spread
 
 
 class Shown(msgspec.Struct, frozen=True):
@@ -40,186 +39,6 @@ class Contest(msgspec.Struct, frozen=True):
     entrants: list[Entrant]
     fronts: list[Front]
     drawings: list[Html]
-
-
-# ---- headline
-
-
-def headline(verdicts: Sequence[Verdict]) -> Html:
-    held = sum(v.verdict == REPRODUCED for v in verdicts)
-    return tag(
-        "section",
-        tag("h2", "In short", id="short"),
-        tag(
-            "div",
-            tag("p", f"{held} of {len(verdicts)}", tag("small", " claims reproduce"), class_="big"),
-            _bar(verdicts, "bar tall"),
-            tag("ul", [tag("li", _chip(name), f" {_count(verdicts, name)}") for name in VERDICTS], class_="key"),
-            _by_paper(verdicts),
-            class_="tally",
-        ),
-        aria_labelledby="short",
-        class_="part",
-    )
-
-
-def _bar(verdicts: Sequence[Verdict], look: str) -> Html:
-    """Widths as flex factors: they need no arithmetic, and add up."""
-    words = ", ".join(f"{_count(verdicts, name)} {name}" for name in VERDICTS)
-    parts = [
-        tag("i", class_=CLASSES[name], style=f"flex:{_count(verdicts, name)}")
-        for name in VERDICTS
-        if _count(verdicts, name)
-    ]
-    return tag("div", parts, class_=look, role="img", aria_label=words)
-
-
-def _by_paper(verdicts: Sequence[Verdict]) -> Html:
-    rows = []
-    for paper in dict.fromkeys(v.paper for v in verdicts):
-        mine = [v for v in verdicts if v.paper == paper]
-        rows.append(
-            tag(
-                "tr",
-                tag("th", tag("a", _short(paper), href=f"#paper-{paper}"), scope="row"),
-                tag("td", _bar(mine, "bar"), class_="barcell"),
-                [tag("td", str(_count(mine, name)), class_="num") for name in VERDICTS],
-                tag("td", tag("a", "its claims", href="#scorecard", data_paper=paper)),
-            )
-        )
-    head = tag(
-        "tr",
-        tag("th", "paper", scope="col"),
-        tag("td"),
-        [tag("th", name, scope="col", class_="num") for name in ("reproduced", "otherwise", "not", "open")],
-        tag("td"),
-    )
-    return tag("div", tag("table", tag("thead", head), tag("tbody", rows), class_="bypaper"), class_="scroll")
-
-
-def _count(verdicts: Iterable[Verdict], name: str) -> int:
-    return sum(v.verdict == name for v in verdicts)
-
-
-def _chip(verdict: str) -> Html:
-    return tag("span", verdict, class_=f"verdict {CLASSES.get(verdict, 'open')}")
-
-
-# ---- scorecard
-
-
-def scorecard(verdicts: Sequence[Verdict], figures: dict[str, str]) -> Html:
-    """`figures` are the figures' numbers by experiment, for links."""
-    looked_at = {claim.id: claim.experiments() for claim in claims.load()}
-    head = ("claim", "what the paper says", "published", "measured", "verdict")
-    return tag(
-        "section",
-        tag("h2", "Scorecard", id="scorecard"),
-        tag(
-            "p",
-            "A claim is judged by intervals: it is reproduced if the whole interval of what was measured lies within "
-            "what the claim allows, not reproduced if all of it lies outside, and not decidable if the runs are too "
-            "few to tell. Where the paper can be read in several ways, each reading is judged.",
-        ),
-        _filters(verdicts),
-        tag(
-            "table",
-            tag(
-                "caption",
-                "Measured is what decided: a mean, a difference, a ratio or a change, with its confidence interval.",
-            ),
-            tag("thead", tag("tr", [tag("th", name, scope="col", role="columnheader") for name in head], role="row")),
-            tag("tbody", [_claim(v, looked_at.get(v.id, []), figures) for v in verdicts], role="rowgroup"),
-            class_="scorecard",
-            role="table",
-        ),
-        tag("p", "No claim fits these filters.", class_="nothing", hidden=True),
-        aria_labelledby="scorecard",
-        class_="part",
-    )
-
-
-def _filters(verdicts: Sequence[Verdict]) -> Html:
-    papers = list(dict.fromkeys(v.paper for v in verdicts))
-    boxes = [
-        tag("label", tag("input", type="checkbox", name="verdict", value=CLASSES[name]), name)
-        for name in VERDICTS
-        if _count(verdicts, name)
-    ]
-    return tag(
-        "form",
-        tag(
-            "div",
-            tag("label", "words", for_="text"),
-            tag("input", type="search", id="text", name="text", autocomplete="off"),
-            class_="field",
-        ),
-        tag(
-            "div",
-            tag("label", "paper", for_="paper"),
-            tag(
-                "select",
-                tag("option", "all", value=""),
-                [tag("option", _short(paper), value=paper) for paper in papers],
-                id="paper",
-                name="paper",
-            ),
-            class_="field",
-        ),
-        tag("fieldset", tag("legend", "verdict"), boxes),
-        tag("button", "show all", type="reset"),
-        tag("output", for_="text paper"),
-        class_="filters",
-        role="search",
-        aria_label="claims",
-    )
-
-
-def _claim(v: Verdict, experiments: list[str], figures: dict[str, str]) -> Html:
-    return tag(
-        "tr",
-        tag("th", tag("span", v.id, class_="id"), tag("span", v.where, class_="where"), scope="row", role="rowheader"),
-        tag(
-            "td",
-            v.says,
-            tag("p", v.why, class_="why") if v.why else None,
-            _answers(v.readings, experiments, figures),
-            class_="says",
-            role="cell",
-        ),
-        tag("td", v.published, class_="shown", data_of="published", role="cell"),
-        tag("td", _measured(v), class_="shown", data_of="measured", role="cell"),
-        tag("td", _chip(v.verdict), role="cell"),
-        id=f"claim-{v.id}",
-        data_paper=v.paper,
-        data_verdict=CLASSES.get(v.verdict, "open"),
-        role="row",
-    )
-
-
-def _measured(v: Verdict) -> Html:
-    whole = interval(v.measured, v.low, v.high)
-    value, _, rest = whole.partition(" ")
-    return joined(tag("span", value, class_="num"), " ", tag("span", rest, class_="num soft") if rest else None)
-
-
-def _answers(judged: Sequence[Judged], experiments: list[str], figures: dict[str, str]) -> Html:
-    links = [
-        joined(" ", tag("a", figures[name], href=f"#{figure_id(name)}")) for name in experiments if name in figures
-    ]
-    parts = []
-    for reading in judged:
-        lines = []
-        for a in reading.answers:
-            what = f"{a.asks}: {interval(a.measured, a.low, a.high)}, {_holds(a.holds)}"
-            lines.append(tag("li", what, f" ({a.why})" if a.why else None))
-        parts.append(joined(tag("p", reading.reading) if reading.reading else None, tag("ul", lines)))
-    body = tag("div", parts, tag("p", "Drawn in", links) if links else None, class_="answers")
-    return tag("details", tag("summary", "how it was judged"), body)
-
-
-def _holds(holds: bool | None) -> str:
-    return {True: "holds", False: "does not hold", None: "cannot be told"}[holds]
 
 
 # ---- figures
@@ -299,10 +118,11 @@ def paper(number: str, verdicts: Sequence[Verdict], figures: Sequence[Shown], fi
     own = readings.SYSTEMS.get(number, ())
     return tag(
         "section",
-        tag("p", f"Paper {number}", class_="kicker"),
+        tag("p", cited(number), class_="kicker"),
         tag("h2", _title(number), id=f"paper-{number}"),
         tag("p", _authors(number), class_="soft"),
-        _what_came_of_it(verdicts),
+        scorecard.outcome(verdicts),
+        scorecard.world(number, verdicts),
         tag("h3", "Figures") if figures else None,
         [figure(shown) for shown in figures],
         tag("h3", "Findings") if finding else None,
@@ -313,14 +133,6 @@ def paper(number: str, verdicts: Sequence[Verdict], figures: Sequence[Shown], fi
         aria_labelledby=f"paper-{number}",
         class_="part",
     )
-
-
-def _what_came_of_it(verdicts: Sequence[Verdict]) -> Html | None:
-    if not verdicts:
-        return None
-    counts = ", ".join(f"{_count(verdicts, name)} {name}" for name in VERDICTS if _count(verdicts, name))
-    link = tag("a", several(len(verdicts), "claim"), href="#scorecard", data_paper=verdicts[0].paper)
-    return joined(_bar(verdicts, "bar"), tag("p", link, f": {counts}."))
 
 
 def _readings(protocols: Sequence[str]) -> list[Html]:
@@ -350,10 +162,6 @@ def _title(number: str) -> str:
 def _authors(number: str) -> str:
     authors, _, rest = _cited(number).partition(": ")
     return f"{authors}. {rest.partition(', ')[2]}"
-
-
-def _short(number: str) -> str:
-    return f"{number} {PAPERS[number].title()}" if number in PAPERS else number
 
 
 # ---- league and campaigns

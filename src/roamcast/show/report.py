@@ -19,11 +19,13 @@ import msgspec
 
 import roamcast
 from roamcast.errors import InputError
+from roamcast.lab import kept
 from roamcast.lab.checks import NoData
 from roamcast.lab.folder import replace
+from roamcast.lab.judge import Scorecard
 from roamcast.papers import experiments
-from roamcast.papers.experiments import PAPERS, Experiment
-from roamcast.show import distance, figures, page, palette, words
+from roamcast.papers.experiments import PAPERS, UNDER, Experiment, cited
+from roamcast.show import distance, figures, page, palette, scorecard, words
 from roamcast.show.figures import Drawn
 from roamcast.show.league import Front, entrants, fronts, is_league
 from roamcast.show.markup import Html, joined, tag, trusted
@@ -109,23 +111,24 @@ _STYLE = _style()
 
 
 def report(results: Results, album: Album) -> str:
-    known = {name: _experiment(name) for name in results.metrics}
+    shown = {name: rows for name, rows in results.metrics.items() if not _under_another_reading(name)}
+    known = {name: _experiment(name) for name in shown}
     papers = _papers(results, {name: e for name, e in known.items() if e is not None and not is_league(name)}, album)
-    league = [_contest(name, known[name], rows, album) for name, rows in results.metrics.items() if is_league(name)]
+    league = [_contest(name, known[name], rows, album) for name, rows in shown.items() if is_league(name)]
     others = [name for name, e in known.items() if e is None and not is_league(name)]
-    campaigns = [_contest(name, None, results.metrics[name], album) for name in others]
-    numbers = {name: f"{e.figure} of {e.paper}" for name, e in known.items() if e is not None and e.plot}
-    verdicts = results.verdicts or []
+    campaigns = [_contest(name, None, shown[name], album) for name in others]
+    claims = _entries(results.scorecard)
+    verdicts = [entry.verdict for entry in claims]
     finding = words.findings() if papers else {}
     entries: list[tuple[str, str]] = []
     body: list[Html] = []
-    if verdicts:
+    if claims:
         entries += [("short", "In short"), ("scorecard", "Scorecard")]
-        body += [page.headline(verdicts), page.scorecard(verdicts, numbers)]
-    for number, shown in papers.items():
-        entries.append((f"paper-{number}", f"{number} {PAPERS[number].title()}"))
+        body += [scorecard.headline(claims, kept.load()), scorecard.scorecard(claims, _addresses(known))]
+    for number, drawn in papers.items():
+        entries.append((f"paper-{number}", cited(number)))
         mine = [v for v in verdicts if v.paper == number]
-        body.append(page.paper(number, mine, shown, finding.get(number)))
+        body.append(page.paper(number, mine, drawn, finding.get(number)))
     if league:
         entries.append(("league", "The league"))
         body.append(page.league(league))
@@ -135,6 +138,22 @@ def report(results: Results, album: Album) -> str:
     entries.append(("provenance", "Provenance"))
     body.append(page.provenance(_facts(results), _campaigns(results), _failed(results)))
     return _document(_top(results, bool(papers)), entries, body)
+
+
+def _under_another_reading(name: str) -> bool:
+    """Whether a campaign is one of the papers' experiments again, under another reading: it has no figure."""
+    experiment, under, _ = name.partition(UNDER)
+    return bool(under) and experiment in experiments.names()
+
+
+def _entries(found: Scorecard | None) -> list[scorecard.Entry]:
+    return scorecard.entries(found.claims, kept.load(), found.scale == "full") if found else []
+
+
+def _addresses(known: dict[str, Experiment | None]) -> dict[str, tuple[str, str]]:
+    """Where on the page the figure of an experiment is, and its number."""
+    drawn = {name: e for name, e in known.items() if e is not None and e.plot}
+    return {name: (f"#{page.figure_id(name)}", f"{e.figure} of {cited(e.paper)}") for name, e in drawn.items()}
 
 
 def _document(top: Html, entries: list[tuple[str, str]], body: list[Html]) -> str:
@@ -201,11 +220,11 @@ def _experiment(name: str) -> Experiment | None:
 
 def _papers(results: Results, known: dict[str, Experiment], album: Album) -> dict[str, list[Shown]]:
     """The figures of each paper that was run, in the papers' order."""
-    verdicts = {v.paper for v in results.verdicts or []}
+    judged = {v.paper for v in results.scorecard.claims} if results.scorecard else set()
     found: dict[str, list[Shown]] = {}
     for number in PAPERS:
         mine = {name: e for name, e in known.items() if e.paper == number}
-        if not mine and number not in verdicts:
+        if not mine and number not in judged:
             continue
         ordered = [name for name in experiments.names([number]) if name in mine]
         found[number] = [_figure(mine[name], results.metrics[name], album) for name in ordered if mine[name].plot]

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from roamcast.errors import InputError
-from roamcast.lab.judge import Verdict
+from roamcast.lab.judge import Scorecard
 
 Row = dict[str, Any]
 ABOUT = ("run", "campaign", "preset", "cell", "label", "seed", "sim_s", "code", "status", "error", "command", "cpu_s")
@@ -18,11 +18,11 @@ ABOUT = ("run", "campaign", "preset", "cell", "label", "seed", "sim_s", "code", 
 
 
 class Results(msgspec.Struct, frozen=True):
-    """`metrics` are the finished runs by campaign, `runs` all of them; `verdicts` is None where nothing was judged."""
+    """`metrics` are the finished runs by campaign, `runs` all of them; `scorecard` is None where nothing was judged."""
 
     metrics: dict[str, list[Row]]
     runs: list[Row]
-    verdicts: list[Verdict] | None = None
+    scorecard: Scorecard | None = None
 
 
 def read(folder: Path) -> Results:
@@ -47,10 +47,10 @@ def _rows(path: Path, columns: list[str] | None = None) -> list[Row]:
     return rows
 
 
-def _scorecard(path: Path) -> list[Verdict] | None:
+def _scorecard(path: Path) -> Scorecard | None:
     if not path.exists():
         return None
     try:
-        return msgspec.json.decode(path.read_bytes(), type=list[Verdict])
+        return msgspec.json.decode(path.read_bytes(), type=Scorecard)
     except (msgspec.DecodeError, OSError) as error:
         raise InputError(f"cannot read {path}: {error}") from None

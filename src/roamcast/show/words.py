@@ -9,6 +9,7 @@ from math import floor, isfinite, log10
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from roamcast.papers.experiments import PAPERS
 from roamcast.show.markup import Html, trusted
 
 NOTHING = "–"
@@ -62,19 +63,16 @@ def several(n: int, what: str, more: str = "") -> str:
 
 
 def findings() -> dict[str, Html]:
-    """By paper: the sections of the findings page (docs/explanation/findings.md, which the package carries)."""
-    return sections(files("roamcast.papers").joinpath("findings.md").read_text(encoding="utf-8"))
+    """By paper: the pages of findings (docs/explanation/findings/, which the package carries)."""
+    place = files("roamcast.papers").joinpath("findings")
+    pages = {number: place.joinpath(f"{folder}.md") for number, folder in PAPERS.items()}
+    return {number: body(page.read_text(encoding="utf-8")) for number, page in pages.items() if page.is_file()}
 
 
-def sections(text: str) -> dict[str, Html]:
-    """The second-level sections whose title begins with a paper's number, as HTML without their title."""
-    found: dict[str, Html] = {}
-    for part in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
-        title, _, body = part.partition("\n")
-        number = re.match(r"(00\d)\b", title)
-        if number:
-            found[number[1]] = markdown(body)
-    return found
+def body(page: str) -> Html:
+    """Of a page of findings: without its title, and without the scorecard, which the report has at length."""
+    page = re.sub(r"<!-- scorecard -->.*?(<!-- /scorecard -->|\Z)", "", page, flags=re.DOTALL)
+    return markdown(re.sub(r"\A# .*\n", "", page))
 
 
 def markdown(text: str) -> Html:

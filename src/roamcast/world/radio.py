@@ -41,7 +41,10 @@ SHADOW_SIGMAS: Final = 3.0
 
 @final
 class Radio:
-    """`ranges` has every node's range; with `per_frame`, every frame draws one between `range_m` and `range_max_m`."""
+    """`ranges` has every node's range; with `per_frame`, every frame draws one between `range_m` and `range_max_m`.
+
+    Frames draw from `seed`. Shadowing belongs to places, which may have a seed of their own (`shadow_seed`).
+    """
 
     def __init__(
         self,
@@ -56,6 +59,7 @@ class Radio:
         exponent: float,
         shadowing_db: float,
         seed: int,
+        shadow_seed: int | None = None,
     ) -> None:
         self.law: i64 = LAWS[law]
         self.range_m = range_m
@@ -69,7 +73,7 @@ class Radio:
         self.crossover2 = crossover_m * crossover_m
         self.exponent = exponent
         self.shadowing_db = shadowing_db
-        self.seed = seed
+        self.shadow_seed = seed if shadow_seed is None else shadow_seed
         self.shadows: dict[i64, float] = {}
         self.links: dict[i64, float] = {}  # table: strength of i's frames at j in dBm
         self.threshold = self.sensed_from()
@@ -137,7 +141,7 @@ class Radio:
         pair = (i << 20 | j) if i < j else (j << 20 | i)
         known = self.shadows.get(pair)
         if known is None:
-            db = Stream(self.seed, pair, "shadow").normal(0.0, self.shadowing_db)
+            db = Stream(self.shadow_seed, pair, "shadow").normal(0.0, self.shadowing_db)
             most = SHADOW_SIGMAS * self.shadowing_db
             db = min(max(db, -most), most)
             known = 10.0 ** (db / 10.0)

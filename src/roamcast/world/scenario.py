@@ -14,6 +14,7 @@ from roamcast.world.density import side_for
 from roamcast.world.queue import LONGEST_S
 
 MOST_EVENTS: Final = 10_000_000
+MOST_SEED: Final = 2**31 - 1
 SHORTEST_S: Final = 0.001
 """Of the periods of faults, where they are not 0."""
 
@@ -34,15 +35,18 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     height_m: Metres = 1000.0
     neighbours: Annotated[float, Meta(ge=0, le=1e6)] = 0.0  # above 0: the mean, and the field a square as large as that
     duration_s: Annotated[float, Meta(gt=0, le=LONGEST_S)] = 100.0
+    traffic_seed: Annotated[int, Meta(ge=0, le=MOST_SEED)] = 0  # of movement, ranges and faults; 0 means the run's
 
     # mobility
     mobility: Literal["static", "waypoint", "direction", "gauss-markov", "manhattan", "city", "trace", "contacts"] = (
         "waypoint"
     )
-    placement: Literal["uniform", "grid"] = "uniform"  # static: anywhere, or one in each cell of a grid
+    placement: Literal["uniform", "grid", "triangle"] = "uniform"  # static: anywhere, or each in a cell of a lattice
+    placement_jitter: Share = 1.0  # grid, triangle: share of its cell's width and height in which a node may stand
     speed_min_mps: Speed = 1.0
     speed_max_mps: Speed = 2.0
     speed_law: Literal["uniform", "normal"] = "uniform"
+    speed_per: Literal["leg", "node"] = "leg"  # waypoint, direction, manhattan: drawn for each leg, or once and kept
     pause_min_s: Seconds = 0.0
     pause_max_s: Seconds = 0.0
     start: Literal["stationary", "moving"] = "stationary"  # waypoint: as if long under way, or all set off at once
@@ -64,7 +68,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     range_per: Literal["node", "frame"] = "node"
     carrier_sense_ratio: Annotated[float, Meta(ge=1, le=100)] = 1.0  # carrier-sense range / range
     capture_db: Annotated[float, Meta(ge=0, le=100)] = 10.0
-    crossover_m: Metres = 86.1  # two-ray: 4 pi h h / wavelength, for antennas 1.5 m high at 914 MHz
+    crossover_m: Metres = 86.1  # two-ray: 4 pi h h / wavelength: antennas 1.5 m high, 914 MHz (2.4 GHz: 226.2)
     path_loss_exponent: Annotated[float, Meta(ge=1, le=10)] = 3.0  # log-distance
     shadowing_db: Annotated[float, Meta(ge=0, le=30)] = 0.0  # log-distance
     links: str = ""  # table: a file of measured links
@@ -104,11 +108,14 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     publish_until_s: Seconds = 0.0  # 0 means to the end
     validity_s: Seconds = 0.0  # 0 means for ever
     payload_bytes: Annotated[int, Meta(ge=0, le=60_000)] = 100
+    bystanders: Literal["silent", "subscribed"] = "silent"  # topics: others subscribe to nothing, or to another one
     subscriptions_per_node: Annotated[int, Meta(ge=1, le=1000)] = 1
     interested: Share = 0.2  # ranges: share of the nodes that an event interests
+    ranges_within: bool = False  # ranges: they begin in (0, R] as Rezende et al. draw them, never below
     interests: Annotated[int, Meta(ge=1, le=100_000)] = 50  # interests: how many distinct ones
     attributes_max: Annotated[int, Meta(ge=1, le=8)] = 1  # interests: attributes of an event
-    local_share: Share = 0.0  # share of events whose scope is local
+    local_share: Share = 0.0  # share of events whose scope is local, counted in …
+    local_of: Literal["publications", "notifications"] = "publications"  # … events, or in (event, node) pairs
     local_range_m: Metres = 450.0  # whom a local event can interest: nodes so near when it is published
 
     def __post_init__(self) -> None:
@@ -116,7 +123,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             msgspec.structs.force_setattr(self, name, _checked(name, kind, getattr(self, name), strict=True))
         check(self)
         if self.neighbours:
-            side_m = side_for(self.nodes, self.neighbours, self.range_m, self.placement)
+            side_m = side_for(self.nodes, self.neighbours, self.range_m, self.placement, self.placement_jitter)
             msgspec.structs.force_setattr(self, "width_m", side_m)
             msgspec.structs.force_setattr(self, "height_m", side_m)
 
@@ -148,6 +155,7 @@ def check(s: Scenario) -> None:
     if not s.events and expected > MOST_EVENTS:
         raise InputError(f"rate_hz={s.rate_hz:g}: {expected:.3g} events in all; there must not be over {MOST_EVENTS:,}")
     _check_places(s)
+    _check_interests(s)
     _check_faults(s)
     _check_files(s)
 
@@ -161,6 +169,19 @@ def _check_places(s: Scenario) -> None:
         raise InputError(f"neighbours={s.neighbours:g} needs mobility=static, radio=disc and one range for all")
     if s.neighbours >= s.nodes - 1:
         raise InputError(f"neighbours={s.neighbours:g}: must be below {s.nodes - 1} with nodes={s.nodes}")
+
+
+def _check_interests(s: Scenario) -> None:
+    if s.bystanders == "subscribed" and s.workload != "topics":
+        raise InputError(f"bystanders=subscribed needs workload=topics; it is {s.workload}")
+    most = s.subscriptions_per_node / (s.subscriptions_per_node + 1)  # see workload.py
+    if s.workload == "ranges" and s.ranges_within and s.interested > most:
+        raise InputError(
+            f"interested={s.interested:g}: must be at most {most:.4g} with ranges_within=true and "
+            f"subscriptions_per_node={s.subscriptions_per_node}"
+        )
+    if s.local_of == "notifications" and s.mobility in ("city", "trace"):
+        raise InputError(f"local_of must be publications with mobility={s.mobility}: nodes are not all over the field")
 
 
 def _check_faults(s: Scenario) -> None:

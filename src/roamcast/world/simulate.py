@@ -97,6 +97,15 @@ def run_id(scenario: Scenario, protocol: str, params: Params, seed: int) -> str:
     return blake2b(json.dumps(decides, sort_keys=True).encode(), digest_size=8).hexdigest()
 
 
+def traffic_of(s: Scenario, seed: int) -> int:
+    """The seed of what is there before anybody sends: where nodes are when, their own ranges, shadowing, faults.
+
+    Everything else comes from the run's seed: who publishes what and when, and the dice of protocols and of frames
+    (back-off, a range for each frame, losses by chance).
+    """
+    return s.traffic_seed or seed
+
+
 def build(scenario: Scenario, seed: int, level: str, sink: LogSink) -> World:
     s = scenario
     ranges = _ranges(s, seed)
@@ -173,7 +182,8 @@ def what_was_possible(
 
 def _ranges(s: Scenario, seed: int) -> list[float]:
     if s.range_max_m > s.range_m and s.range_per == "node":
-        return [Stream(seed, i, "range").uniform(s.range_m, s.range_max_m) for i in range(s.nodes)]
+        traffic = traffic_of(s, seed)
+        return [Stream(traffic, i, "range").uniform(s.range_m, s.range_max_m) for i in range(s.nodes)]
     return [s.range_m] * s.nodes
 
 
@@ -191,6 +201,7 @@ def _radio(s: Scenario, ranges: list[float], seed: int) -> Radio:
         s.path_loss_exponent,
         s.shadowing_db,
         seed,
+        traffic_of(s, seed),
     )
 
 
@@ -199,7 +210,8 @@ def _motion(s: Scenario, seed: int, reaches: list[float]) -> Neighbourhood:
         return links.neighbourhood(s)
     if s.mobility == "contacts":
         return links.contacts(s)
-    return KineticContacts(mobility.build(s, seed), s.nodes, seed, reaches)
+    traffic = traffic_of(s, seed)
+    return KineticContacts(mobility.build(s, traffic), s.nodes, traffic, reaches)
 
 
 def _leave_out(s: Scenario, faults: Faults) -> None:
@@ -214,7 +226,7 @@ def _leave_out(s: Scenario, faults: Faults) -> None:
 def _faults(s: Scenario, seed: int) -> Faults:
     return Faults(
         s.nodes,
-        seed,
+        traffic_of(s, seed),
         micros(s.awake_s),
         micros(s.asleep_s),
         micros(s.crash_mean_s),

@@ -213,6 +213,11 @@ class Station(Host):
         if published is not None:
             published.marks[self.index] |= MUTED
 
+    def unmute(self, id: int) -> None:
+        published = self.recorder.find(id)
+        if published is not None:
+            published.unmute(self.index)
+
     def heard(self, id: int) -> int:
         published = self.recorder.find(id)
         return 0 if published is None else published.marks[self.index] // HEARD

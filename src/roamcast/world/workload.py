@@ -1,7 +1,8 @@
 """What is said and who listens: subscriptions and publications of a scenario.
 
   single     some nodes subscribe to one topic, others publish on it
-  topics     the same, but publishers are subscribers themselves (001)
+  topics     the same, except that publishers are subscribers themselves (001); with `bystanders`, whoever does not
+             subscribe to that topic subscribes to another one, on which nobody publishes
   ranges     every node subscribes to ranges of numbers, events are numbers (003)
   interests  a catalogue of interests, each a conjunction of attributes; nodes subscribe to some of them, an event has
              the attributes of one and perhaps more (004)
@@ -13,11 +14,13 @@ from __future__ import annotations
 
 from roamcast.pubsub.event import FOREVER, GLOBAL, LOCAL, Value
 from roamcast.pubsub.filters import And, Compare, Filter, Range, Topic
+from roamcast.world.density import nearness
 from roamcast.world.kernel import Publication, Subscription
 from roamcast.world.scenario import Scenario
 from roamcast.world.streams import Stream
 
 TOPIC = "news"
+OTHER_TOPIC = "sport"
 NUMBERS = 1_000_000
 """R of 003: publications are numbers up to R. The paper gives no value; only the share of R matters."""
 
@@ -35,6 +38,7 @@ class Workload:
         self.filters: list[tuple[int, Filter]] = getattr(self, f"_subscribe_{scenario.workload}")()
         self.subscriptions = [Subscription(node, k, filter) for k, (node, filter) in enumerate(self.filters)]
         self.publishers = self._publishers()
+        self.local_share = local_share(scenario)
         self.publications = [self._publication(t, node) for t, node in self._instants()]
 
     # ---- who listens
@@ -49,11 +53,18 @@ class Workload:
         return [(node, Topic(TOPIC)) for node in self._subscribers()]
 
     def _subscribe_topics(self) -> list[tuple[int, Filter]]:
-        return [(node, Topic(TOPIC)) for node in sorted(self.order[: self.scenario.subscribers])]
+        s = self.scenario
+        filters: list[tuple[int, Filter]] = [(node, Topic(TOPIC)) for node in sorted(self.order[: s.subscribers])]
+        if s.bystanders == "subscribed":
+            filters += [(node, Topic(OTHER_TOPIC)) for node in sorted(self.order[s.subscribers :])]
+        return filters
 
     def _subscribe_ranges(self) -> list[tuple[int, Filter]]:
         s = self.scenario
         k = s.subscriptions_per_node
+        if s.ranges_within:
+            width = NUMBERS * width_within(s.interested, k)
+            return [(node, self._range_within(width)) for node in range(s.nodes) for _ in range(k)]
         share = 1.0 - (1.0 - s.interested) ** (1.0 / k)  # of one range
         return [(node, self._range(share)) for node in range(s.nodes) for _ in range(k)]
 
@@ -64,6 +75,11 @@ class Workload:
         width = NUMBERS * share / (1.0 - share)
         low = self.who.uniform(-width, NUMBERS)
         return Range("v", round(low, 3), round(low + width, 3))
+
+    def _range_within(self, width: float) -> Filter:
+        """Begins at a number in (0, R], drawn in thousandths like all of them; it may end above R (003, section 4)."""
+        low = (1 + int(self.who.below(1000 * NUMBERS))) / 1000
+        return Range("v", low, round(low + width, 3))
 
     def _subscribe_interests(self) -> list[tuple[int, Filter]]:
         s = self.scenario
@@ -113,7 +129,7 @@ class Workload:
     def _publication(self, t: int, node: int) -> Publication:
         s = self.scenario
         validity_us = micros(s.validity_s) if s.validity_s else FOREVER
-        scope = LOCAL if s.local_share and self.what.random() < s.local_share else GLOBAL
+        scope = LOCAL if self.local_share and self.what.random() < self.local_share else GLOBAL
         topic, attrs = self._content()
         return Publication(t, node, topic, attrs, bytes(s.payload_bytes), validity_us, scope)
 
@@ -127,6 +143,26 @@ class Workload:
                 attrs[name] = f"{name}{self.what.below(4)}"
             return "", attrs
         return TOPIC, {}
+
+
+def local_share(s: Scenario) -> float:
+    """Of publications. A local one notifies as many times fewer nodes as there are fewer near (`nearness`, as if they
+    were spread evenly over the field), so more must be published for a share of the notifications."""
+    if s.local_of == "publications" or s.local_share == 0.0:
+        return s.local_share
+    near = nearness(s.width_m, s.height_m, s.local_range_m)
+    return s.local_share / (s.local_share + near * (1.0 - s.local_share))
+
+
+def width_within(share: float, k: int) -> float:
+    """How wide, over R, each of a node's k ranges must be for that share of the events to interest it in the mean.
+
+    With a minimum uniform in (0, R], a range of width x R holds the number v R with probability min(v, x): small
+    numbers interest fewer nodes than others. None of k ranges holds it with probability (1 - min(v, x))^k, which has
+    the mean (1 + k (1 - x)^(k + 1)) / (k + 1) over v. That shall be 1 - share; it cannot be below 1 / (k + 1).
+    """
+    rest = max(0.0, ((k + 1) * (1.0 - share) - 1.0) / k)
+    return float(1.0 - rest ** (1.0 / (k + 1)))
 
 
 def conjunction(attrs: dict[str, Value]) -> Filter:

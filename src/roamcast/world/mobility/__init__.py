@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from roamcast.errors import InputError
-from roamcast.world.density import cells
+from roamcast.world.density import places
 from roamcast.world.mobility.base import Leg, Mobility
 from roamcast.world.mobility.city import CitySection
 from roamcast.world.mobility.direction import RandomDirection
 from roamcast.world.mobility.gauss_markov import GaussMarkov
 from roamcast.world.mobility.manhattan import Manhattan
-from roamcast.world.mobility.static import Grid, Static
+from roamcast.world.mobility.static import InCells, Static
 from roamcast.world.mobility.stationary import Pauses, Speeds
 from roamcast.world.mobility.waypoint import RandomWaypoint
 from roamcast.world.mobility.waypoints import Waypoints, read_trace
@@ -36,14 +36,14 @@ def build(scenario: Scenario, seed: int) -> Mobility:
     if s.mobility == "contacts":
         raise InputError("mobility=contacts has links and no positions; read it with world.links")
     if s.mobility == "static" or s.speed_max_mps == 0.0:
-        if s.placement == "grid":
-            return Grid(cells(s.nodes, s.width_m, s.height_m))
+        if s.placement != "uniform":
+            return InCells(places(s.nodes, s.width_m, s.height_m, s.placement, s.placement_jitter))
         return Static(s.width_m, s.height_m)
     if s.mobility == "gauss-markov":
         return GaussMarkov(s.width_m, s.height_m, s.speed_min_mps, s.speed_max_mps, s.memory, s.step_s)
     if s.speed_min_mps <= 0.0:
         raise InputError(f"speed_min_mps must be above 0 for mobility={s.mobility}: a node that draws 0 never arrives")
-    speeds = Speeds(s.speed_min_mps, s.speed_max_mps, s.speed_law)
+    speeds = Speeds(s.speed_min_mps, s.speed_max_mps, s.speed_law, s.speed_per == "node")
     pauses = Pauses(s.pause_min_s, s.pause_max_s)
     if s.mobility == "manhattan":
         return Manhattan(s.width_m, s.height_m, s.block_m, s.turn, speeds, pauses)

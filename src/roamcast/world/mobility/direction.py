@@ -25,9 +25,12 @@ class RandomDirection(Mobility):
         self.width_m = width_m
         self.height_m = height_m
         self.speeds = speeds
+        self.speeds_of: dict[int, Speeds] = {}  # each node's
         self.pauses = pauses
 
     def first(self, node: int, stream: Stream) -> Leg:
+        speeds = self.speeds.of_node(stream)
+        self.speeds_of[node] = speeds
         diagonal_m = distance(0.0, 0.0, self.width_m, self.height_m)
         while True:
             x = stream.random() * self.width_m
@@ -35,7 +38,7 @@ class RandomDirection(Mobility):
             for _ in range(MIXING):
                 x, y = self._border(x, y, stream)
             to_x, to_y = self._border(x, y, stream)
-            leg = found(x, y, to_x, to_y, diagonal_m, self.speeds, self.pauses, stream)
+            leg = found(x, y, to_x, to_y, diagonal_m, speeds, self.pauses, stream)
             if leg is not None:
                 return leg
 
@@ -47,7 +50,7 @@ class RandomDirection(Mobility):
             return pause
         while True:
             to_x, to_y = self._border(x, y, stream)
-            on = walk(leg.end_s, x, y, to_x, to_y, self.speeds.draw(stream))
+            on = walk(leg.end_s, x, y, to_x, to_y, self.speeds_of[node].draw(stream))
             if on.end_s > leg.end_s:
                 return on
 

@@ -44,6 +44,7 @@ class Manhattan(Mobility):
         self.block_m = block_m
         self.turn = turn
         self.speeds = speeds
+        self.speeds_of: dict[int, Speeds] = {}  # each node's
         self.pauses = pauses
         self.column: list[int] = []  # of the crossing that each node is at or walks to
         self.row: list[int] = []
@@ -54,6 +55,8 @@ class Manhattan(Mobility):
             self.column.append(0)
             self.row.append(0)
             self.way.append(EAST)
+        speeds = self.speeds.of_node(stream)
+        self.speeds_of[node] = speeds
         column, row, way = self._block(stream)
         self.column[node] = column + step_x(way)
         self.row[node] = row + step_y(way)
@@ -63,7 +66,7 @@ class Manhattan(Mobility):
         x = column * self.block_m
         y = row * self.block_m
         while True:
-            leg = found(x, y, to_x, to_y, self.block_m, self.speeds, self.pauses, stream)
+            leg = found(x, y, to_x, to_y, self.block_m, speeds, self.pauses, stream)
             if leg is not None:
                 return leg
 
@@ -79,7 +82,7 @@ class Manhattan(Mobility):
         self.row[node] += step_y(way)
         to_x = self.column[node] * self.block_m
         to_y = self.row[node] * self.block_m
-        return walk(leg.end_s, x, y, to_x, to_y, self.speeds.draw(stream))
+        return walk(leg.end_s, x, y, to_x, to_y, self.speeds_of[node].draw(stream))
 
     def _block(self, stream: Stream) -> tuple[int, int, int]:
         """A uniformly random block of a street: the crossing it starts from, and the way it goes."""

@@ -1,4 +1,4 @@
-"""Nodes that stand: uniformly at random in a rectangle, one in each cell of a grid, or where they are told."""
+"""Nodes that stand: uniformly at random in a rectangle, one in each cell of a lattice, or where they are put."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Static(Mobility):
 
 
 @final
-class Grid(Mobility):
+class InCells(Mobility):
     """Node i stands in the i-th cell, uniformly at random."""
 
     def __init__(self, cells: list[Cell]) -> None:

@@ -6,6 +6,9 @@ instant (Palm calculus; Le Boudec and Vojnović 2005, Navidi and Camp 2004):
 - on a leg of length L, or in the pause after it, with probability proportional to its mean duration L·E[1/v] + E[P];
 - walking with the share L·E[1/v] of that, at a speed with density proportional to f(v)/v, uniformly far along the leg;
 - else paused, with a pause that has density proportional to p·f(p) and is uniformly far over.
+
+A node that keeps one speed v for all its legs is no different: its law has that speed alone, so that E[1/v] is 1/v.
+Over the nodes, speeds then have the density f(v) that they were drawn with, at every instant.
 """
 
 from __future__ import annotations
@@ -23,13 +26,21 @@ SIMPSON: Final = 200  # intervals
 @final
 class Speeds:
     """Speeds (m/s) between `low` > 0 and `high`: uniform, or normal around the middle with a deviation of a quarter of
-    the width and cut at both ends."""
+    the width and cut at both ends. A node draws one for each leg, or a single one that it keeps (`per_node`)."""
 
-    def __init__(self, low: float, high: float, law: str) -> None:
+    def __init__(self, low: float, high: float, law: str, per_node: bool = False) -> None:
         self.low = low
         self.high = high
+        self.per_node = per_node
         self.normal = law == "normal" and high > low
         self.inverse_mean = self._inverse_mean()
+
+    def of_node(self, stream: Stream) -> Speeds:
+        """What one node draws from on all its legs."""
+        if not self.per_node:
+            return self
+        v = self.draw(stream)
+        return Speeds(v, v, "uniform")
 
     def draw(self, stream: Stream) -> float:
         if not self.normal:

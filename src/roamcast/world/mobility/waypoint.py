@@ -2,9 +2,10 @@
 
 The start is drawn from the stationary distribution (see `stationary`), so there is no transient: a node is found on a
 leg, or pausing at the end of one, with a probability proportional to that leg's mean duration, pause included. Walking
-nodes are therefore denser in the middle and slower than the mean of the speed law; pausing ones are uniform. Speed and
-pause are drawn anew for each leg. If nodes set off `together`, which is how many simulations in the literature begin,
-all stand at uniformly random points at first and start walking at once.
+nodes are therefore denser in the middle, and slower than the mean of the speed law if they draw speeds for each leg;
+pausing ones are uniform. A pause is drawn anew for each leg, and so is a speed unless nodes keep theirs. If nodes set
+off `together`, which is how many simulations in the literature begin, all stand at uniformly random points at first and
+start walking at once.
 """
 
 from __future__ import annotations
@@ -23,19 +24,22 @@ class RandomWaypoint(Mobility):
         self.width_m = width_m
         self.height_m = height_m
         self.speeds = speeds
+        self.speeds_of: dict[int, Speeds] = {}  # each node's
         self.pauses = pauses
         self.together = together
 
     def first(self, node: int, stream: Stream) -> Leg:
+        speeds = self.speeds.of_node(stream)
+        self.speeds_of[node] = speeds
         if self.together:
-            return self.on_from(0.0, stream.random() * self.width_m, stream.random() * self.height_m, stream)
+            return self._on_from(0.0, stream.random() * self.width_m, stream.random() * self.height_m, speeds, stream)
         diagonal_m = distance(0.0, 0.0, self.width_m, self.height_m)
         while True:
             x = stream.random() * self.width_m
             y = stream.random() * self.height_m
             to_x = stream.random() * self.width_m
             to_y = stream.random() * self.height_m
-            leg = found(x, y, to_x, to_y, diagonal_m, self.speeds, self.pauses, stream)
+            leg = found(x, y, to_x, to_y, diagonal_m, speeds, self.pauses, stream)
             if leg is not None:
                 return leg
 
@@ -45,12 +49,12 @@ class RandomWaypoint(Mobility):
         pause = pause_after(leg, x, y, self.pauses, stream)
         if pause is not None:
             return pause
-        return self.on_from(leg.end_s, x, y, stream)
+        return self._on_from(leg.end_s, x, y, self.speeds_of[node], stream)
 
-    def on_from(self, start_s: float, x: float, y: float, stream: Stream) -> Leg:
+    def _on_from(self, start_s: float, x: float, y: float, speeds: Speeds, stream: Stream) -> Leg:
         while True:
             to_x = stream.random() * self.width_m
             to_y = stream.random() * self.height_m
-            on = walk(start_s, x, y, to_x, to_y, self.speeds.draw(stream))
+            on = walk(start_s, x, y, to_x, to_y, speeds.draw(stream))
             if on.end_s > start_s:
                 return on

@@ -1,0 +1,123 @@
+"""The full campaign's verdicts, kept in the package: what a quick run is shown beside.
+
+`papers/kept.json` is written by `roamcast reproduce --full --keep FILE` after a full campaign and committed. It says
+when and by which version it was made; a quick run never replaces it, and says where it contradicts it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib.resources import files
+
+import msgspec
+
+from roamcast.errors import InputError
+from roamcast.lab.judge import NOT, OPEN, REPRODUCED, VERDICTS, Verdict
+
+SAME = "same"
+CONTRADICTS = "contradicts"
+TOO_FEW = "too few runs"
+NEW = "decides it"
+"""What a run says about a kept verdict."""
+
+
+class Made(msgspec.Struct, frozen=True):
+    """When, by what, and from how much."""
+
+    version: str
+    code: str
+    date: str
+    runs: int
+    processor_s: float
+
+
+class Counts(msgspec.Struct, frozen=True):
+    """How many claims have each verdict: all, those on which joint readings were chosen, the rest, and by paper."""
+
+    all: dict[str, int]
+    in_sample: dict[str, int]
+    out_of_sample: dict[str, int]
+    papers: dict[str, dict[str, int]]
+
+
+class Kept(msgspec.Struct, frozen=True):
+    made: Made
+    counts: Counts
+    claims: list[Verdict]
+
+
+def keep(verdicts: Sequence[Verdict], made: Made) -> bytes:
+    """As the file has it: without the answers, which are long."""
+    claims = [msgspec.structs.replace(verdict, answers=[]) for verdict in verdicts]
+    return msgspec.json.format(msgspec.json.encode(Kept(made, counted(claims), claims)), indent=1) + b"\n"
+
+
+@cache
+def load() -> Kept | None:
+    """None before the first full campaign was kept."""
+    path = files("roamcast.papers").joinpath("kept.json")
+    if not path.is_file():
+        return None
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Kept)
+    except msgspec.MsgspecError as error:
+        raise InputError(f"kept.json: {error}") from None
+
+
+def counted(verdicts: Sequence[Verdict]) -> Counts:
+    return Counts(
+        all=_count(verdicts),
+        in_sample=_count(v for v in verdicts if v.calibration),
+        out_of_sample=_count(v for v in verdicts if not v.calibration),
+        papers={p: _count(v for v in verdicts if v.paper == p) for p in dict.fromkeys(v.paper for v in verdicts)},
+    )
+
+
+def _count(verdicts: Iterable[Verdict]) -> dict[str, int]:
+    found = [v.verdict for v in verdicts]
+    return {name: found.count(name) for name in VERDICTS}
+
+
+def agreement(kept: Verdict, now: Verdict) -> str:
+    """What a run's verdict says about the kept one."""
+    if kept.verdict == now.verdict:
+        return SAME
+    if now.verdict == OPEN:
+        return TOO_FEW
+    return NEW if kept.verdict == OPEN else CONTRADICTS
+
+
+# ---- what each part of a joint reading is worth
+
+
+class Ablation(msgspec.Struct, frozen=True):
+    """A part of a joint reading put back: the claims that this loses, and those that it gains."""
+
+    paper: str
+    part: str
+    instead: str
+    lost: list[str]
+    gained: list[str]
+    unclear: list[str]
+
+
+def ablations(verdicts: Sequence[Verdict]) -> list[Ablation]:
+    """One for each part that was put back, in the order of the papers."""
+    found: dict[tuple[str, str, str], list[tuple[Verdict, str]]] = {}
+    for verdict in verdicts:
+        for other in (other for other in verdict.others if other.part):
+            found.setdefault((verdict.paper, other.part, other.says), []).append((verdict, other.verdict))
+    return [
+        Ablation(
+            *key,
+            lost=_ids(rows, REPRODUCED, NOT),
+            gained=_ids(rows, NOT, REPRODUCED),
+            unclear=_ids(rows, REPRODUCED, OPEN),
+        )
+        for key, rows in found.items()
+    ]
+
+
+def _ids(rows: Iterable[tuple[Verdict, str]], joint: str, back: str) -> list[str]:
+    return [verdict.id for verdict, other in rows if (verdict.verdict, other) == (joint, back)]

@@ -1,0 +1,120 @@
+"""How each paper is read as a whole: `joint/PAPER.toml`.
+
+A paper was run in one world. Where its text leaves that world open, the *joint reading* is the combination of readings
+that fits the paper's numbers best together, each part for a reason of its own. The paper's presets are that world;
+this data says why, and names the *changes* of it under which the claims are judged again:
+
+    paper = "000"
+    calibration = ["B4"]                # the claims on which it was chosen; all others are out of sample
+    chosen = "how it was chosen"
+
+    [[part]]                            # where it differs from the project's former reading
+    name = "subscribers-beacon"
+    says = "only brokers with subscriptions send beacons (R6)"
+    reason = "a place in the paper, what its simulator did, or physics"
+    [part.back]                         # the change that puts this part back
+    name = "everybody-beacons"
+    says = "every broker sends beacons (R6)"
+    params = { proximity = { beaconers = "all" } }
+
+    [[other]]                           # any other plausible reading
+    name = "range-per-node"
+    says = "a node has one range for all its frames (R7)"
+    reason = "why somebody might read it so"
+    world = { range_per = "node" }
+
+A change replaces values of a preset: fields of its world, parameters of its protocols. What an experiment sets itself
+stays. `metrics` says how else something is counted: `{ reception = "delivery" }` takes delivery wherever a check asks
+for reception, which needs no new runs. `presets` and `experiments` say where it applies, by default everywhere.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import msgspec
+
+from roamcast.errors import InputError, unknown
+from roamcast.papers.experiments import PAPERS
+
+
+class Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Another reading: the joint one with something else in it."""
+
+    name: str
+    says: str
+    reason: str = ""
+    world: dict[str, Any] = {}
+    params: dict[str, dict[str, Any]] = {}
+    metrics: dict[str, str] = {}
+    presets: list[str] = []
+    experiments: list[str] = []
+
+    def applies_to(self, preset: str) -> bool:
+        return not self.presets or preset in self.presets
+
+    @property
+    def needs_runs(self) -> bool:
+        """Whether it changes what happens, rather than only how it is counted."""
+        return bool(self.world or self.params)
+
+
+class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Of a joint reading; `back` is the reading without it."""
+
+    name: str
+    says: str
+    reason: str
+    back: Change
+
+
+class Joint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    paper: str
+    calibration: list[str]
+    chosen: str
+    part: list[Part] = []
+    other: list[Change] = []
+
+    @property
+    def changes(self) -> list[Change]:
+        return [*(part.back for part in self.part), *self.other]
+
+    @property
+    def name(self) -> str:
+        return ", ".join(part.name for part in self.part) or "as printed"
+
+    def change(self, name: str) -> Change:
+        for change in self.changes:
+            if change.name == name:
+                return change
+        raise unknown("reading", name, [change.name for change in self.changes])
+
+
+@cache
+def load(paper: str) -> Joint:
+    """The joint reading of a paper, by its number."""
+    path = files("roamcast.papers").joinpath("joint", f"{PAPERS[paper]}.toml")
+    return parse(path.name, path.read_text(encoding="utf-8"))
+
+
+def of_preset(preset: str) -> Joint:
+    """Of the paper that a preset comes from."""
+    for number, folder in PAPERS.items():
+        if preset == folder or preset.startswith(f"{folder}-"):
+            return load(number)
+    raise InputError(f"the preset {preset} has no other readings: it comes from no paper")
+
+
+def parse(name: str, text: str) -> Joint:
+    try:
+        joint = msgspec.convert(tomllib.loads(text), Joint)
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        raise InputError(f"joint reading {name}: {error}") from None
+    names = [change.name for change in joint.changes] + [part.name for part in joint.part]
+    twice = sorted({each for each in names if names.count(each) > 1})
+    if twice:
+        raise InputError(f"joint reading {name}: {', '.join(twice)} is there twice")
+    return joint

@@ -1,0 +1,78 @@
+"""The pages of findings show the kept scorecard; they cannot drift. UPDATE_DOCS=1 writes their tables anew."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from roamcast.lab import kept
+from roamcast.lab.judge import VERDICTS, Verdict
+from roamcast.lab.kept import Ablation, Kept
+from roamcast.papers import experiments
+from roamcast.papers.experiments import PAPERS
+from roamcast.show.words import interval
+from tests.docs.pages import ROOT, UPDATE
+from tests.docs.test_reference import table
+
+PLACE = ROOT / "docs" / "explanation"
+BEGIN, END = "<!-- scorecard -->", "<!-- /scorecard -->"
+
+
+def whole() -> Kept:
+    found = kept.load()
+    assert found is not None
+    return found
+
+
+def shown(page: Path, made: str) -> None:
+    """The page's own table is the one made here."""
+    text = page.read_text(encoding="utf-8")
+    assert text.count(BEGIN) == 1, page
+    block = re.compile(rf"{BEGIN}.*?{END}|{BEGIN}", re.DOTALL)
+    fresh = block.sub(lambda _: f"{BEGIN}\n\n{made}\n{END}", text)
+    if UPDATE:
+        page.write_text(fresh, encoding="utf-8")
+    assert page.read_text(encoding="utf-8") == fresh, f"{page} is out of date: UPDATE_DOCS=1 pytest tests/docs"
+
+
+def claims_table(verdicts: Sequence[Verdict]) -> str:
+    rows = []
+    for v in verdicts:
+        unit = f" {v.unit}" if v.unit and v.measured is not None else ""
+        others = f"{v.agreeing} of {len(v.others)}" if v.others else "–"
+        mark = " (calibration)" if v.calibration else ""
+        rows.append(
+            [f"{v.id}{mark}", v.says, v.published, f"{interval(v.measured, v.low, v.high)}{unit}", v.verdict, others]
+        )
+    return table(["claim", "the paper says", "published", "measured", "verdict", "other readings"], rows)
+
+
+def ablation_table(found: Sequence[Ablation]) -> str:
+    rows = [[a.part, a.instead, *(", ".join(ids) or "–" for ids in (a.lost, a.gained, a.unclear))] for a in found]
+    return table(["part", "put back to", "loses", "gains", "leaves open"], rows)
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_a_papers_page_shows_its_kept_verdicts(paper: str) -> None:
+    mine = [v for v in whole().claims if v.paper == paper]
+    made = claims_table(mine) + "\nEach part of the joint reading, put back to what it was before:\n\n"
+    shown(PLACE / "findings" / f"{PAPERS[paper]}.md", made + ablation_table(kept.ablations(mine)))
+
+
+def test_the_overview_counts_the_kept_verdicts_by_paper() -> None:
+    found = whole()
+    rows = [
+        [f"[{experiments.cited(paper)}](findings/{PAPERS[paper]}.md)", *(str(counts[name]) for name in VERDICTS)]
+        for paper, counts in found.counts.papers.items()
+    ]
+    sums = {"all": found.counts.all, "… chosen on": found.counts.in_sample, "… all others": found.counts.out_of_sample}
+    rows += [[name, *(str(counts[verdict]) for verdict in VERDICTS)] for name, counts in sums.items()]
+    made = found.made
+    line = (
+        f"Full campaign of {made.date}, version {made.version}: {made.runs:,} runs, "
+        f"{made.processor_s / 60:.0f} minutes of processor time.\n\n"
+    )
+    shown(PLACE / "findings.md", line + table(["paper", *VERDICTS], rows))

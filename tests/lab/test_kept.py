@@ -1,0 +1,83 @@
+"""The full campaign's verdicts, beside those of a quick run."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from roamcast.lab import kept
+from roamcast.lab.judge import NOT, OPEN, REPRODUCED, Other
+from roamcast.papers import claims
+from tests.show.made_up import verdict
+
+MADE = kept.Made("0.1.0", "0.1.0+abc", "2026-01-31", 1234, 600.0)
+
+
+def test_what_is_kept_can_be_read_again_and_has_no_answers() -> None:
+    verdicts = [verdict("B1", "000", REPRODUCED), verdict("F1", "001", NOT)]
+    text = kept.keep(verdicts, MADE)
+    assert kept.keep(verdicts, MADE) == text
+    found = msgspec.json.decode(text, type=kept.Kept)
+    assert found.made == MADE
+    assert [claim.id for claim in found.claims] == ["B1", "F1"]
+    assert all(claim.answers == [] for claim in found.claims)
+
+
+def test_claims_are_counted_by_verdict_sample_and_paper() -> None:
+    found = kept.counted(
+        [
+            verdict("B1", "000", REPRODUCED, calibration=True),
+            verdict("B2", "000", NOT),
+            verdict("F1", "001", REPRODUCED),
+        ]
+    )
+    assert found.all == {REPRODUCED: 2, NOT: 1, OPEN: 0}
+    assert found.in_sample == {REPRODUCED: 1, NOT: 0, OPEN: 0}
+    assert found.out_of_sample == {REPRODUCED: 1, NOT: 1, OPEN: 0}
+    assert found.papers["001"] == {REPRODUCED: 1, NOT: 0, OPEN: 0}
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "says"),
+    [
+        (REPRODUCED, REPRODUCED, kept.SAME),
+        (REPRODUCED, NOT, kept.CONTRADICTS),
+        (NOT, REPRODUCED, kept.CONTRADICTS),
+        (NOT, OPEN, kept.TOO_FEW),
+        (OPEN, OPEN, kept.SAME),
+        (OPEN, NOT, kept.NEW),
+    ],
+)
+def test_a_quick_run_agrees_contradicts_or_cannot_tell(before: str, now: str, says: str) -> None:
+    assert kept.agreement(verdict("B1", "000", before), verdict("B1", "000", now)) == says
+
+
+def test_an_ablation_lists_what_a_part_put_back_loses_and_gains() -> None:
+    def under(id: str, joint: str, back: str) -> object:
+        others = [Other("all-beacon", "all beacon", back, "few-beacon"), Other("slow", "slow", NOT)]
+        return verdict(id, "000", joint, others=others)
+
+    rows = [("B1", REPRODUCED, NOT), ("B2", NOT, REPRODUCED), ("B3", REPRODUCED, OPEN), ("B4", REPRODUCED, REPRODUCED)]
+    (found,) = kept.ablations([under(*row) for row in rows])  # type: ignore[misc]
+    assert (found.paper, found.part, found.instead) == ("000", "few-beacon", "all beacon")
+    assert (found.lost, found.gained, found.unclear) == (["B1"], ["B2"], ["B3"])
+
+
+# ---- the one in the package
+
+
+def test_the_kept_scorecard_is_of_the_claims_that_there_are() -> None:
+    found = kept.load()
+    assert found is not None
+    assert [claim.id for claim in found.claims] == [claim.id for claim in claims.load()]
+    assert found.counts == kept.counted(found.claims)
+    assert found.made.runs > 10_000
+
+
+def test_every_claim_that_does_not_hold_has_a_cause() -> None:
+    causes = {claim.id: claim.cause for claim in claims.load()}
+    found = kept.load()
+    assert found is not None
+    for claim in found.claims:
+        if claim.verdict != REPRODUCED:
+            assert causes[claim.id].strip(), claim.id

@@ -1,0 +1,84 @@
+"""The claims for people: the full campaign's verdicts, and a quick run beside them."""
+
+from __future__ import annotations
+
+import pytest
+
+from roamcast.lab import kept
+from roamcast.lab.judge import NOT, OPEN, REPRODUCED, Other
+from roamcast.lab.kept import Kept
+from roamcast.papers import joint
+from roamcast.papers.joint import Change, Joint, Part
+from roamcast.show import scorecard
+from tests.show.made_up import verdict
+
+MADE = kept.Made("0.1.0", "0.1.0+abc", "2026-01-31", 12345, 600.0)
+BEFORE = [
+    verdict("B1", "000", REPRODUCED, calibration=True, unit="frames per delivery"),
+    verdict("B2", "000", NOT, evidence=["baldoni/fig11"]),
+    verdict("F1", "001", REPRODUCED, others=[Other("a", "all beacon", REPRODUCED), Other("b", "slow", NOT)]),
+    verdict("F2", "001", OPEN),
+]
+KEPT = Kept(MADE, kept.counted(BEFORE), BEFORE)
+NOW = [
+    verdict("B1", "000", REPRODUCED),
+    verdict("B2", "000", REPRODUCED, measured=0.9),
+    verdict("F1", "001", OPEN),
+    verdict("F2", "001", NOT),
+]
+FIGURES = {"baldoni/fig11": ("#fig-11", "Fig. 11 of Baldoni et al. 2005")}
+
+
+def test_the_headline_is_the_full_campaigns_and_says_what_the_quick_run_adds() -> None:
+    text = scorecard.headline(scorecard.entries(NOW, KEPT, full=False), KEPT)
+    assert "2 of 4<small> claims reproduce" in text
+    assert "full campaign of 2026-01-31 (12,345 runs, version 0.1.0)" in text
+    assert "1 agree, 1 have too few runs to tell, 1 decide what was open; <strong>1 contradict it</strong>" in text
+
+
+def test_claims_that_the_world_was_chosen_on_are_counted_apart() -> None:
+    text = scorecard.headline(scorecard.entries(BEFORE, None, full=True), None)
+    assert "on 1 claim, of which 1 hold; of the 3 other claims, which had no part in the choice, 1 hold" in text
+
+
+def test_a_full_campaign_stands_for_itself() -> None:
+    found = scorecard.entries(NOW, KEPT, full=True)
+    assert [entry.verdict for entry in found] == NOW and all(entry.now is None for entry in found)
+    assert "full campaign of" not in scorecard.headline(found, KEPT)
+    assert "this quick run" not in scorecard.scorecard(found, FIGURES)
+
+
+def test_a_claim_that_was_never_kept_shows_this_run() -> None:
+    fresh = verdict("X9", "000", NOT)
+    (found,) = scorecard.entries([fresh], KEPT, full=False)
+    assert (found.verdict, found.now) == (fresh, None)
+
+
+def test_a_row_shows_unit_other_readings_and_what_the_quick_run_says() -> None:
+    text = scorecard.scorecard(scorecard.entries(NOW, KEPT, full=False), FIGURES)
+    assert "0.700</span> frames per delivery" in text
+    assert ">1 of 2<" in text and "all beacon: reproduced" in text
+    assert "contradicts: reproduced, 0.900" in text
+    assert "too few runs" in text and "decides it: not reproduced" in text
+    assert text.count('class="mark">calibration') == 2  # in the explanation, and on the claim
+
+
+def test_a_claim_that_fails_shows_its_cause_and_its_figure() -> None:
+    text = scorecard.scorecard(scorecard.entries(BEFORE, None, full=True), FIGURES)
+    assert "the medium is too good" in text
+    assert '<a href="#fig-11">Fig. 11 of Baldoni et al. 2005</a>' in text
+
+
+def test_a_world_shows_its_parts_and_what_each_is_worth(monkeypatch: pytest.MonkeyPatch) -> None:
+    back = Change("all-beacon", "all beacon", params={"proximity": {"beaconers": "all"}})
+    other = Change("slow", "slow nodes", "they may be", world={"speed_max_mps": 1.0})
+    part = Part("few-beacon", "few beacon", "the sum", back)
+    whole = Joint("000", ["B4"], "On one claim.", [part, Part("x", "idle", "y", Change("z", "z"))], [other])
+    monkeypatch.setattr(joint, "load", lambda _: whole)
+    lost = [verdict("B1", "000", REPRODUCED, others=[Other("all-beacon", "all beacon", NOT, "few-beacon")])]
+    text = scorecard.world("000", lost) or ""
+    assert "few beacon" in text and "the sum" in text and "loses B1" in text
+    assert "On one claim. Claims it was chosen on: B4." in text
+    assert "slow nodes (slow)" in text
+    idle = [verdict("B1", "000", REPRODUCED, others=[Other("z", "z", REPRODUCED, "x")])]
+    assert "changes no verdict" in (scorecard.world("000", idle) or "")
