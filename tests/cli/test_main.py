@@ -12,6 +12,7 @@ import pytest
 
 from roamcast import __version__
 from roamcast.cli import build
+from roamcast.papers import joint
 from tests.cli.conftest import Typed
 
 
@@ -114,7 +115,9 @@ def test_a_preset_shows_values_with_their_sources(roamcast: Typed) -> None:
     assert status == 0
     rows = {line.split()[0]: line.split(maxsplit=2)[1:] for line in out.splitlines() if line.strip()}
     assert [cell.strip() for cell in rows["nodes"]] == ["500", "Table 1"]
-    assert [cell.strip() for cell in rows["gossip.ttl"]] == ["10", "Table 1"]
+    assert [cell.strip() for cell in rows["gossip.p"]] == ["1", "§4.1: flooding"]
+    for change in joint.of_preset("li").changes:
+        assert (change.name in rows) == change.needs_runs
 
 
 # ---- compiled modules

@@ -15,15 +15,17 @@ from rich.console import Console
 
 from roamcast.cli.outcome import Outcome
 from roamcast.cli.progress import Progress
+from roamcast.papers import joint
 from tests.cli.conftest import Typed
 
 SMALL = {"nodes": 30, "duration_s": 4, "publish_from_s": 1, "rate_hz": 5, "range_m": 200}
 WORDS = ["run", "baldoni", "--protocol", "gossip", *(w for k, v in SMALL.items() for w in ("--world", f"{k}={v}"))]
 
 PROMISED = {
-    *("preset", "protocol", "params", "world", "version", "seed", "nodes", "sim_s", "wall_s", "fingerprint"),
+    *("preset", "reading", "protocol", "params", "world", "version", "seed", "nodes", "sim_s", "wall_s", "fingerprint"),
     *("delivery", "of_possible", "overhead", "deliveries", "interested", "frames_sent", "frames_by_kind", "bytes_sent"),
     *("receptions", "losses", "losses_by_reason", "duplicates", "parasites", "latency_p50_s", "latency_p95_s"),
+    *("own", "reception", "duplicates_wanted", "warmup_frames", "warmup_bytes", "repeats"),
     *("energy_j", "collisions", "memory_entries", "memory_bytes", "deterministic_hops", "reasons"),
 }
 
@@ -71,6 +73,17 @@ def test_a_preset_suggests_parameters_and_typed_ones_win(roamcast: Typed) -> Non
     words = [*li.split(), "--world", "publish_from_s=0", "--world", "publish_until_s=2", "--json"]
     assert facts(roamcast(*words))["params"]["ttl"] == 10
     assert facts(roamcast(*words, "--set", "ttl=3"))["params"]["ttl"] == 3
+
+
+def test_another_reading_of_the_paper_is_another_world_and_is_in_the_command(roamcast: Typed) -> None:
+    name = joint.of_preset("baldoni").changes[0].name
+    words = [w for w in WORDS if w not in ("--protocol", "gossip")]
+    run = facts(roamcast(*words, "--reading", name, "--json"))
+    assert run["reading"] == name
+    assert run["fingerprint"] != facts(roamcast(*words, "--json"))["fingerprint"]
+    assert f"--reading {name}" in roamcast(*words, "--reading", name)[1].splitlines()[-1]
+    status, _, err = roamcast(*words, "--reading", "nonsense")
+    assert status == 2 and err.startswith("roamcast: unknown reading 'nonsense'")
 
 
 def test_people_see_metrics_fingerprint_and_the_command_to_repeat_it(roamcast: Typed) -> None:
@@ -197,6 +210,14 @@ def test_what_is_not_known_is_null_in_json_and_a_dash_for_people() -> None:
     lines = console.export_text().splitlines()
     assert lines[0].split() == ["delivery", "–", "0", "of", "0", "(event,", "interested)", "pairs"]
     assert "25.0 %" in next(line for line in lines if line.startswith("deterministic"))
+    assert not any(line.startswith("reception ") for line in lines)
+
+
+def test_reception_is_shown_where_publishers_subscribe(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = outcome()
+    shown.result.metrics.update(own=3, reception=0.75)
+    shown.show()
+    assert "75.0 %" in next(line for line in capsys.readouterr().out.splitlines() if line.startswith("reception "))
 
 
 def test_the_command_to_repeat_a_run_is_quoted_for_a_shell() -> None:

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from roamcast.errors import InputError
-from roamcast.lab import campaign
+from roamcast.lab import campaign, plan
 from roamcast.lab.campaign import parse
+from roamcast.papers import joint
 
 SPEEDS = """\
 name = "speeds"
@@ -50,6 +51,18 @@ def test_a_cell_has_every_parameter_in_effect_and_the_presets_over_the_protocols
     assert cell.given == {}
     assert cell.params["p"] == 0.5  # the preset's
     assert "jitter_s" in cell.params or "jitter" in str(cell.params)
+
+
+def test_a_campaign_may_be_of_another_reading_of_its_paper() -> None:
+    (change,) = [c for c in joint.of_preset("baldoni").changes if c.params.get("proximity", {}).get("beaconers")]
+    text = f'name = "x"\npreset = "baldoni"\nreading = "{change.name}"\n[[protocol]]\nname = "proximity"\n'
+    found = parse(text)
+    assert found.reading == change.name
+    assert found.cells[0].params["beaconers"] == change.params["proximity"]["beaconers"]
+    assert parse(text.replace(f'reading = "{change.name}"\n', "")).cells[0].params != found.cells[0].params
+    assert f"--reading {change.name}" in plan.runs(found)[0].command()
+    with pytest.raises(InputError, match=r"campaign:3: unknown reading 'nonsense'"):
+        parse(text.replace(change.name, "nonsense"))
 
 
 def test_points_vary_together_and_are_combined_with_the_grid() -> None:

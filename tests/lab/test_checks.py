@@ -340,6 +340,23 @@ def test_content_is_what_is_sent_without_headers() -> None:
     assert value({**row, "preset": "costa"}, "content_bytes_per_node") == 129.0
 
 
+def test_what_is_sent_before_the_first_publication_can_be_left_out() -> None:
+    sent = {"bytes_sent": 13600, "warmup_bytes": 3600, "frames_sent": 100, "warmup_frames": 50, "deliveries": 20}
+    row = {"preset": "baehni-city", "world": {}, "nodes": 10, **sent}
+    assert value(row, "overhead_published") == 2.5
+    assert value({**row, "deliveries": 0}, "overhead_published") is None
+    assert value(row, "bytes_published_per_node") == 1000.0
+    assert value(row, "content_bytes_published_per_node") == 1000.0 - 5 * 36
+
+
+def test_messages_are_frames_but_those_that_the_link_layer_repeats() -> None:
+    assert value({"frames_sent": 40, "repeats": 15}, "messages") == 25.0
+
+
+def test_duplicates_may_count_where_the_event_is_wanted_only() -> None:
+    assert value({"duplicates_wanted": 30, "nodes": 10}, "duplicates_wanted_per_node") == 3.0
+
+
 def test_cells_are_chosen_by_what_they_are_and_numbers_compare_as_numbers() -> None:
     rows = runs("a", lambda _: 1.0, p=0.50) + runs("b", lambda _: 1.0, p=0.7)
     assert len(selected(rows, {"p": 0.5})) == 10

@@ -30,7 +30,8 @@ NODES = 6
 PATIENCE_S = 300.0
 MINUTE_US = 60_000_000
 SAME = ("interested", "deliveries", "frames_sent", "bytes_sent", "receptions", "losses", "duplicates", "parasites")
-MORE = ("frames_by_kind", "losses_by_reason", "reasons", "memory_entries", "memory_bytes", "delivery", "overhead")
+OWN = ("own", "reception", "duplicates_wanted", "repeats")
+MORE = (*OWN, "frames_by_kind", "losses_by_reason", "reasons", "memory_entries", "memory_bytes", "delivery", "overhead")
 DRIFT = 2e-5
 UNSURE_US = 2 * DRIFT * WINDOW_US
 """By how much two clocks part in a window."""

@@ -151,11 +151,17 @@ def test_order_within_one_instant_decides_who_counts(spark: SparkSession) -> Non
             (9, 0, "recover", 0, "anew"),
             (9, 2, "subscribe", 2, "topic a"),
             (9, 1, "publish", 16, news),  # 2: 0 began anew as well, and its subscription has the number 0
+            (9, 3, "publish", 17, news),  # 1 and 2; 3 has unsubscribed
+            (9, 1, "sleep", 0, ""),
+            (9, 1, "publish", 18, news),  # 2
         ],
     )
     published = interest.publications(rows)
     wanted = interest.wanting(published, interest.subscriptions(rows))
     pairs = interest.interested(wanted, published, interest.absences(rows))
     found = sorted((row.event, row.node) for row in pairs.collect())
-    assert found == [(10, 1), (11, 1), (11, 2), (11, 3), (12, 3), (13, 1), (14, 1), (15, 1), (16, 2)]
+    assert found[:9] == [(10, 1), (11, 1), (11, 2), (11, 3), (12, 3), (13, 1), (14, 1), (15, 1), (16, 2)]
+    assert found[9:] == [(17, 1), (17, 2), (18, 2)]
+    own = interest.own(wanted, published, interest.absences(rows))
+    assert sorted(row.event for row in own.collect()) == [10, 11, 12, 13, 14, 15, 16]
     assert (10, 0) in [(row.event, row.node) for row in wanted.collect()]

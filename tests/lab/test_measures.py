@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 WORLD_OF = dict(zip(registry.BUILT_IN, list(WORLDS) * len(registry.BUILT_IN), strict=False))
 
 
-OTHERS = {"nothing": "counter", "loud": f"{__name__}:Loud"}
+OTHERS = {"nothing": "counter", "nothing published": "treegroup", "loud": f"{__name__}:Loud"}
 LOUD = reason("note", "loud", "{value}")
 
 

@@ -60,6 +60,9 @@ class Log:
     def send(self, node: int, frame: int, event: int = 0, kind: str = "event", size: int = 100) -> Log:
         return self.row(node, schema.SEND, event, frame, size=size, value=size * 8, reason=kind)
 
+    def repeat(self, node: int, frame: int, event: int = 0, size: int = 100) -> Log:
+        return self.send(node, frame, event, size=size).row(node, schema.REPEAT, event, frame, peer=9)
+
     def receive(self, node: int, frame: int, event: int = 0, peer: int = 0, size: int = 100) -> Log:
         return self.row(node, schema.RECEIVE, event, frame, peer, size, 800, "event")
 
@@ -83,6 +86,7 @@ def a_small_run() -> Log:
     log = Log()
     for node in (0, 1, 2, 3):
         log.subscribe(node)
+    log.send(3, 9, kind="beacon", size=40)
     log.at(1).publish(0, 101)
     log.send(0, 1, 101).receive(1, 1, 101).receive(4, 1, 101).lose(2, 1, "collision").lose(3, 1, "loss")
     log.at(1.5).deliver(1, 101)
@@ -91,7 +95,7 @@ def a_small_run() -> Log:
     log.row(4, schema.SUPPRESS, 101, reason="deterministic")
     log.at(2).send(1, 2, 101).receive(0, 2, 101).receive(2, 2, 101).deliver(2, 101).deliver(2, 101)
     log.at(3).send(4, 3, kind="beacon", size=30).receive(0, 3).receive(1, 3).lose(2, 3, "collision")
-    log.at(4).send(2, 4, 101).receive(1, 4, 101).overhear(0, 4, "for another").overhear(3, 4, "repetition")
+    log.at(4).repeat(2, 4, 101).receive(1, 4, 101).overhear(0, 4, "for another").overhear(3, 4, "repetition")
     log.row(1, schema.ACKNOWLEDGE, peer=2, size=14, value=304).overhear(2, 0, "acknowledgement")
     log.row(1, schema.STATE, size=100, value=4).row(2, schema.STATE, size=200, value=7)
     return log
@@ -102,16 +106,22 @@ def test_a_small_run_counted_by_hand() -> None:
         "interested": 3,  # nodes 1, 2 and 3
         "deliveries": 2,
         "delivery": 2 / 3,
-        "frames_sent": 4,
-        "frames_by_kind": {"beacon": 1, "event": 3},
-        "bytes_sent": 330,
-        "overhead": 2.0,
+        "own": 1,  # node 0
+        "reception": 3 / 4,
+        "frames_sent": 5,
+        "frames_by_kind": {"beacon": 2, "event": 3},
+        "bytes_sent": 370,
+        "warmup_frames": 1,
+        "warmup_bytes": 40,
+        "repeats": 1,
+        "overhead": 2.5,
         "receptions": 7,
         "overheard": 1,
         "losses": 3,
         "losses_by_reason": {"collision": 2, "loss": 1},
         "collisions": 2,
         "duplicates": 2,  # at the publisher, and the second at node 1
+        "duplicates_wanted": 2,
         "parasites": 1,  # at node 4
         "latency_mean_s": 0.75,
         "latency_p50_s": 0.5,
@@ -132,6 +142,7 @@ def test_a_log_without_rows_has_zero_counts_and_no_quotients() -> None:
     found = Log().metrics()
     assert {name for name, value in found.items() if value is None} == {
         "delivery",
+        "reception",
         "overhead",
         "latency_mean_s",
         "latency_p50_s",
@@ -216,6 +227,49 @@ def test_only_near_nodes_count_for_a_local_event() -> None:
     assert (found["interested"], found["deliveries"]) == (1, 1)
 
 
+# -------------------------------------------------------------------------------------------- the publisher's own
+
+
+def test_a_publisher_counts_for_reception_if_it_is_subscribed_when_it_publishes() -> None:
+    log = Log().subscribe(0).subscribe(1).subscribe(2, text="topic sports").subscribe(3)
+    log.publish(0, 1).publish(1, 2).publish(2, 3).unsubscribe(1).publish(1, 4).publish(4, 5)
+    log.deliver(0, 1).deliver(1, 1).deliver(3, 2).deliver(3, 3)
+    found = log.metrics()
+    assert (found["own"], found["interested"], found["deliveries"]) == (2, 2 + 2 + 3 + 2 + 2, 3)
+    assert (found["delivery"], found["reception"]) == (3 / 11, 5 / 13)
+
+
+@pytest.mark.parametrize(("leave", "come"), [(schema.SLEEP, schema.WAKE), (schema.CRASH, schema.RECOVER)])
+def test_a_publisher_that_is_not_up_does_not_count(leave: int, come: int) -> None:
+    log = Log().subscribe(0).row(0, leave).publish(0, 1)
+    assert (log.metrics()["own"], log.metrics()["reception"]) == (0, None)
+    assert log.row(0, come).publish(0, 2).metrics()["own"] == 1
+
+
+def test_a_publisher_is_near_its_own_local_event() -> None:
+    found = Log().subscribe(0).subscribe(1).subscribe(2).publish(0, 1, near=[2]).metrics()
+    assert (found["own"], found["interested"], found["reception"]) == (1, 1, 1 / 2)
+
+
+# ------------------------------------------------------------------------------------------------- before it begins
+
+
+def test_what_is_sent_before_the_first_publication_is_warm_up() -> None:
+    log = Log().send(0, 1, size=10).at(1).send(1, 2, size=20).publish(0, 1).send(0, 3, size=40)
+    found = log.at(2).publish(1, 2).send(1, 4, size=80).metrics()
+    assert (found["warmup_frames"], found["warmup_bytes"]) == (2, 30)
+
+
+def test_without_a_publication_all_is_warm_up() -> None:
+    found = Log().send(0, 1, size=10).at(9).send(1, 2, size=20).metrics()
+    assert (found["warmup_frames"], found["warmup_bytes"]) == (2, 30)
+
+
+def test_who_publishes_at_once_has_no_warm_up() -> None:
+    found = Log().publish(0, 1).send(0, 1, size=10).metrics()
+    assert (found["warmup_frames"], found["warmup_bytes"]) == (0, 0)
+
+
 # ------------------------------------------------------------------------------------------- duplicates and parasites
 
 
@@ -225,6 +279,16 @@ def test_a_frame_with_several_events_is_one_reception_and_a_row_for_each_event()
     log.send(0, 2, 1).receive(1, 2, 1).receive(1, 2, 2, size=0)
     found = log.metrics()
     assert (found["receptions"], found["duplicates"], found["parasites"]) == (2, 2, 0)
+    assert found["duplicates_wanted"] == 2
+
+
+def test_duplicates_are_wanted_where_the_event_is() -> None:
+    log = Log().subscribe(0).subscribe(1).publish(0, 1)
+    log.receive(0, 1, 1)  # the publisher wants it, and has it
+    log.receive(1, 2, 1).receive(1, 3, 1).receive(1, 4, 1)
+    log.receive(2, 2, 1).receive(2, 3, 1)
+    found = log.metrics()
+    assert (found["duplicates"], found["duplicates_wanted"], found["parasites"]) == (1 + 2 + 1, 1 + 2, 2)
 
 
 def test_a_publisher_hearing_its_own_event_has_a_duplicate_and_a_parasite_unless_it_subscribed() -> None:
@@ -250,6 +314,7 @@ def test_control_frames_are_neither_duplicates_nor_parasites() -> None:
 def test_an_event_the_log_does_not_publish_is_nobodys_parasite() -> None:
     found = Log().subscribe(1).receive(1, 1, 9).receive(1, 2, 9).receive(2, 2, 9).deliver(1, 9).metrics()
     assert (found["duplicates"], found["parasites"], found["deliveries"]) == (1, 0, 0)
+    assert found["duplicates_wanted"] == 0
 
 
 # ------------------------------------------------------------------------------------------------------ percentiles
@@ -323,18 +388,22 @@ def test_repeated_rows_of_one_state_change_nothing() -> None:
 
 def counted_row_by_row(rows: list[tuple[int, int, int, int, int, int, int, int, str]]) -> dict[str, int]:
     """What `metrics` does with tables, done by looking back from every row over all rows before it."""
-    counts = {"interested": 0, "deliveries": 0, "duplicates": 0, "parasites": 0}
+    counts = {"interested": 0, "own": 0, "deliveries": 0, "duplicates": 0, "duplicates_wanted": 0, "parasites": 0}
     for at, (_, node, kind, event, *_) in enumerate(rows):
         before = rows[:at]
         if kind == schema.PUBLISH:
             counts["interested"] += sum(is_pair(rows, at, other) for other in range(5))
+            counts["own"] += is_up(rows, at, node) and wants(rows, at, node)
         published = [k for k, row in enumerate(before) if (row[2], row[3]) == (schema.PUBLISH, event)]
         if kind == schema.DELIVER and published and is_pair(rows, published[0], node):
             counts["deliveries"] += not any(row[1:4] == (node, schema.DELIVER, event) for row in before)
         if kind == schema.RECEIVE and event:
             has = [(node, schema.PUBLISH, event), (node, schema.RECEIVE, event)]
-            counts["duplicates"] += any(row[1:4] in has for row in before)
-            counts["parasites"] += bool(published) and not wants(rows, published[0], node)
+            wanted = bool(published) and wants(rows, published[0], node)
+            again = any(row[1:4] in has for row in before)
+            counts["duplicates"] += again
+            counts["duplicates_wanted"] += again and wanted
+            counts["parasites"] += bool(published) and not wanted
     return counts
 
 
@@ -352,14 +421,18 @@ def wants(rows: list[Any], publication: int, node: int) -> bool:
     return any(parse(text).matches(event) for text in filters.values())
 
 
-def is_pair(rows: list[Any], publication: int, node: int) -> bool:
+def is_up(rows: list[Any], publication: int, node: int) -> bool:
     last = {schema.SLEEP: 0, schema.WAKE: 0, schema.CRASH: 0, schema.RECOVER: 0}
     for at, (_, who, kind, *_) in enumerate(rows[:publication], 1):
         if who == node and kind in last:
             last[kind] = at
-    is_up = last[schema.SLEEP] <= last[schema.WAKE] and last[schema.CRASH] <= last[schema.RECOVER]
+    return last[schema.SLEEP] <= last[schema.WAKE] and last[schema.CRASH] <= last[schema.RECOVER]
+
+
+def is_pair(rows: list[Any], publication: int, node: int) -> bool:
     near = json.loads(rows[publication][8]).get("near", [node])
-    return is_up and node != rows[publication][1] and node in near and wants(rows, publication, node)
+    other = node != rows[publication][1]
+    return other and node in near and is_up(rows, publication, node) and wants(rows, publication, node)
 
 
 NODE = st.integers(0, 4)

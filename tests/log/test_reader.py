@@ -41,13 +41,14 @@ def log(tmp_path: Path) -> Path:
         (307, 2, schema.SUPPRESS, EVENT + 1, 0, 5, 0, 3, "test: closer neighbour"),
         (308, 2, schema.DROP, EVENT, 0, -1, 0, 0, "nobody declared this"),
         (1_500_309, 2, schema.SEND, EVENT, 2, 7, 80, 300, "ids"),
+        (1_500_390, 2, schema.REPEAT, EVENT, 3, 7, 0, 0, ""),
         (1_500_400, 2, schema.LOSE, EVENT, 3, 7, 80, 300, "collision"),
     )
 
 
 def test_the_table_has_every_row_and_the_schema(log: Path) -> None:
     table = read(log)
-    assert table.num_rows == 11
+    assert table.num_rows == 12
     assert table.schema.equals(schema.arrow_schema(), check_metadata=True)
     assert table["kind"].to_pylist()[:3] == ["subscribe", "publish", "send"]
 
@@ -59,7 +60,7 @@ def test_all_chunks_of_the_table_share_one_dictionary(log: Path) -> None:
 
 def test_rows_come_one_by_one_with_the_names_of_their_kinds(log: Path) -> None:
     found = list(rows(log))
-    assert len(found) == 11
+    assert len(found) == 12
     assert found[3] == LogRow("r", 306, 2, "receive", EVENT, 1, 7, 80, 300, "event")
     assert (found[3].node, found[3].peer, found[3].size, found[3].value) == (2, 7, 80, 300)
 
@@ -76,6 +77,7 @@ def test_why_tells_what_one_node_did_about_one_event_and_why(log: Path) -> None:
         "0.000306 s  suppress: silent about 0x700000001: n5 is 3 beacons away",
         "0.000308 s  drop: nobody declared this",
         "1.500309 s  send: ids frame 2 to n7",
+        "1.500390 s  repeat: frame 3 goes out again: n7 did not acknowledge it",
         "1.500400 s  lose: frame 3 (collision)",
     ]
     assert why(log, 7, EVENT) == [
@@ -88,17 +90,17 @@ def test_why_tells_what_one_node_did_about_one_event_and_why(log: Path) -> None:
 def test_what_is_no_log_gets_one_clear_line(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no parquet")
     pq.write_table(pa.table({"a": [1]}), tmp_path / "other")
-    later = schema.arrow_schema().with_metadata({"roamcast.schema": "3"})
+    later = schema.arrow_schema().with_metadata({"roamcast.schema": "4"})
     pq.write_table(later.empty_table(), tmp_path / "later")
-    fewer = pa.schema(list(schema.arrow_schema())[:-1], metadata={"roamcast.schema": "2"})
+    fewer = pa.schema(list(schema.arrow_schema())[:-1], metadata={"roamcast.schema": "3"})
     pq.write_table(fewer.empty_table(), tmp_path / "fewer")
     complaints = {
         "absent": "there is no log .*absent$",
         "text": "text is not a log: it is not a Parquet file$",
         ".": "is not a log: it is not a Parquet file$",
         "other": "other is not a log: its metadata has no roamcast.schema$",
-        "later": "later is a log of schema version 3; this program reads version 2$",
-        "fewer": "fewer is not a log: its columns are not those of schema version 2$",
+        "later": "later is a log of schema version 4; this program reads version 3$",
+        "fewer": "fewer is not a log: its columns are not those of schema version 3$",
     }
     for name, complaint in complaints.items():
         for attempt in (read, lambda path: list(rows(path)), lambda path: why(path, 0, 0)):

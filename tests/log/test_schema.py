@@ -29,7 +29,7 @@ def test_columns_and_types_are_these_and_in_this_order() -> None:
 
 
 def test_version_is_in_the_metadata() -> None:
-    assert schema.arrow_schema().metadata == {b"roamcast.schema": b"2"}
+    assert schema.arrow_schema().metadata == {b"roamcast.schema": b"3"}
 
 
 def test_each_constant_is_the_code_of_the_kind_it_is_named_after() -> None:
@@ -54,8 +54,9 @@ def test_levels_hold_the_kinds_of_the_level_below_and_more() -> None:
     assert names_at("summary") == set()
     deliveries = {"publish", "subscribe", "unsubscribe", "deliver", "sleep", "wake", "crash", "recover", "state"}
     assert names_at("deliveries") == deliveries
-    frames = {"send", "acknowledge", "receive", "overhear", "lose", "forward", "suppress", "drop", "delay", "note"}
-    assert names_at("frames") == deliveries | frames
+    frames = {"send", "repeat", "acknowledge", "receive", "overhear", "lose"}
+    decisions = {"forward", "suppress", "drop", "delay", "note"}
+    assert names_at("frames") == deliveries | frames | decisions
     assert names_at("full") == set(schema.KINDS)
 
 

@@ -82,6 +82,7 @@ def test_everything_a_node_does_has_its_row(real: Any) -> None:
         ("forward", 1, 1, "probe"),
         ("send", 1, 9, "ping"),
         ("send", 1, 9, "ping"),
+        ("repeat", 1, 9, ""),
         ("lose", 1, 9, "no-ack"),
         ("crash", 0, -1, ""),
         ("recover", 0, -1, ""),

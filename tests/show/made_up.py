@@ -37,7 +37,15 @@ def row(label: str, cell: int, seed: int, campaign: str = "made-up", **known: An
     """A finished run. What is not said is None, 0 or empty."""
     found: Row = dict.fromkeys(NUMBERS) | dict.fromkeys((*WHOLE, "duplicates", "parasites"), 0)
     found |= {name: {} for name in KINDS}
-    about = {"campaign": campaign, "preset": "baldoni", "cell": cell, "protocol": label, "label": label, "seed": seed}
+    about = {
+        "campaign": campaign,
+        "preset": "baldoni",
+        "reading": "",
+        "cell": cell,
+        "protocol": label,
+        "label": label,
+        "seed": seed,
+    }
     run = f"{campaign}.{cell}.{seed}"
     return found | about | {"run": run, "nodes": 100, "fingerprint": f"f{run}"} | known
 

@@ -118,6 +118,18 @@ def test_who_sleeps_while_an_acknowledgement_is_due_repeats_the_frame_afterwards
     stage.run(2.0)
     first, second, *_ = stage.sent(0)
     assert (first, second) == (100_000, 500_000 + DIFS_US)
+    assert [row.t for row in stage.rows("repeat", 0)] == stage.sent(0)[1:]
+
+
+def test_after_a_crash_the_next_frame_repeats_nothing() -> None:
+    stage = Stage([(0.0, 0.0), (1000.0, 0.0)], retries=1)
+    stage.say(0.1, 0, to=1)
+    stage.switch((100_000 + AIRTIME_US + 100) * 1e-6, 0, CRASH)
+    stage.switch(0.5, 0, RECOVER)
+    stage.say(0.6, 0, to=1)
+    stage.run(2.0)
+    assert len(stage.sent(0)) == 3
+    assert [row.t for row in stage.rows("repeat", 0)] == stage.sent(0)[2:]
 
 
 # ---- crashes
@@ -281,7 +293,20 @@ def test_only_live_interested_others_count() -> None:
     stage.switch(0.05, 3, CRASH)
     stage.say(0.1, 0)
     stage.run(1.0)
-    assert int(stage.recorder.interested) == 1
+    assert (int(stage.recorder.interested), int(stage.recorder.own)) == (1, 1)
+
+
+def test_an_event_is_its_publishers_own_if_that_subscribed_and_is_awake() -> None:
+    """0 publishes awake, asleep and awake again; 1 wants other things."""
+    stage = Stage(PAIR)
+    stage.subscriptions = [Subscription(0, 0, topic("")), Subscription(1, 1, NEWS)]
+    stage.switch(0.2, 0, SLEEP)
+    stage.switch(0.4, 0, WAKE)
+    for t, node in ((0.1, 0), (0.3, 0), (0.5, 0), (0.6, 1)):
+        stage.say(t, node)
+    stage.run(1.0)
+    assert len(stage.rows("publish")) == 4
+    assert (int(stage.recorder.own), int(stage.recorder.interested)) == (2, 1)
 
 
 def test_an_event_is_numbered_by_its_publisher() -> None:

@@ -132,6 +132,13 @@ def test_gossip_in_every_preset(name: str, tmp_path: Path) -> None:
     same_energy(read(log), s, result)
 
 
+def test_a_run_without_publications_is_all_warm_up() -> None:
+    sink = MemorySink()
+    result = simulate(Scenario(**(LOSSY | {"publishers": 0})), "treegroup", level="frames", sink=sink)
+    assert result.metrics["warmup_frames"] == result.metrics["frames_sent"] > 0
+    counted_from_rows(sink.table(), result)
+
+
 def test_a_row_more_or_less_would_be_noticed() -> None:
     s = Scenario(**LOSSY)
     sink = MemorySink()
@@ -237,6 +244,8 @@ def test_a_repetition_costs_what_the_frame_did() -> None:
     assert rx_us(stage) == [0, 4 * AIRTIME_US]
     assert int(stage.stations[1].tx_us) == 4 * ACK_US
     assert overheard(stage) == [(1, "repetition")] * 3
+    assert [row.frame for row in stage.rows("repeat", 0)] == [row.frame for row in stage.rows("send", 0)][1:]
+    assert int(stage.world.recorder.repeats) == 3
     assert stage.world.recorder.metrics()["overheard"] == 0
     assert gap_j(stage, 2) == pytest.approx(0.0, abs=1e-12)
 

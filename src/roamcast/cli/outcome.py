@@ -76,6 +76,8 @@ def _metrics(m: dict[str, Any]) -> Table:
         table.add_row(name, value, meaning)
 
     row("delivery", _percent(m["delivery"]), f"{m['deliveries']:,} of {m['interested']:,} (event, interested) pairs")
+    if m.get("own"):
+        row("reception", _percent(m["reception"]), "the same, with publishers that subscribe counted as served")
     row("of possible", _percent(m["of_possible"]), "of the pairs that an ideal flood could reach")
     row("overhead", _number(m["overhead"], 2), "frames sent per delivery")
     row("latency", _milliseconds(m["latency_p50_s"]), "median, ms")

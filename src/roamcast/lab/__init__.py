@@ -8,7 +8,7 @@
     schemas.py      the tables' columns                                       worker.py       what workers run
     reproduce.py    the papers' experiments, run and judged                   judge.py        their claims, judged
     checks.py       the kinds of questions that claims ask                    quantities.py   what they ask about
-    deciding.py     further seeds for undecided claims                        kept.py         the full campaign's verdicts
+    deciding.py     further seeds for undecided claims                        kept.py         verdicts to keep
     field.py        real nodes' logs, by one clock                            code.py         which program this is
     student.py      Student's t                                               classes.py      a quick start for Java
     traces/         mobility and contacts of others

@@ -46,15 +46,20 @@ FILES = ("street_map", "trace", "links")
 """Scenario fields that name a file."""
 SUMMABLE = (
     "delivery",
+    "reception",
     "of_possible",
     "overhead",
     "frames_sent",
     "bytes_sent",
+    "warmup_frames",
+    "warmup_bytes",
+    "repeats",
     "receptions",
     "overheard",
     "losses",
     "collisions",
     "duplicates",
+    "duplicates_wanted",
     "parasites",
     "latency_mean_s",
     "latency_p50_s",
@@ -65,6 +70,7 @@ SUMMABLE = (
     "energy_j",
     "deliveries",
     "interested",
+    "own",
     "possible",
 )
 """The metrics that are one number a run, so that means and intervals make sense."""

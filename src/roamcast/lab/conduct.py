@@ -295,6 +295,7 @@ def _coordinates(run: Run) -> tuple[Any, ...]:
         run.id,
         run.campaign.name,
         run.campaign.preset,
+        run.campaign.reading,
         run.place,
         cell.protocol,
         cell.label,

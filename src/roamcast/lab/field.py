@@ -247,6 +247,7 @@ class Field:
         known = {
             "campaign": F.lit("field"),
             "preset": F.lit("field"),
+            "reading": F.lit(""),
             "cell": F.lit(0),
             "protocol": F.lit("field"),
             "label": F.lit("field"),

@@ -35,7 +35,7 @@ from roamcast.lab.campaign import Campaign
 from roamcast.log import reader
 
 TABLES = ("runs", "metrics", "summary")
-TABLES_VERSION = "3"
+TABLES_VERSION = "4"
 MOST_ATTEMPTS = 2
 """A run during which a worker died so often is taken to be the cause."""
 

@@ -127,16 +127,27 @@ def wanting(published: DataFrame, subscribed: DataFrame) -> DataFrame:
 
 def interested(wanted: DataFrame, published: DataFrame, absent: DataFrame) -> DataFrame:
     """run, event, node: of those, who counts: not the publisher, up at that moment, and near if the event is local."""
-    from pyspark.sql import functions as F
-
     about = published.select("run", "event", "publisher", "seq", "near")
     pairs = wanted.join(about, ["run", "event"])
     pairs = pairs.where("node != publisher and (near is null or array_contains(near, node))")
+    return _live(pairs, absent).select("run", "event", "node")
+
+
+def own(wanted: DataFrame, published: DataFrame, absent: DataFrame) -> DataFrame:
+    """run, event: those whose publisher wants it itself and is up."""
+    pairs = wanted.join(published.select("run", "event", "publisher", "seq"), ["run", "event"])
+    return _live(pairs.where("node = publisher"), absent).select("run", "event")
+
+
+def _live(pairs: DataFrame, absent: DataFrame) -> DataFrame:
+    """Those of `pairs` (with run, node and the publication's seq) whose node is up at that moment."""
+    from pyspark.sql import functions as F
+
     away = absent.select("run", "node", "from_seq", "until_seq")
     during = (F.col("from_seq") < F.col("seq")) & (F.col("until_seq").isNull() | (F.col("seq") < F.col("until_seq")))
     a, b = pairs.alias("a"), away.alias("b")
     same = (F.col("a.run") == F.col("b.run")) & (F.col("a.node") == F.col("b.node")) & during
-    return a.join(b, same, "left_anti").select("run", "event", "node")
+    return a.join(b, same, "left_anti")
 
 
 # ------------------------------------------------------------------------------------------------------ keys of filters

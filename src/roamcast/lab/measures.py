@@ -60,7 +60,12 @@ def _parts(
     simulated: bool,
 ) -> list[DataFrame]:
     about = _about(runs)
-    parts = [delivery(log, pairs, published), counted(log, about), unneeded(log, wanted, published)]
+    parts = [
+        delivery(log, pairs, published),
+        own(wanted, published, absent),
+        counted(log, about, published),
+        unneeded(log, wanted, published),
+    ]
     if simulated:
         parts += [elapsed(log, absent, about), possible(published, pairs, absent, runs)]
     return parts
@@ -97,6 +102,7 @@ def _joined(parts: list[DataFrame], runs: DataFrame, simulated: bool) -> DataFra
     )
     found = (
         found.withColumn("delivery", _ratio("deliveries", "interested"))
+        .withColumn("reception", _over(F.expr("own + deliveries"), F.expr("own + interested")))
         .withColumn("of_possible", _ratio("deliveries", "possible"))
         .withColumn("overhead", _ratio("frames_sent", "deliveries"))
         .withColumn("deterministic_hops", _over(deterministic, deterministic + drawn))
@@ -116,6 +122,13 @@ def delivery(log: DataFrame, pairs: DataFrame, published: DataFrame) -> DataFram
     latencies = served.select("run", (F.col("at") - F.col("t")).alias("latency"))
     asked = pairs.groupBy("run").agg(F.count("*").alias("interested"))
     return asked.join(latency(latencies), "run", "left")
+
+
+def own(wanted: DataFrame, published: DataFrame, absent: DataFrame) -> DataFrame:
+    """run, own."""
+    from pyspark.sql import functions as F
+
+    return interest.own(wanted, published, absent).groupBy("run").agg(F.count("*").alias("own"))
 
 
 def latency(latencies: DataFrame) -> DataFrame:
@@ -142,16 +155,21 @@ def latency(latencies: DataFrame) -> DataFrame:
 # ---- frames
 
 
-def counted(log: DataFrame, about: DataFrame) -> DataFrame:
+def counted(log: DataFrame, about: DataFrame, published: DataFrame) -> DataFrame:
     """run, and all that is counts and sums of rows by kind and reason: the log is read once for it."""
     from pyspark.sql import functions as F
 
-    kinds = ["send", "acknowledge", "receive", "overhear", "lose", "state", *(KINDS[code] for code in DECISIONS)]
-    rows = log.where(F.col("kind").isin(*kinds)).join(about.select("run", "end"), "run")
+    kinds = ["send", "repeat", "acknowledge", "receive", "overhear", "lose", "state"]
+    kinds += [KINDS[code] for code in DECISIONS]
+    first = published.groupBy("run").agg(F.min("seq").alias("first"))
+    rows = log.where(F.col("kind").isin(*kinds)).join(about.select("run", "end").join(first, "run", "left"), "run")
+    early = "kind = 'send' and (first is null or seq < first)"
     by_reason = rows.groupBy("run", "kind", "reason").agg(
         F.expr("count(*) as n"),
         F.expr("count_if(bytes > 0) as with_bytes"),
         F.expr("sum(bytes) as bytes"),
+        F.expr(f"count_if({early}) as early"),
+        F.expr(f"sum(bytes) filter (where {early}) as early_bytes"),
         F.expr("sum(value) filter (where kind = 'state') as value"),  # of a note it may be anything, and too much
         F.expr("sum(greatest(0, least(value, end - t))) filter (where kind in ('send', 'acknowledge')) as within_us"),
     )
@@ -159,10 +177,16 @@ def counted(log: DataFrame, about: DataFrame) -> DataFrame:
 
 
 def traffic() -> list[Column]:
-    """frames_sent, bytes_sent, receptions, overheard, frames_by_kind. Of a frame's rows at a hearer one has bytes."""
+    """frames_sent, bytes_sent, warmup_frames, warmup_bytes, repeats, receptions, overheard, frames_by_kind.
+
+    Of a frame's rows at a hearer one has bytes.
+    """
     return [
         _total("n", "kind = 'send'").alias("frames_sent"),
         _total("bytes", "kind = 'send'").alias("bytes_sent"),
+        _total("early", "kind = 'send'").alias("warmup_frames"),
+        _total("early_bytes", "kind = 'send'").alias("warmup_bytes"),
+        _total("n", "kind = 'repeat'").alias("repeats"),
         _total("with_bytes", "kind = 'receive'").alias("receptions"),
         _total("n", f"kind = 'overhear' and reason = '{OVERHEARD[0]}'").alias("overheard"),
         _counts("reason", "kind = 'send'", "frames_by_kind"),
@@ -199,17 +223,19 @@ def sending() -> Column:
 
 
 def unneeded(log: DataFrame, wanted: DataFrame, published: DataFrame) -> DataFrame:
-    """run, duplicates, parasites."""
+    """run, duplicates, duplicates_wanted, parasites."""
     from pyspark.sql import functions as F
 
     heard = log.where("kind = 'receive' and event != 0").groupBy("run", "event", "node").agg(F.count("*").alias("n"))
     about = published.select("run", "event", "publisher")
     heard = heard.join(about, ["run", "event"], "left")
     heard = heard.join(wanted.withColumn("wants", F.lit(True)), ["run", "event", "node"], "left")
-    own = F.col("publisher").isNotNull() & (F.col("publisher") == F.col("node"))
+    published_here = F.col("publisher").isNotNull() & (F.col("publisher") == F.col("node"))
     unwanted = F.col("publisher").isNotNull() & F.col("wants").isNull()
+    again = F.col("n") - F.when(published_here, 0).otherwise(1)
     return heard.groupBy("run").agg(
-        F.sum(F.col("n") - F.when(own, 0).otherwise(1)).alias("duplicates"),
+        F.sum(again).alias("duplicates"),
+        F.sum(F.when(F.col("wants"), again).otherwise(0)).alias("duplicates_wanted"),
         F.sum(F.when(unwanted, F.col("n")).otherwise(0)).alias("parasites"),
     )
 

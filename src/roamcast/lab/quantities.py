@@ -43,17 +43,40 @@ def _receptions_per_delivery(row: Row) -> float | None:
     return (row["deliveries"] + row["duplicates"]) / row["deliveries"] if row["deliveries"] else None
 
 
+def _messages(row: Row) -> float:
+    """Frames that protocols sent: what the link layer repeats is not a message more."""
+    return float(row["frames_sent"] - row["repeats"])
+
+
+def _overhead_published(row: Row) -> float | None:
+    """Frames per delivery from the first publication on: what is sent while tables fill counts for nothing."""
+    return (row["frames_sent"] - row["warmup_frames"]) / row["deliveries"] if row["deliveries"] else None
+
+
+def _bytes_published_per_node(row: Row) -> float:
+    return float(row["bytes_sent"] - row["warmup_bytes"]) / float(row["nodes"])
+
+
 def _content_bytes_per_node(row: Row) -> float:
-    """What a protocol hands to the link layer: bytes sent without headers (a mote's packets are padded: that stays)."""
-    preset = presets.load(row["preset"]).values
-    access, extra = (row["world"].get(field, preset.get(field)) for field in ("mac", "overhead_bytes"))
-    header = _header_bytes(str(access or "dcf"), int(extra or 0))
-    return (float(row["bytes_sent"]) - header * float(row["frames_sent"])) / float(row["nodes"])
+    return _content(row, row["bytes_sent"], row["frames_sent"]) / float(row["nodes"])
+
+
+def _content_bytes_published_per_node(row: Row) -> float:
+    content = _content(row, row["bytes_sent"] - row["warmup_bytes"], row["frames_sent"] - row["warmup_frames"])
+    return content / float(row["nodes"])
+
+
+def _content(row: Row, sent_bytes: int, frames: int) -> float:
+    """What a protocol hands to the link layer: bytes without headers (a mote's packets are padded: that stays)."""
+    typed = tuple((field, row["world"][field]) for field in ("mac", "overhead_bytes") if field in row["world"])
+    return float(sent_bytes) - _header_bytes(row["preset"], row.get("reading", ""), typed) * float(frames)
 
 
 @cache
-def _header_bytes(access: str, overhead_bytes: int) -> int:
-    return int(mac.build(access, 1e6, 1, 0, overhead_bytes).header)
+def _header_bytes(preset: str, reading: str, typed: tuple[tuple[str, str], ...]) -> int:
+    """Of a frame in the world of a preset, in which a campaign has changed some fields."""
+    s = presets.load(preset, reading).scenario(dict(typed))
+    return int(mac.build(s.mac, s.rate_bps, s.queue, s.retries, s.overhead_bytes).header)
 
 
 def _per_node(of: str) -> Callable[[Row], float]:
@@ -62,11 +85,16 @@ def _per_node(of: str) -> Callable[[Row], float]:
 
 QUANTITIES: dict[str, Callable[[Row], float | None]] = {
     "bytes_per_node": _per_node("bytes_sent"),
+    "bytes_published_per_node": _bytes_published_per_node,
     "content_bytes_per_node": _content_bytes_per_node,
+    "content_bytes_published_per_node": _content_bytes_published_per_node,
     "duplicates_per_node": _per_node("duplicates"),
+    "duplicates_wanted_per_node": _per_node("duplicates_wanted"),
     "parasites_per_node": _per_node("parasites"),
     "events_sent": _events_sent,
     "events_sent_per_node": lambda row: _events_sent(row) / float(row["nodes"]),
     "maintenance_share": _maintenance_share,
+    "messages": _messages,
+    "overhead_published": _overhead_published,
     "receptions_per_delivery": _receptions_per_delivery,
 }

@@ -7,12 +7,17 @@ a percentile or a mean of nothing, is None.
                        not publish it, is up at that moment, and is near if the event is local
     deliveries         such pairs with a deliver row
     delivery           deliveries / interested
+    own                events whose publisher has a matching subscription and is up when it publishes
+    reception          (own + deliveries) / (own + interested): the publisher counts as one that has its event
     frames_sent, frames_by_kind, bytes_sent      of send rows
+    warmup_frames, warmup_bytes                  the same, before the first publish row (without one: all)
+    repeats            repeat rows
     overhead           frames_sent / deliveries
     receptions         distinct (frame, node) of receive rows
     overheard          overhear rows of frames for another
     losses, losses_by_reason, collisions         of lose rows
     duplicates         receive rows of an event that the node published or received in an earlier row
+    duplicates_wanted  those at a node that had a matching subscription when the event was published
     parasites          receive rows of an event for which the node had no matching subscription when it was published
     latency_mean_s     publication to first delivery, over counted deliveries
     latency_p50_s, latency_p95_s                 the same, by nearest rank
@@ -51,7 +56,9 @@ def metrics(table: pa.Table) -> dict[str, object]:
     sends, losses = _rows(table, "send"), _rows(table, "lose")
     latencies_us = sorted(_first_deliveries(table, publications).values())
     interested = sum(len(publication.pairs) for publication in publications.values())
-    duplicates, parasites = _unneeded(table, publications)
+    own = sum(publication.own for publication in publications.values())
+    warmup = _rows(_before_the_first(table, "publish"), "send")
+    duplicates, duplicates_wanted, parasites = _unneeded(table, publications)
     losses_by_reason = _counts(losses["reason"])
     overheard = _counts(_rows(table, "overhear")["reason"])
     reasons = _reasons(table)
@@ -62,9 +69,14 @@ def metrics(table: pa.Table) -> dict[str, object]:
         "interested": interested,
         "deliveries": len(latencies_us),
         "delivery": _ratio(len(latencies_us), interested),
+        "own": own,
+        "reception": _ratio(own + len(latencies_us), own + interested),
         "frames_sent": sends.num_rows,
         "frames_by_kind": _counts(sends["reason"]),
         "bytes_sent": _sum(sends["bytes"]),
+        "warmup_frames": warmup.num_rows,
+        "warmup_bytes": _sum(warmup["bytes"]),
+        "repeats": _rows(table, "repeat").num_rows,
         "overhead": _ratio(sends.num_rows, len(latencies_us)),
         "receptions": _rows(table, "receive").group_by(["frame", "node"]).aggregate([]).num_rows,
         "overheard": overheard.get(OVERHEARD[0], 0),
@@ -72,6 +84,7 @@ def metrics(table: pa.Table) -> dict[str, object]:
         "losses_by_reason": losses_by_reason,
         "collisions": losses_by_reason.get("collision", 0),
         "duplicates": duplicates,
+        "duplicates_wanted": duplicates_wanted,
         "parasites": parasites,
         "latency_mean_s": _mean_s(latencies_us),
         "latency_p50_s": _percentile_s(latencies_us, 50),
@@ -112,6 +125,8 @@ class Publication:
     """Nodes with a matching subscription, the publisher too if it has one."""
     pairs: set[int]
     """Those of them that count as interested live subscribers."""
+    own: bool
+    """Whether the publisher is one of those that want it, and up."""
 
 
 @dataclass
@@ -155,10 +170,11 @@ class _Audience:
         for text, nodes in self.subscribers.items():
             if self.filters[text].matches(event):
                 wanting.update(node for node, subscriptions in nodes.items() if subscriptions)
-        pairs = wanting - {row["node"]} - self.asleep - self.crashed
+        live = wanting - self.asleep - self.crashed
+        pairs = live - {row["node"]}
         if content["scope"] == "local":
             pairs &= set(content["near"])
-        return Publication(row["t"], row["node"], wanting, pairs)
+        return Publication(row["t"], row["node"], wanting, pairs, row["node"] in live)
 
 
 def _publications(table: pa.Table) -> dict[int, Publication]:
@@ -191,18 +207,21 @@ def _first_deliveries(table: pa.Table, publications: dict[int, Publication]) -> 
     return latencies_us
 
 
-def _unneeded(table: pa.Table, publications: dict[int, Publication]) -> tuple[int, int]:
-    """(duplicates, parasites)."""
+def _unneeded(table: pa.Table, publications: dict[int, Publication]) -> tuple[int, int, int]:
+    """(duplicates, those where the event is wanted, parasites)."""
     heard = _rows(table, "receive").filter(pc.field("event") != 0)
     by_pair = heard.group_by(["event", "node"]).aggregate([([], "count_all")])
-    duplicates = parasites = 0
+    duplicates = duplicates_wanted = parasites = 0
     for pair in by_pair.to_pylist():
         publication = publications.get(pair["event"])
         own = publication is not None and publication.publisher == pair["node"]
-        duplicates += pair["count_all"] - (0 if own else 1)
-        if publication is not None and pair["node"] not in publication.wanting:
+        again = pair["count_all"] - (0 if own else 1)
+        duplicates += again
+        if publication is not None and pair["node"] in publication.wanting:
+            duplicates_wanted += again
+        elif publication is not None:
             parasites += pair["count_all"]
-    return duplicates, parasites
+    return duplicates, duplicates_wanted, parasites
 
 
 def _reasons(table: pa.Table) -> dict[str, int]:
@@ -261,6 +280,12 @@ def _absences_s(table: pa.Table, nodes: int, duration_s: float) -> tuple[Any, An
 
 def _rows(table: pa.Table, *kinds: str) -> pa.Table:
     return table.filter(pc.is_in(table["kind"].cast(pa.string()), pa.array(kinds, pa.string())))
+
+
+def _before_the_first(table: pa.Table, kind: str) -> pa.Table:
+    """All rows, if there is none of that kind."""
+    first = pc.index(table["kind"].cast(pa.string()), kind).as_py()
+    return table if first < 0 else table.slice(0, first)
 
 
 def _counts(column: pa.ChunkedArray) -> dict[str, int]:

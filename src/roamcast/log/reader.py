@@ -74,6 +74,8 @@ def _sentence(row: LogRow) -> str:
     if row.kind == "send":
         to = "everybody in range" if row.peer < 0 else f"n{row.peer}"
         return f"send: {row.reason} frame {row.frame} to {to}"
+    if row.kind == "repeat":
+        return f"repeat: frame {row.frame} goes out again: n{row.peer} did not acknowledge it"
     if row.kind == "receive":
         return f"receive: {row.reason} frame {row.frame} from n{row.peer}"
     if row.kind == "lose":

@@ -93,6 +93,7 @@ class Recorder:
         "current",
         "deliveries",
         "duplicates",
+        "duplicates_wanted",
         "frames_sent",
         "hash",
         "interested",
@@ -108,11 +109,13 @@ class Recorder:
         "mix",
         "nodes",
         "overheard",
+        "own",
         "parasites",
         "power",
         "published",
         "receptions",
         "records",
+        "repeats",
         "rx_us",
         "samples",
         "sink",
@@ -120,6 +123,8 @@ class Recorder:
         "state_entries",
         "template",
         "template_for",
+        "warmup_bytes",
+        "warmup_frames",
     )
 
     def __init__(self, nodes: int, level: str, sink: LogSink, power: Power) -> None:
@@ -137,13 +142,18 @@ class Recorder:
         self.template_for: list[int] = []
         # the tally
         self.interested: i64 = 0
+        self.own: i64 = 0
         self.deliveries: i64 = 0
         self.frames_sent: i64 = 0
         self.bytes_sent: i64 = 0
+        self.repeats: i64 = 0
+        self.warmup_frames: i64 = 0
+        self.warmup_bytes: i64 = 0
         self.receptions: i64 = 0
         self.overheard: i64 = 0
         self.rx_us: i64 = 0  # receivers' time that is on no station's account
         self.duplicates: i64 = 0
+        self.duplicates_wanted: i64 = 0
         self.parasites: i64 = 0
         self.losses = vec[i64]([0] * len(schema.LOSSES))
         self.kind = ""  # of the last frame, …
@@ -183,17 +193,22 @@ class Recorder:
     # ---- publications and deliveries
 
     def publish(self, t: i64, node: i64, event: Event, wanting: list[int], paired: list[int], near: list[int]) -> None:
-        """`wanting` have a matching subscription; `paired` of them, but for the publisher, count as interested live
-        subscribers."""
+        """`wanting` have a matching subscription. `paired` of them count as interested live subscribers, except the
+        publisher: if it is one of these, the event is its own."""
+        if not self.records:
+            self.warmup_frames = self.frames_sent
+            self.warmup_bytes = self.bytes_sent
         marks = self.fresh_marks(wanting)
         if paired is not wanting:  # some are down, or too far away for a local event
             for i in wanting:
                 marks[i] = WANTED
             for i in paired:
                 marks[i] = WANTED | PAIRED
-        pairs = len(paired) - (1 if marks[node] & PAIRED else 0)
+        own = 1 if marks[node] & PAIRED else 0
+        pairs = len(paired) - own
         marks[node] = (marks[node] & WANTED) | HAS
         self.interested += pairs
+        self.own += own
         event.handle = len(self.records)
         record = Published(event.id, t, marks)
         self.records.append(record)
@@ -263,6 +278,12 @@ class Recorder:
     def write_sent(self, t: i64, node: i64, frame: Frame, serial: i64, to: i64, size: i64, airtime: i64) -> None:
         self.sink.row(t, node, schema.SEND, first_event(frame), serial, to, size, airtime, frame.kind)
 
+    def repeated(self, t: i64, node: i64, frame: Frame, serial: i64, to: i64) -> None:
+        """What was just sent had been on the air before."""
+        self.repeats += 1
+        if self.log_frames:
+            self.sink.row(t, node, schema.REPEAT, first_event(frame), serial, to, 0, 0, "")
+
     def received(self, t: i64, node: i64, frame: Frame, serial: i64, sender: i64, size: i64, airtime: i64) -> None:
         """The row, or rows, of a reception; `heard_event` counts it."""
         event = first_event(frame)
@@ -280,6 +301,8 @@ class Recorder:
             published.marks[node] = mark | HAS
         if mark & WANTED == 0:
             self.parasites += 1
+        elif mark & HAS:
+            self.duplicates_wanted += 1
 
     def lost(
         self, t: i64, node: i64, frame: Frame, serial: i64, sender: i64, size: i64, why: i64, airtime: i64
@@ -348,20 +371,27 @@ class Recorder:
         drawn = by_reason.get("forward: probabilistic", 0)
         latencies = sorted(self.latencies)
         why = {schema.LOSSES[k]: int(n) for k, n in enumerate(self.losses) if n}
+        began = len(self.records) > 0
         return {
             "delivery": ratio(self.deliveries, self.interested),
+            "reception": ratio(self.own + self.deliveries, self.own + self.interested),
             "overhead": ratio(self.frames_sent, self.deliveries),
             "deliveries": int(self.deliveries),
             "interested": int(self.interested),
+            "own": int(self.own),
             "frames_sent": int(self.frames_sent),
             "frames_by_kind": {kind: int(n) for kind, n in sorted(zip(self.kinds, self.kind_counts, strict=True))},
             "bytes_sent": int(self.bytes_sent),
+            "warmup_frames": int(self.warmup_frames if began else self.frames_sent),
+            "warmup_bytes": int(self.warmup_bytes if began else self.bytes_sent),
+            "repeats": int(self.repeats),
             "receptions": int(self.receptions),
             "overheard": int(self.overheard),
             "losses": sum(why.values()),
             "losses_by_reason": why,
             "collisions": why.get("collision", 0),
             "duplicates": int(self.duplicates),
+            "duplicates_wanted": int(self.duplicates_wanted),
             "parasites": int(self.parasites),
             "latency_mean_s": mean(latencies),
             "latency_p50_s": percentile(latencies, 50),

@@ -21,6 +21,7 @@ A column that a kind does not mention below is 0 (`peer`: -1, `reason`: empty).
     receive      its id           serial  sender       on the air (1)         airtime us          kind of frame
     lose         its id           serial  sender (2)   on the air (1)         time spent us (4)   why (2)
     overhear     its id           serial  sender       on the air (1)         airtime us          why (6)
+    repeat       its id           serial  addressee
     acknowledge                           addressee    on the air             airtime us
     deliver      its id
     forward      its id                   as declared                         as declared         label (3)
@@ -48,6 +49,8 @@ A column that a kind does not mention below is 0 (`peer`: -1, `reason`: empty).
       (its acknowledgement was lost), an `acknowledgement` (whole or garbled, its addressee too; event and frame are 0).
       Only the first of these is counted as overheard; all of them cost energy.
 
+A `repeat` row follows the send row of a transmission that repeats one because that was not acknowledged.
+
 The content of a publish row is {"topic": "…", "scope": "global" | "local", "attrs": {…}}, and for a local event also
 "near": [nodes within reach when it was published, ascending]: only these can count as interested in it.
 
@@ -64,7 +67,7 @@ from typing import Any, Final
 
 from roamcast.errors import unknown
 
-VERSION: Final = "2"
+VERSION: Final = "3"
 VERSION_KEY: Final = "roamcast.schema"
 SUMMARY_KEY: Final = "roamcast.summary"
 
@@ -89,6 +92,7 @@ ANEW: Final = "anew"
 STATE: Final = 17
 OVERHEAR: Final = 18
 ACKNOWLEDGE: Final = 19
+REPEAT: Final = 20
 
 KINDS: Final = (
     "publish",
@@ -111,6 +115,7 @@ KINDS: Final = (
     "state",
     "overhear",
     "acknowledge",
+    "repeat",
 )
 """Names of the kinds; the position is the code."""
 
@@ -126,7 +131,7 @@ OVERHEARD: Final = ("for another", "repetition", "acknowledgement")
 LEVELS: Final = ("summary", "deliveries", "frames", "full")
 
 _DELIVERIES: Final = (PUBLISH, SUBSCRIBE, UNSUBSCRIBE, DELIVER, SLEEP, WAKE, CRASH, RECOVER, STATE)
-_FRAMES: Final = (*_DELIVERIES, SEND, RECEIVE, LOSE, OVERHEAR, ACKNOWLEDGE, *DECISIONS)
+_FRAMES: Final = (*_DELIVERIES, SEND, REPEAT, RECEIVE, LOSE, OVERHEAR, ACKNOWLEDGE, *DECISIONS)
 _HELD: Final = ((), _DELIVERIES, _FRAMES, (*_FRAMES, MOVE))
 
 

@@ -462,8 +462,10 @@ class NetHost(Host):
 
     # ---- what becomes of own frames
 
-    def frame_sent(self, frame: Frame, to: int, serial: int, size: int) -> None:
+    def frame_sent(self, frame: Frame, to: int, serial: int, size: int, again: bool) -> None:
         self.journal.sent(frame, to, serial, size, self._airtime_us(size))
+        if again:
+            self.journal.repeated(frame, to, serial)
 
     def frame_lost(self, frame: Frame, to: int, serial: int, size: int, why: str) -> None:
         self.journal.lost(frame, to, serial, size, why)

@@ -58,6 +58,9 @@ class Journal:
     def sent(self, frame: Frame, to: int, serial: int, size: int, airtime_us: int) -> None:
         self.row(schema.SEND, first_event(frame), serial, to, size, airtime_us, frame.kind)
 
+    def repeated(self, frame: Frame, to: int, serial: int) -> None:
+        self.row(schema.REPEAT, first_event(frame), serial, to)
+
     def lost(self, frame: Frame, to: int, serial: int, size: int, why: str) -> None:
         self.row(schema.LOSE, first_event(frame), serial, to, size, 0, why)
 

@@ -33,7 +33,8 @@ FULL_MAX_US: Final = 100_000
 class Sending(Protocol):
     """Whoever wants to know what becomes of frames."""
 
-    def frame_sent(self, frame: Frame, to: int, serial: int, size: int) -> None: ...
+    def frame_sent(self, frame: Frame, to: int, serial: int, size: int, again: bool) -> None:
+        """`again`: it had been sent before, and was not acknowledged."""
 
     def frame_lost(self, frame: Frame, to: int, serial: int, size: int, why: str) -> None:
         """It never left (`why`: queue), or was never acknowledged (`why`: no-ack)."""
@@ -62,6 +63,7 @@ class Outbox:
         self._size = 0
         self._serial = 0
         self._attempt = 0
+        self._sent = False  # at least once
         self._waiting: Timer | None = None  # for an acknowledgement
         self._pausing: Timer | None = None  # for airtime, or for room in the system's buffer
         self._full_us = FULL_US
@@ -84,6 +86,7 @@ class Outbox:
         self._datagrams.clear()
         self._waiting = self._pausing = None
         self._attempt = 0
+        self._sent = False
 
     def acknowledge(self, address: Address, sender: int, number: int) -> None:
         """At once, past the queue; one that cannot be sent is as good as lost on the way."""
@@ -147,7 +150,8 @@ class Outbox:
             self._tally.bytes_out += len(self._datagrams.pop(0))
         self._spend(self._size)
         self._tally.frames_out += 1
-        self._sending.frame_sent(frame, to, self._serial, self._size)
+        self._sending.frame_sent(frame, to, self._serial, self._size, self._sent)
+        self._sent = True
         self._await(to)
 
     def _await(self, to: int) -> None:
@@ -190,6 +194,7 @@ class Outbox:
         self._queue.popleft()
         self._datagrams = []
         self._attempt = 0
+        self._sent = False
         self._waiting = None
 
     # ---- airtime and pauses

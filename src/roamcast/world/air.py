@@ -133,6 +133,10 @@ class Air:
         recorder.count_kind(frame.kind)
         if recorder.log_frames:
             recorder.write_sent(t, station.index, frame, tx.serial, to, size, airtime)
+        if to >= 0:
+            if station.begun == station.frames:
+                recorder.repeated(t, station.index, frame, tx.serial, to)
+            station.begun = station.frames
         station.tx_us += airtime
         if to < 0 and not station.queue:
             station.front = None
@@ -387,6 +391,7 @@ class Air:
         off: i64 = 0
         news: i64 = 0
         parasites: i64 = 0
+        parasites_at_first: i64 = 0
         carries = len(marks) > 0
         for other in tx.hearers:
             if other.receiving != s:
@@ -411,6 +416,8 @@ class Air:
                     continue
                 if mark & HAS == 0:
                     news += 1
+                    if mark & WANTED == 0:
+                        parasites_at_first += 1
                     mark |= HAS
                     marks[i] = mark
                 if mark & MUTED:  # before it ever came
@@ -422,6 +429,7 @@ class Air:
         recorder.receptions += got
         if carries:
             recorder.duplicates += got - news
+            recorder.duplicates_wanted += got - news - (parasites - parasites_at_first)
         recorder.parasites += parasites
         if collisions + deaf > 0:
             recorder.losses[COLLISION] += collisions

@@ -233,7 +233,7 @@ class World(Air):
             wanting  # the recorder leaves the publisher out: a copy for every event would cost as much as its flood
         )
         if self.absent > 0 or p.scope == LOCAL:
-            paired = [i for i in wanting if self.stations[i].up and (p.scope != LOCAL or i in near)]
+            paired = [i for i in wanting if self.stations[i].up and (p.scope != LOCAL or i in near or i == p.node)]
         self.recorder.publish(t, p.node, event, wanting, paired, near)
         self.told.append((t, p.node, t + p.validity_us, paired))
         station.protocol.on_publish(event)

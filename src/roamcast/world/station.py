@@ -42,6 +42,7 @@ class Station(Host):
         "asleep",
         "asleep_us",
         "attempt",
+        "begun",
         "busy_until",
         "chance",
         "committed",
@@ -130,6 +131,7 @@ class Station(Host):
         self.window: i64 = mac.window
         # a frame for one neighbour
         self.tries: i64 = 0  # how often it was sent in vain
+        self.begun: i64 = -1  # number of the last one that was on the air
         self.accepted: i64 = -1  # number of the last one that the neighbour got and need not get again
         self.motion = motion
         # a graded radio
