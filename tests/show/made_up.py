@@ -27,10 +27,13 @@ KINDS = {
     "reasons": COUNTS,
 }
 NUMBERS = (
-    *("delivery", "of_possible", "overhead", "latency_mean_s", "latency_p50_s", "latency_p95_s"),
+    *("delivery", "reception", "of_possible", "overhead", "latency_mean_s", "latency_p50_s", "latency_p95_s"),
     *("deterministic_hops", "memory_entries", "memory_bytes", "energy_j"),
 )
-WHOLE = ("deliveries", "interested", "possible", "frames_sent", "bytes_sent", "receptions", "losses", "collisions")
+WHOLE = (
+    *("deliveries", "interested", "own", "possible", "frames_sent", "bytes_sent", "warmup_frames", "warmup_bytes"),
+    *("repeats", "receptions", "losses", "collisions", "duplicates_wanted"),
+)
 
 
 def row(label: str, cell: int, seed: int, campaign: str = "made-up", **known: Any) -> Row:

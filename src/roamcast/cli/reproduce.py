@@ -93,8 +93,7 @@ def _run(
     warn_if_stale()
     with Screen(f"reproduce {' '.join(papers or ['all'])}, {scale}") as screen:
         if scale == "full":
-            screen.stage("planning")
-            screen.warn(_at_most(papers))
+            screen.stage(_at_most(papers))
         screen.stage("starting Spark")
         found = lab.reproduce(papers, scale, folder, started(folder, master, conf), screen)
         screen.stage("drawing figures")

@@ -249,7 +249,8 @@ def _reasons(v: Verdict, figures: dict[str, tuple[str, str]]) -> list[Child]:
     if v.verdict != REPRODUCED:
         lines += [tag("p", v.why, class_="why")] if v.why else []
         lines += [tag("p", v.cause, class_="why cause")] if v.cause else []
-        links = [joined(" ", tag("a", number, href=where)) for where, number in map(figures.get, v.evidence) if where]  # type: ignore[misc]
+        drawn = [figures[name] for name in v.evidence if name in figures]
+        links = [joined(" ", tag("a", number, href=where)) for where, number in drawn]
         lines += [tag("p", "See", links, class_="why")] if links else []
     lines += [tag("p", v.caveat, class_="why")] if v.caveat else []
     return lines
