@@ -158,6 +158,20 @@ def test_a_spread_may_be_of_the_seeds_that_share_a_coordinate() -> None:
     )  # one traffic has no interval
 
 
+def test_a_spread_may_be_of_the_means_of_those_that_share_another_coordinate() -> None:
+    """Seeds differ by 1, the two groups of each traffic by 0.3 and 0.5."""
+    rows = [
+        run
+        for traffic, width in ((1, 0.3), (2, 0.5))
+        for route, extra in ((1, 0.0), (2, width))
+        for run in runs("a", lambda s, extra=extra: s % 2 + extra, traffic_seed=traffic, route=route)
+    ]
+    spread = {"kind": "spread", "where": {"label": "a"}, "by": "traffic_seed", "metric": "delivery"}
+    (found,) = answers({**spread, "each": "route", "value": 0.4, "abs": 2.0}, rows)
+    assert (found.measured, found.seeds) == (pytest.approx(0.4), 2)
+    assert found.asks.endswith("best less worst of each route with one traffic_seed")
+
+
 def test_an_open_answer_says_about_how_many_seeds_would_decide() -> None:
     """Four times as many halve the interval."""
     rows = runs("a", lambda s: 0.7 + (0.02 if s % 2 else -0.02))

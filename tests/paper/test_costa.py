@@ -13,7 +13,8 @@ from roamcast.protocols.semiprob import TICK, PublicationFrame, SemiProb, SemiPr
 from roamcast.protocols.semiprob_links import SemiProbLinks
 from roamcast.pubsub.event import Event, event_id
 from roamcast.pubsub.filters import Filter, Range, topic
-from roamcast.world import mobility
+from roamcast.world import mac, mobility
+from roamcast.world.density import mean_neighbours
 from roamcast.world.scenario import with_values
 from roamcast.world.simulate import simulate
 from roamcast.world.streams import Stream
@@ -559,15 +560,19 @@ def test_r12_an_expired_event_is_neither_delivered_nor_sent() -> None:
 # ---------------------------------------------------------------------------------------------------- §IV: the setting
 
 
-def test_r13_the_radio_is_the_mica2s() -> None:
-    """Abstract and §IV: MICA2 motes, TOSSIM."""
-    s = presets.load("costa").scenario()
-    assert (s.mac, s.rate_bps) == ("tinyos", 19_200)
+@pytest.mark.parametrize("reading, airtime_ms", [("", 11.8), ("mica2", 19.2)])
+def test_r13_a_packet_is_on_the_air_as_on_the_first_mica_or_as_on_the_mica2(reading: str, airtime_ms: float) -> None:
+    """Abstract and §IV: MICA2 motes, simulated by TOSSIM."""
+    s = presets.load("costa", reading).scenario()
+    assert s.mac == "tinyos"
+    radio = mac.build(s.mac, s.rate_bps, s.queue, s.retries)
+    packet = radio.bytes_on_air(PublicationFrame(event(), True, 0).size)
+    assert packet == 36 and radio.airtime(packet) / 1000 == pytest.approx(airtime_ms, abs=0.05)
 
 
-def largest_share(placement: str, seed: int) -> float:
+def largest_share(reading: str, seed: int) -> float:
     """Of the nodes of a field of the preset: those in its largest connected part."""
-    s = presets.load("costa").scenario({"placement": placement})
+    s = presets.load("costa", reading).scenario()
     model = mobility.build(s, seed)
     legs = [model.first(i, Stream(seed, i, "mobility")) for i in range(s.nodes)]
     left, largest = set(range(s.nodes)), 0
@@ -581,12 +586,23 @@ def largest_share(placement: str, seed: int) -> float:
     return largest / s.nodes
 
 
-def test_r14_on_a_grid_flooding_can_deliver_nearly_all_and_in_uniform_fields_it_cannot() -> None:
-    """§IV: flooding "delivers all the events" at η = 5; tests/papers/test_presets.py counts η for both placements."""
-    assert presets.load("costa").scenario().placement == "grid"
-    grid, uniform = ([largest_share(placement, seed) for seed in range(10)] for placement in ("grid", "uniform"))
-    assert min(grid) > 0.95 and sum(share == 1.0 for share in grid) >= 3
-    assert sum(uniform) / 10 < 0.9 and max(uniform) < 1.0
+def test_r14_on_lattices_flooding_can_deliver_nearly_all_and_in_uniform_fields_it_cannot() -> None:
+    """§IV: flooding "delivers all the events" at η = 5; tests/papers/test_presets.py counts η for all placements."""
+    shares = {name: [largest_share(name, seed) for seed in range(10)] for name in ("", "grid-cells", "uniform-fields")}
+    assert shares[""] == [1.0] * 10
+    assert min(shares["grid-cells"]) > 0.95 and sum(share == 1.0 for share in shares["grid-cells"]) >= 3
+    assert sum(shares["uniform-fields"]) / 10 < 0.9 and max(shares["uniform-fields"]) < 1.0
+
+
+def test_r14_the_papers_numbers_of_neighbours_are_rings_of_a_triangular_lattice() -> None:
+    """Table I and Fig. 6: η = 5, 10 and 15 with 200 nodes. No square grid of any size has 5 or 15."""
+
+    def possible(placement: str, nodes: int) -> set[float]:
+        sides = [60.0 * 1.01**k for k in range(320)]
+        return {mean_neighbours(nodes, side, 50.0, placement, 0.0) for side in sides}
+
+    assert {int(eta) for eta in possible("triangle", 200) if 1 <= eta < 18} == {5, 10, 15}
+    assert not {round(eta) for eta in possible("grid", 196) if 1 <= eta < 18} & {5, 15}
 
 
 # ------------------------------------------------------------------------------ §II-A and §II-B on [11]: along links

@@ -48,8 +48,11 @@ def made_up(experiment: str, chosen: Campaign, seeds: int = FEW) -> list[dict[st
                 {
                     **{name: number / (2000 if name in SHARES else 1) for name in SUMMABLE},
                     **{name: {"event": number // 2, "beacon": 10} for name in COUNTS},
+                    "warmup_frames": 0,
+                    "warmup_bytes": 0,
                     "campaign": experiment,
                     "preset": chosen.preset,
+                    "reading": chosen.reading,
                     "cell": place,
                     "protocol": cell.protocol,
                     "label": cell.label,

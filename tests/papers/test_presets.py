@@ -9,13 +9,13 @@ from math import hypot, pi
 import pytest
 
 from roamcast.errors import InputError
-from roamcast.papers import presets
+from roamcast.papers import joint, presets
 from roamcast.protocols import parameters, registry
 from roamcast.world import mobility
 from roamcast.world.scenario import Scenario
 from roamcast.world.streams import Stream
 
-SOURCE = re.compile(r"(Fig\. \d+|Table [\dIV]+|§[\dIVX]|reading R\d+|ours(: .+)?$)")
+SOURCE = re.compile(r"(Fig\. \d+|Table [\dIV]+|§[\dIVX]|reading R\d+|joint reading: [\w-]+|ours(: .+)?$)")
 ALL = ["baehni-city", "baehni-waypoint", "baldoni", "costa", "li", "rezende"]
 
 
@@ -29,6 +29,12 @@ def test_every_value_has_a_source_people_can_look_up(name: str) -> None:
     assert preset.sources.keys() >= preset.values.keys()
     for field, source in preset.sources.items():
         assert SOURCE.match(source), (field, source)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_values_of_the_joint_reading_name_its_parts(name: str) -> None:
+    named = [re.match(r"joint reading: ([\w-]+)", source) for source in presets.load(name).sources.values()]
+    assert {found[1] for found in named if found} <= {part.name for part in joint.of_preset(name).part}
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -54,7 +60,7 @@ def test_suggested_parameters_exist_and_are_in_range(name: str) -> None:
         ),
         ("baehni-waypoint", {"nodes": 150, "range_m": 442, "subscribers": 120, "events": 1, "validity_s": 180}),
         ("baehni-city", {"nodes": 15, "mobility": "city", "range_m": 44, "events": 1, "validity_s": 150}),
-        ("costa", {"nodes": 200, "mobility": "static", "mac": "tinyos", "rate_bps": 19_200, "subscribers": 20}),
+        ("costa", {"nodes": 200, "mobility": "static", "mac": "tinyos", "rate_bps": 31_200, "subscribers": 20}),
         ("rezende", {"nodes": 200, "height_m": 606, "range_m": 50, "events": 1000, "publish_until_s": 1200}),
         ("li", {"nodes": 500, "range_m": 150, "interests": 50, "local_share": 0.5, "attributes_max": 4}),
     ],
@@ -76,16 +82,16 @@ def test_an_event_can_live_its_whole_life_before_the_run_ends() -> None:
         assert s.publish_until_s + s.validity_s <= s.duration_s
 
 
-@pytest.mark.parametrize("placement", ["uniform", "grid"])
-def test_costa_sensors_have_five_neighbours_in_the_mean(placement: str) -> None:
+@pytest.mark.parametrize("reading", ["", *(change.name for change in joint.load("002").changes)])
+def test_costa_sensors_have_as_many_neighbours_in_the_mean_whatever_the_reading(reading: str) -> None:
     """Counted in the fields of thirty seeds, with their borders; within three standard deviations of the mean."""
-    s = presets.load("costa").scenario({"placement": placement})
+    s = presets.load("costa", reading).scenario()
     counts = [neighbour_count(s, seed) for seed in range(30)]
-    assert sum(counts) / len(counts) == pytest.approx(5, abs=0.15)
+    assert sum(counts) / len(counts) == pytest.approx(5.44, abs=0.15)
 
 
-@pytest.mark.parametrize(("nodes", "neighbours"), [(100, 5), (400, 5), (200, 10), (200, 15)])
-def test_costa_fields_grow_and_shrink_so_that_the_number_of_neighbours_is_right(nodes: int, neighbours: int) -> None:
+@pytest.mark.parametrize(("nodes", "neighbours"), [(100, 5.2), (400, 5.6), (200, 10.49), (200, 15.39)])
+def test_costa_fields_grow_and_shrink_so_that_the_number_of_neighbours_is_right(nodes: int, neighbours: float) -> None:
     changes = {"nodes": str(nodes), "neighbours": str(neighbours), "publishers": "90", "subscribers": "10"}
     s = presets.load("costa").scenario(changes)
     assert sum(neighbour_count(s, seed) for seed in range(5)) / 5 == pytest.approx(neighbours, rel=0.04)

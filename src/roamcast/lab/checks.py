@@ -19,8 +19,9 @@ too few to tell, and the answer says about how many would do. Orders and trends 
     cheaper   at every point of a curve the metric is below that of       of, x, to, to_x, at, metric
               another curve where it has the same `at`
     bounds    every mean is below `high` and above `low`                  where, metric, x
-    spread    best less worst of `block` seeds, or of all seeds that      where, metric, block or by
-              have the same `by` (a coordinate), is `value` within `abs`
+    spread    best less worst of `block` seeds, or of all seeds that      where, metric, block or by;
+              have the same `by` (a coordinate), is `value` within `abs`;     each
+              with `each`, of the means of those that have the same `each`
     peak      the metric is higher somewhere inside than at both ends     where, metric, x
     like      the metric follows x like a `line` rather than a `log`      where, metric, x, like
     jump      most of the change happens within a part of the axis        where, metric, x, share, within
@@ -28,7 +29,8 @@ too few to tell, and the answer says about how many would do. Orders and trends 
     model     a number of a paper's model, exact                          function, value, abs (papers/models)
 
 `where`, `of`, `to`, `above` and `below` name cells by label, protocol, parameters and world fields, as texts:
-{ label = "gossip", p = "0.5" }; a list of texts admits any of them.
+{ label = "gossip", p = "0.5" }; a list of texts admits any of them. `by` and `each` may also be "publisher", the node
+that publishes first.
 """
 
 from __future__ import annotations
@@ -42,6 +44,7 @@ import msgspec
 import numpy as np
 
 from roamcast.errors import InputError, unknown
+from roamcast.lab.publisher import publisher
 from roamcast.lab.quantities import Row, value
 from roamcast.lab.student import ALPHA, interval, quantile
 from roamcast.papers import models
@@ -126,12 +129,14 @@ def selected(rows: Sequence[Row], where: Spec) -> list[Row]:
 
 
 def coordinate(row: Row, name: str) -> str | None:
-    """What a run has for a label, protocol, parameter or world field."""
+    """What a run has for a label, protocol, parameter or world field; or the node that publishes."""
     if name in ("label", "protocol", "preset", "campaign"):
         return str(row[name])
     for place in ("params", "world"):
         if name in row[place]:
             return str(row[place][name])
+    if name == "publisher":
+        return str(publisher(row))
     return str(row["nodes"]) if name == "nodes" else None
 
 
@@ -173,10 +178,15 @@ def samples(rows: Iterable[Row], metric: str) -> Samples:
 
 def curve(rows: Iterable[Row], x: str, metric: str) -> dict[float, Samples]:
     """The metric by seed at each x, ascending."""
+    return {at: samples(chosen, metric) for at, chosen in split(rows, x).items()}
+
+
+def split(rows: Iterable[Row], x: str) -> dict[float, list[Row]]:
+    """The runs at each x, ascending."""
     by_x: dict[float, list[Row]] = defaultdict(list)
     for row in rows:
         by_x[number(row, x)].append(row)
-    return {at: samples(by_x[at], metric) for at in sorted(by_x)}
+    return {at: by_x[at] for at in sorted(by_x)}
 
 
 # ---- statistics
@@ -493,13 +503,20 @@ def _spread(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
 def _groups(spec: Spec, rows: list[Row]) -> list[list[float]]:
     """Of all seeds that share a coordinate, or of every `block` seeds that follow each other."""
     if "by" in spec:
-        return [[*by_seed.values()] for by_seed in curve(rows, spec["by"], spec["metric"]).values()]
+        return [_members(spec, group) for group in split(rows, spec["by"]).values()]
     found = [*samples(rows, spec["metric"]).values()]
     size = int(spec["block"])
     blocks = [found[at : at + size] for at in range(0, len(found) - size + 1, size)]
     if not blocks:
         raise NoData(f"{len(found)} seeds; it takes {size}")
     return blocks
+
+
+def _members(spec: Spec, group: list[Row]) -> list[float]:
+    """What is compared within a group: its seeds, or the means of those that share another coordinate."""
+    if "each" not in spec:
+        return [*samples(group, spec["metric"]).values()]
+    return [_mean(samples(rows, spec["metric"])) for rows in split(group, spec["each"]).values()]
 
 
 def _jump(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
@@ -581,7 +598,8 @@ def _title(spec: Spec) -> str:
     if kind == "trend":
         return f"{metric} of {_words(spec['where'])} {spec['direction']} with {spec['x']}"
     if kind == "spread":
-        of = f"those with one {spec['by']}" if "by" in spec else f"{spec['block']} seeds"
+        of = spec.get("each", "seed")
+        of = f"each {of} with one {spec['by']}" if "by" in spec else f"{spec['block']} seeds"
         return f"{metric} of {_words(spec['where'])}: best less worst of {of}"
     return f"{metric} of {_words(spec.get('where', {}))}"
 
