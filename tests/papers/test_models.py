@@ -35,7 +35,9 @@ def test_a_curve_that_goes_on_rising_evenly_has_no_threshold(monkeypatch: pytest
 
 def test_a_curve_may_overshoot_and_fall_back_to_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     def hump(s: float, k: int) -> float:
-        return 10 + 0.1 * s + (6 * k / 10 if k <= 10 else 6.0 + (3.0 if k == 11 else 0.0)) + (0.1 * s if k == 5 else 0.0)
+        return (
+            10 + 0.1 * s + (6 * k / 10 if k <= 10 else 6.0 + (3.0 if k == 11 else 0.0)) + (0.1 * s if k == 5 else 0.0)
+        )
 
     assert shaped(monkeypatch, hump) == (True, "")
 
