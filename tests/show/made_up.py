@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Sequence
 from pathlib import Path
@@ -122,7 +123,8 @@ def _run(about: Row, status: str) -> Row:
     kept = {name: about[name] for name in ("run", "campaign", "preset", "cell", "label", "seed", "nodes")}
     error = None if status == "finished" else "ValueError: <b>no</b>"
     told = {"sim_s": 60.0, "code": "0.1.0+abcdef", "status": status, "error": error, "command": "roamcast run baldoni"}
-    return kept | told | {"cpu_s": 0.5 if status == "finished" else None}
+    params = json.dumps({**about["params"], "jitter_ms": 10.0, "own": False})
+    return kept | told | {"cpu_s": 0.5 if status == "finished" else None, "all_params": params}
 
 
 def _schema(rows: Sequence[Row]) -> pa.Schema:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from roamcast.lab import campaign as campaigns
 from roamcast.lab import plan
 from roamcast.papers import experiments, presets
-from roamcast.protocols import registry
+from roamcast.protocols import parameters, registry
 from roamcast.show.league import entrants, fronts, is_league, pareto
 from tests.show.made_up import row
 
@@ -61,6 +61,12 @@ def test_a_cell_is_an_entrant_and_settings_tell_namesakes_apart() -> None:
     assert [(e.name, e.settings, e.runs) for e in found] == [("a", "p = 0", 2), ("a", "p = 1", 2), ("b", "", 1)]
 
 
+def test_parameters_are_those_that_were_in_effect() -> None:
+    params = {"x.0.1": '{"p": 0.5, "ttl": 0, "own": false, "sizes": "wire"}'}
+    found = entrants([row("a", 0, 1, "x", delivery=0.5, params={"p": "0.5"}), row("b", 1, 1, "x")], params)
+    assert [e.params for e in found] == ["p = 0.5, ttl = 0, own = false, sizes = wire", ""]
+
+
 # ---- the files
 
 
@@ -74,14 +80,64 @@ def test_the_league_is_played_in_every_preset_and_on_common_ground() -> None:
 
 
 @pytest.mark.parametrize("name", LEAGUE)
-def test_everybody_takes_part_at_both_scales(name: str) -> None:
+def test_everybody_takes_part_unless_it_is_too_dear(name: str) -> None:
     experiment = experiments.load(name)
-    for scale in experiments.SCALES:
+    for scale, changes in (("quick", experiment.quick), ("full", experiment.full)):
         found = campaigns.understood(experiment.content(scale))
-        assert [cell.protocol for cell in found.cells] == list(registry.BUILT_IN)
+        away = changes.get("without", [])
+        assert [cell.protocol for cell in found.cells] == [p for p in registry.BUILT_IN if p not in away]
+        assert set(away) < set(registry.BUILT_IN)
         assert len(found.seeds) > 2  # two runs have an interval that says nothing
 
 
-def test_the_quick_league_is_a_matter_of_a_minute() -> None:
-    found = [campaigns.understood(experiments.load(name).content("quick")) for name in LEAGUE]
-    assert sum(run.cost_s for one in found for run in plan.runs(one)) < 150
+SIZES = "sizes"  # what frames weigh is no part of a protocol, and the same for all
+
+
+@pytest.mark.parametrize("home", presets.names())
+def test_a_protocol_has_the_parameters_of_its_own_paper_in_every_world(home: str) -> None:
+    preset = presets.load(home)
+    own = {**preset.params.get(preset.protocol, {}), SIZES: "wire"}
+    recommended = {name: value for name, value in own.items() if name in described(preset.protocol)}
+    for name in LEAGUE:
+        (cell,) = [cell for cell in cells(name, "full") if cell.protocol == preset.protocol]
+        assert {parameter: cell.params[parameter] for parameter in recommended} == recommended
+
+
+def described(protocol: str) -> set[str]:
+    return {p.name for p in parameters.describe(registry.get(protocol))}
+
+
+def cells(name: str, scale: str) -> list[campaigns.Cell]:
+    return campaigns.understood(experiments.load(name).content(scale)).cells
+
+
+def test_what_a_world_changes_in_a_protocol_is_said_to_be_cut() -> None:
+    for name in LEAGUE:
+        experiment = experiments.load(name)
+        assert bool(experiment.entrants) <= bool(experiment.cut)
+        changed = {cell.protocol: cell.params for cell in cells(name, "full")}
+        for protocol, values in experiment.entrants.items():
+            assert {parameter: changed[protocol][parameter] for parameter in values} == values
+
+
+def test_who_stays_away_at_full_scale_is_said_to() -> None:
+    for name in LEAGUE:
+        experiment = experiments.load(name)
+        assert all(protocol in experiment.cut for protocol in experiment.full.get("without", []))
+
+
+def test_everybody_says_where_its_parameters_are_recommended() -> None:
+    assert all(entrant.source for entrant in experiments.entrants())
+
+
+def test_full_worlds_of_the_papers_are_as_long_as_theirs() -> None:
+    for name in presets.names():
+        whole = presets.load(name).scenario()
+        for cell in cells(f"league/{name}", "full"):
+            assert (cell.scenario.duration_s, cell.scenario.events) == (whole.duration_s, whole.events)
+
+
+@pytest.mark.parametrize(("scale", "most_s"), [("quick", 90), ("full", 720)])
+def test_the_league_is_a_matter_of_minutes(scale: str, most_s: float) -> None:
+    found = [campaigns.understood(experiments.load(name).content(scale)) for name in LEAGUE]
+    assert sum(run.cost_s for one in found for run in plan.runs(one)) < most_s

@@ -15,7 +15,7 @@ from roamcast.lab import campaign as campaigns
 from roamcast.lab.conduct import texts
 from roamcast.lab.judge import NOT, OPEN, REPRODUCED, Other
 from roamcast.papers import experiments
-from roamcast.papers.experiments import Experiment, Plot
+from roamcast.papers.experiments import Entrant, Experiment, Plot
 from roamcast.show import figures, report, tables
 from roamcast.show.panels import panel
 from tests.show import made_up
@@ -183,6 +183,29 @@ def test_a_run_that_two_experiments_share_counts_once(tmp_path: Path) -> None:
     once = campaign("speed", ["a", "b"])
     again = [{**row, "campaign": "range"} for row in once]
     assert "6 simulations" in report.write(folder(tmp_path / "r", once + again)).read_text()
+
+
+@pytest.mark.parametrize(
+    ("duration_s", "labels", "cut"),
+    [
+        ("60.0", "ab", "Half of it."),
+        ("20.0", "ab", "Half of it. In this quick look: duration_s = 20.0."),
+        ("60.0", "a", "Half of it. Not in these runs: b."),
+    ],
+)
+def test_the_league_shows_true_parameters_and_what_was_cut(
+    duration_s: str, labels: str, cut: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = {"title": "t", "paper": "league", "figure": "League", "source": "ours", "name": "league/li"}
+    known = Experiment(**world, campaign={"world": {"nodes": 50, "duration_s": 60.0}}, cut="Half of it.")
+    monkeypatch.setattr(report.experiments, "names", lambda *_: ["league/li"])
+    monkeypatch.setattr(report.experiments, "load", lambda _: known)
+    monkeypatch.setattr(report.experiments, "entrants", lambda: [Entrant("a", "ours"), Entrant("b", "ours")])
+    about = {"world": {"nodes": "50", "duration_s": duration_s}, "params": {"p": "1"}}
+    rows = [row(label, k, 1, "league/li", delivery=0.5, **about) for k, label in enumerate(labels)]
+    text = report.write(folder(tmp_path / "results", rows)).read_text()
+    assert f"<strong>Cut: </strong>{cut}</p>" in text
+    assert text.count("p = 1, jitter_ms = 10, own = false") == len(labels)
 
 
 def test_the_league_alone_is_called_the_league(tmp_path: Path) -> None:

@@ -25,6 +25,10 @@
     y_label = "delivery"
     published = [{ label = "gossip", x = 0.5, y = 0.7 }]     # values that the paper's text states
 
+Files of the league name no protocols: league.toml has them, and their parameters. Such a file says in a sentence what
+was `cut` for want of time: parameters by protocol under [entrants], over those of league.toml, and, in [quick] and
+[full], protocols that do not take part (`without`).
+
 A table of [quick], [full] or [sensitivity] replaces single entries of the table in [campaign]; anything else replaces
 it whole.
 """
@@ -33,6 +37,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -103,14 +108,17 @@ class Experiment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sensitivity: dict[str, Any] = {}
     plot: list[Plot] = []
     note: str = ""
+    cut: str = ""
+    entrants: dict[str, dict[str, Any]] = {}
     name: str = ""
 
     def content(self, scale: str) -> dict[str, Any]:
         """What a campaign file of this scale would say."""
         if scale not in SCALES:
             raise unknown("scale", scale, SCALES)
-        changes = self.quick if scale == "quick" else self.full
-        return {"name": self.name, **_changed(self.campaign, changes)}
+        changes = dict(self.quick if scale == "quick" else self.full)
+        entered = _entered(self, changes.pop("without", []))
+        return {"name": self.name, **entered, **_changed(self.campaign, changes)}
 
     def content_under(self, reading: str) -> dict[str, Any]:
         """The same under another reading of the paper."""
@@ -153,6 +161,33 @@ def load(name: str) -> Experiment:
         return msgspec.convert({**tomllib.loads(text), "name": name}, Experiment)
     except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         raise InputError(f"experiment {name}: {error}") from None
+
+
+class Entrant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A protocol in the league; `source` says where its parameters are recommended."""
+
+    name: str
+    source: str
+    set: dict[str, Any] = {}
+
+
+@cache
+def entrants() -> list[Entrant]:
+    """All who take part in the league."""
+    text = files("roamcast.papers").joinpath("league.toml").read_text(encoding="utf-8")
+    try:
+        return msgspec.convert(tomllib.loads(text)["protocol"], list[Entrant])
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        raise InputError(f"league.toml: {error}") from None
+
+
+def _entered(experiment: Experiment, without: list[str]) -> dict[str, Any]:
+    """The protocols of a world of the league, as a campaign file would name them."""
+    if not experiment.name.startswith(f"{LEAGUE}/"):
+        return {}
+    here = experiment.entrants
+    taking_part = [e for e in entrants() if e.name not in without]
+    return {"protocol": [{"name": e.name, "set": {**e.set, **here.get(e.name, {})}} for e in taking_part]}
 
 
 def _folder(paper: str) -> str:

@@ -6,7 +6,8 @@ no more cost, and better in one of the two. Fronts are of means; how sure those 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -44,12 +45,13 @@ class Mean(msgspec.Struct, frozen=True):
 
 
 class Entrant(msgspec.Struct, frozen=True):
-    """A cell of a campaign; `settings` is what tells it from others of its name."""
+    """A cell of a campaign; `settings` is what tells it from others of its name, `params` are all its parameters."""
 
     name: str
     settings: str
     runs: int
     means: dict[str, Mean]
+    params: str = ""
 
     def of(self, metric: str) -> Mean | None:
         return self.means.get(metric)
@@ -79,12 +81,12 @@ def is_league(campaign: str) -> bool:
     return campaign.startswith(f"{LEAGUE}/")
 
 
-def entrants(rows: Sequence[Row]) -> list[Entrant]:
-    """The cells of a campaign, in its order."""
+def entrants(rows: Sequence[Row], params: Mapping[str, str] | None = None) -> list[Entrant]:
+    """The cells of a campaign, in its order. `params` are the parameters in effect, as JSON, by run."""
     cells: dict[int, list[Row]] = {}
     for row in rows:
         cells.setdefault(row["cell"], []).append(row)
-    found = [_entrant(cells[k]) for k in sorted(cells)]
+    found = [_entrant(cells[k], params or {}) for k in sorted(cells)]
     names = [entrant.name for entrant in found]
     return [e if names.count(e.name) > 1 else msgspec.structs.replace(e, settings="") for e in found]
 
@@ -114,7 +116,7 @@ def _best(found: list[Entrant], cost: str) -> list[int]:
     return [able[k] for k in chosen]
 
 
-def _entrant(rows: list[Row]) -> Entrant:
+def _entrant(rows: list[Row], params: Mapping[str, str]) -> Entrant:
     first = rows[0]
     means: dict[str, Mean] = {}
     for metric in METRICS:
@@ -122,5 +124,15 @@ def _entrant(rows: list[Row]) -> Entrant:
             means[metric] = Mean(*mean_and_half([*checks.samples(rows, metric).values()]))
         except NoData:
             continue  # what delivers nothing has no latency
-    settings = ", ".join(f"{name} = {value}" for name, value in {**first["world"], **first["params"]}.items())
-    return Entrant(first["label"], settings, len(rows), means)
+    in_effect: dict[str, Any] = json.loads(params.get(first["run"]) or "{}")
+    return Entrant(first["label"], _listed({**first["world"], **first["params"]}), len(rows), means, _listed(in_effect))
+
+
+def _listed(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} = {_plain(value)}" for name, value in values.items())
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -39,6 +39,7 @@ class Contest(msgspec.Struct, frozen=True):
     entrants: list[Entrant]
     fronts: list[Front]
     drawings: list[Html]
+    cut: str = ""
 
 
 # ---- figures
@@ -174,9 +175,9 @@ def league(contests: Sequence[Contest]) -> Html:
         tag(
             "p",
             "The papers never compared themselves with each other. Here every protocol runs in every paper's world and "
-            "in a common one, with the same metrics. A star marks who is on the Pareto front of delivery against that "
-            "cost: nobody else delivers as much for less. Fronts are of means; where intervals overlap, the order "
-            "may be chance.",
+            "in a common one, with the parameters that its own paper recommends, and is measured in the same way. A "
+            "star marks who is on the Pareto front of delivery against that cost: nobody else delivers as much for "
+            "less. Fronts are of means; where intervals overlap, the order may be chance.",
         ),
         _overview(contests),
         [contest(c) for c in contests],
@@ -196,8 +197,10 @@ def contest(c: Contest, heading: str = "h3") -> Html:
     return joined(
         tag(heading, c.title, id=c.id),
         tag("p", c.about, class_="soft"),
+        tag("p", tag("strong", "Cut: "), c.cut) if c.cut else None,
         tag("figure", caption, drawings) if c.drawings else None,
         _standings(c),
+        _parameters(c),
     )
 
 
@@ -259,12 +262,24 @@ def _standings(c: Contest) -> Html:
             text = spread(mean.mean, mean.half, factor) if mean else NOTHING
             on_front = metric in costs and id(e) in best.get(metric, set())
             cells.append(tag("td", text, class_="num best" if on_front else "num"))
-        name = joined(e.name, tag("span", e.settings, class_="where soft") if e.settings else None)
-        rows.append(tag("tr", tag("th", name, scope="row"), tag("td", str(e.runs), class_="num"), cells))
+        rows.append(tag("tr", tag("th", _called(e), scope="row"), tag("td", str(e.runs), class_="num"), cells))
     head = [tag("th", label, scope="col", class_="num") for _, label, _ in COLUMNS]
     head = [tag("th", "protocol", scope="col"), tag("th", "runs", scope="col", class_="num"), *head]
     table = tag("table", tag("thead", tag("tr", head)), tag("tbody", rows))
     return tag("div", table, class_="scroll names", tabindex=0, role="region", aria_label=f"standings: {c.name}")
+
+
+def _called(e: Entrant) -> Html:
+    return joined(e.name, tag("span", e.settings, class_="where soft") if e.settings else None)
+
+
+def _parameters(c: Contest) -> Html | None:
+    """Those that were in effect, as the runs have them."""
+    known = [e for e in c.entrants if e.params]
+    if not known:
+        return None
+    lines = [joined(tag("dt", _called(e)), tag("dd", e.params)) for e in known]
+    return tag("details", tag("summary", "the parameters"), tag("dl", lines, class_="facts"))
 
 
 # ---- where it comes from

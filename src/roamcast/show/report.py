@@ -114,9 +114,10 @@ def report(results: Results, album: Album) -> str:
     shown = {name: rows for name, rows in results.metrics.items() if not _under_another_reading(name)}
     known = {name: _experiment(name) for name in shown}
     papers = _papers(results, {name: e for name, e in known.items() if e is not None and not is_league(name)}, album)
-    league = [_contest(name, known[name], rows, album) for name, rows in shown.items() if is_league(name)]
+    params = {row["run"]: row["all_params"] for row in results.runs}
+    league = [_contest(name, known[name], rows, params, album) for name, rows in shown.items() if is_league(name)]
     others = [name for name, e in known.items() if e is None and not is_league(name)]
-    campaigns = [_contest(name, None, shown[name], album) for name in others]
+    campaigns = [_contest(name, None, shown[name], params, album) for name in others]
     claims = _entries(results.scorecard)
     verdicts = [entry.verdict for entry in claims]
     finding = words.findings() if papers else {}
@@ -283,8 +284,10 @@ def _inline(svg: bytes, name: str, alternative: str) -> Html:
 # ---- contests
 
 
-def _contest(name: str, experiment: Experiment | None, rows: list[Row], album: Album) -> Contest:
-    found = entrants(rows)
+def _contest(
+    name: str, experiment: Experiment | None, rows: list[Row], params: dict[str, str], album: Album
+) -> Contest:
+    found = entrants(rows, params)
     edges = fronts(found) if len(found) > 1 else []
     drawings = []
     for front in edges:
@@ -297,11 +300,27 @@ def _contest(name: str, experiment: Experiment | None, rows: list[Row], album: A
         id=page.figure_id(name).replace("fig-", "at-", 1),
         name=short,
         title=f"{experiment.title} ({short})" if experiment else name,
-        about=f"Parameters: {experiment.source}." if experiment else f"Preset {rows[0]['preset']}.",
+        about=f"World: {experiment.source}." if experiment else f"Preset {rows[0]['preset']}.",
         entrants=found,
         fronts=edges,
         drawings=drawings,
+        cut=_cut(experiment, rows) if experiment else "",
     )
+
+
+def _cut(experiment: Experiment, rows: list[Row]) -> str:
+    """What the experiment leaves out, and what these runs leave out beyond that: fields that are not as at full scale,
+    and who did not take part."""
+    told = [experiment.cut] if experiment.cut else []
+    full = {field: json.dumps(value).strip('"') for field, value in experiment.content("full").get("world", {}).items()}
+    less = [f"{field} = {value}" for field, value in rows[0]["world"].items() if full.get(field) != value]
+    if less:
+        told.append(f"In this quick look: {', '.join(less)}.")
+    present = {row["protocol"] for row in rows}
+    absent = [entrant.name for entrant in experiments.entrants() if entrant.name not in present]
+    if absent:
+        told.append(f"Not in these runs: {', '.join(absent)}.")
+    return " ".join(told)
 
 
 # ---- provenance

@@ -13,7 +13,10 @@ from roamcast.errors import InputError
 from roamcast.lab.judge import Scorecard
 
 Row = dict[str, Any]
-ABOUT = ("run", "campaign", "preset", "cell", "label", "seed", "sim_s", "code", "status", "error", "command", "cpu_s")
+ABOUT = (
+    *("run", "campaign", "preset", "cell", "label", "all_params"),
+    *("seed", "sim_s", "code", "status", "error", "command", "cpu_s"),
+)
 """What the report tells of runs; their scenarios stay on disk."""
 
 
