@@ -42,6 +42,7 @@ preset = "baldoni"
 seeds = 50
 [world]
 duration_s = DURATION
+publish_from_s = 10.0
 [[protocol]]
 name = "gossip"
 set = { p = [0.4, 0.6, 0.8, 1.0] }

@@ -13,7 +13,7 @@ from roamcast.papers import experiments
 from roamcast.papers.experiments import Experiment
 from tests.cli.conftest import Typed
 
-SMALL = {"nodes": 30, "duration_s": 14.0}
+SMALL = {"nodes": 30, "duration_s": 14.0, "publish_from_s": 10.0}
 
 
 @pytest.fixture

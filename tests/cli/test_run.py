@@ -71,7 +71,7 @@ def test_the_papers_protocol_runs_if_none_is_named(roamcast: Typed) -> None:
 def test_a_preset_suggests_parameters_and_typed_ones_win(roamcast: Typed) -> None:
     li = "run li --protocol gossip --world nodes=20 --world publishers=5 --world subscribers=20 --world duration_s=2"
     words = [*li.split(), "--world", "publish_from_s=0", "--world", "publish_until_s=2", "--json"]
-    assert facts(roamcast(*words))["params"]["ttl"] == 10
+    assert facts(roamcast(*words))["params"]["ttl"] == 0
     assert facts(roamcast(*words, "--set", "ttl=3"))["params"]["ttl"] == 3
 
 
@@ -199,7 +199,7 @@ def nothing_delivered() -> dict[str, Any]:
 
 def outcome(**world: Any) -> Outcome:
     result: Any = FakeResult(nothing_delivered())
-    return Outcome("li", "my mod:X", {"p": 1.0}, {"mode": "a b"}, world, 4, 9, result)
+    return Outcome("li", "", "my mod:X", {"p": 1.0}, {"mode": "a b"}, world, 4, 9, result)
 
 
 def test_what_is_not_known_is_null_in_json_and_a_dash_for_people() -> None:

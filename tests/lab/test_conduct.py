@@ -29,6 +29,7 @@ seeds = 2
 level = "deliveries"
 [world]
 duration_s = 14.0
+publish_from_s = 10.0
 nodes = 30
 [[protocol]]
 name = "gossip"
@@ -250,7 +251,7 @@ def test_poisoned_runs_are_recorded_and_the_others_go_on(spark: SparkSession, tm
         assert (raised.status, raised.error) == ("failed", "ValueError: this one is poisoned")
         assert (
             raised.command
-            == f"roamcast run baldoni --protocol poison:Raises --world duration_s=14.0 --world nodes=30 --seed {seed}"
+            == f"roamcast run baldoni --protocol poison:Raises --world duration_s=14.0 --world publish_from_s=10.0 --world nodes=30 --seed {seed}"
         )
         assert found["poison:Kills", seed].error == "WorkerDied: a worker process died during this run 2 times"
         assert found["poison:KillsOnce", seed].status == "finished"  # by the second worker that began it

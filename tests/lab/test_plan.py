@@ -27,6 +27,7 @@ preset = "baldoni"
 seeds = 2
 [world]
 duration_s = 20.0
+publish_from_s = 10.0
 [[protocol]]
 name = "gossip"
 set = { p = [0.5, 0.7] }

@@ -26,6 +26,7 @@ preset = "baldoni"
 seeds = 10
 [world]
 duration_s = 30.0
+publish_from_s = 10.0
 [[protocol]]
 name = "gossip"
 set = { p = [0.5, 1.0] }
