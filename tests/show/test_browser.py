@@ -7,13 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from roamcast.lab import kept
 from roamcast.lab.judge import NOT, OPEN, REPRODUCED
+from roamcast.lab.kept import Kept
 from roamcast.papers import experiments
 from roamcast.papers.experiments import Experiment, Plot
 from roamcast.show import report
 from tests.show.browser import Browser, started
 from tests.show.made_up import campaign, folder, verdict
 
+MADE = kept.Made("0.1.0", "0.1.0+abc", "2026-01-31", 12345, 600.0)
 CONTRAST = Path(__file__).with_name("contrast.js").read_text()
 VERDICTS = [
     *(verdict(f"B{k}", "000", name) for k, name in enumerate([REPRODUCED, NOT, REPRODUCED], 1)),
@@ -37,14 +40,25 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         yield found
 
 
-@pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def written(place: Path, scale: str) -> Path:
     rows = campaign(FIGURE.name, ["gossip", "proximity"], [0.1, 0.5, 1.0])
     rows += campaign("league/common", ["gossip", "counter", "frugal"])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(experiments, "names", lambda *_: [FIGURE.name])
         patch.setattr(experiments, "load", lambda _: FIGURE)
-        return report.write(folder(tmp_path_factory.mktemp("results"), rows, VERDICTS))
+        patch.setattr(kept, "load", lambda: Kept(MADE, kept.counted(VERDICTS), VERDICTS))
+        return report.write(folder(place, rows, VERDICTS, scale=scale))
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return written(tmp_path_factory.mktemp("results"), "full")
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A quick run has one column more: beside the full campaign's verdicts."""
+    return written(tmp_path_factory.mktemp("quick"), "quick")
 
 
 @pytest.fixture
@@ -171,10 +185,11 @@ def test_text_stands_out_from_what_is_behind_it(browser: Browser, page: Path, sc
 
 
 @pytest.mark.parametrize("width", [320, 390, 768, 900, 1280, 1920])
-def test_no_width_needs_scrolling_sideways(browser: Browser, page: Path, width: int) -> None:
+def test_no_width_needs_scrolling_sideways(browser: Browser, page: Path, quick: Path, width: int) -> None:
     browser.emulate()
-    browser.open(page, width)
-    assert browser.run("return document.documentElement.scrollWidth") <= width
+    for each in (page, quick):
+        browser.open(each, width)
+        assert browser.run("return document.documentElement.scrollWidth") <= width
 
 
 def test_it_has_landmarks_and_every_table_has_headers(opened: Browser) -> None:
