@@ -117,7 +117,7 @@ def test_typed_changes_win_over_the_preset() -> None:
 
 def test_typed_parameters_win_over_suggested_ones() -> None:
     li = presets.load("li")
-    assert li.parameters("gossip", {"p": "0.5"}) == {"p": "0.5", "ttl": 10}
+    assert li.parameters("gossip", {"p": "0.5"}) == {"p": "0.5", "ttl": 0, "jitter_ms": 2.0}
     assert li.parameters("treegroup", {"x": "1"}) == {"x": "1"}
 
 
