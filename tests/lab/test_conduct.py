@@ -249,10 +249,8 @@ def test_poisoned_runs_are_recorded_and_the_others_go_on(spark: SparkSession, tm
     for seed in (1, 2):
         raised = found["poison:Raises", seed]
         assert (raised.status, raised.error) == ("failed", "ValueError: this one is poisoned")
-        assert (
-            raised.command
-            == f"roamcast run baldoni --protocol poison:Raises --world duration_s=14.0 --world publish_from_s=10.0 --world nodes=30 --seed {seed}"
-        )
+        world = "--world duration_s=14.0 --world publish_from_s=10.0 --world nodes=30"
+        assert raised.command == f"roamcast run baldoni --protocol poison:Raises {world} --seed {seed}"
         assert found["poison:Kills", seed].error == "WorkerDied: a worker process died during this run 2 times"
         assert found["poison:KillsOnce", seed].status == "finished"  # by the second worker that began it
     assert (tmp_path / "once").exists()

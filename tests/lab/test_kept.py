@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import msgspec
 import pytest
 
 from roamcast.lab import kept
@@ -13,14 +12,18 @@ from tests.show.made_up import verdict
 MADE = kept.Made("0.1.0", "0.1.0+abc", "2026-01-31", 1234, 600.0)
 
 
-def test_what_is_kept_can_be_read_again_and_has_no_answers() -> None:
-    verdicts = [verdict("B1", "000", REPRODUCED), verdict("F1", "001", NOT)]
+def test_what_is_kept_can_be_read_again_with_the_words_of_the_claims() -> None:
+    others = [Other("all-beacon", "all beacon", NOT, "few-beacon")]
+    verdicts = [verdict("B1", "000", REPRODUCED, others=others), verdict("B2", "000", NOT), verdict("X9", "000", NOT)]
     text = kept.keep(verdicts, MADE)
     assert kept.keep(verdicts, MADE) == text
-    found = msgspec.json.decode(text, type=kept.Kept)
+    found = kept.parse(text)
     assert found.made == MADE
-    assert [claim.id for claim in found.claims] == ["B1", "F1"]
-    assert all(claim.answers == [] for claim in found.claims)
+    assert [(claim.id, claim.verdict) for claim in found.claims] == [("B1", REPRODUCED), ("B2", NOT)]  # X9 is no claim
+    assert found.claims[0].others == others and found.claims[0].measured == verdicts[0].measured
+    known = {claim.id: claim for claim in claims.load()}
+    assert [claim.says for claim in found.claims] == [known["B1"].says, known["B2"].says]
+    assert (found.claims[0].cause, found.claims[1].cause) == ("", known["B2"].cause)
 
 
 def test_claims_are_counted_by_verdict_sample_and_paper() -> None:

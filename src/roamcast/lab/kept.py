@@ -13,7 +13,9 @@ from importlib.resources import files
 import msgspec
 
 from roamcast.errors import InputError
-from roamcast.lab.judge import NOT, OPEN, REPRODUCED, VERDICTS, Verdict
+from roamcast.lab.judge import NOT, OPEN, REPRODUCED, VERDICTS, Other, Verdict
+from roamcast.papers import claims
+from roamcast.papers.claims import Claim
 
 SAME = "same"
 CONTRADICTS = "contradicts"
@@ -47,22 +49,62 @@ class Kept(msgspec.Struct, frozen=True):
     claims: list[Verdict]
 
 
+class Stored(msgspec.Struct, frozen=True):
+    """What a campaign found out about a claim. What the claim says, and the cause if it fails, are in papers/claims."""
+
+    id: str
+    verdict: str
+    measured: float | None
+    low: float | None
+    high: float | None
+    seeds: int
+    reading: str
+    calibration: bool
+    why: str
+    others: list[Other]
+
+
+class _File(msgspec.Struct, frozen=True):
+    made: Made
+    claims: list[Stored]
+
+
 def keep(verdicts: Sequence[Verdict], made: Made) -> bytes:
-    """As the file has it: without the answers, which are long."""
-    claims = [msgspec.structs.replace(verdict, answers=[]) for verdict in verdicts]
-    return msgspec.json.format(msgspec.json.encode(Kept(made, counted(claims), claims)), indent=1) + b"\n"
+    """As the file has it."""
+    stored = [Stored(*(getattr(v, name) for name in Stored.__struct_fields__)) for v in verdicts]
+    return msgspec.json.format(msgspec.json.encode(_File(made, stored)), indent=1) + b"\n"
 
 
 @cache
 def load() -> Kept | None:
     """None before the first full campaign was kept."""
     path = files("roamcast.papers").joinpath("kept.json")
-    if not path.is_file():
-        return None
+    return parse(path.read_bytes()) if path.is_file() else None
+
+
+def parse(content: bytes) -> Kept:
+    """The file, with what the claims themselves say. A claim that is there no more is left out."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Kept)
+        found = msgspec.json.decode(content, type=_File)
     except msgspec.MsgspecError as error:
         raise InputError(f"kept.json: {error}") from None
+    known = {claim.id: claim for claim in claims.load()}
+    verdicts = [_with_words(stored, known[stored.id]) for stored in found.claims if stored.id in known]
+    return Kept(found.made, counted(verdicts), verdicts)
+
+
+def _with_words(stored: Stored, claim: Claim) -> Verdict:
+    return Verdict(
+        **msgspec.structs.asdict(stored),
+        paper=claim.paper,
+        where=claim.where,
+        says=claim.says,
+        published=claim.published,
+        unit=claim.unit,
+        caveat=claim.caveat,
+        cause="" if stored.verdict == REPRODUCED else claim.cause,
+        evidence=claim.shown_by(),
+    )
 
 
 def counted(verdicts: Sequence[Verdict]) -> Counts:
