@@ -64,8 +64,9 @@ def test_what_makes_no_sense_is_said_before_anything_starts(roamcast: Typed, tmp
     assert status == 2 and "unknown paper 'baldony'" in err and "baldoni" in err
     status, _, err = roamcast("reproduce", "--kept", "--full")
     assert status == 2 and "must not be given with --quick or --full" in err
-    status, _, err = roamcast("reproduce", "--keep", "x.json")
-    assert status == 2 and "only a full campaign is kept" in err
+    for words in ([], ["--full", "baldoni"]):
+        status, _, err = roamcast("reproduce", *words, "--keep", "x.json")
+        assert status == 2 and "only a full campaign is kept" in err
     assert not (tmp_path / "out").exists()
 
 

@@ -183,7 +183,12 @@ def test_an_open_answer_says_about_how_many_seeds_would_decide() -> None:
     assert (found.holds, found.seeds) == (None, 10)
     assert found.needs in (40, 41)
     (on_it,) = answers({**spec, "value": 0.7}, rows)
-    assert on_it.holds is None and on_it.needs is None and "no number of seeds" in on_it.why
+    assert on_it.holds is None and on_it.needs is None and "more seeds would hardly help" in on_it.why
+
+
+def test_what_is_equal_is_not_above() -> None:
+    rows = runs("a", lambda _: 0.5) + runs("b", lambda _: 0.5)
+    assert holds(rows, kind="order", above={"label": "a"}, below={"label": "b"}) == [False]
 
 
 def test_a_check_may_count_something_else() -> None:

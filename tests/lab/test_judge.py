@@ -14,13 +14,14 @@ from roamcast.papers.claims import Claim
 from roamcast.papers.joint import Change, Joint, Part
 from tests.lab.test_checks import noise, runs
 
-RUNS = {"fig": runs("a", lambda s: 0.7 + noise(s)) + runs("b", lambda s: 0.9 + noise(s))}
+FIG = "baldoni/fig11"
+RUNS = {FIG: runs("a", lambda s: 0.7 + noise(s)) + runs("b", lambda s: 0.9 + noise(s))}
 BACK = Change("all-beacon", "all beacon", params={"proximity": {"beaconers": "all"}})
 COUNTED = Change("publisher-out", "the publisher does not count", metrics={"delivery": "overhead"})
 JOINT = Joint("000", ["X1"], "on one claim", [Part("few-beacon", "few beacon", "the sum", BACK)], [COUNTED])
 
 
-def check(label: str, value: float, experiment: str = "fig") -> dict[str, Any]:
+def check(label: str, value: float, experiment: str = FIG) -> dict[str, Any]:
     where = {"label": label}
     return {
         "kind": "value",
@@ -74,7 +75,7 @@ def test_a_cause_is_given_only_where_something_needs_one() -> None:
     assert judged(check("a", 0.7), cause="the map", caveat="ours").cause == ""
     found = judged(check("a", 0.1), cause="the map", caveat="ours")
     assert (found.cause, found.caveat) == ("the map", "ours")
-    assert found.evidence == ["fig"]
+    assert found.evidence == [FIG]
     assert judged(check("a", 0.1), evidence=["fig9"]).evidence == ["fig9"]
 
 
@@ -86,7 +87,7 @@ def test_a_verdict_says_whether_its_reading_was_chosen_on_it() -> None:
 
 
 def test_other_readings_do_not_move_the_verdict_and_are_listed() -> None:
-    both = {**RUNS, "fig@all-beacon": runs("a", lambda s: 0.2 + noise(s))}
+    both = {**RUNS, f"{FIG}@all-beacon": runs("a", lambda s: 0.2 + noise(s))}
     found = judged(check("a", 0.7), found=both)
     assert found.verdict == REPRODUCED
     by_name = {other.reading: other for other in found.others}
@@ -103,9 +104,37 @@ def test_a_reading_that_changes_nothing_a_claim_looks_at_is_not_asked() -> None:
 
 
 def test_a_reading_may_count_otherwise_without_new_runs() -> None:
-    counted = [{**run, "overhead": 0.3 + noise(run["seed"])} for run in RUNS["fig"]]
-    found = judged(check("a", 0.7), found={"fig": counted})
+    counted = [{**run, "overhead": 0.3 + noise(run["seed"])} for run in RUNS[FIG]]
+    found = judged(check("a", 0.7), found={FIG: counted})
     assert [(other.reading, other.verdict, other.part) for other in found.others] == [("publisher-out", NOT, "")]
+
+
+def under(change: Change, found: judge.Runs, *checks: dict[str, Any]) -> list[str]:
+    """The readings that a claim is judged under, if this is the only other one."""
+    whole = Joint("000", [], "on no claim", [], [change])
+    return [other.reading for other in judge.judge(claim(*checks), found, whole).others]
+
+
+def test_a_reading_of_another_preset_counts_nothing_otherwise_here() -> None:
+    elsewhere = Change("c", "c", metrics={"delivery": "overhead"}, presets=["costa"])
+    assert under(elsewhere, RUNS, check("a", 0.7)) == []
+    assert under(Change("c", "c", metrics={"delivery": "overhead"}, presets=["baldoni"]), RUNS, check("a", 0.7)) == [
+        "c"
+    ]
+
+
+def test_a_reading_that_needs_runs_is_not_judged_by_its_metrics_alone() -> None:
+    both = Change("c", "c", world={"nodes": 50}, metrics={"delivery": "overhead"})
+    assert under(both, RUNS, check("a", 0.7)) == []
+    assert under(both, {**RUNS, f"{FIG}@c": RUNS[FIG]}, check("a", 0.7)) == ["c"]
+
+
+def test_a_claim_is_not_judged_in_a_mixture_of_worlds() -> None:
+    other = "baldoni/fig12"
+    found = {**RUNS, other: RUNS[FIG], f"{FIG}@c": RUNS[FIG]}
+    part = Change("c", "c", world={"nodes": 50}, experiments=[FIG])
+    assert under(part, found, check("a", 0.7)) == ["c"]
+    assert under(part, found, check("a", 0.7), check("a", 0.7, other)) == []
 
 
 def test_the_scorecard_is_written_the_same_every_time(tmp_path: Path) -> None:
@@ -119,5 +148,5 @@ def test_the_scorecard_is_written_the_same_every_time(tmp_path: Path) -> None:
     assert whole["scale"] == "quick"
     assert whole["claims"][0]["caveat"] == "the map is ours"
     row = pq.read_table(tmp_path / "scorecard.parquet").to_pylist()[0]
-    assert (row["id"], row["verdict"], row["calibration"], row["evidence"]) == ("X1", REPRODUCED, True, ["fig"])
+    assert (row["id"], row["verdict"], row["calibration"], row["evidence"]) == ("X1", REPRODUCED, True, [FIG])
     assert json.loads(row["answers"])[0]["holds"] is True

@@ -40,6 +40,27 @@ def test_claims_are_counted_by_verdict_sample_and_paper() -> None:
     assert found.papers["001"] == {REPRODUCED: 1, NOT: 0, OPEN: 0}
 
 
+def test_a_split_claim_counts_once_and_holds_if_all_its_parts_do() -> None:
+    known = {claim.id: claim for claim in claims.load()}
+    assert (known["B10b"].part_of, known["B15"].added) == ("B10", True)
+
+    def original(**verdicts: str) -> dict[str, int]:
+        return kept.counted([verdict(id, "000", name) for id, name in verdicts.items()]).original
+
+    assert original(B10=REPRODUCED, B10b=REPRODUCED, B10c=REPRODUCED) == {REPRODUCED: 1, NOT: 0, OPEN: 0}
+    assert original(B10=REPRODUCED, B10b=NOT, B10c=OPEN) == {REPRODUCED: 0, NOT: 1, OPEN: 0}
+    assert original(B10=REPRODUCED, B10b=OPEN, B1=REPRODUCED) == {REPRODUCED: 1, NOT: 0, OPEN: 1}
+    assert original(B15=REPRODUCED, B1=NOT) == {REPRODUCED: 0, NOT: 1, OPEN: 0}
+
+
+def test_a_verdict_about_something_else_is_not_shown() -> None:
+    text = kept.keep([verdict("B1", "000", REPRODUCED), verdict("B2", "000", NOT)], MADE).decode()
+    (claim,) = [claim for claim in claims.load() if claim.id == "B1"]
+    changed = text.replace(claim.digest(), "0123456789abcdef")
+    assert changed != text
+    assert [claim.id for claim in kept.parse(changed.encode()).claims] == ["B2"]
+
+
 @pytest.mark.parametrize(
     ("before", "now", "says"),
     [
@@ -72,7 +93,8 @@ def test_an_ablation_lists_what_a_part_put_back_loses_and_gains() -> None:
 def test_the_kept_scorecard_is_of_the_claims_that_there_are() -> None:
     found = kept.load()
     assert found is not None
-    assert [claim.id for claim in found.claims] == [claim.id for claim in claims.load()]
+    assert [claim.id for claim in found.claims] == [claim.id for claim in claims.load()]  # and each asks what it asked
+    assert sum(found.counts.original.values()) == 82
     assert found.counts == kept.counted(found.claims)
     assert found.made.runs > 10_000
 

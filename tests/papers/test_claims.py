@@ -181,6 +181,14 @@ def test_claims_are_in_the_order_of_the_papers() -> None:
     assert papers == sorted(papers) and set(papers) == set(PAPERS)
 
 
+def test_split_claims_name_one_that_was_there_before() -> None:
+    known = {claim.id: claim for claim in claims.load()}
+    for claim in known.values():
+        assert not claim.part_of or not (known[claim.part_of].part_of or known[claim.part_of].added), claim.id
+        assert not (claim.part_of and claim.added), claim.id
+    assert sum(not claim.part_of and not claim.added for claim in known.values()) == 82
+
+
 def test_a_claim_that_stands_twice_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     once = claims.load()
     monkeypatch.setattr(claims, "parse", lambda *_: list(once[:1]))

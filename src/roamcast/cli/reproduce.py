@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from roamcast.lab.reproduce import Reproduction
 
 STYLES = {"reproduced": "green", "not reproduced": "red", "not decidable": "yellow"}
+"""By the verdicts of lab/judge.py, which a quick `--help` need not import."""
 
 
 def reproduce(
@@ -53,7 +54,7 @@ def reproduce(
     """
     from roamcast.papers import experiments
 
-    _check(quick, full, kept, keep)
+    _check(papers, quick, full, kept, keep)
     experiments.names(papers)  # an unknown paper is an error before Spark starts
     scale = "full" if full else "quick"
     if kept:
@@ -64,13 +65,13 @@ def reproduce(
         _run(papers, scale, out / scale, master, conf, report, keep, json)
 
 
-def _check(quick: bool, full: bool, kept: bool, keep: Path | None) -> None:
+def _check(papers: list[str] | None, quick: bool, full: bool, kept: bool, keep: Path | None) -> None:
     if quick and full:
         raise InputError("--quick and --full: must not be given together")
     if kept and (quick or full):
         raise InputError("--kept shows what a full campaign found: it must not be given with --quick or --full")
-    if keep is not None and not full:
-        raise InputError("--keep: must come with --full, because only a full campaign is kept")
+    if keep is not None and (not full or papers):
+        raise InputError("--keep: must come with --full and without papers, because only a full campaign is kept")
 
 
 def _run(
@@ -88,6 +89,7 @@ def _run(
     from roamcast.cli.build import warn_if_stale
     from roamcast.cli.campaign import Screen, started
     from roamcast.lab import reproduce as lab
+    from roamcast.lab.kept import agreement
     from roamcast.show import report as page
 
     warn_if_stale()
@@ -98,13 +100,15 @@ def _run(
         found = lab.reproduce(papers, scale, folder, started(folder, master, conf), screen)
         screen.stage("drawing figures")
         page.write(folder, report)
-    if keep is not None:
+    if keep is not None and not found.failed:
         _keep(found, keep)
+    before = _kept_beside(scale)
     if json:
-        whole = {"out": str(folder), "report": str(report), "scale": scale, "claims": found.verdicts}
+        says = {v.id: agreement(before[v.id], v) for v in found.verdicts if v.id in before}
+        whole = {"out": str(folder), "report": str(report), "scale": scale, "claims": found.verdicts, "kept": says}
         print(msgspec.json.encode(whole).decode())
     else:
-        show(found.verdicts)
+        show(found.verdicts, before)
         console = Console(highlight=False)
         console.print(f"scorecard.json and scorecard.parquet are in {folder}", soft_wrap=True)
         console.print(f"report: {report}", markup=False, soft_wrap=True)
@@ -129,27 +133,55 @@ def _keep(found: Reproduction, target: Path) -> None:
 # ---- for people
 
 
-def show(verdicts: Sequence[Verdict]) -> None:
+def _kept_beside(scale: str) -> dict[str, Verdict]:
+    """The kept verdicts that a quick run is shown beside; a full campaign stands for itself."""
+    from roamcast.lab import kept
+
+    found = kept.load() if scale == "quick" else None
+    return {claim.id: claim for claim in found.claims} if found else {}
+
+
+def show(verdicts: Sequence[Verdict], kept: Mapping[str, Verdict]) -> None:
+    """What counts is the kept verdict, where there is one; the run itself has a column beside it."""
+    from roamcast.lab.kept import agreement
+
     console = Console(highlight=False)
-    table = Table(
-        *("claim", "says", "published", "measured", "verdict", "other readings"),
-        title="What the papers claim, and what we measured",
-    )
-    for verdict in verdicts:
-        style = STYLES[verdict.verdict]
-        others = f"{verdict.agreeing} of {len(verdict.others)}" if verdict.others else ""
+    head = [
+        "claim",
+        "says",
+        "published",
+        "measured",
+        "verdict",
+        "other readings",
+        *(["this quick run"] if kept else []),
+    ]
+    table = Table(*head, title="What the papers claim, and what we measured")
+    for now in verdicts:
+        verdict = kept.get(now.id, now)
+        beside = [f"{agreement(verdict, now)}: {measured(now)}" if now.id in kept else now.verdict] if kept else []
         table.add_row(
             f"{verdict.id} *" if verdict.calibration else verdict.id,
             verdict.says,
             verdict.published,
             measured(verdict),
-            f"[{style}]{verdict.verdict}[/]",
-            others,
+            f"[{STYLES[verdict.verdict]}]{verdict.verdict}[/]",
+            f"{verdict.agreeing} of {len(verdict.others)}" if verdict.others else "",
+            *beside,
         )
     console.print(table)
     console.print("* the joint reading of its paper was chosen on it", soft_wrap=True)
-    counts = ", ".join(f"{sum(v.verdict == name for v in verdicts)} {name}" for name in STYLES)
-    console.print(f"{len(verdicts)} claims: {counts}", soft_wrap=True)
+    shown = [kept.get(now.id, now) for now in verdicts]
+    counts = ", ".join(f"{sum(v.verdict == name for v in shown)} {name}" for name in STYLES)
+    console.print(f"{len(shown)} claims: {counts}{' (full campaign)' if kept else ''}", soft_wrap=True)
+    if kept:
+        _show_agreement([agreement(kept[now.id], now) for now in verdicts if now.id in kept], console)
+
+
+def _show_agreement(says: list[str], console: Console) -> None:
+    from roamcast.lab.kept import CONTRADICTS, NEW, SAME, TOO_FEW
+
+    counts = ", ".join(f"{says.count(name)} {name}" for name in (SAME, TOO_FEW, NEW, CONTRADICTS))
+    console.print(f"this quick run beside it: {counts}", soft_wrap=True)
 
 
 def measured(verdict: Verdict) -> str:
@@ -177,7 +209,7 @@ def _show_kept(papers: list[str] | None, json: bool) -> None:
     if json:
         print(msgspec.json.encode(found).decode())
         return
-    show(found.claims)
+    show(found.claims, {})
     _show_made(found)
 
 
@@ -186,6 +218,12 @@ def _show_made(found: Kept) -> None:
     console = Console(highlight=False)
     inside, outside = (sum(part.values()) for part in (found.counts.in_sample, found.counts.out_of_sample))
     held = [part["reproduced"] for part in (found.counts.in_sample, found.counts.out_of_sample)]
+    first = found.counts.original
+    console.print(
+        f"as first written down (split claims together, added ones left out): {first['reproduced']} of "
+        f"{sum(first.values())} hold",
+        soft_wrap=True,
+    )
     console.print(
         f"{held[0]} of the {inside} claims that joint readings were chosen on hold, {held[1]} of the other {outside}",
         soft_wrap=True,

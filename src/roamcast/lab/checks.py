@@ -52,8 +52,10 @@ from roamcast.papers import models
 Spec = Mapping[str, Any]
 Samples = dict[int, float]
 """A number by seed."""
+ABOVE = float(np.nextafter(0.0, 1.0))
+"""The smallest difference that is one."""
 MOST_TIMES = 100.0
-"""A figure that is nearer to a limit than this share of its interval's half sits on it."""
+"""If the half of an interval is over so many times the gap to a limit, no affordable number of seeds decides."""
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -232,7 +234,7 @@ def _needed(found: Estimate, limits: list[float]) -> int | None:
 
 
 def _astride(needs: int | None) -> str:
-    about = f"about {needs} seeds would tell" if needs else "no number of seeds that anybody would run tells"
+    about = f"about {needs} seeds would tell" if needs else "more seeds would hardly help"
     return f"the interval reaches over the limit: {about}"
 
 
@@ -296,7 +298,7 @@ def _order(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
 def _above(asks: str, a: list[Row], b: list[Row], metric: str, factor: float, alpha: float) -> Answer:
     below = {seed: factor * v for seed, v in samples(b, metric).items()}
     differences = _paired(samples(a, metric), below)
-    return judged(asks, estimated(differences, alpha), 0.0, np.inf, float(np.mean(differences)))
+    return judged(asks, estimated(differences, alpha), ABOVE, np.inf, float(np.mean(differences)))
 
 
 def _ratio(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
@@ -378,7 +380,7 @@ def _steeper(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
     more = _paired(a, b)
     if spec["direction"] == "falls":
         more = [-difference for difference in more]
-    return [judged(_title(spec), estimated(more, alpha), 0.0, np.inf, float(np.mean(more)))]
+    return [judged(_title(spec), estimated(more, alpha), ABOVE, np.inf, float(np.mean(more)))]
 
 
 def _crossing(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
@@ -497,7 +499,8 @@ def _spread(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
     groups = _groups(spec, selected(rows, spec["where"]))
     spreads = [max(group) - min(group) for group in groups]
     wanted, slack = float(spec["value"]), _slack(spec)
-    return [judged(_title(spec), estimated(spreads, alpha), wanted - slack, wanted + slack, float(np.mean(spreads)))]
+    found = judged(_title(spec), estimated(spreads, alpha), wanted - slack, wanted + slack, float(np.mean(spreads)))
+    return [msgspec.structs.replace(found, needs=None)]  # it takes more groups: more seeds of each would not do
 
 
 def _groups(spec: Spec, rows: list[Row]) -> list[list[float]]:

@@ -17,7 +17,7 @@ from roamcast.lab import checks
 from roamcast.lab.checks import Answer, Spec
 from roamcast.lab.quantities import Row
 from roamcast.lab.student import ALPHA
-from roamcast.papers import joint
+from roamcast.papers import experiments, joint
 from roamcast.papers.claims import Claim
 from roamcast.papers.experiments import UNDER
 from roamcast.papers.joint import Change, Joint
@@ -110,10 +110,10 @@ def answered(claim: Claim, runs: Runs, change: Change | None = None) -> list[Ans
 def asked(claim: Claim, check: Spec, runs: Runs, change: Change | None = None) -> list[Answer]:
     """What they say to one check of a claim."""
     experiment = check.get("experiment", "")
-    if change is not None:
+    if change is not None and _reaches(change, experiment):
         check = checks.counted_as(check, change.metrics)
         changed = f"{experiment}{UNDER}{change.name}"
-        experiment = changed if changed in runs else experiment
+        experiment = changed if changed in runs else experiment  # where it alters no run, none was done again
     if experiment and experiment not in runs:
         return [Answer(experiment, None, None, None, None, f"{experiment} was not run")]
     return checks.answers(check, runs.get(experiment, []), ALPHA / len(claim.check))
@@ -138,11 +138,24 @@ def _others(claim: Claim, runs: Runs, whole: Joint) -> list[Other]:
 
 
 def _concerns(change: Change, claim: Claim, runs: Runs) -> bool:
-    """Whether the change was run in an experiment that the claim looks at, or counts something that it asks for."""
-    if any(f"{experiment}{UNDER}{change.name}" in runs for experiment in claim.experiments()):
-        return True
-    known = (check for check in claim.check if check.get("experiment", "") in runs)
-    return any(checks.counted_as(check, change.metrics) != check for check in known)
+    """Whether the claim can be judged under the change, and the change alters anything that it asks about.
+
+    A change that is run in some experiments only says nothing about a claim that looks at others as well.
+    """
+    looked_at = claim.experiments()
+    if change.experiments and not set(looked_at) <= set(change.experiments):
+        return False
+    if change.needs_runs:
+        return any(f"{experiment}{UNDER}{change.name}" in runs for experiment in looked_at)
+    known = [check for check in claim.check if check.get("experiment", "") in runs]
+    return any(
+        _reaches(change, check["experiment"]) and checks.counted_as(check, change.metrics) != check for check in known
+    )
+
+
+def _reaches(change: Change, experiment: str) -> bool:
+    """Whether the change is meant for the preset of an experiment."""
+    return experiment in experiments.names() and change.applies_to(experiments.load(experiment).campaign["preset"])
 
 
 def _telling(answers: Sequence[Answer]) -> Answer:

@@ -35,9 +35,13 @@ class Made(msgspec.Struct, frozen=True):
 
 
 class Counts(msgspec.Struct, frozen=True):
-    """How many claims have each verdict: all, those on which joint readings were chosen, the rest, and by paper."""
+    """How many claims have each verdict: all, those on which joint readings were chosen, the rest, and by paper.
+
+    `original` counts the claims as they were first written down: of one that was split, all parts must hold.
+    """
 
     all: dict[str, int]
+    original: dict[str, int]
     in_sample: dict[str, int]
     out_of_sample: dict[str, int]
     papers: dict[str, dict[str, int]]
@@ -50,9 +54,13 @@ class Kept(msgspec.Struct, frozen=True):
 
 
 class Stored(msgspec.Struct, frozen=True):
-    """What a campaign found out about a claim. What the claim says, and the cause if it fails, are in papers/claims."""
+    """What a campaign found out about a claim. What the claim says, and the cause if it fails, are in papers/claims.
+
+    `asked` is a digest of its checks: the verdict is about these.
+    """
 
     id: str
+    asked: str
     verdict: str
     measured: float | None
     low: float | None
@@ -71,8 +79,14 @@ class _File(msgspec.Struct, frozen=True):
 
 def keep(verdicts: Sequence[Verdict], made: Made) -> bytes:
     """As the file has it."""
-    stored = [Stored(*(getattr(v, name) for name in Stored.__struct_fields__)) for v in verdicts]
+    asked = {claim.id: claim.digest() for claim in claims.load()}
+    stored = [_stored(verdict, asked.get(verdict.id, "")) for verdict in verdicts]
     return msgspec.json.format(msgspec.json.encode(_File(made, stored)), indent=1) + b"\n"
+
+
+def _stored(verdict: Verdict, asked: str) -> Stored:
+    found = {name: getattr(verdict, name) for name in Stored.__struct_fields__ if name != "asked"}
+    return Stored(asked=asked, **found)
 
 
 @cache
@@ -83,19 +97,24 @@ def load() -> Kept | None:
 
 
 def parse(content: bytes) -> Kept:
-    """The file, with what the claims themselves say. A claim that is there no more is left out."""
+    """The file, with what the claims themselves say. A claim that asks something else by now has no kept verdict."""
     try:
         found = msgspec.json.decode(content, type=_File)
     except msgspec.MsgspecError as error:
         raise InputError(f"kept.json: {error}") from None
     known = {claim.id: claim for claim in claims.load()}
-    verdicts = [_with_words(stored, known[stored.id]) for stored in found.claims if stored.id in known]
+    verdicts = [
+        _with_words(stored, known[stored.id])
+        for stored in found.claims
+        if stored.id in known and known[stored.id].digest() == stored.asked
+    ]
     return Kept(found.made, counted(verdicts), verdicts)
 
 
 def _with_words(stored: Stored, claim: Claim) -> Verdict:
+    found = {name: value for name, value in msgspec.structs.asdict(stored).items() if name != "asked"}
     return Verdict(
-        **msgspec.structs.asdict(stored),
+        **found,
         paper=claim.paper,
         where=claim.where,
         says=claim.says,
@@ -110,10 +129,22 @@ def _with_words(stored: Stored, claim: Claim) -> Verdict:
 def counted(verdicts: Sequence[Verdict]) -> Counts:
     return Counts(
         all=_count(verdicts),
+        original=_count(_as_first_written(verdicts)),
         in_sample=_count(v for v in verdicts if v.calibration),
         out_of_sample=_count(v for v in verdicts if not v.calibration),
         papers={p: _count(v for v in verdicts if v.paper == p) for p in dict.fromkeys(v.paper for v in verdicts)},
     )
+
+
+def _as_first_written(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """Split claims put together again: they fail if a part does, and are open if one is; added ones are left out."""
+    known = {claim.id: claim for claim in claims.load()}
+    whole: dict[str, list[Verdict]] = {}
+    for v in verdicts:
+        claim = known.get(v.id)
+        if claim is None or not claim.added:
+            whole.setdefault((claim.part_of if claim else "") or v.id, []).append(v)
+    return [next((v for name in (NOT, OPEN) for v in parts if v.verdict == name), parts[0]) for parts in whole.values()]
 
 
 def _count(verdicts: Iterable[Verdict]) -> dict[str, int]:
@@ -155,7 +186,7 @@ def ablations(verdicts: Sequence[Verdict]) -> list[Ablation]:
             *key,
             lost=_ids(rows, REPRODUCED, NOT),
             gained=_ids(rows, NOT, REPRODUCED),
-            unclear=_ids(rows, REPRODUCED, OPEN),
+            unclear=_ids(rows, REPRODUCED, OPEN) + _ids(rows, NOT, OPEN),
         )
         for key, rows in found.items()
     ]

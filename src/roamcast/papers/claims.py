@@ -12,6 +12,8 @@ cause = "why it does not hold, and the experiment that shows it"
 evidence = ["baldoni/fig12"]        # experiments whose figures show the cause; by default those of its checks
 most_seeds = 120                    # how many seeds deciding it may take; by default four times as many
 
+part_of = "B10"                     # the claim that this one was split from; or: added = true
+
 [[claim.check]]                     # all of them must hold, under the paper's joint reading (joint.py)
 kind = "value"                      # see lab/checks.py
 experiment = "baldoni/fig12"
@@ -23,8 +25,10 @@ rel = 0.15
 
 from __future__ import annotations
 
+import json
 import tomllib
 from functools import cache
+from hashlib import blake2b
 from importlib.resources import files
 from typing import Any
 
@@ -46,10 +50,16 @@ class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cause: str = ""
     evidence: list[str] = []
     most_seeds: int = 0
+    part_of: str = ""
+    added: bool = False
 
     def experiments(self) -> list[str]:
         """Those that its checks look at."""
         return list(dict.fromkeys(check["experiment"] for check in self.check if "experiment" in check))
+
+    def digest(self) -> str:
+        """Of what it asks: a verdict is about this and nothing else."""
+        return blake2b(json.dumps(self.check, sort_keys=True).encode(), digest_size=8).hexdigest()
 
     def shown_by(self) -> list[str]:
         """The experiments whose figures show what came of it."""

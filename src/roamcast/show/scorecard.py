@@ -23,7 +23,7 @@ SHORT = {REPRODUCED: "reproduced", NOT: "not", OPEN: "undecided"}
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """A claim: the verdict that counts, and what this run says of it, where that is another one's."""
+    """A claim: the verdict that counts, and this run's own, if the one that counts is the full campaign's."""
 
     verdict: Verdict
     now: Verdict | None = None
@@ -67,8 +67,11 @@ def _samples(verdicts: Sequence[Verdict]) -> Html:
     """A reading that was chosen on a claim says little about that claim."""
     chosen = [v for v in verdicts if v.calibration]
     rest = [v for v in verdicts if not v.calibration]
+    first = keeping.counted(verdicts).original
     return tag(
         "p",
+        f"Counted as they were first written down, with split claims put together and added ones left out: "
+        f"{first[REPRODUCED]} of {sum(first.values())}. ",
         f"Each paper is judged in one world, its joint reading. It was chosen, after numbers had been seen, on "
         f"{several(len(chosen), 'claim')}, of which {_count(chosen, REPRODUCED)} hold; of the "
         f"{several(len(rest), 'other claim')}, which had no part in the choice, {_count(rest, REPRODUCED)} hold.",
@@ -269,7 +272,10 @@ def _measured(v: Verdict) -> Html:
 
 
 def _others(v: Verdict) -> str:
-    return f"{v.agreeing} of {len(v.others)}" if v.others else NOTHING
+    if not v.others:
+        return NOTHING
+    undecided = sum(other.verdict == OPEN for other in v.others)
+    return f"{v.agreeing} of {len(v.others)}" + (f", {undecided} undecided" if undecided else "")
 
 
 def _now(entry: Entry) -> Child:
