@@ -73,9 +73,9 @@ QUIET: dict[str, dict[str, Any]] = {
     },
 }
 SHORTER: dict[str, dict[str, str]] = {
-    "baehni-city": {"duration_s": "40"},
-    "baehni-waypoint": {"duration_s": "25"},
-    "baldoni": {"duration_s": "20"},
+    "baehni-city": {"duration_s": "40", "publish_from_s": "10", "publish_until_s": "10"},
+    "baehni-waypoint": {"duration_s": "25", "publish_from_s": "10", "publish_until_s": "10"},
+    "baldoni": {"duration_s": "20", "publish_from_s": "10"},
     "costa": {"duration_s": "15", "publish_until_s": "10"},
     "li": {"duration_s": "10.5", "publish_until_s": "10.3", "nodes": "200", "publishers": "200", "subscribers": "200"},
     "rezende": {"duration_s": "20", "publish_until_s": "10", "events": "40"},
