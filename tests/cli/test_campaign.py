@@ -73,7 +73,7 @@ def test_a_campaign_is_planned_run_told_and_asked(roamcast: Typed, here: Path, s
     assert (status, err, told["columns"]) == (0, "", ["seed", "[p]", "delivery"])
     assert [row[:2] for row in told["rows"]] == [[1, "0.4"], [2, "0.4"], [1, "0.8"], [2, "0.8"]]
     status, out, err = roamcast("query", "out/tiny", asked, "--limit", "3")
-    assert "[p]" in out and out.count("0.4") == 2 and out.count("0.8") == 1
+    assert "[p]" in out and out.count("│ 0.4 ") == 2 and out.count("│ 0.8 ") == 1
     assert err == "the first 3 rows; --limit N for more\n"
     status, out, err = roamcast("query", "out/tiny", "select nothing from metrics")
     assert (status, out) == (2, "") and len(err.splitlines()) == 1

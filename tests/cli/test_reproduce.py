@@ -34,9 +34,9 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def test_a_reproduction_leaves_a_scorecard_and_a_page_and_is_not_done_twice(roamcast: Typed, tmp_path: Path) -> None:
     status, out, err = roamcast("reproduce", "baldoni")
     assert status == 0
-    assert "reproduce baldoni, quick: 44 of 44 runs to do" in err.splitlines()
+    assert "reproduce baldoni, quick: 32 of 32 runs to do" in err.splitlines()
     words = " ".join(out.split())
-    assert "14 claims:" in words and "report: out/report.html" in words
+    assert "18 claims:" in words and "report: out/report.html" in words
     place = tmp_path / "out" / "reproduce" / "quick"
     first = (place / "scorecard.json").read_bytes()
     claims = json.loads(first)["claims"]
@@ -46,11 +46,11 @@ def test_a_reproduction_leaves_a_scorecard_and_a_page_and_is_not_done_twice(roam
     assert by_id["B4"]["measured"] is not None
     assert (place / "figures" / "baldoni-fig12-1.svg").exists() and (place / "figures" / "baldoni-fig12-1.png").exists()
     page = (tmp_path / "out" / "report.html").read_text()
-    assert "44 simulations" in page and "Scorecard" in page
+    assert "32 simulations" in page and "Scorecard" in page
 
     status, out, err = roamcast("reproduce", "baldoni", "--json")
     assert status == 0
-    assert "reproduce baldoni, quick: 0 of 44 runs to do" in err.splitlines()
+    assert "reproduce baldoni, quick: 0 of 32 runs to do" in err.splitlines()
     assert (place / "scorecard.json").read_bytes() == first
     told = json.loads(out)
     assert (told["out"], told["report"], told["scale"]) == ("out/reproduce/quick", "out/report.html", "quick")

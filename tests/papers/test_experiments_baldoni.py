@@ -65,7 +65,7 @@ def test_quick_runs_reach_as_far_as_full_ones(scale: str) -> None:
         return min(values), max(values)
 
     assert ends("fig13", "subscribers") == (5, 50)
-    assert ends("fig14", "rate_hz") == (0.2, 5)
+    assert ends("fig14", "rate_hz") == (0.2, 10)
     assert ends("fig15", "speed_max_mps") == ends("fig15", "speed_min_mps") == (2, 40)
     assert ends("fig16", "nodes") == (100, 500)
     assert ends("fig17", "nodes") == (100, 300)

@@ -260,7 +260,7 @@ def test_notifications_can_be_shared_out_only_where_nodes_are_all_over_the_field
 
 @pytest.mark.parametrize("name", ["width_m", "height_m"])
 def test_a_size_that_neighbours_decide_cannot_be_typed(name: str) -> None:
-    with pytest.raises(InputError, match=f"^{name}=99: neighbours=5 decides it; make that 0$"):
+    with pytest.raises(InputError, match=f"^{name}=99: neighbours=5.44 decides it; make that 0$"):
         presets.load("costa").scenario({name: "99"})
 
 
