@@ -311,16 +311,16 @@ def _contest(
 def _cut(experiment: Experiment, rows: list[Row]) -> str:
     """What the experiment leaves out, and what these runs leave out beyond that: fields that are not as at full scale,
     and who did not take part."""
-    told = [experiment.cut] if experiment.cut else []
+    lines = [experiment.cut] if experiment.cut else []
     full = {field: json.dumps(value).strip('"') for field, value in experiment.content("full").get("world", {}).items()}
     less = [f"{field} = {value}" for field, value in rows[0]["world"].items() if full.get(field) != value]
     if less:
-        told.append(f"In this quick look: {', '.join(less)}.")
+        lines.append(f"In this quick look: {', '.join(less)}.")
     present = {row["protocol"] for row in rows}
     absent = [entrant.name for entrant in experiments.entrants() if entrant.name not in present]
     if absent:
-        told.append(f"Not in these runs: {', '.join(absent)}.")
-    return " ".join(told)
+        lines.append(f"Not in these runs: {', '.join(absent)}.")
+    return " ".join(lines)
 
 
 # ---- provenance
