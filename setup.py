@@ -28,7 +28,15 @@ ROOT = Path(__file__).parent
 SOURCE = ROOT / "src"
 STAMP = ROOT / "build" / "compiled"
 
-COMPILED = ["errors.py", "pubsub/*.py", "protocols/*.py", "log/*.py", "world/*.py", "world/mobility/*.py"]
+COMPILED = [
+    "errors.py",
+    "pubsub/*.py",
+    "protocols/*.py",
+    "protocols/*/*.py",
+    "log/*.py",
+    "world/*.py",
+    "world/mobility/*.py",
+]
 INTERPRETED = {
     "world/scenario.py",  # msgspec builds the class with a metaclass of its own
     # before and after a run, so that compiling them would only take time:

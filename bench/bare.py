@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from roamcast.protocols.interface import Frame, Host, Params, Protocol
+from roamcast.protocols.kit.interface import Frame, Host, Params, Protocol
 from roamcast.pubsub.event import Event
 from roamcast.pubsub.filters import Filter
 

@@ -24,8 +24,8 @@ from roamcast.net.publications import sealed
 from roamcast.net.security import KeyRing
 from roamcast.net.vault import MemoryVault
 from roamcast.protocols import registry
-from roamcast.protocols.frames import EventFrame
-from roamcast.protocols.parameters import build
+from roamcast.protocols.kit.frames import EventFrame
+from roamcast.protocols.kit.parameters import build
 from roamcast.pubsub.event import Event, event_id
 from roamcast.pubsub.filters import topic
 

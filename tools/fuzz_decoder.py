@@ -23,8 +23,9 @@ from roamcast.net.packet import ACK, FRAME, FramePart
 from roamcast.net.refusal import Tally
 from roamcast.net.security import KeyRing
 from roamcast.net.vault import MemoryVault
-from roamcast.protocols import registry, wire
-from roamcast.protocols.interface import Frame, Host, Protocol
+from roamcast.protocols import registry
+from roamcast.protocols.kit import wire
+from roamcast.protocols.kit.interface import Frame, Host, Protocol
 from roamcast.pubsub.event import Event
 
 RING = KeyRing.parse(

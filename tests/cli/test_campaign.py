@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 TINY = GOSSIP + '[[protocol]]\nname = "broken:Broken"\n'
 BROKEN = """
-from roamcast.protocols.interface import Protocol
+from roamcast.protocols.kit.interface import Protocol
 
 class Broken(Protocol):
     def on_start(self):

@@ -115,7 +115,7 @@ def test_a_class_in_the_current_folder_is_a_protocol(
     roamcast: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "silent_mod.py").write_text(
-        "from roamcast.protocols.interface import Protocol\nclass Silent(Protocol):\n    pass\n"
+        "from roamcast.protocols.kit.interface import Protocol\nclass Silent(Protocol):\n    pass\n"
     )
     monkeypatch.chdir(tmp_path)
     words = [w.replace("gossip", "silent_mod:Silent") for w in WORDS]

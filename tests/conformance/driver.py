@@ -11,8 +11,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from roamcast.protocols.interface import Frame, Host, Params, Protocol, reason
-from roamcast.protocols.wire import as_bytes, as_int, counted, measure
+from roamcast.protocols.kit.interface import Frame, Host, Params, Protocol, reason
+from roamcast.protocols.kit.wire import as_bytes, as_int, counted, measure
 from roamcast.pubsub.event import Event, event_from_fields
 from roamcast.pubsub.filters import Filter
 

@@ -22,7 +22,7 @@ from roamcast.net.medium import Network, Sent, UdpMedium
 from roamcast.net.peers import Address
 from roamcast.net.security import KeyRing
 from roamcast.net.vault import MemoryVault
-from roamcast.protocols.interface import Params, Protocol
+from roamcast.protocols.kit.interface import Params, Protocol
 from roamcast.pubsub.filters import Filter
 from tests.conformance.driver import Driver, Probe
 from tests.support.warp import WarpLoop

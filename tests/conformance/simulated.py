@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from roamcast.log import schema
 from roamcast.log.recorder import Power, Recorder
 from roamcast.log.writer import MemorySink
-from roamcast.protocols.interface import Params
+from roamcast.protocols.kit.interface import Params
 from roamcast.pubsub.event import FOREVER, GLOBAL
 from roamcast.pubsub.filters import Filter
 from roamcast.world import mac

@@ -1,4 +1,4 @@
-"""What every host promises (protocols/interface.py), held to on every driver.
+"""What every host promises (protocols/kit/interface.py), held to on every driver.
 
 After each test `Driver.check` looks at what must hold whatever was done: time never decreases, no handler is called
 inside another of the same node, a node does not hear itself, the first thing a node is told is that it started.
@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from roamcast.protocols.interface import Frame
+from roamcast.protocols.kit.interface import Frame
 from roamcast.pubsub.event import Event
 from roamcast.pubsub.filters import topic
 from tests.conformance.conftest import MakeDriver

@@ -9,7 +9,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from roamcast.protocols.interface import Frame, Protocol
+from roamcast.protocols.kit.interface import Frame, Protocol
 from tests.docs.pages import ROOT
 
 CHECKS = {"as_float": "number", "as_bytes": "bytes", "event_from_fields": "event", "filter_from_fields": "filter"}
@@ -60,7 +60,7 @@ class Checks:
         if function == "as_list":
             return self.listed(call)
         found = self.globals.get(function)
-        if not inspect.isroutine(found) or found.__module__ == "roamcast.protocols.wire":
+        if not inspect.isroutine(found) or found.__module__ == "roamcast.protocols.kit.wire":
             return ""
         helper = definition(found.__module__, function)
         return Checks(found.__module__).of(helper, helper.args.args[0].arg)

@@ -18,7 +18,8 @@ from roamcast.log import schema
 from roamcast.net import security
 from roamcast.net.link import protocol_tag
 from roamcast.papers import presets
-from roamcast.protocols import parameters, registry
+from roamcast.protocols import registry
+from roamcast.protocols.kit import parameters
 from roamcast.pubsub import filters
 from roamcast.pubsub.text import parse
 from roamcast.world import scenario

@@ -212,7 +212,7 @@ def test_what_fails_without_a_damaged_log_is_not_hidden(
 POISON = """
 import os, signal
 from pathlib import Path
-from roamcast.protocols.interface import Protocol
+from roamcast.protocols.kit.interface import Protocol
 
 class Raises(Protocol):
     def on_start(self):

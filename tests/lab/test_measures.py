@@ -13,7 +13,7 @@ from roamcast.lab.folder import Folder
 from roamcast.lab.laboratory import read_log
 from roamcast.log import reader
 from roamcast.protocols import registry
-from roamcast.protocols.interface import Protocol, reason
+from roamcast.protocols.kit.interface import Protocol, reason
 from roamcast.world.scenario import Scenario
 from roamcast.world.simulate import simulate
 from tests.world.test_tally import LOSSY, WORLDS

@@ -12,7 +12,7 @@ import roamcast.log.schema as schema
 from roamcast.errors import InputError
 from roamcast.log.reader import LogRow, read, rows, why
 from roamcast.log.writer import ParquetSink
-from roamcast.protocols.interface import reason
+from roamcast.protocols.kit.interface import reason
 
 EVENT = 7 << 32 | 1
 

@@ -16,7 +16,7 @@ from roamcast.net.identity import Member
 from roamcast.net.medium import Network, UdpMedium
 from roamcast.net.security import KeyRing
 from roamcast.net.vault import MemoryVault
-from roamcast.protocols.interface import Params
+from roamcast.protocols.kit.interface import Params
 from tests.conformance.driver import Ping, Probe
 
 WAIT_S = 6.0

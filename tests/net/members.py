@@ -11,7 +11,7 @@ from roamcast.net.publications import sealed
 from roamcast.net.refusal import Tally
 from roamcast.net.security import KeyRing
 from roamcast.net.vault import MemoryVault
-from roamcast.protocols.interface import BROADCAST, Frame
+from roamcast.protocols.kit.interface import BROADCAST, Frame
 from roamcast.pubsub.event import Event, event_id
 from tests.conformance.driver import Parcel, Ping, Probe
 from tests.conformance.real import RING

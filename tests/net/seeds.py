@@ -12,8 +12,9 @@ from pathlib import Path
 from unittest.mock import patch
 
 from roamcast.net.link import Link
-from roamcast.protocols import registry, wire
-from roamcast.protocols.interface import Frame
+from roamcast.protocols import registry
+from roamcast.protocols.kit import wire
+from roamcast.protocols.kit.interface import Frame
 from roamcast.pubsub.filters import topic
 from tests.conformance.real import MULTICAST, Real
 

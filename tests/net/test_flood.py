@@ -24,9 +24,9 @@ from roamcast.net.limits import Limits
 from roamcast.net.link import protocol_tag
 from roamcast.net.packet import FRAME, FramePart, Header
 from roamcast.protocols import registry
-from roamcast.protocols.frames import EventFrame
-from roamcast.protocols.parameters import build
-from roamcast.protocols.wire import encode
+from roamcast.protocols.kit.frames import EventFrame
+from roamcast.protocols.kit.parameters import build
+from roamcast.protocols.kit.wire import encode
 from roamcast.pubsub.event import Event, event_id
 from roamcast.pubsub.filters import topic
 from tests.conformance.driver import Ping, Probe

@@ -11,7 +11,7 @@ from roamcast.net.fragments import Reassembly, split
 from roamcast.net.limits import Limits
 from roamcast.net.packet import FramePart
 from roamcast.net.refusal import Refused, Tally
-from roamcast.protocols.wire import MAX_FRAME
+from roamcast.protocols.kit.wire import MAX_FRAME
 
 S = 1_000_000
 

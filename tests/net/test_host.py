@@ -21,9 +21,10 @@ from roamcast.net.medium import Sent, UdpMedium
 from roamcast.net.security import SEAL_BYTES
 from roamcast.net.store import StoreError
 from roamcast.net.vault import MemoryVault
-from roamcast.protocols import registry, wire
-from roamcast.protocols.interface import Frame, Host, Params
-from roamcast.protocols.parameters import build
+from roamcast.protocols import registry
+from roamcast.protocols.kit import wire
+from roamcast.protocols.kit.interface import Frame, Host, Params
+from roamcast.protocols.kit.parameters import build
 from roamcast.pubsub.event import Event, event_id
 from roamcast.pubsub.filters import topic
 from tests.conformance.driver import WHY, Deed, Parcel, Ping, Probe

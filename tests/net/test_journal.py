@@ -16,8 +16,8 @@ from roamcast.net.identity import Member
 from roamcast.net.limits import Limits
 from roamcast.net.medium import UdpMedium
 from roamcast.protocols import registry
-from roamcast.protocols.interface import Params
-from roamcast.protocols.parameters import build
+from roamcast.protocols.kit.interface import Params
+from roamcast.protocols.kit.parameters import build
 from roamcast.pubsub.event import LOCAL, Event
 from roamcast.pubsub.filters import topic
 from tests.conformance.driver import WHY, Ping, Probe

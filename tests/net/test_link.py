@@ -20,8 +20,8 @@ from roamcast.net.refusal import REASONS, Refused, Tally
 from roamcast.net.replay import LEAP_MAX
 from roamcast.net.security import Envelope, KeyRing
 from roamcast.protocols import registry
-from roamcast.protocols.interface import Protocol
-from roamcast.protocols.wire import MAX_FRAME
+from roamcast.protocols.kit.interface import Protocol
+from roamcast.protocols.kit.wire import MAX_FRAME
 from roamcast.pubsub.event import Event, event_id
 from tests.conformance.driver import Parcel, Ping, Probe
 from tests.conformance.real import RING

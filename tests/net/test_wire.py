@@ -19,7 +19,8 @@ from roamcast.net.packet import FRAME, Header
 from roamcast.net.publications import sealed, signed_bytes
 from roamcast.net.refusal import REASONS
 from roamcast.net.security import Envelope, GroupKey, KeyRing, session_key
-from roamcast.protocols import registry, wire
+from roamcast.protocols import registry
+from roamcast.protocols.kit import wire
 from roamcast.pubsub.event import Event
 
 ROOT = Path(__file__).parents[2]

@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 
 from roamcast.papers.presets import load
-from roamcast.protocols.event_table import EventTable, StoredEvent
-from roamcast.protocols.frugal import (
+from roamcast.protocols.frugal.event_table import EventTable, StoredEvent
+from roamcast.protocols.frugal.frames import filed
+from roamcast.protocols.frugal.neighbors import overlap
+from roamcast.protocols.frugal.protocol import (
     BACK_OFF,
     EVENTS_IDS,
     HEARTBEAT,
@@ -23,9 +25,7 @@ from roamcast.protocols.frugal import (
     Frugal,
     Heartbeat,
 )
-from roamcast.protocols.frugal_frames import filed
-from roamcast.protocols.frugal_neighbors import overlap
-from roamcast.protocols.interface import BROADCAST
+from roamcast.protocols.kit.interface import BROADCAST
 from roamcast.pubsub.event import FOREVER, Event, event_id
 from roamcast.pubsub.filters import EVERYTHING, Filter, attr, topic
 from roamcast.world.mobility import build

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from roamcast.protocols.proximity import Proximity
-from roamcast.protocols.proximity_frames import INFINITE, Beacon, Message
+from roamcast.protocols.proximity.frames import INFINITE, Beacon, Message
+from roamcast.protocols.proximity.protocol import Proximity
 from roamcast.pubsub.event import Event, event_id
 from roamcast.pubsub.filters import NOTHING, Filter, topic
 from roamcast.world.scenario import Scenario

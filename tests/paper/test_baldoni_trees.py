@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from roamcast.protocols.subtree import SubTree
+from roamcast.protocols.subtree.protocol import SubTree
 from roamcast.pubsub.event import Event
 from roamcast.pubsub.filters import topic
 from tests.support.net import TinyNet

@@ -7,10 +7,10 @@ from math import hypot
 import pytest
 
 from roamcast.papers import presets
-from roamcast.protocols.interface import BROADCAST
-from roamcast.protocols.link_tables import ANY_LINK, BeaconFrame, LinkEventFrame, TableFrame
-from roamcast.protocols.semiprob import TICK, PublicationFrame, SemiProb, SemiProbParams, SubscriptionFrame
-from roamcast.protocols.semiprob_links import SemiProbLinks
+from roamcast.protocols.kit.interface import BROADCAST
+from roamcast.protocols.semiprob.link_tables import ANY_LINK, BeaconFrame, LinkEventFrame, TableFrame
+from roamcast.protocols.semiprob.links import SemiProbLinks
+from roamcast.protocols.semiprob.protocol import TICK, PublicationFrame, SemiProb, SemiProbParams, SubscriptionFrame
 from roamcast.pubsub.event import Event, event_id
 from roamcast.pubsub.filters import Filter, Range, topic
 from roamcast.world import mac, mobility

@@ -1,6 +1,6 @@
 """Li, Khan, Li: An efficient event delivery scheme in mobile ad hoc communities (2013), sentence by sentence.
 
-Sections are the paper's. Readings (R1 …) are those of `roamcast.protocols.treegroup`.
+Sections are the paper's. Readings (R1 …) are those of `roamcast.protocols.treegroup.protocol`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
-from roamcast.protocols.bloom_routing import (
+from roamcast.protocols.kit.interface import NOBODY
+from roamcast.protocols.kit.tree import root_of, tree_name
+from roamcast.protocols.treegroup.bloom_routing import (
     Masks,
     combinations,
     event_keys,
@@ -21,10 +23,7 @@ from roamcast.protocols.bloom_routing import (
     passes,
     value_part,
 )
-from roamcast.protocols.interface import NOBODY
-from roamcast.protocols.tree import root_of, tree_name
-from roamcast.protocols.treegroup import ANSWER, TreeGroup
-from roamcast.protocols.treegroup_frames import (
+from roamcast.protocols.treegroup.frames import (
     ACROSS,
     DOWN,
     UP,
@@ -38,10 +37,11 @@ from roamcast.protocols.treegroup_frames import (
     Turn,
     Welcome,
 )
-from roamcast.protocols.treegroup_gateways import FAINT_LEVELS
-from roamcast.protocols.treegroup_leader import clustering, dissemination
-from roamcast.protocols.treegroup_params import TreeGroupParams
-from roamcast.protocols.treegroup_tables import ANSWER_US
+from roamcast.protocols.treegroup.gateways import FAINT_LEVELS
+from roamcast.protocols.treegroup.leader import clustering, dissemination
+from roamcast.protocols.treegroup.params import TreeGroupParams
+from roamcast.protocols.treegroup.protocol import ANSWER, TreeGroup
+from roamcast.protocols.treegroup.tables import ANSWER_US
 from roamcast.pubsub.bloom import positions
 from roamcast.pubsub.event import GLOBAL, LOCAL, Event, event_id
 from roamcast.pubsub.filters import Filter, attr, topic

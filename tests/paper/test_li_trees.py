@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from roamcast.protocols.interface import NOBODY
-from roamcast.protocols.subtree import SubTree
+from roamcast.protocols.kit.interface import NOBODY
+from roamcast.protocols.subtree.protocol import SubTree
 from roamcast.pubsub.filters import attr, topic
 from tests.support.net import TinyNet
 

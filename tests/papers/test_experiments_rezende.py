@@ -7,7 +7,8 @@ import pytest
 from roamcast.lab import plan
 from roamcast.lab.reproduce import campaigns_of
 from roamcast.papers import experiments, presets
-from roamcast.protocols import parameters, registry
+from roamcast.protocols import registry
+from roamcast.protocols.kit import parameters
 from roamcast.pubsub.filters import Range
 from roamcast.world.workload import NUMBERS, Workload
 

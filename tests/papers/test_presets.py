@@ -10,7 +10,8 @@ import pytest
 
 from roamcast.errors import InputError
 from roamcast.papers import joint, presets
-from roamcast.protocols import parameters, registry
+from roamcast.protocols import registry
+from roamcast.protocols.kit import parameters
 from roamcast.world import mobility
 from roamcast.world.scenario import Scenario
 from roamcast.world.streams import Stream

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roamcast.protocols.counter import Counter, CounterParams
-from roamcast.protocols.frames import EventFrame
+from roamcast.protocols.kit.frames import EventFrame
 from roamcast.pubsub.event import Event, event_id
 from roamcast.pubsub.filters import topic
 from tests.support.host import ScriptHost, make

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from roamcast.protocols import interface, registry
+from roamcast.protocols import registry
+from roamcast.protocols.kit import interface
 from roamcast.world.scenario import Scenario
 from roamcast.world.simulate import Result, simulate
 

@@ -20,8 +20,8 @@ from roamcast.protocols.flooding import (
     HeartbeatFrame,
     NeighborsParams,
 )
-from roamcast.protocols.frames import EventFrame
-from roamcast.protocols.interface import BROADCAST
+from roamcast.protocols.kit.frames import EventFrame
+from roamcast.protocols.kit.interface import BROADCAST
 from roamcast.pubsub.event import Event, event_id
 from roamcast.pubsub.filters import EVERYTHING, topic
 from tests.pubsub.strategies import filters

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roamcast.protocols.frames import EventFrame
 from roamcast.protocols.gossip import Gossip, GossipParams
+from roamcast.protocols.kit.frames import EventFrame
 from roamcast.pubsub.event import Event, event_id
 from tests.support.host import ScriptHost, make
 

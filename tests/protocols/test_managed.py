@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roamcast.errors import InputError
-from roamcast.protocols import parameters
-from roamcast.protocols.frames import EventFrame
+from roamcast.protocols.kit import parameters
+from roamcast.protocols.kit.frames import EventFrame
 from roamcast.protocols.managed import Managed, ManagedParams
 from roamcast.pubsub.event import Event, event_id
 from roamcast.pubsub.filters import topic

@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roamcast.errors import Malformed
-from roamcast.protocols import parameters, registry
+from roamcast.protocols import registry
+from roamcast.protocols.kit import parameters
+from roamcast.protocols.kit.wire import decode, encode
 from roamcast.protocols.psamanet import (
     Buffer,
     Psamanet,
@@ -17,7 +19,6 @@ from roamcast.protocols.psamanet import (
     PublicationFrame,
     SubscriptionFrame,
 )
-from roamcast.protocols.wire import decode, encode
 from roamcast.pubsub.event import FOREVER, Event, event_id
 from roamcast.pubsub.filters import EVERYTHING, Range, topic
 from tests.support.host import make

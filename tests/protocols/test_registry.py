@@ -11,10 +11,10 @@ import pytest
 
 from roamcast.errors import InputError
 from roamcast.protocols import registry
-from roamcast.protocols.interface import Protocol
+from roamcast.protocols.kit.interface import Protocol
 
 PACKAGE = """
-from roamcast.protocols.interface import Protocol
+from roamcast.protocols.kit.interface import Protocol
 
 class Mine(Protocol):
     pass
@@ -63,7 +63,7 @@ def test_an_installed_package_adds_a_protocol(third_party: Path) -> None:
 
 
 def test_a_built_in_name_cannot_be_taken(third_party: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(registry.BUILT_IN, "gossip", "roamcast.protocols.interface:Protocol")
+    monkeypatch.setitem(registry.BUILT_IN, "gossip", "roamcast.protocols.kit.interface:Protocol")
     assert registry.get("gossip") is Protocol
 
 
@@ -97,4 +97,5 @@ def test_listing_names_imports_no_protocol() -> None:
         "print([m for m in sys.modules if m.startswith('roamcast.protocols.')])"
     )
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
-    assert sorted(eval(loaded)) == ["roamcast.protocols.interface", "roamcast.protocols.registry"]
+    parts = ["kit", "kit.interface", "registry"]
+    assert sorted(eval(loaded)) == [f"roamcast.protocols.{part}" for part in parts]

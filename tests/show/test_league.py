@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from roamcast.lab import campaign as campaigns
 from roamcast.lab import plan
 from roamcast.papers import experiments, presets
-from roamcast.protocols import parameters, registry
+from roamcast.protocols import registry
+from roamcast.protocols.kit import parameters
 from roamcast.show.league import entrants, fronts, is_league, pareto
 from tests.show.made_up import row
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from roamcast.protocols.interface import BROADCAST, Frame, Host, Protocol, reason_kind, reason_label, sentence
-from roamcast.protocols.wire import decode, encode
+from roamcast.protocols.kit.interface import BROADCAST, Frame, Host, Protocol, reason_kind, reason_label, sentence
+from roamcast.protocols.kit.wire import decode, encode
 from roamcast.pubsub.event import Event
 from roamcast.world.streams import Stream
 

@@ -10,7 +10,7 @@ import heapq
 from collections.abc import Iterable
 from typing import Any
 
-from roamcast.protocols.interface import BROADCAST, Frame, Protocol
+from roamcast.protocols.kit.interface import BROADCAST, Frame, Protocol
 from roamcast.pubsub.event import Event, event_id
 from roamcast.pubsub.filters import Filter
 from roamcast.world.streams import Stream

@@ -16,8 +16,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from roamcast.protocols.interface import Frame, Protocol
-from roamcast.protocols.wire import decode, encode
+from roamcast.protocols.kit.interface import Frame, Protocol
+from roamcast.protocols.kit.wire import decode, encode
 from roamcast.pubsub.event import Event
 from roamcast.pubsub.filters import Filter, topic
 from tests.support.net import HOP_US, TinyNet

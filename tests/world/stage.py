@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from roamcast.log import schema
 from roamcast.log.recorder import Power, Recorder
 from roamcast.log.writer import MemorySink
-from roamcast.protocols.interface import Frame, Host, Params, Protocol
+from roamcast.protocols.kit.interface import Frame, Host, Params, Protocol
 from roamcast.pubsub.event import FOREVER, GLOBAL, Event
 from roamcast.pubsub.filters import Filter
 from roamcast.world import mac

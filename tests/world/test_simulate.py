@@ -17,7 +17,7 @@ from roamcast.errors import InputError
 from roamcast.log.reader import read, summary
 from roamcast.log.schema import LEVELS, RECEIVE, SEND
 from roamcast.log.writer import LogSink, MemorySink
-from roamcast.protocols.interface import Params
+from roamcast.protocols.kit.interface import Params
 from roamcast.world.kernel import World
 from roamcast.world.queue import COMPILED
 from roamcast.world.scenario import Scenario, with_values

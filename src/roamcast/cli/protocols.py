@@ -11,7 +11,7 @@ from roamcast.papers.readings import headline, readings
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from roamcast.protocols.parameters import Parameter
+    from roamcast.protocols.kit.parameters import Parameter
 
 
 def protocols(
@@ -48,7 +48,8 @@ def _list() -> None:
 def _show_one(name: str) -> None:
     from rich.console import Console
 
-    from roamcast.protocols import parameters, registry
+    from roamcast.protocols import registry
+    from roamcast.protocols.kit import parameters
 
     protocol = registry.get(name)
     console = Console(highlight=False)

@@ -72,7 +72,8 @@ def _run(
     from roamcast.cli.build import warn_if_stale
     from roamcast.cli.outcome import Outcome
     from roamcast.cli.progress import Progress
-    from roamcast.protocols import parameters, registry
+    from roamcast.protocols import registry
+    from roamcast.protocols.kit import parameters
     from roamcast.world.simulate import simulate
 
     warn_if_stale()

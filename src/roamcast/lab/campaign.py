@@ -38,7 +38,8 @@ from msgspec import Meta
 from roamcast.errors import InputError, unknown
 from roamcast.log.schema import LEVELS
 from roamcast.papers import presets
-from roamcast.protocols import parameters, registry
+from roamcast.protocols import registry
+from roamcast.protocols.kit import parameters
 from roamcast.world.scenario import Scenario, with_values
 
 MOST_RUNS = 1_000_000

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from roamcast.errors import InputError
 from roamcast.log.schema import DECISIONS, KINDS, SUMMARY_KEY, VERSION, VERSION_KEY, arrow_schema
-from roamcast.protocols.interface import explain
+from roamcast.protocols.kit.interface import explain
 
 BATCH: Final = 65_536
 
@@ -50,8 +50,8 @@ def rows(path: str | Path) -> Iterator[LogRow]:
 def why(path: str | Path, node: int, event: int) -> list[str]:
     """What a node did about an event, and why: a sentence for each row, in order.
 
-    The sentences behind decisions are those that protocols declared (`protocols.interface.reason`), so the protocol's
-    module must have been imported; otherwise the bare label appears.
+    The sentences behind decisions are those that protocols declared (`protocols.kit.interface.reason`), so the
+    protocol's module must have been imported; otherwise the bare label appears.
     """
     import pyarrow.compute as pc
 

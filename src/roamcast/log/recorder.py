@@ -20,7 +20,7 @@ from mypy_extensions import i32, i64
 
 from roamcast.log import schema
 from roamcast.log.writer import LogSink
-from roamcast.protocols.interface import Frame, reason_count, reason_kind, reason_label
+from roamcast.protocols.kit.interface import Frame, reason_count, reason_kind, reason_label
 from roamcast.pubsub.event import SCOPES, Event
 from roamcast.pubsub.filters import Filter
 

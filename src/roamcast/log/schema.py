@@ -39,7 +39,7 @@ A column that a kind does not mention below is 0 (`peer`: -1, `reason`: empty).
       which only the first has bytes > 0: bytes can be added up; receptions are counted by distinct (frame, node).
   (2) `collision`, `half-duplex`, `loss` at a hearer (peer = the sender); `queue`, `no-ack` at the sender (peer
       = the addressee, or -1; a frame that never left the queue has no serial: frame = 0).
-  (3) What a protocol said about its decision by `Host.note`; `protocols.interface.explain` turns such a row into a
+  (3) What a protocol said about its decision by `Host.note`; `protocols.kit.interface.explain` turns such a row into a
       sentence.
   (4) By the receiver's radio: the frame's airtime, or 0 where it never was on to the frame (as at the sender), or gave
       it up in order to send.

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from roamcast.net.limits import Limits
 from roamcast.net.packet import FramePart
 from roamcast.net.refusal import FRAGMENT, FRAGMENT_BUDGET, FRAGMENT_TIMEOUT, Refused, Tally
-from roamcast.protocols.wire import MAX_FRAME
+from roamcast.protocols.kit.wire import MAX_FRAME
 
 COST: int = 200
 """Bytes that an unfinished frame is reckoned with beside its content."""

@@ -1,4 +1,4 @@
-"""One node: a protocol on an asyncio loop, over a medium, with the promises of `protocols.interface` kept.
+"""One node: a protocol on an asyncio loop, over a medium, with the promises of `protocols.kit.interface` kept.
 
 Handlers of the protocol run one after the other: what happens inside one (an application that publishes when something
 is delivered to it) waits until it is over. Nothing that comes from the air raises here; an error inside the protocol is
@@ -44,8 +44,8 @@ from roamcast.net.publications import unsealed
 from roamcast.net.refusal import APPLICATION, PROTOCOL_ERROR, UNREAD, Tally
 from roamcast.net.security import SEAL_BYTES, KeyRing
 from roamcast.net.timers import Timer, Timers
-from roamcast.protocols import wire
-from roamcast.protocols.interface import BROADCAST, NOBODY, Frame, Host, Params, Protocol, reason_kind, reason_label
+from roamcast.protocols.kit import wire
+from roamcast.protocols.kit.interface import BROADCAST, NOBODY, Frame, Host, Params, Protocol, reason_kind, reason_label
 from roamcast.pubsub.event import FOREVER, GLOBAL, Event, Value, event_from_fields, event_id
 from roamcast.pubsub.filters import Filter
 

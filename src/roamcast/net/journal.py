@@ -18,7 +18,7 @@ from roamcast.log import schema
 from roamcast.log.recorder import first_event
 from roamcast.log.writer import LogSink
 from roamcast.net.link import Arrival
-from roamcast.protocols.interface import NOBODY, Frame
+from roamcast.protocols.kit.interface import NOBODY, Frame
 from roamcast.pubsub.event import SCOPES, Event
 
 

@@ -10,7 +10,7 @@ What comes in is looked at in this order, cheapest first, and the first check th
     6  AEAD                                                from here on the sender is a member of the group
     7  room for a new sender; the replay window moves; the sender's own rate
     8  addressee; repetition of a frame already acknowledged; fragments
-    9  the frame itself (`protocols.wire.decode`)
+    9  the frame itself (`protocols.kit.wire.decode`)
    10  its publications' signatures and numbers            `publications.Verifier`
 
 `incoming` never raises: what is refused is counted.
@@ -48,8 +48,8 @@ from roamcast.net.refusal import (
 )
 from roamcast.net.replay import LEAP_MAX
 from roamcast.net.security import Envelope, KeyRing
-from roamcast.protocols import wire
-from roamcast.protocols.interface import BROADCAST, Frame, Protocol
+from roamcast.protocols.kit import wire
+from roamcast.protocols.kit.interface import BROADCAST, Frame, Protocol
 
 log: Final = logging.getLogger("roamcast.net")
 

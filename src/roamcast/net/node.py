@@ -52,7 +52,8 @@ from roamcast.net.refusal import APPLICATION
 from roamcast.net.rotation import RotatingSink
 from roamcast.net.security import KeyRing
 from roamcast.net.store import Named, Received, Store
-from roamcast.protocols import parameters, registry
+from roamcast.protocols import registry
+from roamcast.protocols.kit import parameters
 from roamcast.pubsub.event import FOREVER, GLOBAL, LOCAL, Event, Value
 from roamcast.pubsub.filters import Filter
 from roamcast.pubsub.text import parse_subscription

@@ -21,7 +21,7 @@ from roamcast.net.packet import NUMBERS
 from roamcast.net.peers import Address
 from roamcast.net.refusal import ACK_AIRTIME, NO_ACK, NO_NETWORK, QUEUE_FULL, TOO_LARGE, Refused, Tally
 from roamcast.net.timers import Timer, Timers
-from roamcast.protocols.interface import Frame
+from roamcast.protocols.kit.interface import Frame
 
 ACK_SHARE: Final = 0.5
 """Of the airtime that is ours, for acknowledgements at most."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from roamcast.protocols.interface import Protocol
+    from roamcast.protocols.kit.interface import Protocol
 
 SYSTEMS = {
     "000": ("proximity",),

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, final
 
-from roamcast.protocols.frames import EventFrame
-from roamcast.protocols.interface import Frame, Host, Params, param, reason
-from roamcast.protocols.relay import Relay
+from roamcast.protocols.kit.frames import EventFrame
+from roamcast.protocols.kit.interface import Frame, Host, Params, param, reason
+from roamcast.protocols.kit.relay import Relay
 
 FEW: Final = reason("forward", "few copies", "{event} was heard only {value} times")
 MANY: Final = reason("suppress", "many copies", "{event} was heard {value} times")

@@ -28,11 +28,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, final
 
-from roamcast.protocols.frames import EventFrame
-from roamcast.protocols.frugal_frames import PAPER_EVENT_BYTES, PAPER_HEARTBEAT_BYTES
-from roamcast.protocols.interface import Frame, Host, Params, Protocol, param, reason
-from roamcast.protocols.store import Subscriptions
-from roamcast.protocols.wire import as_list, counted, measure
+from roamcast.protocols.frugal.frames import PAPER_EVENT_BYTES, PAPER_HEARTBEAT_BYTES
+from roamcast.protocols.kit.frames import EventFrame
+from roamcast.protocols.kit.interface import Frame, Host, Params, Protocol, param, reason
+from roamcast.protocols.kit.subscriptions import Subscriptions
+from roamcast.protocols.kit.wire import as_list, counted, measure
 from roamcast.pubsub.event import Event
 from roamcast.pubsub.filters import EVERYTHING, Filter, filter_from_fields
 

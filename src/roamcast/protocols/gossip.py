@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, final
 
-from roamcast.protocols.frames import EventFrame
-from roamcast.protocols.interface import Frame, Host, Params, param, reason
-from roamcast.protocols.relay import Relay
+from roamcast.protocols.kit.frames import EventFrame
+from roamcast.protocols.kit.interface import Frame, Host, Params, param, reason
+from roamcast.protocols.kit.relay import Relay
 
 DRAWN: Final = reason("forward", "drawn", "the draw was for {event}")
 NOT_DRAWN: Final = reason("suppress", "not drawn", "the draw was against {event}")

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from math import isnan
 from typing import Final, final
 
-from roamcast.protocols.frames import EventFrame
-from roamcast.protocols.interface import Frame, Host, Params, param, reason
-from roamcast.protocols.relay import Relay
+from roamcast.protocols.kit.frames import EventFrame
+from roamcast.protocols.kit.interface import Frame, Host, Params, param, reason
+from roamcast.protocols.kit.relay import Relay
 
 FIRST: Final = reason("forward", "first", "nobody else sent {event} in time")
 HEARD_AGAIN: Final = reason("suppress", "heard again", "{event} was sent by {peer} first")

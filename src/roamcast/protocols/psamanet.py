@@ -33,10 +33,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final, final
 
-from roamcast.protocols.interface import Frame, Host, Params, Protocol, param, reason
-from roamcast.protocols.seen import Seen
-from roamcast.protocols.store import Subscriptions
-from roamcast.protocols.wire import as_int, counted, measure, uint_size
+from roamcast.protocols.kit.interface import Frame, Host, Params, Protocol, param, reason
+from roamcast.protocols.kit.seen import Seen
+from roamcast.protocols.kit.subscriptions import Subscriptions
+from roamcast.protocols.kit.wire import as_int, counted, measure, uint_size
 from roamcast.pubsub.event import FOREVER, Event, event_from_fields
 from roamcast.pubsub.filters import Filter, filter_from_fields
 

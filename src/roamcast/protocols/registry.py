@@ -11,7 +11,7 @@ from importlib.metadata import entry_points
 from typing import Final
 
 from roamcast.errors import InputError, unknown
-from roamcast.protocols.interface import Protocol
+from roamcast.protocols.kit.interface import Protocol
 
 GROUP: Final = "roamcast.protocols"
 
@@ -22,13 +22,13 @@ BUILT_IN: Final[dict[str, str]] = {
     "flooding-neighbors": "roamcast.protocols.flooding:FloodingNeighbors",
     "counter": "roamcast.protocols.counter:Counter",
     "managed": "roamcast.protocols.managed:Managed",
-    "proximity": "roamcast.protocols.proximity:Proximity",
-    "frugal": "roamcast.protocols.frugal:Frugal",
-    "semiprob": "roamcast.protocols.semiprob:SemiProb",
-    "semiprob-links": "roamcast.protocols.semiprob_links:SemiProbLinks",
+    "proximity": "roamcast.protocols.proximity.protocol:Proximity",
+    "frugal": "roamcast.protocols.frugal.protocol:Frugal",
+    "semiprob": "roamcast.protocols.semiprob.protocol:SemiProb",
+    "semiprob-links": "roamcast.protocols.semiprob.links:SemiProbLinks",
     "psamanet": "roamcast.protocols.psamanet:Psamanet",
-    "treegroup": "roamcast.protocols.treegroup:TreeGroup",
-    "subtree": "roamcast.protocols.subtree:SubTree",
+    "treegroup": "roamcast.protocols.treegroup.protocol:TreeGroup",
+    "subtree": "roamcast.protocols.subtree.protocol:SubTree",
 }
 
 
@@ -47,7 +47,7 @@ def get(name: str) -> type[Protocol]:
         why = " ".join(str(error).split())
         raise InputError(f"protocol {name!r} cannot be loaded: {why}") from error
     if not (isinstance(found, type) and issubclass(found, Protocol)):
-        raise InputError(f"protocol {name!r}: {target} is no subclass of roamcast.protocols.interface.Protocol")
+        raise InputError(f"protocol {name!r}: {target} is no subclass of roamcast.protocols.kit.interface.Protocol")
     return found
 
 

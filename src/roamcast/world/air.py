@@ -29,7 +29,7 @@ from roamcast.log.recorder import (
     WANTED,
     Recorder,
 )
-from roamcast.protocols.interface import Frame
+from roamcast.protocols.kit.interface import Frame
 from roamcast.world.contacts import Neighbourhood
 from roamcast.world.faults import Faults
 from roamcast.world.hearing import Hearing, Row

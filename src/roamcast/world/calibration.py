@@ -11,7 +11,7 @@ from typing import Any
 from roamcast.errors import unknown
 from roamcast.log.recorder import Power, Recorder
 from roamcast.log.writer import LogSink
-from roamcast.protocols.interface import Frame, Params, Protocol
+from roamcast.protocols.kit.interface import Frame, Params, Protocol
 from roamcast.pubsub.event import FOREVER, GLOBAL, Event
 from roamcast.world import mac
 from roamcast.world.contacts import KineticContacts

@@ -9,7 +9,7 @@ from mypy_extensions import i64
 
 from roamcast.log import schema
 from roamcast.log.recorder import Recorder
-from roamcast.protocols.interface import Params, Protocol
+from roamcast.protocols.kit.interface import Params, Protocol
 from roamcast.pubsub.event import LOCAL, Event, Value, event_id
 from roamcast.pubsub.filters import Filter
 from roamcast.pubsub.index import MatchingIndex

@@ -18,8 +18,9 @@ from roamcast.errors import InputError
 from roamcast.log.recorder import Power, Recorder, ratio
 from roamcast.log.schema import LEVELS
 from roamcast.log.writer import LogSink, ParquetSink
-from roamcast.protocols import parameters, registry
-from roamcast.protocols.interface import Params
+from roamcast.protocols import registry
+from roamcast.protocols.kit import parameters
+from roamcast.protocols.kit.interface import Params
 from roamcast.world import links, mac, mobility
 from roamcast.world.contacts import KineticContacts, Neighbourhood
 from roamcast.world.faults import Faults

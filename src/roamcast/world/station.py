@@ -19,7 +19,7 @@ from librt.vecs import vec
 from mypy_extensions import i64
 
 from roamcast.log.recorder import HEARD, MUTED, QUEUE, Published, Recorder
-from roamcast.protocols.interface import BROADCAST, NOBODY, Frame, Host, Params, Protocol
+from roamcast.protocols.kit.interface import BROADCAST, NOBODY, Frame, Host, Params, Protocol
 from roamcast.pubsub.event import Event
 from roamcast.world.contacts import Neighbourhood
 from roamcast.world.mac import DCF, IDEAL, Mac

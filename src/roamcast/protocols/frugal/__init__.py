@@ -1,0 +1,7 @@
+"""Frugal event dissemination (Baehni et al.).
+
+protocol.py     Frugal: the procedures of the paper's Figs. 4 to 10, and the readings
+neighbors.py    the neighbourhood table: who is near, wants what, and has which events
+event_table.py  the table of stored events, and which of them is collected first
+frames.py       heartbeats, lists of ids, and events
+"""

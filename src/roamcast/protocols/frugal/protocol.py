@@ -1,0 +1,606 @@
+"""Frugal event dissemination (Baehni, Chhabra, Guerraoui; 001_a488c218c5fd0a02, Figs. 4 to 10).
+
+Subscribers send heartbeats with their subscriptions and their speed; who shares a topic with the sender keeps it in the
+neighbourhood table. Neighbours tell each other the ids of the valid events they hold. Who holds an event that a
+neighbour wants and is not known to have waits a back-off, the shorter the more events it could send, and broadcasts
+what is still needed then, with the ids of the interested neighbours: whoever overhears the frame knows that those now
+have the events. Only subscribers store and pass on events. The event table (event_table.py) is bounded, and so is all
+else.
+
+The process id i of the paper's messages is the link address that every frame comes with. Lines are the figures'.
+
+Readings, one test each:
+  R1  two comparisons are printed the wrong way round (Fig. 7 l. 7, Fig. 10 l. 13): an event is valid while the time is
+      before its expiry. Clocks are not shared, so an event travels with its age, and expires by the node's own clock.
+  R2  HBDelay is 15 s (Fig. 4) until the first heartbeat of anybody is heard, which brings it between its bounds.
+  R3  ids are sent on detecting a new neighbour (§3, §4.2) or on every heartbeat of one that shares topics (Fig. 6 as
+      printed): `ids_on`.
+  R4  a neighbour whose entry expired is new when it is heard again.
+  R5  the smallest val / (fwd + val) is collected first, val being the event's whole validity period: the example of
+      §4.4 fixes the direction, and its unit cancels (event_table.py). Of equals, the first stored.
+  R6  the radio range belongs to the scenario.
+  R7  two processes share topics when some event could match subscriptions of both: one topic is above the other, or
+      the same. For other filters, when a match of both cannot be excluded.
+  R8  who sends an event has it. As printed nobody would note that, and every receiver of a fresh event would send it
+      back to its publisher.
+  R9  the list sent with events names the neighbours that are interested in one of them (§3; "its neighbor
+      identifiers", §4.3), and a neighbour is presumed to have those it is interested in: others it has dropped.
+  R10 PUBLISH sends when a neighbour's subscriptions include the event's topic (§4.3; Fig. 9 l. 36 has: shares any
+      topic). Its DELIVER is left out: the publishing application has its event.
+  R11 a publisher that did not subscribe to the topic keeps the neighbours that want a valid event of its own, and
+      serves them when it hears their heartbeat. It sends no heartbeat and so gets no ids. As printed its table stays
+      empty and its event never leaves, yet PUBLISH starts the table's garbage collection for just such publishers,
+      and Fig. 14 counts them. The collection stops when there are neither subscriptions nor neighbours.
+  R12 an event is delivered once, also when it was collected in between (§3 "have not received it yet"): the last
+      `seen_limit` ids are remembered. Not until expiry only: clocks run apart, and a neighbour may send a little later.
+  R13 the events to send are computed anew when the back-off ends (§4.3; not in Fig. 9). The back-off starts once all
+      neighbours were looked at, for the total number of events (footnote 10), and not at the first one (Fig. 7 l. 14).
+      STOP backOff leaves BODelay as it was, as printed: the next back-off can only be as long or shorter.
+  R14 an id list is sent when it is empty, too: it is what makes the neighbour look for events to send (Fig. 6 l. 30).
+  R15 with ids_on="new", ids heard before their sender's heartbeat are kept for it. Otherwise, of two that meet, only
+      the one that was heard first could ever send: the other's list came before its heartbeat (Fig. 6 l. 26). A
+      neighbour is new also when its subscriptions, or one's own, have changed.
+  R16 the first heartbeat comes at a random phase. A computed delay that is shorter than the wait that is running
+      shortens that wait in proportion; a longer one counts from the next period on.
+  R17 those that hear the same frame would answer it in the same microsecond and collide: id lists and back-offs have a
+      random part below `jitter_ms` on top. Answers to several heartbeats in that time are one list.
+  R18 AVERAGESPEED is over the neighbours whose speed is known (Fig. 8 l. 3), without one's own. At rest, HBDelay is
+      its upper bound. UPDATENEIGHBOREVENTINFO renews the store time for ids that the neighbour itself sent (Fig. 6
+      l. 28 passes the time, Fig. 9 does not).
+  R19 sizes="paper": a heartbeat has 50 bytes, an event 400, an id 16, and nothing else counts. Events that do not fit
+      into one frame of `frame_limit` bytes, with the neighbours that want them, go in several. If not even one event
+      does, as many of the neighbours are named as there is room for; a frame is longer only if its event is.
+  R20 that a neighbour lacks an event is found by comparing the list of ids it sent (§3): need="listed". As printed
+      (Fig. 7) one that was heard, and has not sent a list yet, lacks everything: need="presumed". Then whoever hears a
+      newcomer's heartbeat and anybody's list, such as another answer to that heartbeat, sends the newcomer all it
+      wants, which it may well have: with several events the back-off is shorter than the wait for its list. Any list
+      counts, whoever it answers, until one's own subscriptions change (R15). Neighbours that share no topics send none,
+      and R11 serves them all the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isnan, nan
+from typing import ClassVar, Final, final
+
+from roamcast.protocols.frugal.event_table import EventTable, StoredEvent
+from roamcast.protocols.frugal.frames import (
+    AS_ENCODED,
+    MOST,
+    PAPER_EVENT_BYTES,
+    PAPER_HEARTBEAT_BYTES,
+    PAPER_ID_BYTES,
+    Events,
+    EventsIds,
+    Heartbeat,
+    Id,
+    event_bytes,
+    events_frame_bytes,
+    ids_frame_bytes,
+    ints_size,
+)
+from roamcast.protocols.frugal.neighbors import Interest, Neighbor, NeighborhoodTable, how_many, matches_any
+from roamcast.protocols.kit.interface import NOBODY, Frame, Host, Params, Protocol, param, reason
+from roamcast.pubsub.event import Event
+from roamcast.pubsub.filters import Filter
+
+HEARTBEAT: Final = 1
+NEIGHBORHOOD_GC: Final = 2
+BACK_OFF: Final = 3
+EVENTS_IDS: Final = 4
+"""Timers."""
+
+NULL: Final = -1
+
+PUBLISHED: Final = reason("forward", "published", "its publisher sends {event} at once")
+NEEDED: Final = reason("forward", "neighbour needs it", "{event}: {peer} needs it")
+DELAYED: Final = reason("delay", "back-off", "{event} and what else is needed in {value} us: {peer} needs it")
+NOBODY_NEEDS: Final = reason("suppress", "nobody needs it", "{event}: no neighbour needs it")
+NO_LONGER_NEEDED: Final = reason(
+    "suppress", "no longer needed", "{event}: nobody needs it now that the back-off is over"
+)
+PARASITE: Final = reason("drop", "parasite", "{event} from {peer} is of a topic not subscribed to")
+HEARD_AGAIN: Final = reason("drop", "heard again", "{event} from {peer} was here before")
+EXPIRED: Final = reason("drop", "expired", "{event} is past its validity")
+TABLE_FULL: Final = reason("drop", "table full", "{event}, forwarded {value} times, made room for another")
+NEIGHBORS_FULL: Final = reason("note", "neighbours full", "{peer} finds no room in the neighbourhood table")
+
+
+# ------------------------------------------------------------------------------------------------------------ state
+
+
+@dataclass(frozen=True)
+class FrugalParams(Params):
+    x: float = param(40.0, "heartbeat delay times average speed", "§5.1", unit="m", low=0.001)
+    hb2bo: float = param(2.0, "HB2BO, heartbeat delay over back-off for one event", "§5.1", low=0.001)
+    hb2ngc: float = param(2.5, "HB2NGC, neighbourhood collection delay over heartbeat delay", "§5.1", low=1.0)
+    hb_initial_s: float = param(15.0, "HBDelay before any heartbeat was heard", "Fig. 4", unit="s", low=0.001)
+    hb_upper_s: float = param(1.0, "heartbeat upper bound", "§5.1; 1 to 5 s in Fig. 13", unit="s", low=0.001)
+    hb_lower_s: float = param(0.1, "heartbeat lower bound", "ours; in Fig. 8, without a value", unit="s", low=0.001)
+    ids_on: str = param(
+        "heartbeat", "what makes a node send its ids", "Fig. 6; §4.2 (R3)", choices=("new", "heartbeat")
+    )
+    need: str = param(
+        "presumed",
+        "who lacks events: everybody not known to have them, or only who has sent a list of ids",
+        "Fig. 7; §3 (R20)",
+        choices=("presumed", "listed"),
+    )
+    jitter_ms: float = param(
+        10.0, "longest random delay on top of answers and back-offs", "ours (R17)", unit="ms", low=0.0
+    )
+    events_table_size: int = param(100, "events held", "ours; bounded in §4.1", low=1, high=MOST)
+    neighbors_limit: int = param(256, "neighbours held", "ours; bounded in §3", low=1, high=1024)
+    ids_limit: int = param(512, "events known that only neighbours have had", "ours", low=1)
+    seen_limit: int = param(4096, "ids of events that are not delivered again", "ours (R12)", low=1)
+    frame_limit: int = param(2304, "events in one frame", "ours; IEEE 802.11", unit="B", low=1, high=32_000)
+    sizes: str = param("wire", "frame sizes: as encoded, or as in §5.2", "ours; §5.2 (R19)", choices=("wire", "paper"))
+
+    def __post_init__(self) -> None:
+        if self.hb_lower_s > self.hb_upper_s:
+            raise ValueError(f"hb_lower_s ({self.hb_lower_s:g}) must not be above hb_upper_s ({self.hb_upper_s:g})")
+
+
+@final
+class Task:
+    """A periodic task whose delay changes while it waits (R16)."""
+
+    __slots__ = ("delay_us", "due_us", "host", "key", "started")
+
+    def __init__(self, host: Host, key: int) -> None:
+        self.host = host
+        self.key = key
+        self.started = False
+        self.delay_us = 0
+        self.due_us = 0
+
+    def start(self, delay_us: int, first_us: int) -> None:
+        self.started = True
+        self.delay_us = delay_us
+        self._wait(first_us)
+
+    def again(self, delay_us: int) -> None:
+        self.start(delay_us, delay_us)
+
+    def shorten(self, delay_us: int) -> None:
+        left_us = self.due_us - self.host.now()
+        if self.started and left_us > delay_us:
+            self._wait(left_us * delay_us // self.delay_us)
+            self.delay_us = delay_us
+
+    def stop(self) -> None:
+        self.started = False
+        self.host.cancel_timer(self.key)
+
+    def _wait(self, wait_us: int) -> None:
+        self.due_us = self.host.now() + wait_us
+        self.host.set_timer(self.key, wait_us)
+
+
+# --------------------------------------------------------------------------------------------------------- protocol
+
+
+@final
+class Frugal(Protocol):
+    params_class: ClassVar[type[Params]] = FrugalParams
+    frames: ClassVar[tuple[type[Frame], ...]] = (Heartbeat, EventsIds, Events)
+
+    def __init__(self, host: Host, params: FrugalParams) -> None:
+        """Fig. 4."""
+        super().__init__(host, params)
+        self.params = params
+        self.paper_sizes = params.sizes == "paper"
+        self.subscriptions: dict[int, Filter] = {}
+        self.topics: list[Filter] = []  # the distinct ones of `subscriptions`, as heartbeats carry them
+        self.topics_bytes = 0
+        self.events_table = EventTable(params.events_table_size, params.seen_limit)  # and what was (R12)
+        self.neighborhood_table = NeighborhoodTable(
+            params.neighbors_limit, params.ids_limit, self.events_table, params.need == "presumed"
+        )
+        self.hb_delay_us = round(params.hb_initial_s * 1_000_000)
+        self.ngc_delay_us = 0
+        self.compute_ngc_delay()
+        self.bo_delay_us = int(self.hb_delay_us / params.hb2bo)
+        self.heartbeat = Task(host, HEARTBEAT)
+        self.neighborhood_gc = Task(host, NEIGHBORHOOD_GC)
+        self.backing_off = False
+        self.answers: dict[int, None] = {}  # the neighbours that are to get our ids (R17)
+        self.early_ids: dict[int, tuple[int, EventsIds]] = {}  # node: when, ids (R15)
+
+    # ---- what the driver calls
+
+    def on_start(self) -> None:
+        """Timers do not survive a crash; tables may, with neighbours that have gone since."""
+        self.expire_events()
+        self.backing_off = False
+        self.bo_delay_us = int(self.hb_delay_us / self.params.hb2bo)
+        self.neighborhood_table.await_nothing()
+        self.answers = {}
+        self.heartbeat.started = False
+        self.neighborhood_gc.started = False
+        self.remove_expired_neighbors()
+        self.start_tasks()
+
+    def on_frame(self, frame: Frame, sender: int) -> None:
+        self.expire_events()
+        if isinstance(frame, EventsIds):
+            self.receive_events_ids(sender, frame)
+        elif isinstance(frame, Events):
+            self.receive_events(sender, frame)
+        elif isinstance(frame, Heartbeat):
+            self.receive_heartbeat(sender, frame)
+
+    def on_timer(self, key: int) -> None:
+        self.expire_events()
+        if key == HEARTBEAT:
+            self.send_heartbeat()
+        elif key == NEIGHBORHOOD_GC:
+            self.collect_neighborhood()
+        elif key == BACK_OFF:
+            self.back_off_expired()
+        elif key == EVENTS_IDS:
+            self.send_events_ids()
+
+    def on_publish(self, event: Event) -> None:
+        self.expire_events()
+        self.publish(event)
+
+    def expire_events(self) -> None:
+        """Before anything else: what is past its validity is neither listed nor needed (R1)."""
+        now_us = self.host.now()
+        if now_us >= self.events_table.next_expiry_us:
+            for row in self.events_table.expire(now_us):
+                self.neighborhood_table.expired(row)
+
+    # ---- Fig. 5: subscription, unsubscription
+
+    def on_subscribe(self, subscription: int, filter: Filter) -> None:
+        self.expire_events()
+        self.subscriptions[subscription] = filter
+        self.topics_changed()
+        self.start_tasks()
+
+    def on_unsubscribe(self, subscription: int) -> None:
+        self.expire_events()
+        self.subscriptions.pop(subscription, None)
+        self.topics_changed()
+        if not self.subscriptions:
+            self.heartbeat.stop()
+            self.early_ids = {}
+            if not self.neighborhood_table:  # R11
+                self.neighborhood_gc.stop()
+
+    def start_tasks(self) -> None:
+        if self.subscriptions and not self.heartbeat.started:
+            self.heartbeat.start(self.hb_delay_us, int(self.host.random() * self.hb_delay_us))  # R16
+        if (self.subscriptions or self.neighborhood_table) and not self.neighborhood_gc.started:
+            self.neighborhood_gc.again(self.ngc_delay_us)
+
+    def topics_changed(self) -> None:
+        topics: list[Filter] = []
+        for filter in self.subscriptions.values():
+            if filter not in topics:
+                topics.append(filter)
+        self.topics = topics
+        self.topics_bytes = Heartbeat(topics, nan).size - 1
+        table = self.neighborhood_table
+        table.share_again(topics)
+        for j, neighbor in list(table.rows.items()):
+            neighbor.introduced = False  # R15
+            if not table.concerns(neighbor.interest):  # §3
+                table.leave(j)
+
+    # ---- Fig. 6: neighborhood detection
+
+    def send_heartbeat(self) -> None:
+        speed_mps = self.host.speed()
+        size = PAPER_HEARTBEAT_BYTES if self.paper_sizes else self.topics_bytes + (1 if isnan(speed_mps) else 9)
+        self.host.broadcast(Heartbeat(self.topics, speed_mps, size))
+        self.heartbeat.again(self.hb_delay_us)
+
+    def receive_heartbeat(self, j: int, frame: Heartbeat) -> None:
+        neighbor = self.update_neighbor(j, frame)
+        self.compute_hb_delay()
+        self.compute_ngc_delay()
+        self.heartbeat.shorten(self.hb_delay_us)
+        self.neighborhood_gc.shorten(self.ngc_delay_us)
+        if neighbor is not None:
+            self.meet(j, neighbor)
+
+    def update_neighbor(self, j: int, frame: Heartbeat) -> Neighbor | None:
+        """Only those whose subscriptions match are kept (§3), and those that want an event of this node's own (R11)."""
+        table = self.neighborhood_table
+        neighbor = table.rows.get(j)
+        if neighbor is None and table.is_stranger(j, frame.subscriptions):
+            return None
+        if neighbor is not None and neighbor.asks(frame.subscriptions):
+            interest = neighbor.interest
+        else:
+            interest = table.interest(frame.subscriptions)
+        if not table.concerns(interest):
+            table.leave(j)
+            table.remember_stranger(j, frame.subscriptions)
+            return None
+        if neighbor is None:
+            neighbor = self.add_neighbor(j, interest)
+        if neighbor is not None:
+            self.update_neighbor_info(neighbor, frame, interest)
+        return neighbor
+
+    def add_neighbor(self, j: int, interest: Interest) -> Neighbor | None:
+        if len(self.neighborhood_table) >= self.params.neighbors_limit:
+            self.host.note(NEIGHBORS_FULL, 0, j)
+            return None
+        neighbor = self.neighborhood_table.join(j, interest)
+        self.start_tasks()
+        return neighbor
+
+    def update_neighbor_info(self, neighbor: Neighbor, frame: Heartbeat, interest: Interest) -> None:
+        if neighbor.interest is not interest:
+            neighbor.introduced = False  # R15
+            self.neighborhood_table.ask(neighbor, interest)
+        neighbor.subscriptions = frame.subscriptions
+        self.neighborhood_table.set_speed(neighbor, frame.speed_mps)
+        neighbor.store_time_us = self.host.now()
+        neighbor.size = frame.size
+
+    def meet(self, j: int, neighbor: Neighbor) -> None:
+        """A heartbeat of a neighbour has come: is it new (R3), and are there ids that came before it (R15)?"""
+        new = not neighbor.introduced
+        neighbor.introduced = True
+        if not neighbor.interest.shares:
+            if new:
+                self.retrieve_events_to_send()  # R11
+            return
+        if new or self.params.ids_on == "heartbeat":
+            self.new_neighbor(j)
+        early = self.early_ids.pop(j, None) if self.early_ids else None
+        if early is not None:
+            self.receive_events_ids(j, early[1])
+
+    def new_neighbor(self, j: int) -> None:
+        if not self.answers:
+            self.host.set_timer(EVENTS_IDS, self.jitter_us())
+        self.answers[j] = None
+
+    def send_events_ids(self) -> None:
+        """To those that still are neighbours (R17)."""
+        asked: list[Interest] = []
+        for j in self.answers:
+            neighbor = self.neighborhood_table.rows.get(j)
+            if neighbor is not None and neighbor.interest not in asked:
+                asked.append(neighbor.interest)
+        self.answers = {}
+        if asked:
+            self.host.broadcast(self.get_events_ids(asked))  # R14
+
+    def get_events_ids(self, asked: list[Interest]) -> EventsIds:
+        """Of the valid events (§3) that match one of the subscriptions."""
+        if len(asked) > 1:
+            bits = 0
+            for interest in asked:
+                bits |= interest.bits
+            ids: list[Id] = [r.id for r in self.events_table.rows if r.wanting & bits and not r.expired]
+            return self.ids_frame(ids, AS_ENCODED)
+        interest = asked[0]
+        if interest.list is None:
+            size = ids_frame_bytes(len(interest.ids), interest.ids_bytes)
+            interest.list = self.ids_frame(list(interest.ids), size)
+        return interest.list
+
+    def ids_frame(self, ids: list[Id], size: int) -> EventsIds:
+        return EventsIds(ids, PAPER_ID_BYTES * len(ids) if self.paper_sizes else size)
+
+    def receive_events_ids(self, j: int, frame: EventsIds) -> None:
+        neighbor = self.neighborhood_table.rows.get(j)
+        if neighbor is None:
+            self.keep_early_ids(j, frame)
+            return
+        self.neighborhood_table.mention_list(neighbor, frame)
+        neighbor.store_time_us = self.host.now()  # R18
+        self.retrieve_events_to_send()
+
+    def keep_early_ids(self, j: int, frame: EventsIds) -> None:
+        if self.params.ids_on != "new" or not self.subscriptions:
+            return
+        if j in self.early_ids or len(self.early_ids) < self.params.neighbors_limit:
+            self.early_ids[j] = (self.host.now(), frame)
+
+    # ---- Fig. 7: event retrieval
+
+    def events_to_send(self) -> list[tuple[StoredEvent, int]]:
+        """Fig. 7 l. 3 to 11: each event that neighbours need, and the first of them."""
+        return self.neighborhood_table.in_need()
+
+    def retrieve_events_to_send(self) -> None:
+        table = self.neighborhood_table
+        if table.needed:
+            table.await_needed()
+            self.compute_bo_delay(len(table.needed))
+            if not self.backing_off:
+                self.backing_off = True
+                delay_us = self.bo_delay_us + self.jitter_us()
+                first, j = table.first_in_need()
+                self.host.note(DELAYED, first, j, delay_us)
+                self.host.set_timer(BACK_OFF, delay_us)
+
+    # ---- Fig. 8: computing delays
+
+    def compute_hb_delay(self) -> None:
+        average_mps = self.neighborhood_table.average_speed()
+        if average_mps > 0.0:
+            hb_delay_s = self.params.x / average_mps
+        elif average_mps == 0.0:
+            hb_delay_s = self.params.hb_upper_s  # R18
+        else:
+            hb_delay_s = self.hb_delay_us / 1_000_000
+        hb_delay_s = min(hb_delay_s, self.params.hb_upper_s)
+        hb_delay_s = max(hb_delay_s, self.params.hb_lower_s)
+        self.hb_delay_us = round(hb_delay_s * 1_000_000)
+
+    def compute_ngc_delay(self) -> None:
+        self.ngc_delay_us = int(self.hb_delay_us * self.params.hb2ngc)
+
+    def compute_bo_delay(self, events: int) -> None:
+        bo_delay_us = int(self.hb_delay_us / (self.params.hb2bo * events))
+        if self.bo_delay_us == NULL:
+            self.bo_delay_us = bo_delay_us
+        else:
+            self.bo_delay_us = min(self.bo_delay_us, bo_delay_us)
+
+    def jitter_us(self) -> int:
+        """A random part against ties (R17)."""
+        return int(self.host.random() * self.params.jitter_ms * 1000) if self.params.jitter_ms else 0
+
+    # ---- Fig. 9: dissemination
+
+    def back_off_expired(self) -> None:
+        self.backing_off = False
+        self.bo_delay_us = NULL
+        self.explain_silence()
+        rows: list[StoredEvent] = []
+        for row, j in self.events_to_send():  # R13
+            self.host.note(NEEDED, row.event.id, j)
+            self.events_table.count_forward(row)
+            rows.append(row)
+        if rows:
+            self.send_events(rows)
+
+    def explain_silence(self) -> None:
+        """Say why events that waited for the back-off are not sent after it."""
+        for row in self.neighborhood_table.awaited:
+            if not row.lacking:
+                self.host.note(EXPIRED if row.expired else NO_LONGER_NEEDED, row.event.id)
+        self.neighborhood_table.await_nothing()
+
+    def send_events(self, rows: list[StoredEvent]) -> None:
+        """In as few frames as hold them (R19)."""
+        batch: list[StoredEvent] = []
+        batch_bytes = 0
+        wanting = 0
+        names_bytes = 0
+        for row in rows:
+            row_bytes = self.row_bytes(row)
+            if row.wanting & ~wanting:
+                wanting |= row.wanting
+                names_bytes = self.names_bytes(wanting)
+            size = events_frame_bytes(len(batch) + 1, batch_bytes + row_bytes) + names_bytes
+            if self.paper_sizes:
+                size = batch_bytes + row_bytes
+            if batch and size > self.params.frame_limit:
+                self.send_batch(batch)
+                batch = []
+                batch_bytes = 0
+                wanting = row.wanting
+                names_bytes = self.names_bytes(wanting)
+            batch.append(row)
+            batch_bytes += row_bytes
+        self.send_batch(batch)
+
+    def row_bytes(self, row: StoredEvent) -> int:
+        return PAPER_EVENT_BYTES if self.paper_sizes else event_bytes(row.event, row.age_us(self.host.now()))
+
+    def names_bytes(self, wanting: int) -> int:
+        return ints_size(self.neighborhood_table.named(wanting))
+
+    def send_batch(self, batch: list[StoredEvent]) -> None:
+        now_us = self.host.now()
+        events = [row.event for row in batch]
+        ids: list[Id] = [row.id for row in batch]
+        neighbors_ids = self.neighborhood_table.presume_sent(batch)
+        size = PAPER_EVENT_BYTES * len(batch) if self.paper_sizes else 0
+        if not self.paper_sizes and len(batch) == 1:
+            neighbors_ids = self.with_room(neighbors_ids, self.row_bytes(batch[0]))
+        self.host.broadcast(Events(events, [row.age_us(now_us) for row in batch], neighbors_ids, size, ids))
+
+    def with_room(self, neighbors_ids: list[Id], event_bytes: int) -> list[Id]:
+        """As many of them as can be named beside one event (R19)."""
+        room = self.params.frame_limit - events_frame_bytes(1, event_bytes)
+        named = len(neighbors_ids)
+        while named and ints_size(neighbors_ids[:named]) > room:
+            named -= 1
+        return neighbors_ids[:named]
+
+    def receive_events(self, j: int, frame: Events) -> None:
+        table = self.neighborhood_table
+        neighbor = table.rows.get(j)
+        sender = 0 if neighbor is None else neighbor.bit
+        near = table.bits_of(frame.neighbors_ids)
+        interested = False
+        for k in range(len(frame.carried)):
+            event = frame.carried[k]
+            id = frame.ids[k]
+            again = table.presume_received(event, id, sender, near)
+            if self.accept(event, id, frame.ages_us[k], again, j):
+                interested = True
+        if interested:
+            self.backing_off = False  # STOP backOff timer
+            self.host.cancel_timer(BACK_OFF)
+            self.retrieve_events_to_send()
+            if not self.backing_off:
+                self.explain_silence()
+
+    def accept(self, event: Event, id: Id, age_us: int, again: bool, j: int) -> bool:
+        """Store and deliver an event that is new and wanted."""
+        if age_us >= event.validity_us:
+            self.host.note(EXPIRED, event.id, j)
+        elif again:
+            self.host.note(HEARD_AGAIN, event.id, j)
+        elif not matches_any(self.topics, event):
+            self.host.note(PARASITE, event.id, j)
+        else:
+            self.store(StoredEvent(event, self.host.now() + event.validity_us - age_us, id=id))
+            self.host.deliver(event)
+            return True
+        return False
+
+    def publish(self, event: Event) -> None:
+        row = StoredEvent(event, self.host.now() + event.validity_us, own=True)
+        if row.id in self.events_table.known:
+            self.host.note(HEARD_AGAIN, event.id)
+            return
+        if self.host.now() >= row.expiry_us:
+            self.host.note(EXPIRED, event.id)
+            return
+        row.wanting = self.neighborhood_table.interested(event)  # R10
+        if row.wanting:
+            self.host.note(PUBLISHED, event.id, NOBODY, how_many(row.wanting))
+            self.send_batch([row])
+        else:
+            self.host.note(NOBODY_NEEDS, event.id)
+        self.store(row)
+        if not self.neighborhood_gc.started:
+            self.neighborhood_gc.again(self.ngc_delay_us)
+
+    def store(self, row: StoredEvent) -> None:
+        if self.events_table.is_full():
+            gc = self.events_table.garbage_collect()
+            if gc is not None:
+                self.host.note(EXPIRED if gc.expired else TABLE_FULL, gc.event.id, NOBODY, gc.fwd)
+                self.neighborhood_table.collected(gc)
+        self.events_table.add(row)
+        self.neighborhood_table.stored(row)
+
+    # ---- Fig. 10: garbage collection (of the events table: event_table.py)
+
+    def collect_neighborhood(self) -> None:
+        self.remove_expired_neighbors()
+        if self.subscriptions or self.neighborhood_table:
+            self.neighborhood_gc.again(self.ngc_delay_us)
+        else:
+            self.neighborhood_gc.started = False  # R11
+
+    def remove_expired_neighbors(self) -> None:
+        oldest_us = self.host.now() - self.ngc_delay_us
+        for j, neighbor in list(self.neighborhood_table.rows.items()):
+            if oldest_us > neighbor.store_time_us:
+                self.neighborhood_table.leave(j)
+        for j, (time_us, _) in list(self.early_ids.items()):
+            if oldest_us > time_us:
+                del self.early_ids[j]
+
+    def memory(self) -> tuple[int, int]:
+        """Of the two tables: their rows, subscriptions as they came, and 8 bytes for each id."""
+        size = self.events_table.bytes + self.neighborhood_table.bytes()
+        return (len(self.neighborhood_table) + len(self.events_table), size)

@@ -1,0 +1,6 @@
+"""Semi-probabilistic routing (Costa et al.): near a subscriber by its subscriptions, farther away by chance.
+
+protocol.py     SemiProb: the paper's system, by broadcast, and the readings
+links.py        SemiProbLinks: its ancestor, over links between neighbours
+link_tables.py  the subscription tables that neighbours exchange over these links, and the frames
+"""

@@ -1,0 +1,110 @@
+"""Who leads a group (Li §3.1): the weight of a node, and which of two nodes is the better leader.
+
+W = wf1 · P_A + wf2 · s + wf3 · C_L + wf4 · Δdd, every term in [0, 1] (R3 of `protocol.py`).
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from roamcast.protocols.kit.interface import Host
+from roamcast.protocols.kit.tree import NO_TREE
+from roamcast.protocols.treegroup.frames import MAX_LISTED, WEIGHT_MAX
+from roamcast.protocols.treegroup.params import TreeGroupParams
+from roamcast.protocols.treegroup.tables import Member
+
+WEAK_DBM: Final = -95.0
+STRONG_DBM: Final = -45.0
+NEUTRAL: Final = 0.5
+
+WEIGHT_UNIT: Final = 1000
+
+
+@final
+class Standing:
+    """How good a leader this node would be. The neighbours are the protocol's own; it says when they change, because
+    the last two terms look at every pair of them."""
+
+    def __init__(self, host: Host, params: TreeGroupParams, neighbours: dict[int, Member]) -> None:
+        self.host = host
+        self.params = params
+        self.neighbours = neighbours
+        self.is_stale = True
+        self.is_listed = False
+        self.listed: list[int] = []
+        self.clustering = 0.0
+        self.dissemination = 0.0
+
+    def come_or_go(self) -> None:
+        self.is_listed = False
+        self.is_stale = True
+
+    def change(self) -> None:
+        """A neighbour lists others than before."""
+        self.is_stale = True
+
+    def listing(self) -> list[int]:
+        """The neighbours, as a heartbeat tells them."""
+        if not self.is_listed:
+            self.listed = sorted(self.neighbours)[:MAX_LISTED]
+            self.is_listed = True
+        return self.listed
+
+    def weight(self) -> int:
+        """W in thousandths."""
+        if self.is_stale:
+            self.clustering = clustering(self.neighbours)
+            self.dissemination = dissemination(self.neighbours)
+            self.is_stale = False
+        p = self.params
+        w = p.wf1 * _unit(self.host.battery()) + p.wf2 * signal_strength(self.neighbours)
+        w += p.wf3 * self.clustering + p.wf4 * self.dissemination
+        return min(round(w * WEIGHT_UNIT), WEIGHT_MAX)
+
+    def is_capable(self) -> bool:
+        """No neighbour without a group would be the better leader (R7)."""
+        weight = self.weight()
+        for neighbour in self.neighbours.values():
+            if neighbour.tree == NO_TREE and is_better(neighbour.weight, neighbour.id, weight, self.host.id):
+                return False
+        return True
+
+
+def signal_strength(neighbours: dict[int, Member]) -> float:
+    """s: how strong the neighbours' heartbeats are on the average."""
+    total = 0.0
+    for neighbour in neighbours.values():
+        dbm = neighbour.signal_dbm
+        total += NEUTRAL if dbm != dbm else _unit((dbm - WEAK_DBM) / (STRONG_DBM - WEAK_DBM))
+    return total / len(neighbours) if neighbours else NEUTRAL
+
+
+def clustering(neighbours: dict[int, Member]) -> float:
+    """C_L, the local clustering coefficient: pairs of neighbours of which one lists the other, over all pairs."""
+    pairs = len(neighbours) * (len(neighbours) - 1) // 2
+    linked = 0
+    for one in neighbours.values():
+        for id in one.neighbours:
+            other = neighbours.get(id)
+            if other is not None and (one.id < id or one.id not in other.neighbours):  # each pair once
+                linked += 1
+    return linked / pairs if pairs else 0.0
+
+
+def dissemination(neighbours: dict[int, Member]) -> float:
+    """Δdd: how many one transmission reaches, over the most that one of the neighbours reaches with its own."""
+    most = own = len(neighbours)
+    for neighbour in neighbours.values():
+        most = max(most, len(neighbour.neighbours))
+    return own / most if most else 0.0
+
+
+def is_better(weight: int, id: int, than_weight: int, than_id: int) -> bool:
+    """Whether the first of two nodes leads (R6)."""
+    return weight > than_weight or (weight == than_weight and id < than_id)
+
+
+def _unit(value: float) -> float:
+    if value != value:
+        return NEUTRAL
+    return min(max(value, 0.0), 1.0)

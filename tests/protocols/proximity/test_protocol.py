@@ -1,0 +1,519 @@
+"""Proximity-driven routing on the wire, under attack, for a long time, and on networks that misbehave."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from librt.vecs import vec
+from mypy_extensions import i64
+
+from roamcast.errors import Malformed
+from roamcast.protocols.kit.wire import decode, encode
+from roamcast.protocols.proximity.frames import (
+    CREDIT_MAX,
+    DESTINATIONS_MAX,
+    INFINITE,
+    MAX_LOWERED,
+    Beacon,
+    Message,
+    listed,
+)
+from roamcast.protocols.proximity.protocol import BEACON_TIMER, Proximity, ProximityParams
+from roamcast.pubsub.covering import summarise
+from roamcast.pubsub.event import FOREVER, Event, event_id
+from roamcast.pubsub.filters import EVERYTHING, NOTHING, topic
+from tests.support.host import ScriptHost, make, round_trip
+from tests.support.net import TinyNet
+from tests.support.storm import Plan, check_encoding, plans, weather
+
+NEWS = topic("news")
+INTERVAL_US = 5_000_000
+
+
+def broker(**params: Any) -> tuple[Proximity, ScriptHost]:
+    protocol, host = make(Proximity, **params)
+    assert isinstance(protocol, Proximity)
+    return protocol, host
+
+
+def news(sequence: int, publisher: int = 99) -> Event:
+    return Event(event_id(publisher, sequence), "news")
+
+
+# ------------------------------------------------------------------------------------------------------- the wire
+
+events = st.builds(
+    Event,
+    st.integers(1, (1 << 63) - 1),
+    st.text(max_size=20),
+    st.dictionaries(st.text(max_size=5), st.integers(-5, 5) | st.booleans() | st.text(max_size=5), max_size=4),
+    st.binary(max_size=40),
+    st.integers(1, FOREVER),
+)
+messages = st.builds(
+    Message,
+    events,
+    st.integers(0, CREDIT_MAX),
+    st.dictionaries(st.integers(0, (1 << 31) - 1), st.integers(0, 1000), max_size=20),
+    st.integers(0, FOREVER),
+)
+
+
+@given(messages)
+def test_a_message_crosses_the_wire_unchanged_and_its_size_is_that_of_its_bytes(m: Message) -> None:
+    there = round_trip(Proximity, m)
+    assert isinstance(there, Message)
+    assert there.fields() == m.fields()
+    assert (there.kind, there.id, there.size, there.events()) == ("event", m.event.id, m.size, [m.event])
+    assert m.size == len(encode(Proximity, m))
+
+
+@pytest.mark.parametrize("n", [0, 7, 8, DESTINATIONS_MAX])
+def test_the_size_of_a_message_is_right_at_the_steps_of_the_list_s_header(n: int) -> None:
+    m = Message(news(1), 0, dict.fromkeys(range(n), 1000), 0)
+    assert m.size == len(encode(Proximity, m))
+    assert round_trip(Proximity, m).fields() == m.fields()
+
+
+@pytest.mark.parametrize("predicate", [EVERYTHING, NOTHING, NEWS, NEWS | topic("sport")])
+def test_a_beacon_crosses_the_wire_unchanged(predicate: Any) -> None:
+    beacon = Beacon(predicate)
+    there = round_trip(Proximity, beacon)
+    assert isinstance(there, Beacon)
+    assert there.predicate == predicate
+    assert (there.kind, there.id, there.size) == ("beacon", 0, len(encode(Proximity, beacon)))
+
+
+EVENT = news(1).fields()
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        [],
+        [0],
+        [0, []],
+        [0, NEWS.fields(), 1],
+        [0, [99]],
+        [1, 0, 0, []],
+        [1, -1, 0, [], EVENT],
+        [1, CREDIT_MAX + 1, 0, [], EVENT],
+        [1, True, 0, [], EVENT],
+        [1, 0, FOREVER + 1, [], EVENT],
+        [1, 0, 0, [4], EVENT],
+        [1, 0, 0, [4, 0, 5], EVENT],
+        [1, 0, 0, [4, 0, 4, 0], EVENT],
+        [1, 0, 0, [4, 1001], EVENT],
+        [1, 0, 0, [4, -1], EVENT],
+        [1, 0, 0, [-1, 0], EVENT],
+        [1, 0, 0, [4, 0.5], EVENT],
+        [1, 0, 0, {4: 0}, EVENT],
+        [1, 0, 0, [0] * (2 * DESTINATIONS_MAX + 2), EVENT],
+        [1, 0, 0, [], [0, *EVENT[1:]]],
+        [2, 0],
+        "frame",
+    ],
+)
+def test_fields_that_are_no_frame_are_malformed(fields: Any) -> None:
+    with pytest.raises(Malformed):
+        decode(Proximity, msgspec.msgpack.encode(fields))
+
+
+@given(st.binary(max_size=80))
+def test_any_bytes_are_a_frame_or_malformed(data: bytes) -> None:
+    with contextlib.suppress(Malformed):
+        decode(Proximity, data)
+
+
+@given(messages, st.data())
+def test_a_message_with_bytes_changed_on_the_way_is_a_frame_or_malformed(m: Message, data: st.DataObject) -> None:
+    raw = bytearray(encode(Proximity, m))
+    for at in data.draw(st.lists(st.integers(0, len(raw) - 1), min_size=1, max_size=4)):
+        raw[at] = data.draw(st.integers(0, 255))
+    try:
+        frame = decode(Proximity, bytes(raw))
+    except Malformed:
+        return
+    protocol, host = broker()
+    host.hear(protocol, frame, 3)
+    host.advance(protocol, 10 * INTERVAL_US)
+
+
+# ------------------------------------------------------------------------------------------------------- the limits
+
+
+def test_a_full_proximity_table_forgets_who_was_heard_longest_ago() -> None:
+    protocol, host = broker(table_limit=2)
+    for other in (4, 5, 4, 6):
+        host.clock_us += 1
+        protocol.on_frame(Beacon(NEWS), other)
+    assert list(protocol.pt.brokers) == [4, 6]
+    assert host.notes == [("note", "table full", 0, 5, 0)]
+
+
+def test_a_full_destination_list_takes_nobody_new_but_is_still_lowered() -> None:
+    protocol, host = broker(destinations_limit=2, jitter_ms=0.0)
+    for other in (4, 5):
+        protocol.on_frame(Beacon(NEWS), other)
+    protocol.on_subscribe(1, NEWS)
+    host.hear(protocol, Message(news(1), 0, {4: 100, 9: 300}, 0), 1)
+    host.advance(protocol, 1)
+    assert [frame.destinations for frame in host.frames("event")] == [{4: 0, 9: 300}]
+    host.hear(protocol, Message(news(2), 0, {8: 100, 9: 300}, 0), 1)
+    assert host.labels("drop") == ["no closer"]
+    assert len(host.delivered) == 2
+
+
+def test_the_oldest_id_makes_room_and_takes_its_waiting_message_along() -> None:
+    protocol, host = broker(seen_limit=3, max_delay_s=1.0)
+    protocol.on_frame(Beacon(NEWS), 4)
+    host.clock_us += 5 * INTERVAL_US
+    for sequence in range(1, 6):
+        host.hear(protocol, Message(news(sequence), 0, {}, 0), 1)
+    remembered = protocol.received.in_order()
+    assert remembered == list(protocol.scheduled) == sorted(host.timers) == [news(k).id for k in (3, 4, 5)]
+    assert host.labels("drop") == ["forgotten", "forgotten"]
+    assert sorted(host.muted) == [news(1).id, news(2).id]
+
+
+def test_a_broker_that_was_forgotten_between_two_messages_is_no_reason_to_send_the_second() -> None:
+    protocol, host = broker(jitter_ms=0.0)
+    protocol.on_start()
+    protocol.on_frame(Beacon(NEWS), 4)
+    host.hear(protocol, Message(news(1), 0, {}, 0), 1)
+    host.advance(protocol, 12 * INTERVAL_US)
+    assert len(protocol.pt) == 0
+    host.hear(protocol, Message(news(2), 0, {}, 0), 1)
+    assert [event for kind, _, event, _, _ in host.notes if kind == "forward"] == [news(1).id]
+    assert host.labels("drop") == ["no closer"]
+
+
+def test_a_beacon_is_the_subscription_itself_only_where_that_is_its_summary() -> None:
+    either = NEWS | topic("sport")
+    for asked, limit, same in ((NEWS, 1, True), (either, 8, True), (either, 1, False)):
+        protocol, host = broker(predicate_limit=limit)
+        protocol.on_subscribe(1, asked)
+        protocol.every_interval()
+        (beacon,) = host.frames("beacon")
+        assert isinstance(beacon, Beacon)
+        assert beacon.predicate == summarise([asked], limit)
+        assert (beacon.predicate is asked) is same
+
+
+def test_a_message_is_muted_when_no_later_copy_can_change_anything_and_not_before() -> None:
+    protocol, host = broker(jitter_ms=0.0)
+    protocol.on_frame(Beacon(NEWS), 4)
+    host.clock_us += INTERVAL_US
+    protocol.on_publish(news(1, 0))
+    host.hear(protocol, Message(news(2), 0, {4: 0}, 0), 1)
+    host.hear(protocol, Message(news(3), 0, {}, 0), 1)
+    assert sorted(host.muted) == [news(1, 0).id, news(2).id]
+    host.advance(protocol, host.clock_us + 10_000)
+    assert news(3).id in host.muted
+    host.hear(protocol, Message(news(4), 0, {}, 0), 1)
+    host.hear(protocol, Message(news(4), 0, {}, 0), 2)
+    assert news(4).id in host.muted
+
+
+def test_memory_counts_the_proximity_table_and_nothing_else() -> None:
+    protocol, host = broker()
+    protocol.on_subscribe(1, NEWS)
+    assert protocol.memory() == (0, 0)
+    protocol.on_frame(Beacon(NEWS), 4)
+    protocol.on_frame(Beacon(EVERYTHING), 5)
+    host.hear(protocol, Message(news(1), 0, {}, 0), 1)
+    assert protocol.memory() == (2, 2 * 16 + Beacon(NEWS).size + Beacon(EVERYTHING).size)
+
+
+def test_a_frame_that_was_heard_is_left_as_it_is() -> None:
+    """All receivers of a simulated frame share one object."""
+    protocol, host = broker()
+    protocol.on_subscribe(1, NEWS)
+    protocol.on_frame(Beacon(NEWS), 4)
+    m = Message(news(1), 3, {4: 500}, 0)
+    before = m.fields()
+    host.hear(protocol, m, 1)
+    host.advance(protocol, INTERVAL_US)
+    assert m.fields() == before != host.frames("event")[0].fields()
+
+
+def test_publishing_an_event_twice_sends_it_once() -> None:
+    protocol, host = broker()
+    protocol.on_publish(news(1, 0))
+    protocol.on_publish(news(1, 0))
+    assert len(host.frames("event")) == 1
+
+
+def test_a_timer_that_belongs_to_nothing_is_ignored() -> None:
+    protocol, host = broker()
+    protocol.on_timer(12345)
+    assert host.effects == []
+
+
+def test_state_stays_bounded_over_a_long_steady_run() -> None:
+    """A thousand strangers pass by, and five thousand messages, most of them waiting when the next comes."""
+    protocol, host = broker(table_limit=50, seen_limit=40, beacon_interval_s=1.0, max_delay_s=2.0)
+    protocol.on_start()
+    for k in range(1, 5001):
+        host.advance(protocol, k * 10_000)
+        if k % 5 == 0:
+            protocol.on_frame(Beacon(NEWS), k)
+        host.hear(protocol, Message(news(k), 0, {}, 0), 1)
+        assert len(protocol.pt) <= 50
+        assert len(protocol.received) <= 40
+        assert len(protocol.scheduled) <= 40
+        assert len(host.timers) <= 41
+    assert len(protocol.pt) == 50
+    host.advance(protocol, 70_000_000)
+    assert (len(protocol.pt), protocol.scheduled, list(host.timers)) == (0, {}, [BEACON_TIMER])
+
+
+# ------------------------------------------------------------------------------------------- as printed, and as it is
+
+
+def as_printed(
+    table: dict[int, tuple[bool, int]], carried: dict[int, int], limit: int
+) -> tuple[dict[int, int], str, int, int]:
+    """Fig. 3's loop on a copy of the list, {broker: (whether it asks for news, beacons missed)}: the list that comes of
+    it, the reason, whose it is, and the lowest proximity. The broker itself, 0, wants the message."""
+    destinations = dict(carried)
+    why, peer, closest = "no closer", -1, 1000
+    if 0 in destinations or len(destinations) < limit:
+        destinations[0] = 0
+    for broker, (asks, missed) in table.items():
+        proximity = 100 * missed
+        new = broker not in destinations
+        if asks and (new or proximity < destinations[broker]) and not (new and len(destinations) >= limit):
+            destinations[broker] = proximity
+            if why == "no closer" or proximity < closest:
+                why, peer, closest = ("new destination" if new else "closer"), broker, proximity
+    return destinations, why, peer, closest
+
+
+brokers = st.integers(1, 6) | st.sampled_from([127, 128, 300, 70_000])
+tables = st.dictionaries(brokers, st.tuples(st.booleans(), st.integers(0, 10)), max_size=8)
+lists = st.dictionaries(brokers | st.just(0), st.sampled_from([0, 100, 200, 500, 1000]), max_size=8)
+
+
+@settings(max_examples=200)
+@given(tables, lists, st.sampled_from([1, 3, 512]))
+def test_a_message_gets_the_list_reason_and_delay_of_the_loop_as_printed(
+    table: dict[int, tuple[bool, int]], carried: dict[int, int], limit: int
+) -> None:
+    protocol, host = broker(jitter_ms=0.0, max_delay_s=1.0, destinations_limit=limit)
+    protocol.on_subscribe(1, NEWS)
+    table = dict(sorted(table.items(), key=lambda row: -row[1][1]))  # heard longest ago first, as time wants it
+    for other, (asks, missed) in table.items():
+        host.clock_us = (10 - missed) * INTERVAL_US
+        protocol.on_frame(Beacon(NEWS if asks else topic("sport")), other)
+    host.clock_us = 10 * INTERVAL_US
+    host.hear(protocol, Message(news(1), 0, carried, 0), 7)
+    host.advance(protocol, 11 * INTERVAL_US)
+    destinations, why, peer, closest = as_printed(table, carried, limit)
+    if why == "no closer":
+        assert host.frames("event") == [] and host.labels("drop") == [why]
+        return
+    assert host.notes == [
+        ("delay", why, news(1).id, peer, 1000 * closest),
+        ("forward", why, news(1).id, peer, closest),
+    ]
+    (sent,) = host.frames("event")
+    assert isinstance(sent, Message)
+    assert list(sent.destinations.items()) == list(destinations.items())
+    check_encoding(Proximity, sent)
+
+
+@given(lists, st.lists(st.lists(st.tuples(brokers, st.integers(0, 1000)), max_size=12), max_size=8))
+def test_a_list_that_shares_its_beginning_is_the_list_that_a_copy_would_be(
+    first: dict[int, int], hops: list[list[tuple[int, int]]]
+) -> None:
+    plain = dict(first)
+    shared = listed(dict(first))
+    passed = []
+    for hop in hops:
+        changes = dict(hop)
+        plain = {**plain, **changes}
+        flat = [number for pair in changes.items() for number in pair]
+        shared = shared.after(vec[i64](flat), len(plain), listed(plain).size)
+        passed.append((shared, plain))
+    for destinations, items in passed:  # none was changed by those that came after it
+        assert list(destinations.items().items()) == list(items.items())
+        assert destinations.count == len(items)
+        for other in [0, *range(1, 7), 127, 128, 300, 70_000]:
+            assert destinations.proximity(other) == items.get(other, INFINITE)
+
+
+def test_a_list_is_copied_when_much_of_it_has_changed_and_not_before() -> None:
+    first = listed(dict.fromkeys(range(100), 500))
+    some = first.after(vec[i64]([n for k in range(MAX_LOWERED) for n in (k, 0)]), 100, 0)
+    assert some.base is first.base
+    more = some.after(vec[i64]([200, 0]), 101, 0)
+    assert more.base is not first.base and len(more.lowered) == 0
+    assert more.items() == {
+        **dict.fromkeys(range(MAX_LOWERED), 0),
+        **dict.fromkeys(range(MAX_LOWERED, 100), 500),
+        200: 0,
+    }
+
+
+# --------------------------------------------------------------------------------------------------- in bad weather
+
+PARAMS = st.fixed_dictionaries({"beacon_interval_s": st.just(0.5), "credits": st.integers(0, 2)})
+
+
+@settings(max_examples=80, deadline=None)
+@given(plans(), PARAMS)
+def test_in_bad_weather_the_invariants_hold_and_only_the_beacon_s_timer_is_left(
+    plan: Plan, params: dict[str, Any]
+) -> None:
+    net = weather(Proximity, plan, **params)
+    net.run(1.0)
+    for up, host, node in zip(net.up, net.hosts, net.nodes, strict=True):
+        assert isinstance(node, Proximity)
+        if up:
+            assert list(host.timers) == [BEACON_TIMER]
+            assert node.scheduled == {}
+
+
+def told(plan: Plan, *doings: str) -> list[int]:
+    """To whom these things are done, each time."""
+    return [node for what, node, _, _ in plan.steps if what in doings]
+
+
+@settings(max_examples=40, deadline=None)
+@given(plans(), PARAMS)
+def test_a_node_that_keeps_its_tables_sends_an_event_at_most_once(plan: Plan, params: dict[str, Any]) -> None:
+    net = weather(Proximity, plan, **params)
+    forgetful = [node for what, node, argument, _ in plan.steps if what == "recover" and argument % 2]
+    for i, host in enumerate(net.hosts):
+        sends = [frame.id for frame in host.frames("event")]
+        assert i in forgetful or len(sends) == len(set(sends))
+
+
+@settings(max_examples=20, deadline=None)
+@given(plans(), PARAMS)
+def test_the_same_inputs_give_the_same_effects(plan: Plan, params: dict[str, Any]) -> None:
+    first, second = (weather(Proximity, plan, **params) for _ in range(2))
+    assert [host.effects for host in first.hosts] == [host.effects for host in second.hosts]
+
+
+@settings(max_examples=20, deadline=None)
+@given(plans(), PARAMS)
+def test_clocks_that_disagree_change_nothing(plan: Plan, params: dict[str, Any]) -> None:
+    agreeing = weather(Proximity, replace(plan, skew_us=0), **params)
+    skewed = weather(Proximity, replace(plan, skew_us=86_400_000_000), **params)
+    assert [host.effects for host in agreeing.hosts] == [host.effects for host in skewed.hosts]
+
+
+@settings(max_examples=40, deadline=None)
+@given(plans(), PARAMS)
+def test_a_frame_is_never_changed_after_it_was_sent_and_is_as_long_as_it_says(
+    plan: Plan, params: dict[str, Any]
+) -> None:
+    net = weather(Proximity, plan, **params)
+    subscribers = told(plan, "subscribe")
+    steady = [i for i in subscribers if subscribers.count(i) == 1 and i not in told(plan, "crash", "unsubscribe")]
+    for host in net.hosts:
+        shown = [line for line in host.effects if line.startswith("broadcast")]
+        assert shown == [f"broadcast {frame.kind} {frame.fields()}" for _, frame in host.sent]
+    for _, sender, _, frame in net.sends("event"):
+        assert isinstance(frame, Message)
+        check_encoding(Proximity, frame)
+        assert sender not in steady or frame.destinations.get(sender, 0) == 0
+        assert 0 <= frame.credit <= params["credits"]
+        assert set(frame.destinations) <= set(subscribers)
+
+
+@settings(max_examples=30, deadline=None)
+@given(plans(), PARAMS)
+def test_every_decision_about_a_message_has_a_reason(plan: Plan, params: dict[str, Any]) -> None:
+    """Each first reception ends in one of forward, suppress, drop; a crash alone leaves one open."""
+    net = weather(Proximity, plan, **params)
+    net.run(1.0)
+    crashed = told(plan, "crash")
+    for i, host in enumerate(net.hosts):
+        delayed = [event for kind, _, event, _, _ in host.notes if kind == "delay"]
+        ended = [event for kind, label, event, _, _ in host.notes if kind in ("forward", "suppress", "drop")]
+        sends = [frame.id for frame in host.frames("event")]
+        assert sends == [event for kind, _, event, _, _ in host.notes if kind == "forward"]
+        assert i in crashed or all(event in ended for event in delayed)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.integers(3, 6).flatmap(
+        lambda n: st.tuples(st.just(n), st.sets(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), min_size=n))
+    ),
+    st.integers(0, 1000),
+)
+def test_a_lone_subscriber_within_two_hops_gets_every_event(
+    net_of: tuple[int, set[tuple[int, int]]], seed: int
+) -> None:
+    """On a still network without loss: whoever silences an adjacent broker is adjacent to the subscriber itself."""
+    n, pairs = net_of
+    links = {(i, j) for i, j in pairs if i != j} | {(j, i) for i, j in pairs if i != j}
+    net = TinyNet(Proximity, n, sorted(links), seed=seed)
+    net.subscribe(0, NEWS)
+    net.start()
+    net.run(11)
+    near = {j for i, j in links if i == 0}
+    for publisher in range(1, n):
+        event = net.publish(publisher, topic="news")
+        net.run(1)
+        reachable = publisher in near or any((publisher, i) in links for i in near)
+        assert (event.id in net.delivered(0)) or not reachable
+
+
+def test_a_broker_that_comes_back_with_its_tables_still_knows_how_far_the_others_are() -> None:
+    net = TinyNet(Proximity, 2, links=[(0, 1)])
+    net.subscribe(1, NEWS)
+    net.start()
+    net.run(6)
+    net.crash(0)
+    net.run(21)
+    net.recover(0, keep_tables=True)
+    kept = net.nodes[0]
+    assert isinstance(kept, Proximity)
+    assert 400 <= kept.proximity_for(1) <= 500
+    net.crash(0)
+    net.run(40)
+    net.recover(0, keep_tables=True)
+    assert len(kept.pt) == 0
+
+
+def test_a_broker_that_comes_back_without_its_tables_learns_anew() -> None:
+    net = TinyNet(Proximity, 3, links=[(0, 1), (1, 2)])
+    net.subscribe(2, NEWS)
+    net.start()
+    net.run(6)
+    net.crash(1)
+    net.recover(1)
+    event = net.publish(0, topic="news")
+    net.run(1)
+    assert net.delivered(2) == []
+    net.run(6)
+    later = net.publish(0, topic="news")
+    net.run(1)
+    assert net.delivered(2) == [later.id] != [event.id]
+
+
+def test_a_link_that_works_one_way_only_carries_what_it_can() -> None:
+    """0 hears no beacon of 1 and sends all the same; 1 knows 2 and brings it there."""
+    net = TinyNet(Proximity, 3, links=[(0, 1), (1, 2), (2, 1)], directed=True)
+    net.subscribe(2, NEWS)
+    net.start()
+    net.run(6)
+    event = net.publish(0, topic="news")
+    net.run(1)
+    assert net.delivered(2) == [event.id]
+
+
+def test_defaults_are_those_of_the_paper() -> None:
+    defaults = ProximityParams()
+    assert (defaults.beacon_interval_s, defaults.table_age, defaults.credits, defaults.beaconers) == (5.0, 10, 0, "all")
