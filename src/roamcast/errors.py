@@ -48,3 +48,17 @@ def unknown(what: str, name: str, known: Iterable[str]) -> InputError:
     close = get_close_matches(name, names, n=1, cutoff=0.5)
     hint = f"did you mean {close[0]!r}?" if close else "known: " + ", ".join(names)
     return InputError(f"unknown {what} {name!r}; {hint}")
+
+
+def error_text(error: BaseException) -> str:
+    """Why something failed, in one line for people; the file it was about is named beside it."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror.lower()
+    if isinstance(error, UnicodeDecodeError):
+        return "not text in UTF-8"
+    return one_line(error)
+
+
+def one_line(error: BaseException) -> str:
+    """The whole message of an error, in one line."""
+    return " ".join(str(error).split())

@@ -118,16 +118,15 @@ def _run(
 def _keep(found: Reproduction, target: Path) -> None:
     from datetime import UTC, datetime
 
-    from roamcast import __version__
+    from roamcast import __version__, files
     from roamcast.lab import code, kept
-    from roamcast.lab.folder import replace
 
     runs = found.laboratory.runs.where("status = 'finished'").dropDuplicates(["run"])
     (row,) = runs.selectExpr("count(*) as runs", "sum(cpu_s) as processor_s").collect()
     today = datetime.now(UTC).date().isoformat()
     made = kept.Made(__version__, code.version(), today, row.runs, round(row.processor_s, 1))
     target.parent.mkdir(parents=True, exist_ok=True)
-    replace(target, kept.keep(found.verdicts, made))
+    files.write(target, kept.keep(found.verdicts, made))
 
 
 # ---- for people

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from roamcast import files
 from roamcast.lab import checks
 from roamcast.lab.checks import Answer, Spec
 from roamcast.lab.quantities import Row
@@ -179,17 +180,15 @@ def write(verdicts: Sequence[Verdict], scale: str, folder: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from roamcast.lab.folder import replace
-
     whole = Scorecard(scale, list(verdicts))
-    replace(folder / "scorecard.json", msgspec.json.format(msgspec.json.encode(whole), indent=1))
+    files.write(folder / "scorecard.json", msgspec.json.format(msgspec.json.encode(whole), indent=1))
     rows: list[dict[str, Any]] = [msgspec.to_builtins(verdict) for verdict in verdicts]
     for row in rows:
         for nested in ("others", "answers"):
             row[nested] = msgspec.json.encode(row[nested]).decode()
     sink = pa.BufferOutputStream()
     pq.write_table(pa.Table.from_pylist(rows, _schema()), sink)
-    replace(folder / "scorecard.parquet", sink.getvalue().to_pybytes())
+    files.write(folder / "scorecard.parquet", sink.getvalue().to_pybytes())
 
 
 def _schema() -> Any:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from roamcast.errors import InputError, unknown
+from roamcast.errors import InputError, one_line, unknown
 from roamcast.lab import schemas, statistics
 from roamcast.lab.campaign import SUMMABLE
 from roamcast.lab.folder import Folder, tally_in
@@ -154,4 +154,4 @@ def _read_through(path: str) -> None:
         for _ in pq.ParquetFile(path, page_checksum_verification=True).iter_batches():
             pass
     except (OSError, ValueError) as error:  # ArrowInvalid is a ValueError
-        raise InputError(f"{path} is damaged: {' '.join(str(error).split())}") from None
+        raise InputError(f"{path} is damaged: {one_line(error)}") from None

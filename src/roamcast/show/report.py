@@ -11,17 +11,17 @@ import json
 import sys
 from base64 import b64encode
 from collections.abc import Callable
+from importlib import resources
 from importlib.metadata import PackageNotFoundError, version
-from importlib.resources import files
 from pathlib import Path
 
 import msgspec
 
 import roamcast
-from roamcast.errors import InputError
+from roamcast import files
+from roamcast.errors import InputError, error_text
 from roamcast.lab import kept
 from roamcast.lab.checks import NoData
-from roamcast.lab.folder import replace
 from roamcast.lab.judge import Scorecard
 from roamcast.papers import experiments
 from roamcast.papers.experiments import PAPERS, UNDER, Experiment, cited
@@ -46,9 +46,9 @@ def write(folder: Path, target: Path | None = None) -> Path:
     album.close()
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        replace(target, text.encode())
+        files.write(target, text.encode())
     except OSError as error:
-        raise InputError(f"cannot write {target}: {(error.strerror or str(error)).lower()}") from None
+        raise InputError(f"cannot write {target}: {error_text(error)}") from None
     return target
 
 
@@ -71,8 +71,8 @@ class Album:
             return vector.read_bytes()
         drawn = draw()
         self.place.mkdir(parents=True, exist_ok=True)
-        replace(vector, drawn.svg)
-        replace(pixels, drawn.png)
+        files.write(vector, drawn.svg)
+        files.write(pixels, drawn.png)
         return drawn.svg
 
     def close(self) -> None:
@@ -80,7 +80,7 @@ class Album:
             for kind in ("svg", "png"):
                 (self.place / f"{name}.{kind}").unlink(missing_ok=True)
         if self._now:
-            replace(self._index, json.dumps(self._now, indent=1, sort_keys=True).encode())
+            files.write(self._index, json.dumps(self._now, indent=1, sort_keys=True).encode())
 
 
 def _read_index(path: Path) -> dict[str, str]:
@@ -185,7 +185,7 @@ def _document(top: Html, entries: list[tuple[str, str]], body: list[Html]) -> st
 
 
 def _asset(name: str) -> str:
-    return files("roamcast.show").joinpath("assets", name).read_text(encoding="utf-8")
+    return resources.files("roamcast.show").joinpath("assets", name).read_text(encoding="utf-8")
 
 
 def _top(results: Results, papers: bool) -> Html:

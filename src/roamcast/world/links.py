@@ -17,7 +17,7 @@ from io import TextIOWrapper
 from math import inf
 from pathlib import Path
 
-from roamcast.errors import InputError
+from roamcast.errors import InputError, error_text
 from roamcast.world.contacts import Neighbourhood, ScheduledContacts
 from roamcast.world.faults import Faults
 from roamcast.world.radio import Radio
@@ -109,7 +109,7 @@ def _lines(path: str) -> Iterator[str]:
         with _open(path) as file:
             yield from file
     except OSError as error:
-        raise InputError(f"links={path}: {(error.strerror or 'cannot be read').lower()}") from None
+        raise InputError(f"links={path}: cannot be read ({error_text(error)})") from None
     except (UnicodeDecodeError, EOFError, zlib.error):
         raise InputError(f"links={path}: is no text that can be read") from None
 

@@ -28,7 +28,7 @@ from math import dist, inf, isfinite
 from pathlib import Path
 from typing import Final, final
 
-from roamcast.errors import MapError
+from roamcast.errors import MapError, error_text
 from roamcast.world.streams import Stream
 
 Point = tuple[float, float]
@@ -284,8 +284,7 @@ def load(path: str) -> StreetGraph:
         if file.suffix.lower() == ".wkt":
             return load_wkt(file)
     except (OSError, UnicodeDecodeError) as error:
-        why = (error.strerror or str(error)).lower() if isinstance(error, OSError) else "not text in UTF-8"
-        raise MapError(f"{path}: the map cannot be read ({why})") from None
+        raise MapError(f"{path}: the map cannot be read ({error_text(error)})") from None
     raise MapError(f"{path}: no map that is known; it must be a .wkt, a .csv pair (or its folder) or a SUMO .net.xml")
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import gzip
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,7 +17,8 @@ from typing import TYPE_CHECKING, TextIO
 
 from pyspark.sql import functions as F
 
-from roamcast.errors import InputError
+from roamcast import files
+from roamcast.errors import InputError, error_text
 from roamcast.lab.traces import contacts
 from roamcast.world.traces import write
 from roamcast.world.traces.write import Facts, Target
@@ -178,20 +178,16 @@ def _write(path: Path, target: Target, facts: Facts, rows: Iterator[tuple[object
 @contextmanager
 def _complete(path: Path) -> Iterator[TextIO]:
     """A file that appears under its name when all is written, or never."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with draft.open("wb") as file:
+        with files.completed(path) as draft, draft.open("wb") as file:
             if path.suffix == ".gz":
                 with gzip.GzipFile(path.name, "wb", fileobj=file, mtime=0) as packed, _text(packed) as out:
                     yield out
             else:
                 with _text(file) as out:
                     yield out
-        draft.replace(path)
     except OSError as error:
-        raise InputError(f"{path}: cannot be written ({(error.strerror or str(error)).lower()})") from None
-    finally:
-        draft.unlink(missing_ok=True)
+        raise InputError(f"{path}: cannot be written ({error_text(error)})") from None
 
 
 def _text(file: object) -> TextIOWrapper:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Final, cast
 
-from roamcast.errors import InputError
+from roamcast.errors import InputError, error_text
 
 HEAD_BYTES: Final = 1 << 16
 CHUNK_BYTES: Final = 1 << 20
@@ -36,7 +36,7 @@ def opened(path: str) -> BinaryIO:
 
 
 def unreadable(path: str, error: OSError) -> InputError:
-    return InputError(f"{path}: cannot be read ({(error.strerror or str(error)).lower()})")
+    return InputError(f"{path}: cannot be read ({error_text(error)})")
 
 
 def is_packed(path: str) -> bool:
