@@ -43,7 +43,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from roamcast.errors import InputError, unknown
+from roamcast.errors import InputError, NoData, unknown
 from roamcast.lab.publisher import publisher
 from roamcast.lab.quantities import Row, value
 from roamcast.lab.student import ALPHA, interval, quantile
@@ -81,10 +81,6 @@ class Estimate(NamedTuple):
     least: float
     most: float
     seeds: int
-
-
-class NoData(InputError):
-    """The experiment has no runs that a check asks for."""
 
 
 def answers(spec: Spec, rows: Sequence[Row], alpha: float = ALPHA) -> list[Answer]:

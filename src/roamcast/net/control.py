@@ -26,8 +26,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from roamcast import files
-from roamcast.errors import InputError, RoamcastError, error_text
-from roamcast.net.node import Node, NodeClosed
+from roamcast.errors import InputError, NodeClosed, RoamcastError, error_text
+from roamcast.net.node import Node
 from roamcast.pubsub.event import FOREVER, Event
 
 log: Final = logging.getLogger("roamcast.net")

@@ -45,7 +45,7 @@ from typing import Annotated, Final, NamedTuple, Self
 import msgspec
 
 from roamcast import files
-from roamcast.errors import InputError, Malformed, RoamcastError, error_text
+from roamcast.errors import InputError, Malformed, StoreError, error_text
 from roamcast.net.identity import Identity
 from roamcast.net.publications import sealed_by, unsealed
 from roamcast.net.vault import Vault
@@ -84,10 +84,6 @@ create table subscriptions (name text primary key, filter text not null, cursor 
 """
 
 Count = Annotated[int, msgspec.Meta(ge=1)]
-
-
-class StoreError(RoamcastError):
-    """The disk failed: nothing that was asked for happened."""
 
 
 class Bounds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
+from roamcast.errors import NoData
 from roamcast.lab import checks
-from roamcast.lab.checks import NoData
 from roamcast.papers.experiments import LEAGUE
 from roamcast.show.panels import mean_and_half
 

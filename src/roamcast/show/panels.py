@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from roamcast.errors import NoData
 from roamcast.lab import checks
-from roamcast.lab.checks import NoData
 from roamcast.lab.quantities import Row
 from roamcast.lab.student import ALPHA, interval
 from roamcast.papers.experiments import Plot

@@ -19,9 +19,8 @@ import msgspec
 
 import roamcast
 from roamcast import files
-from roamcast.errors import InputError, error_text
+from roamcast.errors import InputError, NoData, error_text
 from roamcast.lab import kept
-from roamcast.lab.checks import NoData
 from roamcast.lab.judge import Scorecard
 from roamcast.papers import experiments
 from roamcast.papers.experiments import PAPERS, UNDER, Experiment, cited
