@@ -75,7 +75,7 @@ def test_convert_and_what_it_says(roamcast: Typed, tmp_path: Path) -> None:
             "coordinates look like degrees, not metres",
         ),
         ("a.csv", "0,1,0,0\noops\n", ("--strict",), "a.csv, line 2: 'oops' is not t,node,x,y"),
-        ("a.txt", "well\n", (), "a.txt: is in no format that is known"),
+        ("a.txt", "well\n", (), "a.txt: is in no known format"),
         ("a.csv", samples.CSV, ("--units", "feet"), "units=feet: must be metres or degrees"),
         ("a.csv", samples.CSV, ("--from", "ns3"), "unknown trace format 'ns3'; did you mean 'ns2'?"),
     ],

@@ -1,4 +1,4 @@
-"""Whether the modules in use are compiled, and whether they are what the sources say."""
+"""Whether the modules in use are compiled, and whether they are up to date with their sources."""
 
 from __future__ import annotations
 

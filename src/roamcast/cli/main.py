@@ -1,4 +1,4 @@
-"""The command line: one file per verb, and one place where wrong input becomes one line and exit status 2.
+"""The command line: one file per verb. Here wrong input becomes one line and exit status 2.
 
 Verbs import what they need when they run, so that `roamcast --help` does not wait for a simulator.
 """
@@ -97,7 +97,7 @@ def main() -> None:
         if text:  # a command without arguments has already shown its help
             print(f"roamcast: {text}", file=sys.stderr)
         sys.exit(2)
-    except BrokenPipeError:  # whoever read our output has seen enough
+    except BrokenPipeError:  # the reader of our output has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     sys.exit(status if isinstance(status, int) else 0)

@@ -1,4 +1,4 @@
-"""`roamcast model`: the papers' stochastic models, solved, drawn and held against simulated movement."""
+"""`roamcast model`: the papers' stochastic models, solved, drawn and compared with simulated movement."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from roamcast.errors import InputError, error_text
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="The papers' stochastic models.")
 
-# Okabe and Ito's palette, and a marker for each speed, so that the curves can be told apart in any print.
+# Okabe and Ito's palette, and a marker for each speed, so that the curves can be distinguished in any print.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = "os^Dv<>"
 
@@ -29,7 +29,7 @@ def distance(
     ] = 20,
     L: Annotated[int, typer.Option("-L", "--L", help="Radio range, in grid points (Fig. 9: 10).")] = 10,
     speeds: Annotated[
-        str, typer.Option(help="Relative speeds along an axis, in points a tick, between commas.")
+        str, typer.Option(help="Relative speeds along an axis, in points per tick, with commas between them.")
     ] = "0.1,0.2,0.3,0.5",
     alpha: Annotated[
         float | None, typer.Option(help="Probability of standing still again; with --beta, instead of --speeds.")
@@ -37,7 +37,7 @@ def distance(
     beta: Annotated[float | None, typer.Option(help="Probability of moving on; with --alpha.")] = None,
     steps: Annotated[int, typer.Option(min=1, max=100_000, help="Ticks after the link broke.")] = 60,
     as_printed: Annotated[
-        bool, typer.Option("--as-printed", help="The sum as printed: not divided by the walks that are left.")
+        bool, typer.Option("--as-printed", help="The sum as printed: not divided by the remaining walks.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
     figure: Annotated[Path | None, typer.Option(help="Draw the curves into this file (.svg, .png or .pdf).")] = None,
@@ -45,7 +45,7 @@ def distance(
         bool, typer.Option("--measured", help="Also measure the simulated movement of the paper's scenario.")
     ] = False,
 ) -> None:
-    """Expected distance against the time since the last contact (Baldoni et al., Fig. 9)."""
+    """Expected distance against the time since the last contact (Baldoni et al. 2005, Fig. 9)."""
     curves = [_curve(A, L, a, b, steps, not as_printed) for a, b in _walks(speeds, alpha, beta)]
     result: dict[str, Any] = {"A": A, "L": L, "steps": steps, "normalised": not as_printed, "curves": curves}
     if measured:

@@ -63,7 +63,9 @@ ConfigFile = Annotated[
 ]
 State = Annotated[
     Path | None,
-    typer.Option(metavar="DIR", help="The node's memory; also ROAMCAST_STATE.", show_default="of this user"),
+    typer.Option(
+        metavar="DIR", help="The folder of the node's state; also ROAMCAST_STATE.", show_default="of this user"
+    ),
 ]
 
 

@@ -1,4 +1,4 @@
-"""A bar for runs that take longer than a second, on standard error and only where somebody watches."""
+"""A progress bar for runs that take longer than a second, on standard error if that is a terminal."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Progress:
             self._bar.stop()
 
     def update(self, share: float) -> None:
-        """So much of the run, in [0, 1], is done."""
+        """`share` of the run is done, in [0, 1]."""
         if self._bar is None:
             if monotonic() - self._started < QUIET_S or not sys.stderr.isatty():
                 return

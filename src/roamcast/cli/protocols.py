@@ -1,4 +1,4 @@
-"""`roamcast protocols`: what there is, and the parameters of one."""
+"""`roamcast protocols`: the list of protocols, and the parameters of one."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _show_one(name: str) -> None:
     _show_parameters(parameters.describe(protocol), console)
     numbered = readings(protocol)
     if numbered:
-        console.print("\nHow the paper is read where it leaves a choice:", style="bold")
+        console.print("\nReadings, where the paper leaves a choice:", style="bold")
         console.print(numbered, markup=False, soft_wrap=True)
 
 

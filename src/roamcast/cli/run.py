@@ -108,5 +108,5 @@ def checked_level(level: str, log: Path | None) -> str:
             raise InputError(f"--level {level}: must come with --log FILE")
         return "summary"
     level = level or "frames"
-    kinds_at(level)  # refuses what is no level
+    kinds_at(level)  # refuses an unknown level
     return level

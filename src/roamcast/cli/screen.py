@@ -1,4 +1,4 @@
-"""How far a campaign is, on the screen. Loads the laboratory: verbs import it when they run."""
+"""The progress of a campaign on the screen. It loads the laboratory, so verbs import it when they run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SAY_EVERY_S: Final = 60.0
 
 
 class Screen(Watcher):
-    """A progress line on standard error; where that is no terminal, a line now and then."""
+    """A progress line on standard error; if that is not a terminal, a line every minute."""
 
     def __init__(self, title: str) -> None:
         self._console = Console(stderr=True, highlight=False)

@@ -1,4 +1,4 @@
-"""`roamcast trace`: mobility and contact traces of others, converted and told about."""
+"""`roamcast trace`: mobility and contact traces, converted and summarised."""
 
 from __future__ import annotations
 
@@ -21,14 +21,16 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Mobility and contact traces, in and out.")
 
 Input = Annotated[str, typer.Argument(metavar="IN", help="A file, or a folder of files.")]
-From = Annotated[str, typer.Option("--from", metavar="FORMAT", help="If it is not found by itself.")]
-Range = Annotated[float, typer.Option("--range", metavar="M", help="Positions: nodes so near are in contact.")]
+From = Annotated[str, typer.Option("--from", metavar="FORMAT", help="If it is not recognised.")]
+Range = Annotated[
+    float, typer.Option("--range", metavar="M", help="Positions: the distance up to which nodes are in contact.")
+]
 Units = Annotated[str, typer.Option(metavar="UNITS", help="Of coordinates: metres or degrees.")]
 Origin = Annotated[
     str, typer.Option(metavar="LAT,LON", help="Degrees: where (0, 0) is.", show_default="first position")
 ]
 Resolution = Annotated[float, typer.Option("--resolution", metavar="S", help="Of contact lists.")]
-Gap = Annotated[float, typer.Option("--gap", metavar="S", help="A node that is silent for longer was absent.")]
+Gap = Annotated[float, typer.Option("--gap", metavar="S", help="A node without lines for longer was absent.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first malformed line.")]
 Master = Annotated[str, typer.Option(metavar="URL", help="The Spark to use.", show_default="embedded")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
@@ -46,7 +48,7 @@ def trace() -> None:
 @app.command()
 def convert(
     source: Input,
-    target: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write; .gz is packed.")],
+    target: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write; .gz compresses it.")],
     to: Annotated[str, typer.Option(metavar="FORMAT", help="See the reference on traces.")],
     range_m: Range = 0.0,
     from_: From = "",
@@ -60,6 +62,30 @@ def convert(
 ) -> None:
     """Write a trace in another format, or its contacts."""
     from roamcast.cli.progress import Progress
+
+    kind = _check_conversion(source, target, to, range_m)
+    read = _read(source, _options(from_, units, origin, resolution_s, gap_s), strict, master)
+    try:
+        from roamcast.lab.traces.convert import convert as write_converted
+
+        with Progress(f"writing {target.name}") as progress:
+            result = write_converted(read, target, to, range_m, resolution_s, progress.update)
+    finally:
+        read.close()
+    for warning in result.warnings:
+        _say(warning)
+    if as_json:
+        names = str(result.names) if result.names else None
+        about = {"to": to, "out": str(target), "rows": result.rows, "names": names}
+        print(json.dumps({**_about(source, read), **about}))
+    else:
+        lines = "rows" if kind == "positions" else "lines"
+        beside = f"; names in {result.names}" if result.names else ""
+        print(f"{target}: {result.rows:,} {lines} of {len(read.names)} nodes{beside}")
+
+
+def _check_conversion(source: str, target: Path, to: str, range_m: float) -> str:
+    """The kind of the target's format; refuses what cannot be written, before anything is read."""
     from roamcast.world.traces import write
 
     kind = write.get(to).kind
@@ -71,30 +97,7 @@ def convert(
         raise InputError(f"{target}: must not be the file that is read")
     if not target.parent.is_dir():
         raise InputError(f"{target}: there is no folder {target.parent}")
-    read = _read(source, _options(from_, units, origin, resolution_s, gap_s), strict, master)
-    try:
-        from roamcast.lab.traces.convert import convert as converted
-
-        with Progress(f"writing {target.name}") as progress:
-            result = converted(read, target, to, range_m, resolution_s, progress.update)
-    finally:
-        read.close()
-    for warning in result.warnings:
-        _say(warning)
-    facts = {
-        **_about(source, read),
-        "to": to,
-        "out": str(target),
-        "rows": result.rows,
-        "names": str(result.names) if result.names else None,
-    }
-    if as_json:
-        print(json.dumps(facts))
-    else:
-        beside = f"; names in {result.names}" if result.names else ""
-        print(
-            f"{target}: {result.rows:,} {'rows' if kind == 'positions' else 'lines'} of {len(read.names)} nodes{beside}"
-        )
+    return kind
 
 
 @app.command()
@@ -107,7 +110,7 @@ def stats(
     resolution_s: Resolution = 0.0,
     gap_s: Gap = 0.0,
     within_s: Annotated[
-        str, typer.Option("--within", metavar="S,S,…", help="Reachability: within so long after a tenth of the trace.")
+        str, typer.Option("--within", metavar="S,S,…", help="Reachability: times after a tenth of the trace.")
     ] = WITHIN_S,
     strict: Strict = False,
     master: Master = EMBEDDED,
@@ -150,7 +153,7 @@ def _options(format_: str, units: str, origin: str, resolution_s: float, gap_s: 
 def _read(source: str, options: Options, strict: bool, master: str) -> Trace:
     from roamcast.world.traces.plan import plan
 
-    plan([source], options, split_bytes=1 << 62)  # what is wrong with the file is said before Spark starts
+    plan([source], options, split_bytes=1 << 62)  # errors in the file are reported before Spark starts
     with _busy("starting Spark"):
         from roamcast.lab.session import session
         from roamcast.lab.traces import trace as traces
@@ -180,15 +183,15 @@ def _say(text: str) -> None:
 
 def _numbers(option: str, text: str) -> list[float]:
     try:
-        found = [float(part) for part in text.split(",")]
+        numbers = [float(part) for part in text.split(",")]
     except ValueError:
-        found = []
-    if not found or not all(0 < value < 1e9 for value in found):
+        numbers = []
+    if not numbers or not all(0 < value < 1e9 for value in numbers):
         raise InputError(f"{option} {text}: must be numbers of seconds with commas between them")
-    return sorted(found)
+    return sorted(numbers)
 
 
-# ---- what is told
+# ---- output
 
 
 def _about(source: str, read: Trace) -> dict[str, Any]:
