@@ -1,4 +1,4 @@
-"""Reference pages are made from the code; they cannot drift. UPDATE_DOCS=1 writes them anew."""
+"""Reference pages are made from the code, so they are always up to date. UPDATE_DOCS=1 writes them."""
 
 from __future__ import annotations
 
@@ -67,7 +67,9 @@ def scenario_sections() -> list[tuple[str, dict[str, str]]]:
 def scenario_page() -> str:
     fields = {f.name: f for f in msgspec.structs.fields(scenario.Scenario)}
     page = "# Scenario fields\n\n" + MADE
-    page += "\nEverything about a run but the protocol and the seed: `--world FIELD=VALUE`. Units are in the names.\n"
+    page += (
+        "\nEverything about a run except the protocol and the seed: `--world FIELD=VALUE`. Units are in the names.\n"
+    )
     for title, comments in scenario_sections():
         rows = [
             [f"`{name}`", kind_of(fields[name].type), value_text(fields[name].default), comment]
@@ -99,9 +101,7 @@ def test_every_scenario_field_has_its_section() -> None:
 
 def protocols_page() -> str:
     page = "# Protocols\n\n" + MADE
-    page += (
-        "\nParameters are set by `--set PARAMETER=VALUE`. How a paper is read is in the protocol's module, numbered.\n"
-    )
+    page += "\nParameters are set by `--set PARAMETER=VALUE`. Readings of the paper are in the protocol's module.\n"
     for name in registry.BUILT_IN:
         try:
             protocol = registry.get(name)
@@ -121,8 +121,8 @@ def protocols_page() -> str:
 # --------------------------------------------------------------------------------------------------------- frames
 
 FRAMES = """
-What protocols say to each other, inside the datagrams of [the wire](wire.md): a frame is a msgpack array, its code
-first and then its fields, as many and in the order below. Whatever is not as this page says is refused as a whole.
+What protocols send each other, inside the datagrams of [the wire](wire.md): a frame is a msgpack array, first its code
+and then exactly the fields below, in that order. A frame that does not match this page is refused as a whole.
 
 | written as | on the air |
 | --- | --- |
@@ -136,8 +136,8 @@ first and then its fields, as many and in the order below. Whatever is not as th
 | event | `[id, topic, attributes, payload, validity, scope]`, as on [the wire](wire.md#publications) |
 | filter | an array, its code first: below |
 
-Names are the code's: `…_us` are microseconds, `…_s` seconds. The tag is the byte by which datagrams name the protocol.
-What a protocol does with its frames, and when it sends them, its module says.
+Names are those of the code: `…_us` are microseconds, `…_s` seconds. The tag is the byte that names the protocol in
+datagrams. When a protocol sends its frames, and how it handles them, is in its module.
 
 ## Filters
 
@@ -160,9 +160,9 @@ FILTERS = (
 
 
 def frames_page() -> str:
-    said = FRAMES.replace("OPERATORS", ", ".join(f"`{op}`" for op in filters.OPERATORS))
+    text = FRAMES.replace("OPERATORS", ", ".join(f"`{op}`" for op in filters.OPERATORS))
     page = (
-        "# Frames\n\n" + MADE + said.replace("DEPTH", str(filters.MAX_DEPTH)).replace("LEAVES", str(filters.MAX_LEAVES))
+        "# Frames\n\n" + MADE + text.replace("DEPTH", str(filters.MAX_DEPTH)).replace("LEAVES", str(filters.MAX_LEAVES))
     )
     parsed = [(text, parse(text)) for text in FILTERS]
     page += table(["filter", "fields"], [[f"`{text}`", f"`{json.dumps(f.fields())}`"] for text, f in parsed])
@@ -190,7 +190,7 @@ def test_frames_have_as_many_fields_as_their_page_says() -> None:
 
 def presets_page() -> str:
     page = "# Presets\n\n" + MADE
-    page += "\nThe papers' scenarios. A source is a place in the paper, a numbered reading of it, or says it is ours.\n"
+    page += '\nThe papers\' scenarios. A source is a place in the paper, a numbered reading of it, or "ours" with the reason.\n'
     for name in presets.names():
         preset = presets.load(name)
         page += f"\n## {name}\n\n{preset.title}. Protocol: `{preset.protocol}`.\n{preset.paper}.\n\n"
@@ -207,7 +207,7 @@ def log_page() -> str:
     page = f"# The event log, schema {schema.VERSION}\n\n" + MADE
     page += "\nA Parquet file with one row for each thing that happened.\n\n## Columns\n\n"
     page += table(["column", "type"], [[f"`{field.name}`", plain(field.type)] for field in schema.arrow_schema()])
-    page += "\n## Levels\n\nWhat a log of each level holds.\n\n"
+    page += "\n## Levels\n\nThe kinds of rows in a log of each level.\n\n"
     held = {level: schema.kinds_at(level) for level in schema.LEVELS}
     rows = [[f"`{kind}`", *("×" if code in held[x] else "" for x in held)] for code, kind in enumerate(schema.KINDS)]
     page += table(["kind", *held], rows)
