@@ -1,4 +1,4 @@
-"""Two protocols that do nothing but send, all the time: what a frame costs the simulator, to everybody and to one."""
+"""Two protocols that only send: the simulator's cost of a broadcast, and of a frame for one neighbour."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Broadcast(Protocol):
 
 
 class Unicast(Broadcast):
-    """To some of its neighbours in turn; the first frame goes to everybody, so that they know of each other."""
+    """Frames to some of its neighbours in turn; the first one is a broadcast, so that nodes know their neighbours."""
 
     def __init__(self, host: Host, params: Params) -> None:
         super().__init__(host, params)

@@ -1,4 +1,4 @@
-"""What is measured, in seconds of processor time: each case runs in a process of its own and prints a JSON object.
+"""The cases of the benchmark, in seconds of processor time: each runs in its own process and prints a JSON object.
 
 python bench/cases.py NAME
 """
@@ -23,10 +23,11 @@ NODES = 500
 
 
 def field(nodes: int = NODES, seconds: float = 10.0, **more: Any) -> Scenario:
-    """The yardstick's field: 500 nodes on 2 km x 2 km, 150 m, 2 m/s, 25 events a second; larger at the same density.
+    """The world of the yardstick: 500 nodes on 2 km x 2 km, 150 m, 2 m/s, 25 events a second; more nodes have a larger
+    area.
 
-    Nodes move in random directions, because their density stays even, as the yardstick's does; random waypoint
-    gathers them in the middle.
+    Nodes move by random direction, which keeps their density even, as in the yardstick; with random waypoint they are
+    denser in the middle.
     """
     side = SIDE_M * (nodes / NODES) ** 0.5
     return Scenario(
@@ -58,7 +59,7 @@ def flood(scenario: Scenario, protocol: str = "gossip", **params: Any) -> dict[s
         "overheard": result.metrics["overheard"],
         "losses": result.metrics["losses"],
         "run_s": result.cpu_s,
-        "whole_s": time.process_time() - began,  # with building the world and asking what was possible
+        "whole_s": time.process_time() - began,  # with building the world and computing what was possible
         "per_s": result.metrics["receptions"] / result.cpu_s,
         "fingerprint": result.fingerprint,
     }
@@ -76,7 +77,7 @@ def yardstick(path: str) -> dict[str, Any]:
 
 
 def bare(protocol: str) -> dict[str, Any]:
-    """Frames alone, of a protocol of bare.py: no events, nobody moves."""
+    """Only frames, by a protocol of bare.py: no events, no movement."""
     return flood(field(mobility="static", seconds=20.0, rate_hz=0.0005), f"bare:{protocol}")
 
 
@@ -106,7 +107,7 @@ HOMES = {
     "treegroup": "li",
     "subtree": "li",
 }
-"""The scenario that a system's paper has for it: what it is made for."""
+"""The scenario of each system's own paper."""
 
 CASES: dict[str, Any] = {
     "field-100": lambda: flood(field(100, 60.0)),

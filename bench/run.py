@@ -1,9 +1,9 @@
-"""How fast it is here and now: `make bench`, or `python bench/run.py [--quick]`.
+"""The speed on this machine: `make bench`, or `python bench/run.py [--quick]`.
 
-Machines are shared and noisy, so every figure is the best of several rounds in which the cases take turns, and what is
-compared are ratios within one run. The yardstick is the least event loop in plain Python that floods a field of moving
-nodes; its path is taken from ROAMCAST_YARDSTICK, or it is looked for beside the checkout, and without it only absolute
-figures are given.
+Machines are shared and noisy. So every figure is the best of several rounds in which the cases take turns, and only
+ratios within one run are compared. The yardstick is a minimal event loop in plain Python that floods a network of
+moving nodes. Its path is ROAMCAST_YARDSTICK, or a folder beside the checkout; without it there are only absolute
+figures.
 
 Writes out/bench.json and prints a table.
 """
@@ -42,8 +42,8 @@ def main() -> None:
     net = real_nodes(options.quick, console)
     lab = laboratory(options.quick, console)
     OUT.mkdir(exist_ok=True)
-    found = {"figures": figures, "comparisons": comparisons, "net": net, "lab": lab}
-    (OUT / "bench.json").write_text(json.dumps(found, indent=1) + "\n")
+    results = {"figures": figures, "comparisons": comparisons, "net": net, "lab": lab}
+    (OUT / "bench.json").write_text(json.dumps(results, indent=1) + "\n")
     show(figures, comparisons)
     show_net(net)
     show_lab(lab)
@@ -102,7 +102,7 @@ def run(case: str, pure: Path) -> dict[str, Any]:
     return figures
 
 
-def told(*words: str) -> list[dict[str, Any]]:
+def printed_by(*words: str) -> list[dict[str, Any]]:
     """The JSON objects that another script of this folder prints."""
     command = [sys.executable, str(ROOT / "bench" / words[0]), *words[1:]]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -112,24 +112,26 @@ def told(*words: str) -> list[dict[str, Any]]:
 
 
 def real_nodes(quick: bool, console: Console) -> dict[str, Any]:
-    """What nodes over UDP can take: bench/net.py, and floods by bench/flood.py."""
+    """The performance of nodes over UDP: bench/net.py, and floods by bench/flood.py."""
     with console.status("real nodes"):
-        (node,) = told("net.py")
-        floods = told("flood.py", "--seconds", "3", "garbage") if quick else told("flood.py", "--seconds", "10")
+        (node,) = printed_by("net.py")
+        floods = (
+            printed_by("flood.py", "--seconds", "3", "garbage") if quick else printed_by("flood.py", "--seconds", "10")
+        )
     return {**node, "floods": floods}
 
 
 def laboratory(quick: bool, console: Console) -> dict[str, Any]:
-    """What Spark adds to a campaign, and how fast logs and traces go through it."""
+    """The overhead of Spark in a campaign, and how fast it processes logs and traces."""
     with console.status("the laboratory"):
-        found = {"overhead": told("lab.py", "overhead")[0]}
+        results = {"overhead": printed_by("lab.py", "overhead")[0]}
         if not quick:
-            found |= {"rows": told("lab.py", "rows")[0], "traces": told("lab_traces.py")[0]}
-    return found
+            results |= {"rows": printed_by("lab.py", "rows")[0], "traces": printed_by("lab_traces.py")[0]}
+    return results
 
 
 def compare(figures: Figures) -> list[dict[str, Any]]:
-    """(what, ratio, what is asked of it)."""
+    """Rows of what is compared, the ratio, and the required ratio."""
     rows: list[dict[str, Any]] = []
 
     def add(what: str, over: str, under: str, asked: str, *, inverse: bool = False) -> None:
@@ -148,23 +150,23 @@ def compare(figures: Figures) -> list[dict[str, Any]]:
     if "field-10000" in figures:
         memory = figures["field-10000"]["memory_mib"] / 1024
         rows.append({"what": "memory of 10,000 nodes, GiB", "ratio": round(memory, 3), "asked": "at most 1"})
-    add("cost per reception, nothing but unicast / broadcast", "bare-unicast", "bare-broadcast", "", inverse=True)
+    add("cost per reception, only unicast / only broadcast", "bare-unicast", "bare-broadcast", "", inverse=True)
     for name in PROTOCOLS:
         add(f"cost per reception, {name} / gossip", f"protocol-{name}", "field-500", "at most 4", inverse=True)
     for name, home in HOMES.items():
         add(f"the same on {home}, {name} / gossip", f"{home}-{name}", f"{home}-gossip", "at most 4", inverse=True)
     for name in PROTOCOLS:
-        add_taken_in(rows, figures, "the yardstick's field", f"protocol-{name}", "field-500", name)
+        add_decoded(rows, figures, "the yardstick's world", f"protocol-{name}", "field-500", name)
     for name, home in HOMES.items():
-        add_taken_in(rows, figures, home, f"{home}-{name}", f"{home}-gossip", name)
+        add_decoded(rows, figures, home, f"{home}-{name}", f"{home}-gossip", name)
     return rows
 
 
-def add_taken_in(rows: list[dict[str, Any]], figures: Figures, where: str, case: str, gossip: str, name: str) -> None:
-    """A frame for one neighbour is received once, but every radio in range takes it in: cost by all of these."""
+def add_decoded(rows: list[dict[str, Any]], figures: Figures, where: str, case: str, gossip: str, name: str) -> None:
+    """A frame for one neighbour is received once, but every radio in range decodes it: the cost per decoded frame."""
     if case in figures and gossip in figures and figures[case]["overheard"]:
         cost, base = (f["run_s"] / (f["receptions"] + f["overheard"]) for f in (figures[case], figures[gossip]))
-        what = f"cost per frame that a radio takes in, on {where}, {name} / gossip"
+        what = f"cost per frame that a radio decodes, on {where}, {name} / gossip"
         rows.append({"what": what, "ratio": round(cost / base, 3), "asked": ""})
 
 
@@ -190,8 +192,8 @@ def show_net(net: dict[str, Any]) -> None:
     table.add_row("memory at rest, MB", f"{net['memory_at_rest_mb']}")
     for flood in net["floods"]:
         before, _, after = flood["memory_kb"]
-        said = f"{flood['sent_per_s']:,}/s; {flood['delivered']} of {flood['published']} events delivered"
-        table.add_row(f"flood of {flood['flood']}", f"{said}; memory {after - before:+,} kB")
+        result = f"{flood['sent_per_s']:,}/s; {flood['delivered']} of {flood['published']} events delivered"
+        table.add_row(f"flood of {flood['flood']}", f"{result}; memory {after - before:+,} kB")
     Console().print(table)
 
 

@@ -1,12 +1,12 @@
-"""Look for bytes that break the decoder, guided by coverage.
+"""Search for bytes that break the decoder, guided by coverage.
 
     pip install atheris
     python tools/fuzz_decoder.py tests/net/corpus -max_total_time=300
 
-The first byte chooses what the rest is: a datagram as a stranger sends it, the inner part of a genuine one, or a frame
-of one of the protocols inside of a genuine one, which is then handed to the protocol. Nothing may raise, and nothing
-may be handed up that would be encoded in another way. What atheris finds (crash-… files) belongs into
-tests/net/corpus, where tests/net/test_corpus.py tries every file without atheris.
+The first byte chooses what the rest is: a datagram from a stranger, the inner part of a genuine one, or a frame of one
+of the protocols inside a genuine one, which the protocol then receives. Nothing may raise an exception, and no frame
+may be accepted that would be encoded differently. The files that atheris writes (crash-…) belong into tests/net/corpus,
+where tests/net/test_corpus.py tries every file without atheris.
 """
 
 from __future__ import annotations

@@ -190,7 +190,7 @@ def test_frames_have_as_many_fields_as_their_page_says() -> None:
 
 def presets_page() -> str:
     page = "# Presets\n\n" + MADE
-    page += '\nThe papers\' scenarios. A source is a place in the paper, a numbered reading of it, or "ours" with the reason.\n'
+    page += "\nThe papers' scenarios. A source is a place in the paper, a numbered reading of it, or our reason.\n"
     for name in presets.names():
         preset = presets.load(name)
         page += f"\n## {name}\n\n{preset.title}. Protocol: `{preset.protocol}`.\n{preset.paper}.\n\n"

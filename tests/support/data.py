@@ -1,4 +1,4 @@
-"""Reference data that is not part of the project: tests that need it are skipped, visibly, where it is absent."""
+"""Reference data that is not part of the project: tests that need it are skipped, visibly, if it is absent."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def find(name: str) -> Path | None:
 
 
 def data(name: str) -> Path:
-    """The same; skips the test where the file is absent."""
+    """The same; skips the test if the file is absent."""
     path = find(name)
     if path is None:
         pytest.skip(f"no reference data {name}: set ROAMCAST_DATA to the folder that has it")

@@ -1,16 +1,16 @@
-"""Golden scripts: the inputs of one node, and under each the effects it had, in one readable file.
+"""Golden scripts: the inputs of one node, and under each input its effects, in one readable file.
 
     protocol roamcast.protocols.gossip:Gossip
     params p=1.0
     let e1 = Event(event_id(7, 1), "news")
 
-    at 1000                               time in ms; timers that fall due on the way go off here
+    at 1000                               time in ms; timers that are due until then expire here
     subscribe 1 topic("news")             a Python expression for the filter
     frame 3 EventFrame(e1, 10, 0)         from neighbour 3; any class of the protocol's module
       deliver 0x700000001                 an effect
 
 Also: start, publish EXPR, unsubscribe K, motion True, undelivered N EXPR, set host.speed_mps 3.0, crash.
-With UPDATE_GOLDEN=1 in the environment the effects are written anew; look at the diff before you commit it.
+With UPDATE_GOLDEN=1 in the environment the effects are updated; look at the diff before you commit it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tests.support.host import ScriptHost
 
 
 def replay(path: Path) -> tuple[str, str]:
-    """(the script as it stands, the script with the effects it really has)."""
+    """(the script in the file, the script with its real effects)."""
     text = path.read_text()
     player = _Player()
     lines: list[str] = []

@@ -1,4 +1,4 @@
-"""A host for tests: it keeps every effect, and it notices when a protocol changes a frame after handing it over."""
+"""A host for tests, which stores every effect."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from roamcast.world.streams import Stream
 
 
 class ScriptHost(Host):
-    """One node with a hand-wound clock.
+    """One node with a clock that the test sets.
 
     `sent` is a list of (to, frame), `delivered` of events, `notes` of (kind, label, event, peer, value), `timers` maps
-    key to the instant it is due, and `effects` has a readable line for each effect in order.
+    key to the time it is due, and `effects` has a readable line for each effect in order.
     """
 
     def __init__(self, id: int = 0, seed: int = 1) -> None:
@@ -30,9 +30,9 @@ class ScriptHost(Host):
         self.signal_dbm = float("nan")
         self.speed_mps = 0.0
         self.battery_left = 1.0
-        self.draws: list[float] = []  # what `random` gives before it turns to the stream
+        self.draws: list[float] = []  # what `random` returns before it uses the stream
 
-    # ---- what a protocol asks for
+    # ---- what a protocol requests
 
     def now(self) -> int:
         return self.clock_us
@@ -85,14 +85,14 @@ class ScriptHost(Host):
     # ---- what a test does
 
     def hear(self, protocol: Protocol, frame: Frame, sender: int) -> None:
-        """The frame arrives, as the driver's contract says: a muted id is only counted."""
+        """The frame arrives. As the host promises, a muted id is only counted."""
         if frame.id in self.muted:
             self.muted[frame.id] += 1
             return
         protocol.on_frame(frame, sender)
 
     def advance(self, protocol: Protocol, to_us: int) -> None:
-        """Let time pass; timers go off in order of (instant, key)."""
+        """Let time pass; timers expire in order of (time, key)."""
         while self.timers:
             key = min(self.timers, key=lambda k: (self.timers[k], k))
             due = self.timers[key]

@@ -1,11 +1,11 @@
-"""Places for nodes: a network namespace each, and a cable between any two that can be cut and joined.
+"""Network namespaces, one for each node, with a cable between any two that can be cut and joined.
 
-In every namespace is a bridge `air`, into which a cable (a veth pair) from each other namespace is plugged. The ports
-are isolated: what comes in by one goes to the node and out by no other. So a node's broadcast reaches all whose cables
-are joined, once, and nobody passes it on. A cable is cut by disabling its port on one side, which takes effect at once;
-taking the interface down would be noticed by the kernel when it likes.
+Every namespace has a bridge `air`, which has a port for a cable (a veth pair) from each other namespace. The ports are
+isolated: a packet from one port goes to the node and to no other port. So a broadcast reaches all nodes whose cables
+are joined, once, and no bridge forwards it. A cable is cut by disabling its port on one side, which takes effect at
+once; if the interface were taken down, the kernel would notice it later.
 
-Nothing is left behind: the namespaces have no names, are held by this process alone, and go when it closes them.
+Nothing is left behind: the namespaces have no names, only this process has them open, and they end with it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A network small enough to think through: named links, one hop takes a millisecond, frames cross as bytes.
+"""A network that is easy to understand: explicit links, one hop takes a millisecond, frames cross as bytes.
 
-It is no radio: nothing collides. Loss, duplication and reordering are what a test asks for, so that a protocol can be
-put on an adversarial schedule.
+There is no radio: nothing collides. A test chooses loss, duplication and reordering, so that it can be as unfriendly to
+a protocol as it wants.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class NetHost(ScriptHost):
 class TinyNet:
     """`TinyNet(Gossip, 4, links=[(0, 1), (1, 2)], p=1.0)`; links are undirected unless `directed`.
 
-    Clocks differ: node i's clock is ahead by `skew_us * i`. `loss`, `duplication` and `jitter_us` are drawn from a
-    stream of the net's own.
+    Clocks differ: node i's clock is ahead by `skew_us * i`. `loss`, `duplication` and `jitter_us` are drawn from the
+    net's own stream.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class TinyNet:
         self.sequence = [0] * n
         self.log: list[tuple[int, int, int, Frame]] = []  # (t, from, to or -1, frame)
 
-    # ---- the world's hand
+    # ---- what a test does
 
     def join(self, i: int, j: int, *, directed: bool = False) -> None:
         self.links.add((i, j))

@@ -1,12 +1,12 @@
-"""Random bad weather for a TinyNet, and what must hold in it whatever the protocol.
+"""Random troubles for a TinyNet, and what must hold for every protocol.
 
-A `Plan` is a small network and a list of things done to it: events published, some of short validity, subscriptions
-made and taken back, links cut and joined, nodes that crash and come back with or without their tables, walks. `weather`
-runs it and checks after every step that
+A `Plan` is a small network and a list of steps: events are published, some of short validity, subscriptions made and
+removed, links cut and joined, nodes crash and come back with or without their tables, and move. `weather` runs it and
+checks after every step that
 
-  - a node delivers an event at most once in each life of its tables;
-  - it delivers only what one of its subscriptions asks for at that moment;
-  - it delivers nothing that has expired (frames in flight do not age: a hop is given its time).
+  - a node delivers an event at most once until its tables are lost;
+  - it delivers only events that match one of its subscriptions at that time;
+  - it delivers no expired events (frames in flight do not age, so the time of a hop is allowed).
 """
 
 from __future__ import annotations

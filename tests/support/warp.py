@@ -1,7 +1,7 @@
-"""An asyncio loop over real sockets whose clock does not wait: when there is nothing to read, it is the next timer's.
+"""An asyncio loop over real sockets whose clock does not wait: if there is nothing to read, it jumps to the next timer.
 
-Datagrams on the loopback interface are in the receiver's buffer when `sendto` returns, so hardly anything is missed by
-going ahead; should the kernel take its time once, it is given some real time whenever something was sent (`stirred`).
+Datagrams on the loopback interface are usually in the receiver's buffer when `sendto` returns, so almost nothing is
+missed by jumping. For the rare other case, the loop waits a little real time whenever something was sent (`stirred`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Arrow's arrays of numbers and texts, made of their bytes.
+"""Arrow arrays of numbers and texts, made from their bytes.
 
-`pyarrow.array` would do, but it imports pandas to see whether it was given some of it: a quarter of a second, which is
-more than most runs take.
+`pyarrow.array` could do this, but it imports pandas to check for pandas objects. That takes a quarter of a second,
+longer than most runs.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 
 def numbers(column: Any) -> Any:
-    """Of a contiguous numpy array."""
+    """The Arrow array of a contiguous numpy array."""
     import pyarrow as pa
 
     return pa.Array.from_buffers(pa.from_numpy_dtype(column.dtype), len(column), [None, pa.py_buffer(column)])

@@ -1,4 +1,4 @@
-"""A log read back: as a table, row by row, or as the story of one node and one event."""
+"""Reading a log: as a table, row by row, or as sentences about one node and one event."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def read(path: str | Path) -> Any:
 
 
 def summary(path: str | Path) -> dict[str, Any]:
-    """What the run itself counted, and its fingerprint; empty for a log that nobody summed up."""
+    """The tally of the run, and its fingerprint; empty if the log has none."""
     text = (_opened(path).metadata.metadata or {}).get(SUMMARY_KEY.encode())
     return json.loads(text) if text else {}
 
 
 def rows(path: str | Path) -> Iterator[LogRow]:
-    """The log's rows in order, holding a batch of them at a time."""
+    """The rows of the log in order; memory holds one batch of them."""
     for batch in _opened(path).iter_batches(BATCH):
         yield from _rows_of(batch)
 
@@ -51,22 +51,22 @@ def why(path: str | Path, node: int, event: int) -> list[str]:
     """What a node did about an event, and why: a sentence for each row, in order.
 
     The sentences behind decisions are those that protocols declared (`protocols.kit.interface.reason`), so the
-    protocol's module must have been imported; otherwise the bare label appears.
+    protocol's module must have been imported; without it, only the label appears.
     """
     import pyarrow.compute as pc
 
-    story: list[str] = []
+    sentences: list[str] = []
     for batch in _opened(path).iter_batches(BATCH):
         wanted = pc.and_(pc.equal(batch["node"], node), pc.equal(batch["event"], event))
         for row in _rows_of(batch.filter(wanted)):
-            told = _sentence(row)
-            if told:
-                story.append(f"{row.t / 1e6:.6f} s  {told}")
-    return story
+            sentence = _sentence(row)
+            if sentence:
+                sentences.append(f"{row.t / 1e6:.6f} s  {sentence}")
+    return sentences
 
 
 def _sentence(row: LogRow) -> str:
-    """Empty for a row whose number in the column `event` is not an event's."""
+    """Empty for kinds whose column `event` is not the id of an event."""
     if row.kind in [KINDS[code] for code in DECISIONS]:
         return explain(row.kind, row.reason, row.event, row.peer, row.value)
     if row.kind == "publish":
@@ -93,7 +93,7 @@ def _rows_of(batch: Any) -> list[LogRow]:
 
 
 def _opened(path: str | Path) -> Any:
-    """The Parquet file, once it is sure that it is a log of this version."""
+    """The Parquet file, after checking that it is a log of this version."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -103,11 +103,11 @@ def _opened(path: str | Path) -> Any:
         raise InputError(f"there is no log {path}") from None
     except (OSError, pa.ArrowInvalid):
         raise InputError(f"{path} is not a log: it is not a Parquet file") from None
-    found = (file.schema_arrow.metadata or {}).get(VERSION_KEY.encode())
-    if found is None:
+    version = (file.schema_arrow.metadata or {}).get(VERSION_KEY.encode())
+    if version is None:
         raise InputError(f"{path} is not a log: its metadata has no {VERSION_KEY}")
-    if found.decode() != VERSION:
-        raise InputError(f"{path} is a log of schema version {found.decode()}; this program reads version {VERSION}")
+    if version.decode() != VERSION:
+        raise InputError(f"{path} is a log of schema version {version.decode()}; this program reads version {VERSION}")
     if not file.schema_arrow.equals(arrow_schema()):
         raise InputError(f"{path} is not a log: its columns are not those of schema version {VERSION}")
     return file

@@ -1,8 +1,8 @@
-"""What a log says: one table, one row for each thing that happened, written alike by simulated and real nodes.
+"""The schema of a log: one table, one row for each thing that happened, the same for simulated and real nodes.
 
     run     the run's id
     t       when, in microseconds of the run's clock; never decreases down the file
-    node    to whom it happened
+    node    the node to which it happened
     kind    what happened: the table below
     event   the event's id (publisher << 32 | sequence); 0 = none
     frame   serial of the transmission, 1, 2, … in a run; every row about one transmission has it; 0 = none
@@ -35,30 +35,30 @@ A column that a kind does not mention below is 0 (`peer`: -1, `reason`: empty).
     state                                              of routing state       entries of it       (sampled)
 
   (1) The MAC header included. A frame without events has event = 0. A frame that carries k > 1 events has one send row
-      and one lose row where it is lost (with its first event), but k receive rows at a hearer, one for each event, of
-      which only the first has bytes > 0: bytes can be added up; receptions are counted by distinct (frame, node).
+      and one lose row where it is lost (with its first event), but k receive rows at a hearer, one for each event. Only
+      the first of these has bytes > 0, so bytes can be added up; receptions are counted by distinct (frame, node).
   (2) `collision`, `half-duplex`, `loss` at a hearer (peer = the sender); `queue`, `no-ack` at the sender (peer
       = the addressee, or -1; a frame that never left the queue has no serial: frame = 0).
-  (3) What a protocol said about its decision by `Host.note`; `protocols.kit.interface.explain` turns such a row into a
-      sentence.
-  (4) By the receiver's radio: the frame's airtime, or 0 where it never was on to the frame (as at the sender), or gave
-      it up in order to send.
-  (5) `anew`: a real node's process began again. Subscriptions of its earlier lives are over, whether or not these could
-      say so; those that go on have a new row.
-  (6) What a radio took in and the protocol never saw: a frame `for another`, a `repetition` of one that the node has
-      (its acknowledgement was lost), an `acknowledgement` (whole or garbled, its addressee too; event and frame are 0).
-      Only the first of these is counted as overheard; all of them cost energy.
+  (3) The reason that a protocol gave for its decision by `Host.note`; `protocols.kit.interface.explain` turns such a
+      row into a sentence.
+  (4) By the receiver's radio: the frame's airtime, or 0 if it did not decode the frame (as at the sender), or gave it
+      up in order to send.
+  (5) `anew`: a new boot of a real node. Subscriptions of earlier boots have ended, even without a row about it; those
+      that continue have a new row.
+  (6) What a radio decoded without passing it to the protocol: a frame `for another`, a `repetition` of a frame that the
+      node has (its acknowledgement was lost), an `acknowledgement` (intact or garbled, also at its addressee; event and
+      frame are 0). Only the first of these is counted as overheard; all of them cost energy.
 
-A `repeat` row follows the send row of a transmission that repeats one because that was not acknowledged.
+A `repeat` row follows the send row of a transmission that repeats a frame because it was not acknowledged.
 
 The content of a publish row is {"topic": "…", "scope": "global" | "local", "attrs": {…}}, and for a local event also
-"near": [nodes within reach when it was published, ascending]: only these can count as interested in it.
+"near": [nodes in range when it was published, ascending]: only these can count as interested in it.
 
 A node sleeps from `sleep` to `wake` and is down from `crash` to `recover`, each independently of the other; it is up
 when it does neither, and so are all nodes at the beginning.
 
-Levels trade size for questions: each of `LEVELS` holds the kinds of the one before it and some more. At every level,
-also `summary`, which has no rows, the file's metadata hold the run's own tally as JSON under "roamcast.summary".
+A higher level has more rows: each of `LEVELS` has the kinds of the one before it and some more. At every level, also
+`summary`, which has no rows, the file's metadata have the run's tally as JSON under "roamcast.summary".
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ _HELD: Final = ((), _DELIVERIES, _FRAMES, (*_FRAMES, MOVE))
 
 
 def kinds_at(level: str) -> tuple[int, ...]:
-    """Codes of the kinds that a log of this level holds, ascending; none at `summary`."""
+    """Codes of the kinds in a log of this level, ascending; none at `summary`."""
     if level not in LEVELS:
         raise unknown("log level", level, LEVELS)
     return tuple(sorted(_HELD[LEVELS.index(level)]))
