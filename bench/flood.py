@@ -4,7 +4,7 @@ A node listens on the loopback interface, a neighbour publishes five events a se
 datagrams of one kind. Every process has the clock of the wall. Prints a JSON object for each kind: datagrams that were
 sent and that the node read, a second; how many the system dropped before that; why the node refused the others; what
 the node's memory (resident, in kilobytes) was before, in the middle and after; its share of a processor; and how many
-of the neighbour's events were delivered. Standard error has what the node said.
+of the neighbour's events were delivered. Standard error has the node's messages.
 
 Datagrams are made beforehand. Linux takes up to 64 of one length in one call (UDP_SEGMENT), so that sending costs
 little of the processors for which the node competes; elsewhere they are sent one by one, as fast as that goes.
@@ -124,15 +124,15 @@ def measure(kind: str, seconds: float, rate: float, number: int) -> dict[str, An
     ]
     for part in parts:
         part.start()
-    told: dict[str, Any] = {}
+    measured: dict[str, Any] = {}
     for _ in range(4):
-        told |= results.get(timeout=seconds + 60)
+        measured |= results.get(timeout=seconds + 60)
     for part in parts:
         part.join()
-    told["unread"] = told["why"].pop("unread", 0)
+    measured["unread"] = measured["why"].pop("unread", 0)
     for name in ("sent", "heard", "unread"):
-        told[f"{name}_per_s"] = round(told.pop(name) / seconds)
-    return {key: told[key] for key in sorted(told)}
+        measured[f"{name}_per_s"] = round(measured.pop(name) / seconds)
+    return {key: measured[key] for key in sorted(measured)}
 
 
 def host(text: str, network: Network) -> NetHost:
@@ -158,8 +158,8 @@ def listen(text: str, network: Network, seconds: float, begin: Barrier, results:
             }
         )
         await asyncio.sleep(1.0)
-        found = node.counters()
-        results.put({"heard": found["datagrams_in"], "delivered": found["delivered"], "why": found["dropped"]})
+        counts = node.counters()
+        results.put({"heard": counts["datagrams_in"], "delivered": counts["delivered"], "why": counts["dropped"]})
         node.stop()
 
     asyncio.run(go())
@@ -200,11 +200,11 @@ def flood(text: str, network: Network, seconds: float, begin: Barrier, results: 
 
 def bundles(datagrams: list[bytes]) -> list[list[bytes]]:
     """Each of datagrams of one length, as many as the system takes at once."""
-    found: list[list[bytes]] = []
+    bundled: list[list[bytes]] = []
     for size, same in itertools.groupby(sorted(datagrams, key=len), len):
         some, most = list(same), min(AT_ONCE, MOST_BYTES // size)
-        found += [some[at : at + most] for at in range(0, len(some), most)]
-    return found
+        bundled += [some[at : at + most] for at in range(0, len(some), most)]
+    return bundled
 
 
 def send(sock: socket.socket, bundle: list[bytes]) -> None:

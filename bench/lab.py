@@ -2,11 +2,11 @@
 
 overhead  200 short runs through Spark against the same runs in plain multiprocessing on the same cores. A short run
           takes what a run of the quick reproduction takes on average, 83 ms of processor time when it is compiled;
-          `tiny` tells the same of runs that take a quarter of it. `stage` is the stage that simulates, which is what
-          the plain side does: runs and logs, their tallies in them. `campaign` is all of `roamcast campaign`: also
-          metrics, intervals, three tables. All take turns. `first_ratio` is that of the first
-          round, before which both sides have done 20 of the runs and no more; `ratio` is that of each side's best
-          round, by when Java has compiled what it runs. `tiny` comes after `short`, so its first round is warmer.
+          `tiny` is the same for runs that take a quarter of that. `stage` is the stage that simulates, which is what
+          the plain side does: runs and logs with their tallies. `campaign` is all of `roamcast campaign`: also metrics,
+          intervals, three tables. All take turns. `first_ratio` is the ratio in the first round, before which both
+          sides have done only 20 of the runs; `ratio` is that of the best rounds, when Java has compiled its code.
+          `tiny` comes after `short`, so its first round is warmer.
 rows      metrics from a log of many rows (ROWS in the environment; 20 million), and the driver's memory: the most that
           its two processes ever had (Java takes what it may, `spark.driver.memory`, before it collects garbage), and
           what Java's heap holds after a collection, with what the metrics keep for as long as they are computed
@@ -104,7 +104,7 @@ def through_spark(spark: Any, folder: Folder, runs: list[Run]) -> None:
 
 
 def rows(folder: Path) -> dict[str, Any]:
-    """A log of one run, told over and over under other names until it has enough rows."""
+    """The log of one run, copied under other names until there are enough rows."""
     import msgspec
     import pyarrow.parquet as pq
 
@@ -118,17 +118,17 @@ def rows(folder: Path) -> dict[str, Any]:
     names = [f"r{k}" for k in range(max(1, round(ROWS / each)))]
     table = pq.read_table(place.log_of("r0"))
     for name in names[1:]:
-        told = table.set_column(0, "run", [[name] * table.num_rows])
-        pq.write_table(told, place.log_of(name), compression="zstd", row_group_size=65_536)
+        copy = table.set_column(0, "run", [[name] * table.num_rows])
+        pq.write_table(copy, place.log_of(name), compression="zstd", row_group_size=65_536)
     about = [(name, scenario.nodes, scenario.duration_s, msgspec.json.encode(scenario).decode(), 1) for name in names]
     runs = spark.createDataFrame(about, "run string, nodes int, sim_s double, scenario string, seed bigint")
     before = memory_mib(os.getpid())
     began = time.perf_counter()
     with measures.metrics(read_log(spark, place, names), runs) as measured:
-        found = measured.collect()
+        results = measured.collect()
         took_s = time.perf_counter() - began
         at_work = heap_mib(spark)
-    assert len({row.delivery for row in found}) == 1 and len(found) == len(names)
+    assert len({row.delivery for row in results}) == 1 and len(results) == len(names)
     total = each * len(names)
     java = int(spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid())
     memory = {"driver_mib_before": before, "driver_mib": memory_mib(os.getpid()), "java_mib": memory_mib(java)}

@@ -65,13 +65,13 @@ def measured(rows: int, cores: int) -> dict[str, Any]:
         split = max(1 << 20, moves.stat().st_size // (2 * cores))
         took, read = timed(lambda: traces.read(spark, [str(moves)], split_bytes=split))
         figures |= {"csv_import_s": took, "csv_rows_per_s": rows / took}
-        took, found = timed(lambda: contacts.of(read, RANGE_M).count())
-        figures |= {"contacts": found, "extraction_s": took, "extraction_rows_per_s": rows / took}
+        took, count = timed(lambda: contacts.of(read, RANGE_M).count())
+        figures |= {"contacts": count, "extraction_s": took, "extraction_rows_per_s": rows / took}
         read.close()
         took, read = timed(lambda: traces.read(spark, [str(met)], split_bytes=split))
         figures |= {"list_import_s": took, "list_rows_per_s": rows / took}
-        took, found = timed(lambda: contacts.of(read).count())
-        figures |= {"merged": found, "merge_s": took, "merge_rows_per_s": rows / took}
+        took, count = timed(lambda: contacts.of(read).count())
+        figures |= {"merged": count, "merge_s": took, "merge_rows_per_s": rows / took}
         read.close()
     spark.stop()
     figures["driver_memory_mib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -53,16 +53,16 @@ def host(network: Network, limits: Limits | None = None) -> NetHost:
 
 
 def frames(sender: NetHost, events: int, copies: int) -> list[bytes]:
-    """`events` publications, each so many times."""
+    """`events` events, each several times."""
     identity = sender.member.identity
     assert identity is not None
     made: list[bytes] = []
-    said = [
+    sealed_events = [
         sealed(Event(event_id(sender.id, n + 1), "news", {"temperature": 31.5}, bytes(20)), identity, RING.group)
         for n in range(events)
     ]
     for _ in range(copies):
-        for event in said:
+        for event in sealed_events:
             made += sender.link.outgoing(EventFrame(event, 5, 0), -1, 0)[1]
     return made
 

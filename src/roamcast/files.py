@@ -1,9 +1,9 @@
-"""Writing files so that nobody ever sees half of one.
+"""Writing files that appear whole or not at all.
 
 A file is written under a hidden temporary name in the folder of its target and renamed when it is complete. Its bytes
-are on disk before the rename, so a machine that loses power has the old file or the new one, whole. With `durable` the
-rename is on disk as well when the call returns: the new file is then certain to be there. That costs some milliseconds
-more, and only those need it who act on the file at once.
+are on disk before the rename, so after a power failure there is the old file or the new one, complete. With `durable`
+the rename is on disk as well when the call returns, so it is certainly the new one. That takes some milliseconds more;
+only a caller that acts on the file at once needs it.
 """
 
 from __future__ import annotations

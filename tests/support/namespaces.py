@@ -67,7 +67,7 @@ class Namespaces:
 
     @contextlib.contextmanager
     def inside(self, i: int) -> Iterator[None]:
-        """Sockets that are made here belong to place i for as long as they live."""
+        """Sockets that are opened in this block belong to namespace i until they are closed."""
         _check(_libc.setns(self._places[i], CLONE_NEWNET))
         try:
             yield

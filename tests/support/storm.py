@@ -36,7 +36,7 @@ class Plan:
     duplication: float
     jitter_us: int
     skew_us: int
-    steps: list[tuple[str, int, int, int]]  # (what, node, argument, then so many ms pass)
+    steps: list[tuple[str, int, int, int]]  # (what, node, argument, ms to wait after it)
 
 
 @dataclass
@@ -143,7 +143,7 @@ class _Storm:
                 original, published_us = self.published[event.id]
                 assert event == original
                 assert event.id not in life.had, "delivered twice, or to its publisher"
-                assert any(filter.matches(event) for filter in life.filters.values()), "nobody asked for it"
+                assert any(filter.matches(event) for filter in life.filters.values()), "no subscription matches"
                 assert before_us <= published_us + event.validity_us + self.slack_us, "delivered after it expired"
                 life.had.add(event.id)
             life.delivered = len(host.delivered)

@@ -119,7 +119,7 @@ def stats(
         Path | None, typer.Option(metavar="FILE", help="Draw durations and times between contacts (.png, .svg, .pdf).")
     ] = None,
 ) -> None:
-    """Contacts of a trace: how many, how long, how often, and whom an ideal flood reaches."""
+    """Contacts of a trace: how many, how long, how often, and which nodes an ideal flood reaches."""
     within = _numbers("--within", within_s)
     if figure is not None and figure.suffix not in (".png", ".svg", ".pdf"):
         raise InputError(f"figure={figure}: must end in .png, .svg or .pdf")

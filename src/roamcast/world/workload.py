@@ -92,7 +92,7 @@ class Workload:
         return filters
 
     def _interest(self, k: int) -> dict[str, Value]:
-        """Of 1 to `attributes_max` attributes, the first of which is its own."""
+        """A conjunction of 1 to `attributes_max` attributes. No other interest has its first attribute."""
         more = self.nodes_stream.below(self.scenario.attributes_max)
         attrs: dict[str, Value] = {"a": f"i{k}"}
         for name in "bcdefgh"[:more]:

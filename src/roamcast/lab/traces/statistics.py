@@ -1,4 +1,4 @@
-"""Statistics of contacts: how long they last, how long pairs are apart, how many a node has, whom a flood reaches.
+"""Statistics of contacts: how long they last, how long pairs are apart, how many a node has, how far a flood reaches.
 
 All are functions of CONTACTS and return tables with the schemas below. Percentiles are exact.
 """

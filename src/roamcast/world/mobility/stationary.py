@@ -5,7 +5,7 @@ A node alternates between a leg of length L, walked at a speed v drawn for it, a
 
 - on a leg of length L, or in the pause after it, with probability proportional to its mean duration L·E[1/v] + E[P];
 - walking with the share L·E[1/v] of that, at a speed with density proportional to f(v)/v, at a uniform place on it;
-- or pausing, in a pause with density proportional to p·f(p), of which a uniform part has passed.
+- or pausing, in a pause with density proportional to p·f(p), at a uniform time of it.
 
 The same holds for a node that keeps one speed v for all its legs: E[1/v] is then 1/v. Over all nodes, speeds then have
 the density f(v) that they were drawn from, at every time.

@@ -1,7 +1,7 @@
 """Tables of positions between commas, semicolons or tabs: `t,node,x,y` in metres, or times, lat and lon in degrees.
 
-Columns are found by their titles, in any order; without titles they are t, node, x, y. Times are seconds, or dates as
-in ISO 8601 (UTC unless they have a zone). Without a column of nodes the file is one node, named after the file.
+Columns are recognised by their titles, in any order; without titles they are t, node, x, y. Times are seconds, or dates
+as in ISO 8601 (UTC unless they have a zone). Without a column of nodes the file is one node, named after the file.
 """
 
 from __future__ import annotations
