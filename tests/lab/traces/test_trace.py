@@ -109,7 +109,7 @@ def test_a_node_in_two_files_at_once_is_refused_and_one_after_the_other_not(
 
 def test_a_file_of_which_nothing_can_be_read_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     path = written(tmp_path, "a.csv", "t,node,x,y\n1,2,x,y\n2,2,x,y\n")
-    with pytest.raises(InputError, match=r"a.csv: no position in it; 2 malformed, the first: .*line 2: "):
+    with pytest.raises(InputError, match=r"a.csv: has no positions; 2 malformed, the first: .*line 2: "):
         traces.read(spark, [str(path)])
 
 
