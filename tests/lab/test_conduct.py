@@ -281,7 +281,7 @@ def test_campaigns_of_several_levels_share_a_folder_and_their_runs(spark: SparkS
     found = {name: [row for row in metrics if row["campaign"] == name] for name in "abc"}
     for row, other, third in zip(*found.values(), strict=True):
         assert row["run"] != other["run"] == third["run"]
-        for key in (*campaign.SUMMABLE, "fingerprint", "reasons", "cell", "seed"):
+        for key in (*campaign.AVERAGED, "fingerprint", "reasons", "cell", "seed"):
             assert row[key] == other[key] == third[key] or key == "energy_j", key
         assert row["energy_j"] == pytest.approx(other["energy_j"], rel=1e-12)
     assert len(metrics) == 12

@@ -18,10 +18,10 @@ from roamcast import lab
 from roamcast.errors import InputError
 from roamcast.lab.field import WINDOW_US, Clock, Field, Live, clocks, least_squares, offset_at
 from roamcast.log import reader, schema
-from roamcast.log.metrics import metrics
 from roamcast.log.writer import MemorySink, ParquetSink, Row
 from roamcast.world.scenario import Scenario
 from roamcast.world.simulate import simulate
+from tests.support.log_metrics import metrics
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

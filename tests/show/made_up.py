@@ -12,9 +12,9 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from roamcast.lab import judge
-from roamcast.lab.checks import Answer
-from roamcast.lab.judge import Verdict
+from roamcast.judging import verdicts as verdicts_of
+from roamcast.judging.answers import Answer
+from roamcast.judging.verdicts import Verdict
 
 Row = dict[str, Any]
 
@@ -80,7 +80,7 @@ def campaign(name: str, labels: Sequence[str], xs: Sequence[float] = (), x: str 
 
 
 def verdict(id: str, paper: str, name: str, **known: Any) -> Verdict:
-    holds = {judge.REPRODUCED: True, judge.NOT: False}.get(name)
+    holds = {verdicts_of.REPRODUCED: True, verdicts_of.NOT: False}.get(name)
     about: dict[str, Any] = {
         "where": "§VI, Fig. 11",
         "says": f"the claim {id} of paper {paper}",
@@ -115,7 +115,7 @@ def folder(
         each["run"] += ".failed"
     _table(place / "runs", runs, _schema(runs))
     if verdicts is not None:
-        judge.write(verdicts, scale, place)
+        verdicts_of.write(verdicts, scale, place)
     return place
 
 

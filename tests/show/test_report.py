@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from roamcast.errors import InputError
+from roamcast.judging.verdicts import NOT, OPEN, REPRODUCED, Other
 from roamcast.lab import campaign as campaigns
 from roamcast.lab.conduct import texts
-from roamcast.lab.judge import NOT, OPEN, REPRODUCED, Other
 from roamcast.papers import experiments
 from roamcast.papers.experiments import Entrant, Experiment, Plot
 from roamcast.show import figures, report, tables

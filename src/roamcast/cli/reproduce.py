@@ -13,12 +13,12 @@ from rich.table import Table
 from roamcast.errors import InputError
 
 if TYPE_CHECKING:
-    from roamcast.lab.judge import Verdict
-    from roamcast.lab.kept import Kept
+    from roamcast.judging.kept import Kept
+    from roamcast.judging.verdicts import Verdict
     from roamcast.lab.reproduce import Reproduction
 
 STYLES = {"reproduced": "green", "not reproduced": "red", "not decidable": "yellow"}
-"""By the verdicts of lab/judge.py, which a quick `--help` need not import."""
+"""By the verdicts of judging/verdicts.py, which a quick `--help` need not import."""
 
 
 def reproduce(
@@ -88,8 +88,8 @@ def _run(
 
     from roamcast.cli.build import warn_if_stale
     from roamcast.cli.campaign import Screen, started
+    from roamcast.judging.kept import agreement
     from roamcast.lab import reproduce as lab
-    from roamcast.lab.kept import agreement
     from roamcast.show import report as page
 
     warn_if_stale()
@@ -118,16 +118,16 @@ def _run(
 def _keep(found: Reproduction, target: Path) -> None:
     from datetime import UTC, datetime
 
-    from roamcast import __version__
-    from roamcast.lab import code, kept
-    from roamcast.lab.folder import replace
+    from roamcast import __version__, files
+    from roamcast.judging import kept
+    from roamcast.lab import code
 
     runs = found.laboratory.runs.where("status = 'finished'").dropDuplicates(["run"])
     (row,) = runs.selectExpr("count(*) as runs", "sum(cpu_s) as processor_s").collect()
     today = datetime.now(UTC).date().isoformat()
     made = kept.Made(__version__, code.version(), today, row.runs, round(row.processor_s, 1))
     target.parent.mkdir(parents=True, exist_ok=True)
-    replace(target, kept.keep(found.verdicts, made))
+    files.write(target, kept.keep(found.verdicts, made))
 
 
 # ---- for people
@@ -135,7 +135,7 @@ def _keep(found: Reproduction, target: Path) -> None:
 
 def _kept_beside(scale: str) -> dict[str, Verdict]:
     """The kept verdicts that a quick run is shown beside; a full campaign stands for itself."""
-    from roamcast.lab import kept
+    from roamcast.judging import kept
 
     found = kept.load() if scale == "quick" else None
     return {claim.id: claim for claim in found.claims} if found else {}
@@ -143,7 +143,8 @@ def _kept_beside(scale: str) -> dict[str, Verdict]:
 
 def show(verdicts: Sequence[Verdict], kept: Mapping[str, Verdict]) -> None:
     """What counts is the kept verdict, where there is one; the run itself has a column beside it."""
-    from roamcast.lab.kept import agreement
+    from roamcast.judging.kept import agreement
+    from roamcast.judging.verdicts import in_words
 
     console = Console(highlight=False)
     head = [
@@ -171,32 +172,28 @@ def show(verdicts: Sequence[Verdict], kept: Mapping[str, Verdict]) -> None:
     console.print(table)
     console.print("* the joint reading of its paper was chosen on it", soft_wrap=True)
     shown = [kept.get(now.id, now) for now in verdicts]
-    counts = ", ".join(f"{sum(v.verdict == name for v in shown)} {name}" for name in STYLES)
-    console.print(f"{len(shown)} claims: {counts}{' (full campaign)' if kept else ''}", soft_wrap=True)
+    console.print(f"{len(shown)} claims: {in_words(shown)}{' (full campaign)' if kept else ''}", soft_wrap=True)
     if kept:
         _show_agreement([agreement(kept[now.id], now) for now in verdicts if now.id in kept], console)
 
 
 def _show_agreement(says: list[str], console: Console) -> None:
-    from roamcast.lab.kept import CONTRADICTS, NEW, SAME, TOO_FEW
+    from roamcast.judging.kept import CONTRADICTS, NEW, SAME, TOO_FEW
 
     counts = ", ".join(f"{says.count(name)} {name}" for name in (SAME, TOO_FEW, NEW, CONTRADICTS))
     console.print(f"this quick run beside it: {counts}", soft_wrap=True)
 
 
 def measured(verdict: Verdict) -> str:
-    if verdict.measured is None:
-        return "–"
-    unit = f" {verdict.unit}" if verdict.unit else ""
-    if verdict.low is None or verdict.high is None or verdict.low == verdict.high:
-        return f"{verdict.measured:,.4g}{unit}"
-    return f"{verdict.measured:,.4g}{unit} ({verdict.low:,.4g} … {verdict.high:,.4g})"
+    from roamcast.show.numbers import interval
+
+    return interval(verdict.measured, verdict.low, verdict.high, verdict.unit)
 
 
 def _show_kept(papers: list[str] | None, json: bool) -> None:
     import msgspec
 
-    from roamcast.lab import kept
+    from roamcast.judging import kept
     from roamcast.papers.experiments import number
 
     found = kept.load()

@@ -36,6 +36,7 @@ import msgspec
 from msgspec import Meta
 
 from roamcast.errors import InputError, unknown
+from roamcast.log.catalogue import AVERAGED
 from roamcast.log.schema import LEVELS
 from roamcast.papers import presets
 from roamcast.protocols import registry
@@ -45,36 +46,6 @@ from roamcast.world.scenario import Scenario, with_values
 MOST_RUNS = 1_000_000
 FILES = ("street_map", "trace", "links")
 """Scenario fields that name a file."""
-SUMMABLE = (
-    "delivery",
-    "reception",
-    "of_possible",
-    "overhead",
-    "frames_sent",
-    "bytes_sent",
-    "warmup_frames",
-    "warmup_bytes",
-    "repeats",
-    "receptions",
-    "overheard",
-    "losses",
-    "collisions",
-    "duplicates",
-    "duplicates_wanted",
-    "parasites",
-    "latency_mean_s",
-    "latency_p50_s",
-    "latency_p95_s",
-    "deterministic_hops",
-    "memory_entries",
-    "memory_bytes",
-    "energy_j",
-    "deliveries",
-    "interested",
-    "own",
-    "possible",
-)
-"""The metrics that are one number a run, so that means and intervals make sense."""
 
 
 class Until(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -239,8 +210,8 @@ def _seeds(written: Written) -> list[int]:
         raise _At("seeds: none must stand twice", "seeds")
     until = written.until
     if until is not None:
-        if until.metric not in SUMMABLE:
-            raise _At(str(unknown("metric", until.metric, SUMMABLE)), "until", "metric")
+        if until.metric not in AVERAGED:
+            raise _At(str(unknown("metric", until.metric, AVERAGED)), "until", "metric")
         if until.max_seeds < len(seeds):
             least = f"max_seeds={until.max_seeds}: must not be below the number of seeds ({len(seeds)})"
             raise _At(least, "until", "max_seeds")

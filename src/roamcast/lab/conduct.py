@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from roamcast.errors import RoamcastError
+from roamcast.judging.student import ALPHA, interval, values_for
 from roamcast.lab import measures, plan, schemas, statistics
 from roamcast.lab.campaign import Campaign
 from roamcast.lab.folder import MOST_ATTEMPTS, Folder
@@ -26,7 +27,6 @@ from roamcast.lab.laboratory import Laboratory, read_log, tallies
 from roamcast.lab.plan import Run
 from roamcast.lab.session import cores
 from roamcast.lab.simulate import planned, simulated
-from roamcast.lab.student import ALPHA, interval
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -216,7 +216,7 @@ def _needed(n: int, width: float | None, asked: float) -> int:
     """About how many it takes; never more than twice as many at a time, because a width is only an estimate."""
     if width is None:
         return max(2, 2 * n)
-    return min(2 * n, max(n + 1, round(n * (width / asked) ** 2)))
+    return min(2 * n, max(n + 1, round(values_for(n, width, asked))))
 
 
 # ---- tables

@@ -40,11 +40,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from roamcast import files
 from roamcast.errors import InputError
 from roamcast.lab import measures, schemas
 from roamcast.lab.code import version
 from roamcast.lab.conduct import write_table
-from roamcast.lab.folder import Folder, replace
+from roamcast.lab.folder import Folder
 from roamcast.lab.worker import stage
 from roamcast.log import reader
 from roamcast.log.schema import arrow_schema
@@ -150,8 +151,8 @@ class Field:
             raise InputError(f"{self.folder.path}: {why}; choose another --out")
         if not place.exists() and (self.folder.path / "campaign.json").exists():
             raise InputError(f"{self.folder.path}: holds a campaign; choose another --out")
-        replace(place, ours)
-        replace(self.folder.path / "campaign.json", b"[]")  # so that it opens as any laboratory does
+        files.write(place, ours)
+        files.write(self.folder.path / "campaign.json", b"[]")  # so that it opens as any laboratory does
 
     def _find_whole(self, follow: bool) -> None:
         """Link what is whole by now. Spark never looks at a file again, so it must not see one before."""

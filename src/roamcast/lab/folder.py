@@ -30,6 +30,7 @@ from typing import Any
 
 import msgspec
 
+from roamcast import files
 from roamcast.errors import InputError
 from roamcast.lab.campaign import Campaign
 from roamcast.log import reader
@@ -82,9 +83,9 @@ class Folder:
             self._forget_tables()  # they tell of the one before
         if not place.exists() and any(self.log.glob("*.parquet")) and self.log.parent == self.path:
             raise InputError(f"{self.path}: has logs but no campaign.json; choose another --out")
-        replace(place, identity)
+        files.write(place, identity)
         if self.log != self.path / "log":
-            replace(self.path / "log.json", json.dumps({"log": str(self.log.absolute())}).encode())
+            files.write(self.path / "log.json", json.dumps({"log": str(self.log.absolute())}).encode())
 
     def campaigns(self) -> list[Campaign]:
         """Those that the folder was claimed for."""
@@ -103,7 +104,7 @@ class Folder:
         """While the tables are written anew. Who is killed meanwhile leaves none, not some old and some new."""
         (self.path / "tables.json").unlink(missing_ok=True)
         yield
-        replace(self.path / "tables.json", json.dumps({"version": TABLES_VERSION}).encode())
+        files.write(self.path / "tables.json", json.dumps({"version": TABLES_VERSION}).encode())
 
     def told(self) -> bool:
         """Whether there are tables; those of another version are an error."""
@@ -176,7 +177,7 @@ class Folder:
         line = f"{type(error).__name__}: {' '.join(str(error).split())}".removesuffix(": ")
         full = "".join(traceback.format_exception(error))
         told = {"run": run, "error": line, "command": command, "traceback": full}
-        replace(self.failed / f"{run}.json", json.dumps(told, indent=1).encode())
+        files.write(self.failed / f"{run}.json", json.dumps(told, indent=1).encode())
         return line
 
 
@@ -205,13 +206,3 @@ def _names(folder: Path) -> list[str]:
         return [entry.name for entry in os.scandir(folder) if not entry.name.startswith(".")]
     except FileNotFoundError:
         return []
-
-
-def replace(target: Path, content: bytes) -> None:
-    """Write a file so that nobody ever sees half of it, and a crash of the machine leaves the old one or the new."""
-    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
-    with temporary.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(target)

@@ -20,10 +20,10 @@ import pyarrow as pa
 
 from roamcast.errors import InputError, unknown
 from roamcast.lab import schemas, statistics
-from roamcast.lab.campaign import SUMMABLE
 from roamcast.lab.folder import Folder, tally_in
 from roamcast.lab.session import session
 from roamcast.lab.worker import stage
+from roamcast.log.catalogue import AVERAGED
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -86,8 +86,8 @@ class Laboratory:
         about = self.metrics.select("campaign", "cell", "label", F.to_json("world").alias("world"))
         cells = about.distinct().orderBy("campaign", "cell").collect()
         labels = sorted({row.label for row in cells})
-        if metric not in SUMMABLE:
-            raise unknown("metric", metric, SUMMABLE)
+        if metric not in AVERAGED:
+            raise unknown("metric", metric, AVERAGED)
         for asked in (label, other):
             if asked not in labels:
                 raise unknown("label", asked, labels)

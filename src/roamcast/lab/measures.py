@@ -3,9 +3,9 @@
 Most are counts and sums of rows by kind and reason, which take one pass over the log together (`counted`); the
 functions that it calls say which columns each of them adds.
 
-What each metric means stands in log/metrics.py, which computes the same from one log in plain Python and is what these
-are tested against. A run without rows of a kind has no row in that metric's result; `metrics` joins them all to the
-runs and fills in what nothing means: a count of 0, no mean.
+The catalogue (log/catalogue.py) says what each metric means, and adds the quotients; tests hold all of them equal to
+what runs count as they go. A run without rows of a kind has no row in that metric's result; `metrics` joins them all to
+the runs and fills in the values for an empty log: a count of 0, no mean.
 
 Sums are sums of whole numbers, divided once: the order in which Spark adds does not show in the last digits.
 """
@@ -13,8 +13,10 @@ Sums are sums of whole numbers, divided once: the order in which Spark adds does
 from __future__ import annotations
 
 import json
+import operator
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -22,6 +24,8 @@ import pyarrow as pa
 
 from roamcast.lab import interest, schemas
 from roamcast.lab.worker import stage
+from roamcast.log import catalogue
+from roamcast.log.catalogue import Quotient, Term
 from roamcast.log.schema import DECISIONS, KINDS, LOSSES, OVERHEARD
 from roamcast.world.scenario import Scenario
 from roamcast.world.simulate import what_was_possible
@@ -80,34 +84,23 @@ def _about(runs: DataFrame) -> DataFrame:
 
 
 def _joined(parts: list[DataFrame], runs: DataFrame, simulated: bool) -> DataFrame:
-    """In the columns of a tally; where a run has no row, what nothing means."""
+    """In the columns of a tally; where a run has no row, the values for an empty log."""
     from pyspark.sql import functions as F
 
-    found = runs.select("run")
+    joined = runs.select("run")
     for part in parts:
-        found = found.join(part, "run", "left")
+        joined = joined.join(part, "run", "left")
     if simulated:
-        found = found.withColumn("energy_j", energy())
-    else:
-        found = found.withColumns({"energy_j": F.lit(None).cast("double"), "possible": F.lit(None).cast("bigint")})
-    counts = [f.name for f in schemas.TALLY.fields if f.dataType.typeName() == "long"]
-    if not simulated:
-        counts.remove("possible")
-    nothing = F.create_map().cast(schemas.COUNTS)
-    found = found.fillna(0, counts)
-    for name in ("frames_by_kind", "losses_by_reason", "reasons"):
-        found = found.withColumn(name, F.coalesce(name, nothing))
-    deterministic, drawn = (
-        F.coalesce(F.col("reasons")[f"forward: {label}"], F.lit(0)) for label in ("deterministic", "probabilistic")
-    )
-    found = (
-        found.withColumn("delivery", _ratio("deliveries", "interested"))
-        .withColumn("reception", _over(F.expr("own + deliveries"), F.expr("own + interested")))
-        .withColumn("of_possible", _ratio("deliveries", "possible"))
-        .withColumn("overhead", _ratio("frames_sent", "deliveries"))
-        .withColumn("deterministic_hops", _over(deterministic, deterministic + drawn))
-    )
-    return found.select([F.col(f.name).cast(f.dataType) for f in schemas.TALLY.fields])
+        joined = joined.withColumn("energy_j", energy())
+    unknown = [m.name for m in catalogue.METRICS if m.simulated and not simulated]
+    joined = joined.withColumns({name: F.lit(None).cast(schemas.TALLY[name].dataType) for name in unknown})
+    counts = [m.name for m in catalogue.METRICS if m.kind in catalogue.WHOLE and m.name not in unknown]
+    joined = joined.fillna(0, counts)
+    empty = F.create_map().cast(schemas.COUNTS)
+    by_name = [m.name for m in catalogue.METRICS if m.kind == catalogue.BY_NAME]
+    joined = joined.withColumns({name: F.coalesce(name, empty) for name in by_name})
+    joined = joined.withColumns({m.name: _quotient(m.quotient) for m in catalogue.METRICS if m.quotient})
+    return joined.select([F.col(f.name).cast(f.dataType) for f in schemas.TALLY.fields])
 
 
 # ---- deliveries
@@ -343,16 +336,21 @@ def _switched(absent: list[dict[str, Any]]) -> list[tuple[int, int, bool]]:
 # ---- arithmetic
 
 
-def _over(part: Column, whole: Column) -> Column:
+def _quotient(quotient: Quotient) -> Column:
+    """Null if the divisor is zero."""
     from pyspark.sql import functions as F
 
+    part, whole = _sum(quotient.part), _sum(quotient.whole)
     return F.when(whole > 0, part / whole)
 
 
-def _ratio(part: str, whole: str) -> Column:
+def _sum(terms: tuple[Term, ...]) -> Column:
     from pyspark.sql import functions as F
 
-    return _over(F.col(part), F.col(whole))
+    def column(term: Term) -> Column:
+        return F.coalesce(F.col(term.column)[term.entry], F.lit(0)) if term.entry else F.col(term.column)
+
+    return reduce(operator.add, (column(term) if term.sign > 0 else -column(term) for term in terms))
 
 
 def _total(column: str, where: str) -> Column:

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from roamcast.errors import InputError
+from roamcast.judging import judge, seeds, verdicts
+from roamcast.judging.verdicts import Verdict
 from roamcast.lab import campaign as campaigns
-from roamcast.lab import deciding, judge, plan
+from roamcast.lab import deciding, plan
 from roamcast.lab.conduct import Watcher, conduct
 from roamcast.lab.deciding import Deciding
 from roamcast.lab.folder import Folder
-from roamcast.lab.judge import Verdict
 from roamcast.lab.laboratory import Laboratory
 from roamcast.papers import claims, experiments, joint
 from roamcast.papers.claims import Claim
@@ -88,9 +89,9 @@ def reproduce(
         extend=True,
         further=Deciding(asked, own) if full else None,
     )
-    verdicts = judge.scorecard(asked, rows(laboratory))
-    judge.write(verdicts, scale, path)
-    return Reproduction(laboratory, verdicts, laboratory.runs.where("status = 'failed'").count())
+    scorecard = judge.scorecard(asked, rows(laboratory))
+    verdicts.write(scorecard, scale, path)
+    return Reproduction(laboratory, scorecard, laboratory.runs.where("status = 'failed'").count())
 
 
 def claims_of(names: Iterable[str]) -> list[Claim]:
@@ -155,6 +156,6 @@ def _at_most(claim: Claim, own: Sequence[Campaign]) -> list[plan.Run]:
     for check in claim.check:
         campaign = by_name.get(check.get("experiment", ""))
         if campaign is not None:
-            seeds = campaign.more_seeds(deciding.limit(claim, campaign))
-            found += plan.runs(campaign, dict.fromkeys(deciding.cells_of(check, campaign), seeds))
+            most = campaign.more_seeds(seeds.limit(claim, len(campaign.seeds)))
+            found += plan.runs(campaign, dict.fromkeys(deciding.cells_of(check, campaign), most))
     return found

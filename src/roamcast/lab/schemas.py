@@ -2,7 +2,7 @@
 
 runs      one row a run of the campaign: what it is and how it ended
 log       one row a thing that happened (log/schema.py), with `seq`, the row's place in its run
-metrics   one row a finished run: its coordinates and every metric (log/metrics.py says what each means)
+metrics   one row a finished run: its coordinates and every metric (log/catalogue.py says what each means)
 summary   one row a cell and metric: mean and confidence interval over the seeds
 """
 
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql.types import (
+    DataType,
     DoubleType,
     IntegerType,
     LongType,
@@ -21,6 +22,9 @@ from pyspark.sql.types import (
     StructField,
     StructType,
 )
+
+from roamcast.log import catalogue
+from roamcast.log.catalogue import Metric
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -31,6 +35,12 @@ TEXTS = MapType(StringType(), StringType(), valueContainsNull=False)
 
 def _table(**columns: object) -> StructType:
     return StructType([StructField(name, kind, nullable=True) for name, kind in columns.items()])  # type: ignore[arg-type]
+
+
+def _kind(metric: Metric) -> DataType:
+    if metric.kind == catalogue.BY_NAME:
+        return COUNTS
+    return LongType() if metric.kind in catalogue.WHOLE else DoubleType()
 
 
 COORDINATES = _table(
@@ -91,38 +101,11 @@ LOG = _table(
     reason=StringType(),
 )
 
-TALLY = _table(
-    run=StringType(),
-    delivery=DoubleType(),
-    reception=DoubleType(),
-    of_possible=DoubleType(),
-    overhead=DoubleType(),
-    deliveries=LongType(),
-    interested=LongType(),
-    own=LongType(),
-    possible=LongType(),
-    frames_sent=LongType(),
-    frames_by_kind=COUNTS,
-    bytes_sent=LongType(),
-    warmup_frames=LongType(),
-    warmup_bytes=LongType(),
-    repeats=LongType(),
-    receptions=LongType(),
-    overheard=LongType(),
-    losses=LongType(),
-    losses_by_reason=COUNTS,
-    collisions=LongType(),
-    duplicates=LongType(),
-    duplicates_wanted=LongType(),
-    parasites=LongType(),
-    latency_mean_s=DoubleType(),
-    latency_p50_s=DoubleType(),
-    latency_p95_s=DoubleType(),
-    reasons=COUNTS,
-    deterministic_hops=DoubleType(),
-    memory_entries=DoubleType(),
-    memory_bytes=DoubleType(),
-    energy_j=DoubleType(),
+TALLY = StructType(
+    [
+        StructField("run", StringType()),
+        *(StructField(metric.name, _kind(metric)) for metric in catalogue.METRICS),
+    ]
 )
 
 METRICS = StructType([*COORDINATES.fields, *TALLY.fields[1:], StructField("fingerprint", StringType())])

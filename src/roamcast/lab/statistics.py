@@ -18,11 +18,11 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from roamcast.judging.student import ALPHA, deviation, half_width, mean, two_sided
 from roamcast.lab import schemas
-from roamcast.lab.campaign import SUMMABLE
 from roamcast.lab.schemas import DIFFERENCES, SUMMARY
-from roamcast.lab.student import ALPHA, deviation, half_width, mean, two_sided
 from roamcast.lab.worker import stage
+from roamcast.log.catalogue import AVERAGED
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -35,14 +35,14 @@ Row = dict[str, Any]
 
 def summary(metrics: DataFrame) -> DataFrame:
     """One row a cell and metric: how many runs, mean, standard deviation, Student's interval."""
-    numbers = metrics.select(*CELL, "seed", *SUMMABLE)
+    numbers = metrics.select(*CELL, "seed", *AVERAGED)
     ordered = numbers.coalesce(1).sortWithinPartitions("campaign", "cell", "seed")
     return ordered.mapInArrow(stage(f"{__name__}:summarise"), SUMMARY)
 
 
 def differences(metrics: DataFrame, cell: int, other: int) -> DataFrame:
     """One row a metric: one cell of a campaign minus another one, over the seeds that both have."""
-    numbers = metrics.select("cell", "label", "seed", *SUMMABLE)
+    numbers = metrics.select("cell", "label", "seed", *AVERAGED)
     both = numbers.where(f"cell in ({cell}, {other})").coalesce(1).sortWithinPartitions("seed")
     return both.mapInArrow(stage(f"{__name__}:compare", cell=cell, other=other), DIFFERENCES)
 
@@ -54,7 +54,7 @@ def summarise(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for _, runs in groupby(_rows(batches), OF_CELL):
         cell = list(runs)
         about = {name: cell[0][name] for name in CELL}
-        told = ((metric, [run[metric] for run in cell if run[metric] is not None]) for metric in sorted(SUMMABLE))
+        told = ((metric, [run[metric] for run in cell if run[metric] is not None]) for metric in sorted(AVERAGED))
         yield _batch([{**about, "metric": metric, **spread(values)} for metric, values in told if values], SUMMARY)
 
 
@@ -66,7 +66,7 @@ def compare(batches: Iterator[pa.RecordBatch], cell: int, other: int) -> Iterato
         return
     about = {"cell": cell, "label": pairs[0][0]["label"], "other_cell": other, "other_label": pairs[0][1]["label"]}
     found: list[Row] = []
-    for metric in sorted(SUMMABLE):
+    for metric in sorted(AVERAGED):
         values = [a[metric] - b[metric] for a, b in pairs if a[metric] is not None and b[metric] is not None]
         if values:
             told = spread(values)

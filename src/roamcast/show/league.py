@@ -12,31 +12,16 @@ from typing import Any
 
 import msgspec
 
-from roamcast.lab import checks
-from roamcast.lab.checks import NoData
+from roamcast.judging.runs import NoData, samples
+from roamcast.log import catalogue
+from roamcast.log.catalogue import SHARE, Cost, Metric
 from roamcast.papers.experiments import LEAGUE
 from roamcast.show.panels import mean_and_half
 
 Row = dict[str, Any]
 
-METRICS = ("delivery", "of_possible", "overhead", "latency_p50_s", "energy_j", "bytes_sent", "memory_bytes")
-
-
-class Cost(msgspec.Struct, frozen=True):
-    """What delivery is held against; `factor` makes the unit that people read."""
-
-    metric: str
-    short: str
-    label: str
-    factor: float = 1.0
-    log: bool = False
-
-
-COSTS = (
-    Cost("overhead", "overhead", "overhead [frames per delivery]", log=True),
-    Cost("latency_p50_s", "latency", "median latency [ms]", 1000.0, log=True),
-    Cost("energy_j", "energy", "energy of all nodes [J]"),
-)
+COLUMNS = tuple(sorted((m for m in catalogue.BY_SECTION if m.column), key=lambda m: (m.unit != SHARE, not m.cost)))
+"""The metrics that standings show: shares, then costs, then the rest."""
 
 
 class Mean(msgspec.Struct, frozen=True):
@@ -94,10 +79,16 @@ def entrants(rows: Sequence[Row], params: Mapping[str, str] | None = None) -> li
 def fronts(found: list[Entrant]) -> list[Front]:
     """One for each cost."""
     return [
-        Front(found, c.metric, c.short, c.label, c.factor, c.log, _best(found, c.metric))
-        for c in COSTS
-        if any(entrant.of(c.metric) for entrant in found)
+        _front(found, metric, metric.cost)
+        for metric in catalogue.BY_SECTION
+        if metric.cost is not None and any(entrant.of(metric.name) for entrant in found)
     ]
+
+
+def _front(found: list[Entrant], metric: Metric, cost: Cost) -> Front:
+    unit, factor = metric.shown_unit
+    best = _best(found, metric.name)
+    return Front(found, metric.name, cost.short, f"{cost.axis} [{unit}]", factor, cost.log, best)
 
 
 def pareto(points: Sequence[tuple[float, float]]) -> list[int]:
@@ -119,9 +110,9 @@ def _best(found: list[Entrant], cost: str) -> list[int]:
 def _entrant(rows: list[Row], params: Mapping[str, str]) -> Entrant:
     first = rows[0]
     means: dict[str, Mean] = {}
-    for metric in METRICS:
+    for metric in COLUMNS:
         try:
-            means[metric] = Mean(*mean_and_half([*checks.samples(rows, metric).values()]))
+            means[metric.name] = Mean(*mean_and_half([*samples(rows, metric.name).values()]))
         except NoData:
             continue  # what delivers nothing has no latency
     in_effect: dict[str, Any] = json.loads(params.get(first["run"]) or "{}")

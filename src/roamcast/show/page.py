@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 import msgspec
 
-from roamcast.lab.judge import Verdict
+from roamcast.judging.verdicts import Verdict
 from roamcast.papers import presets, readings
 from roamcast.papers.experiments import PAPERS, Experiment, cited
 from roamcast.protocols import registry
 from roamcast.show import scorecard
-from roamcast.show.league import COSTS, Entrant, Front
+from roamcast.show.league import COLUMNS, Entrant, Front
 from roamcast.show.markup import Child, Html, joined, tag
+from roamcast.show.numbers import NOTHING, number, several, spread
 from roamcast.show.panels import Panel
-from roamcast.show.words import NOTHING, number, several, spread
 
 
 class Shown(msgspec.Struct, frozen=True):
@@ -240,30 +240,18 @@ def _overview(contests: Sequence[Contest]) -> Html:
     return tag("div", table, class_="scroll names", tabindex=0, role="region", aria_label="fronts by protocol")
 
 
-COLUMNS = (
-    ("delivery", "delivery", 1.0),
-    ("of_possible", "of possible", 1.0),
-    ("overhead", "frames per delivery", 1.0),
-    ("latency_p50_s", "latency [ms]", 1000.0),
-    ("energy_j", "energy [J]", 1.0),
-    ("bytes_sent", "kB sent", 0.001),
-    ("memory_bytes", "state [kB]", 0.001),
-)
-
-
 def _standings(c: Contest) -> Html:
     best = {front.cost: {id(front.entrants[k]) for k in front.best} for front in c.fronts}
-    costs = {cost.metric for cost in COSTS}
     rows = []
     for e in c.entrants:
         cells = []
-        for metric, _, factor in COLUMNS:
-            mean = e.of(metric)
-            text = spread(mean.mean, mean.half, factor) if mean else NOTHING
-            on_front = metric in costs and id(e) in best.get(metric, set())
+        for metric in COLUMNS:
+            mean = e.of(metric.name)
+            text = spread(mean.mean, mean.half, metric.shown_unit[1]) if mean else NOTHING
+            on_front = id(e) in best.get(metric.name, set())
             cells.append(tag("td", text, class_="num best" if on_front else "num"))
         rows.append(tag("tr", tag("th", _called(e), scope="row"), tag("td", str(e.runs), class_="num"), cells))
-    head = [tag("th", label, scope="col", class_="num") for _, label, _ in COLUMNS]
+    head = [tag("th", metric.column, scope="col", class_="num") for metric in COLUMNS]
     head = [tag("th", "protocol", scope="col"), tag("th", "runs", scope="col", class_="num"), *head]
     table = tag("table", tag("thead", tag("tr", head)), tag("tbody", rows))
     return tag("div", table, class_="scroll names", tabindex=0, role="region", aria_label=f"standings: {c.name}")

@@ -11,10 +11,9 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from roamcast.lab import checks
-from roamcast.lab.checks import NoData
-from roamcast.lab.quantities import Row
-from roamcast.lab.student import ALPHA, interval
+from roamcast.judging.runs import NoData, coordinate, samples, selected
+from roamcast.judging.student import ALPHA, interval
+from roamcast.log.catalogue import Row
 from roamcast.papers.experiments import Plot
 
 UNITS = {"": "", "s": "s", "m": "m", "mps": "m/s", "hz": "Hz", "bps": "Mbit/s", "bytes": "bytes", "db": "dB"}
@@ -65,13 +64,13 @@ class Panel(msgspec.Struct, frozen=True):
 
 def panel(plot: Plot, rows: Sequence[Row]) -> Panel:
     """NoData if the experiment has no runs that the plot shows."""
-    chosen = checks.selected(rows, plot.where)
+    chosen = selected(rows, plot.where)
     found: list[Series] = []
     merged = 1
-    for name, members in _grouped(chosen, lambda row: checks.coordinate(row, plot.series)).items():
+    for name, members in _grouped(chosen, lambda row: coordinate(row, plot.series)).items():
         shown = _series_name(plot.series, name)
         points: list[Point] = []
-        for x, there in _grouped(members, lambda row: checks.coordinate(row, plot.x)).items():
+        for x, there in _grouped(members, lambda row: coordinate(row, plot.x)).items():
             point = _point(None if x is None else _number(x), there, plot.y)
             if point is not None:
                 points.append(point)
@@ -108,18 +107,18 @@ def _complete(plot: Plot, found: list[Series], merged: int) -> Panel:
     )
 
 
-def mean_and_half(samples: Sequence[float]) -> tuple[float, float | None]:
+def mean_and_half(values: Sequence[float]) -> tuple[float, float | None]:
     """With Student's 95 % interval, which a single value does not have."""
-    found = interval(samples, ALPHA)
+    found = interval(values, ALPHA)
     if found is None:
-        return samples[0], None
+        return values[0], None
     mean, low, _ = found
     return mean, mean - low
 
 
 def _point(x: X | None, rows: Sequence[Row], metric: str) -> Point | None:
     try:
-        by_seed = checks.samples(rows, metric)
+        by_seed = samples(rows, metric)
     except NoData:
         return None  # nothing was delivered there, so that latency and overhead do not exist
     mean, half = mean_and_half([*by_seed.values()])

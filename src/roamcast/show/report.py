@@ -11,21 +11,21 @@ import json
 import sys
 from base64 import b64encode
 from collections.abc import Callable
+from importlib import resources
 from importlib.metadata import PackageNotFoundError, version
-from importlib.resources import files
 from pathlib import Path
 
 import msgspec
 
 import roamcast
+from roamcast import files
 from roamcast.errors import InputError
-from roamcast.lab import kept
-from roamcast.lab.checks import NoData
-from roamcast.lab.folder import replace
-from roamcast.lab.judge import Scorecard
+from roamcast.judging import kept
+from roamcast.judging.runs import NoData
+from roamcast.judging.verdicts import Scorecard
 from roamcast.papers import experiments
 from roamcast.papers.experiments import PAPERS, UNDER, Experiment, cited
-from roamcast.show import distance, figures, page, palette, scorecard, words
+from roamcast.show import distance, figures, findings, numbers, page, palette, scorecard
 from roamcast.show.figures import Drawn
 from roamcast.show.league import Front, entrants, fronts, is_league
 from roamcast.show.markup import Html, joined, tag, trusted
@@ -46,7 +46,7 @@ def write(folder: Path, target: Path | None = None) -> Path:
     album.close()
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        replace(target, text.encode())
+        files.write(target, text.encode())
     except OSError as error:
         raise InputError(f"cannot write {target}: {(error.strerror or str(error)).lower()}") from None
     return target
@@ -71,8 +71,8 @@ class Album:
             return vector.read_bytes()
         drawn = draw()
         self.place.mkdir(parents=True, exist_ok=True)
-        replace(vector, drawn.svg)
-        replace(pixels, drawn.png)
+        files.write(vector, drawn.svg)
+        files.write(pixels, drawn.png)
         return drawn.svg
 
     def close(self) -> None:
@@ -80,7 +80,7 @@ class Album:
             for kind in ("svg", "png"):
                 (self.place / f"{name}.{kind}").unlink(missing_ok=True)
         if self._now:
-            replace(self._index, json.dumps(self._now, indent=1, sort_keys=True).encode())
+            files.write(self._index, json.dumps(self._now, indent=1, sort_keys=True).encode())
 
 
 def _read_index(path: Path) -> dict[str, str]:
@@ -120,7 +120,7 @@ def report(results: Results, album: Album) -> str:
     campaigns = [_contest(name, None, shown[name], params, album) for name in others]
     claims = _entries(results.scorecard)
     verdicts = [entry.verdict for entry in claims]
-    finding = words.findings() if papers else {}
+    finding = findings.findings() if papers else {}
     entries: list[tuple[str, str]] = []
     body: list[Html] = []
     if claims:
@@ -185,7 +185,7 @@ def _document(top: Html, entries: list[tuple[str, str]], body: list[Html]) -> st
 
 
 def _asset(name: str) -> str:
-    return files("roamcast.show").joinpath("assets", name).read_text(encoding="utf-8")
+    return resources.files("roamcast.show").joinpath("assets", name).read_text(encoding="utf-8")
 
 
 def _top(results: Results, papers: bool) -> Html:
@@ -194,14 +194,14 @@ def _top(results: Results, papers: bool) -> Html:
         title = "Publish/subscribe without infrastructure: the papers, run again"
         lead = (
             "Systems from the literature, implemented as published, run in their own experiments and held against "
-            f"their own claims: {words.several(runs, 'simulation')}, means with 95 % intervals."
+            f"their own claims: {numbers.several(runs, 'simulation')}, means with 95 % intervals."
         )
     else:
         own = [name for name in results.metrics if not is_league(name)]
         title = ", ".join(own) or (
             "Publish/subscribe without infrastructure: the league" if results.metrics else "No runs"
         )
-        lead = f"{words.several(runs, 'simulation')}, means with 95 % intervals."
+        lead = f"{numbers.several(runs, 'simulation')}, means with 95 % intervals."
     return tag(
         "header",
         tag("p", "roamcast report", class_="kicker"),
@@ -333,10 +333,10 @@ def _facts(results: Results) -> list[tuple[str, str]]:
     code = sorted({row["code"] for row in runs})
     made = ", ".join(f"{name} {_version(name)}" for name in VERSIONS)
     return [
-        ("runs", f"{words.several(len(distinct), 'distinct run')} finished, {len(runs) - len(finished)} not"),
-        ("simulated time", words.duration(sum(row["sim_s"] for row in distinct))),
-        ("processor time", words.duration(sum(row["cpu_s"] or 0.0 for row in distinct))),
-        ("code of the runs", ", ".join(code) or words.NOTHING),
+        ("runs", f"{numbers.several(len(distinct), 'distinct run')} finished, {len(runs) - len(finished)} not"),
+        ("simulated time", numbers.duration(sum(row["sim_s"] for row in distinct))),
+        ("processor time", numbers.duration(sum(row["cpu_s"] or 0.0 for row in distinct))),
+        ("code of the runs", ", ".join(code) or numbers.NOTHING),
         ("page made by", f"roamcast {roamcast.__version__}, Python {sys.version.split()[0]}, {made}"),
         ("fingerprint of results", fingerprint(results)),
     ]
@@ -363,8 +363,8 @@ def _campaign_row(name: str, rows: list[Row]) -> list[str]:
         str(len({row["cell"] for row in rows})),
         str(len(rows)),
         _seeds(seeds),
-        words.duration(sum(row["sim_s"] for row in rows)),
-        words.duration(sum(row["cpu_s"] or 0.0 for row in rows)),
+        numbers.duration(sum(row["sim_s"] for row in rows)),
+        numbers.duration(sum(row["cpu_s"] or 0.0 for row in rows)),
     ]
 
 

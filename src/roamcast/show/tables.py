@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from roamcast.errors import InputError
-from roamcast.lab.judge import Scorecard
+from roamcast.judging.verdicts import Scorecard
 
 Row = dict[str, Any]
 ABOUT = (

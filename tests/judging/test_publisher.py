@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from roamcast.errors import InputError
-from roamcast.lab.checks import coordinate
-from roamcast.lab.publisher import publisher
+from roamcast.judging.publisher import publisher
+from roamcast.judging.runs import coordinate
 from roamcast.log.reader import rows
 from roamcast.papers import presets
 from roamcast.world.simulate import simulate

@@ -8,11 +8,11 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from roamcast.lab import judge
-from roamcast.lab.judge import NOT, OPEN, REPRODUCED
+from roamcast.judging import judge, verdicts
+from roamcast.judging.verdicts import NOT, OPEN, REPRODUCED, Verdict
 from roamcast.papers.claims import Claim
 from roamcast.papers.joint import Change, Joint, Part
-from tests.lab.test_checks import noise, runs
+from tests.judging.test_checks import noise, runs
 
 FIG = "baldoni/fig11"
 RUNS = {FIG: runs("a", lambda s: 0.7 + noise(s)) + runs("b", lambda s: 0.9 + noise(s))}
@@ -37,7 +37,7 @@ def claim(*checks: dict[str, Any], **known: Any) -> Claim:
     return Claim("X1", "000", "§1", "it delivers", "0.70", list(checks), **known)
 
 
-def judged(*checks: dict[str, Any], found: judge.Runs = RUNS, **known: Any) -> judge.Verdict:
+def judged(*checks: dict[str, Any], found: judge.Runs = RUNS, **known: Any) -> Verdict:
     return judge.judge(claim(*checks, **known), found, JOINT)
 
 
@@ -139,7 +139,7 @@ def test_a_claim_is_not_judged_in_a_mixture_of_worlds() -> None:
 
 def test_the_scorecard_is_written_the_same_every_time(tmp_path: Path) -> None:
     def write() -> list[bytes]:
-        judge.write([judged(check("a", 0.7), caveat="the map is ours")], "quick", tmp_path)
+        verdicts.write([judged(check("a", 0.7), caveat="the map is ours")], "quick", tmp_path)
         return [(tmp_path / name).read_bytes() for name in ("scorecard.json", "scorecard.parquet")]
 
     first = write()

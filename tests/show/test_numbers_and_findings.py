@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from roamcast.papers.experiments import PAPERS
-from roamcast.show import words
+from roamcast.show import findings, numbers
 from roamcast.show.markup import joined, tag, trusted
 
 
@@ -24,7 +24,7 @@ from roamcast.show.markup import joined, tag, trusted
     ],
 )
 def test_numbers_have_the_digits_it_takes_to_compare_them(value: float | None, shown: str) -> None:
-    assert words.number(value) == shown
+    assert numbers.number(value) == shown
 
 
 @pytest.mark.parametrize(
@@ -39,39 +39,39 @@ def test_numbers_have_the_digits_it_takes_to_compare_them(value: float | None, s
     ],
 )
 def test_an_interval_decides_the_decimals(mean: float | None, half: float | None, shown: str) -> None:
-    assert words.spread(mean, half) == shown
+    assert numbers.spread(mean, half) == shown
 
 
 def test_units_are_changed_before_decimals_are_chosen() -> None:
-    assert words.spread(0.0213, 0.0012, 1000.0) == "21.3 ± 1.2"
+    assert numbers.spread(0.0213, 0.0012, 1000.0) == "21.3 ± 1.2"
 
 
 def test_a_verdicts_interval_is_told_once() -> None:
-    assert words.interval(0.7, 0.68, 0.72) == "0.700 (0.680 … 0.720)"
-    assert words.interval(0.7, 0.7, 0.7) == "0.700"
-    assert words.interval(None, None, None) == "–"
+    assert numbers.interval(0.7, 0.68, 0.72) == "0.700 (0.680 … 0.720)"
+    assert numbers.interval(0.7, 0.7, 0.7) == "0.700"
+    assert numbers.interval(None, None, None) == "–"
 
 
 def test_durations() -> None:
-    assert [words.duration(s) for s in (3.2, 119, 150, 8000)] == ["3 s", "119 s", "2 min", "2.2 h"]
+    assert [numbers.duration(s) for s in (3.2, 119, 150, 8000)] == ["3 s", "119 s", "2 min", "2.2 h"]
 
 
 def test_a_page_of_findings_is_shown_without_its_title_and_its_scorecard() -> None:
     page = "# T\n\nOne.\n\n<!-- scorecard -->\n| a |\n|---|\n| b |\n<!-- /scorecard -->\n\n## More\n\nTwo.\n"
-    found = words.body(page)
+    found = findings.body(page)
     assert "One." in found and "<h3>More</h3>" in found and "Two." in found
     assert "T<" not in found and "<table" not in found and "scorecard" not in found
 
 
 def test_the_package_carries_its_findings() -> None:
-    found = words.findings()
+    found = findings.findings()
     assert set(found) == set(PAPERS)
     assert '<th scope="col">' in found["000"]
 
 
 def test_markdown_brings_no_markup_pictures_or_local_links() -> None:
     text = "<script>alert(1)</script> ![x](http://a/b.png) [page](../x.md) [web](https://a.b/c) [js](javascript:f())"
-    html = words.markdown(text)
+    html = findings.markdown(text)
     assert "<script" not in html and "<img" not in html and "../x.md" not in html and 'href="javascript' not in html
     assert "page" in html and '<a href="https://a.b/c">web</a>' in html
 

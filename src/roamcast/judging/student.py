@@ -35,6 +35,12 @@ def interval(values: Sequence[float], alpha: float) -> tuple[float, float, float
     return middle, middle - half, middle + half
 
 
+def values_for(n: int, half: float, wanted: float) -> float:
+    """About how many values it takes for an interval of half width `wanted`, if n of them give `half`: it shrinks like
+    1/√n."""
+    return n * (half / wanted) ** 2
+
+
 @cache
 def quantile(n: int, alpha: float) -> float:
     """What n values' means exceed on either side, in standard errors, with probability alpha."""

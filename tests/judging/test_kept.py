@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from roamcast.lab import kept
-from roamcast.lab.judge import NOT, OPEN, REPRODUCED, Other
+from roamcast.judging import kept
+from roamcast.judging.verdicts import NOT, OPEN, REPRODUCED, Other
 from roamcast.papers import claims
 from tests.show.made_up import verdict
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from roamcast.lab.student import deviation, interval, mean, quantile, two_sided
+from roamcast.judging.student import deviation, interval, mean, quantile, two_sided
 
 VALUES = st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=30)
 

@@ -13,7 +13,7 @@ from importlib.resources import files
 import msgspec
 
 from roamcast.errors import InputError
-from roamcast.lab.judge import NOT, OPEN, REPRODUCED, VERDICTS, Other, Verdict
+from roamcast.judging.verdicts import NOT, OPEN, REPRODUCED, Other, Verdict, count
 from roamcast.papers import claims
 from roamcast.papers.claims import Claim
 
@@ -128,11 +128,11 @@ def _with_words(stored: Stored, claim: Claim) -> Verdict:
 
 def counted(verdicts: Sequence[Verdict]) -> Counts:
     return Counts(
-        all=_count(verdicts),
-        original=_count(_as_first_written(verdicts)),
-        in_sample=_count(v for v in verdicts if v.calibration),
-        out_of_sample=_count(v for v in verdicts if not v.calibration),
-        papers={p: _count(v for v in verdicts if v.paper == p) for p in dict.fromkeys(v.paper for v in verdicts)},
+        all=count(verdicts),
+        original=count(_as_first_written(verdicts)),
+        in_sample=count(v for v in verdicts if v.calibration),
+        out_of_sample=count(v for v in verdicts if not v.calibration),
+        papers={p: count(v for v in verdicts if v.paper == p) for p in dict.fromkeys(v.paper for v in verdicts)},
     )
 
 
@@ -145,11 +145,6 @@ def _as_first_written(verdicts: Sequence[Verdict]) -> list[Verdict]:
         if claim is None or not claim.added:
             whole.setdefault((claim.part_of if claim else "") or v.id, []).append(v)
     return [next((v for name in (NOT, OPEN) for v in parts if v.verdict == name), parts[0]) for parts in whole.values()]
-
-
-def _count(verdicts: Iterable[Verdict]) -> dict[str, int]:
-    found = [v.verdict for v in verdicts]
-    return {name: found.count(name) for name in VERDICTS}
 
 
 def agreement(kept: Verdict, now: Verdict) -> str:

@@ -8,65 +8,20 @@ every other reading that changes anything they look at; the verdict does not dep
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
 
-import msgspec
-
-from roamcast.lab import checks
-from roamcast.lab.checks import Answer, Spec
-from roamcast.lab.quantities import Row
-from roamcast.lab.student import ALPHA
+from roamcast.judging import checks
+from roamcast.judging.answers import Answer, unanswered
+from roamcast.judging.runs import Spec
+from roamcast.judging.student import ALPHA
+from roamcast.judging.verdicts import NOT, OPEN, REPRODUCED, Other, Verdict
+from roamcast.log.catalogue import Row
 from roamcast.papers import experiments, joint
 from roamcast.papers.claims import Claim
 from roamcast.papers.experiments import UNDER
 from roamcast.papers.joint import Change, Joint
 
-REPRODUCED = "reproduced"
-NOT = "not reproduced"
-OPEN = "not decidable"
-VERDICTS = (REPRODUCED, NOT, OPEN)
-
 Runs = Mapping[str, Sequence[Row]]
 """The finished runs, rows of the metrics table, by experiment, and by experiment@reading under other readings."""
-
-
-class Other(msgspec.Struct, frozen=True):
-    """A claim under another reading; `part` is the part of the joint reading that it puts back, if any."""
-
-    reading: str
-    says: str
-    verdict: str
-    part: str = ""
-
-
-class Verdict(msgspec.Struct, frozen=True):
-    """`reading` names the parts of the joint reading, `calibration` says whether that was chosen on this claim."""
-
-    id: str
-    paper: str
-    where: str
-    says: str
-    published: str
-    unit: str
-    verdict: str
-    measured: float | None
-    low: float | None
-    high: float | None
-    seeds: int
-    reading: str
-    calibration: bool
-    why: str
-    caveat: str
-    cause: str
-    evidence: list[str]
-    others: list[Other] = []
-    answers: list[Answer] = []
-
-    @property
-    def agreeing(self) -> int:
-        """Under how many of the other readings it holds as well."""
-        return sum(other.verdict == REPRODUCED for other in self.others)
 
 
 def scorecard(claims: Sequence[Claim], runs: Runs) -> list[Verdict]:
@@ -115,7 +70,7 @@ def asked(claim: Claim, check: Spec, runs: Runs, change: Change | None = None) -
         changed = f"{experiment}{UNDER}{change.name}"
         experiment = changed if changed in runs else experiment  # where it alters no run, none was done again
     if experiment and experiment not in runs:
-        return [Answer(experiment, None, None, None, None, f"{experiment} was not run")]
+        return [unanswered(experiment, f"{experiment} was not run")]
     return checks.answers(check, runs.get(experiment, []), ALPHA / len(claim.check))
 
 
@@ -165,38 +120,3 @@ def _telling(answers: Sequence[Answer]) -> Answer:
             if answer.holds is wanted:
                 return answer
     return answers[0]
-
-
-class Scorecard(msgspec.Struct, frozen=True):
-    """As scorecard.json has it."""
-
-    scale: str
-    claims: list[Verdict]
-
-
-def write(verdicts: Sequence[Verdict], scale: str, folder: Path) -> None:
-    """scorecard.json and scorecard.parquet."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    from roamcast.lab.folder import replace
-
-    whole = Scorecard(scale, list(verdicts))
-    replace(folder / "scorecard.json", msgspec.json.format(msgspec.json.encode(whole), indent=1))
-    rows: list[dict[str, Any]] = [msgspec.to_builtins(verdict) for verdict in verdicts]
-    for row in rows:
-        for nested in ("others", "answers"):
-            row[nested] = msgspec.json.encode(row[nested]).decode()
-    sink = pa.BufferOutputStream()
-    pq.write_table(pa.Table.from_pylist(rows, _schema()), sink)
-    replace(folder / "scorecard.parquet", sink.getvalue().to_pybytes())
-
-
-def _schema() -> Any:
-    import pyarrow as pa
-
-    kinds = {float: pa.float64(), bool: pa.bool_(), int: pa.int64(), str: pa.string()}
-    numbers = dict.fromkeys(("measured", "low", "high"), float)
-    others = {"seeds": int, "calibration": bool, "evidence": list}
-    chosen = {name: {**numbers, **others}.get(name, str) for name in Verdict.__struct_fields__}
-    return pa.schema([(name, kinds.get(kind, pa.list_(pa.string()))) for name, kind in chosen.items()])

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from roamcast.errors import InputError
-from roamcast.lab.checks import answers, counted_as, jackknife, selected
-from roamcast.lab.quantities import value
-from roamcast.lab.student import interval
+from roamcast.judging.answers import jackknife
+from roamcast.judging.checks import answers, counted_as
+from roamcast.judging.quantities import value
+from roamcast.judging.runs import selected
+from roamcast.judging.student import interval
 
 SEEDS = range(1, 11)
 

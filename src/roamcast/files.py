@@ -1,0 +1,65 @@
+"""Writing files so that nobody ever sees half of one.
+
+A file is written under a hidden temporary name in the folder of its target and renamed when it is complete. Its bytes
+are on disk before the rename, so a machine that loses power has the old file or the new one, whole. With `durable` the
+rename is on disk as well when the call returns: the new file is then certain to be there. That costs some milliseconds
+more, and only those need it who act on the file at once.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+PRIVATE: Final = 0o600
+"""The mode of a file that only its owner may read."""
+
+_ANY: Final = 0o666  # less what the process's umask takes away
+
+
+def draft(target: Path, mode: int = _ANY) -> Path:
+    """A new, empty file beside the target. Its name begins with a dot, so listings and Spark pass over it."""
+    path = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
+    return path
+
+
+def finish(complete: Path, target: Path, *, durable: bool = False, overwrite: bool = True) -> None:
+    """Give a complete draft its name. Without `overwrite`, raise FileExistsError if there is a file of that name."""
+    _sync(complete)
+    if overwrite:
+        complete.replace(target)
+    else:
+        os.link(complete, target)  # fails if the target exists, which a rename would replace
+        complete.unlink()
+    if durable:
+        _sync(target.parent)
+
+
+@contextmanager
+def completed(target: Path, *, mode: int = _ANY, durable: bool = False, overwrite: bool = True) -> Iterator[Path]:
+    """`with completed(target) as path:` write to `path`. An exception in the block leaves the target as it was."""
+    path = draft(target, mode)
+    try:
+        yield path
+        finish(path, target, durable=durable, overwrite=overwrite)
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def write(target: Path, content: bytes, *, mode: int = _ANY, durable: bool = False, overwrite: bool = True) -> None:
+    with completed(target, mode=mode, durable=durable, overwrite=overwrite) as path:
+        path.write_bytes(content)
+
+
+def _sync(path: Path) -> None:
+    """Wait until a file's bytes, or a folder's names, are on disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
