@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from roamcast.show.numbers import interval
 
 from roamcast.judging import kept
 from roamcast.judging.kept import Ablation, Kept
 from roamcast.judging.verdicts import VERDICTS, Verdict
 from roamcast.papers import experiments
 from roamcast.papers.experiments import PAPERS
+from roamcast.show.numbers import interval
 from tests.docs.pages import ROOT, UPDATE
 from tests.docs.test_reference import table
 

@@ -8,10 +8,11 @@ import pytest
 
 from roamcast.judging.seeds import TIMES
 from roamcast.lab import campaign as campaigns
-from roamcast.lab import deciding, plan, schemas
+from roamcast.lab import deciding, plan
 from roamcast.lab.campaign import Campaign
 from roamcast.lab.deciding import Deciding
 from roamcast.lab.plan import Run
+from roamcast.lab.tables import schemas
 from roamcast.papers.claims import Claim
 from tests.judging.test_checks import noise
 

@@ -13,7 +13,7 @@ import pytest
 from roamcast.errors import InputError
 from roamcast.judging.verdicts import NOT, OPEN, REPRODUCED, Other
 from roamcast.lab import campaign as campaigns
-from roamcast.lab.conduct import texts
+from roamcast.lab.tables.rows import texts
 from roamcast.papers import experiments
 from roamcast.papers.experiments import Entrant, Experiment, Plot
 from roamcast.show import figures, report, tables

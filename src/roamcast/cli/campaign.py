@@ -14,12 +14,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table
 
 from roamcast.cli.run import pairs
-from roamcast.lab.conduct import Watcher
+from roamcast.lab.progress import Watcher
 
 if TYPE_CHECKING:
     from roamcast.lab.campaign import Campaign
-    from roamcast.lab.laboratory import Laboratory
     from roamcast.lab.plan import Run
+    from roamcast.lab.tables.laboratory import Laboratory
 
 app = typer.Typer(
     help="Run a campaign of simulations on Spark. Stopped at any moment, it goes on where it was.",
@@ -54,7 +54,7 @@ def run(
     """Run what is left of a campaign, and show what came of it."""
     from roamcast.cli.build import warn_if_stale
     from roamcast.lab import campaign, conduct
-    from roamcast.lab.folder import Folder
+    from roamcast.lab.tables.folder import Folder
 
     warn_if_stale()
     reach_here()
@@ -95,10 +95,10 @@ def status(
     """How far a campaign is, and what failed."""
     import msgspec
 
-    from roamcast.lab import conduct
-    from roamcast.lab.folder import Folder
+    from roamcast.lab import progress
+    from roamcast.lab.tables.folder import Folder
 
-    found = conduct.status(Folder(folder))
+    found = progress.status(Folder(folder))
     if json:
         print(msgspec.json.encode(found).decode())
         return
@@ -261,7 +261,7 @@ def duration(seconds: float) -> str:
 
 
 def started(folder: Path, master: str, conf: list[str] | None, ui: bool = False) -> Any:
-    from roamcast.lab import session
+    from roamcast.lab.spark import session
 
     folder.mkdir(parents=True, exist_ok=True)
     return session.session(

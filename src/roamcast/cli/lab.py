@@ -34,7 +34,7 @@ def field(
     import sys
 
     from roamcast.cli.campaign import started
-    from roamcast.lab.field import Field
+    from roamcast.lab.field.intake import Field
 
     if every <= 0:
         raise InputError(f"--every {every:g}: must be above 0")

@@ -152,7 +152,7 @@ def _read(source: str, options: Options, strict: bool, master: str) -> Trace:
 
     plan([source], options, split_bytes=1 << 62)  # what is wrong with the file is said before Spark starts
     with _busy("starting Spark"):
-        from roamcast.lab.session import session
+        from roamcast.lab.spark.session import session
         from roamcast.lab.traces import trace as traces
 
         spark = session(master, "roamcast trace")

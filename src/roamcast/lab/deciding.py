@@ -9,8 +9,8 @@ from roamcast.judging import checks, judge, seeds
 from roamcast.judging.runs import Spec
 from roamcast.lab import plan
 from roamcast.lab.campaign import Campaign
-from roamcast.lab.conduct import row, texts
 from roamcast.lab.plan import Run
+from roamcast.lab.tables.rows import as_dict, texts
 from roamcast.papers.claims import Claim
 
 
@@ -29,7 +29,7 @@ class Deciding:
             cell = (run.campaign.name, run.place)
             have[cell] = have.get(cell, 0) + 1
             if run.id in tallies:
-                runs.setdefault(run.campaign.name, []).append(row(run, tallies[run.id]))
+                runs.setdefault(run.campaign.name, []).append(as_dict(run, tallies[run.id]))
         count: dict[tuple[str, int], int] = {}
         for claim in self._claims:
             for cell, needed in self._needed(claim, runs):

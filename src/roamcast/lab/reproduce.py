@@ -19,10 +19,11 @@ from roamcast.judging import judge, seeds, verdicts
 from roamcast.judging.verdicts import Verdict
 from roamcast.lab import campaign as campaigns
 from roamcast.lab import deciding, plan
-from roamcast.lab.conduct import Watcher, conduct
+from roamcast.lab.conduct import conduct
 from roamcast.lab.deciding import Deciding
-from roamcast.lab.folder import Folder
-from roamcast.lab.laboratory import Laboratory
+from roamcast.lab.progress import Watcher
+from roamcast.lab.tables.folder import Folder
+from roamcast.lab.tables.laboratory import Laboratory
 from roamcast.papers import claims, experiments, joint
 from roamcast.papers.claims import Claim
 from roamcast.papers.experiments import LEAGUE, PAPERS

@@ -17,10 +17,10 @@ import msgspec
 import pyarrow as pa
 
 from roamcast.errors import InputError, RoamcastError
-from roamcast.lab import schemas
-from roamcast.lab.folder import MOST_ATTEMPTS, Folder, tally_in
 from roamcast.lab.plan import Run
-from roamcast.lab.worker import stage
+from roamcast.lab.spark.worker import stage
+from roamcast.lab.tables import schemas
+from roamcast.lab.tables.folder import MOST_ATTEMPTS, Folder, tally_in
 from roamcast.log.arrays import texts
 from roamcast.world.scenario import Scenario
 from roamcast.world.simulate import simulate

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from roamcast.lab import measures, schemas
-from roamcast.lab.folder import Folder
-from roamcast.lab.laboratory import read_log
+from roamcast.lab.measure.metrics import measured
+from roamcast.lab.tables import schemas
+from roamcast.lab.tables.folder import Folder
+from roamcast.lab.tables.laboratory import read_log
 from roamcast.log import reader
 from roamcast.protocols import registry
 from roamcast.protocols.kit.interface import Protocol, reason
@@ -55,12 +56,12 @@ def both(
     rows = [(n, s.nodes, s.duration_s, msgspec.json.encode(s).decode(), 7) for n, s in scenarios.items()]
     runs = spark.createDataFrame(rows, "run string, nodes int, sim_s double, scenario string, seed bigint")
     before = kept(spark)
-    with measures.metrics(read_log(spark, folder, list(scenarios)), runs) as found:
+    with measured(read_log(spark, folder, list(scenarios)), runs) as found:
         assert found.columns == schemas.TALLY.fieldNames()
-        measured = {row.run: row.asDict() for row in found.collect()}
+        from_logs = {row.run: row.asDict() for row in found.collect()}
         assert kept(spark) > before
     assert kept(spark) == before
-    return {name: (measured[name], reader.summary(folder.log_of(name))) for name in scenarios}
+    return {name: (from_logs[name], reader.summary(folder.log_of(name))) for name in scenarios}
 
 
 @pytest.mark.parametrize("name", [*registry.BUILT_IN, *OTHERS])

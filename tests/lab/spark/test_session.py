@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from roamcast.lab import session
+from roamcast.lab.spark import session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

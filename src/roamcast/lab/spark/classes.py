@@ -1,9 +1,9 @@
 """Java's classes, kept from one start of Spark to the next.
 
 About half of the time before Spark does anything goes into loading and checking more than twenty thousand classes. Java
-can write those that a process has loaded to a file and map them into memory the next time. `python -m
-roamcast.lab.classes` does that once, with a small campaign in which most of what the lab ever needs is loaded; `make
-setup` calls it. The file is beside the installed packages, 200 MB of it, and sessions use it when it is there: Java
+can write those that a process has loaded to a file and map them into memory the next time.
+`python -m roamcast.lab.spark.classes` does that once, with a small campaign that loads most of what the lab ever needs;
+`make setup` calls it. The file is beside the installed packages, has 200 MB, and sessions use it when it is there: Java
 itself refuses one that another Java or other packages have left, and starts as it would without.
 """
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from roamcast.errors import RoamcastError
-from roamcast.lab import session
+from roamcast.lab.spark import session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -58,7 +58,7 @@ def make() -> Path:
 def _load(spark: SparkSession, folder: Path) -> None:
     from roamcast.lab.campaign import parse
     from roamcast.lab.conduct import conduct
-    from roamcast.lab.folder import Folder
+    from roamcast.lab.tables.folder import Folder
 
     opened = conduct([parse(SMALL)], Folder(folder / "campaign"), spark)
     opened.ask("select label, avg(delivery) from metrics group by 1 order by 1", 10)

@@ -80,7 +80,7 @@ class Folder:
                 "--out, or --extend to keep its finished runs and go on with this one"
             )
         if place.exists() and place.read_bytes() != identity:
-            self._forget_tables()  # they tell of the one before
+            self._forget_tables()  # they are about the campaign before
         if not place.exists() and any(self.log.glob("*.parquet")) and self.log.parent == self.path:
             raise InputError(f"{self.path}: has logs but no campaign.json; choose another --out")
         files.write(place, identity)
@@ -100,13 +100,13 @@ class Folder:
     # ---- its tables
 
     @contextmanager
-    def telling(self) -> Iterator[None]:
-        """While the tables are written anew. Who is killed meanwhile leaves none, not some old and some new."""
+    def writing_tables(self) -> Iterator[None]:
+        """While the tables are written again. A killed process leaves none, not some old and some new."""
         (self.path / "tables.json").unlink(missing_ok=True)
         yield
         files.write(self.path / "tables.json", json.dumps({"version": TABLES_VERSION}).encode())
 
-    def told(self) -> bool:
+    def has_tables(self) -> bool:
         """Whether there are tables; those of another version are an error."""
         place = self.path / "tables.json"
         if not place.exists():
@@ -176,22 +176,22 @@ class Folder:
         """Record why a run failed, in one line and in full."""
         line = f"{type(error).__name__}: {' '.join(str(error).split())}".removesuffix(": ")
         full = "".join(traceback.format_exception(error))
-        told = {"run": run, "error": line, "command": command, "traceback": full}
-        files.write(self.failed / f"{run}.json", json.dumps(told, indent=1).encode())
+        record = {"run": run, "error": line, "command": command, "traceback": full}
+        files.write(self.failed / f"{run}.json", json.dumps(record, indent=1).encode())
         return line
 
 
 def tally_in(path: str | Path) -> str:
-    """What a finished run counted, as JSON; an InputError if its file does not tell."""
-    told = reader.summary(path)
-    if not told:
+    """What a finished run counted, as JSON; an InputError if its file does not contain it."""
+    tally = reader.summary(path)
+    if not tally:
         raise InputError(f"{path} has no tally: it is not the log of a finished run")
-    return json.dumps(told)
+    return json.dumps(tally)
 
 
 def _log_of(path: Path) -> Path:
-    said = path / "log.json"
-    return Path(json.loads(said.read_text())["log"]) if said.exists() else path / "log"
+    place = path / "log.json"
+    return Path(json.loads(place.read_text())["log"]) if place.exists() else path / "log"
 
 
 def _names_in(place: Path) -> str:

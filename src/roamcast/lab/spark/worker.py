@@ -15,7 +15,8 @@ def stage(name: str, **settings: Any) -> Callable[[Iterator[Any]], Iterator[Any]
 
     from pyspark import cloudpickle
 
-    from roamcast.lab import code, session
+    from roamcast.lab import code
+    from roamcast.lab.spark import session
 
     cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
     return work(code.whole(), session.ARCHIVE, name, settings)

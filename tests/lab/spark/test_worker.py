@@ -10,7 +10,7 @@ from pathlib import Path
 
 import roamcast
 from roamcast.lab import code
-from roamcast.lab.session import ARCHIVE, package
+from roamcast.lab.spark.session import ARCHIVE, package
 
 ASK = """
 import sys
@@ -47,7 +47,7 @@ def test_an_installed_package_of_the_same_sources_is_taken(tmp_path: Path) -> No
 
 def test_another_version_gives_way_to_the_one_that_was_sent(tmp_path: Path) -> None:
     installed = copied(tmp_path / "installed")
-    with (installed / "roamcast" / "lab" / "measures.py").open("a") as source:
+    with (installed / "roamcast" / "lab" / "summarise.py").open("a") as source:
         source.write("# another version\n")
     with zipfile.ZipFile(package()) as archive:
         archive.extractall(tmp_path / ARCHIVE)
@@ -63,6 +63,6 @@ def test_neither_installed_nor_sent_is_said(tmp_path: Path) -> None:
 def test_what_is_sent_is_the_whole_package() -> None:
     with zipfile.ZipFile(package()) as archive:
         names = archive.namelist()
-    assert "roamcast/lab/worker.py" in names
+    assert "roamcast/lab/spark/worker.py" in names
     assert "roamcast/papers/presets/baldoni.toml" in names
     assert not [name for name in names if "__pycache__" in name]

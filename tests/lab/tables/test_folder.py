@@ -10,7 +10,7 @@ import pytest
 
 from roamcast.errors import InputError
 from roamcast.lab.campaign import parse
-from roamcast.lab.folder import MOST_ATTEMPTS, TABLES_VERSION, Folder
+from roamcast.lab.tables.folder import MOST_ATTEMPTS, TABLES_VERSION, Folder
 
 TEXT = 'name = "{}"\npreset = "baldoni"\n[[protocol]]\nname = "gossip"\n'
 
@@ -22,7 +22,7 @@ def folder(tmp_path: Path) -> Folder:
 
 def test_two_at_a_time_are_refused_also_across_processes(folder: Folder) -> None:
     other = (
-        "from pathlib import Path; from roamcast.lab.folder import Folder\n"
+        "from pathlib import Path; from roamcast.lab.tables.folder import Folder\n"
         f"with Folder(Path({str(folder.path)!r})).held(): pass"
     )
     with folder.held():
@@ -110,13 +110,13 @@ def test_tables_of_the_campaign_before_are_not_left_for_another_one(folder: Fold
 
 def test_tables_count_when_all_are_written_and_of_this_version(folder: Folder) -> None:
     with folder.held():
-        assert not folder.told()
-        with folder.telling():
-            assert not folder.told()
-        assert folder.told()
-        with pytest.raises(RuntimeError), folder.telling():
+        assert not folder.has_tables()
+        with folder.writing_tables():
+            assert not folder.has_tables()
+        assert folder.has_tables()
+        with pytest.raises(RuntimeError), folder.writing_tables():
             raise RuntimeError("killed in between")
-        assert not folder.told()
+        assert not folder.has_tables()
         (folder.path / "tables.json").write_text('{"version": "0"}')
         with pytest.raises(InputError, match=f"has tables of version 0; this program reads {TABLES_VERSION}"):
-            folder.told()
+            folder.has_tables()

@@ -4,8 +4,8 @@ Most are counts and sums of rows by kind and reason, which take one pass over th
 functions that it calls say which columns each of them adds.
 
 The catalogue (log/catalogue.py) says what each metric means, and adds the quotients; tests hold all of them equal to
-what runs count as they go. A run without rows of a kind has no row in that metric's result; `metrics` joins them all to
-the runs and fills in the values for an empty log: a count of 0, no mean.
+what runs count as they go. A run without rows of a kind has no row in that metric's result; `measured` joins the
+results to the runs and fills in the values for an empty log: a count of 0, no mean.
 
 Sums are sums of whole numbers, divided once: the order in which Spark adds does not show in the last digits.
 """
@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pyarrow as pa
 
-from roamcast.lab import interest, schemas
-from roamcast.lab.worker import stage
+from roamcast.lab.measure import interest
+from roamcast.lab.spark.worker import stage
+from roamcast.lab.tables import schemas
 from roamcast.log import catalogue
 from roamcast.log.catalogue import Quotient, Term
 from roamcast.log.schema import DECISIONS, KINDS, LOSSES, OVERHEARD
@@ -33,15 +34,17 @@ from roamcast.world.simulate import what_was_possible
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
+WITH_FRAMES = ("frames", "full")
+"""Levels whose logs have all that metrics need."""
 POWERS = ("tx_w", "rx_w", "idle_w", "sleep_w")
 
 
 @contextmanager
-def metrics(log: DataFrame, runs: DataFrame, *, simulated: bool = True) -> Iterator[DataFrame]:
+def measured(log: DataFrame, runs: DataFrame, *, simulated: bool = True) -> Iterator[DataFrame]:
     """All of them, one row for each row of `runs` (run, nodes, sim_s, scenario, seed), in the columns of a tally.
 
-    Of real nodes (not `simulated`) nobody knows what was possible, and what energy they used: null. What several
-    metrics need is kept by Spark as long as the context is open.
+    For real nodes (not `simulated`) what was possible and the energy are not known: null. Spark keeps what several
+    metrics need as long as the context is open.
     """
     published = interest.publications(log).cache()
     absent = interest.absences(log).cache()
@@ -289,14 +292,14 @@ def away(absent: DataFrame, about: DataFrame) -> DataFrame:
 def possible(published: DataFrame, pairs: DataFrame, absent: DataFrame, runs: DataFrame) -> DataFrame:
     """run, possible: pairs that an ideal flood over the run's contacts reaches while the event is valid.
 
-    The log tells who wanted what and who was up; the contacts are the world's, made again from scenario and seed. A
-    run is a group: the flood walks through time.
+    The log says which nodes wanted what and when they were up; the contacts are the world's, made again from scenario
+    and seed. A run is a group, because the flood goes through time.
     """
     from pyspark.sql import functions as F
 
-    who = pairs.groupBy("run", "event").agg(F.sort_array(F.collect_list("node")).alias("interested"))
-    told = F.sort_array(F.collect_list(F.struct("seq", "t", "publisher", "validity", "interested")))
-    events = published.join(who, ["run", "event"], "left").groupBy("run").agg(told.alias("told"))
+    nodes = pairs.groupBy("run", "event").agg(F.sort_array(F.collect_list("node")).alias("interested"))
+    listed = F.sort_array(F.collect_list(F.struct("seq", "t", "publisher", "validity", "interested")))
+    events = published.join(nodes, ["run", "event"], "left").groupBy("run").agg(listed.alias("published"))
     switches = absent.groupBy("run").agg(F.collect_list(F.struct("node", "kind", "from_t", "until_t")).alias("absent"))
     rows = runs.select("run", "scenario", "seed").join(events, "run").join(switches, "run", "left")
     spread = rows.repartition(2 * rows.sparkSession.sparkContext.defaultParallelism)  # or a small table is one task
@@ -312,11 +315,11 @@ def flood(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def _possible(row: dict[str, Any]) -> int:
     scenario = msgspec.convert(json.loads(row["scenario"]), Scenario)
-    told = [
+    published = [
         (event["t"], event["publisher"], event["t"] + event["validity"], event["interested"] or [])
-        for event in row["told"]
+        for event in row["published"]
     ]
-    return what_was_possible(scenario, row["seed"], told, _switched(row["absent"] or []))
+    return what_was_possible(scenario, row["seed"], published, _switched(row["absent"] or []))
 
 
 def _switched(absent: list[dict[str, Any]]) -> list[tuple[int, int, bool]]:

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from roamcast.lab.worker import stage
+from roamcast.lab.spark.worker import stage
 from roamcast.log.schema import ANEW
 from roamcast.pubsub import boxes as normal
 from roamcast.pubsub.event import SCOPES, Event, Value

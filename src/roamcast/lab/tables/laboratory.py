@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from roamcast.errors import InputError, unknown
-from roamcast.lab import schemas, statistics
-from roamcast.lab.folder import Folder, tally_in
-from roamcast.lab.session import session
-from roamcast.lab.worker import stage
+from roamcast.lab import summarise
+from roamcast.lab.spark.session import session
+from roamcast.lab.spark.worker import stage
+from roamcast.lab.tables import schemas
+from roamcast.lab.tables.folder import Folder, tally_in
 from roamcast.log.catalogue import AVERAGED
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class Laboratory:
     def __init__(self, path: Path, spark: SparkSession | None = None) -> None:
         self.folder = Folder(path)
         self.campaigns = self.folder.campaigns()
-        if not self.folder.told():
+        if not self.folder.has_tables():
             raise InputError(f"{path}: the campaign has not been measured yet; run `roamcast campaign` to its end")
         self.spark = spark or session()
 
@@ -96,7 +97,7 @@ class Laboratory:
         if not same:
             raise InputError(f"{label} and {other} were never run in the same world")
         found = [
-            statistics.differences(self.metrics.where(F.col("campaign") == a.campaign), a.cell, b.cell) for a, b in same
+            summarise.differences(self.metrics.where(F.col("campaign") == a.campaign), a.cell, b.cell) for a, b in same
         ]
         result = found[0]
         for more in found[1:]:
@@ -121,14 +122,14 @@ def read_log(spark: SparkSession, folder: Folder, runs: list[str]) -> DataFrame:
 # ---- what the runs themselves counted
 
 
-TOLD = "run string, tally string, error string"
+COUNTED = "run string, tally string, error string"
 
 
-def tallies(spark: SparkSession, folder: Folder, runs: list[str], cores: int, all_rows: bool = False) -> DataFrame:
+def tally_table(spark: SparkSession, folder: Folder, runs: list[str], cores: int, all_rows: bool = False) -> DataFrame:
     """run, tally (JSON), error: what each finished run's file says of itself, or why it (or a row) cannot be read."""
     rows = schemas.table(spark, [(run, str(folder.log_of(run).absolute())) for run in runs], schemas.FILES)
     spread = rows.repartition(max(1, min(4 * cores, len(runs) // 50)))
-    return spread.mapInArrow(stage(f"{__name__}:read_tallies", all_rows=all_rows), TOLD)
+    return spread.mapInArrow(stage(f"{__name__}:read_tallies", all_rows=all_rows), COUNTED)
 
 
 def read_tallies(batches: Iterator[pa.RecordBatch], all_rows: bool) -> Iterator[pa.RecordBatch]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roamcast.lab import interest
-from roamcast.lab.interest import event_keys, filter_keys
+from roamcast.lab.measure import interest
+from roamcast.lab.measure.interest import event_keys, filter_keys
 from roamcast.pubsub.event import Event
 from roamcast.pubsub.filters import Filter
 from roamcast.pubsub.text import parse

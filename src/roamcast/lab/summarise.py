@@ -19,9 +19,9 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from roamcast.judging.student import ALPHA, deviation, half_width, mean, two_sided
-from roamcast.lab import schemas
-from roamcast.lab.schemas import DIFFERENCES, SUMMARY
-from roamcast.lab.worker import stage
+from roamcast.lab.spark.worker import stage
+from roamcast.lab.tables import schemas
+from roamcast.lab.tables.schemas import DIFFERENCES, SUMMARY
 from roamcast.log.catalogue import AVERAGED
 
 if TYPE_CHECKING:

@@ -16,7 +16,8 @@ import pytest
 
 from roamcast import lab
 from roamcast.errors import InputError
-from roamcast.lab.field import WINDOW_US, Clock, Field, Live, clocks, least_squares, offset_at
+from roamcast.lab.field.clocks import WINDOW_US, Clock, clocks, least_squares, offset_at
+from roamcast.lab.field.intake import Field, Live
 from roamcast.log import reader, schema
 from roamcast.log.writer import MemorySink, ParquetSink, Row
 from roamcast.world.scenario import Scenario

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from roamcast.lab import schemas, statistics
+from roamcast.lab import summarise
+from roamcast.lab.tables import schemas
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -42,7 +43,7 @@ def metrics(spark: SparkSession) -> DataFrame:
 
 
 def test_means_have_students_interval(metrics: DataFrame) -> None:
-    found = {(row.label, row.metric): row for row in statistics.summary(metrics).collect()}
+    found = {(row.label, row.metric): row for row in summarise.summary(metrics).collect()}
     row = found["a", "delivery"]
     values = np.array(list(A.values()))
     low, high = stats.t.interval(0.95, 3, values.mean(), stats.sem(values))
@@ -53,16 +54,16 @@ def test_means_have_students_interval(metrics: DataFrame) -> None:
 
 
 def test_runs_without_the_metric_do_not_count_and_one_run_has_no_interval(metrics: DataFrame) -> None:
-    assert {(row.label, row.n) for row in statistics.summary(metrics).where("metric = 'overhead'").collect()} == {
+    assert {(row.label, row.n) for row in summarise.summary(metrics).where("metric = 'overhead'").collect()} == {
         ("a", 3),
         ("b", 3),
     }
-    alone = statistics.summary(metrics.where("seed = 4 and cell = 0")).where("metric = 'delivery'").collect()[0]
+    alone = summarise.summary(metrics.where("seed = 4 and cell = 0")).where("metric = 'delivery'").collect()[0]
     assert (alone.n, alone.mean, alone.sd, alone.half_width, alone.low) == (1, 0.3, None, None, None)
 
 
 def test_differences_are_paired_by_the_seeds_that_both_have(metrics: DataFrame) -> None:
-    row = statistics.differences(metrics, 0, 1).where("metric = 'delivery'").collect()[0]
+    row = summarise.differences(metrics, 0, 1).where("metric = 'delivery'").collect()[0]
     pairs = np.array([A[s] - B[s] for s in (1, 2, 3)])
     test = stats.ttest_rel([A[s] for s in (1, 2, 3)], [B[s] for s in (1, 2, 3)])
     low, high = test.confidence_interval(0.95)
@@ -73,12 +74,12 @@ def test_differences_are_paired_by_the_seeds_that_both_have(metrics: DataFrame) 
 
 
 def test_equal_values_differ_by_nothing_for_certain(metrics: DataFrame) -> None:
-    row = statistics.differences(metrics, 0, 1).where("metric = 'overhead'").collect()[0]
+    row = summarise.differences(metrics, 0, 1).where("metric = 'overhead'").collect()[0]
     assert (row.difference, row.half_width, row.p_value) == (0.0, 0.0, 1.0)
 
 
 def test_the_order_of_rows_does_not_show_in_the_digits(spark: SparkSession, metrics: DataFrame) -> None:
     rows = metrics.collect()
     backwards = spark.createDataFrame(rows[::-1], schemas.METRICS).repartition(5)
-    there, here = (statistics.summary(rows).orderBy("cell", "metric").collect() for rows in (backwards, metrics))
+    there, here = (summarise.summary(rows).orderBy("cell", "metric").collect() for rows in (backwards, metrics))
     assert there == here
