@@ -106,10 +106,12 @@ def _run(
     if json:
         says = {v.id: agreement(before[v.id], v) for v in found.verdicts if v.id in before}
         whole = {"out": str(folder), "report": str(report), "scale": scale, "claims": found.verdicts, "kept": says}
+        whole["recounted"] = found.recounted.runs
         print(msgspec.json.encode(whole).decode())
     else:
         show(found.verdicts, before)
         console = Console(highlight=False)
+        console.print(found.recounted.text, soft_wrap=True)
         console.print(f"scorecard.json and scorecard.parquet are in {folder}", soft_wrap=True)
         console.print(f"report: {report}", markup=False, soft_wrap=True)
     raise typer.Exit(1 if found.failed else 0)

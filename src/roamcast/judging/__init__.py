@@ -8,6 +8,7 @@
     checks/        the kinds of checks that claims consist of
     judge.py       all checks of a claim, under the joint reading and under the other readings
     verdicts.py    what comes out: verdicts, how many of each, and the scorecard's files
+    recounted.py   runs whose numbers were compared with their logs
     kept.py        the verdicts of the last full campaign, which the package contains
     seeds.py       how many further seeds an undecided claim is worth
 

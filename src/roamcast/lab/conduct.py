@@ -60,7 +60,7 @@ def conduct(
         if retry:
             folder.retry_failed()
         while True:
-            tallies = _complete(wanted, folder, spark, watcher)
+            tallies = complete(wanted, folder, spark, watcher)
             more = [run for campaign in campaigns for run in _more(campaign, wanted, tallies)]
             more += further(wanted, tallies) if further else []
             if not more and _write(wanted, tallies, folder, spark, watcher):
@@ -69,7 +69,7 @@ def conduct(
     return Laboratory(folder.path, spark)
 
 
-def _complete(wanted: list[Run], folder: Folder, spark: SparkSession, watcher: Watcher) -> Tallies:
+def complete(wanted: list[Run], folder: Folder, spark: SparkSession, watcher: Watcher) -> Tallies:
     """Have all wanted runs ended; what the finished ones counted, by run."""
     tallies: Tallies = {}
     while True:

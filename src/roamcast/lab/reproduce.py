@@ -16,12 +16,14 @@ import msgspec
 
 from roamcast.errors import InputError
 from roamcast.judging import judge, seeds, verdicts
+from roamcast.judging.recounted import Recounted
 from roamcast.judging.verdicts import Verdict
 from roamcast.lab import campaign as campaigns
 from roamcast.lab import deciding, plan
 from roamcast.lab.conduct import conduct
 from roamcast.lab.deciding import Deciding
 from roamcast.lab.progress import Watcher
+from roamcast.lab.recount import recount
 from roamcast.lab.tables.folder import Folder
 from roamcast.lab.tables.laboratory import Laboratory
 from roamcast.papers import claims, experiments, joint
@@ -35,10 +37,11 @@ if TYPE_CHECKING:
 
 
 class Reproduction(msgspec.Struct, frozen=True):
-    """What came of it: the tables, and a verdict for each claim."""
+    """The result: the tables, a verdict for each claim, and which runs were counted again from their logs."""
 
     laboratory: Laboratory
     verdicts: list[Verdict]
+    recounted: Recounted
     failed: int
 
 
@@ -90,9 +93,11 @@ def reproduce(
         extend=True,
         further=Deciding(asked, own) if full else None,
     )
-    scorecard = judge.scorecard(asked, rows(laboratory))
+    metrics = rows(laboratory)
+    recounted = recount(own, metrics, laboratory.folder, spark, watcher or Watcher())
+    scorecard = judge.scorecard(asked, metrics)
     verdicts.write(scorecard, scale, path)
-    return Reproduction(laboratory, scorecard, laboratory.runs.where("status = 'failed'").count())
+    return Reproduction(laboratory, scorecard, recounted, laboratory.runs.where("status = 'failed'").count())
 
 
 def claims_of(names: Iterable[str]) -> list[Claim]:

@@ -339,6 +339,7 @@ def _facts(results: Results) -> list[tuple[str, str]]:
         ("code of the runs", ", ".join(code) or numbers.NOTHING),
         ("page made by", f"roamcast {roamcast.__version__}, Python {sys.version.split()[0]}, {made}"),
         ("fingerprint of results", fingerprint(results)),
+        *([("checked against logs", results.recounted.text)] if results.recounted else []),
     ]
 
 
