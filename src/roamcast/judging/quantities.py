@@ -69,7 +69,7 @@ def _header_bytes(preset: str, reading: str, typed: tuple[tuple[str, str], ...])
 
 _LISTED = (
     *(
-        _follows(m.per_node, f"{m.unit} per node", f"{m.name}, for each node", over(m.name, "nodes"))
+        _follows(m.per_node, f"{m.unit} per node", f"`{m.name}` for each node", over(m.name, "nodes"))
         for m in METRICS
         if m.per_node
     ),

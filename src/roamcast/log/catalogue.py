@@ -456,8 +456,9 @@ METRICS = (
         kind=OVER_TIME,
         means="energy of all nodes: the radio's power in each state (sending, receiving, idle, asleep; none while "
         "crashed) times the time in it",
-        formula="Σ over nodes of tx_w · t(send, acknowledge) + rx_w · t(receive, overhear, lose) + sleep_w · "
-        "t(sleep … wake) + idle_w · t(the rest); time in which frames overlap counts once",
+        formula="Σ over nodes of tx_w · T + rx_w · R + sleep_w · S + idle_w · (time up − T − R − S): T is the airtime "
+        "(value) of its send and acknowledge rows as far as the run lasted; R that of its receive, overhear and lose "
+        "rows, each instant once; S the time from sleep to wake; from crash to recover nothing counts",
         simulated=True,
         line=Line("energy", "J, all nodes", digits=1),
         column="energy [J]",

@@ -15,7 +15,7 @@ most_seeds = 120                    # how many seeds deciding it may take; by de
 part_of = "B10"                     # the claim that this one was split from; or: added = true
 
 [[claim.check]]                     # all of them must hold, under the paper's joint reading (joint.py)
-kind = "value"                      # see lab/checks.py
+kind = "value"                      # see judging/checks
 experiment = "baldoni/fig12"
 metric = "overhead_published"
 where = { label = "proximity", credits = "0" }

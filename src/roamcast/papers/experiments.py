@@ -20,7 +20,7 @@
 
     [[plot]]                            # what the paper's figure shows
     x = "p"                             # a parameter or a field of the world
-    y = "delivery"                      # a metric or a quantity (lab/quantities.py)
+    y = "delivery"                      # a metric or a quantity (judging/quantities.py)
     x_label = "forwarding probability p"
     y_label = "delivery"
     published = [{ label = "gossip", x = 0.5, y = 0.7 }]     # values that the paper's text states
