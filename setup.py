@@ -69,7 +69,8 @@ def digest() -> str:
     tools = f"{wanted()} {sys.version} {platform.machine()} {compiler} {shutil.which(os.environ.get('CC', 'cc'))}"
     state = hashlib.blake2b(tools.encode(), digest_size=16)
     layers = (SOURCE / "roamcast" / name for name in ("pubsub", "protocols", "log", "world"))
-    for path in [Path(__file__), SOURCE / "roamcast/errors.py", *(p for layer in layers for p in layer.rglob("*.py"))]:
+    below = (SOURCE / "roamcast" / name for name in ("errors.py", "files.py"))
+    for path in [Path(__file__), *below, *(p for layer in layers for p in layer.rglob("*.py"))]:
         state.update(f"{path.relative_to(ROOT)} {hashlib.blake2b(path.read_bytes()).hexdigest()}".encode())
     return state.hexdigest()
 

@@ -78,7 +78,7 @@ def test_the_digest_follows_sources_and_nothing_else(
     setup_py: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     copy = tmp_path / "src" / "roamcast"
-    for name in ("errors.py", "pubsub/event.py", "world/kernel.py", "cli/main.py"):
+    for name in ("errors.py", "files.py", "pubsub/event.py", "world/kernel.py", "cli/main.py"):
         (copy / name).parent.mkdir(parents=True, exist_ok=True)
         (copy / name).write_text("x = 1\n")
     (tmp_path / "setup.py").write_text("")

@@ -2,9 +2,17 @@
 
 RoamcastError
 ├── InputError          what a person typed or wrote in a file is wrong: one clear line, exit status 2
-│   ├── FilterError     a filter's text, with the position of the offending character
-│   └── MapError        a street map that cannot be driven on
-└── Malformed           bytes from the air that are no frame: counted and dropped, never shown to a protocol
+│   ├── FilterError     a filter's text, with the position of the wrong character
+│   ├── MapError        a street map that cannot be driven on
+│   └── NoData          no run of the experiment is one that a check is about
+├── LogsDiffer          a run counted something else than its log contains
+├── Malformed           bytes from the air that are no frame: counted and dropped, never shown to a protocol
+├── NodeClosed          a real node that does not run, or no longer
+├── StoreError          a real node's disk failed
+└── WorkerDied          a worker process of Spark ended during a run, several times
+
+Two kinds stay with the code that raises and catches them: `net` refuses a datagram by raising `Refused`, which never
+leaves that package, and `lab/campaign.py` adds the line of the file to an InputError.
 """
 
 from __future__ import annotations
@@ -38,8 +46,28 @@ class MapError(InputError):
     """A street map that cannot be driven on."""
 
 
+class NoData(InputError):
+    """The experiment has no runs that a check is about."""
+
+
+class LogsDiffer(RoamcastError):
+    """A run counted something else than its log contains: nothing that is made of its numbers can be trusted."""
+
+
 class Malformed(RoamcastError):
     """Bytes or fields that are no frame."""
+
+
+class NodeClosed(RoamcastError):
+    """The node does not run, or no longer."""
+
+
+class StoreError(RoamcastError):
+    """The disk failed: nothing of what was requested was done."""
+
+
+class WorkerDied(RoamcastError):
+    """A worker process ended during a run, several times."""
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> InputError:
@@ -48,3 +76,17 @@ def unknown(what: str, name: str, known: Iterable[str]) -> InputError:
     close = get_close_matches(name, names, n=1, cutoff=0.5)
     hint = f"did you mean {close[0]!r}?" if close else "known: " + ", ".join(names)
     return InputError(f"unknown {what} {name!r}; {hint}")
+
+
+def error_text(error: BaseException) -> str:
+    """Why something failed, in one line for people; the file it was about is named beside it."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror.lower()
+    if isinstance(error, UnicodeDecodeError):
+        return "not text in UTF-8"
+    return one_line(error)
+
+
+def one_line(error: BaseException) -> str:
+    """The whole message of an error, in one line."""
+    return " ".join(str(error).split())

@@ -42,7 +42,7 @@ def test_what_was_left_out_is_named_and_is_a_failure_if_nobody_waits_for_it(
         self._find_whole(bool(follow))
         return [live]
 
-    monkeypatch.setattr("roamcast.cli.campaign.started", lambda *_: None)
+    monkeypatch.setattr("roamcast.cli.options.start_spark", lambda *_: None)
     monkeypatch.setattr("roamcast.cli.lab._interrupted", Event)
     monkeypatch.setattr(Field, "ingest", ingest)
     (tmp_path / "logs").mkdir()

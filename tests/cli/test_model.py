@@ -74,7 +74,7 @@ def test_the_figure_is_drawn_the_same_each_time(tmp_path: Path, suffix: str) -> 
 def test_a_figure_needs_a_name_and_a_place_that_can_be_written(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     assert "must end in .svg" in refusal("--steps", "1", "--figure", str(tmp_path / "figure.doc"))
-    assert "No such file" in refusal("--steps", "1", "--figure", str(tmp_path / "missing" / "figure.svg"))
+    assert "no such file" in refusal("--steps", "1", "--figure", str(tmp_path / "missing" / "figure.svg"))
 
 
 def test_without_matplotlib_a_figure_is_refused_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from roamcast.cli import campaign
-from roamcast.cli.campaign import SAY_EVERY_S, Screen
+from roamcast.cli import screen as screens
+from roamcast.cli.screen import SAY_EVERY_S, Screen
 
 
 def test_without_a_terminal_a_line_is_said_now_and_then(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [100.0]
-    monkeypatch.setattr(campaign, "monotonic", lambda: now[0])
+    monkeypatch.setattr(screens, "monotonic", lambda: now[0])
     with Screen("forty") as screen:
         screen.runs(40, 10)
         screen.progress(11, 1.0, 29.0)

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from roamcast.errors import InputError
+from roamcast.errors import InputError, LogsDiffer
 from roamcast.judging import recounted
-from roamcast.judging.recounted import LogsDiffer, Recounted, compare, log_rows, sample
+from roamcast.judging.recounted import Recounted, compare, log_rows, sample
 from roamcast.log import catalogue
 
 EMPTY = {m.name: {} if m.kind == catalogue.BY_NAME else 0 for m in catalogue.METRICS}

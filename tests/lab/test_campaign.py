@@ -172,5 +172,5 @@ def test_a_file_that_cannot_be_read_is_said_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"cannot read the campaign .*nowhere.toml: no such file"):
         campaign.load(tmp_path / "nowhere.toml")
     (tmp_path / "x.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(InputError, match="it is not utf-8 text"):
+    with pytest.raises(InputError, match="not text in UTF-8"):
         campaign.load(tmp_path / "x.toml")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from roamcast.judging.recounted import LogsDiffer
+from roamcast.errors import LogsDiffer
 from roamcast.lab import reproduce
 from roamcast.lab.campaign import parse
 from roamcast.lab.conduct import conduct

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from roamcast.errors import InputError
+from roamcast.errors import InputError, StoreError
 from roamcast.log import schema
 from roamcast.log.writer import MemorySink
 from roamcast.net.host import KEEP_S, NetHost, Senses
@@ -19,7 +19,6 @@ from roamcast.net.identity import Member
 from roamcast.net.limits import Limits
 from roamcast.net.medium import Sent, UdpMedium
 from roamcast.net.security import SEAL_BYTES
-from roamcast.net.store import StoreError
 from roamcast.net.vault import MemoryVault
 from roamcast.protocols import registry
 from roamcast.protocols.kit import wire

@@ -12,14 +12,14 @@ import msgspec
 import pyarrow as pa
 import pytest
 
-from roamcast.errors import FilterError, InputError
+from roamcast.errors import FilterError, InputError, NodeClosed, StoreError
 from roamcast.log import reader, schema
 from roamcast.net.config import Config
 from roamcast.net.identity import Identity, node_number
 from roamcast.net.limits import Limits
-from roamcast.net.node import Node, NodeClosed, Subscription
+from roamcast.net.node import Node, Subscription
 from roamcast.net.security import KeyRing
-from roamcast.net.store import Bounds, Store, StoreError
+from roamcast.net.store import Bounds, Store
 from tests.conformance.real import network
 from tests.support.log_metrics import metrics
 

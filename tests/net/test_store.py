@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roamcast.errors import InputError
+from roamcast.errors import InputError, StoreError
 from roamcast.net.identity import Identity, Member, Sequence
 from roamcast.net.security import KeyRing
-from roamcast.net.store import FILE, Bounds, Received, Store, StoreError, machine_life
+from roamcast.net.store import FILE, Bounds, Received, Store, machine_life
 from roamcast.pubsub.event import FOREVER, Event
 from tests.net.members import publication
 

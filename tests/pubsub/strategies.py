@@ -16,7 +16,7 @@ from roamcast.pubsub.filters import (
     Exists,
     Filter,
     Leaf,
-    Member,
+    OneOf,
     Or,
     Prefix,
     Range,
@@ -43,7 +43,7 @@ conditions: st.SearchStrategy[Leaf] = st.one_of(
     st.builds(Range, names, numbers, numbers),
     st.builds(Range, names, texts, texts),
     st.builds(Range, names, bools, bools),
-    st.builds(Member, names, st.lists(values, max_size=4)),
+    st.builds(OneOf, names, st.lists(values, max_size=4)),
     st.builds(Prefix, names, texts),
     st.builds(Exists, names),
 )
@@ -73,7 +73,7 @@ odd_values = st.one_of(st.integers(-(2**63), 2**64 - 1), st.floats(allow_nan=Fal
 odd_leaves: st.SearchStrategy[Filter] = st.one_of(
     st.builds(Compare, odd_names, st.sampled_from(OPERATORS), odd_values),
     st.builds(Range, odd_names, odd_texts, odd_texts),
-    st.builds(Member, odd_names, st.lists(odd_values, max_size=4)),
+    st.builds(OneOf, odd_names, st.lists(odd_values, max_size=4)),
     st.builds(Prefix, odd_names, odd_texts),
     st.builds(Exists, odd_names),
     st.builds(Topic, st.one_of(odd_names, st.just(""))),

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roamcast.pubsub import values as sets
-from roamcast.pubsub.boxes import box_difference, box_filter, boxes_of, conjunction, hull, leaf_count, sayable
-from roamcast.pubsub.covering import MAX_TAKEN_APART, _Merging, _taken, common_topic, covers, summarise
+from roamcast.pubsub.boxes import box_difference, box_filter, boxes_of, conjunction, expressible, hull, leaf_count
+from roamcast.pubsub.covering import MAX_CACHED, _cache, _Merging, common_topic, covers, summarise
 from roamcast.pubsub.event import Event, Value
 from roamcast.pubsub.filters import (
     EVERYTHING,
@@ -21,7 +21,7 @@ from roamcast.pubsub.filters import (
     Expression,
     Filter,
     Leaf,
-    Member,
+    OneOf,
     Or,
     Topic,
     attr,
@@ -62,19 +62,19 @@ def test_too_many_boxes_are_none() -> None:
 
 
 @given(conditions, conditions)
-def test_a_sayable_set_is_said_exactly(x: Leaf, y: Leaf) -> None:
+def test_an_expressible_set_is_expressed_exactly(x: Leaf, y: Leaf) -> None:
     for accepted in (sets.union(x.accepted(), y.accepted()), sets.intersection(x.accepted(), y.accepted())):
         if not accepted:
             continue
-        assert sets.includes(hull(accepted), accepted) and sayable(hull(accepted))
-        if sayable(accepted):
+        assert sets.includes(hull(accepted), accepted) and expressible(hull(accepted))
+        if expressible(accepted):
             assert leaf_count(accepted) == sum(leaf.leaves for leaf in conjunction("a", accepted))
             said = sets.anything()
             for leaf in conjunction("a", accepted):
                 assert isinstance(leaf, Leaf)
                 said = sets.intersection(said, leaf.accepted())
             assert said == accepted
-    assert sayable(sets.intersection(x.accepted(), y.accepted()) or sets.present())
+    assert expressible(sets.intersection(x.accepted(), y.accepted()) or sets.present())
 
 
 @pytest.mark.parametrize(
@@ -161,11 +161,11 @@ def test_covering_is_what_subtracting_box_by_box_says(general: Filter, special: 
 
 def test_only_so_many_filters_stay_taken_apart() -> None:
     assert covers(topic("t"), topic("t.0"))
-    for i in range(MAX_TAKEN_APART + 10):
+    for i in range(MAX_CACHED + 10):
         assert covers(topic(f"u{i}"), topic(f"u{i}.v"))
-        assert 0 < len(_taken) <= MAX_TAKEN_APART
+        assert 0 < len(_cache) <= MAX_CACHED
     covers(chained(3)[0], chained(3)[1])
-    assert all(len(boxes) <= 1 for boxes in _taken.values())
+    assert all(len(boxes) <= 1 for boxes in _cache.values())
 
 
 @given(filters, filters, filters)
@@ -362,13 +362,13 @@ def test_costs_of_merging_are_kept_up_to_date(fs: list[Filter]) -> None:
 
 
 def test_large_sets_with_the_same_ends_become_one_interval() -> None:
-    even, odd = Member("a", range(0, 400, 2)), Member("a", [0, *range(1, 398, 2), 398])
+    even, odd = OneOf("a", range(0, 400, 2)), OneOf("a", [0, *range(1, 398, 2), 398])
     assert str(summarise([even, odd])) == "a between 0 and 398"
 
 
 def test_a_summary_of_very_many_fits_on_the_air() -> None:
     numbers: list[Filter] = [Compare("a", "=", 2 * i) & (attr(f"b{i % 7}") > i) for i in range(150)]
-    sets_of_texts: list[Filter] = [Member(f"c{i % 9}", [f"{i}/{j}" for j in range(30)]) for i in range(40)]
+    sets_of_texts: list[Filter] = [OneOf(f"c{i % 9}", [f"{i}/{j}" for j in range(30)]) for i in range(40)]
     for fs in (numbers, sets_of_texts, numbers + sets_of_texts):
         for limit in (8, 200):
             summary = summarise(fs, limit)

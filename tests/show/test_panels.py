@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from scipy.stats import t
 
-from roamcast.judging.runs import NoData
+from roamcast.errors import NoData
 from roamcast.papers.experiments import Plot, Stated
 from roamcast.show.panels import Panel, panel
 from tests.show.made_up import row

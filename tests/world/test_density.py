@@ -16,8 +16,8 @@ from roamcast.world.density import (
     Cell,
     cells,
     mean_neighbours,
-    meeting,
     nearness,
+    pair_in_range,
     places,
     side_for,
     triangle,
@@ -170,11 +170,13 @@ def test_two_rectangles_meet_as_often_as_one_counts(
     ]
     x, y = np.array(across[0]), np.array(across[1])
     share = float(np.mean(x[:, None] ** 2 + y[None, :] ** 2 <= 2500.0))
-    assert meeting((*offset, *one, *two), 50.0) == pytest.approx(share, abs=0.03)
+    assert pair_in_range((*offset, *one, *two), 50.0) == pytest.approx(share, abs=0.03)
 
 
 def test_a_rectangle_meets_itself_as_near_as_two_of_its_points_are() -> None:
-    assert meeting((0.0, 0.0, 40.0, 30.0, 40.0, 30.0), 20.0) == pytest.approx(nearness(40.0, 30.0, 20.0), abs=2e-4)
+    assert pair_in_range((0.0, 0.0, 40.0, 30.0, 40.0, 30.0), 20.0) == pytest.approx(
+        nearness(40.0, 30.0, 20.0), abs=2e-4
+    )
 
 
 @pytest.mark.parametrize("placement", ["grid", "triangle"])

@@ -6,9 +6,9 @@ from math import atan2, pi
 
 from scipy import stats
 
+from roamcast.world.mobility.area import heading, inwards, time_to_border, within
 from roamcast.world.mobility.base import Leg
 from roamcast.world.mobility.direction import RandomDirection
-from roamcast.world.mobility.field import heading, inwards, room, within
 from roamcast.world.mobility.legs import end_x, end_y
 from roamcast.world.mobility.stationary import Pauses, Speeds
 from roamcast.world.streams import Stream
@@ -62,5 +62,5 @@ def test_a_heading_is_uniform_and_of_length_one() -> None:
 
 def test_the_border() -> None:
     assert [inwards(at, 10.0, c) for at, c in ((0.0, -1.0), (10.0, 1.0), (5.0, -1.0))] == [1.0, -1.0, -1.0]
-    assert [room(4.0, 10.0, v) for v in (2.0, -2.0, 0.0)] == [3.0, 2.0, float("inf")]
+    assert [time_to_border(4.0, 10.0, v) for v in (2.0, -2.0, 0.0)] == [3.0, 2.0, float("inf")]
     assert [within(v, 10.0) for v in (-1.0, 3.0, 11.0)] == [0.0, 3.0, 10.0]

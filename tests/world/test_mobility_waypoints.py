@@ -135,7 +135,7 @@ def test_an_order_that_is_not_understood_is_named(tmp_path: Path, order: str) ->
 def test_too_few_nodes(tmp_path: Path) -> None:
     file = tmp_path / "moves.csv"
     file.write_text("0,0,0,0\n0,1,0,0\n")
-    with pytest.raises(InputError, match=r"moves.csv has 2 nodes, but nodes=3; ask for fewer"):
+    with pytest.raises(InputError, match=r"moves.csv has 2 nodes, but nodes=3; use fewer"):
         read_trace(str(file), 3)
     file.write_text("t,node,x,y\n")
     with pytest.raises(InputError, match=r"moves.csv has no node, but nodes=1"):

@@ -69,9 +69,9 @@ def test_csv_columns_that_may_follow(tmp_path: Path) -> None:
     ("points", "streets", "words"),
     [
         (POINTS, "u,v\na,z\n", r"edges.csv, line 2: v is 'z', and nodes.csv has no such point"),
-        (POINTS + "a,1,1,\n", STREETS, r"nodes.csv, line 6: point 'a' is there twice"),
-        (POINTS.replace("100,50", "east,50"), STREETS, r"nodes.csv, line 5: 'east' is no number"),
-        (POINTS.replace("100,50", "nan,50"), STREETS, r"'nan' is no number"),
+        (POINTS + "a,1,1,\n", STREETS, r"nodes.csv, line 6: point 'a' occurs twice"),
+        (POINTS.replace("100,50", "east,50"), STREETS, r"nodes.csv, line 5: 'east' is not a number"),
+        (POINTS.replace("100,50", "nan,50"), STREETS, r"'nan' is not a number"),
         (POINTS, "u,v,speed_mps\na,b,-3\n", r"must not be negative"),
         (POINTS, "from,to\na,b\n", r"no CSV file of streets, with the columns u,v"),
         ("name,x\n", STREETS, r"no CSV file of points, with the columns id,x_m,y_m"),
@@ -113,9 +113,9 @@ def test_wkt_lines_that_run_over_each_other_make_one_street(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("LINESTRING (0 0, 1 1)\nPOINT (0 0)\n", r"line 2: 'POINT \(0 0\)' is no LINESTRING"),
-        ("LINESTRING (0 0, x 1)\n", r"line 1: 'x' is no number"),
-        ("LINESTRING (0 0, 1)\n", r"line 1: '1' is no point x y"),
+        ("LINESTRING (0 0, 1 1)\nPOINT (0 0)\n", r"line 2: 'POINT \(0 0\)' is not a LINESTRING"),
+        ("LINESTRING (0 0, x 1)\n", r"line 1: 'x' is not a number"),
+        ("LINESTRING (0 0, 1)\n", r"line 1: '1' is not a point x y"),
         ("", r"no streets"),
         ("LINESTRING (0 0)\n", r"no streets"),
     ],
@@ -163,11 +163,11 @@ def test_sumo_streets_that_lead_to_where_none_leads_back_are_refused(tmp_path: P
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("<net><edge", "no XML"),
+        ("<net><edge", "not XML"),
         ("<routes/>", "its root is <routes>"),
-        (NET.replace('to="b"', 'to="q"'), "edge 'ab': goes to 'q', which is no junction"),
-        (NET.replace("5,0 50,20", "5 50,20"), "edge 'ab': '5' is no point"),
-        (NET.replace('x="100"', 'x="?"'), "junction 'b': '\\?' is no number"),
+        (NET.replace('to="b"', 'to="q"'), "edge 'ab': goes to 'q', which is not a junction"),
+        (NET.replace("5,0 50,20", "5 50,20"), "edge 'ab': '5' is not a point"),
+        (NET.replace('x="100"', 'x="?"'), "junction 'b': '\\?' is not a number"),
         ("<net/>", "no streets"),
     ],
 )
@@ -361,7 +361,7 @@ def test_quickest_ways_agree_with_a_dumb_search() -> None:
 def test_ways_are_kept_but_not_without_bound() -> None:
     graph = campus(1)
     router = Router(graph, [s.length_m for s in graph.streets])
-    router.kept = 3
+    router.cache_limit = 3
     first = router.to(0)
     assert router.to(0) is first
     for goal in (1, 2, 0, 3):

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from time import monotonic
-from types import TracebackType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 from rich.table import Table
 
-from roamcast.cli.run import pairs
-from roamcast.lab.progress import Watcher
+from roamcast.cli.options import Conf, Master, import_from_here, start_spark
+from roamcast.cli.screen import Screen, duration
 
 if TYPE_CHECKING:
     from roamcast.lab.campaign import Campaign
@@ -28,12 +25,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 MOST_FAILURES = 10
-SAY_EVERY_S = 60.0
 FILE = Annotated[Path, typer.Argument(metavar="FILE", help="The campaign, a TOML file.")]
-MASTER = Annotated[str, typer.Option(metavar="URL", help="Spark's master: local[N], spark://host:port, yarn, …")]
-CONF = Annotated[
-    list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark's. Repeatable.")
-]
 
 
 @app.command()
@@ -42,8 +34,8 @@ def run(
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Where results go.", show_default="out/ and the file's name")
     ] = None,
-    master: MASTER = "local[*]",
-    conf: CONF = None,
+    master: Master = "local[*]",
+    conf: Conf = None,
     ui: Annotated[bool, typer.Option("--ui", help="Serve Spark's own pages and say where.")] = False,
     extend: Annotated[
         bool, typer.Option("--extend", help="Go on in a folder whose campaign was another one; keep what fits.")
@@ -57,12 +49,12 @@ def run(
     from roamcast.lab.tables.folder import Folder
 
     warn_if_stale()
-    reach_here()
+    import_from_here()
     loaded = campaign.load(file)
     folder = Folder(out or Path("out") / file.stem)
     with Screen(loaded.name) as screen:
         screen.stage("starting Spark")
-        spark = started(folder.path, master, conf, ui)
+        spark = start_spark(folder.path, master, conf, ui)
         if ui:
             screen.say(f"Spark's pages: {spark.sparkContext.uiWebUrl}")
         try:
@@ -82,7 +74,7 @@ def plan(file: FILE) -> None:
     from roamcast.lab import campaign
     from roamcast.lab import plan as planning
 
-    reach_here()
+    import_from_here()
     loaded = campaign.load(file)
     _show_plan(loaded, planning.runs(loaded), os.cpu_count() or 1)
 
@@ -112,66 +104,6 @@ def status(
 
 
 # ---- for people
-
-
-class Screen(Watcher):
-    """A progress line on standard error; where that is no terminal, a line now and then."""
-
-    def __init__(self, title: str) -> None:
-        self._console = Console(stderr=True, highlight=False)
-        self._bar = Progress(
-            SpinnerColumn(),
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[rest]}", markup=False),
-            console=self._console,
-            transient=True,
-            disable=not self._console.is_terminal,
-        )
-        self._title = title
-        self._task = self._bar.add_task(title, total=None, rest="")
-        self._began = self._said = monotonic()
-        self._before = self._total = 0
-
-    def __enter__(self) -> Screen:
-        self._bar.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._bar.stop()
-
-    def say(self, line: str) -> None:
-        self._console.print(line, markup=False, soft_wrap=True)
-
-    def stage(self, what: str) -> None:
-        self._bar.update(self._task, rest=what)
-        if not self._console.is_terminal:
-            self.say(f"{self._title}: {what}")
-
-    def runs(self, total: int, done: int) -> None:
-        self._began = self._said = monotonic()
-        self._before, self._total = done, total
-        self._bar.update(self._task, total=total, completed=done, rest="simulating")
-        if not self._console.is_terminal:
-            self.say(f"{self._title}: {total - done:,} of {total:,} runs to do")
-
-    def progress(self, done: int, cost_done_s: float, cost_left_s: float) -> None:
-        took_s = monotonic() - self._began
-        rest = "simulating"
-        if done > self._before and took_s:
-            left_s = took_s * cost_left_s / cost_done_s if cost_done_s else 0.0
-            left = f"about {duration(left_s)} left" if left_s >= 1 else "nearly done"
-            rest = f"{(done - self._before) / took_s:.1f} runs/s, {left}"
-        self._bar.update(self._task, completed=done, rest=rest)
-        if not self._console.is_terminal and monotonic() - self._said >= SAY_EVERY_S:
-            self._said = monotonic()
-            self.say(f"{self._title}: {done:,} of {self._total:,} runs, {rest}")
-
-    def warn(self, line: str) -> None:
-        self.say(f"warning: {line}")
 
 
 def show(laboratory: Laboratory, json: bool) -> None:
@@ -249,28 +181,3 @@ def _show_plan(campaign: Campaign, runs: list[Run], cores: int) -> None:
     more = f", more until {until.metric} is within ± {until.half_width:g}" if until else ""
     time = f"{duration(total_s)} of processor time, {duration(total_s / cores)} on {cores} cores"
     console.print(f"{len(runs):,} runs{more}; very roughly {time}", soft_wrap=True)
-
-
-def duration(seconds: float) -> str:
-    if seconds < 100:
-        return f"{seconds:.0f} s" if seconds >= 1 else "under a second"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
-
-
-# ---- Spark
-
-
-def started(folder: Path, master: str, conf: list[str] | None, ui: bool = False) -> Any:
-    from roamcast.lab.spark import session
-
-    folder.mkdir(parents=True, exist_ok=True)
-    return session.session(
-        master, conf=pairs("--conf", conf or []), ui=ui, log=folder / "spark.log", scratch=folder / ".spark"
-    )
-
-
-def reach_here() -> None:
-    """A protocol of the caller's own lies most likely in a file right here."""
-    import sys
-
-    sys.path.insert(0, str(Path.cwd()))

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from roamcast.cli import options
 from roamcast.errors import InputError
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="The laboratory, for data from outside.")
@@ -33,7 +34,6 @@ def field(
     """
     import sys
 
-    from roamcast.cli.campaign import started
     from roamcast.lab.field.intake import Field
 
     if every <= 0:
@@ -41,7 +41,7 @@ def field(
     if not logs.is_dir():
         raise InputError(f"{logs}: there is no such folder of logs")
     conf = ["spark.sql.shuffle.partitions=4"] if master.startswith("local") else None  # a field's log is small
-    taken = Field(logs, out, started(out, master, conf))
+    taken = Field(logs, out, options.start_spark(out, master, conf))
     until = _interrupted() if follow else None
     runs = taken.ingest(lambda live: print(line(live), file=sys.stderr, flush=True), until, every)
     if not runs:

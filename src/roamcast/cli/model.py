@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from roamcast.errors import InputError
+from roamcast.errors import InputError, error_text
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="The papers' stochastic models.")
 
@@ -128,4 +128,4 @@ def _draw(result: dict[str, Any], path: Path) -> None:
     try:
         drawing.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
     except OSError as error:
-        raise InputError(f"figure={path}: {error.strerror}") from None
+        raise InputError(f"figure={path}: {error_text(error)}") from None

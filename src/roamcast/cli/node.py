@@ -1,4 +1,4 @@
-"""`roamcast node`: a node that runs until it is told to stop."""
+"""`roamcast node`: a node that runs until it is interrupted."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from roamcast.cli.settings import ConfigFile, State
+from roamcast.cli.options import ConfigFile, Parameters, State, node_settings, pairs
 
 if TYPE_CHECKING:
     from roamcast.net.config import Config
@@ -25,9 +25,7 @@ def node(
     protocol: Annotated[
         str | None, typer.Option(metavar="NAME", help="See `roamcast protocols`.", show_default="frugal")
     ] = None,
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A parameter of the protocol. Repeatable.")
-    ] = None,
+    set_: Parameters = None,
     interface: Annotated[
         str | None, typer.Option(metavar="NAME", help="The network to use.", show_default="the system's choice")
     ] = None,
@@ -45,15 +43,10 @@ def node(
 ) -> None:
     """Run a node until it is interrupted. SIGHUP makes it read the group's keys again."""
     import asyncio
-    import logging
-    import sys
 
-    from roamcast.cli.run import pairs
-    from roamcast.cli.settings import said
     from roamcast.net.config import configured
 
-    level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
-    logging.basicConfig(level=level, stream=sys.stderr, format="roamcast: %(message)s")
+    _log_to_stderr(verbose)
     flags: dict[str, Any] = {
         "state": _text(state),
         "key": _text(key),
@@ -63,10 +56,18 @@ def node(
         "network.group": group,
         "network.port": port,
         "log": _text(log),
-        **{f"params.{name}": value for name, value in pairs("--set", set_ or []).items()},
-        **pairs("--option", option or []),
+        **{f"params.{name}": value for name, value in pairs("--set", set_).items()},
+        **pairs("--option", option),
     }
-    asyncio.run(_run(configured(said(config, flags))))
+    asyncio.run(_run(configured(node_settings(config, flags))))
+
+
+def _log_to_stderr(verbose: int) -> None:
+    import logging
+    import sys
+
+    level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
+    logging.basicConfig(level=level, stream=sys.stderr, format="roamcast: %(message)s")
 
 
 def _text(path: Path | None) -> str | None:
@@ -88,9 +89,9 @@ async def _run(config: Config) -> None:
             loop.add_signal_handler(number, stop.set)
         loop.add_signal_handler(signal.SIGHUP, _use_keys, node)
         logging.getLogger("roamcast").info("node %d runs %s; state in %s", node.host.id, config.protocol, config.state)
-        _tell_systemd("READY=1")
+        _notify_systemd("READY=1")
         await stop.wait()
-        _tell_systemd("STOPPING=1")
+        _notify_systemd("STOPPING=1")
 
 
 def _use_keys(node: Any) -> None:
@@ -108,14 +109,14 @@ def _use_keys(node: Any) -> None:
         log.info("the group's keys were read again")
 
 
-def _tell_systemd(what: str) -> None:
-    """`Type=notify`: a unit is up when its node is. If nobody listens, nobody is told, and nobody waited for."""
+def _notify_systemd(state: str) -> None:
+    """`Type=notify`: a unit is up when its node is. Does nothing if systemd did not start this process."""
     import contextlib
     import os
     import socket
 
     address = os.environ.get("NOTIFY_SOCKET", "")
     if address.startswith(("/", "@")):
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as said, contextlib.suppress(OSError):
-            said.settimeout(1.0)
-            said.sendto(what.encode(), address.replace("@", "\0", 1) if address[0] == "@" else address)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notification, contextlib.suppress(OSError):
+            notification.settimeout(1.0)
+            notification.sendto(state.encode(), address.replace("@", "\0", 1) if address[0] == "@" else address)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from roamcast.cli.settings import ConfigFile, State
+from roamcast.cli.options import ConfigFile, State, pairs, state_of
 
 if TYPE_CHECKING:
     from roamcast.pubsub.event import Value
@@ -30,12 +30,10 @@ def publish(
     import base64
     import sys
 
-    from roamcast.cli.run import pairs
-    from roamcast.cli.settings import state_of
     from roamcast.net.control import Connection
 
     content = sys.stdin.buffer.read() if payload == "-" else payload.encode()
-    attrs = {name: value(text) for name, text in pairs("attribute", attributes or []).items()}
+    attrs = {name: value(text) for name, text in pairs("attribute", attributes).items()}
     with Connection(state_of(config, state)) as node:
         answer = node.ask(
             "publish",

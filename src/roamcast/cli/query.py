@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from roamcast.cli.run import pairs
+from roamcast.cli.options import Conf, Master, pairs, start_spark
 from roamcast.errors import InputError
 
 MOST_ROWS = 1000
@@ -20,21 +20,16 @@ def query(
     ],
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object: columns and rows.")] = False,
     limit: Annotated[int, typer.Option(metavar="N", min=1, help="Rows to show.")] = MOST_ROWS,
-    master: Annotated[
-        str, typer.Option(metavar="URL", help="Spark's master: local[N], spark://host:port, yarn, …")
-    ] = "local[*]",
-    conf: Annotated[
-        list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark's. Repeatable.")
-    ] = None,
+    master: Master = "local[*]",
+    conf: Conf = None,
 ) -> None:
     """Ask a campaign's tables."""
     from roamcast import lab
-    from roamcast.cli.campaign import started
 
-    pairs("--conf", conf or [])  # what is wrong with it is said before Spark starts
+    pairs("--conf", conf)  # what is wrong with it is said before Spark starts
     if not (folder / "campaign.json").exists():
         raise InputError(f"{folder}: no campaign has been run into this folder")
-    laboratory = lab.open(folder, started(folder, master, conf))
+    laboratory = lab.open(folder, start_spark(folder, master, conf))
     columns, rows = laboratory.ask(sql, limit)
     if json:
         import json as format

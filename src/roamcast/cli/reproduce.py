@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from roamcast.cli.options import Conf, Master, start_spark
 from roamcast.errors import InputError
 
 if TYPE_CHECKING:
@@ -38,10 +39,8 @@ def reproduce(
         Path | None, typer.Option(metavar="FILE", help="With --full: write the verdicts to keep to this file.")
     ] = None,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where results go.")] = Path("out/reproduce"),
-    master: Annotated[str, typer.Option(metavar="URL", help="Spark's master.")] = "local[*]",
-    conf: Annotated[
-        list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark's. Repeatable.")
-    ] = None,
+    master: Master = "local[*]",
+    conf: Conf = None,
     report: Annotated[Path, typer.Option(metavar="FILE", help="Where the page about it goes.")] = Path(
         "out/report.html"
     ),
@@ -87,7 +86,7 @@ def _run(
     import msgspec
 
     from roamcast.cli.build import warn_if_stale
-    from roamcast.cli.campaign import Screen, started
+    from roamcast.cli.screen import Screen
     from roamcast.judging.kept import agreement
     from roamcast.lab import reproduce as lab
     from roamcast.show import report as page
@@ -97,7 +96,7 @@ def _run(
         if scale == "full":
             screen.stage(_at_most(papers))
         screen.stage("starting Spark")
-        found = lab.reproduce(papers, scale, folder, started(folder, master, conf), screen)
+        found = lab.reproduce(papers, scale, folder, start_spark(folder, master, conf), screen)
         screen.stage("drawing figures")
         page.write(folder, report)
     if keep is not None and not found.failed:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from roamcast.cli.options import Parameters, import_from_here, pairs
 from roamcast.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,9 +22,7 @@ def run(
             metavar="NAME", help="See `roamcast protocols`; module:Class for your own.", show_default="the paper's"
         ),
     ] = None,
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A parameter of the protocol. Repeatable.")
-    ] = None,
+    set_: Parameters = None,
     world: Annotated[
         list[str] | None, typer.Option(metavar="KEY=VALUE", help="A field of the scenario. Repeatable.")
     ] = None,
@@ -47,8 +46,8 @@ def run(
     _run(
         loaded,
         loaded.protocol if protocol is None else protocol,
-        pairs("--set", set_ or []),
-        pairs("--world", world or []),
+        pairs("--set", set_),
+        pairs("--world", world),
         seed,
         json,
         log,
@@ -66,7 +65,6 @@ def _run(
     log: Path | None,
     level: str,
 ) -> None:
-    import sys
     from dataclasses import asdict
 
     from roamcast.cli.build import warn_if_stale
@@ -79,8 +77,8 @@ def _run(
     warn_if_stale()
     if seed < 0:
         raise InputError(f"seed={seed}: must be a whole number of at least 0")
-    if ":" in protocol:  # a class of the caller's own, most likely in a file right here
-        sys.path.insert(0, str(Path.cwd()))
+    if ":" in protocol:
+        import_from_here()
     scenario = preset.scenario(world)
     params = asdict(parameters.build(registry.get(protocol), preset.parameters(protocol, given), protocol))
     with Progress(f"{preset.name}, {protocol}") as progress:
@@ -100,20 +98,6 @@ def _run(
         print(outcome.as_json())
     else:
         outcome.show()
-
-
-def pairs(option: str, texts: list[str]) -> dict[str, str]:
-    """`["p=0.5", …]` as a dictionary."""
-    found: dict[str, str] = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        name, value = name.strip(), value.strip()
-        if not equals or not name or not value:
-            raise InputError(f"{option} {text!r}: must be KEY=VALUE")
-        if name in found:
-            raise InputError(f"{option} {text!r}: {name} is given twice")
-        found[name] = value
-    return found
 
 
 def checked_level(level: str, log: Path | None) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from roamcast.cli.settings import ConfigFile, State
+from roamcast.cli.options import ConfigFile, State, state_of
 from roamcast.errors import InputError
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ def status(
 
     from rich.console import Console
 
-    from roamcast.cli.settings import state_of
     from roamcast.net.control import Connection
 
     if every <= 0:

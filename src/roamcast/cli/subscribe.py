@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from roamcast.cli.settings import ConfigFile, State
+from roamcast.cli.options import ConfigFile, State, state_of
 from roamcast.errors import InputError
 
 LONGEST_S = 1e9
@@ -29,7 +29,6 @@ def subscribe(
     json: Annotated[bool, typer.Option("--json", help="A JSON object for each event, a line each.")] = False,
 ) -> None:
     """Print events as they come, until interrupted."""
-    from roamcast.cli.settings import state_of
     from roamcast.net.control import Connection
 
     if count < 0:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from roamcast.errors import InputError
+from roamcast.errors import InputError, error_text
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -263,4 +263,4 @@ def _draw(curves: dict[str, list[tuple[float, float]]], path: Path, title: str) 
     try:
         drawing.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
     except OSError as error:
-        raise InputError(f"figure={path}: {error.strerror}") from None
+        raise InputError(f"figure={path}: {error_text(error)}") from None

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from roamcast import files
-from roamcast.errors import InputError, RoamcastError
+from roamcast.errors import InputError, LogsDiffer
 from roamcast.log import catalogue
 from roamcast.log.catalogue import Metric, Row
 
@@ -34,10 +34,6 @@ class Recounted(msgspec.Struct, frozen=True):
     def text(self) -> str:
         n = len(self.runs)
         return f"{n} {'run' if n == 1 else 'runs'} counted again from their logs: equal"
-
-
-class LogsDiffer(RoamcastError):
-    """A run counted something else than its log contains: nothing that was made of its numbers can be trusted."""
 
 
 def compare(run: str, command: str, tally: Row, from_log: Row) -> None:

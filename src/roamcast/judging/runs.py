@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 from typing import Any
 
-from roamcast.errors import InputError
+from roamcast.errors import InputError, NoData
 from roamcast.judging.publisher import publisher
 from roamcast.judging.quantities import value
 from roamcast.judging.words import described
@@ -17,10 +17,6 @@ Spec = Mapping[str, Any]
 """A check as its file has it."""
 Samples = dict[int, float]
 """A number by seed."""
-
-
-class NoData(InputError):
-    """The experiment has no runs of the kind that a check or a figure needs."""
 
 
 def selected(rows: Sequence[Row], where: Spec) -> list[Row]:

@@ -35,7 +35,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from roamcast.errors import InputError, unknown
+from roamcast.errors import InputError, error_text, unknown
 from roamcast.log.catalogue import AVERAGED
 from roamcast.log.schema import LEVELS
 from roamcast.papers import presets
@@ -110,8 +110,7 @@ def load(path: Path) -> Campaign:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise InputError(f"cannot read the campaign {path}: {(why or str(error)).lower()}") from None
+        raise InputError(f"cannot read the campaign {path}: {error_text(error)}") from None
     return parse(text, path.name)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from roamcast.errors import InputError
+from roamcast.errors import InputError, error_text
 from roamcast.lab import code
 from roamcast.lab.campaign import FILES, Campaign, Cell
 from roamcast.papers import presets
@@ -89,7 +89,7 @@ def file_digest(path: str) -> str:
     try:
         return hashlib.blake2b(Path(path).read_bytes(), digest_size=16).hexdigest()
     except OSError as error:
-        raise InputError(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from None
+        raise InputError(f"cannot read {path}: {error_text(error)}") from None
 
 
 @cache

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pyarrow as pa
 
-from roamcast.errors import InputError, RoamcastError
+from roamcast.errors import InputError, WorkerDied
 from roamcast.lab.plan import Run
 from roamcast.lab.spark.worker import stage
 from roamcast.lab.tables import schemas
@@ -30,10 +30,6 @@ if TYPE_CHECKING:
 
 TOLD = ["run", "status", "error", "tally"]
 ENDED = ", ".join(f"{name} string" for name in TOLD)
-
-
-class WorkerDied(RoamcastError):
-    """A worker process ended during a run, again and again."""
 
 
 def planned(spark: SparkSession, parts: list[list[Run]]) -> DataFrame:

@@ -11,14 +11,14 @@ cannot be written is known before the run, and gets its name when the sink is cl
 from __future__ import annotations
 
 import os
-import uuid
 from pathlib import Path
 from typing import Any, Final, final
 
 from librt.strings import BytesWriter, write_i32_le, write_i64_le
 from mypy_extensions import mypyc_attr
 
-from roamcast.errors import InputError
+from roamcast import files
+from roamcast.errors import InputError, error_text
 from roamcast.log.arrays import numbers, texts
 from roamcast.log.schema import KINDS, SUMMARY_KEY, arrow_schema
 
@@ -90,7 +90,7 @@ class ParquetSink(LogSink):
         if rows_per_batch < 1:
             raise InputError(f"rows_per_batch ({rows_per_batch}) must be at least 1")
         self._target = Path(path)
-        self._temporary = _temporary_beside(self._target)
+        self._temporary = _draft(self._target)
         self._packer = _Packer(run)
         self._rows_per_batch = rows_per_batch
         self._rows = 0
@@ -117,8 +117,7 @@ class ParquetSink(LogSink):
             if self._rows:
                 self._flush()
             self._writer.close()
-            _to_disk(self._temporary)
-            self._temporary.replace(self._target)
+            files.finish(self._temporary, self._target)
         except BaseException:
             self.abandon()
             raise
@@ -138,24 +137,15 @@ class ParquetSink(LogSink):
         self._writer.write_table(self._packer.take())
 
 
-def _temporary_beside(target: Path) -> Path:
-    """A new empty file in the target's folder. Spark, too, passes over names that begin with a dot."""
+def _draft(target: Path) -> Path:
     if target.exists() and not target.is_file():  # a rename would put a file in the place of /dev/null
         raise InputError(f"cannot write the log {target}: it is not a file")
     if not target.parent.is_dir():
         raise InputError(f"cannot write the log {target}: there is no folder {target.parent}")
-    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
     try:
-        temporary.touch(exist_ok=False)
+        return files.draft(target)
     except OSError as error:
-        raise InputError(f"cannot write the log {target}: {(error.strerror or str(error)).lower()}") from None
-    return temporary
-
-
-def _to_disk(path: Path) -> None:
-    """Before the file gets its name, or a machine that loses power could keep the name and lose the rows."""
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
+        raise InputError(f"cannot write the log {target}: {error_text(error)}") from None
 
 
 def _parquet_writer(path: Path) -> Any:

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
-from roamcast.errors import InputError, unknown
+from roamcast.errors import InputError, error_text, unknown
 from roamcast.log.schema import kinds_at
 from roamcast.net.limits import Limits
 from roamcast.net.medium import Network
@@ -91,8 +91,7 @@ def _from_file(path: Path) -> dict[str, Any]:
     try:
         content = tomllib.loads(path.read_text())
     except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        raise InputError(f"cannot read the configuration {path}: {why.lower()}") from None
+        raise InputError(f"cannot read the configuration {path}: {error_text(error)}") from None
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path}: {error}") from None
     found: dict[str, Any] = {}

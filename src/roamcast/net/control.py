@@ -25,9 +25,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from roamcast.errors import InputError, RoamcastError
-from roamcast.net.node import Node, NodeClosed
-from roamcast.net.vault import PRIVATE
+from roamcast import files
+from roamcast.errors import InputError, NodeClosed, RoamcastError, error_text
+from roamcast.net.node import Node
 from roamcast.pubsub.event import FOREVER, Event
 
 log: Final = logging.getLogger("roamcast.net")
@@ -63,10 +63,10 @@ class Control:
         try:
             self._server = await asyncio.start_unix_server(self._serve, path, limit=REQUEST_MAX)
         except OSError as error:
-            raise InputError(f"cannot listen on {path}: {(error.strerror or str(error)).lower()}") from None
+            raise InputError(f"cannot listen on {path}: {error_text(error)}") from None
         finally:
             os.umask(old)
-        path.chmod(PRIVATE)
+        path.chmod(files.PRIVATE)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -208,8 +208,7 @@ class Connection:
         except (FileNotFoundError, ConnectionRefusedError):  # the latter if it was killed, and left its socket
             raise InputError(f"no node runs on the state {state} (`roamcast node --state {state}`)") from None
         except OSError as error:
-            why = (error.strerror or str(error)).lower()
-            raise InputError(f"cannot reach the node of {state}: {why}") from None
+            raise InputError(f"cannot reach the node of {state}: {error_text(error)}") from None
         self._lines = self._socket.makefile("rb")
 
     def __enter__(self) -> Connection:

@@ -28,7 +28,7 @@ from typing import Annotated, Final
 
 import msgspec
 
-from roamcast.errors import InputError
+from roamcast.errors import InputError, error_text
 from roamcast.net.peers import Address
 from roamcast.net.sieve import Sieve
 
@@ -227,7 +227,7 @@ class UdpMedium(Medium):
     def _missing(self, error: OSError) -> str:
         if error.errno == errno.EADDRINUSE:
             return f"port {self.network.port} is used by another program, which does not share it"
-        why = (error.strerror or str(error)).lower()
+        why = error_text(error)
         if error.errno == errno.ENETUNREACH and self._family == socket.AF_INET6:
             why = "no route for IPv6 multicast (loopback never has one; nodes on one machine meet by IPv4)"
         return f"no network on {self.network.interface or 'any interface'}: {why}"

@@ -42,7 +42,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Final, Self
 
-from roamcast.errors import InputError, RoamcastError
+from roamcast.errors import InputError, NodeClosed, RoamcastError
 from roamcast.log.writer import LogSink
 from roamcast.net.config import Config
 from roamcast.net.host import NetHost, Senses
@@ -65,10 +65,6 @@ PAGE: Final = 64
 UNWRITTEN_MAX: Final = 10_000
 """Events that may wait for the disk."""
 ROOM_S: Final = 0.02
-
-
-class NodeClosed(RoamcastError):
-    """The node is not running, or not any more."""
 
 
 class Node:

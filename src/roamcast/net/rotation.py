@@ -12,7 +12,7 @@ import logging
 from pathlib import Path
 from typing import Final
 
-from roamcast.errors import InputError
+from roamcast.errors import InputError, error_text
 from roamcast.log.writer import LogSink, ParquetSink
 
 log: Final = logging.getLogger("roamcast.net")
@@ -39,7 +39,7 @@ class RotatingSink(LogSink):
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise InputError(f"cannot write logs to {folder}: {(error.strerror or str(error)).lower()}") from None
+            raise InputError(f"cannot write logs to {folder}: {error_text(error)}") from None
         for half in self._folder.glob(f".{number}-*.part"):  # of a life that was killed
             half.unlink(missing_ok=True)
 

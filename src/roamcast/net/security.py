@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import os
 import secrets
 import tomllib
 from collections import OrderedDict
@@ -31,7 +30,8 @@ from typing import Any, Final, Self
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
-from roamcast.errors import InputError
+from roamcast import files
+from roamcast.errors import InputError, error_text
 from roamcast.net import packet
 from roamcast.net.packet import COUNTER_MAX, FRAGMENTS_MAX, NO_KEY, Header
 from roamcast.net.refusal import FORGED, TOO_SHORT, UNKNOWN_KEY, UNSECURED, Refused
@@ -49,7 +49,6 @@ SEAL_BYTES: Final = 4 + 32 + 64
 """What a signed event is longer than an unsigned one: time, public key and signature (one more where its payload's
 length passes 255 bytes, and two where it passes 65,535)."""
 
-PRIVATE: Final = 0o600
 _SESSION: Final = Struct("!IQ")
 _NO_NONCE: Final = bytes(8)
 
@@ -134,23 +133,12 @@ class KeyRing:
     def save(self, path: str | Path, *, replace: bool = False) -> None:
         """Readable by its owner alone. Without `replace`, a file that exists is left alone."""
         target = Path(path)
-        temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
         try:
-            fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)
-            with os.fdopen(fd, "w") as file:
-                file.write(self.text())
-                file.flush()
-                os.fsync(file.fileno())
-            if replace:
-                temporary.replace(target)
-            else:
-                os.link(temporary, target)  # fails if it exists, and never shows half a file
+            files.write(target, self.text().encode(), mode=files.PRIVATE, durable=True, overwrite=replace)
         except FileExistsError:
             raise InputError(f"{path} exists; a group key is not overwritten") from None
         except OSError as error:
-            raise InputError(f"cannot write the key {path}: {(error.strerror or str(error)).lower()}") from None
-        finally:
-            temporary.unlink(missing_ok=True)
+            raise InputError(f"cannot write the key {path}: {error_text(error)}") from None
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -160,8 +148,7 @@ class KeyRing:
         except FileNotFoundError:
             raise InputError(f"there is no group key {path}") from None
         except (OSError, UnicodeDecodeError) as error:
-            why = getattr(error, "strerror", None) or "it is no text"
-            raise InputError(f"cannot read the group key {path}: {why.lower()}") from None
+            raise InputError(f"cannot read the group key {path}: {error_text(error)}") from None
         if mode & 0o077:
             raise InputError(f"the group key {path} can be read by others: chmod 600 {path}")
         try:

@@ -44,10 +44,11 @@ from typing import Annotated, Final, NamedTuple, Self
 
 import msgspec
 
-from roamcast.errors import InputError, Malformed, RoamcastError
+from roamcast import files
+from roamcast.errors import InputError, Malformed, StoreError, error_text
 from roamcast.net.identity import Identity
 from roamcast.net.publications import sealed_by, unsealed
-from roamcast.net.vault import PRIVATE, Vault
+from roamcast.net.vault import Vault
 from roamcast.pubsub.event import FOREVER, Event, event_from_fields
 
 log: Final = logging.getLogger("roamcast.net")
@@ -83,10 +84,6 @@ create table subscriptions (name text primary key, filter text not null, cursor 
 """
 
 Count = Annotated[int, msgspec.Meta(ge=1)]
-
-
-class StoreError(RoamcastError):
-    """The disk failed: nothing that was asked for happened."""
 
 
 class Bounds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -474,9 +471,9 @@ def _opened(folder: str | Path | None) -> sqlite3.Connection:
     path = Path(folder) / FILE
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE))
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, files.PRIVATE))
     except OSError as error:
-        raise InputError(f"cannot keep state in {folder}: {(error.strerror or str(error)).lower()}") from None
+        raise InputError(f"cannot keep state in {folder}: {error_text(error)}") from None
     db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=0.5)
     try:
         db.execute("pragma locking_mode = exclusive")

@@ -6,14 +6,11 @@ one. Names are those of this package ("identity", "boot", "sequence", "heard"); 
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Final
 
-from roamcast.errors import InputError
-
-PRIVATE: Final = 0o600
+from roamcast import files
+from roamcast.errors import InputError, error_text
 
 
 class Vault(ABC):
@@ -47,7 +44,7 @@ class FileVault(Vault):
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
-            raise InputError(f"cannot keep state in {folder}: {(error.strerror or str(error)).lower()}") from None
+            raise InputError(f"cannot keep state in {folder}: {error_text(error)}") from None
 
     def load(self, name: str) -> bytes | None:
         try:
@@ -56,20 +53,4 @@ class FileVault(Vault):
             return None
 
     def store(self, name: str, value: bytes) -> None:
-        temporary = self._folder / f".{name}.new"
-        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE)
-        with os.fdopen(fd, "wb") as file:
-            file.write(value)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(self._folder / name)
-        _sync_folder(self._folder)
-
-
-def _sync_folder(folder: Path) -> None:
-    """A rename is durable only when its folder is."""
-    fd = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+        files.write(self._folder / name, value, mode=files.PRIVATE, durable=True)

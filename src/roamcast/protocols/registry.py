@@ -10,7 +10,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Final
 
-from roamcast.errors import InputError, unknown
+from roamcast.errors import InputError, one_line, unknown
 from roamcast.protocols.kit.interface import Protocol
 
 GROUP: Final = "roamcast.protocols"
@@ -44,7 +44,7 @@ def get(name: str) -> type[Protocol]:
     try:
         found = getattr(import_module(module), attribute)
     except Exception as error:  # a module of somebody else's can fail at import in any way
-        why = " ".join(str(error).split())
+        why = one_line(error)
         raise InputError(f"protocol {name!r} cannot be loaded: {why}") from error
     if not (isinstance(found, type) and issubclass(found, Protocol)):
         raise InputError(f"protocol {name!r}: {target} is no subclass of roamcast.protocols.kit.interface.Protocol")

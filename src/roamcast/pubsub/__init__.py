@@ -1,4 +1,4 @@
-"""What is said and asked for: events, filters, covering and summaries, the matching index, Bloom filters."""
+"""Events and filters: covering and summaries, the matching index, Bloom filters."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from roamcast.pubsub.filters import (
     Everything,
     Exists,
     Filter,
-    Member,
     Nothing,
+    OneOf,
     Or,
     Prefix,
     Range,
@@ -22,9 +22,9 @@ from roamcast.pubsub.filters import (
     attr,
     filter_from_fields,
     topic,
-    unsatisfiable,
 )
 from roamcast.pubsub.index import MatchingIndex
+from roamcast.pubsub.necessary import unsatisfiable
 from roamcast.pubsub.text import parse, parse_subscription
 
 __all__ = [
@@ -41,8 +41,8 @@ __all__ = [
     "Exists",
     "Filter",
     "MatchingIndex",
-    "Member",
     "Nothing",
+    "OneOf",
     "Or",
     "Prefix",
     "Range",

@@ -1,4 +1,4 @@
-"""Bloom filters: sets on the air that may claim too much and never too little.
+"""Bloom filters: compact sets for the air. They may claim an item that was not added, and never miss one that was.
 
 Hashing is specified, so that all nodes agree whatever machine or process they run on. An item is its UTF-8 bytes. Its
 16-byte BLAKE2b digest (RFC 7693, no key, no salt, digest size 16) is read as two little-endian 64-bit words h1 and h2,
@@ -30,7 +30,7 @@ def positions(item: str | bytes, bits: int, hashes: int) -> list[int]:
 
 
 def false_positive_rate(n: int, m: int, k: int) -> float:
-    """What to expect of n items in m bits with k hashes: (1 − e^(−kn/m))^k."""
+    """The expected rate with n items in m bits and k hashes: (1 − e^(−kn/m))^k."""
     return float((1.0 - exp(-k * n / m)) ** k)
 
 
@@ -57,10 +57,10 @@ class BloomFilter:
         return all(self.bitmap >> position & 1 for position in positions(item, self.bits, self.hashes))
 
     def union(self, other: BloomFilter) -> BloomFilter:
-        """What either claims. Bitmaps of different shapes have no union."""
+        """The items of both. Bitmaps of different shapes have no union."""
         if (self.bits, self.hashes) != (other.bits, other.hashes):
             raise InputError(
-                f"Bloom filters of one shape are wanted, not {self.bits} bits and {self.hashes} hashes"
+                f"Bloom filters must have one shape, not {self.bits} bits and {self.hashes} hashes"
                 f" with {other.bits} bits and {other.hashes} hashes"
             )
         return BloomFilter(self.bits, self.hashes, self.bitmap | other.bitmap)
@@ -81,7 +81,7 @@ class BloomFilter:
         return f"BloomFilter({self.bits}, {self.hashes}, {self.bitmap:#x})"
 
     def fields(self) -> list[Any]:
-        """What goes on the air: bits, hashes, and the bitmap as little-endian bytes."""
+        """Its form on the air: bits, hashes, and the bitmap as little-endian bytes."""
         return [self.bits, self.hashes, self.bitmap.to_bytes((self.bits + 7) // 8, "little")]
 
 

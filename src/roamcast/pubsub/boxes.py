@@ -1,8 +1,8 @@
 """The normal form of filters: a filter is a union of boxes.
 
-A box is a conjunction with one set of values (see values.py) for each attribute it speaks of, and for the topic; what
-it does not name is free. The topics of a box are always one topic and all below it. Filters become boxes by
-distributing `and` over `or`, which can explode, so the number of boxes has a limit.
+A box is a conjunction with one set of values (see values.py) for each attribute that it names, and for the topic; other
+attributes may have any value or be absent. The topics of a box are always one topic and all below it. Filters become
+boxes by distributing `and` over `or`. That can make very many boxes, so their number has a limit.
 """
 
 from __future__ import annotations
@@ -14,30 +14,30 @@ from roamcast.pubsub.event import Value
 from roamcast.pubsub.filters import (
     EVERYTHING,
     MAX_LEAVES,
-    TOPIC,
     And,
     Compare,
     Everything,
     Exists,
     Filter,
     Leaf,
-    Member,
     Nothing,
+    OneOf,
     Or,
     Prefix,
     Range,
     Topic,
 )
+from roamcast.pubsub.necessary import TOPIC
 from roamcast.pubsub.values import NUMBER, TEXT, Cut
 
 Box = dict[str, list[Cut]]
 
 MAX_BOXES: Final = MAX_LEAVES
-"""Ours: so every filter that has no `or` inside an `and` can be taken apart."""
+"""Ours: enough to split every filter that has no `or` inside an `and`."""
 
 
 def boxes_of(filter: Filter, limit: int = MAX_BOXES) -> list[Box] | None:
-    """The boxes, none for a filter that is seen to match nothing; None if it cannot be taken apart within the limit."""
+    """The boxes; an empty list for a filter that cannot match; None if there are more than `limit`."""
     if isinstance(filter, Leaf):
         accepted = filter.accepted()
         return [{filter.name: accepted}] if accepted else []
@@ -98,7 +98,7 @@ def box_includes(general: Box, special: Box) -> bool:
 
 
 def box_difference(box: Box, other: Box) -> list[Box]:
-    """What of a box lies outside another one, as boxes that do not overlap."""
+    """The part of a box outside another one, as boxes that do not overlap."""
     pieces: list[Box] = []
     rest = dict(box)
     for name, accepted in other.items():
@@ -119,7 +119,7 @@ def box_difference(box: Box, other: Box) -> list[Box]:
 
 
 def box_leaves(box: Box) -> list[Filter]:
-    """The conditions of a box whose sets are sayable, in the order of their names, the topic first."""
+    """The conditions of a box with expressible sets, in the order of their names, the topic first."""
     result: list[Filter] = []
     for name in sorted(box):
         result.extend([Topic(topic_name(box))] if name == TOPIC else conjunction(name, box[name]))
@@ -138,8 +138,8 @@ def topic_name(box: Box) -> str:
     return str(box[TOPIC][0][1]) if TOPIC in box else ""
 
 
-def sayable(accepted: list[Cut]) -> bool:
-    """Whether conditions without `or` can accept just this set: a few values, or an interval of one kind with holes."""
+def expressible(accepted: list[Cut]) -> bool:
+    """Whether conditions without `or` can accept exactly this set: some values, or an interval with holes."""
     if accepted == sets.present() or point_values(accepted) is not None:
         return True
     if accepted[-1] > sets.start(accepted[0][0] + 1):
@@ -152,12 +152,12 @@ def sayable(accepted: list[Cut]) -> bool:
 
 
 def conjunction(name: str, accepted: list[Cut]) -> list[Filter]:
-    """The conditions that together accept just this set, which must be sayable."""
+    """The conditions that together accept exactly this set, which must be expressible."""
     if accepted == sets.present():
         return [Exists(name)]
     values = point_values(accepted)
     if values is not None:
-        return [Compare(name, "=", values[0]) if len(values) == 1 else Member(name, values)]
+        return [Compare(name, "=", values[0]) if len(values) == 1 else OneOf(name, values)]
     kind = accepted[0][0]
     holes: list[Filter] = [Compare(name, "!=", accepted[i][1]) for i in range(1, len(accepted) - 1, 2)]
     whole = accepted[0] == sets.start(kind) and accepted[-1] == sets.start(kind + 1)
@@ -165,7 +165,7 @@ def conjunction(name: str, accepted: list[Cut]) -> list[Filter]:
 
 
 def leaf_count(accepted: list[Cut]) -> int:
-    """How many conditions `conjunction` takes."""
+    """How many conditions `conjunction` needs."""
     values = point_values(accepted)
     if accepted == sets.present() or values is not None:
         return 1 if values is None else len(values)
@@ -179,7 +179,7 @@ def leaf_count(accepted: list[Cut]) -> int:
 
 
 def point_values(accepted: list[Cut]) -> list[Value] | None:
-    """The values of a finite set. Neighbours of two kinds, such as true and minus infinity, stand in one interval."""
+    """The values of a finite set. Adjacent values of two kinds, such as true and minus infinity, share an interval."""
     result: list[Value] = []
     for i in range(0, len(accepted), 2):
         low, high = accepted[i], accepted[i + 1]
@@ -215,7 +215,7 @@ def _is_prefix(low: Cut, high: Cut) -> bool:
 
 
 def hull(accepted: list[Cut]) -> list[Cut]:
-    """The smallest interval of one kind around a set, or all that is present."""
+    """The smallest interval of one kind around a set, or all values if it has several kinds."""
     kind = accepted[0][0]
     return [accepted[0], accepted[-1]] if accepted[-1] <= sets.start(kind + 1) else sets.present()
 

@@ -1,15 +1,15 @@
-"""Covering and summaries: which filter asks for at least what another one asks for.
+"""Covering and summaries: whether one filter matches every event that another one matches.
 
-`covers` takes both filters apart into boxes (see boxes.py) and subtracts the general one's boxes from each of the
-special one's until nothing is left. That is exact on the dense line of values; it is given up, with the answer no,
-where the number of boxes or pieces passes its limit. Filters that cannot be taken apart are compared by what their
-matches have in common (`necessary`), or operand by operand. The same filters are compared again and again, so the boxes
-of the last ones are kept.
+`covers` splits both filters into boxes (see boxes.py) and subtracts the boxes of the general filter from each box of
+the special one. If nothing remains, the general filter covers the special one. That is exact on the dense line of
+values. If there are more boxes or pieces than the limits below, it gives up and answers no. Filters with too many boxes
+are compared by the conditions that all their matches meet (`necessary`), or operand by operand. The same filters are
+compared again and again, so the boxes of the latest ones are cached.
 
-`summarise` keeps boxes in a fixed order and merges neighbours: first those whose union is a box, which loses nothing,
-then, while there are too many, the pair that loses least: the fewest conditions given up, then the smallest gap bridged
-(numbers: as a share of the span of that attribute over all filters; texts and topics: the shorter the common beginning,
-the larger), then the fewest attributes widened.
+`summarise` puts boxes in a fixed order and merges neighbours: first those whose union is a box, which loses nothing.
+While there are still too many, it merges the pair that loses least: the fewest conditions dropped, then the smallest
+gap filled (for numbers, as a share of the span of that attribute over all filters; for texts and topics, the gap is
+larger if the common beginning is shorter), then the fewest attributes widened.
 """
 
 from __future__ import annotations
@@ -25,41 +25,33 @@ from roamcast.pubsub.boxes import (
     box_filter,
     box_includes,
     boxes_of,
+    expressible,
     hull,
     leaf_count,
-    sayable,
     span,
     topic_name,
 )
-from roamcast.pubsub.filters import (
-    MAX_LEAVES,
-    NOTHING,
-    TOPIC,
-    And,
-    Expression,
-    Filter,
-    Or,
-    necessary,
-)
+from roamcast.pubsub.filters import MAX_LEAVES, NOTHING, And, Expression, Filter, Or
+from roamcast.pubsub.necessary import TOPIC, necessary
 from roamcast.pubsub.values import Cut
 
 MAX_PIECES: Final = 256
-"""Ours: how many pieces of one box `covers` juggles before it gives up."""
+"""Ours: how many pieces of one box `covers` handles before it gives up."""
 
 MAX_STEPS: Final = 20_000
-"""Ours: how many subtractions `covers` makes in all; filters come from the air and may be made to be hard."""
+"""Ours: how many subtractions `covers` makes in total; filters from the air may be difficult on purpose."""
 
 MAX_POINTS: Final = 32
 """Ours: sets of values larger than this are merged into an interval."""
 
 MAX_SUMMARISED: Final = 512
-"""Ours: from so many boxes on, `summarise` takes one box for each filter."""
+"""Ours: beyond this number of boxes, `summarise` uses one box for each further filter."""
 
-MAX_TAKEN_APART: Final = 1024
-"""Ours: filters of one box whose boxes are kept. Larger ones are rarer, and there is no telling how large."""
+MAX_CACHED: Final = 1024
+"""Ours: the number of cached filters. Only filters of at most one box are cached, because others can be large."""
 
 MAX_COMPARED: Final = 32
-"""Ours: up to so many filters are compared as they are, when their boxes are too many."""
+"""Ours: up to this number, filters that have too many boxes are compared with each other directly."""
 
 Cost = tuple[int, float, int]
 
@@ -71,7 +63,7 @@ def covers(general: Filter, special: Filter) -> bool:
 
 @final
 class _Comparison:
-    """One question of covering, and how much work it may still cost."""
+    """One comparison, and how much work it may still do."""
 
     def __init__(self) -> None:
         self.steps_left = MAX_STEPS
@@ -79,13 +71,13 @@ class _Comparison:
     def covers(self, general: Filter, special: Filter) -> bool:
         if general is special or general == special:
             return True
-        self.steps_left -= MAX_PIECES  # taking apart is work too
+        self.steps_left -= MAX_PIECES  # splitting into boxes is work too
         if self.steps_left < 0:
             return False
-        wide = _taken_apart(general)
+        wide = _cached_boxes(general)
         if wide is None:
             return self.covers_by_operand(general, special)
-        narrow = _taken_apart(special)
+        narrow = _cached_boxes(special)
         if narrow is None:
             return self.covered_by_operand(general, wide, special)
         return self.all_covered(narrow, wide)
@@ -108,7 +100,7 @@ class _Comparison:
         return False
 
     def all_covered(self, narrow: list[Box], wide: list[Box]) -> bool:
-        for box in narrow:  # noqa: SIM110 (a generator costs more than most questions)
+        for box in narrow:  # noqa: SIM110 (a generator costs more than most comparisons)
             if not self.is_covered(box, wide):
                 return False
         return True
@@ -131,21 +123,21 @@ class _Comparison:
         return not pieces
 
 
-_taken: dict[str, list[Box]] = {}
+_cache: dict[str, list[Box]] = {}
 
 
-def _taken_apart(filter: Filter) -> list[Box] | None:
-    """Its boxes, as `boxes_of` has them; they are not to be changed, for others get the same ones."""
+def _cached_boxes(filter: Filter) -> list[Box] | None:
+    """The result of `boxes_of`, cached. Callers share it and must not change it."""
     if not isinstance(filter, Expression):
         return boxes_of(filter)
-    kept = _taken.get(filter.text)
-    if kept is not None:
-        return kept
+    cached = _cache.get(filter.text)
+    if cached is not None:
+        return cached
     boxes = boxes_of(filter)
     if boxes is not None and len(boxes) <= 1:
-        if len(_taken) >= MAX_TAKEN_APART:
-            _taken.clear()
-        _taken[filter.text] = boxes
+        if len(_cache) >= MAX_CACHED:
+            _cache.clear()
+        _cache[filter.text] = boxes
     return boxes
 
 
@@ -153,7 +145,7 @@ def _taken_apart(filter: Filter) -> list[Box] | None:
 
 
 def summarise(filters: list[Filter], limit: int = 8) -> Filter:
-    """One filter, never narrower than all of these together, of at most `limit` alternatives; equal where it can be."""
+    """One filter with at most `limit` alternatives that matches at least what these match, and no more if possible."""
     limit = max(1, limit)
     boxes, exact = _all_boxes(filters)
     boxes = _joined(_uncovered(_joined(boxes)))
@@ -176,7 +168,7 @@ def _count(filter: Filter) -> int:
 
 
 def _all_boxes(filters: list[Filter]) -> tuple[list[Box], bool]:
-    """Boxes around all these filters, in order, and whether they are no wider than the filters."""
+    """Boxes that cover all these filters, in order, and whether they match exactly the same events."""
     boxes: list[Box] = []
     exact = True
     for filter in filters:
@@ -187,7 +179,7 @@ def _all_boxes(filters: list[Filter]) -> tuple[list[Box], bool]:
         exact = False
         around = necessary(filter)
         if around is not None:
-            boxes.append(_sayable(around))
+            boxes.append(_expressible(around))
     boxes.sort(key=_order)
     return boxes, exact
 
@@ -197,19 +189,19 @@ def _order(box: Box) -> tuple[list[str], list[list[Cut]]]:
     return names, [box[name] for name in names]
 
 
-def _sayable(box: Box) -> Box:
-    """The box with every set widened to one that a conjunction can say."""
+def _expressible(box: Box) -> Box:
+    """The box with every set widened to one that a conjunction can express."""
     result: Box = {}
     for name, accepted in box.items():
         if name == TOPIC:
             _set_topic(result, _common_topic_of(accepted))
         else:
-            result[name] = accepted if sayable(accepted) else hull(accepted)
+            result[name] = accepted if expressible(accepted) else hull(accepted)
     return result
 
 
 def _uncovered(boxes: list[Box]) -> list[Box]:
-    """Without the boxes that lie in another one; of equal ones the first stays."""
+    """Without boxes that another one includes; of equal ones the first remains."""
     result: list[Box] = []
     for i, box in enumerate(boxes):
         covered = False
@@ -223,7 +215,7 @@ def _uncovered(boxes: list[Box]) -> list[Box]:
 
 
 def _needed(filters: list[Filter]) -> list[Filter]:
-    """The filters that no other one covers, in the order of their texts; none if they are too long to be sent."""
+    """The filters that no other one covers, in the order of their texts; an empty list if they are too long to send."""
     ordered = sorted(filters, key=str)
     result: list[Filter] = []
     leaves = 0
@@ -240,7 +232,7 @@ def _needed(filters: list[Filter]) -> list[Filter]:
 
 
 def _joined(boxes: list[Box]) -> list[Box]:
-    """Neighbours whose union is a box, joined: exact."""
+    """Neighbours whose union is a box become that box: nothing is lost."""
     result: list[Box] = []
     for box in boxes:
         joined: Box | None = box
@@ -273,11 +265,11 @@ def _exact_union(a: Box, b: Box) -> Box | None:
 
 
 def _affordable(accepted: list[Cut]) -> bool:
-    return len(accepted) <= 2 * MAX_POINTS and sayable(accepted)
+    return len(accepted) <= 2 * MAX_POINTS and expressible(accepted)
 
 
 def _narrowed_down(boxes: list[Box], limit: int) -> list[Box]:
-    """Merged until they are few enough to be said, and short enough to be sent."""
+    """Merged until there are at most `limit` boxes, with few enough conditions to send."""
     merging = _Merging(boxes)
     while len(merging.boxes) > limit:
         merging.merge_cheapest()
@@ -301,7 +293,7 @@ def _hulls(box: Box) -> Box:
 
 @final
 class _Merging:
-    """Boxes in order, and for each but the last what it costs to merge it with the next."""
+    """Boxes in order, and for each except the last the cost of merging it with the next."""
 
     def __init__(self, boxes: list[Box]) -> None:
         self.boxes = boxes
@@ -316,17 +308,17 @@ class _Merging:
         merged = _box_union(self.boxes[best], self.boxes[best + 1])
         del self.boxes[best + 1], self.costs[best]
         self.boxes[best] = merged
-        kept = [i for i, box in enumerate(self.boxes) if i == best or not box_includes(merged, box)]
+        remaining = [i for i, box in enumerate(self.boxes) if i == best or not box_includes(merged, box)]
         costs: list[Cost] = []
-        for i, j in pairwise(kept):
+        for i, j in pairwise(remaining):
             same = j == i + 1 and best not in (i, j)
             costs.append(self.costs[i] if same else self.cost(i, j))
-        self.boxes = [self.boxes[i] for i in kept]
+        self.boxes = [self.boxes[i] for i in remaining]
         self.costs = costs
 
 
 def _box_union(a: Box, b: Box) -> Box:
-    """A box around two boxes: only what both of them ask for is still asked for."""
+    """A box around two boxes: a condition remains only if both have one on that attribute."""
     result: Box = {}
     for name, accepted in a.items():
         if name not in b:
@@ -357,7 +349,7 @@ def _cost(a: Box, b: Box, spans: dict[str, float]) -> Cost:
 
 
 def _gap(name: str, a: Box, b: Box, spans: dict[str, float]) -> float:
-    """How much is let in between two sets, from 0 (nothing) to 1; 2 where the condition says nothing any more."""
+    """How much merging adds between two sets, from 0 (nothing) to 1; 2 if no condition remains."""
     if name == TOPIC:
         common = common_topic(topic_name(a), topic_name(b))
         return 1.0 / (1.0 + len(common)) if common else 2.0
@@ -374,7 +366,7 @@ def _gap(name: str, a: Box, b: Box, spans: dict[str, float]) -> float:
 
 
 def _spans(boxes: list[Box]) -> dict[str, float]:
-    """How far apart the finite ends of each attribute's numbers lie."""
+    """For each attribute, the distance from its lowest to its highest finite number."""
     ends: dict[str, list[float]] = {}
     for box in boxes:
         for name, accepted in box.items():
@@ -388,7 +380,7 @@ def _spans(boxes: list[Box]) -> dict[str, float]:
 
 
 def common_topic(a: str, b: str) -> str:
-    """The deepest topic that covers both; the root is the empty name."""
+    """The deepest topic that includes both; the root is the empty name."""
     if not a or not b:
         return ""
     common: list[str] = []
@@ -400,7 +392,7 @@ def common_topic(a: str, b: str) -> str:
 
 
 def _common_topic_of(accepted: list[Cut]) -> str:
-    """The deepest topic that covers a set of topics, which is a union of topics with all below them."""
+    """The deepest topic that includes a set of topics (a union of topics with all below them)."""
     common = str(accepted[0][1])
     for cut in accepted[::2]:
         common = common_topic(common, str(cut[1]).rstrip("."))

@@ -1,7 +1,7 @@
-"""Events: what is published.
+"""Events: what applications publish.
 
-An event is an immutable value shared by every node that holds it, so nothing about a journey (hops, age, credit) lives
-in it: frames carry that. Time inside it is relative (`validity_us`), because no two nodes share a clock.
+An event is an immutable value that all nodes share that have it. So it does not contain what changes on its way (hops,
+age, credit): frames carry that. Time in it is relative (`validity_us`), because no two nodes share a clock.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Event:
         return self.id >> 32
 
     def fields(self) -> list[Any]:
-        """What goes on the air; a validity of 0 there means for ever, which saves eight bytes."""
+        """Its form on the air, where a validity of 0 means for ever, which saves eight bytes."""
         validity_us = 0 if self.validity_us == FOREVER else self.validity_us
         return [self.id, self.topic, self.attrs, self.payload, validity_us, self.scope]
 

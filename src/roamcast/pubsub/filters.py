@@ -1,11 +1,11 @@
-"""Filters: what is asked for.
+"""Filters: the conditions of subscriptions.
 
 A filter is an immutable predicate over events, written once in Python (`topic("a.b") & (attr("t") > 30)`), as text
 (`topic a.b and t > 30`, see text.py) or on the air (`fields`). Two filters are equal when their texts are, so equal
 filters also have the same bytes; `and` and `or` are flat, and one operand alone is that operand.
 
-How values compare: numbers with numbers, text with text (by code point), false before true; true is not 1. What is
-absent or of another kind matches nothing, not even `!=`. NaN is no value: it counts as absent.
+How values compare: numbers with numbers, text with text (by code point), false before true; true is not 1. A value that
+is absent or of another kind matches no condition, not even `!=`. NaN counts as absent.
 
 No filter has more than `MAX_LEAVES` conditions (each value of an `in` is one) or nests deeper than `MAX_DEPTH`, so
 whatever can be built can be sent, and whatever arrives is cheap to match.
@@ -13,8 +13,6 @@ whatever can be built can be sent, and whatever arrives is cheap to match.
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterable
 from typing import Any, Final, final
 
@@ -23,13 +21,13 @@ from mypy_extensions import mypyc_attr
 from roamcast.errors import InputError, Malformed
 from roamcast.pubsub import values as sets
 from roamcast.pubsub.event import Event, Value
-from roamcast.pubsub.values import ABSENT, INT_HIGH, INT_LOW, Cut, kind_of
+from roamcast.pubsub.literals import check_text, check_value, sorted_once, written, written_name
+from roamcast.pubsub.values import ABSENT, Cut, kind_of
 
 MAX_LEAVES: Final = 256
 MAX_DEPTH: Final = 16
 
 OPERATORS: Final = ("=", "!=", "<", "<=", ">", ">=")
-KEYWORDS: Final = ("and", "between", "exists", "false", "in", "not", "or", "prefix", "topic", "true")
 
 # Tags on the air.
 _EVERYTHING: Final = 0
@@ -38,12 +36,10 @@ _TOPIC: Final = 2
 _EXISTS: Final = 3
 _COMPARE: Final = 4
 _RANGE: Final = 5
-_MEMBER: Final = 6
+_ONE_OF: Final = 6
 _PREFIX: Final = 7
 _AND: Final = 8
 _OR: Final = 9
-
-_WORD: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -54,7 +50,7 @@ class Filter:
         raise NotImplementedError
 
     def fields(self) -> list[Any]:
-        """What goes on the air; `filter_from_fields` is the inverse."""
+        """Its form on the air; `filter_from_fields` is the inverse."""
         raise NotImplementedError
 
     def __and__(self, other: Filter) -> Filter:
@@ -65,7 +61,7 @@ class Filter:
 
 
 class Expression(Filter):
-    """A filter of this module. It knows its text, which is what it is compared by."""
+    """A filter of this module. Two of them are equal if their texts are."""
 
     def __init__(self, text: str, leaves: int = 1, depth: int = 1) -> None:
         if leaves > MAX_LEAVES:
@@ -128,8 +124,8 @@ class Topic(Expression):
     """The topic `name` and all below it: `a.b` covers `a.b.c` and not `a.bc`. The empty name is the root."""
 
     def __init__(self, name: str) -> None:
-        _check_text(name)
-        super().__init__(f"topic {_written_name(name)}")
+        check_text(name)
+        super().__init__(f"topic {written_name(name)}")
         self.name: Final = name
         self._below: Final = name + "."
 
@@ -145,10 +141,10 @@ class Leaf(Expression):
     """A condition on one attribute; its text is the attribute's name between `head` and `tail`."""
 
     def __init__(self, name: str, head: str, tail: str, leaves: int = 1) -> None:
-        _check_text(name)
+        check_text(name)
         if not name:
             raise InputError("an attribute needs a name")
-        super().__init__(head + _written_name(name) + tail, leaves)
+        super().__init__(head + written_name(name) + tail, leaves)
         self.name: Final = name
 
     def accepted(self) -> list[Cut]:
@@ -178,8 +174,8 @@ class Compare(Leaf):
     def __init__(self, name: str, op: str, value: Value) -> None:
         if op not in OPERATORS:
             raise InputError(f"no comparison {op!r}; one of {' '.join(OPERATORS)}")
-        self._kind: Final = _check_value(value)
-        super().__init__(name, "", f" {op} {_written(value)}")
+        self._kind: Final = check_value(value)
+        super().__init__(name, "", f" {op} {written(value)}")
         self.op: Final = op
         self.value: Final[Any] = value
 
@@ -224,10 +220,10 @@ class Range(Leaf):
     """The closed interval from `low` to `high`, two values of one kind; empty when low is above high."""
 
     def __init__(self, name: str, low: Value, high: Value) -> None:
-        self._kind: Final = _check_value(low)
-        if _check_value(high) != self._kind:
-            raise InputError(f"the ends of a range are of one kind, not {_written(low)} and {_written(high)}")
-        super().__init__(name, "", f" between {_written(low)} and {_written(high)}")
+        self._kind: Final = check_value(low)
+        if check_value(high) != self._kind:
+            raise InputError(f"the ends of a range are of one kind, not {written(low)} and {written(high)}")
+        super().__init__(name, "", f" between {written(low)} and {written(high)}")
         self.low: Final[Any] = low
         self.high: Final[Any] = high
 
@@ -243,12 +239,12 @@ class Range(Leaf):
 
 
 @final
-class Member(Leaf):
-    """One of several values; they are kept sorted, each once."""
+class OneOf(Leaf):
+    """One of several values, which are sorted, each once."""
 
     def __init__(self, name: str, values: Iterable[Value]) -> None:
-        self.values: Final = _sorted_once(list(values))
-        listed = ", ".join([_written(value) for value in self.values])
+        self.values: Final = sorted_once(list(values))
+        listed = ", ".join([written(value) for value in self.values])
         super().__init__(name, "", f" in ({listed})", max(1, len(self.values)))
         # True == 1 in Python, so the two kinds must not share a table.
         self._bools: Final = frozenset([v for v in self.values if isinstance(v, bool)])
@@ -261,7 +257,7 @@ class Member(Leaf):
         return value in self._others
 
     def fields(self) -> list[Any]:
-        return [_MEMBER, self.name, *self.values]
+        return [_ONE_OF, self.name, *self.values]
 
     def accepted(self) -> list[Cut]:
         return sets.points(self.values)
@@ -272,8 +268,8 @@ class Prefix(Leaf):
     """Texts that begin with `prefix`."""
 
     def __init__(self, name: str, prefix: str) -> None:
-        _check_text(prefix)
-        super().__init__(name, "", f" prefix {_written(prefix)}")
+        check_text(prefix)
+        super().__init__(name, "", f" prefix {written(prefix)}")
         self.prefix: Final = prefix
 
     def matches(self, event: Event) -> bool:
@@ -292,7 +288,7 @@ class Prefix(Leaf):
 
 @final
 class And(Expression):
-    """All of them; of none, everything."""
+    """All of several filters. An empty list matches everything."""
 
     def __init__(self, filters: Iterable[Filter]) -> None:
         flat: list[Filter] = []
@@ -318,7 +314,7 @@ class And(Expression):
 
 @final
 class Or(Expression):
-    """Any of them; of none, nothing."""
+    """At least one of several filters. An empty list matches nothing."""
 
     def __init__(self, filters: Iterable[Filter]) -> None:
         flat: list[Filter] = []
@@ -342,9 +338,9 @@ class Or(Expression):
 
 
 def _unwrapped(part: Filter) -> Filter:
-    """A connective of one operand is that operand, and of none a constant: only so are equal filters built alike."""
+    """The only operand of a connective, or a constant if it has none: so equal filters have equal texts."""
     if not isinstance(part, Filter):
-        raise TypeError(f"a filter is wanted, not {part!r}")
+        raise TypeError(f"expected a filter, not {part!r}")
     if isinstance(part, And):
         return part if len(part.filters) > 1 else part.filters[0] if part.filters else EVERYTHING
     if isinstance(part, Or):
@@ -367,54 +363,6 @@ def _leaves(filters: list[Filter]) -> int:
 def _depth(filters: list[Filter]) -> int:
     deepest = max([part.depth if isinstance(part, Expression) else 1 for part in filters], default=1)
     return deepest + 1 if len(filters) > 1 else deepest
-
-
-# ----------------------------------------------------------------------------------------------- values and their text
-
-
-def _check_text(text: str) -> None:
-    if not isinstance(text, str):
-        raise InputError(f"a text is wanted, not {text!r}")
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise InputError("a text must be valid Unicode: it has half of a surrogate pair") from None
-
-
-def _check_value(value: Value) -> int:
-    """The kind of a value that a filter may hold."""
-    kind = kind_of(value)
-    if kind == ABSENT:
-        raise InputError(f"a value is a number, a text, true or false, not {value!r}")
-    if isinstance(value, str):
-        _check_text(value)
-    elif isinstance(value, int) and not INT_LOW <= value <= INT_HIGH:
-        raise InputError("a whole number must fit in 64 bits")
-    return kind
-
-
-def _sorted_once(values: list[Value]) -> list[Value]:
-    keyed: list[tuple[int, Any, bool, Value]] = [(_check_value(v), v, isinstance(v, float), v) for v in values]
-    keyed.sort()
-    result: list[Value] = []
-    for i, (kind, key, _, value) in enumerate(keyed):
-        if i == 0 or keyed[i - 1][0] != kind or keyed[i - 1][1] != key:
-            result.append(value)
-    return result
-
-
-def _written(value: Value) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
-    if isinstance(value, float):
-        return repr(value).replace("inf", "1e999")  # which reads back as infinity
-    return str(value)
-
-
-def _written_name(name: str) -> str:
-    return name if _WORD.fullmatch(name) and name not in KEYWORDS else _written(name)
 
 
 # --------------------------------------------------------------------------------------------------------- from the air
@@ -452,8 +400,8 @@ def _leaf_from_fields(tag: int, name: str, rest: list[Any]) -> Filter:
     for value in rest:
         if type(value) not in (int, float, str, bool):
             raise Malformed("filter value")
-    if tag == _MEMBER:
-        return Member(name, rest)
+    if tag == _ONE_OF:
+        return OneOf(name, rest)
     if tag == _TOPIC and not rest:
         return Topic(name)
     if tag == _EXISTS and not rest:
@@ -508,7 +456,7 @@ class Attribute:
         return hash(self.name)
 
     def isin(self, *values: Value) -> Filter:
-        return Member(self.name, values)
+        return OneOf(self.name, values)
 
     def startswith(self, prefix: str) -> Filter:
         return Prefix(self.name, prefix)
@@ -518,55 +466,3 @@ class Attribute:
 
     def exists(self) -> Filter:
         return Exists(self.name)
-
-
-# ------------------------------------------------------------------------------------------- filters that cannot match
-
-TOPIC: Final = ""
-"""Where `necessary` keeps the topic: no attribute has an empty name."""
-
-
-def unsatisfiable(filter: Filter) -> bool:
-    """True only if no event can match. Sound; it sees every contradiction about one attribute or about topics."""
-    return necessary(filter) is None
-
-
-def necessary(filter: Filter) -> dict[str, list[Cut]] | None:
-    """What holds for every event that matches: for each attribute the set its value lies in. None if none can match."""
-    if isinstance(filter, Leaf):
-        accepted = filter.accepted()
-        return {filter.name: accepted} if accepted else None
-    if isinstance(filter, Topic):
-        return {TOPIC: sets.below_topic(filter.name)}
-    if isinstance(filter, And):
-        return _all_necessary(filter.filters)
-    if isinstance(filter, Or):
-        return _any_necessary(filter.filters)
-    return None if isinstance(filter, Nothing) else {}
-
-
-def _all_necessary(filters: tuple[Filter, ...]) -> dict[str, list[Cut]] | None:
-    result: dict[str, list[Cut]] = {}
-    for part in filters:
-        conditions = necessary(part)
-        if conditions is None:
-            return None
-        for name, accepted in conditions.items():
-            both = sets.intersection(result[name], accepted) if name in result else accepted
-            if not both:
-                return None
-            result[name] = both
-    return result
-
-
-def _any_necessary(filters: tuple[Filter, ...]) -> dict[str, list[Cut]] | None:
-    result: dict[str, list[Cut]] | None = None
-    for part in filters:
-        conditions = necessary(part)
-        if conditions is None:
-            continue
-        if result is None:
-            result = conditions
-        else:
-            result = {name: sets.union(a, conditions[name]) for name, a in result.items() if name in conditions}
-    return result

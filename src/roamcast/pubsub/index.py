@@ -1,14 +1,14 @@
 """Matching an event against many filters at once.
 
-Each filter is taken apart into boxes (see boxes.py), and each box is filed under one of its conditions only, the one
-that is likely to be met least often, going by the conditions seen so far: a value in a hash table, a topic (an event
-looks its topic and all ancestors up), or an interval (ranges, comparisons and prefixes alike: all values lie on one
-line, see values.py). An event finds the boxes whose filed condition it meets, and the filters of these are then asked,
-unless that condition was all they had.
-Counting met conditions, the classic way, touches a filter once for each of them; this way touches it once for one.
+Each filter is split into boxes (see boxes.py), and each box is filed under only one of its conditions: the one that is
+probably met least often, judging by the conditions seen so far. That is a value in a hash table, a topic (an event
+looks up its topic and all ancestors), or an interval (ranges, comparisons and prefixes alike: all values lie on one
+line, see values.py). An event finds the boxes whose filed condition it meets; then `Filter.matches` decides, unless the
+filed condition was the only one.
+The usual method counts the conditions that are met and touches a filter once for each; this one touches it once.
 
-Intervals lie in a centred interval tree, which answers in O(log n + found) and is rebuilt, when next asked, after more
-than `MAX_PENDING` changes; until then new intervals are looked through one by one, and removed ones passed over.
+Intervals are in a centred interval tree, which answers in O(log n + matches). It is rebuilt at the next query after
+more than `MAX_PENDING` changes; until then new intervals are searched one by one, and removed ones are skipped.
 """
 
 from __future__ import annotations
@@ -19,32 +19,33 @@ from typing import Final, final
 from roamcast.pubsub import values as sets
 from roamcast.pubsub.boxes import Box, boxes_of, point_values, span, topic_name
 from roamcast.pubsub.event import Event, Value
-from roamcast.pubsub.filters import TOPIC, Filter
+from roamcast.pubsub.filters import Filter
+from roamcast.pubsub.necessary import TOPIC
 from roamcast.pubsub.values import Cut, kind_of
 
 MAX_PENDING: Final = 32
-"""Ours: fewer are looked through faster than a tree is built."""
+"""Ours: searching fewer one by one is faster than building a tree."""
 
 BOUNDED_SHARE: Final = 0.1
 HALF_BOUNDED_SHARE: Final = 0.5
-"""Ours: which share of values an interval is guessed to hold, with two ends or with one, where nobody can tell."""
+"""Ours: the assumed share of values in an interval with two ends or with one, if it cannot be computed."""
 
 MAX_KNOWN: Final = 1024
-"""Ours: how many different names, topics and values of one attribute are counted to guess how common each is."""
+"""Ours: how many different names, topics and values of one attribute are counted to estimate how common each is."""
 
-Found = dict[int, bool]
-"""Keys of filters that may match; True for those that do."""
+Candidates = dict[int, bool]
+"""Keys of filters that may match; True if they certainly match."""
 
 
 @final
 class MatchingIndex:
-    """Filters by key. `match` gives the keys of those that match an event, in order."""
+    """Filters by key. `match` returns the keys of the filters that match an event, in order."""
 
     def __init__(self) -> None:
         self._filters: dict[int, Filter] = {}
         self._boxes: dict[int, list[tuple[str, list[Cut]]]] = {}  # the condition that each box is filed under
-        self._unfiled: dict[int, bool] = {}  # filters that nothing can be told of from one condition
-        self._topics: dict[str, Found] = {}
+        self._unfiled: dict[int, bool] = {}  # no condition to file them under; True: they match everything
+        self._topics: dict[str, Candidates] = {}
         self._attributes: dict[str, _Attribute] = {}
         self._seen: dict[str, _Seen] = {}
 
@@ -52,7 +53,7 @@ class MatchingIndex:
         return len(self._filters)
 
     def add(self, key: int, filter: Filter) -> None:
-        """File a filter; one that was there under the same key is replaced."""
+        """Add a filter; it replaces one that has the same key."""
         if key in self._filters:
             self.remove(key)
         self._filters[key] = filter
@@ -67,7 +68,7 @@ class MatchingIndex:
                 self._file(key, box)
 
     def remove(self, key: int) -> None:
-        """Forget a filter; a key that is not there is none."""
+        """Remove a filter. An unknown key does nothing."""
         self._filters.pop(key, None)
         self._unfiled.pop(key, None)
         for name, accepted in self._boxes.pop(key, []):
@@ -79,13 +80,13 @@ class MatchingIndex:
                     del self._attributes[name]
 
     def match(self, event: Event) -> list[int]:
-        found = dict(self._unfiled)
-        self._find_topic(event.topic, found)
+        candidates = dict(self._unfiled)
+        self._find_topic(event.topic, candidates)
         for name, value in event.attrs.items():
             attribute = self._attributes.get(name)
             if attribute is not None:
-                attribute.find(value, found)
-        result = [key for key, sure in found.items() if sure or self._filters[key].matches(event)]
+                attribute.find(value, candidates)
+        result = [key for key, sure in candidates.items() if sure or self._filters[key].matches(event)]
         result.sort()
         return result
 
@@ -112,7 +113,7 @@ class MatchingIndex:
             self._topics.pop(topic, None)
 
     def _share(self, name: str, box: Box) -> float:
-        """The share of events that are guessed to meet a condition."""
+        """The estimated share of events that meet a condition."""
         if name not in self._seen:
             if len(self._seen) >= MAX_KNOWN:
                 self._seen.clear()
@@ -122,18 +123,18 @@ class MatchingIndex:
         values = point_values(box[name])
         return self._seen[name].share(box[name]) if values is None else self._seen[name].share_of_values(values)
 
-    def _find_topic(self, topic: str, found: Found) -> None:
+    def _find_topic(self, topic: str, candidates: Candidates) -> None:
         end = len(topic)
         while end >= 0:
             entries = self._topics.get(topic[:end])
             if entries is not None:
-                _merge(found, entries)
+                _merge(candidates, entries)
             end = topic.rfind(".", 0, end)
 
 
 @final
 class _Seen:
-    """What conditions on one attribute have spoken of: different values, and how far their numbers reach."""
+    """The values that conditions on one attribute have named so far, and the range of their numbers."""
 
     def __init__(self) -> None:
         self.values: dict[Value, None] = {}
@@ -147,7 +148,7 @@ class _Seen:
         return min(1.0, len(values) / max(1, len(self.values)))
 
     def share(self, accepted: list[Cut]) -> float:
-        """Of an interval."""
+        """The estimated share of an interval."""
         low, high = accepted[0], accepted[-1]
         if accepted == sets.present():
             return 1.0
@@ -169,7 +170,7 @@ class _Attribute:
     """Conditions on one attribute: single values in a hash table, everything else as intervals."""
 
     def __init__(self) -> None:
-        self.points: dict[Point, Found] = {}
+        self.points: dict[Point, Candidates] = {}
         self.sure = _Intervals(True)
         self.doubtful = _Intervals(False)
 
@@ -179,7 +180,7 @@ class _Attribute:
     def file(self, key: int, accepted: list[Cut], sure: bool) -> None:
         values = point_values(accepted)
         if values is None:
-            # A set with holes is filed as the interval around it, and its filter is asked.
+            # a set with holes is filed as the interval around it, and the filter itself decides
             intervals = self.sure if sure and len(accepted) == 2 else self.doubtful
             intervals.file(key, accepted[0], accepted[-1])
             return
@@ -199,18 +200,18 @@ class _Attribute:
             if not entries:
                 self.points.pop(point, None)
 
-    def find(self, value: Value, found: Found) -> None:
+    def find(self, value: Value, candidates: Candidates) -> None:
         kind = kind_of(value)
         entries = self.points.get((kind, value))
         if entries is not None:
-            _merge(found, entries)
-        self.sure.find((kind, value, 0), found)
-        self.doubtful.find((kind, value, 0), found)
+            _merge(candidates, entries)
+        self.sure.find((kind, value, 0), candidates)
+        self.doubtful.find((kind, value, 0), candidates)
 
 
 @final
 class _Intervals:
-    """Which intervals contain a place. Every interval has a slot, which is never used again."""
+    """Finds the intervals that contain a place. Every interval has a slot number, which is never used again."""
 
     def __init__(self, sure: bool) -> None:
         self.sure = sure
@@ -229,35 +230,35 @@ class _Intervals:
         self.pending.append(interval)
 
     def discard(self, key: int) -> None:
-        """All intervals of a key: a filter is removed as a whole."""
+        """Remove all intervals of a key: a filter is removed as a whole."""
         for slot in self.slots.pop(key, []):
             del self.live[slot]
             self.removed += 1
 
-    def find(self, place: Cut, found: Found) -> None:
+    def find(self, place: Cut, candidates: Candidates) -> None:
         if len(self.pending) > MAX_PENDING or self.removed > MAX_PENDING + len(self.live):
             self.root = _tree(list(self.live.values()))
             self.pending = []
             self.removed = 0
-        self.meet([interval for interval in self.pending if interval.low <= place < interval.high], found)
+        self.add_keys([interval for interval in self.pending if interval.low <= place < interval.high], candidates)
         node = self.root
         while node is not None:
             if place < node.centre:
-                self.meet(node.by_low[: bisect_right(node.lows, place)], found)
+                self.add_keys(node.by_low[: bisect_right(node.lows, place)], candidates)
                 node = node.left
             else:
-                self.meet(node.by_high[bisect_right(node.highs, place) :], found)
+                self.add_keys(node.by_high[bisect_right(node.highs, place) :], candidates)
                 node = node.right
 
-    def meet(self, intervals: list[_Interval], found: Found) -> None:
+    def add_keys(self, intervals: list[_Interval], candidates: Candidates) -> None:
         if self.removed:
             intervals = [interval for interval in intervals if interval.slot in self.live]
         if self.sure:
             for interval in intervals:
-                found[interval.key] = True
+                candidates[interval.key] = True
         else:
             for interval in intervals:
-                found.setdefault(interval.key, False)
+                candidates.setdefault(interval.key, False)
 
 
 @final
@@ -312,11 +313,11 @@ def _tree(intervals: list[_Interval]) -> _Node | None:
     return node
 
 
-def _file_under(entries: Found, key: int, sure: bool) -> None:
+def _file_under(entries: Candidates, key: int, sure: bool) -> None:
     entries[key] = sure or entries.get(key, False)
 
 
-def _merge(found: Found, entries: Found) -> None:
+def _merge(candidates: Candidates, entries: Candidates) -> None:
     for key, sure in entries.items():
-        if sure or key not in found:
-            found[key] = sure
+        if sure or key not in candidates:
+            candidates[key] = sure

@@ -23,24 +23,24 @@ from roamcast.errors import FilterError, InputError
 from roamcast.pubsub.event import Value
 from roamcast.pubsub.filters import (
     EVERYTHING,
-    KEYWORDS,
     NOTHING,
     OPERATORS,
     And,
     Compare,
     Exists,
     Filter,
-    Member,
+    OneOf,
     Or,
     Prefix,
     Range,
     Topic,
-    unsatisfiable,
 )
+from roamcast.pubsub.literals import KEYWORDS
+from roamcast.pubsub.necessary import unsatisfiable
 from roamcast.pubsub.values import INT_HIGH, INT_LOW
 
 MAX_PARENTHESES: Final = 64
-"""Ours: more than anybody writes, and no danger to the stack."""
+"""Ours: more than anybody writes, and too few to overflow the stack."""
 
 _SPACE: Final = re.compile(r"\s*")
 _TOKEN: Final = re.compile(
@@ -59,7 +59,7 @@ KEYWORD: Final = "keyword"
 
 
 def parse(text: str) -> Filter:
-    """The filter that a text says; `FilterError` points at the character where it goes wrong."""
+    """The filter of a text; a `FilterError` has the position of the first wrong character."""
     parser = _Parser(text)
     result = parser.filter()
     if parser.kind != END:
@@ -68,7 +68,7 @@ def parse(text: str) -> Filter:
 
 
 def parse_subscription(text: str) -> Filter:
-    """Like `parse`, but refuses a filter that no event can match."""
+    """Like `parse`, and refuses a filter that no event can match."""
     result = parse(text)
     if unsatisfiable(result):
         raise FilterError("no event can match this filter: its conditions exclude each other", text, 0)
@@ -77,7 +77,7 @@ def parse_subscription(text: str) -> Filter:
 
 @final
 class _Parser:
-    """Recursive descent with one token of look-ahead, which lies at `position`."""
+    """Recursive descent with one token of look-ahead, which begins at `position`."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -89,20 +89,20 @@ class _Parser:
         self.advance()
 
     def advance(self) -> str:
-        """Step over the token at hand, and return it."""
-        passed = self.token
+        """Return the current token and go on to the next."""
+        token = self.token
         space = _SPACE.match(self.text, self.next_position)
         self.position = self.next_position if space is None else space.end()
         if self.position == len(self.text):
             self.kind, self.token = END, ""
-            return passed
+            return token
         match = _TOKEN.match(self.text, self.position)
         if match is None:
             raise self.unreadable()
         self.token = match.group()
         self.next_position = match.end()
         self.kind = KEYWORD if self.token in KEYWORDS else str(match.lastgroup)
-        return passed
+        return token
 
     def unreadable(self) -> FilterError:
         character = self.text[self.position]
@@ -113,8 +113,8 @@ class _Parser:
         return FilterError(f"unexpected {character!r}", self.text, self.position)
 
     def expected(self, what: str) -> FilterError:
-        found = "the end" if self.kind == END else self.token if self.kind == "string" else f'"{self.token}"'
-        return FilterError(f"expected {what}, found {found}", self.text, self.position)
+        actual = "the end" if self.kind == END else self.token if self.kind == "string" else f'"{self.token}"'
+        return FilterError(f"expected {what}, found {actual}", self.text, self.position)
 
     def at(self, token: str) -> bool:
         return self.token == token and self.kind in (KEYWORD, "sign")
@@ -158,7 +158,7 @@ class _Parser:
             self.advance()
             return NOTHING
         if self.at("not"):
-            raise FilterError('there is no "not": turn the condition round', self.text, self.position)
+            raise FilterError('there is no "not"; write the opposite condition', self.text, self.position)
         return self.leaf()
 
     def parenthesised(self) -> Filter:
@@ -196,7 +196,7 @@ class _Parser:
             return Range(name, low, self.value())
         if self.at("in"):
             self.advance()
-            return Member(name, self.values())
+            return OneOf(name, self.values())
         if self.at("prefix"):
             self.advance()
             if self.kind != "string":

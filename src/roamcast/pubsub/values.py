@@ -5,8 +5,8 @@ A *cut* is a place between two neighbours on that line, and a set of values is t
 ends, begins, ends. Every condition on one attribute is such a set (a prefix is an interval of texts, `!=` is a kind
 with a hole), so union, intersection and inclusion are one sweep each, and a set has one list only.
 
-The line is taken to be dense: nothing here knows that no text lies between "a" and "a\\0". So a set that is empty may
-not be seen to be, and never the other way round.
+The line is treated as dense: nothing here knows that no text lies between "a" and "a\\0". So an empty set may not be
+recognised as empty, while a set that is called empty always is.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SURROGATES: Final = (0xD800, 0xE000)
 
 
 def kind_of(value: object) -> int:
-    """NaN is no value: it has the kind of what is absent."""
+    """NaN is not a value: its kind is ABSENT."""
     if isinstance(value, str):
         return TEXT
     if isinstance(value, bool):
@@ -61,7 +61,7 @@ def before(value: Value) -> Cut:
 
 
 def after(value: Value) -> Cut:
-    """The same place has one name only, so after false is before true, and after true is where numbers begin."""
+    """Every place has only one name: after false is before true, and after true is where numbers begin."""
     kind = kind_of(value)
     if kind == BOOL:
         return start(NUMBER) if value else (BOOL, True, 0)
@@ -71,7 +71,7 @@ def after(value: Value) -> Cut:
 
 
 def _plain(value: Value) -> Value:
-    """Of two equal numbers the whole one, so that equal sets are written alike."""
+    """A float that is a whole number becomes an int, so that equal sets are written alike."""
     if isinstance(value, float) and value.is_integer() and INT_LOW <= value <= INT_HIGH:
         return int(value)
     return value

@@ -12,7 +12,8 @@ from typing import Any
 
 import msgspec
 
-from roamcast.judging.runs import NoData, samples
+from roamcast.errors import NoData
+from roamcast.judging.runs import samples
 from roamcast.log import catalogue
 from roamcast.log.catalogue import SHARE, Cost, Metric
 from roamcast.papers.experiments import LEAGUE

@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from roamcast.judging.runs import NoData, coordinate, samples, selected
+from roamcast.errors import NoData
+from roamcast.judging.runs import coordinate, samples, selected
 from roamcast.judging.student import ALPHA, interval
 from roamcast.log.catalogue import Row
 from roamcast.papers.experiments import Plot

@@ -19,9 +19,8 @@ import msgspec
 
 import roamcast
 from roamcast import files
-from roamcast.errors import InputError
+from roamcast.errors import InputError, NoData, error_text
 from roamcast.judging import kept
-from roamcast.judging.runs import NoData
 from roamcast.judging.verdicts import Scorecard
 from roamcast.papers import experiments
 from roamcast.papers.experiments import PAPERS, UNDER, Experiment, cited
@@ -48,7 +47,7 @@ def write(folder: Path, target: Path | None = None) -> Path:
         target.parent.mkdir(parents=True, exist_ok=True)
         files.write(target, text.encode())
     except OSError as error:
-        raise InputError(f"cannot write {target}: {(error.strerror or str(error)).lower()}") from None
+        raise InputError(f"cannot write {target}: {error_text(error)}") from None
     return target
 
 

@@ -9,7 +9,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from roamcast.errors import InputError
+from roamcast.errors import InputError, one_line
 from roamcast.judging import recounted
 from roamcast.judging.recounted import Recounted
 from roamcast.judging.verdicts import Scorecard
@@ -53,7 +53,7 @@ def _rows(path: Path, columns: list[str] | None = None) -> list[Row]:
         table = pq.read_table(path, columns=columns)
         rows: list[Row] = table.to_pylist(maps_as_pydicts="strict")
     except (OSError, pa.ArrowException) as error:
-        raise InputError(f"cannot read {path}: {' '.join(str(error).split())}") from None
+        raise InputError(f"cannot read {path}: {one_line(error)}") from None
     return rows
 
 

@@ -1,22 +1,22 @@
-"""Where nodes stand, and how large a field must be for them to have so many neighbours in the mean.
+"""Where nodes stand, and how large the area must be for a given mean number of neighbours.
 
 uniform   everywhere with equal probability: gaps and crowds.
-grid      one in each of n cells of equal area that tile the field: about even.
+grid      one in each of n grid cells of equal size that fill the area: about even.
 triangle  one in each of n cells around the points of a triangular lattice, the widest that fits: rows are shifted by
           half of a cell against each other, and away from the border all six nearest points are equally far.
 
 In its cell a node stands everywhere with equal probability, or nearer to the middle: `jitter` is the share of the
 cell's width and height that it may use. With 0 it stands in the middle.
 
-Nodes near the border have fewer neighbours than others, and that counts. Of two points of a rectangle the distance
-along each side has a triangular density; the probability that they are within a range (`nearness`) follows by one
-integration. Nodes that stand uniformly have (n − 1) nearness(field) neighbours in the mean. On a grid, a random node is
-anywhere in the field, and so is a point of a random cell. But that cell must be another one, and so the mean is
-n nearness(field) less the mean of nearness(cell): almost one neighbour fewer on the same field. For parts of cells and
-for the triangular lattice there is no such shortcut: the probability (`meeting`) is summed over pairs of nodes, those
-that lie alike to each other at once.
+Nodes near the border have fewer neighbours than others, and that is included. For two points of a rectangle, the
+distance along each side has a triangular density; the probability that they are within range (`nearness`) is one
+integral. Nodes that stand uniformly have (n − 1) nearness(area) neighbours on average. On a grid, a random node is
+anywhere in the area, and so is a point of a random cell. That cell must be another one, so the mean is n nearness(area)
+less the mean of nearness(cell): almost one neighbour fewer in the same area. For parts of cells and for the triangular
+lattice there is no such shortcut: the probability (`pair_in_range`) is summed over pairs of nodes, and pairs with the
+same relative position are computed once.
 
-Without jitter the mean falls in steps as the field grows, and what lies between two steps is refused.
+Without jitter the mean falls in steps as the area grows, and a mean between two steps is refused.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from roamcast.errors import InputError
 STEPS: Final = 100
 EXACT_M: Final = 0.001
 SLACK: Final = 0.01
-"""How far from the mean that was asked for a step may be: people type two digits."""
+"""How far a step may be from the requested mean: people type two digits."""
 HEIGHT: Final = 0.8660254037844386
 """Between the rows of a triangular lattice, over the distance between its points: sqrt(3) / 2."""
 
@@ -49,36 +49,36 @@ def places(nodes: int, width_m: float, height_m: float, placement: str, jitter: 
 
 
 def cells(nodes: int, width_m: float, height_m: float) -> list[Cell]:
-    """As square as can be. Rows need not have the same number of cells; those with more are as much higher."""
+    """As square as possible. Rows may differ in their number of cells; rows with more are higher, in proportion."""
     rows = max(1, min(nodes, round(sqrt(nodes * height_m / width_m))))
-    found: list[Cell] = []
+    result: list[Cell] = []
     for row in range(rows):
         first, last = nodes * row // rows, nodes * (row + 1) // rows
         width, height = width_m / (last - first), height_m * (last - first) / nodes
         for column in range(last - first):
-            found.append((width * column, height_m * first / nodes, width, height))
-    return found
+            result.append((width * column, height_m * first / nodes, width, height))
+    return result
 
 
 def triangle(nodes: int, width_m: float, height_m: float) -> list[Cell]:
-    """All alike, in the middle of the field. Rows differ by one point at most, and none is out of the middle by more
-    than a quarter of a cell."""
+    """Equal cells in the middle of the area. Rows differ by at most one point, and none is more than a quarter of a
+    cell out of the middle."""
     rows, width = _widest(nodes, width_m, height_m)
     height = HEIGHT * width
     bottom = (height_m - rows * height) / 2.0
-    found: list[Cell] = []
+    result: list[Cell] = []
     for row in range(rows):
         points = nodes * (row + 1) // rows - nodes * row // rows
         shift = 0.25 if row % 2 else -0.25
-        first = -((points - 1 + row % 2) // 2)  # of the lattice's columns, counted from the middle of the field
+        first = -((points - 1 + row % 2) // 2)  # of the lattice's columns, counted from the middle of the area
         for column in range(first, first + points):
-            found.append((width_m / 2.0 + (column + shift - 0.5) * width, bottom + row * height, width, height))
-    return found
+            result.append((width_m / 2.0 + (column + shift - 0.5) * width, bottom + row * height, width, height))
+    return result
 
 
 def _widest(nodes: int, width_m: float, height_m: float) -> tuple[int, float]:
-    """How many rows a triangular lattice of so many points has in the field if its cells are as wide as can be, and
-    how wide they are. More rows have fewer points and need more height."""
+    """The number of rows of the triangular lattice with this many points and the widest cells, and their width. More
+    rows have fewer points each and need more height."""
     best, width = 1, 0.0
     for rows in range(1, nodes + 1):
         across = width_m / ((nodes + rows - 1) // rows + 0.5)
@@ -90,14 +90,14 @@ def _widest(nodes: int, width_m: float, height_m: float) -> tuple[int, float]:
     return best, width
 
 
-# ---- how many are near
+# ---- how many are in range
 
 
 def nearness(width_m: float, height_m: float, range_m: float) -> float:
     """Probability that two points of a rectangle are within the range of each other.
 
     Simpson's rule over their distance x along the width, with x = span (1 − u²): in u the circle has no steep end.
-    Nothing but the four operations and square roots: the same on every machine.
+    It uses only the four operations and square roots, so it is the same on every machine.
     """
     span = min(width_m, range_m)
     total = 0.0
@@ -111,7 +111,7 @@ def nearness(width_m: float, height_m: float, range_m: float) -> float:
     return total / (3.0 * STEPS) * 4.0 * span / width_m
 
 
-def meeting(offset: Offset, range_m: float) -> float:
+def pair_in_range(offset: Offset, range_m: float) -> float:
     """Probability that a point of one rectangle and a point of another are within the range of each other.
 
     By the midpoint rule over their distance along the width, and exactly over the other one; operations as above.
@@ -149,13 +149,13 @@ def _below(t: float, a: float, b: float) -> float:
 
 
 def mean_neighbours(nodes: int, side_m: float, range_m: float, placement: str, jitter: float = 1.0) -> float:
-    """In a square field."""
+    """The mean number of neighbours in a square area."""
     if placement == "uniform":
         return (nodes - 1) * nearness(side_m, side_m, range_m)
     if placement == "grid" and jitter == 1.0:
         return _mean_on_grid(nodes, side_m, range_m)
     pairs = _offsets(places(nodes, side_m, side_m, placement, jitter), range_m)
-    return 2.0 * sum([count * meeting(offset, range_m) for offset, count in pairs.items()]) / nodes
+    return 2.0 * sum([count * pair_in_range(offset, range_m) for offset, count in pairs.items()]) / nodes
 
 
 def _mean_on_grid(nodes: int, side_m: float, range_m: float) -> float:
@@ -167,26 +167,26 @@ def _mean_on_grid(nodes: int, side_m: float, range_m: float) -> float:
 
 
 def _offsets(where: list[Cell], range_m: float) -> dict[Offset, int]:
-    """How many pairs of rectangles lie how to each other, without those that are out of range all over.
+    """The number of pairs of rectangles for each relative position, without pairs that are entirely out of range.
 
-    Rectangles come in rows, from below and from the left: so the ones that are near follow soon or not at all.
+    Rectangles come in rows, from below and from the left, so the search can stop at the first that is out of range.
     """
     rows: list[list[Cell]] = []
     for cell in where:
         if not rows or rows[-1][0][1] != cell[1]:
             rows.append([])
         rows[-1].append(cell)
-    found: dict[Offset, int] = {}
+    counts: dict[Offset, int] = {}
     for k, row in enumerate(rows):
         for other in rows[k:]:
             if other[0][1] - row[0][1] - row[0][3] > range_m:
                 break
-            _compare(row, other, range_m, found)
-    return found
+            _compare(row, other, range_m, counts)
+    return counts
 
 
-def _compare(row: list[Cell], other: list[Cell], range_m: float, found: dict[Offset, int]) -> None:
-    """Pairs of one cell of each row; of one row with itself, each pair once."""
+def _compare(row: list[Cell], other: list[Cell], range_m: float, counts: dict[Offset, int]) -> None:
+    """Count the pairs of one cell of each row; for one row with itself, each pair once."""
     first = 0
     for k, (left, bottom, width, height) in enumerate(row):
         while first < len(other) and other[first][0] + other[first][2] < left - range_m:
@@ -197,19 +197,19 @@ def _compare(row: list[Cell], other: list[Cell], range_m: float, found: dict[Off
                 break
             dx, dy = x - left + (w - width) / 2.0, y - bottom + (h - height) / 2.0
             offset = (round(abs(dx), 9), round(dy, 9), width, height, w, h)
-            found[offset] = found.get(offset, 0) + 1
+            counts[offset] = counts.get(offset, 0) + 1
 
 
-# ---- how large the field must be
+# ---- how large the area must be
 
 
 @cache
 def side_for(nodes: int, neighbours: float, range_m: float, placement: str, jitter: float = 1.0) -> float:
-    """The side of the square, to the centimetre, in which nodes have so many neighbours, fewer than there are nodes."""
+    """The side of the square, to the centimetre, in which nodes have this mean number of neighbours (below `nodes`)."""
     low, high = _around(nodes, neighbours, range_m, placement, jitter)
     if placement == "uniform" or jitter == 1.0:
         return round(high, 2)
-    if jitter == 0.0:  # the middle of a step, so that rounding moves nobody out of range
+    if jitter == 0.0:  # the middle of a step, so that rounding moves no node out of range
         longest = _around(nodes, max(neighbours - SLACK, neighbours / 2.0), range_m, placement, jitter)[1]
         side_m = round((_around(nodes, neighbours + SLACK, range_m, placement, jitter)[1] + longest) / 2.0, 2)
     else:
@@ -225,7 +225,7 @@ def side_for(nodes: int, neighbours: float, range_m: float, placement: str, jitt
 
 
 def _around(nodes: int, neighbours: float, range_m: float, placement: str, jitter: float) -> tuple[float, float]:
-    """Two sides a millimetre apart: nodes have more neighbours on the shorter one only."""
+    """Two sides a millimetre apart: only with the shorter one, nodes have more neighbours than that."""
     low, high = 0.0, range_m
     while mean_neighbours(nodes, high, range_m, placement, jitter) > neighbours:
         low, high = high, 2.0 * high

@@ -17,7 +17,7 @@ from io import TextIOWrapper
 from math import inf
 from pathlib import Path
 
-from roamcast.errors import InputError
+from roamcast.errors import InputError, error_text
 from roamcast.world.contacts import Neighbourhood, ScheduledContacts
 from roamcast.world.faults import Faults
 from roamcast.world.radio import Radio
@@ -85,7 +85,7 @@ def wire(s: Scenario, radio: Radio, faults: Faults) -> None:
 
 def contacts(s: Scenario) -> Neighbourhood:
     """Nodes are counted in the natural order of their names in the file."""
-    names, met = load.meetings(s.trace)
+    names, met = load.contacts(s.trace)
     if len(names) > s.nodes:
         raise InputError(f"nodes={s.nodes}: trace={s.trace} has {len(names)} nodes")
     changes: list[tuple[float, int, int, bool]] = []
@@ -109,9 +109,9 @@ def _lines(path: str) -> Iterator[str]:
         with _open(path) as file:
             yield from file
     except OSError as error:
-        raise InputError(f"links={path}: {(error.strerror or 'cannot be read').lower()}") from None
+        raise InputError(f"links={path}: cannot be read ({error_text(error)})") from None
     except (UnicodeDecodeError, EOFError, zlib.error):
-        raise InputError(f"links={path}: is no text that can be read") from None
+        raise InputError(f"links={path}: is not readable text") from None
 
 
 def _open(path: str) -> TextIOWrapper:

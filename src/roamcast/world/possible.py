@@ -1,8 +1,8 @@
 """What was possible: an ideal flood after the run, over the same contacts (log/oracle.py).
 
-It walks through a copy of the contacts: the streams are named, so the same nodes meet at the same instants, and
-here only decodable links count, whatever the carrier-sense range. It errs on the side of the possible: of ranges drawn
-per frame it takes the longest, of shadowing the kindest, and chance losses and partitions are not in it.
+It goes through a copy of the contacts: streams are named, so the same nodes meet at the same times. Only links over
+which frames can be decoded count, whatever the carrier-sense range. It may call too much possible, never too little: it
+uses the longest range that a frame can draw and the best shadowing, and leaves out random losses and partitions.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ class _Links(LinkObserver):
 def possible_pairs(
     motion: Neighbourhood,
     nodes: int,
-    told: list[tuple[int, int, int, list[int]]],
+    published: list[tuple[int, int, int, list[int]]],
     switched: list[tuple[int, int, bool]],
     until: int,
 ) -> int:
-    """How many (event, interested subscriber) pairs could have been served up to `until`.
+    """The number of (event, interested node) pairs that could have been delivered up to `until`.
 
-    `told` has (t, publisher, end of validity, interested) of each event, `switched` (t, node, up) of each fault, both
-    in order of time, in microseconds.
+    `published` has (t, publisher, expiry, interested nodes) of each event, `switched` (t, node, up) of each fault,
+    both in order of time, in microseconds.
     """
     flood = Journeys(nodes)
     for i in range(nodes):
@@ -38,29 +38,29 @@ def possible_pairs(
     motion.observer = _Links(flood)
     faults = iter(switched)
     fault = next(faults, None)
-    for event, (t, node, expires, _) in enumerate(told):
+    for event, (t, node, expires, _) in enumerate(published):
         while fault is not None and fault[0] <= t:
             _switch(motion, flood, fault)
             fault = next(faults, None)
-        _settle(motion, t)
+        _advance(motion, t)
         flood.publish(t, node, event, expires)
     while fault is not None:
         _switch(motion, flood, fault)
         fault = next(faults, None)
-    _settle(motion, until)
-    own = [publisher for _, publisher, _, interested in told if publisher in interested]  # each has its own event
-    return flood.count([interested for _, _, _, interested in told]) - len(own)
+    _advance(motion, until)
+    own = [publisher for _, publisher, _, interested in published if publisher in interested]  # each has its own event
+    return flood.count([interested for _, _, _, interested in published]) - len(own)
 
 
 def _switch(motion: Neighbourhood, flood: Journeys, fault: tuple[int, int, bool]) -> None:
     t, node, up = fault
-    _settle(motion, t)
+    _advance(motion, t)
     if up:
         flood.up(t / 1e6, node)
     else:
         flood.down(t / 1e6, node)
 
 
-def _settle(motion: Neighbourhood, t: int) -> None:
+def _advance(motion: Neighbourhood, t: int) -> None:
     if t / 1e6 >= motion.next:
         motion.advance(t / 1e6)

@@ -1,9 +1,9 @@
 """Random numbers: one named stream for each (run, node, purpose).
 
-A stream depends on nothing but its name, so adding a node, a metric or a model changes nobody else's draws. The
-generator is ChaCha8 (librt's), keyed with a BLAKE2b digest of the name: proven, small (120 bytes; MT19937 would
-take 2.5 kB), as fast interpreted as compiled, and the same numbers everywhere. A test pins the first of them, so that a
-library that changes its mind does not go unnoticed.
+A stream depends only on its name, so adding a node, a metric or a model changes no other draws. The generator is
+ChaCha8 (from librt), keyed with a BLAKE2b digest of the name: well tested, small (120 bytes; MT19937 takes 2.5 kB),
+as fast interpreted as compiled, and the same numbers everywhere. A test checks the first numbers, so that a change in
+the library is noticed.
 """
 
 from __future__ import annotations

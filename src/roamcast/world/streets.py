@@ -1,14 +1,14 @@
 """Street maps: a graph of crossings and one-way streets, its readers, a generator, and shortest ways.
 
-A map is read in two steps. `load` gives what the file says: every point, every piece of street, connected or not.
-`StreetGraph.drivable` makes of it what one can drive on: it refuses a map on which not every point can be reached from
-every other (a programmer may ask for `largest_part` first), joins pieces of street that meet where nothing else does,
-so that crossings are real ones and a street keeps its bends as a `shape`, and fills in what the file lacks.
+A map is read in two steps. `load` returns the contents of the file: every point, every piece of street, connected or
+not. `StreetGraph.drivable` makes a map to drive on. It refuses a map on which some point cannot be reached from another
+(`largest_part` gives a map without such points). It joins pieces of street that meet where no other street does, so
+that all crossings are real and a street has its bends as a `shape`. And it adds limits and weights that the file lacks.
 
-Filled in, always in the same way for the same map: the k-th road, counted from 0 in the order of the file (both
-directions together), has a speed limit uniform in 8–13 m/s (the limits of 001_a488c218c5fd0a02, §5.3) drawn from the
-stream (0, k, "street"), in steps of 0.1 m/s; and a road's weight grows with its limit, from 1 at 8 m/s to 10 at 13 m/s
-and above, by the square, so that main roads attract most trips (ours; the paper only says that some are used more).
+These depend only on the map: the k-th road, counted from 0 in the order of the file (both directions together), has a
+speed limit uniform in 8–13 m/s (the limits of Baehni et al. 2005, §5.3) drawn from the stream (0, k, "street"), in
+steps of 0.1 m/s. A road's weight grows with the square of its limit, from 1 at 8 m/s to 10 at 13 m/s and above, so that
+main roads attract most trips (ours; the paper only says that some roads are used more).
 
 A street is as long as its shape. Files:
 - WKT, one LINESTRING or MULTILINESTRING a line, in metres; lines are connected where they share a point (to 1 mm);
@@ -28,7 +28,7 @@ from math import dist, inf, isfinite
 from pathlib import Path
 from typing import Final, final
 
-from roamcast.errors import MapError
+from roamcast.errors import MapError, error_text
 from roamcast.world.streams import Stream
 
 Point = tuple[float, float]
@@ -36,7 +36,7 @@ Point = tuple[float, float]
 SLOWEST_MPS: Final = 8.0
 FASTEST_MPS: Final = 13.0
 MILLIMETRES: Final = 1000.0
-UNKNOWN: Final = 0.0  # a speed limit or weight that nobody has told
+UNKNOWN: Final = 0.0  # a speed limit or weight that the file does not have
 CACHED_ENTRIES: Final = 2_000_000  # of ways to destinations, 12 bytes each
 LINE: Final = re.compile(r"\(([^()]*)\)")
 WKT_START: Final = re.compile(r"(MULTI)?LINESTRING\b", re.IGNORECASE)
@@ -135,32 +135,32 @@ class StreetGraph:
         return self._of(parts[0] if parts else [], self.streets)
 
     def main_roads(self) -> StreetGraph:
-        """The map of the streets that weigh at least half of what the heaviest does; others are not there at all."""
+        """The map of the streets with at least half of the largest weight, without all others."""
         least = 0.5 * max(street.weight for street in self.streets)
         busy = [street for street in self.streets if street.weight >= least]
-        kept = sorted({street.u for street in busy} | {street.v for street in busy})
-        return self._of(kept, busy).drivable()
+        points = sorted({street.u for street in busy} | {street.v for street in busy})
+        return self._of(points, busy).drivable()
 
-    def _of(self, kept: list[int], streets: list[Street]) -> StreetGraph:
+    def _of(self, points: list[int], streets: list[Street]) -> StreetGraph:
         """The map of these points and of the streets between them."""
-        place = {u: k for k, u in enumerate(kept)}
+        place = {u: k for k, u in enumerate(points)}
         inside = [
             Street(place[s.u], place[s.v], s.shape, s.speed_mps, s.weight)
             for s in streets
             if s.u in place and s.v in place
         ]
-        return StreetGraph([self.points[u] for u in kept], inside, self.name)
+        return StreetGraph([self.points[u] for u in points], inside, self.name)
 
     def joined(self) -> StreetGraph:
         """This map without the points at which a street only bends."""
         streets: list[Street | None] = list(self.streets)
         leaving = [list(ks) for ks in self.leaving]
         entering = [list(ks) for ks in self.entering]
-        kept: list[int] = []
+        crossings: list[int] = []
         for p in range(len(self.points)):
             pairs = bend(p, streets, leaving[p], entering[p])
             if not pairs:
-                kept.append(p)
+                crossings.append(p)
             for k_in, k_out in pairs:
                 one = streets[k_in]
                 two = streets[k_out]
@@ -169,7 +169,7 @@ class StreetGraph:
                     entering[two.v].append(k_in)
                     streets[k_in] = Street(one.u, two.v, one.shape + two.shape[1:], one.speed_mps, one.weight)
                     streets[k_out] = None
-        return self._of(kept, [street for street in streets if street is not None])
+        return self._of(crossings, [street for street in streets if street is not None])
 
     def completed(self) -> StreetGraph:
         """This map with a speed limit and a weight for every street."""
@@ -216,7 +216,7 @@ class Ways:
 
 @final
 class Router:
-    """Quickest ways by Dijkstra's algorithm, one tree for each destination that is asked for, the latest kept.
+    """Quickest ways by Dijkstra's algorithm, one tree for each destination; the latest trees are cached.
 
     `costs_s` has the time that each street costs. Among equally quick ways the street with the lower index wins.
     """
@@ -224,20 +224,20 @@ class Router:
     def __init__(self, graph: StreetGraph, costs_s: list[float]) -> None:
         self.graph = graph
         self.costs_s = costs_s
-        self.kept = max(1, CACHED_ENTRIES // max(1, len(graph.points)))
+        self.cache_limit = max(1, CACHED_ENTRIES // max(1, len(graph.points)))
         self.cache: dict[int, Ways] = {}
 
     def to(self, destination: int) -> Ways:
         ways = self.cache.pop(destination, None)
         if ways is None:
             ways = self.search(destination, self.graph.entering, True)
-            if len(self.cache) >= self.kept:
-                del self.cache[next(iter(self.cache))]  # the one unused for longest
+            if len(self.cache) >= self.cache_limit:
+                del self.cache[next(iter(self.cache))]  # the least recently used
         self.cache[destination] = ways
         return ways
 
     def longest_s(self) -> float:
-        """No quickest way takes longer: from anywhere to crossing 0, and from there to anywhere."""
+        """A bound for all quickest ways: the longest one to crossing 0 plus the longest one from it."""
         there = self.search(0, self.graph.entering, True)
         back = self.search(0, self.graph.leaving, False)
         return max(there.seconds) + max(back.seconds)
@@ -284,9 +284,8 @@ def load(path: str) -> StreetGraph:
         if file.suffix.lower() == ".wkt":
             return load_wkt(file)
     except (OSError, UnicodeDecodeError) as error:
-        why = (error.strerror or str(error)).lower() if isinstance(error, OSError) else "not text in UTF-8"
-        raise MapError(f"{path}: the map cannot be read ({why})") from None
-    raise MapError(f"{path}: no map that is known; it must be a .wkt, a .csv pair (or its folder) or a SUMO .net.xml")
+        raise MapError(f"{path}: the map cannot be read ({error_text(error)})") from None
+    raise MapError(f"{path}: not a known map; it must be a .wkt, a .csv pair (or its folder) or a SUMO .net.xml")
 
 
 def number(text: str, where: str) -> float:
@@ -295,7 +294,7 @@ def number(text: str, where: str) -> float:
     except ValueError:
         value = inf
     if not isfinite(value):
-        raise MapError(f"{where}: {text.strip()!r} is no number")
+        raise MapError(f"{where}: {text.strip()!r} is not a number")
     return value
 
 
@@ -308,13 +307,13 @@ def load_wkt(file: Path) -> StreetGraph:
         if not line.strip():
             continue
         if not WKT_START.match(line.strip()):
-            raise MapError(f"{where}: {line.strip()[:40]!r} is no LINESTRING (x y, x y, …)")
+            raise MapError(f"{where}: {line.strip()[:40]!r} is not a LINESTRING (x y, x y, …)")
         for part in LINE.findall(line):
             last = -1
             for text in part.split(","):
                 cells = text.split()
                 if len(cells) < 2:
-                    raise MapError(f"{where}: {text.strip()!r} is no point x y")
+                    raise MapError(f"{where}: {text.strip()!r} is not a point x y")
                 at = (number(cells[0], where), number(cells[1], where))
                 here = known.setdefault((round(at[0] * MILLIMETRES), round(at[1] * MILLIMETRES)), len(points))
                 if here == len(points):
@@ -331,7 +330,7 @@ def add_both_ways(streets: list[Street], points: list[Point], u: int, v: int, sp
 
 
 def without_repetitions(streets: list[Street]) -> list[Street]:
-    """Straight streets between two points once only, as lines may run over each other."""
+    """Each straight street between two points once, because lines in a file may overlap."""
     return list({(s.u, s.v): s for s in reversed(streets)}.values())[::-1]
 
 
@@ -342,7 +341,7 @@ def load_csv(file: Path) -> StreetGraph:
     for row, cells in csv_rows(points_file):
         where = f"{points_file}, line {row}"
         if cells["id"] in index:
-            raise MapError(f"{where}: point {cells['id']!r} is there twice")
+            raise MapError(f"{where}: point {cells['id']!r} occurs twice")
         index[cells["id"]] = len(points)
         points.append((number(cells["x_m"], where), number(cells["y_m"], where)))
     streets: list[Street] = []
@@ -372,7 +371,7 @@ def csv_rows(file: Path) -> list[tuple[int, dict[str, str]]]:
 
 
 def csv_pair(file: Path) -> tuple[Path, Path]:
-    """The files of points and of streets that a folder or either of them names."""
+    """The files of points and of streets, given their folder or either of them."""
     folder = file if file.is_dir() else file.parent
     others = [each for each in sorted(folder.glob("*.csv")) if each != file]
     points: list[Path] = []
@@ -396,7 +395,7 @@ def load_sumo(file: Path) -> StreetGraph:
     try:
         root = ElementTree.parse(file).getroot()
     except ElementTree.ParseError as error:
-        raise MapError(f"{file}: no XML ({error})") from None
+        raise MapError(f"{file}: not XML ({error})") from None
     if root.tag != "net":
         raise MapError(f"{file}: its root is <{root.tag}>; a SUMO map has <net>")
     index: dict[str, int] = {}
@@ -421,7 +420,7 @@ def sumo_street(edge: ElementTree.Element, index: dict[str, int], points: list[P
     for end in ("from", "to"):
         junction = edge.get(end, "")
         if junction not in index:
-            raise MapError(f"{where}: goes {end} {junction!r}, which is no junction")
+            raise MapError(f"{where}: goes {end} {junction!r}, which is not a junction")
         ends.append(index[junction])
     lane = edge.find("lane")
     if lane is None:
@@ -431,7 +430,7 @@ def sumo_street(edge: ElementTree.Element, index: dict[str, int], points: list[P
     for pair in (edge.get("shape") or lane.get("shape") or "").split():
         cells = pair.split(",")
         if len(cells) < 2:
-            raise MapError(f"{where}: {pair!r} is no point x,y of a shape")
+            raise MapError(f"{where}: {pair!r} is not a point x,y of a shape")
         shape.append((number(cells[0], where), number(cells[1], where)))
     shape.append(points[ends[1]])
     return Street(ends[0], ends[1], shape, max(speed, UNKNOWN), UNKNOWN)
@@ -464,7 +463,7 @@ def campus(seed: int, width: float = 1200.0, height: float = 900.0) -> StreetGra
     for u in range(len(points)):
         if stream.random() < 0.25:
             x, y = points[u]
-            far_m = stream.uniform(25.0, 55.0)  # towards the middle, so as to stay in the field
+            far_m = stream.uniform(25.0, 55.0)  # towards the middle, to stay in the area
             x += 0.8 * far_m if x < 0.5 * width else -0.8 * far_m
             y += 0.6 * far_m if y < 0.5 * height else -0.6 * far_m
             points.append((x, y))
@@ -473,7 +472,7 @@ def campus(seed: int, width: float = 1200.0, height: float = 900.0) -> StreetGra
 
 
 def bent_lattice(columns: int, rows: int, width: float, height: float, stream: Stream) -> list[Point]:
-    """Row by row; straight along the ring, 3 % of the field inside its border, and bent within it."""
+    """Row by row; straight along the ring, 3 % inside the border of the area, and bent within it."""
     points = []
     for r in range(rows + 1):
         for c in range(columns + 1):

@@ -1,13 +1,13 @@
-"""What is said and who listens: subscriptions and publications of a scenario.
+"""The workload of a scenario: its subscriptions and publications.
 
   single     some nodes subscribe to one topic, others publish on it
-  topics     the same, except that publishers are subscribers themselves (001); with `bystanders`, whoever does not
-             subscribe to that topic subscribes to another one, on which nobody publishes
-  ranges     every node subscribes to ranges of numbers, events are numbers (003)
+  topics     the same, except that publishers are subscribers themselves (Baehni et al. 2005); with `bystanders`, the
+             other nodes subscribe to another topic, on which nobody publishes
+  ranges     every node subscribes to ranges of numbers, events are numbers (Rezende et al. 2008)
   interests  a catalogue of interests, each a conjunction of attributes; nodes subscribe to some of them, an event has
-             the attributes of one and perhaps more (004)
+             the attributes of one and perhaps more (Li et al. 2013)
 
-Everything is drawn from streams of its own, so two protocols under one seed face the same publications.
+All draws are from streams of the workload, so two protocols under one seed get the same publications.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from roamcast.world.streams import Stream
 TOPIC = "news"
 OTHER_TOPIC = "sport"
 NUMBERS = 1_000_000
-"""R of 003: publications are numbers up to R. The paper gives no value; only the share of R matters."""
+"""R of Rezende et al. 2008: events are numbers up to R. The paper gives no value; only shares of R matter."""
 
 
 class Workload:
@@ -30,10 +30,10 @@ class Workload:
 
     def __init__(self, scenario: Scenario, seed: int) -> None:
         self.scenario = scenario
-        self.who = Stream(seed, 0, "who")
-        self.what = Stream(seed, 0, "what")
-        self.when = Stream(seed, 0, "when")
-        self.order = shuffled(list(range(scenario.nodes)), self.who)
+        self.nodes_stream = Stream(seed, 0, "who")
+        self.contents_stream = Stream(seed, 0, "what")
+        self.times_stream = Stream(seed, 0, "when")
+        self.order = shuffled(list(range(scenario.nodes)), self.nodes_stream)
         self.catalogue: list[dict[str, Value]] = []
         self.filters: list[tuple[int, Filter]] = getattr(self, f"_subscribe_{scenario.workload}")()
         self.subscriptions = [Subscription(node, k, filter) for k, (node, filter) in enumerate(self.filters)]
@@ -41,10 +41,10 @@ class Workload:
         self.local_share = local_share(scenario)
         self.publications = [self._publication(t, node) for t, node in self._instants()]
 
-    # ---- who listens
+    # ---- subscriptions
 
     def _subscribers(self) -> list[int]:
-        """Publishers come first in the random order and subscribers follow: a node is both only if it must be."""
+        """In the random order, subscribers follow publishers: a node is both only if there are too few nodes."""
         s = self.scenario
         first = min(s.publishers, s.nodes - s.subscribers)
         return sorted(self.order[first : first + s.subscribers])
@@ -69,16 +69,16 @@ class Workload:
         return [(node, self._range(share)) for node in range(s.nodes) for _ in range(k)]
 
     def _range(self, share: float) -> Filter:
-        """Holds every number with this probability, the first and the last too: so it may begin below the first."""
+        """Contains every number with this probability, also the first and last: so it may begin below the first."""
         if share == 1.0:
             return Range("v", 0.0, float(NUMBERS))
         width = NUMBERS * share / (1.0 - share)
-        low = self.who.uniform(-width, NUMBERS)
+        low = self.nodes_stream.uniform(-width, NUMBERS)
         return Range("v", round(low, 3), round(low + width, 3))
 
     def _range_within(self, width: float) -> Filter:
-        """Begins at a number in (0, R], drawn in thousandths like all of them; it may end above R (003, section 4)."""
-        low = (1 + int(self.who.below(1000 * NUMBERS))) / 1000
+        """Begins at a number in (0, R], drawn in thousandths like all of them; it may end above R (§4)."""
+        low = (1 + int(self.nodes_stream.below(1000 * NUMBERS))) / 1000
         return Range("v", low, round(low + width, 3))
 
     def _subscribe_interests(self) -> list[tuple[int, Filter]]:
@@ -86,20 +86,20 @@ class Workload:
         self.catalogue = [self._interest(k) for k in range(s.interests)]
         filters: list[tuple[int, Filter]] = []
         for node in range(s.nodes):
-            wanted = 1 + self.who.below(s.subscriptions_per_node)
-            for interest in shuffled(list(range(s.interests)), self.who)[:wanted]:
+            count = 1 + self.nodes_stream.below(s.subscriptions_per_node)
+            for interest in shuffled(list(range(s.interests)), self.nodes_stream)[:count]:
                 filters.append((node, conjunction(self.catalogue[interest])))
         return filters
 
     def _interest(self, k: int) -> dict[str, Value]:
         """Of 1 to `attributes_max` attributes, the first of which is its own."""
-        more = self.who.below(self.scenario.attributes_max)
+        more = self.nodes_stream.below(self.scenario.attributes_max)
         attrs: dict[str, Value] = {"a": f"i{k}"}
         for name in "bcdefgh"[:more]:
-            attrs[name] = f"{name}{self.who.below(4)}"
+            attrs[name] = f"{name}{self.nodes_stream.below(4)}"
         return attrs
 
-    # ---- what is said, when and by whom
+    # ---- publications
 
     def _publishers(self) -> list[int]:
         return self.order[: self.scenario.publishers]
@@ -110,8 +110,10 @@ class Workload:
         if not self.publishers:
             return []
         if s.events:
-            chosen = [self.publishers[int(self.who.below(len(self.publishers)))] for _ in range(s.events)]
-            return sorted((micros(self.when.uniform(start, end) if s.events > 1 else start), node) for node in chosen)
+            chosen = [self.publishers[int(self.nodes_stream.below(len(self.publishers)))] for _ in range(s.events)]
+            return sorted(
+                (micros(self.times_stream.uniform(start, end) if s.events > 1 else start), node) for node in chosen
+            )
         if not s.rate_hz:
             return []
         instants = [(t, node) for node in self.publishers for t in self._times(start, end, 1.0 / s.rate_hz)]
@@ -120,46 +122,46 @@ class Workload:
     def _times(self, start: float, end: float, gap: float) -> list[int]:
         times: list[int] = []
         poisson = self.scenario.arrivals == "poisson"
-        t = start + (self.when.exponential(gap) if poisson else self.when.uniform(0.0, gap))
+        t = start + (self.times_stream.exponential(gap) if poisson else self.times_stream.uniform(0.0, gap))
         while t < end:
             times.append(micros(t))
-            t += self.when.exponential(gap) if poisson else gap
+            t += self.times_stream.exponential(gap) if poisson else gap
         return times
 
     def _publication(self, t: int, node: int) -> Publication:
         s = self.scenario
         validity_us = micros(s.validity_s) if s.validity_s else FOREVER
-        scope = LOCAL if self.local_share and self.what.random() < self.local_share else GLOBAL
+        scope = LOCAL if self.local_share and self.contents_stream.random() < self.local_share else GLOBAL
         topic, attrs = self._content()
         return Publication(t, node, topic, attrs, bytes(s.payload_bytes), validity_us, scope)
 
     def _content(self) -> tuple[str, dict[str, Value]]:
         s = self.scenario
         if s.workload == "ranges":
-            return "", {"v": round(self.what.random() * NUMBERS, 3)}
+            return "", {"v": round(self.contents_stream.random() * NUMBERS, 3)}
         if s.workload == "interests":
-            attrs = dict(self.catalogue[int(self.what.below(s.interests))])
-            for name in "bcdefgh"[len(attrs) - 1 : self.what.below(s.attributes_max)]:
-                attrs[name] = f"{name}{self.what.below(4)}"
+            attrs = dict(self.catalogue[int(self.contents_stream.below(s.interests))])
+            for name in "bcdefgh"[len(attrs) - 1 : self.contents_stream.below(s.attributes_max)]:
+                attrs[name] = f"{name}{self.contents_stream.below(4)}"
             return "", attrs
         return TOPIC, {}
 
 
 def local_share(s: Scenario) -> float:
-    """Of publications. A local one notifies as many times fewer nodes as there are fewer near (`nearness`, as if they
-    were spread evenly over the field), so more must be published for a share of the notifications."""
+    """The share of local events among publications. A local event is for nearby nodes only, which are the share
+    `nearness` of all nodes if they are spread evenly. So a share of the notifications takes more local publications."""
     if s.local_of == "publications" or s.local_share == 0.0:
         return s.local_share
-    near = nearness(s.width_m, s.height_m, s.local_range_m)
-    return s.local_share / (s.local_share + near * (1.0 - s.local_share))
+    nearby = nearness(s.width_m, s.height_m, s.local_range_m)
+    return s.local_share / (s.local_share + nearby * (1.0 - s.local_share))
 
 
 def width_within(share: float, k: int) -> float:
-    """How wide, over R, each of a node's k ranges must be for that share of the events to interest it in the mean.
+    """The width, as a share of R, of each of a node's k ranges so that on average it wants that share of the events.
 
-    With a minimum uniform in (0, R], a range of width x R holds the number v R with probability min(v, x): small
-    numbers interest fewer nodes than others. None of k ranges holds it with probability (1 - min(v, x))^k, which has
-    the mean (1 + k (1 - x)^(k + 1)) / (k + 1) over v. That shall be 1 - share; it cannot be below 1 / (k + 1).
+    With a minimum uniform in (0, R], a range of width x R contains the number v R with probability min(v, x): fewer
+    nodes want small numbers. None of k ranges contains it with probability (1 - min(v, x))^k, whose mean over v is
+    (1 + k (1 - x)^(k + 1)) / (k + 1). That must be 1 - share; it cannot be below 1 / (k + 1).
     """
     rest = max(0.0, ((k + 1) * (1.0 - share) - 1.0) / k)
     return float(1.0 - rest ** (1.0 / (k + 1)))
@@ -175,7 +177,7 @@ def micros(seconds: float) -> int:
 
 
 def shuffled(items: list[int], stream: Stream) -> list[int]:
-    """Fisher and Yates."""
+    """In random order (Fisher and Yates)."""
     for k in range(len(items) - 1, 0, -1):
         other = int(stream.below(k + 1))
         items[k], items[other] = items[other], items[k]

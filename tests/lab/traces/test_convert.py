@@ -12,7 +12,7 @@ from roamcast.errors import InputError
 from roamcast.lab.traces import convert as conversion
 from roamcast.lab.traces import trace as traces
 from roamcast.lab.traces.convert import Converted, convert
-from roamcast.world.traces.load import meetings, movement
+from roamcast.world.traces.load import contacts, movement
 from roamcast.world.traces.write import TARGETS, Facts
 from tests.world.traces import samples
 from tests.world.traces.samples import part_of, written
@@ -72,8 +72,8 @@ def test_contacts_of_contacts(spark: SparkSession, tmp_path: Path, source: str, 
         to,
         resolution_s=20.0 if source == "one-conn" else 0.0,
     )
-    names, met = meetings(str(tmp_path / "out"))
-    assert (names, met) == (["0", "1", "2"], samples.MEETINGS)
+    names, met = contacts(str(tmp_path / "out"))
+    assert (names, met) == (["0", "1", "2"], samples.CONTACTS)
 
 
 def test_what_cannot_be_converted_is_refused(spark: SparkSession, tmp_path: Path) -> None:

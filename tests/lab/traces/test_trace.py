@@ -34,7 +34,7 @@ def test_every_format_of_positions_has_the_same_contacts(spark: SparkSession, tm
 @pytest.mark.parametrize("name", ["contact-list", "one-conn"])
 def test_every_format_of_contacts(spark: SparkSession, tmp_path: Path, name: str) -> None:
     read = traces.read(spark, [str(samples.contacts(tmp_path)[name])])
-    assert sorted((*row,) for row in contacts.of(read).collect()) == samples.MEETINGS
+    assert sorted((*row,) for row in contacts.of(read).collect()) == samples.CONTACTS
     read.close()
 
 

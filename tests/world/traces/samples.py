@@ -11,7 +11,7 @@ from pathlib import Path
 
 from roamcast.world.traces.plan import Options, Part, plan
 from roamcast.world.traces.projection import TangentPlane
-from roamcast.world.traces.record import MEETING, POINT, PROBLEM, REFUSAL
+from roamcast.world.traces.record import CONTACT, POINT, PROBLEM, REFUSAL
 
 NS2 = """\
 $node_(0) set X_ 0.0
@@ -80,7 +80,7 @@ def gpx() -> str:
 
 CONTACT_LIST = "20 0 1\n40 0 1\n60 1 2\n100 0 1\n"
 ONE_CONN = "0 CONN 0 1 up\n40 CONN 0 1 down\n40 CONN 1 2 up\n60 CONN 1 2 down\n80 CONN 0 1 up\n100 CONN 0 1 down\n"
-MEETINGS = [(0, 1, 0, 40_000_000), (0, 1, 80_000_000, 100_000_000), (1, 2, 40_000_000, 60_000_000)]
+CONTACTS = [(0, 1, 0, 40_000_000), (0, 1, 80_000_000, 100_000_000), (1, 2, 40_000_000, 60_000_000)]
 
 
 def positions(folder: Path) -> dict[str, Path]:
@@ -123,7 +123,7 @@ def points(path: Path, **options: object) -> dict[str, list[tuple[float, float, 
 
 def meetings(path: Path, **options: object) -> list[tuple[str, str, float, float]]:
     records = part_of(path, **options).records()
-    return [(r[2], r[3], r[4] / 1e6, r[5] / 1e6) for r in records if r[0] == MEETING]
+    return [(r[2], r[3], r[4] / 1e6, r[5] / 1e6) for r in records if r[0] == CONTACT]
 
 
 def problems(path: Path, **options: object) -> list[tuple[int, str]]:

@@ -42,8 +42,8 @@ def test_all_formats_tell_the_same_movement(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", [f.name for f in FORMATS.values() if f.kind == "contacts"])
 def test_all_formats_tell_the_same_contacts(tmp_path: Path, name: str) -> None:
-    names, met = load.meetings(str(samples.contacts(tmp_path)[name]))
-    assert names == ["0", "1", "2"] and met == samples.MEETINGS
+    names, met = load.contacts(str(samples.contacts(tmp_path)[name]))
+    assert names == ["0", "1", "2"] and met == samples.CONTACTS
 
 
 GARBAGE = {
@@ -79,8 +79,8 @@ def test_a_simulation_takes_no_half_trace(tmp_path: Path) -> None:
     ("name", "text", "said"),
     [
         ("a.xml", "<kml></kml>", "is XML, but neither"),
-        ("a.txt", "all work and no play\n", "is in no format that is known"),
-        ("a.txt", "# only a remark\n", "nothing in it"),
+        ("a.txt", "all work and no play\n", "is in no known format"),
+        ("a.txt", "# only a remark\n", "has no data"),
         ("a.bin", "\0\0\0", "not text"),
     ],
 )
@@ -134,7 +134,7 @@ def test_events_of_messages_are_skipped_and_open_contacts_end_with_the_file(tmp_
 
 def test_a_connection_that_cannot_come_or_go_is_malformed(tmp_path: Path) -> None:
     path = written(tmp_path, "a.txt", "1 CONN 1 2 up\n2 CONN 2 1 up\n3 CONN 1 3 down\n4 CONN 1 2 down\n")
-    assert problems(path) == [(2, "1 and 2 are connected already, since line 1"), (3, "1 and 3 are not connected")]
+    assert problems(path) == [(2, "1 and 2 are already connected since line 1"), (3, "1 and 3 are not connected")]
     assert meetings(path) == [("1", "2", 1.0, 4.0)]
 
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roamcast.errors import InputError
-from roamcast.world.traces.load import meetings, merged, movement
+from roamcast.world.traces.load import contacts, merged, movement
 from roamcast.world.traces.write import TARGETS, Facts, Line, Place, get, stamp
 from tests.world.traces.samples import part_of
 
@@ -136,7 +136,7 @@ def test_contacts_come_back(name: str, first: list[tuple[int, int]], second: lis
     with TemporaryDirectory() as folder:
         path = Path(folder) / "a.txt"
         path.write_text(out.getvalue())
-        names, back = meetings(str(path))
+        names, back = contacts(str(path))
     assert names == ["a", "b", "c"]
     assert back == [(i, j, start, end) for (i, j), found in met.items() for start, end in found]
 

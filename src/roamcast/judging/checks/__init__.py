@@ -36,10 +36,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from roamcast.errors import unknown
+from roamcast.errors import NoData, unknown
 from roamcast.judging.answers import Answer, unanswered
 from roamcast.judging.checks import comparisons, curves, levels, shapes, spread
-from roamcast.judging.runs import NoData, Spec, fits
+from roamcast.judging.runs import Spec, fits
 from roamcast.judging.student import ALPHA
 from roamcast.judging.words import question
 from roamcast.log.catalogue import Row

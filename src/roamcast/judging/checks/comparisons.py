@@ -7,8 +7,9 @@ from math import isfinite
 
 import numpy as np
 
+from roamcast.errors import NoData
 from roamcast.judging.answers import ABOVE, Answer, estimated, jackknife, judged, unanswered
-from roamcast.judging.runs import NoData, Samples, Spec, coordinate, mean, number, paired, samples, selected
+from roamcast.judging.runs import Samples, Spec, coordinate, mean, number, paired, samples, selected
 from roamcast.judging.words import question
 from roamcast.log.catalogue import Row
 

@@ -7,9 +7,10 @@ from math import isfinite
 
 import numpy as np
 
+from roamcast.errors import NoData
 from roamcast.judging.answers import ABOVE, Answer, estimated, jackknife, judged, unanswered
 from roamcast.judging.checks.levels import slack
-from roamcast.judging.runs import NoData, Samples, Spec, common_seeds, curve, mean, paired, samples, selected
+from roamcast.judging.runs import Samples, Spec, common_seeds, curve, mean, paired, samples, selected
 from roamcast.judging.words import described, question
 from roamcast.log.catalogue import Row
 

@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from roamcast.errors import NoData
 from roamcast.judging.answers import Answer, estimated, jackknife, judged
 from roamcast.judging.checks.curves import over
-from roamcast.judging.runs import NoData, Spec, common_seeds, curve, mean, paired, selected
+from roamcast.judging.runs import Spec, common_seeds, curve, mean, paired, selected
 from roamcast.judging.words import question
 from roamcast.log.catalogue import Row
 

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
+from roamcast.errors import NoData
 from roamcast.judging.answers import Answer, estimated, judged
 from roamcast.judging.checks.levels import slack
-from roamcast.judging.runs import NoData, Spec, mean, samples, selected, split
+from roamcast.judging.runs import Spec, mean, samples, selected, split
 from roamcast.judging.words import question
 from roamcast.log.catalogue import Row
 

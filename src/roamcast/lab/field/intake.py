@@ -187,9 +187,8 @@ class Field:
         for live in latest.lives:
             one = latest.log.where(latest.log.run == live.run).orderBy("seq").drop("seq").toArrow()
             target = self.folder.log_of(live.run)
-            half = target.with_name(f".{target.name}.part")
-            pq.write_table(one.cast(schema).replace_schema_metadata(schema.metadata), half, compression="zstd")
-            half.replace(target)
+            with files.completed(target) as draft:
+                pq.write_table(one.cast(schema).replace_schema_metadata(schema.metadata), draft, compression="zstd")
         coordinates = [field.name for field in schemas.COORDINATES.fields]
         table = latest.runs.select(coordinates).join(latest.tally, "run")
         table = table.selectExpr("*", "cast(null as string) as fingerprint")

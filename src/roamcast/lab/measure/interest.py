@@ -30,7 +30,8 @@ from roamcast.lab.spark.worker import stage
 from roamcast.log.schema import ANEW
 from roamcast.pubsub import boxes as normal
 from roamcast.pubsub.event import SCOPES, Event, Value
-from roamcast.pubsub.filters import TOPIC, Filter, Prefix
+from roamcast.pubsub.filters import Filter, Prefix
+from roamcast.pubsub.necessary import TOPIC
 from roamcast.pubsub.text import parse
 from roamcast.pubsub.values import Cut
 
@@ -194,7 +195,7 @@ def _condition_keys(name: str, accepted: list[Cut]) -> list[Key]:
     span = normal.span(accepted)
     if span is not None and all(map(isfinite, span)):
         return _range_keys(name, *span)
-    if normal.sayable(accepted):
+    if normal.expressible(accepted):
         said = normal.conjunction(name, accepted)
         if len(said) == 1 and isinstance(said[0], Prefix) and said[0].prefix:
             return [("prefix", name, len(said[0].prefix), said[0].prefix)]

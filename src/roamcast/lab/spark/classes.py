@@ -13,6 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from roamcast import files
 from roamcast.errors import RoamcastError
 from roamcast.lab.spark import session
 
@@ -51,7 +52,7 @@ def make() -> Path:
             raise RoamcastError(f"Java ended with {ended} while it wrote {half}")
         for former in target.parent.glob("*.jsa"):
             former.unlink()
-        half.replace(target)
+        files.finish(half, target)
     return target
 
 

@@ -31,7 +31,7 @@ from typing import Any
 import msgspec
 
 from roamcast import files
-from roamcast.errors import InputError
+from roamcast.errors import InputError, error_text, one_line
 from roamcast.lab.campaign import Campaign
 from roamcast.log import reader
 
@@ -61,7 +61,7 @@ class Folder:
                 place.mkdir(parents=True, exist_ok=True)
             lock = (self.path / ".lock").open("w")
         except OSError as error:
-            raise InputError(f"cannot write to {self.path}: {(error.strerror or str(error)).lower()}") from None
+            raise InputError(f"cannot write to {self.path}: {error_text(error)}") from None
         with lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -174,7 +174,7 @@ class Folder:
 
     def fail(self, run: str, error: BaseException, command: str) -> str:
         """Record why a run failed, in one line and in full."""
-        line = f"{type(error).__name__}: {' '.join(str(error).split())}".removesuffix(": ")
+        line = f"{type(error).__name__}: {one_line(error)}".removesuffix(": ")
         full = "".join(traceback.format_exception(error))
         record = {"run": run, "error": line, "command": command, "traceback": full}
         files.write(self.failed / f"{run}.json", json.dumps(record, indent=1).encode())

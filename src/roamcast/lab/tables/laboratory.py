@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from roamcast.errors import InputError, unknown
+from roamcast.errors import InputError, one_line, unknown
 from roamcast.lab import summarise
 from roamcast.lab.spark.session import session
 from roamcast.lab.spark.worker import stage
@@ -155,4 +155,4 @@ def _read_through(path: str) -> None:
         for _ in pq.ParquetFile(path, page_checksum_verification=True).iter_batches():
             pass
     except (OSError, ValueError) as error:  # ArrowInvalid is a ValueError
-        raise InputError(f"{path} is damaged: {' '.join(str(error).split())}") from None
+        raise InputError(f"{path} is damaged: {one_line(error)}") from None

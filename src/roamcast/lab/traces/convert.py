@@ -1,14 +1,13 @@
-"""From one format to another: rows are put in order by Spark and written as they come, and nothing is half-written.
+"""From one format to another: Spark sorts the rows, and they are written one by one.
 
-The file appears under its name when it is complete. Where its nodes are numbers and the trace has names, the names are
-kept beside it, in FILE.names.csv.
+The file appears under its name when it is complete. If its nodes are numbers and the trace has names, the names are in
+FILE.names.csv beside it.
 """
 
 from __future__ import annotations
 
 import csv
 import gzip
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,7 +17,8 @@ from typing import TYPE_CHECKING, TextIO
 
 from pyspark.sql import functions as F
 
-from roamcast.errors import InputError
+from roamcast import files
+from roamcast.errors import InputError, error_text
 from roamcast.lab.traces import contacts
 from roamcast.world.traces import write
 from roamcast.world.traces.write import Facts, Target
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from roamcast.lab.traces.trace import Trace
 
 ALONE_US = 1_000_000
-"""Resolution of contact lists from positions, unless it is said. Ours."""
+"""Default resolution of contact lists that are computed from positions. Ours."""
 STEPS = 200
 
 
@@ -58,13 +58,13 @@ def convert(
         rows = _places(trace, target)
     resolution_us = round(resolution_s * 1e6) or trace.resolution_us or ALONE_US
     if target.kind == "contacts":
-        met = _counted_pairs(trace, contacts.of(trace, range_m))
-        rows = _events(met) if to == "one-conn" else _steps(met, resolution_us)
+        pairs = _numbered_pairs(trace, contacts.of(trace, range_m))
+        rows = _events(pairs) if to == "one-conn" else _steps(pairs, resolution_us)
     rows = rows.persist()
     try:
         count = rows.count()
         facts = _facts(trace, rows if target.kind == "positions" else None, resolution_us)
-        names = _write(path, target, facts, _watched(rows, count, progress))
+        names = _write(path, target, facts, _reported(rows, count, progress))
     finally:
         rows.unpersist()
     return Converted(count, names, _warnings(trace, target, to))
@@ -76,7 +76,7 @@ def _numbers(trace: Trace) -> DataFrame:
 
 
 def _places(trace: Trace, target: Target) -> DataFrame:
-    """(k, t_us, x_m, y_m, segment), from 0 us on, in the order that the format wants."""
+    """(k, t_us, x_m, y_m, segment), from 0 us on, in the order of the format."""
     rows = trace.rows.select("node", "t_us", "x_m", "y_m", "segment")
     if trace.stays and target.absences != "none":
         rows = _standing(rows, trace.begin_us, trace.end_us)
@@ -90,15 +90,15 @@ def _standing(rows: DataFrame, begin_us: int, end_us: int) -> DataFrame:
     """With a row at either end of the trace for nodes that stay."""
     row = F.struct("t_us", "x_m", "y_m", "segment")
     ends = rows.groupBy("node").agg(F.min_by(row, "t_us").alias("first"), F.max_by(row, "t_us").alias("last"))
-    found = rows
+    result = rows
     for side, t_us in (("first", begin_us), ("last", end_us)):
         still = ends.where(F.col(f"{side}.t_us") != t_us)
         place = (F.col(f"{side}.{name}") for name in ("x_m", "y_m", "segment"))
-        found = found.unionAll(still.select("node", F.lit(t_us).cast("long"), *place))
-    return found
+        result = result.unionAll(still.select("node", F.lit(t_us).cast("long"), *place))
+    return result
 
 
-def _counted_pairs(trace: Trace, met: DataFrame) -> DataFrame:
+def _numbered_pairs(trace: Trace, met: DataFrame) -> DataFrame:
     """(a, b, from_us, until_us), a < b, from 0 us on."""
     numbers = _numbers(trace)
     for end in ("i", "j"):
@@ -136,7 +136,7 @@ def _facts(trace: Trace, places: DataFrame | None, resolution_us: int) -> Facts:
     return Facts(names=names, end_us=end_us, west_m=west, east_m=east, south_m=south, north_m=north)
 
 
-def _watched(rows: DataFrame, count: int, progress: Callable[[float], None] | None) -> Iterator[tuple[object, ...]]:
+def _reported(rows: DataFrame, count: int, progress: Callable[[float], None] | None) -> Iterator[tuple[object, ...]]:
     every = max(1, count // STEPS)
     for k, row in enumerate(rows.toLocalIterator(prefetchPartitions=True), 1):
         if progress is not None and k % every == 0:
@@ -151,8 +151,8 @@ def _warnings(trace: Trace, target: Target, to: str) -> list[str]:
     lost = gaps if target.absences == "ends" else ends
     if not lost and not gaps:
         return []
-    what = "stand where they appear and vanish" if lost == ends and ends else "walk straight where they were away"
-    return [f"{max(lost, gaps)} nodes are absent part of the time, which {to} cannot say: they {what}"]
+    what = "stand where they appear and vanish" if lost == ends and ends else "walk straight while they were absent"
+    return [f"{max(lost, gaps)} nodes are absent part of the time, which {to} cannot express: they {what}"]
 
 
 # ---- files
@@ -177,21 +177,17 @@ def _write(path: Path, target: Target, facts: Facts, rows: Iterator[tuple[object
 
 @contextmanager
 def _complete(path: Path) -> Iterator[TextIO]:
-    """A file that appears under its name when all is written, or never."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
+    """A file that appears under its name when it is complete, or never."""
     try:
-        with draft.open("wb") as file:
+        with files.completed(path) as draft, draft.open("wb") as file:
             if path.suffix == ".gz":
                 with gzip.GzipFile(path.name, "wb", fileobj=file, mtime=0) as packed, _text(packed) as out:
                     yield out
             else:
                 with _text(file) as out:
                     yield out
-        draft.replace(path)
     except OSError as error:
-        raise InputError(f"{path}: cannot be written ({(error.strerror or str(error)).lower()})") from None
-    finally:
-        draft.unlink(missing_ok=True)
+        raise InputError(f"{path}: cannot be written ({error_text(error)})") from None
 
 
 def _text(file: object) -> TextIOWrapper:

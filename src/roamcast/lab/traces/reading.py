@@ -1,4 +1,4 @@
-"""What the data source does: options to parts, and a part to record batches."""
+"""The work of the data source: from options to parts, and from a part to record batches."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from roamcast.lab.traces.schemas import TABLES
 from roamcast.world.traces import formats
 from roamcast.world.traces.names import NAMED, number_of
 from roamcast.world.traces.plan import SPLIT_BYTES, Options, Part, plan
-from roamcast.world.traces.record import MEETING, POINT, PROBLEM, REFUSAL, Record
+from roamcast.world.traces.record import CONTACT, POINT, PROBLEM, REFUSAL, Record
 
 BATCH: Final = 8192
 KNOWN: Final = frozenset(
@@ -53,24 +53,24 @@ def _table(options: Any, parts: list[Part]) -> str:
 
 
 def parts_of(options: Any) -> list[Part]:
-    """As planned before (`parts`), or planned now."""
+    """The parts from an earlier plan (`parts`), or a new plan."""
     if "parts" in options:
         return [_part(fields) for fields in json.loads(options["parts"])]
     paths = json.loads(options["paths"]) if "paths" in options else [options["path"]] if "path" in options else []
     if not paths:
         raise InputError("a trace needs a path: .load(PATH)")
-    wanted = Options(
+    chosen = Options(
         format=options.get("trace", ""),
         units=options.get("units", ""),
         origin=options.get("origin", ""),
         resolution_s=_number(options, "resolution_s", 0.0),
         gap_s=_number(options, "gap_s", 0.0),
     )
-    return plan(paths, wanted, int(_number(options, "split_bytes", SPLIT_BYTES)))
+    return plan(paths, chosen, int(_number(options, "split_bytes", SPLIT_BYTES)))
 
 
 def packed(parts: list[Part]) -> str:
-    """For the option `parts`: what is planned once need not be planned again."""
+    """For the option `parts`, so that a plan is made only once."""
     return json.dumps([asdict(part) for part in parts])
 
 
@@ -92,12 +92,12 @@ def read(fields: dict[str, Any], table: str, strict: bool) -> Iterator[pa.Record
     records = part.records()
     if table == "records":
         return _batches(records, lambda batch: _records(batch, part))
-    wanted = POINT if table == "positions" else MEETING
-    rows = (record for record in _judged(records, part.path, strict) if record[0] == wanted)
+    wanted = POINT if table == "positions" else CONTACT
+    rows = (record for record in _accepted(records, part.path, strict) if record[0] == wanted)
     return _batches(rows, _positions if table == "positions" else _contacts)
 
 
-def _judged(records: Iterator[Record], path: str, strict: bool) -> Iterator[Record]:
+def _accepted(records: Iterator[Record], path: str, strict: bool) -> Iterator[Record]:
     for record in records:
         if record[0] == REFUSAL or (strict and record[0] == PROBLEM):
             raise InputError(f"{path}, line {record[1]}: {record[10]}")
@@ -148,15 +148,15 @@ def _contacts(batch: list[Record]) -> pa.RecordBatch:
 
 
 class _Called(dict[str, str | None]):
-    """A name that its number does not say."""
+    """The name of a node, or None if it is the same as its number."""
 
     def __missing__(self, name: str) -> str | None:
-        told = self[name] = name if name and number_of(name) >= NAMED else None
-        return told
+        own = self[name] = name if name and number_of(name) >= NAMED else None
+        return own
 
 
 def _records(batch: list[Record], part: Part) -> pa.RecordBatch:
-    """A meeting is turned so that the smaller number comes first. Of a SPAN, the peer is its first place."""
+    """In a contact the smaller number comes first. In a SPAN, `peer` is its first place."""
     kinds, lines, names, peers, t_us, until_us, x, y, z, segments, texts = zip(*batch, strict=True)
     count = len(batch)
     numbers, called = _Numbers({"": 0}), _Called()
@@ -166,7 +166,7 @@ def _records(batch: list[Record], part: Part) -> pa.RecordBatch:
     other_names: list[str | None] = [None] * count
     if any(peers):
         for k, peer in enumerate(peers):
-            if kinds[k] != MEETING:
+            if kinds[k] != CONTACT:
                 other_names[k] = peer or None
                 continue
             other[k], other_names[k] = numbers[peer], called[peer]

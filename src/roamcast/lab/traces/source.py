@@ -5,20 +5,20 @@
 
 | option       |                                                                                                     |
 |--------------|-----------------------------------------------------------------------------------------------------|
-| table        | `positions`, `contacts` or `records`; what the trace has, if it is not said                          |
-| trace        | the format (`formats.py`); found by contents and name, if it is not said                             |
+| table        | `positions`, `contacts` or `records`; by default what the trace has                                  |
+| trace        | the format (`formats.py`); by default recognised by contents and name                                |
 | units        | `degrees`: coordinates are longitude and latitude; `metres`: they are not, whatever they look like   |
-| origin       | LAT,LON of (0, 0) for degrees; the first position, if it is not said                                 |
+| origin       | LAT,LON of (0, 0) for degrees; by default the first position                                         |
 | resolution_s | of contact lists                                                                                     |
-| gap_s        | a node that is silent for longer was absent                                                          |
-| strict       | `true`: a malformed line is an error; otherwise it is left out                                       |
-| split_bytes  | how large a part of a file may be, where files can be read in parts                                  |
+| gap_s        | a node without lines for longer was absent                                                           |
+| strict       | `true`: a malformed line is an error; by default it is left out                                      |
+| split_bytes  | the size of the parts of large files, in formats that can be read in parts                           |
 
-Each file is a partition, and so is each range of a large file in a format whose lines stand alone. Paths must be there
-for every worker. Refusals within a partition are errors here; what shows only over several partitions is refused by
-`trace.read`, which also counts malformed lines.
+Each file is a partition, and so is each range of a large file in a format whose lines can be read independently. Paths
+must exist on every worker. Refusals within a partition are errors here; errors that only several partitions show are
+found by `trace.read`, which also counts malformed lines.
 
-Source and reader travel to workers by value: what they need of roamcast (reading.py does the work) is imported once
+Source and reader are sent to workers by value: they import the rest of roamcast (reading.py does the work) after
 `worker.find_package` has found it there.
 """
 
@@ -59,15 +59,15 @@ class TraceSource(DataSource):
         return NAME
 
     def schema(self) -> StructType:
-        found: StructType = _reading(*self.package).schema(self.options)
-        return found
+        table: StructType = _reading(*self.package).schema(self.options)
+        return table
 
     def reader(self, schema: StructType) -> DataSourceReader:
         return TraceReader(self.package, *_reading(*self.package).planned(self.options))
 
 
 class TraceReader(DataSourceReader):
-    """`parts` are the fields of parts: plain values, like all that a reader takes along."""
+    """`parts` are the fields of parts: plain values, because a reader is sent to workers."""
 
     def __init__(self, package: tuple[str, str], parts: list[dict[str, Any]], table: str, strict: bool) -> None:
         self.package = package
@@ -79,8 +79,8 @@ class TraceReader(DataSourceReader):
         return [InputPartition(part) for part in self.parts]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        found: Iterator[pa.RecordBatch] = _reading(*self.package).read(partition.value, self.table, self.strict)
-        return found
+        batches: Iterator[pa.RecordBatch] = _reading(*self.package).read(partition.value, self.table, self.strict)
+        return batches
 
 
 for _module in (worker, sys.modules[__name__]):

@@ -1,6 +1,6 @@
-"""What is told about contacts: how long they last, how long pairs are apart, how many one has, whom a flood reaches.
+"""Statistics of contacts: how long they last, how long pairs are apart, how many a node has, whom a flood reaches.
 
-All are functions of CONTACTS, and give tables with the schemas below. Percentiles are exact.
+All are functions of CONTACTS and return tables with the schemas below. Percentiles are exact.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ SPREAD: Final = table(
     *((name, DoubleType()) for name in ("mean_s", "min_s", *(f"p{p}_s" for p in PERCENTILES), "max_s")),
     nullable=("mean_s", "min_s", *(f"p{p}_s" for p in PERCENTILES), "max_s"),
 )
-"""Of durations in seconds; those of nothing are null."""
+"""Of durations in seconds; null if there are none."""
 NODES: Final = table(
     ("node", LongType()),
     ("peers", LongType()),
     ("contacts", LongType()),
     ("degree", DoubleType()),
 )
-"""How many others a node ever met, how often, and how many it is in contact with on average over time."""
+"""How many other nodes a node ever met, how often, and with how many it is in contact on average over time."""
 DEGREES: Final = table(("degree", LongType()), ("share", DoubleType()))
-"""For which share of all nodes' time they have so many contacts at once."""
+"""The share of all nodes' time with this number of contacts at once."""
 OVER_TIME: Final = table(("from_us", LongType()), ("until_us", LongType()), ("degree", DoubleType()))
 REACHED: Final = table(("source", LongType()), ("within_us", LongType()), ("reached", LongType()))
-"""How many others an ideal flood from the source reaches in time."""
+"""How many other nodes an ideal flood from the source reaches in time."""
 SOURCES_AT_ONCE: Final = 64
 
 
@@ -70,7 +70,7 @@ def apart(contacts: DataFrame) -> DataFrame:
 
 
 def survival(times: DataFrame, column: str) -> DataFrame:
-    """(t_s, share): which share of the values is longer than each value that occurs."""
+    """(t_s, share): for each value that occurs, the share of values that are larger."""
     counts = times.groupBy(column).count()
     longer = F.sum("count").over(
         Window.partitionBy(F.lit(0)).orderBy(F.desc(column)).rowsBetween(Window.unboundedPreceding, -1)
@@ -145,27 +145,27 @@ def over_time(contacts: DataFrame, nodes: int, begin_us: int, end_us: int, bins:
 def reached(contacts: DataFrame, nodes: list[int], t0_us: int, within_us: list[int]) -> DataFrame:
     """REACHED, from every node: contacts are usable on their closed intervals, and transfer takes no time.
 
-    Sources are spread over Spark, many at a time; each task walks through all contacts from t0 on, which it gets.
+    Each task of Spark has many sources and goes through all contacts from t0 on.
     """
     spark = contacts.sparkSession
     last_us = t0_us + max(within_us, default=0)
     live = contacts.where((F.col("until_us") >= t0_us) & (F.col("from_us") <= last_us)).toArrow()
-    told = spark.sparkContext.broadcast([live.column(name).to_numpy() for name in ("i", "j", "from_us", "until_us")])
-    flood = stage(f"{__name__}:flood_batches", nodes=nodes, told=told, t0_us=t0_us, horizons=sorted(within_us))
+    shared = spark.sparkContext.broadcast([live.column(name).to_numpy() for name in ("i", "j", "from_us", "until_us")])
+    flood = stage(f"{__name__}:flood_batches", nodes=nodes, shared=shared, t0_us=t0_us, horizons=sorted(within_us))
     groups = max(1, min(spark.sparkContext.defaultParallelism, -(-len(nodes) // SOURCES_AT_ONCE)))
     sources = spark.createDataFrame([(node,) for node in nodes], "node long").repartition(groups)
     return sources.mapInArrow(flood, REACHED)
 
 
 def flood_batches(
-    batches: Iterator[pa.RecordBatch], nodes: list[int], told: Broadcast[list[Any]], t0_us: int, horizons: list[int]
+    batches: Iterator[pa.RecordBatch], nodes: list[int], shared: Broadcast[list[Any]], t0_us: int, horizons: list[int]
 ) -> Iterator[pa.RecordBatch]:
     schema = to_arrow_schema(REACHED)
     for batch in batches:
         sources = batch.column(0).to_pylist()
         if not sources:
             continue
-        met = list(zip(*(column.tolist() for column in told.value), strict=True))
+        met = list(zip(*(column.tolist() for column in shared.value), strict=True))
         columns = list(zip(*flood_from(sources, nodes, met, t0_us, horizons), strict=True))
         yield pa.RecordBatch.from_arrays([pa.array(column, pa.int64()) for column in columns], schema=schema)
 
@@ -184,20 +184,20 @@ def flood_from(
     journeys = Journeys(len(nodes))
     for event, source in enumerate(sources):
         journeys.publish(t0_us, number[source], event, 1 << 62)
-    told = 0
+    done = 0
     for t_us, change, i, j in changes:
-        while told < len(horizons) and t_us > t0_us + horizons[told]:
-            yield from _reached(journeys, sources, len(nodes), horizons[told])
-            told += 1
-        if told == len(horizons):
+        while done < len(horizons) and t_us > t0_us + horizons[done]:
+            yield from _reached(journeys, sources, len(nodes), horizons[done])
+            done += 1
+        if done == len(horizons):
             return
         journeys.link(t_us / 1e6, i, j, change == UP_FIRST)
         journeys.link(t_us / 1e6, j, i, change == UP_FIRST)
-    for within_us in horizons[told:]:
+    for within_us in horizons[done:]:
         yield from _reached(journeys, sources, len(nodes), within_us)
 
 
 def _reached(journeys: Journeys, sources: list[int], nodes: int, within_us: int) -> Iterator[tuple[int, int, int]]:
-    held = [journeys.reached(node) for node in range(nodes)]
+    reached = [journeys.reached(node) for node in range(nodes)]
     for event, source in enumerate(sources):
-        yield source, within_us, sum(events >> event & 1 for events in held) - 1
+        yield source, within_us, sum(events >> event & 1 for events in reached) - 1

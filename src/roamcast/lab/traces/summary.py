@@ -1,4 +1,4 @@
-"""What is told about a trace in a page: plain numbers, for people and for JSON."""
+"""The summary of a trace: plain numbers, for people and for JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BINS = 24
 
 
 def of(read: Trace, met: DataFrame, within_s: list[float]) -> dict[str, Any]:
-    """Of a trace and its contacts. An ideal flood begins after a tenth of the trace."""
+    """The statistics of a trace and its contacts. An ideal flood begins after a tenth of the trace."""
     begin, end, nodes = read.begin_us, read.end_us, list(read.names)
     t0_us = begin + (end - begin) // 10
     within_us = [round(t * 1e6) for t in within_s]
@@ -50,9 +50,9 @@ def _spread(one_row: DataFrame) -> dict[str, Any]:
 
 
 def curves(met: DataFrame) -> dict[str, list[tuple[float, float]]]:
-    """Which share of contacts, and of times between them, is longer than so many seconds."""
-    told = {
+    """For contacts and for the times between them: (s, share that is longer)."""
+    survivals = {
         "contact lasts longer than [s]": statistics.survival(statistics.durations(met), "lasts_us"),
         "pair is apart for longer than [s]": statistics.survival(statistics.apart(met), "apart_us"),
     }
-    return {label: [(row["t_s"], row["share"]) for row in curve.collect()] for label, curve in told.items()}
+    return {label: [(row["t_s"], row["share"]) for row in curve.collect()] for label, curve in survivals.items()}

@@ -1,8 +1,8 @@
-"""A trace as a whole: read once, checked, with its names and its malformed lines.
+"""A whole trace: read once, checked, with its names and its malformed lines.
 
-Malformed lines are counted and left out, unless `strict`. Refused, with one line that says where: time running
-backwards, a node at two places at one instant or in two files at once, and degrees that would be taken for metres.
-Within a part of a file its reader sees that (world/traces/watch.py); here it is seen over several of them.
+Malformed lines are counted and left out, unless `strict`. Refused, with one line that names the place: time running
+backwards, a node at two places at one time or in two files at once, and degrees that would be read as metres. The
+reader checks that within a part of a file (world/traces/watch.py); here it is checked across parts.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from roamcast.lab.traces.source import NAME, TraceSource
 from roamcast.world.traces import formats
 from roamcast.world.traces.names import counted
 from roamcast.world.traces.plan import SPLIT_BYTES, Options, Part, plan
-from roamcast.world.traces.record import EXTENT, MEETING, POINT, PROBLEM, REFUSAL, SPAN, seconds
+from roamcast.world.traces.record import CONTACT, EXTENT, POINT, PROBLEM, REFUSAL, SPAN, seconds
 from roamcast.world.traces.watch import DEGREES, are_degrees
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Trace:
     end_us: int
     resolution_us: int
     absent: tuple[int, int]
-    """How many nodes are not there at the beginning or the end, and how many come back."""
+    """How many nodes are absent at the beginning or the end, and how many come back."""
     records: DataFrame
 
     @property
@@ -61,7 +61,7 @@ class Trace:
         return formats.get(self.format).stays
 
     def close(self) -> None:
-        """Spark need not keep it any longer."""
+        """Let Spark forget it."""
         self.records.unpersist()
 
 
@@ -77,10 +77,10 @@ def read(
     strict: bool = False,
     split_bytes: int = SPLIT_BYTES,
 ) -> Trace:
-    """Spark keeps what was read (in memory, then on disk) until `close`."""
+    """Spark caches the trace (in memory, then on disk) until `close`."""
     options = options or Options()
     parts = plan(paths, options, split_bytes)
-    told = formats.get(parts[0].format)
+    format = formats.get(parts[0].format)
     register(spark)
     source = spark.read.format(NAME).option("table", "records").option("parts", packed(parts))
     records = source.load().persist(StorageLevel.MEMORY_AND_DISK)
@@ -88,20 +88,20 @@ def read(
         malformed = _malformed(records, strict)
         _check_extents(records, parts, options.units)
         spans = records.where(F.col("kind") == SPAN)
-        if len(parts) > 1 and told.kind == "positions":
+        if len(parts) > 1 and format.kind == "positions":
             _check_spans(spans)
         names = _names(spans)
         if not names:
             what = f"; {malformed.count} malformed, the first: {malformed.first[0]}" if malformed.count else ""
-            raise InputError(f"{paths[0]}: no {told.kind[:-1]} in it{what}")
+            raise InputError(f"{paths[0]}: has no {format.kind}{what}")
         first, last = spans.agg(F.min("t_us"), F.max("until_us")).collect()[0]
-        begin = first if told.begins == "first" else min(0, first)
-        absent = (0, 0) if told.stays else _absent(spans, begin, last)
+        begin = first if format.begins == "first" else min(0, first)
+        absent = (0, 0) if format.stays else _absent(spans, begin, last)
     except BaseException:
         records.unpersist()
         raise
-    rows = _positions(records) if told.kind == "positions" else _contacts(records)
-    return Trace(told.kind, told.name, rows, names, malformed, begin, last, parts[0].resolution_us, absent, records)
+    rows = _positions(records) if format.kind == "positions" else _contacts(records)
+    return Trace(format.kind, format.name, rows, names, malformed, begin, last, parts[0].resolution_us, absent, records)
 
 
 def _positions(records: DataFrame) -> DataFrame:
@@ -111,14 +111,14 @@ def _positions(records: DataFrame) -> DataFrame:
 def _contacts(records: DataFrame) -> DataFrame:
     columns = ("node", "peer", "t_us", "until_us")
     renamed = [F.col(old).alias(new) for old, new in zip(columns, CONTACTS.names, strict=True)]
-    return records.where(F.col("kind") == MEETING).select(*renamed)
+    return records.where(F.col("kind") == CONTACT).select(*renamed)
 
 
 def _names(spans: DataFrame) -> dict[int, str]:
-    found = spans.select("node", F.coalesce("name", F.col("node").cast("string")).alias("name")).distinct().collect()
-    order = counted([row["name"] for row in found])
+    rows = spans.select("node", F.coalesce("name", F.col("node").cast("string")).alias("name")).distinct().collect()
+    order = counted([row["name"] for row in rows])
     named: dict[int, str] = {}
-    for row in sorted(found, key=lambda row: order[row["name"]]):
+    for row in sorted(rows, key=lambda row: order[row["name"]]):
         if row["node"] in named:
             raise InputError(f"nodes {named[row['node']]!r} and {row['name']!r} have the same number; rename one")
         named[row["node"]] = row["name"]
@@ -143,7 +143,7 @@ def _malformed(records: DataFrame, strict: bool) -> Malformed:
 
 
 def _check_extents(records: DataFrame, parts: list[Part], units: str) -> None:
-    """One row for each part: order of time over the parts of a file, and degrees."""
+    """Check the order of time over the parts of a file, and that coordinates are not degrees."""
     rows = records.where(F.col("kind") == EXTENT).orderBy("file", "part").collect()
     before = {"": 0}
     for row in rows:
@@ -163,7 +163,7 @@ def _check_extents(records: DataFrame, parts: list[Part], units: str) -> None:
 
 
 def _check_spans(spans: DataFrame) -> None:
-    """Each node over the parts of one file, and over files."""
+    """Check each node over the parts of one file, and over files."""
     parts = Window.partitionBy("node", "file").orderBy("part")
     after = spans.select(
         "*", F.lag("until_us").over(parts).alias("before_us"), F.lag("text").over(parts).alias("before_place")

@@ -29,7 +29,8 @@ from roamcast.protocols.frugal.frames import EventsIds, Id, filed
 from roamcast.protocols.kit.interface import NOBODY
 from roamcast.protocols.kit.wire import uint_size
 from roamcast.pubsub.event import Event
-from roamcast.pubsub.filters import And, Filter, Topic, unsatisfiable
+from roamcast.pubsub.filters import And, Filter, Topic
+from roamcast.pubsub.necessary import unsatisfiable
 
 NEIGHBOR_BYTES: Final = 24
 """Of a neighbour's row, without subscriptions and ids: identifier, speed and store time."""

@@ -25,7 +25,7 @@ from typing import Final, final
 
 from roamcast.pubsub.bloom import positions
 from roamcast.pubsub.event import Event, Value
-from roamcast.pubsub.filters import And, Compare, Filter, Leaf, Member, Nothing, Or, Topic
+from roamcast.pubsub.filters import And, Compare, Filter, Leaf, Nothing, OneOf, Or, Topic
 from roamcast.pubsub.values import ABSENT, BOOL, TEXT, kind_of
 
 MAX_TERMS: Final = 64
@@ -183,7 +183,7 @@ def _terms(filter: Filter) -> list[Term]:
         return [Term(topic=filter.name)]
     if isinstance(filter, Compare) and filter.op == "=":
         return [Term(values={filter.name: value_part(filter.name, filter.value)})]
-    if isinstance(filter, Member):
+    if isinstance(filter, OneOf):
         return [Term(values={filter.name: value_part(filter.name, value)}) for value in filter.values]
     if isinstance(filter, Leaf):
         return [Term(loose=filter.name)]

@@ -1,4 +1,4 @@
-"""How nodes move: one model a file, all piecewise linear (see `base`), without a transient unless asked for one."""
+"""How nodes move: one model a file, all piecewise linear (see `base`), stationary from the start if possible."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CAMPUS: Final = 1  # the map stays the same when the seed of a run changes
 
 
 def build(scenario: Scenario, seed: int) -> Mobility:
-    """The model that a scenario names. The seed decides what is not a node's own: which crossings have lights."""
+    """The model that a scenario names. The seed decides what nodes share: which crossings have lights."""
     s = scenario
     if s.mobility == "trace":
         return Waypoints(read_trace(s.trace, s.nodes))
@@ -53,8 +53,8 @@ def build(scenario: Scenario, seed: int) -> Mobility:
 
 
 def absences(scenario: Scenario) -> dict[int, list[tuple[int, int]]]:
-    """When nodes of an imported movement are not there, in us; -1 is never. Nodes that always are do not occur."""
+    """When nodes of a trace are absent, in us; an end of -1 is never. Nodes that are always present are left out."""
     if scenario.mobility != "trace" or scenario.radio == "table":
         return {}
-    found = load.movement(scenario.trace).absences[: scenario.nodes]
-    return {node: intervals for node, intervals in enumerate(found) if intervals}
+    absences = load.movement(scenario.trace).absences[: scenario.nodes]
+    return {node: intervals for node, intervals in enumerate(absences) if intervals}

@@ -1,4 +1,4 @@
-"""Mobility is piecewise linear: a node walks legs, and a model says what the next leg is."""
+"""Mobility is piecewise linear: a node walks legs, and a model chooses the next leg."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Leg:
 class Mobility:
     """A model of movement for all nodes. `first` is called once for each node in order, `next` when a leg is over.
 
-    `stream` is the node's own; a model draws from nothing else. Legs of a node follow each other without a gap and
+    `stream` belongs to the node; a model draws only from it. Legs of a node follow each other without a gap and
     without a jump (`next` starts where and when the leg before ended), and never have zero length in time.
     """
 

@@ -1,4 +1,5 @@
-"""City section: nodes drive on the streets of a map, each road at its speed limit (001_a488c218c5fd0a02, §5.3).
+"""City section: nodes drive on the streets of a map, each road at its speed limit (Baehni et al. 2005,
+§5.3).
 
 A trip goes to a random crossing, drawn in proportion to the weights of the roads at it (main roads attract more trips),
 on the way with the shortest expected time. At a share of the crossings, fixed for a run, there is a light: a node that
@@ -6,12 +7,12 @@ passes stops for a time uniform in [0, `stop_max_s`]. At its destination it park
 [0, `parking_max_s`], then takes the next trip from there. Nodes do not see each other.
 
 Readings:
-  R1  roads differ in traffic: by the choice of destinations, as above, or so much that cars keep to the main roads
-      (`roads`); the paper gives no more
-  R2  nodes halt now and then, for red lights, parking and the like: lights and parking, as above
-  R3  start: stationary. A node is found on a trip (origin, destination), or parking after it, with a probability
-      proportional to its expected duration, at a uniformly random moment of it; so the paper's predefined starting
-      points, which it does not tell, and their transient are not reproduced
+  R1  roads differ in traffic: by the choice of destinations, as above, or so much that cars use only the main roads
+      (`roads`); the paper says no more
+  R2  nodes stop sometimes, for red lights, parking and the like: lights and parking, as above
+  R3  start: stationary. A node is on a trip (origin, destination), or parks after it, with a probability proportional
+      to its expected duration, at a uniformly random moment of it. The paper has predefined starting points, which it
+      does not list; they and their transient are not reproduced
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from roamcast.world.streets import Router, Street, StreetGraph
 
 @final
 class Car:
-    """What a node is about: it is on `street` with the next bend at `bend`, or (street -1) stands at crossing `at`."""
+    """The state of a node: it is on `street` with the next bend at `bend`, or (street -1) stands at crossing `at`."""
 
     __slots__ = ("at", "bend", "goal", "street")
 
@@ -70,7 +71,7 @@ class CitySection(Mobility):
             if origin == goal:
                 continue
             self.cars[node] = Car(origin, goal)
-            leg = self._found(self.cars[node], stream.random() * self.longest_s, stream)
+            leg = self._leg_at_start(self.cars[node], stream.random() * self.longest_s, stream)
             if leg is not None and leg.end_s > 0.0:
                 return leg
 
@@ -121,10 +122,10 @@ class CitySection(Mobility):
             return rest(t, x, y, t + self.stop_max_s * stream.random())
         return rest(t, x, y, t)
 
-    def _found(self, car: Car, moment_s: float, stream: Stream) -> Leg | None:
-        """The leg of a car at this moment of its trip, parking first; None if all is over by then."""
+    def _leg_at_start(self, car: Car, moment_s: float, stream: Stream) -> Leg | None:
+        """The leg of a car at this moment of its trip, which begins with parking; None if the trip is over by then."""
         if moment_s < 0.5 * self.parking_max_s:
-            return self._found_halting(car, car.goal, self.parking_max_s, stream)
+            return self._halt_at_start(car, car.goal, self.parking_max_s, stream)
         moment_s -= 0.5 * self.parking_max_s
         ways = self.router.to(car.goal)
         while car.at != car.goal:
@@ -133,23 +134,23 @@ class CitySection(Mobility):
             drive_s = street.length_m / street.speed_mps
             if moment_s < drive_s:
                 car.street = k
-                return self._found_driving(car, street, moment_s * street.speed_mps)
+                return self._drive_at_start(car, street, moment_s * street.speed_mps)
             moment_s -= drive_s
             car.at = street.v
             if car.at != car.goal and self.light[car.at]:
                 if moment_s < 0.5 * self.stop_max_s:
-                    return self._found_halting(car, car.at, self.stop_max_s, stream)
+                    return self._halt_at_start(car, car.at, self.stop_max_s, stream)
                 moment_s -= 0.5 * self.stop_max_s
         return None
 
-    def _found_halting(self, car: Car, at: int, longest_s: float, stream: Stream) -> Leg:
-        """Halts that are seen are long ones (density proportional to length), and uniformly far over."""
+    def _halt_at_start(self, car: Car, at: int, longest_s: float, stream: Stream) -> Leg:
+        """At a random time, long halts are more likely (in proportion to length), and a uniform part has passed."""
         car.at = at
         x, y = self.graph.points[at]
         return rest(0.0, x, y, longest_s * sqrt(stream.random()) * (1.0 - stream.random()))
 
-    def _found_driving(self, car: Car, street: Street, done_m: float) -> Leg | None:
-        """On the way along a street, so many metres from its start."""
+    def _drive_at_start(self, car: Car, street: Street, done_m: float) -> Leg | None:
+        """The leg of a car that is `done_m` metres from the start of a street."""
         for k in range(1, len(street.shape)):
             x, y = street.shape[k - 1]
             to_x, to_y = street.shape[k]

@@ -1,19 +1,19 @@
 """Random direction (Royer, Melliar-Smith and Moser 2001): walk straight to the border, pause, turn inwards at random.
 
 The variant is the one that goes to the border, without reflection: at the border the new direction is uniform over the
-half circle that points into the field (over the quarter, in a corner). Start: stationary. A chain of `MIXING` legs is
-walked from a uniformly random point, after which it has forgotten where it came from; the leg that follows, with the
-pause at its end, is weighed by its mean duration (see `stationary`).
+half circle that points into the area (over the quarter, in a corner). Start: stationary. From a uniformly random point,
+`MIXING` legs are walked, after which the position hardly depends on that point; the next leg, with the pause after it,
+is weighted by its mean duration (see `stationary`).
 """
 
 from __future__ import annotations
 
 from typing import Final, final
 
+from roamcast.world.mobility.area import heading, inwards, time_to_border, within
 from roamcast.world.mobility.base import Leg, Mobility
-from roamcast.world.mobility.field import heading, inwards, room, within
 from roamcast.world.mobility.legs import distance, end_x, end_y, walk
-from roamcast.world.mobility.stationary import Pauses, Speeds, found, pause_after
+from roamcast.world.mobility.stationary import Pauses, Speeds, leg_at_start, pause_after
 from roamcast.world.streams import Stream
 
 MIXING: Final = 12
@@ -38,7 +38,7 @@ class RandomDirection(Mobility):
             for _ in range(MIXING):
                 x, y = self._border(x, y, stream)
             to_x, to_y = self._border(x, y, stream)
-            leg = found(x, y, to_x, to_y, diagonal_m, speeds, self.pauses, stream)
+            leg = leg_at_start(x, y, to_x, to_y, diagonal_m, speeds, self.pauses, stream)
             if leg is not None:
                 return leg
 
@@ -59,5 +59,5 @@ class RandomDirection(Mobility):
         dx, dy = heading(stream)
         dx = inwards(x, self.width_m, dx)
         dy = inwards(y, self.height_m, dy)
-        s = min(room(x, self.width_m, dx), room(y, self.height_m, dy))
+        s = min(time_to_border(x, self.width_m, dx), time_to_border(y, self.height_m, dy))
         return within(x + s * dx, self.width_m), within(y + s * dy, self.height_m)

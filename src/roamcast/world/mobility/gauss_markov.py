@@ -1,8 +1,8 @@
-"""Gauss–Markov (Liang and Haas 1999): velocity remembers itself.
+"""Gauss–Markov (Liang and Haas 1999): a velocity depends on the one before it.
 
 Every `step_s` each component of the velocity becomes  memory·v + sqrt(1 - memory²)·σ·g, g standard normal. There is
-no preferred direction (the mean velocity is zero), and σ is such that the mean speed is the middle of [min, max]; the
-speed that is walked is cut to that interval. A node that meets the border is reflected: that component of its velocity
+no preferred direction (the mean velocity is zero), and σ is chosen so that the mean speed is the middle of [min, max];
+the actual speed is limited to that interval. A node that meets the border is reflected: that component of its velocity
 changes sign, in the middle of a step. Memory 1 is a billiard ball, memory 0 a new velocity each step.
 
 Start: stationary, exactly. Position is uniform (which reflection preserves), velocity Gaussian, and each node's steps
@@ -14,8 +14,8 @@ from __future__ import annotations
 from math import sqrt
 from typing import Final, final
 
+from roamcast.world.mobility.area import inwards, time_to_border, within
 from roamcast.world.mobility.base import Leg, Mobility
-from roamcast.world.mobility.field import inwards, room, within
 from roamcast.world.mobility.legs import distance, end_x, end_y, rest
 from roamcast.world.streams import Stream
 
@@ -69,5 +69,7 @@ class GaussMarkov(Mobility):
         share = min(max(raw, self.speed_min_mps), self.speed_max_mps) / raw
         vx = self.vx[node] * share
         vy = self.vy[node] * share
-        end_s = min(self.step_end_s[node], t + room(x, self.width_m, vx), t + room(y, self.height_m, vy))
+        end_s = min(
+            self.step_end_s[node], t + time_to_border(x, self.width_m, vx), t + time_to_border(y, self.height_m, vy)
+        )
         return Leg(t, x, y, vx, vy, end_s)

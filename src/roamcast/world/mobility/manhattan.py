@@ -1,10 +1,11 @@
-"""Manhattan: streets `block_m` apart in both directions, from the corner (0, 0) of the field as far as they fit.
+"""Manhattan: streets `block_m` apart in both directions, from the corner (0, 0) of the area as far as they fit.
 
 A node walks from crossing to crossing, with a speed drawn for each block and a pause (if there are pauses) at each
-crossing. Where all ways exist it turns with probability `turn`, left and right alike, and never back; at the border,
-where some way is missing, the ways on are equally likely (and back, in a dead end, the only one). Then as many enter
-each block as leave it, and every street is equally busy in both directions whatever the probability of turning. So the
-start is stationary and exact: a uniformly random block and direction, walking or pausing at its end (see `stationary`).
+crossing. If all directions exist it turns with probability `turn`, left or right equally often, and never back. At the
+border, where a direction is missing, the others are equally likely; in a dead end it goes back. Then as many nodes
+enter each block as leave it, and every street is equally busy in both directions, whatever the probability of turning.
+So the start is exactly stationary: a uniformly random block and direction, walking or pausing at its end (see
+`stationary`).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Final, final
 from roamcast.errors import InputError
 from roamcast.world.mobility.base import Leg, Mobility
 from roamcast.world.mobility.legs import end_x, end_y, walk
-from roamcast.world.mobility.stationary import Pauses, Speeds, found, pause_after
+from roamcast.world.mobility.stationary import Pauses, Speeds, leg_at_start, pause_after
 from roamcast.world.streams import Stream
 
 EAST: Final = 0
@@ -48,7 +49,7 @@ class Manhattan(Mobility):
         self.pauses = pauses
         self.column: list[int] = []  # of the crossing that each node is at or walks to
         self.row: list[int] = []
-        self.way: list[int] = []  # in which it came
+        self.way: list[int] = []  # the direction in which it came
 
     def first(self, node: int, stream: Stream) -> Leg:
         while len(self.way) <= node:
@@ -66,7 +67,7 @@ class Manhattan(Mobility):
         x = column * self.block_m
         y = row * self.block_m
         while True:
-            leg = found(x, y, to_x, to_y, self.block_m, speeds, self.pauses, stream)
+            leg = leg_at_start(x, y, to_x, to_y, self.block_m, speeds, self.pauses, stream)
             if leg is not None:
                 return leg
 

@@ -1,4 +1,4 @@
-"""Nodes that stand: uniformly at random in a rectangle, one in each cell of a lattice, or where they are put."""
+"""Nodes that stand still: uniformly at random in the area, one in each grid cell, or at given places."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Static(Mobility):
 
 @final
 class InCells(Mobility):
-    """Node i stands in the i-th cell, uniformly at random."""
+    """Node i stands in the i-th grid cell, uniformly at random."""
 
     def __init__(self, cells: list[Cell]) -> None:
         self.cells = cells

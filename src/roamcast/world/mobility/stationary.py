@@ -1,14 +1,14 @@
-"""How to start in the middle: the distributions that movement has settled into after a long time.
+"""How to start in the stationary state: the distributions that movement has after a long time.
 
-A node that alternates between a leg of length L, walked at a speed v drawn for it, and a pause P is, seen at a random
-instant (Palm calculus; Le Boudec and Vojnović 2005, Navidi and Camp 2004):
+A node alternates between a leg of length L, walked at a speed v drawn for it, and a pause P. At a random time it is
+(Palm calculus; Le Boudec and Vojnović 2005, Navidi and Camp 2004):
 
 - on a leg of length L, or in the pause after it, with probability proportional to its mean duration L·E[1/v] + E[P];
-- walking with the share L·E[1/v] of that, at a speed with density proportional to f(v)/v, uniformly far along the leg;
-- else paused, with a pause that has density proportional to p·f(p) and is uniformly far over.
+- walking with the share L·E[1/v] of that, at a speed with density proportional to f(v)/v, at a uniform place on it;
+- or pausing, in a pause with density proportional to p·f(p), of which a uniform part has passed.
 
-A node that keeps one speed v for all its legs is no different: its law has that speed alone, so that E[1/v] is 1/v.
-Over the nodes, speeds then have the density f(v) that they were drawn with, at every instant.
+The same holds for a node that keeps one speed v for all its legs: E[1/v] is then 1/v. Over all nodes, speeds then have
+the density f(v) that they were drawn from, at every time.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Speeds:
         self.inverse_mean = self._inverse_mean()
 
     def of_node(self, stream: Stream) -> Speeds:
-        """What one node draws from on all its legs."""
+        """The speeds of one node for all its legs."""
         if not self.per_node:
             return self
         v = self.draw(stream)
@@ -51,7 +51,7 @@ class Speeds:
                 return v
 
     def draw_underway(self, stream: Stream) -> float:
-        """The speed of a node that is seen walking: slow legs last longer, so density f(v)/v."""
+        """The speed of a node that walks at a random time: slow legs last longer, so the density is f(v)/v."""
         while True:
             v = self.draw(stream)
             if stream.random() * v < self.low:
@@ -87,17 +87,17 @@ class Pauses:
         return stream.uniform(self.low, self.high)
 
     def draw_rest(self, stream: Stream) -> float:
-        """What is left of a pause that is seen at a random instant."""
+        """The rest of a pause at a random time in it."""
         pause = sqrt(stream.uniform(self.low * self.low, self.high * self.high))
         return pause * (1.0 - stream.random())
 
 
-def found(
+def leg_at_start(
     x: float, y: float, to_x: float, to_y: float, longest_m: float, speeds: Speeds, pauses: Pauses, stream: Stream
 ) -> Leg | None:
-    """A candidate leg as a node is found on it at 0 s, or in the pause after it; None if another must be drawn.
+    """The rest of this leg, or of the pause after it, for a node that is there at 0 s; None: draw another leg.
 
-    Accepting a leg in proportion to its mean duration needs a bound on that: no leg is longer than `longest_m`.
+    A leg is accepted in proportion to its mean duration. That needs a bound: no leg is longer than `longest_m`.
     """
     walk_s = distance(x, y, to_x, to_y) * speeds.inverse_mean
     drawn_s = stream.random() * (longest_m * speeds.inverse_mean + pauses.mean)

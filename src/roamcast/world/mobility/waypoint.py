@@ -1,11 +1,10 @@
 """Random waypoint: walk straight to a uniformly random point of the rectangle, pause, choose again.
 
-The start is drawn from the stationary distribution (see `stationary`), so there is no transient: a node is found on a
-leg, or pausing at the end of one, with a probability proportional to that leg's mean duration, pause included. Walking
-nodes are therefore denser in the middle, and slower than the mean of the speed law if they draw speeds for each leg;
-pausing ones are uniform. A pause is drawn anew for each leg, and so is a speed unless nodes keep theirs. If nodes set
-off `together`, which is how many simulations in the literature begin, all stand at uniformly random points at first and
-start walking at once.
+The start is drawn from the stationary distribution (see `stationary`), so there is no transient: a node is on a leg, or
+pauses at the end of one, with a probability proportional to that leg's mean duration, pause included. Walking nodes are
+therefore denser in the middle, and slower than the mean speed if they draw a speed for each leg; pausing ones are
+uniform. A pause is drawn for each leg, and so is a speed unless nodes keep theirs. If nodes start `together`, as in
+many simulations in the literature, all stand at uniformly random points at 0 s and start walking then.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import final
 
 from roamcast.world.mobility.base import Leg, Mobility
 from roamcast.world.mobility.legs import distance, end_x, end_y, walk
-from roamcast.world.mobility.stationary import Pauses, Speeds, found, pause_after
+from roamcast.world.mobility.stationary import Pauses, Speeds, leg_at_start, pause_after
 from roamcast.world.streams import Stream
 
 
@@ -39,7 +38,7 @@ class RandomWaypoint(Mobility):
             y = stream.random() * self.height_m
             to_x = stream.random() * self.width_m
             to_y = stream.random() * self.height_m
-            leg = found(x, y, to_x, to_y, diagonal_m, speeds, self.pauses, stream)
+            leg = leg_at_start(x, y, to_x, to_y, diagonal_m, speeds, self.pauses, stream)
             if leg is not None:
                 return leg
 

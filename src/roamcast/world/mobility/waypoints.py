@@ -1,7 +1,7 @@
-"""Imported movements: each node has a track of (t, x, y), is there then, and walks straight in between.
+"""Movement from traces: each node has a track of points (t, x, y) and walks straight from one to the next.
 
-Before its first point a node stands there, and after the last one it stays. The formats that can be read are those of
-`roamcast.world.traces`; a file may have more nodes than are asked for, and then the first ones are taken.
+Before the time of its first point a node stands there, and after the last one it stays there. The formats are those of
+`roamcast.world.traces`; if a file has more nodes than the scenario, the first ones are used.
 """
 
 from __future__ import annotations
@@ -69,5 +69,5 @@ def read_trace(path: str, nodes: int) -> list[Track]:
     tracks = load.movement(path).tracks
     if len(tracks) < nodes:
         have = "no node" if not tracks else f"{len(tracks)} node{'s' if len(tracks) > 1 else ''}"
-        raise InputError(f"trace={path} has {have}, but nodes={nodes}; ask for fewer nodes or give a longer trace")
+        raise InputError(f"trace={path} has {have}, but nodes={nodes}; use fewer nodes or a trace with more")
     return tracks[:nodes]

@@ -3,11 +3,11 @@
     files       opening, byte ranges, the beginning of a file
     record      what a reader yields; times are whole microseconds, places metres
     setdest, bonnmotion, one, sumo, contact_list, table, gpx      one family of formats each
-    formats     their names, how they are told apart, what each of them promises
+    formats     their names, how a file is recognised, what each of them promises
     plan        a path becomes parts that can be read independently of each other
-    watch       what only shows over many lines: time running backwards, nodes at two places, degrees for metres
+    watch       errors that only many lines show: time running backwards, nodes at two places, degrees for metres
     load        a whole trace in memory, for a simulation
-    write       formats that can be written, too
+    write       formats that can also be written
 
-Nothing here is compiled: a file is read before a run and not during it.
+Nothing here is compiled, because a file is read before a run and not during it.
 """

@@ -1,9 +1,9 @@
 """BonnMotion's own format (`.movements`, `.movements.gz`): a line for each node, `t x y t x y …`.
 
 The first line of a file with three dimensions is `#3D`, and its lines are `t x y z t x y z …`; other lines that begin
-with # are remarks. The file NAME.params beside NAME.movements says how long the scenario lasts (`duration=`), and has
-`z=` if there are three dimensions. Nodes are numbered from 0 in the order of their lines, stand at their first place
-before it and stay at the last one to the end: of the duration, or else of the longest line.
+with # are comments. The file NAME.params beside NAME.movements says how long the scenario lasts (`duration=`), and has
+`z=` if there are three dimensions. Nodes are numbered from 0 in the order of their lines. They stand at their first
+place before its time, and at the last one until the end, which is the duration or else the end of the longest line.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Row = tuple[int, float, float, float]
 
 
 def parameters(path: str) -> dict[str, str]:
-    """Of the file NAME.params beside NAME.movements; nothing if there is none."""
+    """The contents of NAME.params beside NAME.movements; empty if there is no such file."""
     file = Path(path.removesuffix(".gz").removesuffix(".movements") + ".params")
     try:
         text = file.read_text(encoding="utf-8")

@@ -1,8 +1,8 @@
-"""Contact lists, `t i j` and whatever else a line has, as SocioPatterns publishes them.
+"""Contact lists: `t i j`, perhaps with more columns, as SocioPatterns publishes them.
 
 A line says that i and j were in contact on [t - resolution, t]. The resolution is the smallest step between two
-successive instants of the file (20 s in the SocioPatterns traces) unless it is given; a file with a single instant has
-one second. Words may be separated by spaces, tabs or commas; a first line of column names is skipped.
+successive times of the file (20 s in the SocioPatterns traces) unless it is given; a file with a single time has one
+second. Words may be separated by spaces, tabs or commas; a first line of column names is skipped.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from roamcast.world.traces.files import CUT
-from roamcast.world.traces.record import Record, meeting, micros, problem, unlike
+from roamcast.world.traces.record import Record, contact, micros, problem, unlike
 
 TITLES: Final = ("t", "time", "timestamp")
 ALONE_US: Final = 1_000_000
@@ -29,11 +29,11 @@ def read(lines: Iterable[tuple[int, str]], resolution_us: int) -> Iterator[Recor
         except (ValueError, IndexError):
             yield problem(number, CUT) if line == CUT else unlike(number, line, "`t i j` of two nodes")
             continue
-        yield meeting(number, i, j, t - resolution_us, t)
+        yield contact(number, i, j, t - resolution_us, t)
 
 
 def smallest_step(lines: Iterable[tuple[int, str]]) -> int:
-    """Between successive instants, in microseconds; 0 if there is only one."""
+    """The smallest step between successive times, in microseconds; 0 if there is only one time."""
     least = last = -1
     for _, line in lines:
         try:

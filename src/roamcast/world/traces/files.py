@@ -1,6 +1,7 @@
 """Files of traces: plain or gzipped text, in UTF-8, whole or in ranges of bytes.
 
-A range owns the lines that begin in it: it skips what it starts in the middle of, and reads its last line to the end.
+A range has the lines that begin in it: it skips the end of a line that began before it, and reads its last line to the
+end.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Final, cast
 
-from roamcast.errors import InputError
+from roamcast.errors import InputError, error_text
 
 HEAD_BYTES: Final = 1 << 16
 CHUNK_BYTES: Final = 1 << 20
@@ -22,7 +23,7 @@ CUT: Final = "the file is cut off here"
 def opened(path: str) -> BinaryIO:
     """The bytes of a file, unpacked if they are gzipped, whatever its name says."""
     try:
-        file = Path(path).open("rb")  # noqa: SIM115 - whoever asked for it closes it
+        file = Path(path).open("rb")  # noqa: SIM115 - the caller closes it
         packed = file.read(2) == GZIP
         file.seek(0)
     except OSError as error:
@@ -36,7 +37,7 @@ def opened(path: str) -> BinaryIO:
 
 
 def unreadable(path: str, error: OSError) -> InputError:
-    return InputError(f"{path}: cannot be read ({(error.strerror or str(error)).lower()})")
+    return InputError(f"{path}: cannot be read ({error_text(error)})")
 
 
 def is_packed(path: str) -> bool:
@@ -45,7 +46,7 @@ def is_packed(path: str) -> bool:
 
 
 def head(path: str) -> str:
-    """The first lines. Refuses what is no text."""
+    """The first lines of a file. Refuses a file that is not text."""
     beginning = b""
     with opened(path) as file:
         try:
@@ -53,7 +54,7 @@ def head(path: str) -> str:
                 beginning += piece
         except (EOFError, zlib.error, OSError):
             if not beginning:
-                raise InputError(f"{path}: is no text that can be read (damaged)") from None
+                raise InputError(f"{path}: is not readable text (damaged)") from None
     text = beginning.decode("utf-8-sig", "replace")
     if "\0" in text or "�" in text[:-4]:
         raise InputError(f"{path}: cannot be read (not text in UTF-8)")
@@ -79,7 +80,7 @@ def lines(path: str, start: int = 0, end: int = -1, first_line: int = 1) -> Iter
                     number += 1
                 return
             left = end - file.tell()
-            while left > 0:  # in steps, because asking for the place costs as much as reading a line
+            while left > 0:  # in steps, because `tell` costs as much as reading a line
                 batch = file.readlines(max(1, min(left, CHUNK_BYTES) - 1))
                 if not batch:
                     return
@@ -100,18 +101,18 @@ def _text(line: bytes, number: int) -> str:
 def ranges(path: str, size: int) -> list[tuple[int, int, int]]:
     """(start, end, number of the first line that begins there) of ranges of about `size` bytes each."""
     total = Path(path).stat().st_size
-    found: list[tuple[int, int, int]] = []
+    result: list[tuple[int, int, int]] = []
     line = 1
     with Path(path).open("rb") as file:
         for start in range(0, total, size):
             end = min(start + size, total)
-            found.append((start, end, line))
+            result.append((start, end, line))
             line += _newlines(file, start - 1, end - 1) if start else 1 + _newlines(file, 0, end - 1)
-    return found
+    return result
 
 
 def _newlines(file: BinaryIO, start: int, end: int) -> int:
-    """Newlines in [start, end): so many lines begin in [start + 1, end + 1)."""
+    """Newlines in [start, end), which is the number of lines that begin in [start + 1, end + 1)."""
     file.seek(start)
     count = 0
     while start < end:

@@ -1,7 +1,7 @@
-"""The formats by name, what each of them promises, and how they are told apart.
+"""The formats by name, what each of them promises, and how the format of a file is recognised.
 
-A format is told by what a file holds, and by its name only where that is not enough: a line of three numbers is a node
-that stands still in BonnMotion and a contact in a contact list, so the former must be called .movements.
+The contents of a file decide, and its name only where they are not enough: a line of three numbers is a node that
+stands still in BonnMotion and a contact in a contact list, so BonnMotion files must be called .movements.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ class Format:
     title: str
     kind: Kind
     order: Literal["file", "node", "free"]
-    """What must be in order of time: all lines, those of each node, or nothing."""
+    """Which lines must be in order of time: all, those of each node, or none."""
     split: bool
-    """Whether any line can be understood without those before it."""
+    """Whether every line can be read without those before it."""
     begins: Literal["zero", "first"]
-    """Which instant is 0 s of a simulation: that of the file, or the first one in it."""
+    """Which time is 0 s of a simulation: 0 s of the file, or the first time in it."""
     stays: bool
-    """Whether a node is there before its first and after its last line."""
+    """Whether a node is present before its first and after its last line."""
     degrees: bool = False
 
 
@@ -54,23 +54,23 @@ def get(name: str) -> Format:
 
 
 def _first_lines(head: str) -> list[str]:
-    """That are no remarks."""
+    """Those that are not comments."""
     return [line for line in head.splitlines() if line.strip() and not line.startswith("#")][:20]
 
 
 def header_of_table(head: str) -> str:
-    """The first line that tells columns: its titles, or, without titles, the first line of four cells."""
+    """The line with the titles of the columns; without titles, the first line of four cells."""
     lines = _first_lines(head)
     return next((line for line in lines if not table.Columns(line).missing), lines[0] if lines else "")
 
 
 def detect(path: str, head: str) -> Format:
-    """By the beginning of a file, and its name."""
+    """The format of a file, from its beginning and its name."""
     name = path.lower().removesuffix(".gz")
     start = head.lstrip()
     if start.startswith("<"):
-        for mark, format_name in (("<fcd-export", "sumo-fcd"), ("<gpx", "gpx")):
-            if mark in head:
+        for tag, format_name in (("<fcd-export", "sumo-fcd"), ("<gpx", "gpx")):
+            if tag in head:
                 return FORMATS[format_name]
         raise InputError(f"{path}: is XML, but neither SUMO's <fcd-export> nor <gpx>")
     if name.endswith(".movements") or start.startswith("#3D"):
@@ -79,12 +79,12 @@ def detect(path: str, head: str) -> Format:
         return FORMATS["ns2"]
     lines = _first_lines(head)
     if not lines:
-        raise InputError(f"{path}: nothing in it")
-    found = _of_lines(lines)
-    if found is None:
+        raise InputError(f"{path}: has no data")
+    best = _of_lines(lines)
+    if best is None:
         formats = ", ".join(FORMATS)
-        raise InputError(f"{path}: is in no format that is known; name one of {formats}, if it is one of them")
-    return found
+        raise InputError(f"{path}: is in no known format; if it is one of {formats}, name it")
+    return best
 
 
 def _of_lines(lines: list[str]) -> Format | None:
@@ -103,7 +103,7 @@ def _of_lines(lines: list[str]) -> Format | None:
 
 
 def _vote(line: str) -> str:
-    """What a line on its own looks like; lines of a damaged file must not decide alone."""
+    """The format that one line suggests. The majority decides, because single lines may be damaged."""
     words = line.split()
     if len(words) >= 4 and (words[1] == "CONN" or (words[1] in one.MESSAGES and _is_number(words[0]))):
         return "one-conn"

@@ -1,8 +1,8 @@
 """GPX tracks: degrees, and times in UTC.
 
-If several files are read together each is one node, called like its file; in a single file each track is one, called by
-its <name>, or else like the file (and file-2, file-3 … for further tracks without a name). Between two track segments
-the receiver was off or blind: the node is absent. Waypoints and routes are no movement and are left out.
+If several files are read together, each file is one node, named after the file. In a single file each track is a node,
+named by its <name>, or else after the file (file-2, file-3 … for further tracks without a name). Between two track
+segments the receiver had no position: the node is absent. Waypoints and routes are not movements and are left out.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A whole trace in memory, for a simulation.
 
-A simulation is strict: a line that cannot be read is refused, for half a trace is another trace (`roamcast trace
-convert` writes what can be read). Nodes are counted in natural order of their names; times count from 0 s of the
-file, or from its first instant (`Format.begins`).
+A simulation is strict: it refuses a line that it cannot read, because half a trace is another trace (`roamcast trace
+convert` writes the readable lines). Nodes are numbered in natural order of their names; times count from 0 s of the
+file, or from its first time (`Format.begins`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from roamcast.world.traces import formats
 from roamcast.world.traces.files import unreadable
 from roamcast.world.traces.names import counted
 from roamcast.world.traces.plan import Options, Part, plan
-from roamcast.world.traces.record import EXTENT, GONE, MEETING, POINT, PROBLEM, REFUSAL, Record
+from roamcast.world.traces.record import CONTACT, EXTENT, GONE, POINT, PROBLEM, REFUSAL, Record
 from roamcast.world.traces.watch import DEGREES, are_degrees
 
 Track = list[tuple[float, float, float]]
@@ -25,7 +25,7 @@ Interval = tuple[int, int]
 
 
 class Movement:
-    """Of node k: `names[k]`, `tracks[k]` of (s, m, m), and `absences[k]` in us, where -1 is never."""
+    """Node k has the name `names[k]`, a track of (s, m, m), and `absences[k]` in us, where an end of -1 is never."""
 
     def __init__(self, names: list[str], tracks: list[Track], absences: list[list[Interval]]) -> None:
         self.names = names
@@ -34,7 +34,7 @@ class Movement:
 
 
 def movement(path: str) -> Movement:
-    """Several parts of a simulation ask for it; a file that has not changed is read once."""
+    """The movement in a file. Several parts of a simulation need it, so an unchanged file is read once."""
     try:
         state = Path(path).stat()
     except OSError as error:
@@ -45,7 +45,7 @@ def movement(path: str) -> Movement:
 @lru_cache(maxsize=4)
 def _movement(path: str, _changed_ns: int, _size: int) -> Movement:
     part = _part(path, "positions")
-    told = formats.get(part.format)
+    format = formats.get(part.format)
     points: dict[str, list[Record]] = {}
     for record in _strict(part):
         if record[0] == POINT:
@@ -55,24 +55,24 @@ def _movement(path: str, _changed_ns: int, _size: int) -> Movement:
     if not points:
         return Movement([], [], [])
     times = [record[4] for rows in points.values() for record in (rows[0], rows[-1])]
-    begin, end = (min(times) if told.begins == "first" else 0), max(times)
+    begin, end = (min(times) if format.begins == "first" else 0), max(times)
     names = list(counted(points))
     tracks = [_track(points[name], begin) for name in names]
     absences: list[list[Interval]] = [[] for _ in names]
-    if not told.stays:
+    if not format.stays:
         absences = [_absences(points[name], begin, end) for name in names]
     return Movement(names, tracks, absences)
 
 
-def meetings(path: str) -> tuple[list[str], list[tuple[int, int, int, int]]]:
+def contacts(path: str) -> tuple[list[str], list[tuple[int, int, int, int]]]:
     """Names, and (i, j, from us, until us) of each contact, i < j."""
     part = _part(path, "contacts")
     pairs: dict[tuple[str, str], list[Interval]] = {}
     for record in _strict(part):
-        if record[0] == MEETING:
+        if record[0] == CONTACT:
             pairs.setdefault((record[2], record[3]), []).append((record[4], record[5]))
     if not pairs:
-        raise InputError(f"trace={path}: no contact in it")
+        raise InputError(f"trace={path}: has no contacts")
     number = counted({name: True for pair in pairs for name in pair})
     by_number: dict[tuple[int, int], list[Interval]] = {}
     for (i, j), intervals in pairs.items():
@@ -88,14 +88,14 @@ def meetings(path: str) -> tuple[list[str], list[tuple[int, int, int, int]]]:
 
 
 def merged(intervals: Iterable[Interval]) -> list[Interval]:
-    """The maximal closed intervals that these cover; one that begins where another ends continues it."""
-    found: list[Interval] = []
+    """The union as disjoint closed intervals; one that begins where another ends continues it."""
+    union: list[Interval] = []
     for start, end in sorted(intervals):
-        if found and start <= found[-1][1]:
-            found[-1] = found[-1][0], max(end, found[-1][1])
+        if union and start <= union[-1][1]:
+            union[-1] = union[-1][0], max(end, union[-1][1])
         else:
-            found.append((start, end))
-    return found
+            union.append((start, end))
+    return union
 
 
 def _part(path: str, kind: str) -> Part:
@@ -105,10 +105,10 @@ def _part(path: str, kind: str) -> Part:
         (part,) = plan([path], Options(), split_bytes=1 << 62)
     except InputError as error:
         raise InputError(f"trace={error}") from None
-    told = formats.get(part.format)
-    if told.kind != kind:
-        other = "contacts" if told.kind == "contacts" else "trace"
-        raise InputError(f"trace={path}: {told.name} has {told.kind}; use mobility={other}")
+    format = formats.get(part.format)
+    if format.kind != kind:
+        other = "contacts" if format.kind == "contacts" else "trace"
+        raise InputError(f"trace={path}: {format.name} has {format.kind}; use mobility={other}")
     return part
 
 
@@ -120,7 +120,7 @@ def _strict(part: Part) -> Iterator[Record]:
 
 
 def _track(rows: list[Record], begin: int) -> Track:
-    """Without the places at the end where the node has already arrived."""
+    """The points of a node, without repetitions of the last place at the end."""
     track = [((row[4] - begin) / 1e6, row[6], row[7]) for row in rows]
     while len(track) > 1 and track[-1][1:] == track[-2][1:]:
         track.pop()
@@ -128,12 +128,12 @@ def _track(rows: list[Record], begin: int) -> Track:
 
 
 def _absences(rows: list[Record], begin: int, end: int) -> list[Interval]:
-    found: list[Interval] = []
+    absences: list[Interval] = []
     if rows[0][4] > begin:
-        found.append((0, rows[0][4] - begin))
+        absences.append((0, rows[0][4] - begin))
     for before, after in pairwise(rows):
         if after[9] != before[9] and after[4] > before[4]:
-            found.append((before[4] - begin, after[4] - begin))
+            absences.append((before[4] - begin, after[4] - begin))
     if rows[-1][4] < end or rows[-1][10] == GONE:
-        found.append((rows[-1][4] - begin, -1))
-    return found
+        absences.append((rows[-1][4] - begin, -1))
+    return absences

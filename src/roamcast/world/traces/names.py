@@ -1,9 +1,9 @@
 """Nodes have names in files and numbers in tables.
 
 A name that is a whole number below 2^31 is its own number. Any other name gets the number 2^62 + the first 62 bits of
-its BLAKE2b hash: the same in every file, on every machine and in every part that is read on its own, so nobody has to
-see all names to number one. Where numbers must be 0, 1, 2 … (in a simulation, in formats that have no names) nodes are
-counted in natural order: whole numbers first, then names, in which digits count as numbers (car2 before car10).
+its BLAKE2b hash. That is the same in every file, on every machine and in every part of a file, so no process needs all
+names. Where numbers must be 0, 1, 2 … (in a simulation, in formats without names) nodes are numbered in natural order:
+whole numbers first, then names, in which digits count as numbers (car2 before car10).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The ONE's files: external movement (`time id x y` under a header of offsets) and events (`time CONN a b up`).
 
-Movement: the first line is `minTime maxTime minX maxX minY maxY`, perhaps with minZ maxZ, and as in The ONE its minima
-are taken off everything. Lines are in order of time.
+Movement: the first line is `minTime maxTime minX maxX minY maxY`, perhaps with minZ maxZ. As in The ONE, its minima
+are subtracted from all values. Lines are in order of time.
 
 Events: a contact lasts from `up` to `down`, and one that is still up at the end to the last line of the file. Events of
 messages (C, S, DE, A, DR, R) are skipped. Hosts keep their names (p12).
@@ -15,7 +15,7 @@ from typing import Final
 from roamcast.world.traces.files import CUT
 from roamcast.world.traces.record import (
     Record,
-    meeting,
+    contact,
     metres,
     micros,
     point,
@@ -32,7 +32,7 @@ EVENT: Final = "`time CONN a b up` or … down"
 
 
 def offsets(line: str) -> tuple[int, float, float]:
-    """What is to be taken off t, x and y; ValueError for what is no header."""
+    """The minima to subtract from t, x and y; ValueError if the line is not a header."""
     words = line.split()
     if len(words) not in (6, 8):
         raise ValueError(line)
@@ -82,7 +82,7 @@ def read_events(lines: Iterable[tuple[int, str]]) -> Iterator[Record]:
         now, at = t, number
         yield from _event(up, number, t, min(words[2:4]), max(words[2:4]), words[4].lower() == "up")
     for (a, b), (since, line_up) in up.items():
-        yield meeting(line_up, a, b, since, now)
+        yield contact(line_up, a, b, since, now)
 
 
 def _event(
@@ -90,11 +90,11 @@ def _event(
 ) -> Iterator[Record]:
     known = (a, b) in up
     if rises and known:
-        yield problem(number, f"{a} and {b} are connected already, since line {up[a, b][1]}")
+        yield problem(number, f"{a} and {b} are already connected since line {up[a, b][1]}")
     elif rises:
         up[a, b] = t, number
     elif known:
         since, line_up = up.pop((a, b))
-        yield meeting(line_up, a, b, since, t)
+        yield contact(line_up, a, b, since, t)
     else:
         yield problem(number, f"{a} and {b} are not connected")

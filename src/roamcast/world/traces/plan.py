@@ -1,7 +1,7 @@
 """A path becomes parts that can be read independently of each other: files, or byte ranges of large ones.
 
-A part holds all that its reader needs from elsewhere in the trace: the number of its first line, the file's header, the
-resolution of a contact list, the origin of degrees.
+A part has everything that its reader needs from elsewhere in the trace: the number of its first line, the header of the
+file, the resolution of a contact list, the origin of degrees.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from roamcast.world.traces.watch import Watch
 
 SPLIT_BYTES: Final = 32 << 20
 RESOLUTION: Final = "# resolution_s="
-"""A remark at the head of contact lists that were written here: what the steps between lines cannot tell."""
+"""A comment at the head of the contact lists that roamcast writes, because steps between lines may be longer."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How a trace is to be understood, where it does not say so itself."""
+    """How to read a trace, where the file itself does not say it."""
 
     format: str = ""
     units: Literal["", "metres", "degrees"] = ""
-    origin: str = ""  # LAT,LON of (0, 0); the first position if it is not said
-    resolution_s: float = 0.0  # of contact lists; found in the file if it is 0
-    gap_s: float = 0.0  # a node that is silent for longer was absent; 0 means never
+    origin: str = ""  # LAT,LON of (0, 0); by default the first position
+    resolution_s: float = 0.0  # of contact lists; 0: from the file
+    gap_s: float = 0.0  # a node without lines for longer was absent; 0 means never
 
     def __post_init__(self) -> None:
         if self.format:
@@ -62,7 +62,7 @@ class Part:
     end: int = -1  # -1 is the end of the file
     first_line: int = 1
     header: str = ""
-    alone: bool = True  # whether there is no other file
+    alone: bool = True  # the only file of the trace
     resolution_us: int = 0
     origin: tuple[float, float] | None = None  # of degrees; None for metres
     gap_us: int = 0
@@ -74,11 +74,11 @@ class Part:
     def records(self) -> Iterator[Record]:
         """All records, checked and in metres."""
         watch = Watch(formats.get(self.format).order == "file", self.gap_us)
-        yield from watch.pass_by(_projected(raw(self), self.origin) if self.origin else raw(self))
+        yield from watch.checked(_projected(raw(self), self.origin) if self.origin else raw(self))
 
 
 def raw(part: Part) -> Iterator[Record]:
-    """As the file has them: degrees come as x = longitude, y = latitude."""
+    """Records as they are in the file; degrees are x = longitude, y = latitude."""
     if part.format == "sumo-fcd":
         return sumo.read(part.path)
     if part.format == "gpx":
@@ -109,73 +109,73 @@ def _projected(records: Iterator[Record], origin: tuple[float, float]) -> Iterat
             x, y = plane.metres(record[7], record[6])
         except ValueError:
             away = f"more than 1000 km from the origin {origin[0]:g},{origin[1]:g}"
-            yield problem(record[1], f"lat {record[7]:g} lon {record[6]:g} is no position in degrees, or {away}")
+            yield problem(record[1], f"lat {record[7]:g} lon {record[6]:g} is not a position in degrees, or is {away}")
             continue
         yield (*record[:6], x, y, *record[8:])
 
 
 def plan(paths: list[str], options: Options, split_bytes: int = SPLIT_BYTES) -> list[Part]:
-    """Every file must have the same kind of contents; formats may differ."""
-    found = [file for path in paths for file in _files(path)]
-    heads = {path: files.head(path) for path in found}
-    given = formats.get(options.format) if options.format else None
-    told = {path: given or formats.detect(path, head) for path, head in heads.items()}
-    kinds = {told[path].kind: path for path in found}
+    """The parts of a trace. All files must have the same kind of contents; formats may differ."""
+    sources = [file for path in paths for file in _files(path)]
+    heads = {path: files.head(path) for path in sources}
+    chosen = formats.get(options.format) if options.format else None
+    format_of = {path: chosen or formats.detect(path, head) for path, head in heads.items()}
+    kinds = {format_of[path].kind: path for path in sources}
     if len(kinds) > 1:
         raise InputError(f"{kinds['positions']} has positions and {kinds['contacts']} contacts; read them separately")
-    resolution_us = _resolution(found, told, heads, options)
-    origin = _origin(found, told, heads, options)
+    resolution_us = _resolution(sources, format_of, heads, options)
+    origin = _origin(sources, format_of, heads, options)
     parts: list[Part] = []
-    for path in found:
+    for path in sources:
         part = Part(
             path,
-            told[path].name,
-            header=_header(told[path], heads[path]),
-            alone=len(found) == 1,
+            format_of[path].name,
+            header=_header(format_of[path], heads[path]),
+            alone=len(sources) == 1,
             resolution_us=resolution_us,
-            origin=origin if in_degrees(told[path], options) else None,
+            origin=origin if in_degrees(format_of[path], options) else None,
             gap_us=round(options.gap_s * 1e6),
         )
         parts += _split(part, split_bytes)
     return parts
 
 
-def in_degrees(told: Format, options: Options) -> bool:
-    if options.units == "metres" and told.degrees:
-        raise InputError(f"units=metres: {told.name} is always in degrees")
-    if options.units == "degrees" and told.name in ("ns2", "bonnmotion"):
-        raise InputError(f"units=degrees: {told.name} is always in metres")
-    return told.kind == "positions" and (told.degrees or options.units == "degrees")
+def in_degrees(format: Format, options: Options) -> bool:
+    if options.units == "metres" and format.degrees:
+        raise InputError(f"units=metres: {format.name} is always in degrees")
+    if options.units == "degrees" and format.name in ("ns2", "bonnmotion"):
+        raise InputError(f"units=degrees: {format.name} is always in metres")
+    return format.kind == "positions" and (format.degrees or options.units == "degrees")
 
 
 def _files(path: str) -> list[str]:
     folder = Path(path.removeprefix("file://"))
     if not folder.is_dir():
         return [str(folder)]
-    found = sorted(file for file in folder.iterdir() if file.is_file() and file.name[0] not in "._")
-    found = [file for file in found if file.suffix != ".params"]
-    if not found:
+    names = sorted(file for file in folder.iterdir() if file.is_file() and file.name[0] not in "._")
+    names = [file for file in names if file.suffix != ".params"]
+    if not names:
         raise InputError(f"{path}: is a folder without files")
-    return [str(file) for file in found]
+    return [str(file) for file in names]
 
 
-def _header(told: Format, head: str) -> str:
-    if told.name == "one-movement":
+def _header(format: Format, head: str) -> str:
+    if format.name == "one-movement":
         return head.partition("\n")[0]
-    return formats.header_of_table(head) if told.name in ("csv", "gps-csv") else ""
+    return formats.header_of_table(head) if format.name in ("csv", "gps-csv") else ""
 
 
 def _split(part: Part, split_bytes: int) -> list[Part]:
-    told = formats.get(part.format)
-    if not told.split or files.is_packed(part.path) or Path(part.path).stat().st_size <= split_bytes:
+    format = formats.get(part.format)
+    if not format.split or files.is_packed(part.path) or Path(part.path).stat().st_size <= split_bytes:
         return [part]
     ranges = files.ranges(part.path, split_bytes)
     return [replace(part, start=start, end=end, first_line=line) for start, end, line in ranges]
 
 
-def _resolution(found: list[str], told: dict[str, Format], heads: dict[str, str], options: Options) -> int:
-    """Of contact lists, in microseconds."""
-    lists = [path for path in found if told[path].name == "contact-list"]
+def _resolution(sources: list[str], format_of: dict[str, Format], heads: dict[str, str], options: Options) -> int:
+    """The resolution of contact lists, in microseconds."""
+    lists = [path for path in sources if format_of[path].name == "contact-list"]
     if options.resolution_s:
         return max(1, round(options.resolution_s * 1e6))
     if not lists:
@@ -189,13 +189,13 @@ def _resolution(found: list[str], told: dict[str, Format], heads: dict[str, str]
 
 
 def _origin(
-    found: list[str], told: dict[str, Format], heads: dict[str, str], options: Options
+    sources: list[str], format_of: dict[str, Format], heads: dict[str, str], options: Options
 ) -> tuple[float, float] | None:
     """(lat, lon): as given, or the first position of the first file in degrees."""
     given = options.place()
-    for path in found:
-        if given is None and in_degrees(told[path], options):
-            for record in raw(Part(path, told[path].name, header=_header(told[path], heads[path]))):
+    for path in sources:
+        if given is None and in_degrees(format_of[path], options):
+            for record in raw(Part(path, format_of[path].name, header=_header(format_of[path], heads[path]))):
                 if record[0] == POINT:
                     return record[7], record[6]
     return given if given is not None else (0.0, 0.0)

@@ -1,7 +1,7 @@
-"""Degrees to metres: the east-north tangent plane of the WGS 84 ellipsoid at an origin. Heights do not count.
+"""Degrees to metres: the east-north tangent plane of the WGS 84 ellipsoid at an origin. Heights are ignored.
 
 x points east, y north. Lengths come out too short by half the square of (distance from the origin / radius of the
-earth): 0.01 % at 90 km, 1.2 % at 1,000 km, beyond which positions are not taken.
+earth): 0.01 % at 90 km, 1.2 % at 1,000 km. Positions beyond that are refused.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class TangentPlane:
 
 
 def _cartesian(lat: float, lon: float) -> tuple[float, float, float]:
-    """Of the centre of the earth."""
+    """Relative to the centre of the earth."""
     across = SEMI_MAJOR_M / sqrt(1.0 - ECCENTRICITY_2 * sin(lat) ** 2)
     return (
         across * cos(lat) * cos(lon),

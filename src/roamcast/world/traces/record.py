@@ -2,19 +2,19 @@
 
     kind      line     name    peer   t_us    until_us   x_m        y_m        z_m   segment   text
     POINT     its      node           when               where      where      or nan   (1)    (4)
-    MEETING   its      node    node   from    until
+    CONTACT   its      node    node   from    until
     PROBLEM   its                                                                              what is wrong
     REFUSAL   its                                                                              why not
     SPAN      first    node    (2)    first   last                                   last      (2)
     EXTENT    points                  moves   fast ones  largest    largest                    (3)
 
-What a kind does not use is 0, nan or empty. A PROBLEM is a line that is left out; after a REFUSAL nothing follows. SPAN
-and EXTENT come last and say what was read.
+Fields that a kind does not use are 0, nan or empty. A PROBLEM is a line that is left out; nothing follows a REFUSAL.
+SPAN and EXTENT come last and summarise what was read.
 
 (1) Points of a node with one segment number are joined by straight legs; between segments the node is absent.
 (2) Its first and its last place, as "x y".
 (3) Where lines must be in order of time, the first and the last instant, as "us us".
-(4) GONE if the node is away from then on, though the trace may end just there.
+(4) GONE if the node is absent from then on, even if the trace ends at that time.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import Final
 Record = tuple[int, int, str, str, int, int, float, float, float, int, str]
 
 POINT: Final = 0
-MEETING: Final = 1
+CONTACT: Final = 1
 PROBLEM: Final = 2
 REFUSAL: Final = 3
 SPAN: Final = 4
@@ -34,11 +34,11 @@ EXTENT: Final = 5
 GONE: Final = "gone"
 
 LATEST_S: Final = 1e11
-"""The year 5138: beyond it milliseconds have been taken for seconds."""
+"""The year 5138. Larger numbers are probably milliseconds."""
 FARTHEST_M: Final = 5e7
 """More than once round the earth."""
 SHOWN: Final = 60
-"""Characters of a malformed line that are repeated."""
+"""How many characters of a malformed line an error repeats."""
 
 
 def point(
@@ -47,8 +47,8 @@ def point(
     return POINT, line, name, "", t_us, 0, x, y, z, segment, text
 
 
-def meeting(line: int, i: str, j: str, from_us: int, until_us: int) -> Record:
-    return MEETING, line, i, j, from_us, until_us, 0.0, 0.0, nan, 0, ""
+def contact(line: int, i: str, j: str, from_us: int, until_us: int) -> Record:
+    return CONTACT, line, i, j, from_us, until_us, 0.0, 0.0, nan, 0, ""
 
 
 def problem(line: int, text: str) -> Record:
@@ -70,7 +70,7 @@ def shown(text: str) -> str:
 
 
 def micros(text: str) -> int:
-    """Seconds as they are written, in microseconds; ValueError for what is no time."""
+    """Seconds as they are written, in microseconds; ValueError if it is not a time."""
     t = float(text)
     if not -LATEST_S <= t <= LATEST_S:
         raise ValueError(text)

@@ -5,15 +5,15 @@
     $ns_ at 9.0 "$node_(0) switch OFF"
 
 Readings, one test each:
-  R1  a movement that is ordered before the last one has arrived starts from where the node then is; speed 0 stops it
-  R2  orders are events of a script: their order in the file means nothing
+  R1  an order that comes before the node has arrived starts from where the node is at that time; speed 0 stops it
+  R2  orders are events of a script: their order in the file does not matter
   R3  converters let nodes appear and vanish by movements at absurd speeds (PLACEMENT_MPS or more), usually from and to
       the origin: those before a node's first real movement say where and when it appears, those after the last one
       when it vanishes
-  R4  a node that is switched off is absent until it is switched on; all are on at first; at one instant the order that
-      comes later in the file wins
-  R5  a node is there from 0 s to the last instant of the file, unless R3 or R4 say otherwise
-      (a node that is never there is not in the trace)
+  R4  a node that is switched off is absent until it is switched on; all are on at first; of two orders for the same
+      time the later one in the file counts
+  R5  except for R3 and R4, a node is present from 0 s to the last time in the file
+      (a node that is never present is not in the trace)
   R6  other orders of nodes, ns and god are skipped
 """
 
@@ -38,16 +38,16 @@ Waypoint = tuple[int, float, float]
 
 
 class Script:
-    """What a file has told one node."""
+    """The orders of a file to one node."""
 
     def __init__(self) -> None:
         self.line = 0
-        self.placed: dict[str, tuple[float, int]] = {}  # axis -> where, and the line that says so
+        self.placed: dict[str, tuple[float, int]] = {}  # axis -> where, and in which line
         self.orders: list[tuple[int, float, float, float]] = []  # t, x, y, speed
         self.switches: list[tuple[int, bool]] = []
 
     def place(self, axis: str, value: float, line: int) -> str:
-        """Says what is wrong, if something is."""
+        """Returns an error text, which is empty if all is well."""
         before = self.placed.get(axis)
         if before is not None and before[0] != value:
             return f"is placed twice: {axis}_ {before[0]:g} in line {before[1]}, {value:g} in line {line}"
@@ -75,28 +75,28 @@ class Script:
         return track, appears, vanishes
 
     def ends_off(self, vanishes: float) -> bool:
-        """Whether the node is away after the last order."""
+        """Whether the node is absent after the last order."""
         return vanishes < inf or (bool(self.switches) and not sorted(self.switches, key=lambda s: s[0])[-1][1])
 
     def present(self, appears: int, vanishes: float, end: int) -> list[tuple[int, int]]:
-        """When the node is there."""
+        """The intervals during which the node is present."""
         on_since = appears if appears >= 0 else 0
         on = True
-        found: list[tuple[int, int]] = []
+        intervals: list[tuple[int, int]] = []
         last = int(min(vanishes, end))
         for t, switched_on in sorted(self.switches, key=lambda switch: switch[0]):  # R4
             if on and not switched_on:
-                found.append((on_since, min(t, last)))
+                intervals.append((on_since, min(t, last)))
             elif switched_on and not on:
                 on_since = max(t, appears)
             on = switched_on
         if on:
-            found.append((on_since, last))
-        return [(since, until) for since, until in found if since < until or since == until == end]
+            intervals.append((on_since, last))
+        return [(since, until) for since, until in intervals if since < until or since == until == end]
 
 
 def halt(track: list[Waypoint], t: int) -> Waypoint:
-    """Cut the track at t, where a new order reaches the node, and say where that is (R1)."""
+    """Cut the track at t, when a new order reaches the node, and return that point (R1)."""
     if t < track[-1][0] and len(track) > 1:
         x, y = place_at(track, t)
         track.pop()

@@ -1,7 +1,7 @@
-"""SUMO's floating car data (`--fcd-output`): who is where at each time step.
+"""SUMO's floating car data (`--fcd-output`): the position of every vehicle at each time step.
 
-Vehicles, persons and containers are nodes, by their ids. One that is missing from the first or last steps is absent
-before its first and after its last appearance. With `--fcd-output.geo` places are in degrees (x is the longitude).
+Vehicles, persons and containers are nodes, by their ids. A node that is missing from the first or last steps is absent
+then. With `--fcd-output.geo` places are in degrees (x is the longitude).
 """
 
 from __future__ import annotations

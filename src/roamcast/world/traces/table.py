@@ -1,7 +1,7 @@
 """Tables of positions between commas, semicolons or tabs: `t,node,x,y` in metres, or times, lat and lon in degrees.
 
 Columns are found by their titles, in any order; without titles they are t, node, x, y. Times are seconds, or dates as
-in ISO 8601 (UTC where they do not say otherwise). Without a column of nodes the file is one node, called like the file.
+in ISO 8601 (UTC unless they have a zone). Without a column of nodes the file is one node, named after the file.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Columns:
-    """Which cell is what."""
+    """The meaning of each cell of a line."""
 
     def __init__(self, header: str) -> None:
         self.separator = next((s for s in (";", "\t", ",") if s in header), ",")
@@ -49,7 +49,7 @@ class Columns:
 
 
 def instant(text: str) -> int:
-    """Microseconds: of seconds, or since 1970 of a date."""
+    """Microseconds, from a number of seconds or, since 1970, from a date."""
     try:
         t = float(text)
     except ValueError:
@@ -72,7 +72,7 @@ def degrees(text: str, most: float) -> float:
 
 
 def read(lines: Iterable[tuple[int, str]], header: str, stem: str) -> Iterator[Record]:
-    """`header` is the file's first line that is no remark, wherever `lines` begin. Degrees come as x = lon, y = lat."""
+    """`header` is the file's first line that is not a comment, wherever `lines` begin. Degrees are x = lon, y = lat."""
     columns = Columns(header)
     if columns.missing:
         wanted = "titles must name t, node, and x and y or lat and lon"

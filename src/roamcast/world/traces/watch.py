@@ -1,9 +1,10 @@
-"""What shows only over many lines, and is refused: time running backwards, a node at two places, degrees for metres.
+"""Errors that only many lines show, and that are refused: time running backwards, a node at two places, degrees that
+would be read as metres.
 
-The first two are seen as records pass by, within one part of a trace; for what lies in several parts there are SPAN
-records. Degrees are recognised by how slow everybody is: a degree is about 100 km, so what moves in degrees moves at
-less than a thousandth of its true speed. If all coordinates could be degrees and most movements are slower than
-SLOW_MPS, nobody walked there: 5 cm/s, read as degrees a second, would be 5 km/s.
+The first two are checked while records pass, within one part of a trace; across parts, SPAN records are compared.
+Degrees are recognised by their speed: a degree is about 100 km, so a movement in degrees seems slower than a thousandth
+of its true speed. If all coordinates could be degrees and most movements are slower than SLOW_MPS, they are not metres:
+5 cm/s, read as degrees a second, is 5 km/s.
 """
 
 from __future__ import annotations
@@ -12,17 +13,17 @@ from collections.abc import Iterable, Iterator
 from math import nan
 from typing import Final
 
-from roamcast.world.traces.record import EXTENT, MEETING, POINT, REFUSAL, SPAN, Record, refusal, seconds
+from roamcast.world.traces.record import CONTACT, EXTENT, POINT, REFUSAL, SPAN, Record, refusal, seconds
 
 SLOW_MPS: Final = 0.05
 DEGREES: Final = (
     "coordinates look like degrees, not metres: all are within ±180 and ±90, and most movements are slower than "
-    "5 cm/s; say that they are degrees, or insist on metres"
+    "5 cm/s; give the units, degrees or metres"
 )
 
 
 class Track:
-    """Where a node was last, and where first."""
+    """The first and the last position of a node."""
 
     def __init__(self, line: int, t_us: int, x: float, y: float, segment: int) -> None:
         self.first = (line, t_us, x, y)
@@ -34,24 +35,24 @@ class Track:
 class Watch:
     def __init__(self, in_file_order: bool, gap_us: int) -> None:
         self.in_file_order = in_file_order
-        self.gap_us = gap_us  # a node that is silent for longer was absent; 0 means never
+        self.gap_us = gap_us  # a node without lines for longer was absent; 0 means never
         self.tracks: dict[str, Track] = {}
-        self.met: dict[str, tuple[int, int, int]] = {}
+        self.contact_spans: dict[str, tuple[int, int, int]] = {}
         self.now = self.line = 0
         self.began = 0
         self.points = self.moves = self.fast = 0
         self.widest_x = self.widest_y = 0.0
 
-    def pass_by(self, records: Iterable[Record]) -> Iterator[Record]:
+    def checked(self, records: Iterable[Record]) -> Iterator[Record]:
         for record in records:
             kind = record[0]
             if kind == POINT:
-                seen = self.point(record)
-                if seen is None:
+                passed = self.point(record)
+                if passed is None:
                     continue
-                record = seen
-            elif kind == MEETING:
-                record = self.meeting(record)
+                record = passed
+            elif kind == CONTACT:
+                record = self.contact(record)
             yield record
             if record[0] == REFUSAL:
                 return
@@ -67,21 +68,21 @@ class Watch:
             self.now, self.line = t_us, line
         return None
 
-    def meeting(self, record: Record) -> Record:
+    def contact(self, record: Record) -> Record:
         _, line, i, j, from_us, until_us, *_ = record
         wrong = self.backwards(line, until_us)
         if wrong is not None:
             return wrong
         for name in (i, j):
-            before = self.met.get(name)
+            before = self.contact_spans.get(name)
             if before is None:
-                self.met[name] = line, from_us, until_us
+                self.contact_spans[name] = line, from_us, until_us
             elif until_us > before[2] or from_us < before[1]:
-                self.met[name] = before[0], min(before[1], from_us), max(before[2], until_us)
+                self.contact_spans[name] = before[0], min(before[1], from_us), max(before[2], until_us)
         return record
 
     def point(self, record: Record) -> Record | None:
-        """The record as it goes on; None for one that says nothing new."""
+        """The record to pass on; None if it says nothing new."""
         _, line, name, _, t_us, _, x, y, z, segment, text = record
         wrong = self.backwards(line, t_us)
         if wrong is not None:
@@ -119,7 +120,7 @@ class Watch:
             line, t_us, x, y = track.first
             last = f"{track.x!r} {track.y!r}"
             yield SPAN, line, name, f"{x!r} {y!r}", t_us, track.t_us, 0.0, 0.0, nan, track.segment + track.gaps, last
-        for name, (line, from_us, until_us) in self.met.items():
+        for name, (line, from_us, until_us) in self.contact_spans.items():
             yield SPAN, line, name, "", from_us, until_us, 0.0, 0.0, nan, 0, ""
         run = f"{self.began} {self.now}" if self.line else ""
         yield EXTENT, self.points, "", "", self.moves, self.fast, self.widest_x, self.widest_y, nan, 0, run

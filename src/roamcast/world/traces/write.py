@@ -1,12 +1,12 @@
-"""Formats that can be written: what is written here is read back as it was, in whole microseconds.
+"""Formats that can be written. Reading the result gives the same trace, in whole microseconds.
 
 Times count from the beginning of the trace (`Format.begins`). Nodes keep their names where a format has names and all
-names are single words; otherwise they are counted in natural order. Heights are left out.
+names are single words; if not, they are numbered in natural order. Heights are left out.
 
-Absences are written where a format can tell them: ns-2 has `switch OFF`, and a vehicle that is missing from SUMO's
-first or last steps is not there. The ONE takes the minima of its header off, so negative coordinates move to 0 there. A
-contact list has a line for every step of its resolution that a contact touches, so contacts come back a little longer
-if they do not begin and end on a step; its resolution stands in a remark.
+Absences are written where a format can express them: ns-2 has `switch OFF`, and a vehicle that is missing from SUMO's
+first or last steps is absent. The ONE subtracts the minima of its header, so negative coordinates become 0 there. A
+contact list has a line for every step of its resolution that a contact touches, so contacts become a little longer if
+they do not begin and end on a step; its resolution is in a comment.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Line = tuple[int, int, int, bool]
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """About the whole trace: what must be known before its first row is written."""
+    """Facts about the whole trace that are needed before its first row is written."""
 
     names: list[str]
     end_us: int
@@ -45,7 +45,7 @@ class Facts:
     resolution_us: int = 0
 
     def labels(self) -> list[str]:
-        """What nodes are called in formats that have names."""
+        """The names of nodes in formats that have names."""
         if all(SINGLE_WORD.match(name) for name in self.names):
             return self.names
         return [str(k) for k in range(len(self.names))]
@@ -55,9 +55,9 @@ class Facts:
 class Target:
     kind: Kind
     by: Literal["node", "time"]
-    """In which order it wants its rows: by node and time, or by time and node."""
+    """The order of its rows: by node and time, or by time and node."""
     absences: Literal["all", "ends", "none"]
-    """Which absences it can tell."""
+    """Which absences it can express."""
     names: Literal["any", "words", "none"]
     """Which names of nodes it can have."""
     places: Callable[[TextIO, Iterable[Place], Facts], None] | None = None
@@ -90,7 +90,7 @@ def _ns2_node(out: TextIO, node: int, rows: list[Place], end_us: int) -> None:
 
     _, t_us, x, y, segment = rows[0]
     if t_us < 0:
-        raise InputError(f"node {node} is there at {stamp(t_us)} s; ns2 begins at 0 s")
+        raise InputError(f"node {node} is present at {stamp(t_us)} s; ns2 begins at 0 s")
     out.write(f"{me} set X_ {x!r}\n{me} set Y_ {y!r}\n{me} set Z_ 0.0\n")
     if t_us > 0:
         at(0, "switch OFF")
@@ -103,7 +103,7 @@ def _ns2_node(out: TextIO, node: int, rows: list[Place], end_us: int) -> None:
         if far > 0.0:
             speed = far / (to_us - t_us) * 1e6
             if speed >= PLACEMENT_MPS:
-                raise InputError(f"node {node} moves at {speed:.3g} m/s at {stamp(t_us)} s, which ns2 cannot say")
+                raise InputError(f"node {node} moves at {speed:.3g} m/s at {stamp(t_us)} s, which ns2 cannot express")
             at(t_us, f"setdest {to_x!r} {to_y!r} {speed!r}")
         t_us, x, y, segment = to_us, to_x, to_y, to_segment
     if t_us < end_us:
@@ -118,7 +118,7 @@ def _bonnmotion(out: TextIO, places: Iterable[Place], _: Facts) -> None:
 
 
 def _one_movement(out: TextIO, places: Iterable[Place], facts: Facts) -> None:
-    """Minima that are not negative are written as 0, so that nothing is taken off when it is read."""
+    """Minima that are not negative are written as 0, so that nothing is subtracted when it is read."""
     labels = facts.labels()
     west, south = min(0.0, facts.west_m), min(0.0, facts.south_m)
     east, north = max(west, facts.east_m), max(south, facts.north_m)

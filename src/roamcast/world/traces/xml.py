@@ -1,4 +1,4 @@
-"""XML as a stream: elements as they begin and end, with their lines, in pieces of the file that are not kept."""
+"""XML as a stream: elements as they begin and end, with their lines. Memory holds one piece of the file."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class _Listener:
 
 
 def elements(path: str, wanted: frozenset[str]) -> Iterator[Element]:
-    """Of those that are wanted (`name` for beginnings, `/name` for ends)."""
+    """The elements in `wanted` (`name` for beginnings, `/name` for ends)."""
     listener = _Listener(wanted)
     broken = ""
     with opened(path) as file:

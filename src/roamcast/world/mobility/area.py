@@ -1,4 +1,4 @@
-"""The rectangle from (0, 0) to (width, height): directions in it, and its border."""
+"""The area, a rectangle from (0, 0) to (width, height): directions in it, and its border."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def heading(stream: Stream) -> tuple[float, float]:
 
 
 def inwards(at: float, size: float, component: float) -> float:
-    """The component of a direction, mirrored if it would leave the field."""
+    """The component of a direction, mirrored if it would leave the area."""
     if at <= BORDER_M:
         return abs(component)
     if at >= size - BORDER_M:
@@ -30,13 +30,13 @@ def inwards(at: float, size: float, component: float) -> float:
     return component
 
 
-def room(at: float, size: float, velocity: float) -> float:
-    """How long one can go on with this component of velocity."""
+def time_to_border(at: float, size: float, velocity: float) -> float:
+    """The time until this component of the velocity reaches the border."""
     if velocity > 0.0:
         return (size - at) / velocity
     return -at / velocity if velocity < 0.0 else inf
 
 
 def within(value: float, size: float) -> float:
-    """The nearest value that is in the field."""
+    """The nearest value inside the area."""
     return 0.0 if value < 0.0 else size if value > size else value

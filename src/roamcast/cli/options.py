@@ -1,0 +1,91 @@
+"""Options that several verbs share, and how their values are read."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from roamcast.errors import InputError
+
+# ---- KEY=VALUE
+
+Parameters = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A parameter of the protocol. Repeatable.")
+]
+
+
+def pairs(option: str, texts: list[str] | None) -> dict[str, str]:
+    """`["p=0.5", …]` as a dictionary; `option` is named if one of them is wrong."""
+    values: dict[str, str] = {}
+    for text in texts or []:
+        name, equals, value = text.partition("=")
+        name, value = name.strip(), value.strip()
+        if not equals or not name or not value:
+            raise InputError(f"{option} {text!r}: must be KEY=VALUE")
+        if name in values:
+            raise InputError(f"{option} {text!r}: {name} is given twice")
+        values[name] = value
+    return values
+
+
+def import_from_here() -> None:
+    """A protocol that is named `module:Class` is most likely in a file of the current folder."""
+    sys.path.insert(0, str(Path.cwd()))
+
+
+# ---- Spark
+
+Master = Annotated[str, typer.Option(metavar="URL", help="Spark's master: local[N], spark://host:port, yarn, …")]
+Conf = Annotated[
+    list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark's. Repeatable.")
+]
+
+
+def start_spark(folder: Path, master: str, conf: list[str] | None, ui: bool = False) -> Any:
+    """The Spark session that these options describe; its log and temporary files are in `folder`."""
+    from roamcast.lab.spark import session
+
+    folder.mkdir(parents=True, exist_ok=True)
+    return session.session(
+        master, conf=pairs("--conf", conf), ui=ui, log=folder / "spark.log", scratch=folder / ".spark"
+    )
+
+
+# ---- real nodes
+
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option("--config", metavar="FILE", help="Settings (TOML); also ROAMCAST_CONFIG.", show_default="none"),
+]
+State = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="The node's memory; also ROAMCAST_STATE.", show_default="of this user"),
+]
+
+
+def node_settings(config: Path | None, flags: dict[str, Any]) -> dict[str, Any]:
+    """The settings of a node from file, environment and flags, and a folder for its state if they name none."""
+    from roamcast.net.config import gather
+
+    file = config or os.environ.get("ROAMCAST_CONFIG") or None
+    settings = gather(file, os.environ, flags)
+    settings.setdefault("state", str(default_state()))
+    return settings
+
+
+def default_state() -> Path:
+    if os.geteuid() == 0:
+        return Path("/var/lib/roamcast")
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "roamcast"
+
+
+def state_of(config: Path | None, state: Path | None) -> Path:
+    """The state folder of the running node that a command talks to."""
+    folder = node_settings(config, {"state": None if state is None else str(state)})["state"]
+    if not isinstance(folder, str):
+        raise InputError(f"state={folder}: must be a folder")
+    return Path(folder)

@@ -1,0 +1,27 @@
+"""What went wrong, as people read it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from roamcast.errors import error_text, one_line
+
+
+def test_an_error_of_the_system_is_its_own_words_without_number_and_path(tmp_path: Path) -> None:
+    with pytest.raises(OSError) as caught:
+        (tmp_path / "none").read_text()
+    assert error_text(caught.value) == "no such file or directory"
+
+
+def test_bytes_that_are_no_text_are_called_that(tmp_path: Path) -> None:
+    (tmp_path / "image").write_bytes(b"\xff\xfe")
+    with pytest.raises(UnicodeDecodeError) as caught:
+        (tmp_path / "image").read_text(encoding="utf-8")
+    assert error_text(caught.value) == "not text in UTF-8"
+
+
+def test_other_messages_become_one_line() -> None:
+    assert error_text(OSError("page 3\n  is damaged")) == "page 3 is damaged"
+    assert one_line(ValueError(" two\n lines")) == "two lines"
