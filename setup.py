@@ -42,6 +42,7 @@ INTERPRETED = {
     # before and after a run, so that compiling them would only take time:
     "log/arrays.py",
     "log/catalogue.py",
+    "log/metric.py",
     "log/reader.py",
     "world/simulate.py",
     "world/workload.py",

@@ -11,8 +11,9 @@ from roamcast.errors import InputError, LogsDiffer
 from roamcast.judging import recounted
 from roamcast.judging.recounted import Recounted, compare, log_rows, sample
 from roamcast.log import catalogue
+from roamcast.log.metric import BY_NAME
 
-EMPTY = {m.name: {} if m.kind == catalogue.BY_NAME else 0 for m in catalogue.METRICS}
+EMPTY = {m.name: {} if m.kind == BY_NAME else 0 for m in catalogue.METRICS}
 
 
 def row(run: str, campaign: str, protocol: str, rows: int, **metrics: Any) -> dict[str, Any]:

@@ -8,7 +8,8 @@ import pytest
 
 from roamcast.judging.quantities import QUANTITIES
 from roamcast.log import catalogue
-from roamcast.log.catalogue import METRICS, Metric, Term, over
+from roamcast.log.catalogue import METRICS
+from roamcast.log.metric import BY_NAME, QUOTIENT, WHOLE, Metric, Term, over
 from roamcast.log.writer import MemorySink
 from tests.support.log_metrics import metrics
 
@@ -25,7 +26,7 @@ def test_names_are_unique_and_groups_known() -> None:
 @pytest.mark.parametrize("metric", METRICS, ids=NAMES)
 def test_an_entry_says_all_that_people_need(metric: Metric) -> None:
     assert metric.unit and metric.means and metric.formula
-    assert (metric.kind == catalogue.QUOTIENT) == (metric.quotient is not None)
+    assert (metric.kind == QUOTIENT) == (metric.quotient is not None)
     assert not metric.per_node or metric.per_node in QUANTITIES
     if metric.line is not None:
         assert set(re.findall(r"{(\w+)}", metric.line.note)) <= set(NAMES)
@@ -39,7 +40,7 @@ def test_quotients_are_of_counts(metric: Metric) -> None:
     assert metric.quotient is not None and metric.quotient.whole
     for term in (*metric.quotient.part, *metric.quotient.whole):
         kind = catalogue.metric(term.column).kind
-        assert kind == catalogue.BY_NAME if term.entry else kind in catalogue.WHOLE
+        assert kind == BY_NAME if term.entry else kind in WHOLE
 
 
 def test_the_log_alone_gives_all_but_what_only_a_simulated_world_has() -> None:
@@ -58,7 +59,7 @@ def test_a_quotient_of_nothing_has_no_value() -> None:
 
 
 def test_complete_adds_the_quotients_in_the_order_of_the_tables() -> None:
-    counted = {m.name: {} if m.kind == catalogue.BY_NAME else 2 for m in METRICS if m.quotient is None}
+    counted = {m.name: {} if m.kind == BY_NAME else 2 for m in METRICS if m.quotient is None}
     whole = catalogue.complete({**counted, "interested": 4, "possible": None})
     assert list(whole) == NAMES
     assert (whole["delivery"], whole["of_possible"], whole["deterministic_hops"]) == (0.5, None, None)

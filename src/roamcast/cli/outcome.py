@@ -12,10 +12,11 @@ from rich.table import Table
 
 from roamcast import __version__
 from roamcast.log import catalogue
+from roamcast.log.metric import BY_NAME, SHARE
 from roamcast.papers.presets import command
 
 if TYPE_CHECKING:
-    from roamcast.log.catalogue import Line, Metric
+    from roamcast.log.metric import Line, Metric
     from roamcast.world.simulate import Result
 
 
@@ -58,7 +59,7 @@ class Outcome:
         m = self.result.metrics
         console.print(_metrics(m))
         for metric in catalogue.BY_SECTION:
-            if metric.kind == catalogue.BY_NAME and metric.line is not None and m.get(metric.name):
+            if metric.kind == BY_NAME and metric.line is not None and m.get(metric.name):
                 counts = ", ".join(f"{name} {n:,}" for name, n in m[metric.name].items())
                 console.print(f"{metric.line.title}: {counts}", markup=False)
         took = f"{self.result.sim_s:g} s simulated in {self.result.wall_s:.2f} s"
@@ -83,7 +84,7 @@ def _metrics(m: dict[str, Any]) -> Table:
 
 
 def _shown(metric: Metric, line: Line, value: Any) -> str:
-    if metric.unit == catalogue.SHARE:
+    if metric.unit == SHARE:
         return _percent(value)
     return _number(value if line.factor == 1 or not _known(value) else line.factor * value, line.digits)
 

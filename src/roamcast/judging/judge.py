@@ -14,7 +14,7 @@ from roamcast.judging.answers import Answer, unanswered
 from roamcast.judging.runs import Spec
 from roamcast.judging.student import ALPHA
 from roamcast.judging.verdicts import NOT, OPEN, REPRODUCED, Other, Verdict
-from roamcast.log.catalogue import Row
+from roamcast.log.metric import Row
 from roamcast.papers import experiments, joint
 from roamcast.papers.claims import Claim
 from roamcast.papers.experiments import UNDER

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from roamcast.errors import InputError
-from roamcast.log.catalogue import Row
+from roamcast.log.metric import Row
 from roamcast.papers import presets
 from roamcast.world.scenario import Scenario
 from roamcast.world.workload import Workload

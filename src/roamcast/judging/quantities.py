@@ -11,7 +11,8 @@ from functools import cache
 import msgspec
 
 from roamcast.errors import unknown
-from roamcast.log.catalogue import AVERAGED, METRICS, SHARE, Quotient, Row, Term, over
+from roamcast.log.catalogue import AVERAGED, METRICS
+from roamcast.log.metric import SHARE, Quotient, Row, Term, over
 from roamcast.papers import presets
 from roamcast.world import mac
 

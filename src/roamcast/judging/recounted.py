@@ -17,7 +17,7 @@ import msgspec
 from roamcast import files
 from roamcast.errors import InputError, LogsDiffer
 from roamcast.log import catalogue
-from roamcast.log.catalogue import Metric, Row
+from roamcast.log.metric import OVER_TIME, Metric, Row
 
 NAME = "recounted.json"
 ROUNDING = 1e-9
@@ -45,7 +45,7 @@ def compare(run: str, command: str, tally: Row, from_log: Row) -> None:
 
 
 def _same(metric: Metric, counted: Any, logged: Any) -> bool:
-    if metric.kind == catalogue.OVER_TIME and counted is not None and logged is not None:
+    if metric.kind == OVER_TIME and counted is not None and logged is not None:
         return isclose(counted, logged, rel_tol=ROUNDING)
     return bool(counted == logged)
 

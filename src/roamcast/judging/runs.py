@@ -11,7 +11,7 @@ from roamcast.errors import InputError, NoData
 from roamcast.judging.publisher import publisher
 from roamcast.judging.quantities import value
 from roamcast.judging.words import described
-from roamcast.log.catalogue import Row
+from roamcast.log.metric import Row
 
 Spec = Mapping[str, Any]
 """A check as its file has it."""

@@ -15,7 +15,7 @@ import msgspec
 from roamcast.errors import NoData
 from roamcast.judging.runs import samples
 from roamcast.log import catalogue
-from roamcast.log.catalogue import SHARE, Cost, Metric
+from roamcast.log.metric import SHARE, Cost, Metric
 from roamcast.papers.experiments import LEAGUE
 from roamcast.show.panels import mean_and_half
 

@@ -14,7 +14,7 @@ import msgspec
 from roamcast.errors import NoData
 from roamcast.judging.runs import coordinate, samples, selected
 from roamcast.judging.student import ALPHA, interval
-from roamcast.log.catalogue import Row
+from roamcast.log.metric import Row
 from roamcast.papers.experiments import Plot
 
 UNITS = {"": "", "s": "s", "m": "m", "mps": "m/s", "hz": "Hz", "bps": "Mbit/s", "bytes": "bytes", "db": "dB"}

@@ -42,7 +42,7 @@ from roamcast.judging.checks import comparisons, curves, levels, shapes, spread
 from roamcast.judging.runs import Spec, fits
 from roamcast.judging.student import ALPHA
 from roamcast.judging.words import question
-from roamcast.log.catalogue import Row
+from roamcast.log.metric import Row
 from roamcast.papers import models
 
 KINDS: dict[str, Callable[[Spec, Sequence[Row], float], list[Answer]]] = {

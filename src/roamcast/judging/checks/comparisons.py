@@ -11,7 +11,7 @@ from roamcast.errors import NoData
 from roamcast.judging.answers import ABOVE, Answer, estimated, jackknife, judged, unanswered
 from roamcast.judging.runs import Samples, Spec, coordinate, mean, number, paired, samples, selected
 from roamcast.judging.words import question
-from roamcast.log.catalogue import Row
+from roamcast.log.metric import Row
 
 
 def equal(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:

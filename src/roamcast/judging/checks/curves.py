@@ -12,7 +12,7 @@ from roamcast.judging.answers import ABOVE, Answer, estimated, jackknife, judged
 from roamcast.judging.checks.levels import slack
 from roamcast.judging.runs import Samples, Spec, common_seeds, curve, mean, paired, samples, selected
 from roamcast.judging.words import described, question
-from roamcast.log.catalogue import Row
+from roamcast.log.metric import Row
 
 
 def trend(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:

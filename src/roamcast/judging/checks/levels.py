@@ -9,7 +9,7 @@ import numpy as np
 from roamcast.judging.answers import Answer, estimated, judged
 from roamcast.judging.runs import Samples, Spec, curve, mean, samples, selected
 from roamcast.judging.words import question
-from roamcast.log.catalogue import Row
+from roamcast.log.metric import Row
 
 
 def value(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:

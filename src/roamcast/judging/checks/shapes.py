@@ -11,7 +11,7 @@ from roamcast.judging.answers import Answer, estimated, jackknife, judged
 from roamcast.judging.checks.curves import over
 from roamcast.judging.runs import Spec, common_seeds, curve, mean, paired, selected
 from roamcast.judging.words import question
-from roamcast.log.catalogue import Row
+from roamcast.log.metric import Row
 
 SHAPES: dict[str, Callable[[float], float]] = {"line": lambda x: x, "log": np.log}
 

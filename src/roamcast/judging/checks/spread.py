@@ -12,7 +12,7 @@ from roamcast.judging.answers import Answer, estimated, judged
 from roamcast.judging.checks.levels import slack
 from roamcast.judging.runs import Spec, mean, samples, selected, split
 from roamcast.judging.words import question
-from roamcast.log.catalogue import Row
+from roamcast.log.metric import Row
 
 
 def spread(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:

@@ -26,7 +26,7 @@ from roamcast.lab.measure import interest
 from roamcast.lab.spark.worker import stage
 from roamcast.lab.tables import schemas
 from roamcast.log import catalogue
-from roamcast.log.catalogue import Quotient, Term
+from roamcast.log.metric import BY_NAME, WHOLE, Quotient, Term
 from roamcast.log.schema import DECISIONS, KINDS, LOSSES, OVERHEARD
 from roamcast.world.scenario import Scenario
 from roamcast.world.simulate import what_was_possible
@@ -97,10 +97,10 @@ def _joined(parts: list[DataFrame], runs: DataFrame, simulated: bool) -> DataFra
         joined = joined.withColumn("energy_j", energy())
     unknown = [m.name for m in catalogue.METRICS if m.simulated and not simulated]
     joined = joined.withColumns({name: F.lit(None).cast(schemas.TALLY[name].dataType) for name in unknown})
-    counts = [m.name for m in catalogue.METRICS if m.kind in catalogue.WHOLE and m.name not in unknown]
+    counts = [m.name for m in catalogue.METRICS if m.kind in WHOLE and m.name not in unknown]
     joined = joined.fillna(0, counts)
     empty = F.create_map().cast(schemas.COUNTS)
-    by_name = [m.name for m in catalogue.METRICS if m.kind == catalogue.BY_NAME]
+    by_name = [m.name for m in catalogue.METRICS if m.kind == BY_NAME]
     joined = joined.withColumns({name: F.coalesce(name, empty) for name in by_name})
     joined = joined.withColumns({m.name: _quotient(m.quotient) for m in catalogue.METRICS if m.quotient})
     return joined.select([F.col(f.name).cast(f.dataType) for f in schemas.TALLY.fields])

@@ -24,7 +24,7 @@ from pyspark.sql.types import (
 )
 
 from roamcast.log import catalogue
-from roamcast.log.catalogue import Metric
+from roamcast.log.metric import BY_NAME, WHOLE, Metric
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -38,9 +38,9 @@ def _table(**columns: object) -> StructType:
 
 
 def _kind(metric: Metric) -> DataType:
-    if metric.kind == catalogue.BY_NAME:
+    if metric.kind == BY_NAME:
         return COUNTS
-    return LongType() if metric.kind in catalogue.WHOLE else DoubleType()
+    return LongType() if metric.kind in WHOLE else DoubleType()
 
 
 COORDINATES = _table(
