@@ -15,6 +15,8 @@ import pyarrow.parquet as pq
 from roamcast.judging import verdicts as verdicts_of
 from roamcast.judging.answers import Answer
 from roamcast.judging.verdicts import Verdict
+from roamcast.log.catalogue import METRICS
+from roamcast.log.metric import WHOLE
 
 Row = dict[str, Any]
 
@@ -27,20 +29,11 @@ KINDS = {
     "losses_by_reason": COUNTS,
     "reasons": COUNTS,
 }
-NUMBERS = (
-    *("delivery", "reception", "of_possible", "overhead", "latency_mean_s", "latency_p50_s", "latency_p95_s"),
-    *("deterministic_hops", "memory_entries", "memory_bytes", "energy_j"),
-)
-WHOLE = (
-    *("deliveries", "interested", "own", "possible", "frames_sent", "bytes_sent", "warmup_frames", "warmup_bytes"),
-    *("repeats", "receptions", "losses", "collisions", "duplicates_wanted"),
-)
 
 
 def row(label: str, cell: int, seed: int, campaign: str = "made-up", **known: Any) -> Row:
-    """A finished run. What is not said is None, 0 or empty."""
-    found: Row = dict.fromkeys(NUMBERS) | dict.fromkeys((*WHOLE, "duplicates", "parasites"), 0)
-    found |= {name: {} for name in KINDS}
+    """A finished run. A metric that is not given is None, 0 or empty."""
+    found: Row = {m.name: 0 if m.kind in WHOLE else None for m in METRICS} | {name: {} for name in KINDS}
     about = {
         "campaign": campaign,
         "preset": "baldoni",

@@ -96,39 +96,39 @@ def _run(
         if scale == "full":
             screen.stage(_at_most(papers))
         screen.stage("starting Spark")
-        found = lab.reproduce(papers, scale, folder, start_spark(folder, master, conf), screen)
+        result = lab.reproduce(papers, scale, folder, start_spark(folder, master, conf), screen)
         screen.stage("drawing figures")
         page.write(folder, report)
-    if keep is not None and not found.failed:
-        _keep(found, keep)
+    if keep is not None and not result.failed:
+        _keep(result, keep)
     before = _kept_beside(scale)
     if json:
-        says = {v.id: agreement(before[v.id], v) for v in found.verdicts if v.id in before}
-        whole = {"out": str(folder), "report": str(report), "scale": scale, "claims": found.verdicts, "kept": says}
-        whole["recounted"] = found.recounted.runs
+        says = {v.id: agreement(before[v.id], v) for v in result.verdicts if v.id in before}
+        whole = {"out": str(folder), "report": str(report), "scale": scale, "claims": result.verdicts, "kept": says}
+        whole["recounted"] = result.recounted.runs
         print(msgspec.json.encode(whole).decode())
     else:
-        show(found.verdicts, before)
+        show(result.verdicts, before)
         console = Console(highlight=False)
-        console.print(found.recounted.text, soft_wrap=True)
+        console.print(result.recounted.text, soft_wrap=True)
         console.print(f"scorecard.json and scorecard.parquet are in {folder}", soft_wrap=True)
         console.print(f"report: {report}", markup=False, soft_wrap=True)
-    raise typer.Exit(1 if found.failed else 0)
+    raise typer.Exit(1 if result.failed else 0)
 
 
-def _keep(found: Reproduction, target: Path) -> None:
+def _keep(result: Reproduction, target: Path) -> None:
     from datetime import UTC, datetime
 
     from roamcast import __version__, files
     from roamcast.judging import kept
     from roamcast.lab import code
 
-    runs = found.laboratory.runs.where("status = 'finished'").dropDuplicates(["run"])
+    runs = result.laboratory.runs.where("status = 'finished'").dropDuplicates(["run"])
     (row,) = runs.selectExpr("count(*) as runs", "sum(cpu_s) as processor_s").collect()
     today = datetime.now(UTC).date().isoformat()
     made = kept.Made(__version__, code.version(), today, row.runs, round(row.processor_s, 1))
     target.parent.mkdir(parents=True, exist_ok=True)
-    files.write(target, kept.keep(found.verdicts, made))
+    files.write(target, kept.keep(result.verdicts, made))
 
 
 # ---- for people
@@ -138,8 +138,8 @@ def _kept_beside(scale: str) -> dict[str, Verdict]:
     """The kept verdicts that a quick run is shown beside; a full campaign stands for itself."""
     from roamcast.judging import kept
 
-    found = kept.load() if scale == "quick" else None
-    return {claim.id: claim for claim in found.claims} if found else {}
+    stored = kept.load() if scale == "quick" else None
+    return {claim.id: claim for claim in stored.claims} if stored else {}
 
 
 def show(verdicts: Sequence[Verdict], kept: Mapping[str, Verdict]) -> None:
@@ -197,26 +197,26 @@ def _show_kept(papers: list[str] | None, json: bool) -> None:
     from roamcast.judging import kept
     from roamcast.papers.experiments import number
 
-    found = kept.load()
-    if found is None:
+    stored = kept.load()
+    if stored is None:
         raise InputError("no full campaign has been kept in this version; run `roamcast reproduce --full`")
     if papers:
         asked = {number(paper) for paper in papers}
-        claims = [claim for claim in found.claims if claim.paper in asked]
-        found = msgspec.structs.replace(found, claims=claims, counts=kept.counted(claims))
+        claims = [claim for claim in stored.claims if claim.paper in asked]
+        stored = msgspec.structs.replace(stored, claims=claims, counts=kept.counted(claims))
     if json:
-        print(msgspec.json.encode(found).decode())
+        print(msgspec.json.encode(stored).decode())
         return
-    show(found.claims, {})
-    _show_made(found)
+    show(stored.claims, {})
+    _show_made(stored)
 
 
-def _show_made(found: Kept) -> None:
-    made = found.made
+def _show_made(stored: Kept) -> None:
+    made = stored.made
     console = Console(highlight=False)
-    inside, outside = (sum(part.values()) for part in (found.counts.in_sample, found.counts.out_of_sample))
-    held = [part["reproduced"] for part in (found.counts.in_sample, found.counts.out_of_sample)]
-    first = found.counts.original
+    inside, outside = (sum(part.values()) for part in (stored.counts.in_sample, stored.counts.out_of_sample))
+    held = [part["reproduced"] for part in (stored.counts.in_sample, stored.counts.out_of_sample)]
+    first = stored.counts.original
     console.print(
         f"as first written down (split claims together, added ones left out): {first['reproduced']} of "
         f"{sum(first.values())} hold",
@@ -238,12 +238,12 @@ def _show_plan(papers: list[str] | None, scale: str, json: bool) -> None:
 
     from roamcast.lab import reproduce as lab
 
-    found = lab.outlook(papers, scale)
+    outlooks = lab.outlook(papers, scale)
     if json:
-        print(msgspec.json.encode({"scale": scale, "papers": found}).decode())
+        print(msgspec.json.encode({"scale": scale, "papers": outlooks}).decode())
         return
     table = Table("paper", "experiments", "other readings", "deciding, at most", title=f"What {scale} scale takes")
-    for each in found:
+    for each in outlooks:
         table.add_row(
             each.paper,
             _cost(each.runs, each.cost_s),
@@ -262,11 +262,11 @@ def _cost(runs: int, seconds: float) -> str:
 def _at_most(papers: list[str] | None) -> str:
     from roamcast.lab import reproduce as lab
 
-    found = lab.outlook(papers, "full")
-    sure = sum(each.runs + each.other_runs for each in found)
-    sure_s = sum(each.cost_s + each.other_cost_s for each in found)
-    further = sum(each.deciding_runs for each in found)
-    further_s = sum(each.deciding_cost_s for each in found)
+    outlooks = lab.outlook(papers, "full")
+    sure = sum(each.runs + each.other_runs for each in outlooks)
+    sure_s = sum(each.cost_s + each.other_cost_s for each in outlooks)
+    further = sum(each.deciding_runs for each in outlooks)
+    further_s = sum(each.deciding_cost_s for each in outlooks)
     return (
         f"{_cost(sure, sure_s)} of processor time by estimate; claims that stay undecided may take up to "
         f"{_cost(further, further_s)} more"

@@ -54,7 +54,7 @@ class Kept(msgspec.Struct, frozen=True):
 
 
 class Stored(msgspec.Struct, frozen=True):
-    """What a campaign found out about a claim. What the claim says, and the cause if it fails, are in papers/claims.
+    """The result of a campaign for one claim. What the claim says, and the cause if it fails, are in papers/claims.
 
     `asked` is a digest of its checks: the verdict is about these.
     """
@@ -85,8 +85,8 @@ def keep(verdicts: Sequence[Verdict], made: Made) -> bytes:
 
 
 def _stored(verdict: Verdict, asked: str) -> Stored:
-    found = {name: getattr(verdict, name) for name in Stored.__struct_fields__ if name != "asked"}
-    return Stored(asked=asked, **found)
+    fields = {name: getattr(verdict, name) for name in Stored.__struct_fields__ if name != "asked"}
+    return Stored(asked=asked, **fields)
 
 
 @cache
@@ -99,22 +99,22 @@ def load() -> Kept | None:
 def parse(content: bytes) -> Kept:
     """The file, with what the claims themselves say. A claim that asks something else by now has no kept verdict."""
     try:
-        found = msgspec.json.decode(content, type=_File)
+        file = msgspec.json.decode(content, type=_File)
     except msgspec.MsgspecError as error:
         raise InputError(f"kept.json: {error}") from None
     known = {claim.id: claim for claim in claims.load()}
     verdicts = [
         _with_words(stored, known[stored.id])
-        for stored in found.claims
+        for stored in file.claims
         if stored.id in known and known[stored.id].digest() == stored.asked
     ]
-    return Kept(found.made, counted(verdicts), verdicts)
+    return Kept(file.made, counted(verdicts), verdicts)
 
 
 def _with_words(stored: Stored, claim: Claim) -> Verdict:
-    found = {name: value for name, value in msgspec.structs.asdict(stored).items() if name != "asked"}
+    fields = {name: value for name, value in msgspec.structs.asdict(stored).items() if name != "asked"}
     return Verdict(
-        **found,
+        **fields,
         paper=claim.paper,
         where=claim.where,
         says=claim.says,
@@ -172,10 +172,10 @@ class Ablation(msgspec.Struct, frozen=True):
 
 def ablations(verdicts: Sequence[Verdict]) -> list[Ablation]:
     """One for each part that was put back, in the order of the papers."""
-    found: dict[tuple[str, str, str], list[tuple[Verdict, str]]] = {}
+    by_part: dict[tuple[str, str, str], list[tuple[Verdict, str]]] = {}
     for verdict in verdicts:
         for other in (other for other in verdict.others if other.part):
-            found.setdefault((verdict.paper, other.part, other.says), []).append((verdict, other.verdict))
+            by_part.setdefault((verdict.paper, other.part, other.says), []).append((verdict, other.verdict))
     return [
         Ablation(
             *key,
@@ -183,7 +183,7 @@ def ablations(verdicts: Sequence[Verdict]) -> list[Ablation]:
             gained=_ids(rows, NOT, REPRODUCED),
             unclear=_ids(rows, REPRODUCED, OPEN) + _ids(rows, NOT, OPEN),
         )
-        for key, rows in found.items()
+        for key, rows in by_part.items()
     ]
 
 

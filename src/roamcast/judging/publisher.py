@@ -1,4 +1,4 @@
-"""Who publishes first in a run. No table has it, because a run's world and seed decide it (world/workload.py)."""
+"""Which node publishes first in a run. No table has it: a run's world and seed decide it (world/workload.py)."""
 
 from __future__ import annotations
 

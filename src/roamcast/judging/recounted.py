@@ -1,8 +1,8 @@
 """Are verdicts made of numbers that the logs confirm?
 
-Verdicts come from what runs count as they go, because nobody keeps the logs of a hundred thousand runs. So a sample of
-the runs is done again with logs, and every metric is computed from those (lab/recount.py). Here is the comparison, and
-the record of it beside the tables: `recounted.json`.
+Verdicts come from what runs count as they go, because the logs of a hundred thousand runs would fill a disk. So a
+sample of the runs is done again with logs, and every metric is computed from those (lab/recount.py). Here are the
+choice, the comparison, and the record of it beside the tables: `recounted.json`.
 """
 
 from __future__ import annotations

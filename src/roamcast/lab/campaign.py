@@ -79,7 +79,7 @@ class Written(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Cell(msgspec.Struct, frozen=True):
-    """One experiment: everything that decides a run but its seed. `given` and `world` are what the campaign chose."""
+    """Everything that decides a run, except its seed. `given` and `world` are what the campaign chose."""
 
     protocol: str
     label: str
@@ -218,7 +218,7 @@ def _seeds(written: Written) -> list[int]:
 
 
 def _worlds(written: Written, preset: presets.Preset) -> list[tuple[dict[str, Any], Scenario]]:
-    found: list[tuple[dict[str, Any], Scenario]] = []
+    worlds: list[tuple[dict[str, Any], Scenario]] = []
     for k, point in enumerate(written.point or [{}]):
         for field in point:
             if field in written.world:
@@ -226,8 +226,8 @@ def _worlds(written: Written, preset: presets.Preset) -> list[tuple[dict[str, An
         for grid in _grid(written.world, "world"):
             for spread in _grid(point, "point", k):
                 world = {**grid, **spread}
-                found.append((world, _scenario(preset, world, written, k)))
-    return found
+                worlds.append((world, _scenario(preset, world, written, k)))
+    return worlds
 
 
 def _scenario(preset: presets.Preset, world: dict[str, Any], written: Written, k: int) -> Scenario:
@@ -260,14 +260,14 @@ def _parameters(chosen: Chosen, k: int, preset: presets.Preset) -> list[tuple[di
         protocol = registry.get(chosen.name)
     except InputError as error:
         raise _At(str(error), "protocol", k, "name") from None
-    found = []
+    combinations = []
     for given in _grid(chosen.set, "protocol", k, "set"):
         try:
             params = parameters.build(protocol, preset.parameters(chosen.name, given))
         except InputError as error:
             raise _At(str(error), "protocol", k, "set", _named(given, str(error))) from None
-        found.append((given, _asdict(params)))
-    return found
+        combinations.append((given, _asdict(params)))
+    return combinations
 
 
 def _asdict(params: Any) -> dict[str, Any]:

@@ -77,8 +77,8 @@ def complete(wanted: list[Run], folder: Folder, spark: SparkSession, watcher: Wa
         unread = sorted({run.id for run in wanted} & folder.finished() - tallies.keys())
         if unread:
             watcher.stage("reading what the runs counted")
-        found, corrupt = _tallies(spark, folder, unread)
-        tallies |= found
+        read, corrupt = _tallies(spark, folder, unread)
+        tallies |= read
         _put_aside(corrupt, folder, watcher)
         if not corrupt:
             return tallies
@@ -169,9 +169,9 @@ def _tallies(
     """What the runs counted; and of which files cannot be read, why."""
     if not runs:
         return {}, {}
-    found = tally_table(spark, folder, runs, cores(spark), all_rows).collect()
-    tallies = {row.run: json.loads(row.tally) for row in found if row.tally is not None}
-    return tallies, {row.run: row.error for row in found if row.error is not None}
+    table = tally_table(spark, folder, runs, cores(spark), all_rows).collect()
+    tallies = {row.run: json.loads(row.tally) for row in table if row.tally is not None}
+    return tallies, {row.run: row.error for row in table if row.error is not None}
 
 
 # ---- until it is tight enough
@@ -186,8 +186,8 @@ def _more(campaign: Campaign, wanted: list[Run], tallies: Tallies) -> list[Run]:
     for k in range(len(campaign.cells)):
         mine = [run for run in wanted if run.campaign is campaign and run.place == k]
         values = [tallies[run.id][until.metric] for run in mine if run.id in tallies]
-        found = interval([value for value in values if value is not None], ALPHA)
-        width = None if found is None else found[2] - found[0]
+        estimate = interval([value for value in values if value is not None], ALPHA)
+        width = None if estimate is None else estimate[2] - estimate[0]
         if len(mine) < until.max_seeds and (width is None or width > until.half_width):
             count = min(until.max_seeds, _needed(len(mine), width, until.half_width))
             seeds[k] = campaign.more_seeds(count)[len(mine) :]

@@ -54,8 +54,8 @@ def summarise(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for _, runs in groupby(_rows(batches), OF_CELL):
         cell = list(runs)
         about = {name: cell[0][name] for name in CELL}
-        told = ((metric, [run[metric] for run in cell if run[metric] is not None]) for metric in sorted(AVERAGED))
-        yield _batch([{**about, "metric": metric, **spread(values)} for metric, values in told if values], SUMMARY)
+        by_metric = ((metric, [run[metric] for run in cell if run[metric] is not None]) for metric in sorted(AVERAGED))
+        yield _batch([{**about, "metric": metric, **spread(values)} for metric, values in by_metric if values], SUMMARY)
 
 
 def compare(batches: Iterator[pa.RecordBatch], cell: int, other: int) -> Iterator[pa.RecordBatch]:
@@ -65,13 +65,14 @@ def compare(batches: Iterator[pa.RecordBatch], cell: int, other: int) -> Iterato
     if not pairs:
         return
     about = {"cell": cell, "label": pairs[0][0]["label"], "other_cell": other, "other_label": pairs[0][1]["label"]}
-    found: list[Row] = []
+    rows_out: list[Row] = []
     for metric in sorted(AVERAGED):
         values = [a[metric] - b[metric] for a, b in pairs if a[metric] is not None and b[metric] is not None]
         if values:
-            told = spread(values)
-            found.append({**about, "metric": metric, **told, "difference": told["mean"], "p_value": _p_value(told)})
-    yield _batch(found, DIFFERENCES)
+            estimate = spread(values)
+            more = {"difference": estimate["mean"], "p_value": _p_value(estimate)}
+            rows_out.append({**about, "metric": metric, **estimate, **more})
+    yield _batch(rows_out, DIFFERENCES)
 
 
 def spread(values: list[float]) -> Row:
@@ -84,13 +85,13 @@ def spread(values: list[float]) -> Row:
     return {"n": n, "mean": middle, "sd": sd, "half_width": half, "low": middle - half, "high": middle + half}
 
 
-def _p_value(told: Row) -> float | None:
+def _p_value(estimate: Row) -> float | None:
     """Of the paired t-test, that there is no difference."""
-    if told["n"] < 2:
+    if estimate["n"] < 2:
         return None
-    if told["sd"] == 0:
-        return 1.0 if told["mean"] == 0 else 0.0
-    return two_sided(told["mean"] / (told["sd"] / sqrt(told["n"])), told["n"])
+    if estimate["sd"] == 0:
+        return 1.0 if estimate["mean"] == 0 else 0.0
+    return two_sided(estimate["mean"] / (estimate["sd"] / sqrt(estimate["n"])), estimate["n"])
 
 
 def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[Row]:

@@ -19,7 +19,7 @@ from roamcast.show.markup import Child, Html, joined, tag
 from roamcast.show.numbers import NOTHING, interval, several
 
 CLASSES = {REPRODUCED: "yes", NOT: "no", OPEN: "open"}
-SHORT = {REPRODUCED: "reproduced", NOT: "not", OPEN: "undecided"}
+SHORT = {REPRODUCED: "reproduced", NOT: "not reproduced", OPEN: "undecided"}
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -313,8 +313,8 @@ def world(paper: str, verdicts: Sequence[Verdict]) -> Html | None:
     head = ("part", "why", "if put back")
     rows = []
     for part in whole.part:
-        found = worth.get(part.name)
-        rows.append((part.says, part.reason, _worth(found) if found else NOTHING))
+        ablation = worth.get(part.name)
+        rows.append((part.says, part.reason, _worth(ablation) if ablation else NOTHING))
     others = [tag("li", f"{change.says} ({change.name})") for change in whole.other]
     calibration = ", ".join(whole.calibration) or "none"
     return joined(
@@ -327,8 +327,8 @@ def world(paper: str, verdicts: Sequence[Verdict]) -> Html | None:
     )
 
 
-def _worth(found: keeping.Ablation) -> str:
-    words = [("loses", found.lost), ("gains", found.gained), ("leaves open", found.unclear)]
+def _worth(ablation: keeping.Ablation) -> str:
+    words = [("loses", ablation.lost), ("gains", ablation.gained), ("leaves open", ablation.unclear)]
     return "; ".join(f"{word} {', '.join(ids)}" for word, ids in words if ids) or "changes no verdict"
 
 

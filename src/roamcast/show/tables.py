@@ -19,7 +19,7 @@ ABOUT = (
     *("run", "campaign", "preset", "cell", "label", "all_params"),
     *("seed", "sim_s", "code", "status", "error", "command", "cpu_s"),
 )
-"""What the report tells of runs; their scenarios stay on disk."""
+"""What the report shows of runs; their scenarios stay on disk."""
 
 
 class Results(msgspec.Struct, frozen=True):

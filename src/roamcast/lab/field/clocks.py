@@ -1,15 +1,15 @@
 """One clock for all nodes of a field test.
 
 Rows have their node's time, and no two clocks agree; nor do a node's before and after it began anew, so each of
-its lives (which the name of a file tells) has a clock of its own here. A frame's serial is the same at its sender and
-at all who heard it, so every reception says: hearer's clock − sender's clock = delay + difference of their clocks. Of
+its boots (the file's name has the number) has a clock of its own here. A frame's serial is the same at its sender and
+at all hearers, so every reception says: hearer's clock − sender's clock = delay + difference of their clocks. Of
 many frames the fastest has the least delay; where frames went both ways, half the difference of the two minima is what
 the clocks differ by, up to half the sum of the least delays. These differences are made one offset for each clock by
 least squares, the surer ones weighing more. That is done twice: once over all time, which brings the clocks
 together roughly, and then for each minute, between whose middles offsets are interpolated: crystals drift. Offsets have
 mean zero among clocks that are connected; others cannot be compared, nor need they be.
 
-What differs from the median by more than any delay is left out: a frame that somebody recorded, and played later.
+What differs from the median by more than any delay is left out: a frame that was recorded, and sent again later.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 WINDOW_US = 60_000_000
-"""Clocks that drift apart by 40 millionths do so by 2.4 ms in a minute: what is found is no surer than that."""
+"""Clocks that drift apart by 40 millionths do so by 2.4 ms in a minute: the result is no surer than that."""
 PLAUSIBLE_US = 5_000_000
 """No delay is longer, nor do clocks wander so far."""
 LEAST_DELAY_US = 50.0
 ONE_WAY = 1e-3
-"""Weight of what only frames in one direction tell."""
+"""Weight of a difference that comes from frames in one direction only."""
 LIFE = r"^\d+-(\d+)-\d+\.parquet$"
-"""What a file's name tells of its node's life; files of other names are all of one."""
+"""The boot of its node in a file's name; files with other names are all of one boot."""
 
 Clock = tuple[int, str]
 """Of a node, in one of its lives."""
@@ -76,7 +76,7 @@ def _solved(differences: list[Any], rough: Knots) -> Knots:
     groups: dict[tuple[str, int], list[Any]] = defaultdict(list)
     for row in differences:
         groups[row.run, row.window].append(row)
-    found: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    pairs_of: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for (run, _), rows in sorted(groups.items()):
         least: dict[tuple[Clock, Clock], float] = {}
         times: dict[Clock, list[float]] = defaultdict(list)
@@ -90,29 +90,29 @@ def _solved(differences: list[Any], rough: Knots) -> Knots:
             at = sum(times[clock]) / len(times[clock])
             known = rough.get(key)
             before = 0.0 if known is None else float(offset_at(np.array([at]), *known)[0])
-            found[key].append((at, before + offset))
-    knots = {key: sorted(pairs) for key, pairs in found.items()}
+            pairs_of[key].append((at, before + offset))
+    knots = {key: sorted(pairs) for key, pairs in pairs_of.items()}
     return {key: ([t for t, _ in pairs], [offset for _, offset in pairs]) for key, pairs in knots.items()}
 
 
 def least_squares(least: dict[tuple[Clock, Clock], float]) -> dict[Clock, float]:
     """Offsets of clocks from the least of (hearer's clock − sender's clock) by (sender, hearer); mean zero where
-    they are connected: that is the shortest of all solutions, and the one that is found."""
+    they are connected: that is the shortest of all solutions, and the one that least squares gives."""
     clocks = sorted({clock for pair in least for clock in pair})
     place = {clock: k for k, clock in enumerate(clocks)}
     both = {(i, j): (d, least[j, i]) for (i, j), d in least.items() if i < j and (j, i) in least}
     delays = sorted((there + back) / 2 for there, back in both.values())
     usual = delays[len(delays) // 2] if delays else 0.0
-    told = [
+    equations = [
         (i, j, (there - back) / 2, 1 / (abs(there + back) / 2 + LEAST_DELAY_US))
         for (i, j), (there, back) in both.items()
     ]
-    told += [
+    equations += [
         (i, j, d - usual, ONE_WAY / (abs(usual) + LEAST_DELAY_US)) for (i, j), d in least.items() if (j, i) not in least
     ]
-    rows = np.zeros((len(told), len(clocks)))
-    values = np.zeros(len(told))
-    for k, (i, j, difference, weight) in enumerate(told):
+    rows = np.zeros((len(equations), len(clocks)))
+    values = np.zeros(len(equations))
+    for k, (i, j, difference, weight) in enumerate(equations):
         rows[k, place[j]], rows[k, place[i]] = weight, -weight
         values[k] = weight * difference
     solution = np.linalg.lstsq(rows, values, rcond=1e-12)[0]
@@ -121,12 +121,12 @@ def least_squares(least: dict[tuple[Clock, Clock], float]) -> dict[Clock, float]
 
 def offset_at(t: Any, times: list[float], offsets: list[float]) -> Any:
     """Interpolated; before the first and after the last, the clock goes on as it went, for a window at most."""
-    found = np.interp(t, times, offsets)
+    offset = np.interp(t, times, offsets)
     if len(times) > 1:
         first = (offsets[1] - offsets[0]) / (times[1] - times[0])
         last = (offsets[-1] - offsets[-2]) / (times[-1] - times[-2])
-        found = found + first * np.clip(t - times[0], -WINDOW_US, 0) + last * np.clip(t - times[-1], 0, WINDOW_US)
-    return found
+        offset = offset + first * np.clip(t - times[0], -WINDOW_US, 0) + last * np.clip(t - times[-1], 0, WINDOW_US)
+    return offset
 
 
 def _set_right(rows: DataFrame, knots: Knots) -> DataFrame:
@@ -143,8 +143,8 @@ def _set_right(rows: DataFrame, knots: Knots) -> DataFrame:
 def set_right(batches: Iterator[pa.RecordBatch], knots: Knots) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         own = batch["t"].to_numpy(zero_copy_only=False)
-        who = zip(*(batch[name].to_pylist() for name in ("run", "node", "life")), strict=True)
-        keys = np.array([f"{run} {node} {life}" for run, node, life in who], dtype=object)
+        clocks_of = zip(*(batch[name].to_pylist() for name in ("run", "node", "life")), strict=True)
+        keys = np.array([f"{run} {node} {life}" for run, node, life in clocks_of], dtype=object)
         t = own.astype(np.float64)
         offsets = np.zeros(len(t))
         for key in dict.fromkeys(keys.tolist()):
@@ -165,7 +165,8 @@ def merged(rows: DataFrame, knots: Knots) -> DataFrame:
     right = _set_right(rows, knots)
     order = ["t", "node", "file", "place"]
     of_event = Window.partitionBy("run", "event").orderBy(*order)
-    said = right.where("kind = 'publish'").withColumn("nth", F.row_number().over(of_event))
-    kept = right.where("kind != 'publish'").unionByName(said.where("nth = 1").drop("nth"))
-    placed = kept.withColumn("seq", F.row_number().over(Window.partitionBy("run").orderBy(*order)).cast("bigint") - 1)
+    published = right.where("kind = 'publish'").withColumn("nth", F.row_number().over(of_event))
+    remaining = right.where("kind != 'publish'").unionByName(published.where("nth = 1").drop("nth"))
+    of_run = Window.partitionBy("run").orderBy(*order)
+    placed = remaining.withColumn("seq", F.row_number().over(of_run).cast("bigint") - 1)
     return placed.select([field.name for field in schemas.LOG.fields] + ["seq"])

@@ -1,8 +1,8 @@
 """Logs of real nodes, through Spark Structured Streaming, into the laboratory's tables.
 
-Nodes write files of their log (net/rotation.py); somebody brings them to one folder. A file that is whole is linked to
-where Spark looks; one that is not (yet) is said once, and looked at again each time. Spark takes in every file once, as
-it comes, and whatever was taken in is kept: who is killed goes on.
+Nodes write files of their log (net/rotation.py), which are brought to one folder. A whole file is linked to where Spark
+looks. A file that is not whole (yet) is named once as a warning and looked at again each time. Spark takes in every
+file once, as it comes, and keeps what it took in: a process that was killed goes on when it is started again.
 
     OUT/whole/              links to the files that are whole
     OUT/raw/batch=N/        rows as they came, with the file and the place in it
@@ -78,8 +78,8 @@ class Field:
 
     # ---- taking in
 
-    def ingest(self, told: Callable[[Live], None], until: Event | None = None, every_s: float = 10.0) -> list[Live]:
-        """Take in what there is, or what comes `until` somebody sets this; `told` after each batch."""
+    def ingest(self, report: Callable[[Live], None], until: Event | None = None, every_s: float = 10.0) -> list[Live]:
+        """Take in the files there are, or those that come until `until` is set; `report` is called after each batch."""
         from pyspark.errors import StreamingQueryException
 
         with self.folder.held():
@@ -89,7 +89,7 @@ class Field:
                 try:
                     batch.write.mode("overwrite").parquet(str(self.raw / f"batch={number}"))
                     for live in self._look().lives:
-                        told(live)
+                        report(live)
                 except Exception as error:  # Spark would wrap it up, and py4j print it
                     self._failure = error
                     logging.getLogger("py4j").setLevel(logging.CRITICAL)
@@ -117,9 +117,9 @@ class Field:
     def _claim(self) -> None:
         place = self.folder.path / "field.json"
         ours = json.dumps({"logs": str(self.logs.resolve()), "form": 2}).encode()
-        found = place.read_bytes() if place.exists() else ours
-        if found != ours:
-            why = "holds the logs of another field" if b'"form"' in found else "was made by an earlier version"
+        present = place.read_bytes() if place.exists() else ours
+        if present != ours:
+            why = "holds the logs of another field test" if b'"form"' in present else "was made by an earlier version"
             raise InputError(f"{self.folder.path}: {why}; choose another --out")
         if not place.exists() and (self.folder.path / "campaign.json").exists():
             raise InputError(f"{self.folder.path}: holds a campaign; choose another --out")
@@ -153,7 +153,7 @@ class Field:
             self.spark.readStream.schema(schemas.LOG)
             .option("recursiveFileLookup", "true")
             .option("pathGlobFilter", "*.parquet")
-            .option("maxFileAge", "36500d")  # however late somebody brings it
+            .option("maxFileAge", "36500d")  # however late it is brought
             .parquet(str(self.whole))
             .selectExpr("*", "_metadata.file_name as file", "_metadata.row_index as place")
         )

@@ -1,4 +1,4 @@
-"""Who wants what, found in Spark: publications joined with subscriptions.
+"""Which nodes are interested in which events: publications joined with subscriptions, in Spark.
 
 Comparing every publication with every filter would be a cross join. Instead each filter names conditions that a
 matching event must meet (its boxes, pubsub/boxes.py), and the most telling one becomes a *key*; an event has one key
@@ -108,8 +108,8 @@ def matches(published: DataFrame, filters: DataFrame) -> DataFrame:
     about = ["run", "event", "validity", "content"]
     events = published.select(about).join(F.broadcast(shapes), "run")
     columns = f"run string, event bigint, validity bigint, content string, {_KEY}"
-    found = events.mapInArrow(stage(f"{__name__}:add_event_keys"), columns)
-    met = found.join(keyed, ["run", "what", "name", "number", "key"]).select(*about, "filter").distinct()
+    events_by_key = events.mapInArrow(stage(f"{__name__}:add_event_keys"), columns)
+    met = events_by_key.join(keyed, ["run", "what", "name", "number", "key"]).select(*about, "filter").distinct()
     return met.mapInArrow(stage(f"{__name__}:really_match"), "run string, event bigint, filter string").distinct()
 
 
@@ -117,7 +117,7 @@ _KEY = "what string, name string, number int, key string"
 
 
 def wanting(published: DataFrame, subscribed: DataFrame) -> DataFrame:
-    """run, event, node: who has a matching subscription when an event is published, the publisher too if it has."""
+    """run, event, node: the nodes with a matching subscription when an event is published, perhaps its publisher."""
     from pyspark.sql import functions as F
 
     when = published.select("run", "event", "seq")
@@ -127,7 +127,7 @@ def wanting(published: DataFrame, subscribed: DataFrame) -> DataFrame:
 
 
 def interested(wanted: DataFrame, published: DataFrame, absent: DataFrame) -> DataFrame:
-    """run, event, node: of those, who counts: not the publisher, up at that moment, and near if the event is local."""
+    """run, event, node: those that count: not the publisher, up at that time, and in range if the event is local."""
     about = published.select("run", "event", "publisher", "seq", "near")
     pairs = wanted.join(about, ["run", "event"])
     pairs = pairs.where("node != publisher and (near is null or array_contains(near, node))")
@@ -169,10 +169,10 @@ def _parsed(text: str) -> Filter:
 
 def filter_keys(text: str) -> list[Key]:
     """Keys of which every matching event has at least one."""
-    found = normal.boxes_of(_parsed(text))
-    if found is None:
+    boxes = normal.boxes_of(_parsed(text))
+    if boxes is None:
         return [("all", "", 0, "")]
-    keys = [key for box in found for key in _box_keys(box)]
+    keys = [key for box in boxes for key in _box_keys(box)]
     return list(dict.fromkeys(keys))
 
 
@@ -196,9 +196,9 @@ def _condition_keys(name: str, accepted: list[Cut]) -> list[Key]:
     if span is not None and all(map(isfinite, span)):
         return _range_keys(name, *span)
     if normal.expressible(accepted):
-        said = normal.conjunction(name, accepted)
-        if len(said) == 1 and isinstance(said[0], Prefix) and said[0].prefix:
-            return [("prefix", name, len(said[0].prefix), said[0].prefix)]
+        conditions = normal.conjunction(name, accepted)
+        if len(conditions) == 1 and isinstance(conditions[0], Prefix) and conditions[0].prefix:
+            return [("prefix", name, len(conditions[0].prefix), conditions[0].prefix)]
     return [("has", name, 0, "")]
 
 
@@ -271,8 +271,8 @@ def _event_key(what: str, number: int, topic: str, value: Value | None) -> str |
         return value[:number] if isinstance(value, str) and len(value) >= number else None
     if what == "range":
         numeric = isinstance(value, (int, float)) and not isinstance(value, bool) and isfinite(value)
-        found = bucket(float(value), number) if numeric else None
-        return None if found is None else str(found)
+        at = bucket(float(value), number) if numeric else None
+        return None if at is None else str(at)
     return ""
 
 
@@ -291,8 +291,8 @@ def _matches(row: dict[str, Any]) -> bool:
 
 @lru_cache(maxsize=10_000)
 def _event(id: int, validity: int, content: str) -> Event:
-    said = json.loads(content)
-    return Event(id, said["topic"], said["attrs"], b"", validity, SCOPES.index(said["scope"]))
+    fields = json.loads(content)
+    return Event(id, fields["topic"], fields["attrs"], b"", validity, SCOPES.index(fields["scope"]))
 
 
 _KEY_COLUMNS = (("what", pa.string()), ("name", pa.string()), ("number", pa.int32()), ("key", pa.string()))

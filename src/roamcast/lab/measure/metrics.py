@@ -309,8 +309,8 @@ def possible(published: DataFrame, pairs: DataFrame, absent: DataFrame, runs: Da
 def flood(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         rows = batch.to_pylist()
-        found = [_possible(row) for row in rows]
-        yield pa.RecordBatch.from_pydict({"run": [row["run"] for row in rows], "possible": pa.array(found, pa.int64())})
+        pairs = pa.array([_possible(row) for row in rows], pa.int64())
+        yield pa.RecordBatch.from_pydict({"run": [row["run"] for row in rows], "possible": pairs})
 
 
 def _possible(row: dict[str, Any]) -> int:

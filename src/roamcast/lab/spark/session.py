@@ -1,4 +1,4 @@
-"""Spark, started the way a campaign needs it: embedded unless told otherwise, quiet, and with our code on its workers.
+"""Spark, started the way a campaign needs it: embedded by default, quiet, and with our code on its workers.
 
 Workers get the interpreter of the driver and the very package that the driver runs: it is packed and sent with the
 application, compiled modules and all (an interpreter for which they are not made passes them over and takes the
@@ -93,21 +93,21 @@ def archived_classes() -> Path:
 def java() -> str:
     """The program; an InputError if there is none."""
     home = os.environ.get("JAVA_HOME")
-    found = str(Path(home) / "bin" / "java") if home else shutil.which("java")
-    if found is None or not Path(found).exists():
+    program = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if program is None or not Path(program).exists():
         raise InputError(f"Java was not found{f' in JAVA_HOME={home}' if home else ''}: {WANTED_JAVA}")
-    return found
+    return program
 
 
 @cache
 def java_version() -> str:
     """What Java says of itself; an InputError if it is too old for Spark."""
     plain = {name: value for name, value in os.environ.items() if name not in JAVA_TALKS}
-    said = subprocess.run([java(), "-version"], capture_output=True, text=True, check=False, env=plain).stderr
-    version = re.search(r'version "(?:1\.)?(\d+)', said)
+    text = subprocess.run([java(), "-version"], capture_output=True, text=True, check=False, env=plain).stderr
+    version = re.search(r'version "(?:1\.)?(\d+)', text)
     if version is None or int(version[1]) < OLDEST_JAVA:
-        raise InputError(f"{java()} is {said.splitlines()[0] if said else 'of no version'}: {WANTED_JAVA}")
-    return said
+        raise InputError(f"{java()} is {text.splitlines()[0] if text else 'of no version'}: {WANTED_JAVA}")
+    return text
 
 
 # ---- settings
@@ -157,8 +157,8 @@ def _start(master: str, name: str, settings: dict[str, str], log: Path | None) -
     python = settings.pop("spark.pyspark.python", None) or os.environ.get("PYSPARK_PYTHON") or sys.executable
     os.environ["PYSPARK_PYTHON"] = python
     conf = SparkConf().setMaster(_bearing(master)).setAppName(name).setAll(list(settings.items()))
-    with (log or Path(os.devnull)).open("ab") as said:
-        gateway = launch_gateway(conf, popen_kwargs={"stderr": said, "stdout": said})  # type: ignore[no-untyped-call]
+    with (log or Path(os.devnull)).open("ab") as output:
+        gateway = launch_gateway(conf, popen_kwargs={"stderr": output, "stdout": output})  # type: ignore[no-untyped-call]
     try:
         context = SparkContext(conf=conf, gateway=gateway)
     except Exception as error:

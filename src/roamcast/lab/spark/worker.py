@@ -1,6 +1,6 @@
-"""What Spark's workers run. It is sent to them by value, so it imports nothing of roamcast until it has found it.
+"""What Spark's workers run. It is sent to them by value, so it imports nothing of roamcast before it has located it.
 
-Sent by value means: no module global of this file but plain values, and imports inside functions.
+Sent by value means: no module globals in this file except plain values, and imports inside functions.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A campaign's folder: what is where, who may write to it, and what in it is finished.
+"""A campaign's folder: what is where, which process may write to it, and what in it is finished.
 
     campaign.json        the campaigns as they are understood (`roamcast campaign` refuses to put another one here)
     log.json             where the logs are, if not here
@@ -124,9 +124,9 @@ class Folder:
     # ---- what is finished
 
     def tidy(self) -> None:
-        """Forget what somebody who was killed left behind. Only under `held`."""
+        """Remove what a killed process left behind. Only under `held`."""
         for half in self.log.glob(".*.part"):
-            if self.log.parent == self.path:  # in a common folder, somebody else may be writing it
+            if self.log.parent == self.path:  # in a common folder, another process may be writing it
                 half.unlink(missing_ok=True)
         shutil.rmtree(self.attempts, ignore_errors=True)
         self.attempts.mkdir()
@@ -139,8 +139,8 @@ class Folder:
 
     def failures(self) -> dict[str, dict[str, Any]]:
         """What was recorded about runs that failed, by run."""
-        found = (self.failed / name for name in _names(self.failed) if name.endswith(".json"))
-        return {path.stem: json.loads(path.read_text()) for path in found}
+        paths = (self.failed / name for name in _names(self.failed) if name.endswith(".json"))
+        return {path.stem: json.loads(path.read_text()) for path in paths}
 
     def ended(self) -> set[str]:
         failed = {name.removesuffix(".json") for name in _names(self.failed) if name.endswith(".json")}

@@ -96,11 +96,11 @@ class Laboratory:
         same = [(a, b) for a in mine for b in others if (a.campaign, a.world) == (b.campaign, b.world)]
         if not same:
             raise InputError(f"{label} and {other} were never run in the same world")
-        found = [
+        tables = [
             summarise.differences(self.metrics.where(F.col("campaign") == a.campaign), a.cell, b.cell) for a, b in same
         ]
-        result = found[0]
-        for more in found[1:]:
+        result = tables[0]
+        for more in tables[1:]:
             result = result.unionByName(more)
         return result.where(F.col("metric") == metric)
 

@@ -75,7 +75,7 @@ RUNS = StructType(
     ]
 )
 
-PLAN = _table(  # what a worker is told of a run
+PLAN = _table(  # what a worker gets of a run
     partition=IntegerType(),
     run=StringType(),
     protocol=StringType(),
