@@ -121,8 +121,9 @@ def _run(about: Row, status: str) -> Row:
 
 
 def _schema(rows: Sequence[Row]) -> pa.Schema:
-    kinds = {**dict.fromkeys((*NUMBERS, "sim_s", "cpu_s"), pa.float64()), **KINDS}
-    kinds |= dict.fromkeys((*WHOLE, "duplicates", "parasites", "seed", "cell", "nodes"), pa.int64())
+    kinds = {m.name: pa.int64() if m.kind in WHOLE else pa.float64() for m in METRICS}
+    kinds |= {"sim_s": pa.float64(), "cpu_s": pa.float64(), **KINDS}
+    kinds |= dict.fromkeys(("seed", "cell", "nodes"), pa.int64())
     return pa.schema([pa.field(name, kinds.get(name, pa.string())) for name in rows[0]])
 
 
