@@ -41,7 +41,8 @@ INTERPRETED = {
     "world/scenario.py",  # msgspec builds the class with a metaclass of its own
     # before and after a run, so that compiling them would only take time:
     "log/arrays.py",
-    "log/metrics.py",
+    "log/catalogue.py",
+    "log/metric.py",
     "log/reader.py",
     "world/simulate.py",
     "world/workload.py",

@@ -26,14 +26,15 @@ import time
 from pathlib import Path
 from typing import Any
 
-from roamcast.lab import measures, plan
+from roamcast.lab import plan
 from roamcast.lab.campaign import parse
 from roamcast.lab.conduct import conduct
-from roamcast.lab.folder import Folder
-from roamcast.lab.laboratory import read_log
+from roamcast.lab.measure.metrics import measured
 from roamcast.lab.plan import Run
-from roamcast.lab.session import cores, session
 from roamcast.lab.simulate import planned, simulated
+from roamcast.lab.spark.session import cores, session
+from roamcast.lab.tables.folder import Folder
+from roamcast.lab.tables.laboratory import read_log
 from roamcast.world.simulate import simulate
 
 SHORT = """
@@ -124,8 +125,8 @@ def rows(folder: Path) -> dict[str, Any]:
     runs = spark.createDataFrame(about, "run string, nodes int, sim_s double, scenario string, seed bigint")
     before = memory_mib(os.getpid())
     began = time.perf_counter()
-    with measures.metrics(read_log(spark, place, names), runs) as measured:
-        results = measured.collect()
+    with measured(read_log(spark, place, names), runs) as metrics:
+        results = metrics.collect()
         took_s = time.perf_counter() - began
         at_work = heap_mib(spark)
     assert len({row.delivery for row in results}) == 1 and len(results) == len(names)

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from roamcast.lab.session import session
+from roamcast.lab.spark.session import session
 from roamcast.lab.traces import contacts
 from roamcast.lab.traces import trace as traces
 

@@ -29,7 +29,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
     It bears fewer deaths of workers than usual, because a test goes beyond what it bears.
     """
-    from roamcast.lab.session import session
+    from roamcast.lab.spark.session import session
 
     place = tmp_path_factory.mktemp("spark")
     conf = {"spark.sql.shuffle.partitions": "4"}

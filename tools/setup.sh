@@ -94,10 +94,10 @@ if ! java=$(find_java) && may_install; then
 fi
 say "${java:-no Java 17 or later found; Spark campaigns need one (Debian: apt-get install default-jre-headless)}"
 
-# ---- Spark starts in half the time with Java's classes kept in a file (src/roamcast/lab/classes.py)
+# ---- Spark starts in half the time with Java's classes kept in a file (src/roamcast/lab/spark/classes.py)
 
 if [ -n "$java" ]; then
-  kept=$(.venv/bin/python -m roamcast.lab.classes 2>build/classes.log) ||
+  kept=$(.venv/bin/python -m roamcast.lab.spark.classes 2>build/classes.log) ||
     kept="Spark's classes could not be kept (build/classes.log); it starts without, more slowly"
   say "$kept"
 fi

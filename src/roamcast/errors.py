@@ -5,6 +5,7 @@ RoamcastError
 │   ├── FilterError     a filter's text, with the position of the wrong character
 │   ├── MapError        a street map that cannot be driven on
 │   └── NoData          no run of the experiment is one that a check is about
+├── LogsDiffer          a run counted something else than its log contains
 ├── Malformed           bytes from the air that are no frame: counted and dropped, never shown to a protocol
 ├── NodeClosed          a real node that does not run, or no longer
 ├── StoreError          a real node's disk failed
@@ -47,6 +48,10 @@ class MapError(InputError):
 
 class NoData(InputError):
     """The experiment has no runs that a check is about."""
+
+
+class LogsDiffer(RoamcastError):
+    """A run counted something else than its log contains: nothing that is made of its numbers can be trusted."""
 
 
 class Malformed(RoamcastError):

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from roamcast.lab import conduct, session
+from roamcast.lab import conduct
+from roamcast.lab.spark import session
 from tests.cli.conftest import Typed
 from tests.lab.test_conduct import TINY as GOSSIP
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from roamcast.lab.field import Field, Live
+from roamcast.lab.field.intake import Field, Live
 from tests.cli.conftest import Typed
 
 

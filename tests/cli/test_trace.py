@@ -111,7 +111,7 @@ def test_wrong_options_are_refused_before_spark_starts(
     roamcast: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], said: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("roamcast.lab.session.session", None)
+    monkeypatch.setattr("roamcast.lab.spark.session.session", None)
     written(tmp_path, "a.csv", samples.CSV)
     status, out, err = roamcast("trace", *words)
     assert (status, out) == (2, "")

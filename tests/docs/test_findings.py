@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from roamcast.lab import kept
-from roamcast.lab.judge import VERDICTS, Verdict
-from roamcast.lab.kept import Ablation, Kept
+from roamcast.judging import kept
+from roamcast.judging.kept import Ablation, Kept
+from roamcast.judging.verdicts import VERDICTS, Verdict
 from roamcast.papers import experiments
 from roamcast.papers.experiments import PAPERS
-from roamcast.show.words import interval
+from roamcast.show.numbers import interval
 from tests.docs.pages import ROOT, UPDATE
 from tests.docs.test_reference import table
 

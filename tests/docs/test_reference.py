@@ -14,7 +14,8 @@ import pytest
 
 from roamcast.cli.protocols import headline
 from roamcast.errors import InputError
-from roamcast.log import schema
+from roamcast.judging import quantities
+from roamcast.log import catalogue, schema
 from roamcast.net import security
 from roamcast.net.link import protocol_tag
 from roamcast.papers import presets
@@ -224,6 +225,36 @@ def plain(arrow_type: Any) -> str:
     return re.sub(r"dictionary<values=(\w+).*", r"\1, dictionary-encoded", str(arrow_type))
 
 
+# --------------------------------------------------------------------------------------------------------- metrics
+
+METRICS = """
+Each is one number of one run, computed from its [event log](log.md). How to understand them is
+[another page](../explanation/metrics.md). They are columns of the table [`metrics`](tables.md#metrics) and keys of
+`roamcast run --json`. Campaigns can average all of them (`until`, the table [`summary`](tables.md#summary)) except
+counts by name. Metrics marked * are known for simulated runs only.
+"""
+QUANTITIES_TEXT = """
+Figures and claims of the papers also use numbers that follow from a run's metrics, from `nodes`, the number of nodes,
+and from `header`, the bytes that the MAC adds to each frame.
+"""
+
+
+def metrics_page() -> str:
+    page = "# Metrics\n\n" + MADE + METRICS
+    formulas = text_of("log/catalogue.py").partition("Formulas are")[2]
+    page += f"\n## Formulas\n\n```text\nFormulas are{formulas}\n```\n"
+    for group, title in catalogue.GROUPS.items():
+        rows = [
+            [f"`{m.name}`{'*' if m.simulated else ''}", m.unit, m.means, f"`{m.formula}`", m.kind]
+            for m in catalogue.METRICS
+            if m.group == group
+        ]
+        page += f"\n## {title}\n\n" + table(["metric", "unit", "what it is", "formula", "how"], rows)
+    listed = [[f"`{q.name}`", q.unit, q.means, f"`{q.formula}`"] for q in quantities.QUANTITIES.values()]
+    page += "\n## Quantities\n" + QUANTITIES_TEXT + "\n" + table(["quantity", "unit", "what it is", "formula"], listed)
+    return page
+
+
 @pytest.mark.parametrize(
     ("name", "make"),
     [
@@ -232,6 +263,7 @@ def plain(arrow_type: Any) -> str:
         ("frames", frames_page),
         ("presets", presets_page),
         ("log", log_page),
+        ("metrics", metrics_page),
     ],
 )
 def test_reference_page_says_what_the_code_says(name: str, make: Any) -> None:

@@ -19,7 +19,7 @@ import pytest
 
 from roamcast.lab import conduct
 from roamcast.lab.campaign import parse
-from roamcast.lab.folder import Folder
+from roamcast.lab.tables.folder import Folder
 from roamcast.lab.traces import contacts, summary
 from roamcast.lab.traces import trace as traces
 from tests.lab.test_resume import FORTY

@@ -12,11 +12,12 @@ from pyspark.errors import PySparkException
 
 from roamcast import lab
 from roamcast.errors import InputError
-from roamcast.lab import campaign, conduct, plan, schemas
+from roamcast.lab import campaign, conduct, plan, progress
 from roamcast.lab.campaign import parse
-from roamcast.lab.conduct import Watcher
-from roamcast.lab.folder import Folder
 from roamcast.lab.plan import Run
+from roamcast.lab.progress import Watcher
+from roamcast.lab.tables import schemas
+from roamcast.lab.tables.folder import Folder
 from roamcast.log import reader
 
 if TYPE_CHECKING:
@@ -256,7 +257,7 @@ def test_poisoned_runs_are_recorded_and_the_others_go_on(spark: SparkSession, tm
     assert (tmp_path / "once").exists()
     assert opened.metrics.count() == 4
     assert witness.done == 8
-    status = conduct.status(Folder(tmp_path / "out"))
+    status = progress.status(Folder(tmp_path / "out"))
     assert (status.planned, status.finished, len(status.failed), status.measured) == (8, 4, 4, True)
     # they are not tried again unless it is asked for
     assert conducted(text, tmp_path / "out", spark)[1].rounds == [(8, 8)]
@@ -281,7 +282,7 @@ def test_campaigns_of_several_levels_share_a_folder_and_their_runs(spark: SparkS
     found = {name: [row for row in metrics if row["campaign"] == name] for name in "abc"}
     for row, other, third in zip(*found.values(), strict=True):
         assert row["run"] != other["run"] == third["run"]
-        for key in (*campaign.SUMMABLE, "fingerprint", "reasons", "cell", "seed"):
+        for key in (*campaign.AVERAGED, "fingerprint", "reasons", "cell", "seed"):
             assert row[key] == other[key] == third[key] or key == "energy_j", key
         assert row["energy_j"] == pytest.approx(other["energy_j"], rel=1e-12)
     assert len(metrics) == 12
@@ -327,7 +328,7 @@ def test_a_folder_without_a_campaign_is_said_in_one_line(tmp_path: Path, spark: 
     with pytest.raises(InputError, match="no campaign has been run into this folder"):
         lab.open(tmp_path, spark)
     with pytest.raises(InputError, match="no campaign has been run into this folder"):
-        conduct.status(Folder(tmp_path))
+        progress.status(Folder(tmp_path))
 
 
 def test_the_campaign_on_disk_is_the_campaign(done: Path) -> None:

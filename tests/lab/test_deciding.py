@@ -6,13 +6,15 @@ from typing import Any
 
 import pytest
 
+from roamcast.judging.seeds import TIMES
 from roamcast.lab import campaign as campaigns
-from roamcast.lab import deciding, plan, schemas
+from roamcast.lab import deciding, plan
 from roamcast.lab.campaign import Campaign
 from roamcast.lab.deciding import Deciding
 from roamcast.lab.plan import Run
+from roamcast.lab.tables import schemas
 from roamcast.papers.claims import Claim
-from tests.lab.test_checks import noise
+from tests.judging.test_checks import noise
 
 CAMPAIGN = campaigns.understood(
     {
@@ -76,7 +78,7 @@ def test_seeds_are_asked_for_a_few_times_at_the_most() -> None:
     while more := asked(claim(0.7435), seeds=seeds):
         seeds, rounds = seeds + len(more[0]), rounds + 1
         assert rounds < 5
-    assert rounds >= 1 and seeds <= deciding.TIMES * 10
+    assert rounds >= 1 and seeds <= TIMES * 10
 
 
 def test_several_claims_share_the_seeds_of_a_cell() -> None:

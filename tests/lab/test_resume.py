@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from roamcast.lab import conduct
 from roamcast.lab.campaign import parse
-from roamcast.lab.folder import Folder
+from roamcast.lab.tables.folder import Folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -36,7 +36,6 @@ from typing import Any
 import pytest
 from scipy import stats
 
-from roamcast.log.metrics import metrics
 from roamcast.log.writer import LogSink, MemorySink
 from roamcast.net.host import NetHost, Senses
 from roamcast.net.limits import Limits
@@ -50,6 +49,7 @@ from roamcast.world.scenario import Scenario
 from roamcast.world.simulate import build
 from roamcast.world.workload import Workload
 from tests.conformance.real import PORT, Walled, members
+from tests.support.log_metrics import metrics
 from tests.support.namespaces import Namespaces
 from tests.support.warp import WarpLoop
 

@@ -8,7 +8,6 @@ from itertools import pairwise
 from typing import Any
 
 from roamcast.log import schema
-from roamcast.log.metrics import metrics
 from roamcast.log.reader import rows, summary
 from roamcast.log.writer import MemorySink, ParquetSink
 from roamcast.net.host import NetHost
@@ -23,6 +22,7 @@ from roamcast.pubsub.filters import topic
 from tests.conformance.driver import WHY, Ping, Probe
 from tests.conformance.real import Walled, network
 from tests.net.conftest import rows_of
+from tests.support.log_metrics import metrics
 from tests.support.warp import WarpLoop
 
 

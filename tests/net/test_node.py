@@ -14,7 +14,6 @@ import pytest
 
 from roamcast.errors import FilterError, InputError, NodeClosed, StoreError
 from roamcast.log import reader, schema
-from roamcast.log.metrics import metrics
 from roamcast.net.config import Config
 from roamcast.net.identity import Identity, node_number
 from roamcast.net.limits import Limits
@@ -22,6 +21,7 @@ from roamcast.net.node import Node, Subscription
 from roamcast.net.security import KeyRing
 from roamcast.net.store import Bounds, Store
 from tests.conformance.real import network
+from tests.support.log_metrics import metrics
 
 FAST = Limits(rate_bps=1e9)
 PATIENCE_S = 20.0

@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 
 from roamcast.errors import InputError
-from roamcast.lab import checks
-from roamcast.lab.campaign import SUMMABLE, Campaign
-from roamcast.lab.checks import SELECTIONS
+from roamcast.judging import checks
+from roamcast.judging.checks import SELECTIONS
+from roamcast.judging.runs import coordinate, number, samples, selected
+from roamcast.lab.campaign import Campaign
 from roamcast.lab.reproduce import campaigns_of, sensitivity_of
+from roamcast.log.catalogue import AVERAGED
 from roamcast.papers import claims, experiments
 from roamcast.papers.experiments import PAPERS, SCALES, UNDER
 
@@ -46,7 +48,7 @@ def made_up(experiment: str, chosen: Campaign, seeds: int = FEW) -> list[dict[st
             number = 1000 + 10 * place + seed % 10
             found.append(
                 {
-                    **{name: number / (2000 if name in SHARES else 1) for name in SUMMABLE},
+                    **{name: number / (2000 if name in SHARES else 1) for name in AVERAGED},
                     **{name: {"event": number // 2, "beacon": 10} for name in COUNTS},
                     "warmup_frames": 0,
                     "warmup_bytes": 0,
@@ -92,10 +94,10 @@ def test_plots_show_what_the_runs_have(paper: str) -> None:
     for name in experiments.names([paper]):
         for plot in experiments.load(name).plot:
             for scale in SCALES:
-                shown = checks.selected(runs(name, scale), plot.where)
-                checks.samples(shown, plot.y)
-                assert any(checks.coordinate(row, plot.x) is not None for row in shown), (name, plot.x)
-                assert any(checks.coordinate(row, plot.series) is not None for row in shown), (name, plot.series)
+                shown = selected(runs(name, scale), plot.where)
+                samples(shown, plot.y)
+                assert any(coordinate(row, plot.x) is not None for row in shown), (name, plot.x)
+                assert any(coordinate(row, plot.series) is not None for row in shown), (name, plot.series)
 
 
 @BY_PAPER
@@ -128,7 +130,7 @@ def test_every_check_finds_its_runs_under_every_other_reading(paper: str) -> Non
             for name, found in rows.items():
                 if name.partition(UNDER)[0] == check.get("experiment"):
                     for selection in (part for part in SELECTIONS if part in check):
-                        assert checks.selected(found, check[selection]), (claim.id, name)
+                        assert selected(found, check[selection]), (claim.id, name)
 
 
 @BY_PAPER
@@ -142,10 +144,10 @@ def test_every_check_finds_its_runs(paper: str) -> None:
         rows = runs(check["experiment"], "full")
         for selection in SELECTIONS:
             if selection in check:
-                chosen = checks.selected(rows, check[selection])
+                chosen = selected(rows, check[selection])
                 if check["kind"] in OVER_AN_AXIS:
                     axis = check.get("to_x", check["x"]) if selection == "to" else check["x"]
-                    assert len({checks.number(row, axis) for row in chosen}) > 1, (id, check)
+                    assert len({number(row, axis) for row in chosen}) > 1, (id, check)
 
 
 @BY_PAPER

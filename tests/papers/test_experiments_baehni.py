@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from roamcast.judging.publisher import publisher
 from roamcast.lab import plan
 from roamcast.lab.campaign import Campaign
-from roamcast.lab.publisher import publisher
 from roamcast.lab.reproduce import campaigns_of
 from roamcast.papers import presets
 

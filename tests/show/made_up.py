@@ -12,9 +12,11 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from roamcast.lab import judge
-from roamcast.lab.checks import Answer
-from roamcast.lab.judge import Verdict
+from roamcast.judging import verdicts as verdicts_of
+from roamcast.judging.answers import Answer
+from roamcast.judging.verdicts import Verdict
+from roamcast.log.catalogue import METRICS
+from roamcast.log.metric import WHOLE
 
 Row = dict[str, Any]
 
@@ -27,20 +29,11 @@ KINDS = {
     "losses_by_reason": COUNTS,
     "reasons": COUNTS,
 }
-NUMBERS = (
-    *("delivery", "reception", "of_possible", "overhead", "latency_mean_s", "latency_p50_s", "latency_p95_s"),
-    *("deterministic_hops", "memory_entries", "memory_bytes", "energy_j"),
-)
-WHOLE = (
-    *("deliveries", "interested", "own", "possible", "frames_sent", "bytes_sent", "warmup_frames", "warmup_bytes"),
-    *("repeats", "receptions", "losses", "collisions", "duplicates_wanted"),
-)
 
 
 def row(label: str, cell: int, seed: int, campaign: str = "made-up", **known: Any) -> Row:
-    """A finished run. What is not said is None, 0 or empty."""
-    found: Row = dict.fromkeys(NUMBERS) | dict.fromkeys((*WHOLE, "duplicates", "parasites"), 0)
-    found |= {name: {} for name in KINDS}
+    """A finished run. A metric that is not given is None, 0 or empty."""
+    found: Row = {m.name: 0 if m.kind in WHOLE else None for m in METRICS} | {name: {} for name in KINDS}
     about = {
         "campaign": campaign,
         "preset": "baldoni",
@@ -80,7 +73,7 @@ def campaign(name: str, labels: Sequence[str], xs: Sequence[float] = (), x: str 
 
 
 def verdict(id: str, paper: str, name: str, **known: Any) -> Verdict:
-    holds = {judge.REPRODUCED: True, judge.NOT: False}.get(name)
+    holds = {verdicts_of.REPRODUCED: True, verdicts_of.NOT: False}.get(name)
     about: dict[str, Any] = {
         "where": "§VI, Fig. 11",
         "says": f"the claim {id} of paper {paper}",
@@ -115,7 +108,7 @@ def folder(
         each["run"] += ".failed"
     _table(place / "runs", runs, _schema(runs))
     if verdicts is not None:
-        judge.write(verdicts, scale, place)
+        verdicts_of.write(verdicts, scale, place)
     return place
 
 
@@ -128,8 +121,9 @@ def _run(about: Row, status: str) -> Row:
 
 
 def _schema(rows: Sequence[Row]) -> pa.Schema:
-    kinds = {**dict.fromkeys((*NUMBERS, "sim_s", "cpu_s"), pa.float64()), **KINDS}
-    kinds |= dict.fromkeys((*WHOLE, "duplicates", "parasites", "seed", "cell", "nodes"), pa.int64())
+    kinds = {m.name: pa.int64() if m.kind in WHOLE else pa.float64() for m in METRICS}
+    kinds |= {"sim_s": pa.float64(), "cpu_s": pa.float64(), **KINDS}
+    kinds |= dict.fromkeys(("seed", "cell", "nodes"), pa.int64())
     return pa.schema([pa.field(name, kinds.get(name, pa.string())) for name in rows[0]])
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from roamcast.lab import kept
-from roamcast.lab.judge import NOT, OPEN, REPRODUCED
-from roamcast.lab.kept import Kept
+from roamcast.judging import kept
+from roamcast.judging.kept import Kept
+from roamcast.judging.verdicts import NOT, OPEN, REPRODUCED
 from roamcast.papers import experiments
 from roamcast.papers.experiments import Experiment, Plot
 from roamcast.show import report

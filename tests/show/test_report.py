@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from roamcast.errors import InputError
+from roamcast.judging.verdicts import NOT, OPEN, REPRODUCED, Other
 from roamcast.lab import campaign as campaigns
-from roamcast.lab.conduct import texts
-from roamcast.lab.judge import NOT, OPEN, REPRODUCED, Other
+from roamcast.lab.tables.rows import texts
+from roamcast.log.catalogue import AVERAGED
 from roamcast.papers import experiments
 from roamcast.papers.experiments import Entrant, Experiment, Plot
 from roamcast.show import figures, report, tables
@@ -258,7 +259,7 @@ def test_the_papers_figures_can_be_drawn(name: str) -> None:
     def about(cell: campaigns.Cell) -> dict[str, Any]:
         return {"protocol": cell.protocol, "params": dict(texts(cell.given)), "world": dict(texts(cell.world))}
 
-    known = dict.fromkeys((*made_up.NUMBERS, *made_up.WHOLE, "duplicates", "parasites"), 5.0)
+    known = dict.fromkeys(AVERAGED, 5.0)
     rows = [
         row(cell.label, k, seed, name, **known, **about(cell))
         for k, cell in enumerate(found.cells)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from roamcast.lab import kept
-from roamcast.lab.judge import NOT, OPEN, REPRODUCED, Other
-from roamcast.lab.kept import Kept
+from roamcast.judging import kept
+from roamcast.judging.kept import Kept
+from roamcast.judging.verdicts import NOT, OPEN, REPRODUCED, Other
 from roamcast.papers import joint
 from roamcast.papers.joint import Change, Joint, Part
 from roamcast.show import scorecard

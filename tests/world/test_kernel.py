@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from roamcast.log.metrics import energy
 from roamcast.log.writer import MemorySink
 from roamcast.protocols import registry
 from roamcast.pubsub.filters import Topic, topic
@@ -12,6 +11,7 @@ from roamcast.world.faults import CRASH, RECOVER, SLEEP, WAKE
 from roamcast.world.kernel import Subscription
 from roamcast.world.scenario import Scenario
 from roamcast.world.simulate import SAMPLES, build, simulate
+from tests.support.log_metrics import energy
 from tests.world.stage import AIRTIME_US, DIFS_US, US, Stage
 
 PAIR = [(0.0, 0.0), (100.0, 0.0)]

@@ -11,7 +11,6 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from roamcast.log.metrics import energy, metrics
 from roamcast.log.reader import read
 from roamcast.log.writer import MemorySink
 from roamcast.papers import presets
@@ -19,6 +18,7 @@ from roamcast.protocols import registry
 from roamcast.world.faults import SLEEP
 from roamcast.world.scenario import Scenario
 from roamcast.world.simulate import Result, simulate
+from tests.support.log_metrics import energy, metrics
 from tests.world.stage import ACK_US, AIRTIME_US, DIFS_US, SIFS_US, US, Stage
 
 PREAMBLE_US = 192

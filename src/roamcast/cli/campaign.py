@@ -15,8 +15,8 @@ from roamcast.cli.screen import Screen, duration
 
 if TYPE_CHECKING:
     from roamcast.lab.campaign import Campaign
-    from roamcast.lab.laboratory import Laboratory
     from roamcast.lab.plan import Run
+    from roamcast.lab.tables.laboratory import Laboratory
 
 app = typer.Typer(
     help="Run a campaign of simulations on Spark. Stopped at any moment, it goes on where it was.",
@@ -46,7 +46,7 @@ def run(
     """Run what is left of a campaign, and show what came of it."""
     from roamcast.cli.build import warn_if_stale
     from roamcast.lab import campaign, conduct
-    from roamcast.lab.folder import Folder
+    from roamcast.lab.tables.folder import Folder
 
     warn_if_stale()
     import_from_here()
@@ -87,20 +87,20 @@ def status(
     """How far a campaign is, and what failed."""
     import msgspec
 
-    from roamcast.lab import conduct
-    from roamcast.lab.folder import Folder
+    from roamcast.lab import progress
+    from roamcast.lab.tables.folder import Folder
 
-    found = conduct.status(Folder(folder))
+    state = progress.status(Folder(folder))
     if json:
-        print(msgspec.json.encode(found).decode())
+        print(msgspec.json.encode(state).decode())
         return
     console = Console(highlight=False)
-    left = found.planned - found.finished - len(found.failed)
-    done = f"{found.finished:,} of {found.planned:,} runs finished, {left:,} to do"
-    console.print(f"{', '.join(found.campaigns)}: {done}", soft_wrap=True)
-    if found.failed:
-        show_failures(console, list(found.failed.values()))
-    console.print("tables are written" if found.measured else "tables are written when all runs have ended")
+    left = state.planned - state.finished - len(state.failed)
+    done = f"{state.finished:,} of {state.planned:,} runs finished, {left:,} to do"
+    console.print(f"{', '.join(state.campaigns)}: {done}", soft_wrap=True)
+    if state.failed:
+        show_failures(console, list(state.failed.values()))
+    console.print("tables are written" if state.measured else "tables are written when all runs have ended")
 
 
 # ---- for people
@@ -159,9 +159,9 @@ def interval(row: Any, digits: int, factor: float = 1.0) -> str:
 def show_failures(console: Console, failed: list[dict[str, Any]]) -> None:
     """A line for the error, and one for the command that shows it again, to be copied whole."""
     console.print(f"{len(failed)} failed:", markup=False)
-    for told in failed[:MOST_FAILURES]:
-        console.print(f"  {told['error']}", markup=False, soft_wrap=True)
-        console.print(f"    {told['command']}", markup=False, soft_wrap=True)
+    for failure in failed[:MOST_FAILURES]:
+        console.print(f"  {failure['error']}", markup=False, soft_wrap=True)
+        console.print(f"    {failure['command']}", markup=False, soft_wrap=True)
     if len(failed) > MOST_FAILURES:
         console.print(f"  … and {len(failed) - MOST_FAILURES} more", markup=False)
 

@@ -34,7 +34,7 @@ def field(
     """
     import sys
 
-    from roamcast.lab.field import Field
+    from roamcast.lab.field.intake import Field
 
     if every <= 0:
         raise InputError(f"--every {every:g}: must be above 0")
@@ -49,8 +49,8 @@ def field(
     if json:
         import json as format
 
-        found: dict[str, Any] = {live.run: {"nodes": live.nodes, "rows": live.rows, **live.metrics} for live in runs}
-        print(format.dumps({**found, "left_out": taken.left_out}))
+        by_run: dict[str, Any] = {live.run: {"nodes": live.nodes, "rows": live.rows, **live.metrics} for live in runs}
+        print(format.dumps({**by_run, "left_out": taken.left_out}))
     else:
         for live in runs:
             print(line(live))

@@ -47,7 +47,7 @@ Conf = Annotated[
 
 def start_spark(folder: Path, master: str, conf: list[str] | None, ui: bool = False) -> Any:
     """The Spark session that these options describe; its log and temporary files are in `folder`."""
-    from roamcast.lab import session
+    from roamcast.lab.spark import session
 
     folder.mkdir(parents=True, exist_ok=True)
     return session.session(

@@ -11,9 +11,12 @@ from rich.console import Console
 from rich.table import Table
 
 from roamcast import __version__
+from roamcast.log import catalogue
+from roamcast.log.metric import BY_NAME, SHARE
 from roamcast.papers.presets import command
 
 if TYPE_CHECKING:
+    from roamcast.log.metric import Line, Metric
     from roamcast.world.simulate import Result
 
 
@@ -55,10 +58,10 @@ class Outcome:
         console = console or Console(highlight=False)
         m = self.result.metrics
         console.print(_metrics(m))
-        for title, key in (("losses", "losses_by_reason"), ("frames", "frames_by_kind"), ("decisions", "reasons")):
-            counts = m.get(key)
-            if counts:
-                console.print(f"{title}: " + ", ".join(f"{name} {n:,}" for name, n in counts.items()), markup=False)
+        for metric in catalogue.BY_SECTION:
+            if metric.kind == BY_NAME and metric.line is not None and m.get(metric.name):
+                counts = ", ".join(f"{name} {n:,}" for name, n in m[metric.name].items())
+                console.print(f"{metric.line.title}: {counts}", markup=False)
         took = f"{self.result.sim_s:g} s simulated in {self.result.wall_s:.2f} s"
         console.print(
             f"{self.nodes} nodes, {took}; fingerprint {self.result.fingerprint}", markup=False, soft_wrap=True
@@ -71,28 +74,24 @@ def _metrics(m: dict[str, Any]) -> Table:
     table.add_column(style="bold")
     table.add_column(justify="right")
     table.add_column(style="dim")
-
-    def row(name: str, value: str, meaning: str) -> None:
-        table.add_row(name, value, meaning)
-
-    row("delivery", _percent(m["delivery"]), f"{m['deliveries']:,} of {m['interested']:,} (event, interested) pairs")
-    if m.get("own"):
-        row("reception", _percent(m["reception"]), "the same, with publishers that subscribe counted as served")
-    row("of possible", _percent(m["of_possible"]), "of the pairs that an ideal flood could reach")
-    row("overhead", _number(m["overhead"], 2), "frames sent per delivery")
-    row("latency", _milliseconds(m["latency_p50_s"]), "median, ms")
-    row("", _milliseconds(m["latency_p95_s"]), "95th percentile, ms")
-    row("frames sent", _number(m["frames_sent"]), f"{_number(m['bytes_sent'])} bytes on the air")
-    row("receptions", _number(m["receptions"]), f"{_number(m['losses'])} lost, {_number(m['collisions'])} by collision")
-    if m.get("overheard"):
-        row("overheard", _number(m["overheard"]), "frames for others that a radio took in")
-    row("duplicates", _number(m["duplicates"]), "receptions of an event the node already had")
-    row("parasites", _number(m["parasites"]), "receptions of an event the node did not want")
-    row("routing state", _number(m["memory_entries"]), f"entries, {_number(m['memory_bytes'])} bytes")
-    row("energy", _number(m["energy_j"], 1), "J, all nodes")
-    if m.get("deterministic_hops") is not None:
-        row("deterministic", _percent(m["deterministic_hops"]), "of hops followed a subscription")
+    texts = {name: _number(value) for name, value in m.items() if not isinstance(value, dict)}
+    for metric in catalogue.BY_SECTION:
+        line = metric.line
+        if line is None or not metric.averaged or (line.needs and not _there(m.get(line.needs))):
+            continue
+        table.add_row(line.title, _shown(metric, line, m[metric.name]), line.note.format_map(texts))
     return table
+
+
+def _shown(metric: Metric, line: Line, value: Any) -> str:
+    if metric.unit == SHARE:
+        return _percent(value)
+    return _number(value if line.factor == 1 or not _known(value) else line.factor * value, line.digits)
+
+
+def _there(value: Any) -> bool:
+    """Whether it is known, and no count of zero."""
+    return _known(value) and (isinstance(value, float) or value > 0)
 
 
 def _known(value: Any) -> bool:
@@ -101,10 +100,6 @@ def _known(value: Any) -> bool:
 
 def _percent(value: Any) -> str:
     return f"{100 * value:.1f} %" if _known(value) else "–"
-
-
-def _milliseconds(value: Any) -> str:
-    return f"{1000 * value:,.1f}" if _known(value) else "–"
 
 
 def _number(value: Any, digits: int = 0) -> str:

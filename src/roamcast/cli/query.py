@@ -26,7 +26,7 @@ def query(
     """Ask a campaign's tables."""
     from roamcast import lab
 
-    pairs("--conf", conf)  # what is wrong with it is said before Spark starts
+    pairs("--conf", conf)  # an error in it is reported before Spark starts
     if not (folder / "campaign.json").exists():
         raise InputError(f"{folder}: no campaign has been run into this folder")
     laboratory = lab.open(folder, start_spark(folder, master, conf))

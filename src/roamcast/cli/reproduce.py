@@ -14,12 +14,12 @@ from roamcast.cli.options import Conf, Master, start_spark
 from roamcast.errors import InputError
 
 if TYPE_CHECKING:
-    from roamcast.lab.judge import Verdict
-    from roamcast.lab.kept import Kept
+    from roamcast.judging.kept import Kept
+    from roamcast.judging.verdicts import Verdict
     from roamcast.lab.reproduce import Reproduction
 
 STYLES = {"reproduced": "green", "not reproduced": "red", "not decidable": "yellow"}
-"""By the verdicts of lab/judge.py, which a quick `--help` need not import."""
+"""By the verdicts of judging/verdicts.py, which a quick `--help` need not import."""
 
 
 def reproduce(
@@ -87,8 +87,8 @@ def _run(
 
     from roamcast.cli.build import warn_if_stale
     from roamcast.cli.screen import Screen
+    from roamcast.judging.kept import agreement
     from roamcast.lab import reproduce as lab
-    from roamcast.lab.kept import agreement
     from roamcast.show import report as page
 
     warn_if_stale()
@@ -96,36 +96,39 @@ def _run(
         if scale == "full":
             screen.stage(_at_most(papers))
         screen.stage("starting Spark")
-        found = lab.reproduce(papers, scale, folder, start_spark(folder, master, conf), screen)
+        result = lab.reproduce(papers, scale, folder, start_spark(folder, master, conf), screen)
         screen.stage("drawing figures")
         page.write(folder, report)
-    if keep is not None and not found.failed:
-        _keep(found, keep)
+    if keep is not None and not result.failed:
+        _keep(result, keep)
     before = _kept_beside(scale)
     if json:
-        says = {v.id: agreement(before[v.id], v) for v in found.verdicts if v.id in before}
-        whole = {"out": str(folder), "report": str(report), "scale": scale, "claims": found.verdicts, "kept": says}
+        says = {v.id: agreement(before[v.id], v) for v in result.verdicts if v.id in before}
+        whole = {"out": str(folder), "report": str(report), "scale": scale, "claims": result.verdicts, "kept": says}
+        whole["recounted"] = result.recounted.runs
         print(msgspec.json.encode(whole).decode())
     else:
-        show(found.verdicts, before)
+        show(result.verdicts, before)
         console = Console(highlight=False)
+        console.print(result.recounted.text, soft_wrap=True)
         console.print(f"scorecard.json and scorecard.parquet are in {folder}", soft_wrap=True)
         console.print(f"report: {report}", markup=False, soft_wrap=True)
-    raise typer.Exit(1 if found.failed else 0)
+    raise typer.Exit(1 if result.failed else 0)
 
 
-def _keep(found: Reproduction, target: Path) -> None:
+def _keep(result: Reproduction, target: Path) -> None:
     from datetime import UTC, datetime
 
     from roamcast import __version__, files
-    from roamcast.lab import code, kept
+    from roamcast.judging import kept
+    from roamcast.lab import code
 
-    runs = found.laboratory.runs.where("status = 'finished'").dropDuplicates(["run"])
+    runs = result.laboratory.runs.where("status = 'finished'").dropDuplicates(["run"])
     (row,) = runs.selectExpr("count(*) as runs", "sum(cpu_s) as processor_s").collect()
     today = datetime.now(UTC).date().isoformat()
     made = kept.Made(__version__, code.version(), today, row.runs, round(row.processor_s, 1))
     target.parent.mkdir(parents=True, exist_ok=True)
-    files.write(target, kept.keep(found.verdicts, made))
+    files.write(target, kept.keep(result.verdicts, made))
 
 
 # ---- for people
@@ -133,15 +136,16 @@ def _keep(found: Reproduction, target: Path) -> None:
 
 def _kept_beside(scale: str) -> dict[str, Verdict]:
     """The kept verdicts that a quick run is shown beside; a full campaign stands for itself."""
-    from roamcast.lab import kept
+    from roamcast.judging import kept
 
-    found = kept.load() if scale == "quick" else None
-    return {claim.id: claim for claim in found.claims} if found else {}
+    stored = kept.load() if scale == "quick" else None
+    return {claim.id: claim for claim in stored.claims} if stored else {}
 
 
 def show(verdicts: Sequence[Verdict], kept: Mapping[str, Verdict]) -> None:
     """What counts is the kept verdict, where there is one; the run itself has a column beside it."""
-    from roamcast.lab.kept import agreement
+    from roamcast.judging.kept import agreement
+    from roamcast.judging.verdicts import in_words
 
     console = Console(highlight=False)
     head = [
@@ -169,54 +173,50 @@ def show(verdicts: Sequence[Verdict], kept: Mapping[str, Verdict]) -> None:
     console.print(table)
     console.print("* the joint reading of its paper was chosen on it", soft_wrap=True)
     shown = [kept.get(now.id, now) for now in verdicts]
-    counts = ", ".join(f"{sum(v.verdict == name for v in shown)} {name}" for name in STYLES)
-    console.print(f"{len(shown)} claims: {counts}{' (full campaign)' if kept else ''}", soft_wrap=True)
+    console.print(f"{len(shown)} claims: {in_words(shown)}{' (full campaign)' if kept else ''}", soft_wrap=True)
     if kept:
         _show_agreement([agreement(kept[now.id], now) for now in verdicts if now.id in kept], console)
 
 
 def _show_agreement(says: list[str], console: Console) -> None:
-    from roamcast.lab.kept import CONTRADICTS, NEW, SAME, TOO_FEW
+    from roamcast.judging.kept import CONTRADICTS, NEW, SAME, TOO_FEW
 
     counts = ", ".join(f"{says.count(name)} {name}" for name in (SAME, TOO_FEW, NEW, CONTRADICTS))
     console.print(f"this quick run beside it: {counts}", soft_wrap=True)
 
 
 def measured(verdict: Verdict) -> str:
-    if verdict.measured is None:
-        return "–"
-    unit = f" {verdict.unit}" if verdict.unit else ""
-    if verdict.low is None or verdict.high is None or verdict.low == verdict.high:
-        return f"{verdict.measured:,.4g}{unit}"
-    return f"{verdict.measured:,.4g}{unit} ({verdict.low:,.4g} … {verdict.high:,.4g})"
+    from roamcast.show.numbers import interval
+
+    return interval(verdict.measured, verdict.low, verdict.high, verdict.unit)
 
 
 def _show_kept(papers: list[str] | None, json: bool) -> None:
     import msgspec
 
-    from roamcast.lab import kept
+    from roamcast.judging import kept
     from roamcast.papers.experiments import number
 
-    found = kept.load()
-    if found is None:
+    stored = kept.load()
+    if stored is None:
         raise InputError("no full campaign has been kept in this version; run `roamcast reproduce --full`")
     if papers:
         asked = {number(paper) for paper in papers}
-        claims = [claim for claim in found.claims if claim.paper in asked]
-        found = msgspec.structs.replace(found, claims=claims, counts=kept.counted(claims))
+        claims = [claim for claim in stored.claims if claim.paper in asked]
+        stored = msgspec.structs.replace(stored, claims=claims, counts=kept.counted(claims))
     if json:
-        print(msgspec.json.encode(found).decode())
+        print(msgspec.json.encode(stored).decode())
         return
-    show(found.claims, {})
-    _show_made(found)
+    show(stored.claims, {})
+    _show_made(stored)
 
 
-def _show_made(found: Kept) -> None:
-    made = found.made
+def _show_made(stored: Kept) -> None:
+    made = stored.made
     console = Console(highlight=False)
-    inside, outside = (sum(part.values()) for part in (found.counts.in_sample, found.counts.out_of_sample))
-    held = [part["reproduced"] for part in (found.counts.in_sample, found.counts.out_of_sample)]
-    first = found.counts.original
+    inside, outside = (sum(part.values()) for part in (stored.counts.in_sample, stored.counts.out_of_sample))
+    held = [part["reproduced"] for part in (stored.counts.in_sample, stored.counts.out_of_sample)]
+    first = stored.counts.original
     console.print(
         f"as first written down (split claims together, added ones left out): {first['reproduced']} of "
         f"{sum(first.values())} hold",
@@ -238,12 +238,12 @@ def _show_plan(papers: list[str] | None, scale: str, json: bool) -> None:
 
     from roamcast.lab import reproduce as lab
 
-    found = lab.outlook(papers, scale)
+    outlooks = lab.outlook(papers, scale)
     if json:
-        print(msgspec.json.encode({"scale": scale, "papers": found}).decode())
+        print(msgspec.json.encode({"scale": scale, "papers": outlooks}).decode())
         return
     table = Table("paper", "experiments", "other readings", "deciding, at most", title=f"What {scale} scale takes")
-    for each in found:
+    for each in outlooks:
         table.add_row(
             each.paper,
             _cost(each.runs, each.cost_s),
@@ -262,11 +262,11 @@ def _cost(runs: int, seconds: float) -> str:
 def _at_most(papers: list[str] | None) -> str:
     from roamcast.lab import reproduce as lab
 
-    found = lab.outlook(papers, "full")
-    sure = sum(each.runs + each.other_runs for each in found)
-    sure_s = sum(each.cost_s + each.other_cost_s for each in found)
-    further = sum(each.deciding_runs for each in found)
-    further_s = sum(each.deciding_cost_s for each in found)
+    outlooks = lab.outlook(papers, "full")
+    sure = sum(each.runs + each.other_runs for each in outlooks)
+    sure_s = sum(each.cost_s + each.other_cost_s for each in outlooks)
+    further = sum(each.deciding_runs for each in outlooks)
+    further_s = sum(each.deciding_cost_s for each in outlooks)
     return (
         f"{_cost(sure, sure_s)} of processor time by estimate; claims that stay undecided may take up to "
         f"{_cost(further, further_s)} more"

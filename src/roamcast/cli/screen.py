@@ -9,7 +9,7 @@ from typing import Final
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 
-from roamcast.lab.conduct import Watcher
+from roamcast.lab.progress import Watcher
 
 SAY_EVERY_S: Final = 60.0
 

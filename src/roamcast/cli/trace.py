@@ -155,7 +155,7 @@ def _read(source: str, options: Options, strict: bool, master: str) -> Trace:
 
     plan([source], options, split_bytes=1 << 62)  # errors in the file are reported before Spark starts
     with _busy("starting Spark"):
-        from roamcast.lab.session import session
+        from roamcast.lab.spark.session import session
         from roamcast.lab.traces import trace as traces
 
         spark = session(master, "roamcast trace")

@@ -1,17 +1,20 @@
-"""Many worlds: the laboratory on Spark. plan -> simulate -> measure -> summarise; traces in, tables out.
+"""Many worlds: the laboratory on Spark. A campaign goes through four steps, and each is a file or folder of that name.
 
-    campaign.py     the file that says which worlds, protocols and seeds      plan.py         runs, their ids and costs
-    folder.py       what a campaign leaves on disk, and how it resumes        simulate.py     runs fan out to workers
-    interest.py     who wants what: publications joined with subscriptions    measures.py     every metric, from the log
-    statistics.py   intervals, paired differences                             conduct.py      all of it, in order
-    laboratory.py   the tables, opened again                                  session.py      Spark, started and quiet
-    schemas.py      the tables' columns                                       worker.py       what workers run
-    reproduce.py    the papers' experiments, run and judged                   judge.py        their claims, judged
-    checks.py       the kinds of questions that claims ask                    quantities.py   what they ask about
-    deciding.py     further seeds for undecided claims                        kept.py         verdicts to keep
-    field.py        real nodes' logs, by one clock                            code.py         which program this is
-    student.py      Student's t                                               classes.py      a quick start for Java
-    traces/         mobility and contacts of others
+    campaign.py    the file that says which worlds, protocols and seeds
+    plan.py        step 1: its runs, their ids and their costs
+    simulate.py    step 2: runs spread over Spark's workers
+    measure/       step 3: every metric from the logs (metrics.py); which nodes were interested in what (interest.py)
+    summarise.py   step 4: means with intervals, differences paired by seed
+    conduct.py     the four steps in order, resumable, repeated where intervals are too wide
+
+    reproduce.py   the papers' experiments as campaigns, and their claims judged (roamcast.judging)
+    deciding.py    further seeds for undecided claims
+    recount.py     a sample of the runs counted again from their logs
+
+    tables/        what a campaign leaves on disk: its folder, its tables and their columns
+    spark/         Spark itself: started, quiet, with this program on its workers
+    progress.py    how far a campaign is                     code.py   which program this is
+    field/         logs of real nodes, by one clock          traces/   recorded movement and contacts
 
 Only this package imports pyspark, and only where it is needed: planning and status do without.
 """
@@ -24,11 +27,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from roamcast.lab.laboratory import Laboratory
+    from roamcast.lab.tables.laboratory import Laboratory
 
 
 def open(path: str | Path, spark: SparkSession | None = None) -> Laboratory:
     """The tables of the campaign in a folder, as Spark DataFrames."""
-    from roamcast.lab.laboratory import Laboratory
+    from roamcast.lab.tables.laboratory import Laboratory
 
     return Laboratory(Path(path), spark)

@@ -36,6 +36,7 @@ import msgspec
 from msgspec import Meta
 
 from roamcast.errors import InputError, error_text, unknown
+from roamcast.log.catalogue import AVERAGED
 from roamcast.log.schema import LEVELS
 from roamcast.papers import presets
 from roamcast.protocols import registry
@@ -45,36 +46,6 @@ from roamcast.world.scenario import Scenario, with_values
 MOST_RUNS = 1_000_000
 FILES = ("street_map", "trace", "links")
 """Scenario fields that name a file."""
-SUMMABLE = (
-    "delivery",
-    "reception",
-    "of_possible",
-    "overhead",
-    "frames_sent",
-    "bytes_sent",
-    "warmup_frames",
-    "warmup_bytes",
-    "repeats",
-    "receptions",
-    "overheard",
-    "losses",
-    "collisions",
-    "duplicates",
-    "duplicates_wanted",
-    "parasites",
-    "latency_mean_s",
-    "latency_p50_s",
-    "latency_p95_s",
-    "deterministic_hops",
-    "memory_entries",
-    "memory_bytes",
-    "energy_j",
-    "deliveries",
-    "interested",
-    "own",
-    "possible",
-)
-"""The metrics that are one number a run, so that means and intervals make sense."""
 
 
 class Until(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -108,7 +79,7 @@ class Written(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Cell(msgspec.Struct, frozen=True):
-    """One experiment: everything that decides a run but its seed. `given` and `world` are what the campaign chose."""
+    """Everything that decides a run, except its seed. `given` and `world` are what the campaign chose."""
 
     protocol: str
     label: str
@@ -238,8 +209,8 @@ def _seeds(written: Written) -> list[int]:
         raise _At("seeds: none must stand twice", "seeds")
     until = written.until
     if until is not None:
-        if until.metric not in SUMMABLE:
-            raise _At(str(unknown("metric", until.metric, SUMMABLE)), "until", "metric")
+        if until.metric not in AVERAGED:
+            raise _At(str(unknown("metric", until.metric, AVERAGED)), "until", "metric")
         if until.max_seeds < len(seeds):
             least = f"max_seeds={until.max_seeds}: must not be below the number of seeds ({len(seeds)})"
             raise _At(least, "until", "max_seeds")
@@ -247,7 +218,7 @@ def _seeds(written: Written) -> list[int]:
 
 
 def _worlds(written: Written, preset: presets.Preset) -> list[tuple[dict[str, Any], Scenario]]:
-    found: list[tuple[dict[str, Any], Scenario]] = []
+    worlds: list[tuple[dict[str, Any], Scenario]] = []
     for k, point in enumerate(written.point or [{}]):
         for field in point:
             if field in written.world:
@@ -255,8 +226,8 @@ def _worlds(written: Written, preset: presets.Preset) -> list[tuple[dict[str, An
         for grid in _grid(written.world, "world"):
             for spread in _grid(point, "point", k):
                 world = {**grid, **spread}
-                found.append((world, _scenario(preset, world, written, k)))
-    return found
+                worlds.append((world, _scenario(preset, world, written, k)))
+    return worlds
 
 
 def _scenario(preset: presets.Preset, world: dict[str, Any], written: Written, k: int) -> Scenario:
@@ -289,14 +260,14 @@ def _parameters(chosen: Chosen, k: int, preset: presets.Preset) -> list[tuple[di
         protocol = registry.get(chosen.name)
     except InputError as error:
         raise _At(str(error), "protocol", k, "name") from None
-    found = []
+    combinations = []
     for given in _grid(chosen.set, "protocol", k, "set"):
         try:
             params = parameters.build(protocol, preset.parameters(chosen.name, given))
         except InputError as error:
             raise _At(str(error), "protocol", k, "set", _named(given, str(error))) from None
-        found.append((given, _asdict(params)))
-    return found
+        combinations.append((given, _asdict(params)))
+    return combinations
 
 
 def _asdict(params: Any) -> dict[str, Any]:

@@ -1,59 +1,41 @@
 """A campaign from its file to its tables: plan, simulate, measure, summarise, and again where intervals are too wide.
 
 The state is in the folder and nowhere else: whatever is finished there is not done again, so a campaign that was
-killed goes on when it is started again, and one that ended has nothing to do but tell its tables.
+killed goes on when it is started again, and one that ended only writes its tables again.
 """
 
 from __future__ import annotations
 
 import json
-import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from roamcast.errors import RoamcastError
-from roamcast.lab import measures, plan, schemas, statistics
+from roamcast.judging.student import ALPHA, interval, values_for
+from roamcast.lab import plan, summarise
 from roamcast.lab.campaign import Campaign
-from roamcast.lab.folder import MOST_ATTEMPTS, Folder
-from roamcast.lab.laboratory import Laboratory, read_log, tallies
+from roamcast.lab.measure.metrics import WITH_FRAMES, measured
 from roamcast.lab.plan import Run
-from roamcast.lab.session import cores
+from roamcast.lab.progress import Watcher
 from roamcast.lab.simulate import planned, simulated
-from roamcast.lab.student import ALPHA, interval
+from roamcast.lab.spark.session import cores
+from roamcast.lab.tables import rows, schemas
+from roamcast.lab.tables.folder import MOST_ATTEMPTS, Folder
+from roamcast.lab.tables.laboratory import Laboratory, read_log, tally_table
+from roamcast.lab.tables.write import write_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 POLL_S = 0.3
-WITH_FRAMES = ("frames", "full")
-"""Levels whose logs have all that metrics need; of the others, the runs' own tallies are taken."""
-
-
+Tallies = dict[str, dict[str, Any]]
+"""What runs counted, by run."""
 Further = Callable[[Sequence[Run], Mapping[str, Mapping[str, Any]]], list[Run]]
 """From the runs so far, and what they counted by run, to runs that are wanted besides."""
-
-
-class Watcher:
-    """Told how a campaign goes. This one looks away."""
-
-    def stage(self, what: str) -> None:
-        """Something that takes a while begins."""
-
-    def runs(self, total: int, done: int) -> None:
-        """Simulations begin: so many in all, so many of them done before."""
-
-    def progress(self, done: int, cost_done_s: float, cost_left_s: float) -> None:
-        """So many runs have ended; costs are as planned, in processor seconds."""
-
-    def warn(self, line: str) -> None:
-        """Something went wrong that is being seen to."""
 
 
 def conduct(
@@ -78,28 +60,28 @@ def conduct(
         if retry:
             folder.retry_failed()
         while True:
-            told = _complete(wanted, folder, spark, watcher)
-            more = [run for campaign in campaigns for run in _more(campaign, wanted, told)]
-            more += further(wanted, told) if further else []
-            if not more and _tell(wanted, told, folder, spark, watcher):
+            tallies = complete(wanted, folder, spark, watcher)
+            more = [run for campaign in campaigns for run in _more(campaign, wanted, tallies)]
+            more += further(wanted, tallies) if further else []
+            if not more and _write(wanted, tallies, folder, spark, watcher):
                 break
             wanted = [*wanted, *more]
     return Laboratory(folder.path, spark)
 
 
-def _complete(wanted: list[Run], folder: Folder, spark: SparkSession, watcher: Watcher) -> dict[str, dict[str, Any]]:
+def complete(wanted: list[Run], folder: Folder, spark: SparkSession, watcher: Watcher) -> Tallies:
     """Have all wanted runs ended; what the finished ones counted, by run."""
-    told: dict[str, dict[str, Any]] = {}
+    tallies: Tallies = {}
     while True:
-        told |= _simulate(wanted, folder, spark, watcher)
-        unread = sorted({run.id for run in wanted} & folder.finished() - told.keys())
+        tallies |= _simulate(wanted, folder, spark, watcher)
+        unread = sorted({run.id for run in wanted} & folder.finished() - tallies.keys())
         if unread:
             watcher.stage("reading what the runs counted")
-        found, corrupt = _tallies(spark, folder, unread)
-        told |= found
+        read, corrupt = _tallies(spark, folder, unread)
+        tallies |= read
         _put_aside(corrupt, folder, watcher)
         if not corrupt:
-            return told
+            return tallies
 
 
 def _put_aside(corrupt: dict[str, str], folder: Folder, watcher: Watcher) -> None:
@@ -108,19 +90,19 @@ def _put_aside(corrupt: dict[str, str], folder: Folder, watcher: Watcher) -> Non
         watcher.warn(f"{why}; put aside as {place.name}, the run is done again")
 
 
-def _simulate(wanted: list[Run], folder: Folder, spark: SparkSession, watcher: Watcher) -> dict[str, dict[str, Any]]:
-    """Have all wanted runs ended; what those counted that Spark told of, by run."""
-    told: dict[str, dict[str, Any]] = {}
+def _simulate(wanted: list[Run], folder: Folder, spark: SparkSession, watcher: Watcher) -> Tallies:
+    """Have all wanted runs ended; what those counted that Spark tallies of, by run."""
+    tallies: Tallies = {}
     distinct = {run.id: run for run in wanted}  # campaigns may share runs
     ended = folder.ended()
     left = [run for id, run in distinct.items() if id not in ended]
     watcher.runs(len(distinct), len(distinct) - len(left))
     if not left:
-        return told
+        return tallies
     with _watched(folder, list(distinct.values()), watcher):
         while left:
             try:
-                told |= _do(simulated(planned(spark, plan.partitions(left, cores(spark))), folder))
+                tallies |= _do(simulated(planned(spark, plan.partitions(left, cores(spark))), folder))
             except RoamcastError:
                 for run in (run for run in left if run.id in folder.begun()):
                     _alone(run, folder, spark)
@@ -128,7 +110,7 @@ def _simulate(wanted: list[Run], folder: Folder, spark: SparkSession, watcher: W
                     raise
             ended = folder.ended()
             left = [run for run in left if run.id not in ended]
-    return told
+    return tallies
 
 
 def _alone(run: Run, folder: Folder, spark: SparkSession) -> None:
@@ -139,7 +121,7 @@ def _alone(run: Run, folder: Folder, spark: SparkSession) -> None:
                 _do(simulated(planned(spark, [[run]]), folder))
 
 
-def _do(work: DataFrame) -> dict[str, dict[str, Any]]:
+def _do(work: DataFrame) -> Tallies:
     """Have Spark do it: what the runs counted. It is in the folder too, should Spark give up."""
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
@@ -147,8 +129,8 @@ def _do(work: DataFrame) -> dict[str, dict[str, Any]]:
     try:
         return {row.run: json.loads(row.tally) for row in work.collect() if row.tally is not None}
     except (PySparkException, Py4JJavaError) as error:
-        told = [line.strip() for line in str(error).splitlines() if line.strip()]
-        raise RoamcastError(f"Spark gave up: {told[-1] if told else error}") from error
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        raise RoamcastError(f"Spark gave up: {lines[-1] if lines else error}") from error
 
 
 @contextmanager
@@ -183,19 +165,19 @@ def _watched(folder: Folder, wanted: list[Run], watcher: Watcher) -> Iterator[No
 
 def _tallies(
     spark: SparkSession, folder: Folder, runs: list[str], *, all_rows: bool = False
-) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
+) -> tuple[Tallies, dict[str, str]]:
     """What the runs counted; and of which files cannot be read, why."""
     if not runs:
         return {}, {}
-    rows = tallies(spark, folder, runs, cores(spark), all_rows).collect()
-    told = {row.run: json.loads(row.tally) for row in rows if row.tally is not None}
-    return told, {row.run: row.error for row in rows if row.error is not None}
+    table = tally_table(spark, folder, runs, cores(spark), all_rows).collect()
+    tallies = {row.run: json.loads(row.tally) for row in table if row.tally is not None}
+    return tallies, {row.run: row.error for row in table if row.error is not None}
 
 
 # ---- until it is tight enough
 
 
-def _more(campaign: Campaign, wanted: list[Run], told: dict[str, dict[str, Any]]) -> list[Run]:
+def _more(campaign: Campaign, wanted: list[Run], tallies: Tallies) -> list[Run]:
     """Runs with further seeds, for cells whose interval is still too wide."""
     until = campaign.until
     if until is None:
@@ -203,9 +185,9 @@ def _more(campaign: Campaign, wanted: list[Run], told: dict[str, dict[str, Any]]
     seeds: dict[int, list[int]] = {}
     for k in range(len(campaign.cells)):
         mine = [run for run in wanted if run.campaign is campaign and run.place == k]
-        values = [told[run.id][until.metric] for run in mine if run.id in told]
-        found = interval([value for value in values if value is not None], ALPHA)
-        width = None if found is None else found[2] - found[0]
+        values = [tallies[run.id][until.metric] for run in mine if run.id in tallies]
+        estimate = interval([value for value in values if value is not None], ALPHA)
+        width = None if estimate is None else estimate[2] - estimate[0]
         if len(mine) < until.max_seeds and (width is None or width > until.half_width):
             count = min(until.max_seeds, _needed(len(mine), width, until.half_width))
             seeds[k] = campaign.more_seeds(count)[len(mine) :]
@@ -216,23 +198,21 @@ def _needed(n: int, width: float | None, asked: float) -> int:
     """About how many it takes; never more than twice as many at a time, because a width is only an estimate."""
     if width is None:
         return max(2, 2 * n)
-    return min(2 * n, max(n + 1, round(n * (width / asked) ** 2)))
+    return min(2 * n, max(n + 1, round(values_for(n, width, asked))))
 
 
 # ---- tables
 
 
-def _tell(
-    wanted: list[Run], told: dict[str, dict[str, Any]], folder: Folder, spark: SparkSession, watcher: Watcher
-) -> bool:
+def _write(wanted: list[Run], tallies: Tallies, folder: Folder, spark: SparkSession, watcher: Watcher) -> bool:
     """Write the tables; or put logs aside that turned out to be damaged, so that their runs are done again."""
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
     try:
-        _write_tables(wanted, told, folder, spark, watcher)
+        _write_tables(wanted, tallies, folder, spark, watcher)
     except (PySparkException, Py4JJavaError):
-        _, damaged = _tallies(spark, folder, sorted(_framed(wanted) & told.keys()), all_rows=True)
+        _, damaged = _tallies(spark, folder, sorted(_framed(wanted) & tallies.keys()), all_rows=True)
         _put_aside(damaged, folder, watcher)
         if not damaged:
             raise
@@ -240,21 +220,19 @@ def _tell(
     return True
 
 
-def _write_tables(
-    wanted: list[Run], told: dict[str, dict[str, Any]], folder: Folder, spark: SparkSession, watcher: Watcher
-) -> None:
+def _write_tables(wanted: list[Run], tallies: Tallies, folder: Folder, spark: SparkSession, watcher: Watcher) -> None:
     watcher.stage("measuring")
     failures = folder.failures()
-    rows = [_run(run, told.get(run.id), failures.get(run.id)) for run in wanted]
-    runs = schemas.table(spark, rows, schemas.RUNS)
-    with folder.telling():
-        metrics = _measured(wanted, told, runs, folder, spark)
+    listed = [rows.of_run(run, tallies.get(run.id), failures.get(run.id)) for run in wanted]
+    runs = schemas.table(spark, listed, schemas.RUNS)
+    with folder.writing_tables():
+        metrics = _metrics_table(wanted, tallies, runs, folder, spark)
         watcher.stage("summing up")
         with ThreadPoolExecutor() as beside:
             written = [
                 beside.submit(write_table, runs, folder.path / "runs", "campaign", "cell", "seed"),
                 beside.submit(write_table, metrics, folder.path / "metrics", "campaign", "cell", "seed"),
-                beside.submit(write_table, statistics.summary(metrics), folder.path / "summary"),
+                beside.submit(write_table, summarise.summary(metrics), folder.path / "summary"),
             ]
         for table in written:
             table.result()
@@ -265,111 +243,21 @@ def _framed(wanted: list[Run]) -> set[str]:
     return {run.id for run in wanted if run.campaign.level in WITH_FRAMES}
 
 
-def _run(run: Run, told: dict[str, Any] | None, failure: dict[str, Any] | None) -> tuple[Any, ...]:
-    cell = run.cell
-    status = "finished" if told is not None else "failed" if failure is not None else "planned"
-    return (
-        *_coordinates(run),
-        cell.scenario.duration_s,
-        run.campaign.level,
-        msgspec.json.encode(cell.scenario).decode(),
-        json.dumps(cell.params),
-        plan.code_version(cell.protocol),
-        status,
-        failure["error"] if failure is not None and told is None else None,
-        run.command(),
-        told["wall_s"] if told is not None else None,
-        told["cpu_s"] if told is not None else None,
-    )
-
-
-def row(run: Run, counted: Mapping[str, Any]) -> dict[str, Any]:
-    """A finished run as the metrics table will have it."""
-    found = dict(zip(schemas.METRICS.fieldNames(), _metrics(run, counted), strict=True))
-    return {name: dict(value) if isinstance(value, list) else value for name, value in found.items()}
-
-
-def _coordinates(run: Run) -> tuple[Any, ...]:
-    cell = run.cell
-    return (
-        run.id,
-        run.campaign.name,
-        run.campaign.preset,
-        run.campaign.reading,
-        run.place,
-        cell.protocol,
-        cell.label,
-        texts(cell.given),
-        texts(cell.world),
-        run.seed,
-        cell.scenario.nodes,
-    )
-
-
-def texts(values: dict[str, Any]) -> list[tuple[str, str]]:
-    """As Arrow takes a map."""
-    return [(name, value if isinstance(value, str) else json.dumps(value)) for name, value in values.items()]
-
-
-def _metrics(run: Run, told: Mapping[str, Any]) -> tuple[Any, ...]:
-    counted = (told[name] for name in schemas.METRICS.fieldNames()[len(schemas.COORDINATES) :])
-    return (*_coordinates(run), *(list(value.items()) if isinstance(value, dict) else value for value in counted))
-
-
-def _measured(
-    wanted: list[Run], told: dict[str, dict[str, Any]], runs: DataFrame, folder: Folder, spark: SparkSession
+def _metrics_table(
+    wanted: list[Run], tallies: Tallies, runs: DataFrame, folder: Folder, spark: SparkSession
 ) -> DataFrame:
     """The metrics table: from the logs where they have frames, otherwise from what the runs counted."""
-    framed = _framed(wanted) & told.keys()
+    framed = _framed(wanted) & tallies.keys()
 
     def counted(which: Set[str]) -> DataFrame:
-        rows = [_metrics(run, told[run.id]) for run in wanted if run.id in which]
-        return schemas.table(spark, rows, schemas.METRICS)
+        listed = [rows.of_metrics(run, tallies[run.id]) for run in wanted if run.id in which]
+        return schemas.table(spark, listed, schemas.METRICS)
 
-    by_tally = counted(told.keys() - framed)
+    by_tally = counted(tallies.keys() - framed)
     if not framed:
         return by_tally
     logged = runs.where("status = 'finished'").where(runs.level.isin(*WITH_FRAMES)).dropDuplicates(["run"])
-    with measures.metrics(read_log(spark, folder, sorted(framed)), logged) as found:
+    with measured(read_log(spark, folder, sorted(framed)), logged) as from_logs:
         about = counted(framed).select(*schemas.COORDINATES.fieldNames(), "fingerprint")
-        measured = about.join(found, "run").select(schemas.METRICS.fieldNames()).toArrow()
-    return by_tally.unionByName(spark.createDataFrame(measured, schemas.METRICS))
-
-
-def write_table(table: DataFrame, target: Path, *order: str) -> None:
-    """As one Parquet file in its folder, which is replaced whole. A sort in one partition takes no sample first."""
-    fresh = target.with_name(f".{target.name}.new")
-    one = table.coalesce(1)
-    one = one.sortWithinPartitions(*order) if order else one
-    one.write.mode("overwrite").parquet(str(fresh.absolute()))
-    old = target.with_name(f".{target.name}.old")
-    shutil.rmtree(old, ignore_errors=True)
-    if target.exists():
-        target.replace(old)
-    fresh.replace(target)
-    shutil.rmtree(old, ignore_errors=True)
-
-
-# ---- how far it is
-
-
-class Status(msgspec.Struct, frozen=True):
-    campaigns: list[str]
-    planned: int
-    finished: int
-    failed: dict[str, dict[str, Any]]
-    measured: bool
-
-
-def status(folder: Folder) -> Status:
-    """How far the campaigns in a folder are, without Spark. Runs that `until` may add are not known before they are."""
-    campaigns = folder.campaigns()
-    wanted = {run.id for campaign in campaigns for run in plan.runs(campaign)}
-    finished, failed = folder.finished(), folder.failures()
-    return Status(
-        campaigns=[campaign.name for campaign in campaigns],
-        planned=len(wanted),
-        finished=len(wanted & finished),
-        failed={run: told for run, told in failed.items() if run in wanted},
-        measured=folder.told(),
-    )
+        table = about.join(from_logs, "run").select(schemas.METRICS.fieldNames()).toArrow()
+    return by_tally.unionByName(spark.createDataFrame(table, schemas.METRICS))

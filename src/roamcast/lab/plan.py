@@ -1,4 +1,4 @@
-"""The runs of a campaign: who they are, what they will cost, and in which order and company they are best done."""
+"""The runs of a campaign: their ids, what they will cost, and in which order and partitions they are best done."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from roamcast.world.traces import bonnmotion
 
 # Fitted to 5,790 runs, compiled, of all protocols in all papers' worlds, with 5 ms more for what their own clocks leave
 # out (building the world, writing the file). Estimate over truth: 0.9 to 1.6 for half of them, 0.5 to 3.7 for nine of
-# ten, 0.96 for all together. Ten times too low: many filters told to all neighbours, events sent again and again.
+# ten, 0.96 for all together. Ten times too low: many filters sent to all neighbours, events sent again and again.
 SECONDS_PER_RUN = 0.005
 SECONDS_PER_NODE_SECOND = 1.0e-6
 SECONDS_PER_RECEPTION = 8.0e-8
@@ -57,20 +57,20 @@ class Run(msgspec.Struct, frozen=True):
 
 def runs(campaign: Campaign, seeds: dict[int, list[int]] | None = None) -> list[Run]:
     """All runs, or those of each cell (by its place) with the seeds given; in the order of the file."""
-    found: list[Run] = []
+    planned: list[Run] = []
     for k, cell in enumerate(campaign.cells):
         decides = _decides(cell)
         cost_s = estimate_s(cell)
         for seed in campaign.seeds if seeds is None else seeds.get(k, []):
-            found.append(Run(_digest([decides, seed, campaign.level]), campaign, k, seed, cost_s))
-    return found
+            planned.append(Run(_digest([decides, seed, campaign.level]), campaign, k, seed, cost_s))
+    return planned
 
 
-# ---- who they are
+# ---- their ids
 
 
 def _decides(cell: Cell) -> str:
-    """Everything but the seed, code and files by their contents."""
+    """Everything except the seed; code and files by their contents."""
     world: dict[str, Any] = msgspec.to_builtins(cell.scenario)
     for field in FILES:  # what decides is in the file, not its name
         if world[field]:
@@ -101,7 +101,7 @@ def code_version(protocol: str) -> str:
 
 
 def _source(protocol: type) -> bytes:
-    """The module of somebody else's protocol: what it imports is theirs to give a new name when it changes."""
+    """The module of a protocol from outside: what it imports is not looked at, so its author changes a name there."""
     path = inspect.getsourcefile(protocol)
     return Path(path).read_bytes() if path else protocol.__qualname__.encode()
 
@@ -137,7 +137,7 @@ def _neighbours(s: Scenario) -> float:
     return min(s.nodes - 1.0, s.nodes * pi * reach_m**2 / (s.width_m * s.height_m))
 
 
-# ---- in which company
+# ---- in which partitions
 
 
 def partitions(planned: list[Run], cores: int) -> list[list[Run]]:

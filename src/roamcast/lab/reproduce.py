@@ -1,6 +1,6 @@
 """The papers' own experiments, run and judged: campaigns for every figure, then the scorecard.
 
-All experiments are one job: their runs are pooled (figures share many), done once, and told apart again by the
+All experiments are one job: their runs are pooled (figures share many), done once, and separated again by the
 `campaign` column of the tables, which is the experiment's name. At full scale every experiment that a claim looks at
 is also run under the other readings of its paper, as `experiment@reading`, and claims that are not decided get further
 seeds (deciding.py).
@@ -15,13 +15,17 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from roamcast.errors import InputError
+from roamcast.judging import judge, seeds, verdicts
+from roamcast.judging.recounted import Recounted
+from roamcast.judging.verdicts import Verdict
 from roamcast.lab import campaign as campaigns
-from roamcast.lab import deciding, judge, plan
-from roamcast.lab.conduct import Watcher, conduct
+from roamcast.lab import deciding, plan
+from roamcast.lab.conduct import conduct
 from roamcast.lab.deciding import Deciding
-from roamcast.lab.folder import Folder
-from roamcast.lab.judge import Verdict
-from roamcast.lab.laboratory import Laboratory
+from roamcast.lab.progress import Watcher
+from roamcast.lab.recount import recount
+from roamcast.lab.tables.folder import Folder
+from roamcast.lab.tables.laboratory import Laboratory
 from roamcast.papers import claims, experiments, joint
 from roamcast.papers.claims import Claim
 from roamcast.papers.experiments import LEAGUE, PAPERS
@@ -33,10 +37,11 @@ if TYPE_CHECKING:
 
 
 class Reproduction(msgspec.Struct, frozen=True):
-    """What came of it: the tables, and a verdict for each claim."""
+    """The result: the tables, a verdict for each claim, and which runs were counted again from their logs."""
 
     laboratory: Laboratory
     verdicts: list[Verdict]
+    recounted: Recounted
     failed: int
 
 
@@ -47,7 +52,7 @@ def campaigns_of(names: Sequence[str], scale: str) -> list[Campaign]:
 
 def sensitivity_of(names: Sequence[str]) -> list[Campaign]:
     """The same experiments under the other readings of their papers, as far as those change anything in them."""
-    found = []
+    changes = []
     asked = {name for claim in claims.load() for name in claim.experiments()}
     for name in (name for name in names if name in asked):
         experiment = experiments.load(name)
@@ -57,8 +62,8 @@ def sensitivity_of(names: Sequence[str]) -> list[Campaign]:
             changed = _understood(name, experiment.content_under(change.name))
             as_it_is = _understood(name, {**experiment.content_under(change.name), "reading": ""})
             if _decisive(changed) != _decisive(as_it_is):
-                found.append(changed)
-    return found
+                changes.append(changed)
+    return changes
 
 
 def _decisive(campaign: Campaign) -> list[tuple[Any, ...]]:
@@ -88,9 +93,11 @@ def reproduce(
         extend=True,
         further=Deciding(asked, own) if full else None,
     )
-    verdicts = judge.scorecard(asked, rows(laboratory))
-    judge.write(verdicts, scale, path)
-    return Reproduction(laboratory, verdicts, laboratory.runs.where("status = 'failed'").count())
+    metrics = rows(laboratory)
+    recounted = recount(own, metrics, laboratory.folder, spark, watcher or Watcher())
+    scorecard = judge.scorecard(asked, metrics)
+    verdicts.write(scorecard, scale, path)
+    return Reproduction(laboratory, scorecard, recounted, laboratory.runs.where("status = 'failed'").count())
 
 
 def claims_of(names: Iterable[str]) -> list[Claim]:
@@ -101,10 +108,10 @@ def claims_of(names: Iterable[str]) -> list[Claim]:
 
 def rows(laboratory: Laboratory) -> dict[str, list[dict[str, Any]]]:
     """The metrics table by experiment. It has a row a run: small, whatever the runs' logs are."""
-    found: dict[str, list[dict[str, Any]]] = {}
+    by_campaign: dict[str, list[dict[str, Any]]] = {}
     for row in laboratory.metrics.collect():
-        found.setdefault(row.campaign, []).append(row.asDict())
-    return found
+        by_campaign.setdefault(row.campaign, []).append(row.asDict())
+    return by_campaign
 
 
 # ---- what it will take
@@ -125,12 +132,12 @@ class Outlook(msgspec.Struct, frozen=True):
 def outlook(papers: list[str] | None, scale: str) -> list[Outlook]:
     """What a reproduction will take, paper by paper, if nothing of it is done yet."""
     names = experiments.names(papers)
-    found = []
+    outlooks = []
     for folder in [*PAPERS.values(), LEAGUE]:
         mine = [name for name in names if name.startswith(f"{folder}/")]
         if mine:
-            found.append(_outlook(folder, mine, scale))
-    return found
+            outlooks.append(_outlook(folder, mine, scale))
+    return outlooks
 
 
 def _outlook(paper: str, names: list[str], scale: str) -> Outlook:
@@ -151,10 +158,10 @@ def _outlook(paper: str, names: list[str], scale: str) -> Outlook:
 def _at_most(claim: Claim, own: Sequence[Campaign]) -> list[plan.Run]:
     """The runs of a claim that takes all the seeds it may."""
     by_name = {campaign.name: campaign for campaign in own}
-    found: list[plan.Run] = []
+    runs: list[plan.Run] = []
     for check in claim.check:
         campaign = by_name.get(check.get("experiment", ""))
         if campaign is not None:
-            seeds = campaign.more_seeds(deciding.limit(claim, campaign))
-            found += plan.runs(campaign, dict.fromkeys(deciding.cells_of(check, campaign), seeds))
-    return found
+            most = campaign.more_seeds(seeds.limit(claim, len(campaign.seeds)))
+            runs += plan.runs(campaign, dict.fromkeys(deciding.cells_of(check, campaign), most))
+    return runs

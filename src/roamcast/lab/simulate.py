@@ -17,10 +17,10 @@ import msgspec
 import pyarrow as pa
 
 from roamcast.errors import InputError, WorkerDied
-from roamcast.lab import schemas
-from roamcast.lab.folder import MOST_ATTEMPTS, Folder, tally_in
 from roamcast.lab.plan import Run
-from roamcast.lab.worker import stage
+from roamcast.lab.spark.worker import stage
+from roamcast.lab.tables import schemas
+from roamcast.lab.tables.folder import MOST_ATTEMPTS, Folder, tally_in
 from roamcast.log.arrays import texts
 from roamcast.world.scenario import Scenario
 from roamcast.world.simulate import simulate
@@ -28,8 +28,8 @@ from roamcast.world.simulate import simulate
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-TOLD = ["run", "status", "error", "tally"]
-ENDED = ", ".join(f"{name} string" for name in TOLD)
+ENDING = ["run", "status", "error", "tally"]
+ENDED = ", ".join(f"{name} string" for name in ENDING)
 
 
 def planned(spark: SparkSession, parts: list[list[Run]]) -> DataFrame:
@@ -68,7 +68,7 @@ def simulate_batches(batches: Iterator[pa.RecordBatch], path: str, log: str, cwd
                 _reach(cwd)
             status, error = one(folder, row)
             tally = _tally(folder.log_of(row["run"])) if status == "finished" else None
-            yield pa.RecordBatch.from_arrays([texts([told]) for told in (row["run"], status, error, tally)], TOLD)
+            yield pa.RecordBatch.from_arrays([texts([text]) for text in (row["run"], status, error, tally)], ENDING)
 
 
 def one(folder: Folder, row: dict[str, Any]) -> tuple[str, str | None]:
@@ -82,9 +82,9 @@ def one(folder: Folder, row: dict[str, Any]) -> tuple[str, str | None]:
             raise WorkerDied(f"a worker process died during this run {attempt - 1} times")
         _simulate(folder, row)
     except Exception as error:
-        told = folder.fail(run, error, row["command"])
+        line = folder.fail(run, error, row["command"])
         folder.end(run)
-        return "failed", told
+        return "failed", line
     folder.end(run)
     return "finished", None
 
@@ -103,7 +103,7 @@ def _simulate(folder: Folder, row: dict[str, Any]) -> None:
 
 
 def _tally(path: Path) -> str | None:
-    with suppress(InputError):  # to be found and put aside by who looks through the finished runs
+    with suppress(InputError):  # conduct.py finds it among the finished runs and puts it aside
         return tally_in(path)
     return None
 

@@ -1,8 +1,8 @@
 """The run's scribe: everything that happens is told to it once, and it does three things with it.
 
 It counts (the tally: the metrics of the run, see `Tally.metrics`), it writes rows to the log if the level asks for
-them, and it keeps the run's fingerprint. The same calls feed all three, and a test holds the tally equal to what
-`log/metrics.py` computes from the rows alone.
+them, and it keeps the run's fingerprint. The same calls feed all three, and tests hold the tally equal to what
+is computed from the rows alone.
 
 The fingerprint is a BLAKE2b digest over every publication, every transmission with its number of receivers, and every
 delivery, in order. It does not depend on the level.
@@ -365,17 +365,11 @@ class Recorder:
     # ---- what it comes to
 
     def metrics(self) -> dict[str, object]:
-        """The metrics of systems that need nothing but the log, under the names that `log/metrics.py` gives them."""
-        by_reason = self.reasons()
-        deterministic = by_reason.get("forward: deterministic", 0)
-        drawn = by_reason.get("forward: probabilistic", 0)
+        """What the run counted, under the names of the catalogue, which adds the quotients (catalogue.py)."""
         latencies = sorted(self.latencies)
         why = {schema.LOSSES[k]: int(n) for k, n in enumerate(self.losses) if n}
         began = len(self.records) > 0
         return {
-            "delivery": ratio(self.deliveries, self.interested),
-            "reception": ratio(self.own + self.deliveries, self.own + self.interested),
-            "overhead": ratio(self.frames_sent, self.deliveries),
             "deliveries": int(self.deliveries),
             "interested": int(self.interested),
             "own": int(self.own),
@@ -396,8 +390,7 @@ class Recorder:
             "latency_mean_s": mean(latencies),
             "latency_p50_s": percentile(latencies, 50),
             "latency_p95_s": percentile(latencies, 95),
-            "reasons": by_reason,
-            "deterministic_hops": ratio(deterministic, deterministic + drawn),
+            "reasons": self.reasons(),
             "memory_entries": ratio(self.state_entries, self.samples),
             "memory_bytes": ratio(self.state_bytes, self.samples),
         }

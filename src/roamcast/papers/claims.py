@@ -15,7 +15,7 @@ most_seeds = 120                    # how many seeds deciding it may take; by de
 part_of = "B10"                     # the claim that this one was split from; or: added = true
 
 [[claim.check]]                     # all of them must hold, under the paper's joint reading (joint.py)
-kind = "value"                      # see lab/checks.py
+kind = "value"                      # see judging/checks
 experiment = "baldoni/fig12"
 metric = "overhead_published"
 where = { label = "proximity", credits = "0" }
@@ -73,15 +73,15 @@ class _Written(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @cache
 def load() -> tuple[Claim, ...]:
     """All claims, in the order of the papers."""
-    found: list[Claim] = []
+    claims: list[Claim] = []
     for folder in PAPERS.values():
         path = files("roamcast.papers").joinpath("claims", f"{folder}.toml")
-        found += parse(path.name, path.read_text(encoding="utf-8"))
-    ids = [claim.id for claim in found]
+        claims += parse(path.name, path.read_text(encoding="utf-8"))
+    ids = [claim.id for claim in claims]
     twice = sorted({id for id in ids if ids.count(id) > 1})
     if twice:
         raise InputError(f"claims: {', '.join(twice)} stands twice")
-    return tuple(found)
+    return tuple(claims)
 
 
 def parse(name: str, text: str) -> list[Claim]:

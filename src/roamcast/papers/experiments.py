@@ -20,7 +20,7 @@
 
     [[plot]]                            # what the paper's figure shows
     x = "p"                             # a parameter or a field of the world
-    y = "delivery"                      # a metric or a quantity (lab/quantities.py)
+    y = "delivery"                      # a metric or a quantity (judging/quantities.py)
     x_label = "forwarding probability p"
     y_label = "delivery"
     published = [{ label = "gossip", x = 0.5, y = 0.7 }]     # values that the paper's text states
@@ -82,7 +82,7 @@ class Stated(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Plot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One panel of a figure. `series` is what tells the lines apart; `where` keeps only some of the cells."""
+    """One panel of a figure. `series` is what distinguishes the lines; `where` keeps only some of the cells."""
 
     x: str
     y: str
@@ -142,14 +142,14 @@ def cited(paper: str) -> str:
 def names(papers: list[str] | None = None) -> list[str]:
     """All experiments, or those of some papers, by paper and name; the league comes last."""
     chosen = [_folder(paper) for paper in papers] if papers else [*PAPERS.values(), LEAGUE]
-    found = []
+    listed = []
     for folder in chosen:
         place = files("roamcast.papers").joinpath("experiments", folder)
         if not place.is_dir():
             continue
         stems = [path.name.removesuffix(".toml") for path in place.iterdir() if path.name.endswith(".toml")]
-        found += [f"{folder}/{stem}" for stem in sorted(stems, key=_natural)]
-    return found
+        listed += [f"{folder}/{stem}" for stem in sorted(stems, key=_natural)]
+    return listed
 
 
 def load(name: str) -> Experiment:
@@ -173,7 +173,7 @@ class Entrant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def entrants() -> list[Entrant]:
-    """All who take part in the league."""
+    """All protocols of the league."""
     text = files("roamcast.papers").joinpath("league.toml").read_text(encoding="utf-8")
     try:
         return msgspec.convert(tomllib.loads(text)["protocol"], list[Entrant])

@@ -20,14 +20,14 @@ STEPS = 600
 EARLY = 5
 """Ticks after a link broke at which speeds are compared: "a given small k"."""
 NEARLY = 0.1
-"""Of the rise from k = 0 to the limit: whoever is so near the limit has risen."""
+"""Of the rise from k = 0 to the limit: a curve so near its limit has risen."""
 ROUNDING = 1e-9
 
 
 def distance_rises_to_a_threshold(spec: Spec) -> Outcome:
     """Baldoni et al., Fig. 9: below a threshold, the lower k the lower E[D(k)]; at a small k it grows with the speed.
 
-    The threshold is the first k with all but a tenth of the rise; there is one if the last tenth takes longer than the
+    The threshold is the first k with nine tenths of the rise; there is one if the last tenth takes longer than the
     others together. What comes after it must not be nearer than that again, or a long time could mean a short way. It
     may fall back from above: a fast node runs past the far side of the torus and comes nearer again.
     """
@@ -65,10 +65,10 @@ def _distance(spec: Spec, s: float) -> list[float]:
 
 
 def nobody_rebroadcasts(spec: Spec) -> Outcome:
-    """002, §IV: with eta neighbours that each re-send with probability tau, the probability that none does."""
-    found = (1.0 - float(spec["tau"])) ** float(spec["eta"])
-    off = abs(found - float(spec["value"]))
-    return found, off <= float(spec["abs"]), f"it is {off:.3f} off" if off > float(spec["abs"]) else ""
+    """Costa et al. 2005, §IV: the probability that none of eta neighbours re-sends, each with probability tau."""
+    probability = (1.0 - float(spec["tau"])) ** float(spec["eta"])
+    off = abs(probability - float(spec["value"]))
+    return probability, off <= float(spec["abs"]), f"it is {off:.3f} off" if off > float(spec["abs"]) else ""
 
 
 CHECKS: dict[str, Callable[[Spec], Outcome]] = {

@@ -2,9 +2,10 @@
 
     tables.py    a folder of results, read without Spark         markup.py    HTML that cannot be injected into
     panels.py    what a figure shows: series, intervals          figures.py   how it is drawn
-    distance.py  the one figure that no simulation makes         league.py    who is best at what, and Pareto fronts
+    distance.py  the one figure that no simulation makes         league.py    protocols compared: Pareto fronts
     page.py      the parts of the report                         report.py    all of it, in one file
-    scorecard.py the claims of the papers, judged                words.py     numbers and findings for people
+    scorecard.py the claims of the papers, judged                findings.py  the pages of findings
+    numbers.py   numbers for people
 
 Everything here is a function of the tables: the same results give the same bytes, whenever and wherever.
 """

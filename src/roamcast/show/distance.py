@@ -1,4 +1,4 @@
-"""000, Fig. 9: how far away is a node last heard k ticks ago? Solved exactly, and measured in simulated movement."""
+"""Fig. 9 of Baldoni et al. 2005: how far away is a node last heard k ticks ago? Solved, and measured in movement."""
 
 from __future__ import annotations
 

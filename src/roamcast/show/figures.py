@@ -154,9 +154,9 @@ def _label(axes: Axes, panel: Panel) -> None:
 
 
 def _legend(figure: Figure, axes: Axes, panel: Panel) -> None:
-    found = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
-    labels = [name for name in dict.fromkeys(series.name for series in panel.series) if name in found]
-    handles = [found[name] for name in labels]  # in the order of the file: matplotlib has lines before bars
+    by_label = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
+    labels = [name for name in dict.fromkeys(series.name for series in panel.series) if name in by_label]
+    handles = [by_label[name] for name in labels]  # in the order of the file: matplotlib has lines before bars
     if panel.marks:
         (published,) = axes.plot([], [], ls="none", marker="*", ms=11, mfc=PAPER, mec=INK, mew=1.2)
         handles, labels = [*handles, published], [*labels, STATED]

@@ -1,4 +1,4 @@
-"""The league: every protocol in the same worlds, and who is best at what.
+"""The league: every protocol in the same worlds, and which is best at what.
 
 Delivery costs something: frames, time, energy. A protocol is on a Pareto front if no other delivers at least as much at
 no more cost, and better in one of the two. Fronts are of means; how sure those are, the intervals say.
@@ -13,30 +13,16 @@ from typing import Any
 import msgspec
 
 from roamcast.errors import NoData
-from roamcast.lab import checks
+from roamcast.judging.runs import samples
+from roamcast.log import catalogue
+from roamcast.log.metric import SHARE, Cost, Metric
 from roamcast.papers.experiments import LEAGUE
 from roamcast.show.panels import mean_and_half
 
 Row = dict[str, Any]
 
-METRICS = ("delivery", "of_possible", "overhead", "latency_p50_s", "energy_j", "bytes_sent", "memory_bytes")
-
-
-class Cost(msgspec.Struct, frozen=True):
-    """What delivery is held against; `factor` makes the unit that people read."""
-
-    metric: str
-    short: str
-    label: str
-    factor: float = 1.0
-    log: bool = False
-
-
-COSTS = (
-    Cost("overhead", "overhead", "overhead [frames per delivery]", log=True),
-    Cost("latency_p50_s", "latency", "median latency [ms]", 1000.0, log=True),
-    Cost("energy_j", "energy", "energy of all nodes [J]"),
-)
+COLUMNS = tuple(sorted((m for m in catalogue.BY_SECTION if m.column), key=lambda m: (m.unit != SHARE, not m.cost)))
+"""The metrics that standings show: shares, then costs, then the rest."""
 
 
 class Mean(msgspec.Struct, frozen=True):
@@ -45,7 +31,7 @@ class Mean(msgspec.Struct, frozen=True):
 
 
 class Entrant(msgspec.Struct, frozen=True):
-    """A cell of a campaign; `settings` is what tells it from others of its name, `params` are all its parameters."""
+    """A cell of a campaign; `settings` distinguishes it from others of its name, `params` are all its parameters."""
 
     name: str
     settings: str
@@ -58,7 +44,7 @@ class Entrant(msgspec.Struct, frozen=True):
 
 
 class Front(msgspec.Struct, frozen=True):
-    """All entrants, and the places of those that nobody beats, cheapest first."""
+    """All entrants, and the places of those that no other beats, cheapest first."""
 
     entrants: list[Entrant]
     cost: str
@@ -70,11 +56,11 @@ class Front(msgspec.Struct, frozen=True):
 
     def corners(self) -> list[tuple[float, float]]:
         """(cost as people read it, delivery) along the front."""
-        found = []
+        corners = []
         for k in self.best:
             cost, delivery = self.entrants[k].means[self.cost], self.entrants[k].means["delivery"]
-            found.append((cost.mean * self.factor, delivery.mean))
-        return found
+            corners.append((cost.mean * self.factor, delivery.mean))
+        return corners
 
 
 def is_league(campaign: str) -> bool:
@@ -86,42 +72,48 @@ def entrants(rows: Sequence[Row], params: Mapping[str, str] | None = None) -> li
     cells: dict[int, list[Row]] = {}
     for row in rows:
         cells.setdefault(row["cell"], []).append(row)
-    found = [_entrant(cells[k], params or {}) for k in sorted(cells)]
-    names = [entrant.name for entrant in found]
-    return [e if names.count(e.name) > 1 else msgspec.structs.replace(e, settings="") for e in found]
+    listed = [_entrant(cells[k], params or {}) for k in sorted(cells)]
+    names = [entrant.name for entrant in listed]
+    return [e if names.count(e.name) > 1 else msgspec.structs.replace(e, settings="") for e in listed]
 
 
-def fronts(found: list[Entrant]) -> list[Front]:
+def fronts(listed: list[Entrant]) -> list[Front]:
     """One for each cost."""
     return [
-        Front(found, c.metric, c.short, c.label, c.factor, c.log, _best(found, c.metric))
-        for c in COSTS
-        if any(entrant.of(c.metric) for entrant in found)
+        _front(listed, metric, metric.cost)
+        for metric in catalogue.BY_SECTION
+        if metric.cost is not None and any(entrant.of(metric.name) for entrant in listed)
     ]
 
 
+def _front(listed: list[Entrant], metric: Metric, cost: Cost) -> Front:
+    unit, factor = metric.shown_unit
+    best = _best(listed, metric.name)
+    return Front(listed, metric.name, cost.short, f"{cost.axis} [{unit}]", factor, cost.log, best)
+
+
 def pareto(points: Sequence[tuple[float, float]]) -> list[int]:
-    """Which of (cost, benefit) no other beats, by cost. Equal points beat nobody, so both stay."""
+    """Which of (cost, benefit) no other beats, by cost. Equal points do not beat each other, so both stay."""
     order = sorted(range(len(points)), key=lambda k: (points[k][0], -points[k][1], k))
-    found: list[int] = []
+    best: list[int] = []
     for k in order:
-        if not found or points[k][1] > points[found[-1]][1] or points[k] == points[found[-1]]:
-            found.append(k)
-    return found
+        if not best or points[k][1] > points[best[-1]][1] or points[k] == points[best[-1]]:
+            best.append(k)
+    return best
 
 
-def _best(found: list[Entrant], cost: str) -> list[int]:
-    able = [k for k, e in enumerate(found) if e.of(cost) and e.of("delivery") and e.means["delivery"].mean > 0]
-    chosen = pareto([(found[k].means[cost].mean, found[k].means["delivery"].mean) for k in able])
+def _best(listed: list[Entrant], cost: str) -> list[int]:
+    able = [k for k, e in enumerate(listed) if e.of(cost) and e.of("delivery") and e.means["delivery"].mean > 0]
+    chosen = pareto([(listed[k].means[cost].mean, listed[k].means["delivery"].mean) for k in able])
     return [able[k] for k in chosen]
 
 
 def _entrant(rows: list[Row], params: Mapping[str, str]) -> Entrant:
     first = rows[0]
     means: dict[str, Mean] = {}
-    for metric in METRICS:
+    for metric in COLUMNS:
         try:
-            means[metric] = Mean(*mean_and_half([*checks.samples(rows, metric).values()]))
+            means[metric.name] = Mean(*mean_and_half([*samples(rows, metric.name).values()]))
         except NoData:
             continue  # what delivers nothing has no latency
     in_effect: dict[str, Any] = json.loads(params.get(first["run"]) or "{}")

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 import msgspec
 
-from roamcast.lab.judge import Verdict
+from roamcast.judging.verdicts import Verdict
 from roamcast.papers import presets, readings
 from roamcast.papers.experiments import PAPERS, Experiment, cited
 from roamcast.protocols import registry
 from roamcast.show import scorecard
-from roamcast.show.league import COSTS, Entrant, Front
+from roamcast.show.league import COLUMNS, Entrant, Front
 from roamcast.show.markup import Child, Html, joined, tag
+from roamcast.show.numbers import NOTHING, number, several, spread
 from roamcast.show.panels import Panel
-from roamcast.show.words import NOTHING, number, several, spread
 
 
 class Shown(msgspec.Struct, frozen=True):
@@ -30,7 +30,7 @@ class Shown(msgspec.Struct, frozen=True):
 
 
 class Contest(msgspec.Struct, frozen=True):
-    """A world of the league, or any campaign: who took part, who is best, and the fronts as SVG."""
+    """A world of the league, or any campaign: its entrants, the Pareto fronts, and these as SVG."""
 
     id: str
     name: str
@@ -68,19 +68,19 @@ def figure(shown: Shown) -> Html:
 
 
 def described(panel: Panel) -> str:
-    """A panel in a sentence, for those who cannot see it."""
-    told = []
+    """A panel in a sentence, for people who cannot see it."""
+    parts = []
     for series in panel.series:
         first, last = series.points[0], series.points[-1]
         if series.level or first is last:
-            told.append(f"{series.name} {number(first.mean)}")
+            parts.append(f"{series.name} {number(first.mean)}")
         else:
-            told.append(
+            parts.append(
                 f"{series.name} from {number(first.mean)} at {_x(first.x)} to {number(last.mean)} at {_x(last.x)}"
             )
     published = f"; {several(len(panel.marks), 'value')} stated in the paper" if panel.marks else ""
     title = f"{panel.title}: " if panel.title else ""
-    return f"{title}{panel.y_label} against {panel.x_label}: {'; '.join(told)}{published}."
+    return f"{title}{panel.y_label} against {panel.x_label}: {'; '.join(parts)}{published}."
 
 
 def _numbers(panel: Panel) -> Html:
@@ -140,15 +140,15 @@ def _readings(protocols: Sequence[str]) -> list[Html]:
     by_module: dict[str, list[str]] = {}
     for name in protocols:
         by_module.setdefault(registry.get(name).__module__, []).append(name)
-    found = []
+    sections = []
     for names in by_module.values():
         protocol = registry.get(names[0])
         items = [joined(tag("dt", name), tag("dd", text)) for name, text in readings.numbered(protocol)]
         title = joined([joined(" · " if k else None, tag("code", name)) for k, name in enumerate(names)])
         summary = tag("summary", title, f" {several(len(items), 'reading')}")
         about = tag("p", readings.headline(protocol))
-        found.append(tag("details", summary, about, tag("dl", items, class_="readings"), class_="printed"))
-    return found
+        sections.append(tag("details", summary, about, tag("dl", items, class_="readings"), class_="printed"))
+    return sections
 
 
 def _cited(number: str) -> str:
@@ -176,8 +176,8 @@ def league(contests: Sequence[Contest]) -> Html:
             "p",
             "The papers never compared themselves with each other. Here every protocol runs in every paper's world and "
             "in a common one, with the parameters that its own paper recommends, and is measured in the same way. A "
-            "star marks who is on the Pareto front of delivery against that cost: nobody else delivers as much for "
-            "less. Fronts are of means; where intervals overlap, the order may be chance.",
+            "star marks the protocols on the Pareto front of delivery against that cost: no other delivers as much for "
+            "less. Pareto fronts are of means; where intervals overlap, the order may be chance.",
         ),
         _overview(contests),
         [contest(c) for c in contests],
@@ -186,9 +186,9 @@ def league(contests: Sequence[Contest]) -> Html:
     )
 
 
-def campaign(found: Contest) -> Html:
+def campaign(shown: Contest) -> Html:
     """A campaign that belongs to no paper."""
-    return tag("section", contest(found, "h2"), class_="part", aria_labelledby=found.id)
+    return tag("section", contest(shown, "h2"), class_="part", aria_labelledby=shown.id)
 
 
 def contest(c: Contest, heading: str = "h3") -> Html:
@@ -208,7 +208,7 @@ FRONT = "Filled marks are on the front, which the dotted line follows; bars are 
 
 
 def _overview(contests: Sequence[Contest]) -> Html:
-    """Who is on which front in which world."""
+    """Which protocol is on which Pareto front in which world."""
     names = list(dict.fromkeys(e.name for c in contests for e in c.entrants))
     rows: list[list[Child]] = []
     for name in names:
@@ -235,35 +235,23 @@ def _overview(contests: Sequence[Contest]) -> Html:
         )
         for row in rows
     ]
-    caption = tag("caption", "On which fronts each protocol is, world by world.")
+    caption = tag("caption", "The Pareto fronts that each protocol is on, world by world.")
     table = tag("table", caption, tag("thead", head), tag("tbody", body))
     return tag("div", table, class_="scroll names", tabindex=0, role="region", aria_label="fronts by protocol")
 
 
-COLUMNS = (
-    ("delivery", "delivery", 1.0),
-    ("of_possible", "of possible", 1.0),
-    ("overhead", "frames per delivery", 1.0),
-    ("latency_p50_s", "latency [ms]", 1000.0),
-    ("energy_j", "energy [J]", 1.0),
-    ("bytes_sent", "kB sent", 0.001),
-    ("memory_bytes", "state [kB]", 0.001),
-)
-
-
 def _standings(c: Contest) -> Html:
     best = {front.cost: {id(front.entrants[k]) for k in front.best} for front in c.fronts}
-    costs = {cost.metric for cost in COSTS}
     rows = []
     for e in c.entrants:
         cells = []
-        for metric, _, factor in COLUMNS:
-            mean = e.of(metric)
-            text = spread(mean.mean, mean.half, factor) if mean else NOTHING
-            on_front = metric in costs and id(e) in best.get(metric, set())
+        for metric in COLUMNS:
+            mean = e.of(metric.name)
+            text = spread(mean.mean, mean.half, metric.shown_unit[1]) if mean else NOTHING
+            on_front = id(e) in best.get(metric.name, set())
             cells.append(tag("td", text, class_="num best" if on_front else "num"))
         rows.append(tag("tr", tag("th", _called(e), scope="row"), tag("td", str(e.runs), class_="num"), cells))
-    head = [tag("th", label, scope="col", class_="num") for _, label, _ in COLUMNS]
+    head = [tag("th", metric.column, scope="col", class_="num") for metric in COLUMNS]
     head = [tag("th", "protocol", scope="col"), tag("th", "runs", scope="col", class_="num"), *head]
     table = tag("table", tag("thead", tag("tr", head)), tag("tbody", rows))
     return tag("div", table, class_="scroll names", tabindex=0, role="region", aria_label=f"standings: {c.name}")
@@ -313,12 +301,12 @@ def about(experiment: Experiment, merged: int, seeds: tuple[int, int]) -> str:
     """What stands below a figure's title."""
     low, high = seeds
     runs = several(high, "run") if low == high else f"{low} to {high} runs"
-    told = [f"Parameters: {experiment.source}.", f"Means over {runs} with 95 % intervals (Student)."]
+    sentences = [f"Parameters: {experiment.source}.", f"Means over {runs} with 95 % intervals (Student)."]
     if merged > 1:
-        told.append(f"A point is the mean of up to {several(merged, 'setting')}.")
+        sentences.append(f"A point is the mean of up to {several(merged, 'setting')}.")
     if experiment.note:
-        told.append(experiment.note)
-    return " ".join(told)
+        sentences.append(experiment.note)
+    return " ".join(sentences)
 
 
 def contents(entries: Sequence[tuple[str, str]]) -> Html:

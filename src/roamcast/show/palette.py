@@ -1,4 +1,4 @@
-"""Marks that can be told apart in colour, by colour-blind people, and on a grey printer.
+"""Markers that people can distinguish in colour, without seeing colours, and on a grey printer.
 
 The colours are Okabe and Ito's, those first that stand out best from white and from black; each comes with a marker
 and a line style of its own, and two series that share a colour never share a marker.

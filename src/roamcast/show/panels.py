@@ -1,7 +1,7 @@
 """What a figure shows: each panel's series with their means and intervals, from the rows of the metrics table.
 
 A point is the mean over seeds with Student's 95 % interval. Where several cells fall on one point (a grid that the
-plot does not tell apart) they are averaged seed by seed, as the checks of claims do, and the panel says how many.
+plot does not distinguish) they are averaged seed by seed, as the checks of claims do, and the panel says how many.
 A series that does not have the parameter on the x axis (flooding has no probability) is a level, drawn across.
 """
 
@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from roamcast.errors import NoData
-from roamcast.lab import checks
-from roamcast.lab.quantities import Row
-from roamcast.lab.student import ALPHA, interval
+from roamcast.judging.runs import coordinate, samples, selected
+from roamcast.judging.student import ALPHA, interval
+from roamcast.log.metric import Row
 from roamcast.papers.experiments import Plot
 
 UNITS = {"": "", "s": "s", "m": "m", "mps": "m/s", "hz": "Hz", "bps": "Mbit/s", "bytes": "bytes", "db": "dB"}
@@ -65,21 +65,21 @@ class Panel(msgspec.Struct, frozen=True):
 
 def panel(plot: Plot, rows: Sequence[Row]) -> Panel:
     """NoData if the experiment has no runs that the plot shows."""
-    chosen = checks.selected(rows, plot.where)
-    found: list[Series] = []
+    chosen = selected(rows, plot.where)
+    series: list[Series] = []
     merged = 1
-    for name, members in _grouped(chosen, lambda row: checks.coordinate(row, plot.series)).items():
+    for name, members in _grouped(chosen, lambda row: coordinate(row, plot.series)).items():
         shown = _series_name(plot.series, name)
         points: list[Point] = []
-        for x, there in _grouped(members, lambda row: checks.coordinate(row, plot.x)).items():
+        for x, there in _grouped(members, lambda row: coordinate(row, plot.x)).items():
             point = _point(None if x is None else _number(x), there, plot.y)
             if point is not None:
                 points.append(point)
                 merged = max(merged, len({row["cell"] for row in there}))
-        found += [Series(shown, part) for part in _parts(points)]
-    if not found:
+        series += [Series(shown, part) for part in _parts(points)]
+    if not series:
         raise NoData(f"no run has a {plot.y}")
-    return _complete(plot, found, merged)
+    return _complete(plot, series, merged)
 
 
 def _complete(plot: Plot, found: list[Series], merged: int) -> Panel:
@@ -108,18 +108,18 @@ def _complete(plot: Plot, found: list[Series], merged: int) -> Panel:
     )
 
 
-def mean_and_half(samples: Sequence[float]) -> tuple[float, float | None]:
+def mean_and_half(values: Sequence[float]) -> tuple[float, float | None]:
     """With Student's 95 % interval, which a single value does not have."""
-    found = interval(samples, ALPHA)
-    if found is None:
-        return samples[0], None
-    mean, low, _ = found
+    estimate = interval(values, ALPHA)
+    if estimate is None:
+        return values[0], None
+    mean, low, _ = estimate
     return mean, mean - low
 
 
 def _point(x: X | None, rows: Sequence[Row], metric: str) -> Point | None:
     try:
-        by_seed = checks.samples(rows, metric)
+        by_seed = samples(rows, metric)
     except NoData:
         return None  # nothing was delivered there, so that latency and overhead do not exist
     mean, half = mean_and_half([*by_seed.values()])
@@ -134,10 +134,10 @@ def _parts(points: list[Point]) -> list[list[Point]]:
 
 def _grouped(rows: Sequence[Row], key: Callable[[Row], str | None]) -> dict[str | None, list[Row]]:
     """In the order in which the experiment's file has them."""
-    found: dict[str | None, list[Row]] = {}
+    groups: dict[str | None, list[Row]] = {}
     for row in sorted(rows, key=lambda row: (row["cell"], row["seed"])):
-        found.setdefault(key(row), []).append(row)
-    return found
+        groups.setdefault(key(row), []).append(row)
+    return groups
 
 
 def _series_name(series: str, value: str | None) -> str:

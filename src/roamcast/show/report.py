@@ -20,11 +20,11 @@ import msgspec
 import roamcast
 from roamcast import files
 from roamcast.errors import InputError, NoData, error_text
-from roamcast.lab import kept
-from roamcast.lab.judge import Scorecard
+from roamcast.judging import kept
+from roamcast.judging.verdicts import Scorecard
 from roamcast.papers import experiments
 from roamcast.papers.experiments import PAPERS, UNDER, Experiment, cited
-from roamcast.show import distance, figures, page, palette, scorecard, words
+from roamcast.show import distance, figures, findings, numbers, page, palette, scorecard
 from roamcast.show.figures import Drawn
 from roamcast.show.league import Front, entrants, fronts, is_league
 from roamcast.show.markup import Html, joined, tag, trusted
@@ -84,10 +84,10 @@ class Album:
 
 def _read_index(path: Path) -> dict[str, str]:
     try:
-        found = json.loads(path.read_bytes())
+        index = json.loads(path.read_bytes())
     except (OSError, ValueError):
         return {}  # then everything is drawn
-    return found if isinstance(found, dict) else {}
+    return index if isinstance(index, dict) else {}
 
 
 def _style() -> bytes:
@@ -119,7 +119,7 @@ def report(results: Results, album: Album) -> str:
     campaigns = [_contest(name, None, shown[name], params, album) for name in others]
     claims = _entries(results.scorecard)
     verdicts = [entry.verdict for entry in claims]
-    finding = words.findings() if papers else {}
+    finding = findings.findings() if papers else {}
     entries: list[tuple[str, str]] = []
     body: list[Html] = []
     if claims:
@@ -132,9 +132,9 @@ def report(results: Results, album: Album) -> str:
     if league:
         entries.append(("league", "The league"))
         body.append(page.league(league))
-    for found in campaigns:
-        entries.append((found.id, found.name))
-        body.append(page.campaign(found))
+    for contest in campaigns:
+        entries.append((contest.id, contest.name))
+        body.append(page.campaign(contest))
     entries.append(("provenance", "Provenance"))
     body.append(page.provenance(_facts(results), _campaigns(results), _failed(results)))
     return _document(_top(results, bool(papers)), entries, body)
@@ -146,8 +146,8 @@ def _under_another_reading(name: str) -> bool:
     return bool(under) and experiment in experiments.names()
 
 
-def _entries(found: Scorecard | None) -> list[scorecard.Entry]:
-    return scorecard.entries(found.claims, kept.load(), found.scale == "full") if found else []
+def _entries(judged: Scorecard | None) -> list[scorecard.Entry]:
+    return scorecard.entries(judged.claims, kept.load(), judged.scale == "full") if judged else []
 
 
 def _addresses(known: dict[str, Experiment | None]) -> dict[str, tuple[str, str]]:
@@ -159,7 +159,7 @@ def _addresses(known: dict[str, Experiment | None]) -> dict[str, tuple[str, str]
 def _document(top: Html, entries: list[tuple[str, str]], body: list[Html]) -> str:
     style, script = _asset("report.css"), _asset("report.js")
     digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    # what somebody smuggled in would neither run nor reach anybody
+    # anything smuggled in would neither run nor send data out
     allowed = f"style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
     policy = f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
     head = tag(
@@ -193,14 +193,14 @@ def _top(results: Results, papers: bool) -> Html:
         title = "Publish/subscribe without infrastructure: the papers, run again"
         lead = (
             "Systems from the literature, implemented as published, run in their own experiments and held against "
-            f"their own claims: {words.several(runs, 'simulation')}, means with 95 % intervals."
+            f"their own claims: {numbers.several(runs, 'simulation')}, means with 95 % intervals."
         )
     else:
         own = [name for name in results.metrics if not is_league(name)]
         title = ", ".join(own) or (
             "Publish/subscribe without infrastructure: the league" if results.metrics else "No runs"
         )
-        lead = f"{words.several(runs, 'simulation')}, means with 95 % intervals."
+        lead = f"{numbers.several(runs, 'simulation')}, means with 95 % intervals."
     return tag(
         "header",
         tag("p", "roamcast report", class_="kicker"),
@@ -214,23 +214,23 @@ def _top(results: Results, papers: bool) -> Html:
 
 
 def _experiment(name: str) -> Experiment | None:
-    """None for a campaign of somebody's own."""
+    """None for a campaign that belongs to no paper."""
     return experiments.load(name) if name in experiments.names() else None
 
 
 def _papers(results: Results, known: dict[str, Experiment], album: Album) -> dict[str, list[Shown]]:
     """The figures of each paper that was run, in the papers' order."""
     judged = {v.paper for v in results.scorecard.claims} if results.scorecard else set()
-    found: dict[str, list[Shown]] = {}
+    figures_of: dict[str, list[Shown]] = {}
     for number in PAPERS:
         mine = {name: e for name, e in known.items() if e.paper == number}
         if not mine and number not in judged:
             continue
         ordered = [name for name in experiments.names([number]) if name in mine]
-        found[number] = [_figure(mine[name], results.metrics[name], album) for name in ordered if mine[name].plot]
+        figures_of[number] = [_figure(mine[name], results.metrics[name], album) for name in ordered if mine[name].plot]
         if number == DISTANCE_PAPER:
-            found[number].insert(0, _distance(album))
-    return found
+            figures_of[number].insert(0, _distance(album))
+    return figures_of
 
 
 def _figure(experiment: Experiment, rows: list[Row], album: Album) -> Shown:
@@ -268,12 +268,12 @@ def _distance(album: Album) -> Shown:
 
 
 def _drawings(name: str, panels: list[Panel], album: Album) -> list[Html | None]:
-    found: list[Html | None] = []
+    drawings: list[Html | None] = []
     for k, each in enumerate(panels):
         own = name if len(panels) == 1 else f"{name}-{k + 1}"
         svg = album.svg(own, each, lambda each=each: figures.draw(each))  # type: ignore[misc]
-        found.append(_inline(svg, own, page.described(each)))
-    return found
+        drawings.append(_inline(svg, own, page.described(each)))
+    return drawings
 
 
 def _inline(svg: bytes, name: str, alternative: str) -> Html:
@@ -286,13 +286,13 @@ def _inline(svg: bytes, name: str, alternative: str) -> Html:
 def _contest(
     name: str, experiment: Experiment | None, rows: list[Row], params: dict[str, str], album: Album
 ) -> Contest:
-    found = entrants(rows, params)
-    edges = fronts(found) if len(found) > 1 else []
+    listed = entrants(rows, params)
+    edges = fronts(listed) if len(listed) > 1 else []
     drawings = []
     for front in edges:
         own = f"{name}-{front.short}"
         svg = album.svg(page.figure_id(own).removeprefix("fig-"), front, lambda front=front: figures.draw_front(front))  # type: ignore[misc]
-        best = ", ".join(found[k].name for k in front.best)
+        best = ", ".join(listed[k].name for k in front.best)
         drawings.append(_inline(svg, own, f"Delivery against {front.label}. On the front, cheapest first: {best}."))
     short = name.removeprefix("league/")
     return Contest(
@@ -300,7 +300,7 @@ def _contest(
         name=short,
         title=f"{experiment.title} ({short})" if experiment else name,
         about=f"World: {experiment.source}." if experiment else f"Preset {rows[0]['preset']}.",
-        entrants=found,
+        entrants=listed,
         fronts=edges,
         drawings=drawings,
         cut=_cut(experiment, rows) if experiment else "",
@@ -309,7 +309,7 @@ def _contest(
 
 def _cut(experiment: Experiment, rows: list[Row]) -> str:
     """What the experiment leaves out, and what these runs leave out beyond that: fields that are not as at full scale,
-    and who did not take part."""
+    and protocols that did not take part."""
     lines = [experiment.cut] if experiment.cut else []
     full = {field: json.dumps(value).strip('"') for field, value in experiment.content("full").get("world", {}).items()}
     less = [f"{field} = {value}" for field, value in rows[0]["world"].items() if full.get(field) != value]
@@ -332,12 +332,13 @@ def _facts(results: Results) -> list[tuple[str, str]]:
     code = sorted({row["code"] for row in runs})
     made = ", ".join(f"{name} {_version(name)}" for name in VERSIONS)
     return [
-        ("runs", f"{words.several(len(distinct), 'distinct run')} finished, {len(runs) - len(finished)} not"),
-        ("simulated time", words.duration(sum(row["sim_s"] for row in distinct))),
-        ("processor time", words.duration(sum(row["cpu_s"] or 0.0 for row in distinct))),
-        ("code of the runs", ", ".join(code) or words.NOTHING),
+        ("runs", f"{numbers.several(len(distinct), 'distinct run')} finished, {len(runs) - len(finished)} not"),
+        ("simulated time", numbers.duration(sum(row["sim_s"] for row in distinct))),
+        ("processor time", numbers.duration(sum(row["cpu_s"] or 0.0 for row in distinct))),
+        ("code of the runs", ", ".join(code) or numbers.NOTHING),
         ("page made by", f"roamcast {roamcast.__version__}, Python {sys.version.split()[0]}, {made}"),
         ("fingerprint of results", fingerprint(results)),
+        *([("checked against logs", results.recounted.text)] if results.recounted else []),
     ]
 
 
@@ -362,8 +363,8 @@ def _campaign_row(name: str, rows: list[Row]) -> list[str]:
         str(len({row["cell"] for row in rows})),
         str(len(rows)),
         _seeds(seeds),
-        words.duration(sum(row["sim_s"] for row in rows)),
-        words.duration(sum(row["cpu_s"] or 0.0 for row in rows)),
+        numbers.duration(sum(row["sim_s"] for row in rows)),
+        numbers.duration(sum(row["cpu_s"] or 0.0 for row in rows)),
     ]
 
 

@@ -6,20 +6,20 @@ can agree, be too short to tell, or contradict; it is never taken for the result
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
-from roamcast.lab import kept as keeping
-from roamcast.lab.judge import NOT, OPEN, REPRODUCED, VERDICTS, Verdict
-from roamcast.lab.kept import CONTRADICTS, NEW, SAME, TOO_FEW, Kept
+from roamcast.judging import kept as keeping
+from roamcast.judging.kept import CONTRADICTS, NEW, SAME, TOO_FEW, Kept
+from roamcast.judging.verdicts import NOT, OPEN, REPRODUCED, VERDICTS, Verdict, count, in_words
 from roamcast.papers import joint
 from roamcast.papers.experiments import cited
 from roamcast.show.markup import Child, Html, joined, tag
-from roamcast.show.words import NOTHING, interval, several
+from roamcast.show.numbers import NOTHING, interval, several
 
 CLASSES = {REPRODUCED: "yes", NOT: "no", OPEN: "open"}
-SHORT = {REPRODUCED: "reproduced", NOT: "not", OPEN: "undecided"}
+SHORT = {REPRODUCED: "reproduced", NOT: "not reproduced", OPEN: "undecided"}
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -44,15 +44,15 @@ def entries(verdicts: Sequence[Verdict], kept: Kept | None, full: bool) -> list[
 
 def headline(shown: Sequence[Entry], kept: Kept | None) -> Html:
     verdicts = [entry.verdict for entry in shown]
-    held = _count(verdicts, REPRODUCED)
+    counts = count(verdicts)
     return tag(
         "section",
         tag("h2", "In short", id="short"),
         tag(
             "div",
-            tag("p", f"{held} of {len(verdicts)}", tag("small", " claims reproduce"), class_="big"),
+            tag("p", f"{counts[REPRODUCED]} of {len(verdicts)}", tag("small", " claims reproduce"), class_="big"),
             bar(verdicts, "bar tall"),
-            tag("ul", [tag("li", chip(name), f" {_count(verdicts, name)}") for name in VERDICTS], class_="key"),
+            tag("ul", [tag("li", chip(name), f" {n}") for name, n in counts.items()], class_="key"),
             _samples(verdicts),
             _this_run(shown, kept),
             _by_paper(verdicts),
@@ -73,8 +73,8 @@ def _samples(verdicts: Sequence[Verdict]) -> Html:
         f"Counted as they were first written down, with split claims put together and added ones left out: "
         f"{first[REPRODUCED]} of {sum(first.values())}. ",
         f"Each paper is judged in one world, its joint reading. It was chosen, after numbers had been seen, on "
-        f"{several(len(chosen), 'claim')}, of which {_count(chosen, REPRODUCED)} hold; of the "
-        f"{several(len(rest), 'other claim')}, which had no part in the choice, {_count(rest, REPRODUCED)} hold.",
+        f"{several(len(chosen), 'claim')}, of which {count(chosen)[REPRODUCED]} hold; of the "
+        f"{several(len(rest), 'other claim')}, which had no part in the choice, {count(rest)[REPRODUCED]} hold.",
     )
 
 
@@ -97,13 +97,8 @@ def _this_run(shown: Sequence[Entry], kept: Kept | None) -> Html | None:
 
 def bar(verdicts: Sequence[Verdict], look: str) -> Html:
     """Widths as flex factors: they need no arithmetic, and add up."""
-    words = ", ".join(f"{_count(verdicts, name)} {name}" for name in VERDICTS)
-    parts = [
-        tag("i", class_=CLASSES[name], style=f"flex:{_count(verdicts, name)}")
-        for name in VERDICTS
-        if _count(verdicts, name)
-    ]
-    return tag("div", parts, class_=look, role="img", aria_label=words)
+    parts = [tag("i", class_=CLASSES[name], style=f"flex:{n}") for name, n in count(verdicts).items() if n]
+    return tag("div", parts, class_=look, role="img", aria_label=in_words(verdicts))
 
 
 def _by_paper(verdicts: Sequence[Verdict]) -> Html:
@@ -115,7 +110,7 @@ def _by_paper(verdicts: Sequence[Verdict]) -> Html:
                 "tr",
                 tag("th", tag("a", cited(paper), href=f"#paper-{paper}"), scope="row"),
                 tag("td", bar(mine, "bar"), class_="barcell"),
-                [tag("td", str(_count(mine, name)), class_="num") for name in VERDICTS],
+                [tag("td", str(n), class_="num") for n in count(mine).values()],
                 tag("td", tag("a", "its claims", href="#scorecard", data_paper=paper)),
             )
         )
@@ -129,10 +124,6 @@ def _by_paper(verdicts: Sequence[Verdict]) -> Html:
     return tag("div", tag("table", tag("thead", head), tag("tbody", rows), class_="bypaper"), class_="scroll")
 
 
-def _count(verdicts: Iterable[Verdict], name: str) -> int:
-    return sum(v.verdict == name for v in verdicts)
-
-
 def chip(verdict: str) -> Html:
     return tag("span", verdict, class_=f"verdict {CLASSES.get(verdict, 'open')}")
 
@@ -141,7 +132,7 @@ def outcome(verdicts: Sequence[Verdict]) -> Html | None:
     """Of one paper, in a line."""
     if not verdicts:
         return None
-    counts = ", ".join(f"{_count(verdicts, name)} {name}" for name in VERDICTS if _count(verdicts, name))
+    counts = ", ".join(f"{n} {name}" for name, n in count(verdicts).items() if n)
     link = tag("a", several(len(verdicts), "claim"), href="#scorecard", data_paper=verdicts[0].paper)
     return joined(bar(verdicts, "bar"), tag("p", link, f": {counts}."))
 
@@ -188,8 +179,8 @@ def _filters(verdicts: Sequence[Verdict]) -> Html:
     papers = list(dict.fromkeys(v.paper for v in verdicts))
     boxes = [
         tag("label", tag("input", type="checkbox", name="verdict", value=CLASSES[name]), name)
-        for name in VERDICTS
-        if _count(verdicts, name)
+        for name, n in count(verdicts).items()
+        if n
     ]
     return tag(
         "form",
@@ -322,8 +313,8 @@ def world(paper: str, verdicts: Sequence[Verdict]) -> Html | None:
     head = ("part", "why", "if put back")
     rows = []
     for part in whole.part:
-        found = worth.get(part.name)
-        rows.append((part.says, part.reason, _worth(found) if found else NOTHING))
+        ablation = worth.get(part.name)
+        rows.append((part.says, part.reason, _worth(ablation) if ablation else NOTHING))
     others = [tag("li", f"{change.says} ({change.name})") for change in whole.other]
     calibration = ", ".join(whole.calibration) or "none"
     return joined(
@@ -336,8 +327,8 @@ def world(paper: str, verdicts: Sequence[Verdict]) -> Html | None:
     )
 
 
-def _worth(found: keeping.Ablation) -> str:
-    words = [("loses", found.lost), ("gains", found.gained), ("leaves open", found.unclear)]
+def _worth(ablation: keeping.Ablation) -> str:
+    words = [("loses", ablation.lost), ("gains", ablation.gained), ("leaves open", ablation.unclear)]
     return "; ".join(f"{word} {', '.join(ids)}" for word, ids in words if ids) or "changes no verdict"
 
 

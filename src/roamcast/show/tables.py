@@ -10,22 +10,28 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from roamcast.errors import InputError, one_line
-from roamcast.lab.judge import Scorecard
+from roamcast.judging import recounted
+from roamcast.judging.recounted import Recounted
+from roamcast.judging.verdicts import Scorecard
 
 Row = dict[str, Any]
 ABOUT = (
     *("run", "campaign", "preset", "cell", "label", "all_params"),
     *("seed", "sim_s", "code", "status", "error", "command", "cpu_s"),
 )
-"""What the report tells of runs; their scenarios stay on disk."""
+"""What the report shows of runs; their scenarios stay on disk."""
 
 
 class Results(msgspec.Struct, frozen=True):
-    """`metrics` are the finished runs by campaign, `runs` all of them; `scorecard` is None where nothing was judged."""
+    """`metrics` are the finished runs by campaign, `runs` all of them; `scorecard` is None where nothing was judged.
+
+    `recounted` are the runs whose metrics were compared with their logs, if any were.
+    """
 
     metrics: dict[str, list[Row]]
     runs: list[Row]
     scorecard: Scorecard | None = None
+    recounted: Recounted | None = None
 
 
 def read(folder: Path) -> Results:
@@ -38,7 +44,8 @@ def read(folder: Path) -> Results:
     metrics: dict[str, list[Row]] = {}
     for row in _rows(folder / "metrics"):
         metrics.setdefault(row["campaign"], []).append(row)
-    return Results(metrics, _rows(folder / "runs", list(ABOUT)), _scorecard(folder / "scorecard.json"))
+    runs = _rows(folder / "runs", list(ABOUT))
+    return Results(metrics, runs, _scorecard(folder / "scorecard.json"), recounted.read(folder))
 
 
 def _rows(path: Path, columns: list[str] | None = None) -> list[Row]:

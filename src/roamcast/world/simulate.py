@@ -15,7 +15,8 @@ import msgspec
 
 from roamcast import __version__
 from roamcast.errors import InputError
-from roamcast.log.recorder import Power, Recorder, ratio
+from roamcast.log import catalogue
+from roamcast.log.recorder import Power, Recorder
 from roamcast.log.schema import LEVELS
 from roamcast.log.writer import LogSink, ParquetSink
 from roamcast.protocols import registry
@@ -160,13 +161,10 @@ def _go(world: World, until: int, progress: Callable[[float], None] | None) -> N
 
 
 def _metrics(scenario: Scenario, world: World, seed: int, possible: bool) -> dict[str, Any]:
-    until = micros(scenario.duration_s)
-    metrics = world.recorder.metrics()
-    metrics["energy_j"] = world.energy_j(until)
-    reachable = what_was_possible(scenario, seed, world.told, world.switched) if possible else 0
-    metrics["possible"] = reachable if possible else None
-    metrics["of_possible"] = ratio(int(world.recorder.deliveries), reachable)
-    return metrics
+    counted = world.recorder.metrics()
+    counted["energy_j"] = world.energy_j(micros(scenario.duration_s))
+    counted["possible"] = what_was_possible(scenario, seed, world.told, world.switched) if possible else None
+    return catalogue.complete(counted)
 
 
 def what_was_possible(

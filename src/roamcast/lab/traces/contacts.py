@@ -26,8 +26,8 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.window import Window
 
 from roamcast.errors import InputError
+from roamcast.lab.spark.worker import stage
 from roamcast.lab.traces.schemas import BUCKETED, CONTACTS, LEGS
-from roamcast.lab.worker import stage
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

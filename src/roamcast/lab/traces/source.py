@@ -33,8 +33,9 @@ from pyspark import cloudpickle
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from roamcast.lab import code, session, worker
-from roamcast.lab.worker import find_package
+from roamcast.lab import code
+from roamcast.lab.spark import session, worker
+from roamcast.lab.spark.worker import find_package
 
 NAME: Final = "roamcast-trace"
 

@@ -14,8 +14,8 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DoubleType, LongType
 from pyspark.sql.window import Window
 
+from roamcast.lab.spark.worker import stage
 from roamcast.lab.traces.schemas import table
-from roamcast.lab.worker import stage
 from roamcast.log.oracle import DOWN_LAST, UP_FIRST, Journeys
 
 if TYPE_CHECKING:
