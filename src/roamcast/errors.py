@@ -4,7 +4,9 @@ RoamcastError
 ├── InputError          what a person typed or wrote in a file is wrong: one clear line, exit status 2
 │   ├── FilterError     a filter's text, with the position of the offending character
 │   └── MapError        a street map that cannot be driven on
-└── Malformed           bytes from the air that are no frame: counted and dropped, never shown to a protocol
+├── Malformed           bytes from the air that are no frame: counted and dropped, never shown to a protocol
+├── StoreError          the disk of a real node failed: nothing that was asked for happened
+└── NodeClosed          a real node is not running, or not any more
 """
 
 from __future__ import annotations
@@ -40,6 +42,14 @@ class MapError(InputError):
 
 class Malformed(RoamcastError):
     """Bytes or fields that are no frame."""
+
+
+class StoreError(RoamcastError):
+    """The disk failed: nothing that was asked for happened."""
+
+
+class NodeClosed(RoamcastError):
+    """The node is not running, or not any more."""
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> InputError:

@@ -1,4 +1,4 @@
-"""`roamcast node`: a node that runs until it is told to stop."""
+"""`roamcast node`: a node that runs until it is stopped."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from roamcast.cli.settings import ConfigFile, State
 
 if TYPE_CHECKING:
     from roamcast.net.config import Config
+    from roamcast.net.node.node import Node
 
 
 def node(
@@ -49,7 +50,7 @@ def node(
     import sys
 
     from roamcast.cli.run import pairs
-    from roamcast.cli.settings import said
+    from roamcast.cli.settings import gather_settings
     from roamcast.net.config import configured
 
     level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
@@ -66,7 +67,7 @@ def node(
         **{f"params.{name}": value for name, value in pairs("--set", set_ or []).items()},
         **pairs("--option", option or []),
     }
-    asyncio.run(_run(configured(said(config, flags))))
+    asyncio.run(_run(configured(gather_settings(config, flags))))
 
 
 def _text(path: Path | None) -> str | None:
@@ -78,8 +79,8 @@ async def _run(config: Config) -> None:
     import logging
     import signal
 
-    from roamcast.net.control import Control
-    from roamcast.net.node import Node
+    from roamcast.net.control.server import Control
+    from roamcast.net.node.node import Node
 
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
@@ -87,17 +88,19 @@ async def _run(config: Config) -> None:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, stop.set)
         loop.add_signal_handler(signal.SIGHUP, _use_keys, node)
-        logging.getLogger("roamcast").info("node %d runs %s; state in %s", node.host.id, config.protocol, config.state)
-        _tell_systemd("READY=1")
+        logging.getLogger("roamcast").info(
+            "node %d runs %s; state in %s", node.runner.id, config.protocol, config.state
+        )
+        _notify_systemd("READY=1")
         await stop.wait()
-        _tell_systemd("STOPPING=1")
+        _notify_systemd("STOPPING=1")
 
 
-def _use_keys(node: Any) -> None:
+def _use_keys(node: Node) -> None:
     import logging
 
     from roamcast.errors import InputError
-    from roamcast.net.security import KeyRing
+    from roamcast.net.trust.keys import KeyRing
 
     log = logging.getLogger("roamcast")
     try:
@@ -108,14 +111,14 @@ def _use_keys(node: Any) -> None:
         log.info("the group's keys were read again")
 
 
-def _tell_systemd(what: str) -> None:
-    """`Type=notify`: a unit is up when its node is. If nobody listens, nobody is told, and nobody waited for."""
+def _notify_systemd(what: str) -> None:
+    """For `Type=notify`: systemd learns when the node is ready. If it does not listen, nothing happens."""
     import contextlib
     import os
     import socket
 
     address = os.environ.get("NOTIFY_SOCKET", "")
     if address.startswith(("/", "@")):
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as said, contextlib.suppress(OSError):
-            said.settimeout(1.0)
-            said.sendto(what.encode(), address.replace("@", "\0", 1) if address[0] == "@" else address)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify, contextlib.suppress(OSError):
+            notify.settimeout(1.0)
+            notify.sendto(what.encode(), address.replace("@", "\0", 1) if address[0] == "@" else address)

@@ -20,14 +20,14 @@ State = Annotated[
 ]
 
 
-def said(config: Path | None, flags: dict[str, Any]) -> dict[str, Any]:
-    """What file, environment and flags say, and where the state is if they do not."""
+def gather_settings(config: Path | None, flags: dict[str, Any]) -> dict[str, Any]:
+    """The settings in file, environment and flags, and the default for the state."""
     from roamcast.net.config import gather
 
     file = config or os.environ.get("ROAMCAST_CONFIG") or None
-    found = gather(file, os.environ, flags)
-    found.setdefault("state", str(default_state()))
-    return found
+    settings = gather(file, os.environ, flags)
+    settings.setdefault("state", str(default_state()))
+    return settings
 
 
 def default_state() -> Path:
@@ -37,8 +37,8 @@ def default_state() -> Path:
 
 
 def state_of(config: Path | None, state: Path | None) -> Path:
-    """Where a running node is found."""
-    found = said(config, {"state": None if state is None else str(state)})["state"]
-    if not isinstance(found, str):
-        raise InputError(f"state={found}: must be a folder")
-    return Path(found)
+    """The state folder of a running node."""
+    folder = gather_settings(config, {"state": None if state is None else str(state)})["state"]
+    if not isinstance(folder, str):
+        raise InputError(f"state={folder}: must be a folder")
+    return Path(folder)

@@ -48,6 +48,10 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ack_timeout_s: Rate = 0.02  # for the first; doubles for each further one
     ack_timeout_max_s: Rate = 0.1
 
+    def airtime_us(self, size: int) -> float:
+        """How long this many bytes take on the air."""
+        return size * 8e6 / self.rate_bps
+
 
 class TokenBucket:
     """`rate` units a second, of which at most `burst` are saved up; full at first."""
