@@ -50,9 +50,7 @@ class CatchUp:
         record: BootRecord,
         undelivered: Callable[[Frame, int], None],
     ) -> None:
-        self.pending = bool(frames)
-        self._frames = frames
-        self._span_us = span_us(frames)
+        self.frames = frames
         self._codec = codec
         self._inbox = inbox
         self._timers = timers
@@ -63,7 +61,7 @@ class CatchUp:
     def begin(self) -> None:
         """Set the clock back to the first frame."""
         self._journal.present_us = self._timers.now_us()
-        self._timers.jump(self._span_us - self._frames[0][0])
+        self._timers.jump(self._journal.present_us - self.frames[0][0])
 
     def transmit(self, frame: Frame, to: int) -> None:
         """No other node is in range: a broadcast is lost, and a frame for one neighbour is not acknowledged."""
@@ -72,10 +70,10 @@ class CatchUp:
 
     def run(self) -> None:
         """Give the protocol all frames, and set the clock to the time until which the last boot ran."""
-        for ago_us, sender, body in self._frames:
+        for ago_us, sender, body in self.frames:
             frame = self._read(body, ago_us)
             if frame is not None:
-                self._timers.jump(max(self._span_us - ago_us, self._timers.now_us()))
+                self._timers.jump(max(self._journal.present_us - ago_us, self._timers.now_us()))
                 self._inbox.carried.add(frame)
                 self._inbox.hand_up(frame, sender)
         alive_us = self._record.last_alive_us()
@@ -85,8 +83,7 @@ class CatchUp:
 
     def end(self) -> None:
         """The clock runs again, in the present."""
-        self.pending = False
-        self._frames = ()
+        self.frames = ()
         self._journal.present_us = -1
         self._timers.jump(None)
 

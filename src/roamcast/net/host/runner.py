@@ -133,7 +133,7 @@ class Runner:
         )
         self.protocol_timers = ProtocolTimers(timers, self._timer)
         self._record = BootRecord(self.membership.durable, codec, timers)
-        self._catch_up = CatchUp(carried, codec, self.inbox, timers, journal, self._record, reports.frame_undelivered)
+        self.catch_up = CatchUp(carried, codec, self.inbox, timers, journal, self._record, reports.frame_undelivered)
         self.host = NetHost(
             self.id,
             timers,
@@ -175,7 +175,7 @@ class Runner:
             self.muted.clear()
             self.handlers.protocol = self._protocol_class(self.host, self._params)
         self.medium.open(self.receive)
-        if self._catch_up.pending:
+        if self.catch_up.frames:
             self._start_with_catch_up()
         else:
             self._start_protocol(fresh)
@@ -188,12 +188,12 @@ class Runner:
             self.subscriptions.announce_all()
 
     def _start_with_catch_up(self) -> None:
-        self._catch_up.begin()
-        self.host.transmit = self._catch_up.transmit
+        self.catch_up.begin()
+        self.host.transmit = self.catch_up.transmit
         self._start_protocol(fresh=True)
-        self._catch_up.run()
+        self.catch_up.run()
         self.host.transmit = self.outbox.add
-        self._catch_up.end()
+        self.catch_up.end()
 
     def stop(self) -> None:
         """Like a crash, but in good order. Frames that wait to be sent are lost, and so are timers."""
