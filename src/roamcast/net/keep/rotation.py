@@ -1,9 +1,10 @@
-"""The log of a node that runs for months: a file after the other, each complete when it appears, the oldest removed.
+"""The log of a node that runs for months: one file after the other. Each is complete when it appears; the oldest go.
 
-Names are NODE-LIFE-TIME.parquet: the node's number, and the times of the first row of this life of the node and of this
-file, by the node's clock in Unix microseconds. From one life to the next that clock may have been set, forward or back,
-so whoever compares times must know of which life they are. The oldest files are those of other lives.
-A log must never be what stops a node: if the disk is full or gone, rows are counted and dropped, and said once.
+Names are NODE-BOOT-TIME.parquet: the node's number, the time of the first row of this boot of the node, and the time of
+the first row in this file, by the node's clock in Unix microseconds. Between two boots that clock may be set forward or
+back, so times can be compared only within a boot. The files of other boots count as the oldest.
+
+A log must never stop a node. If the disk is full or gone, rows are counted and dropped, and one warning says so.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from roamcast.log.writer import LogSink, ParquetSink
 log: Final = logging.getLogger("roamcast.net")
 
 ROWS: Final = 1_000_000
-"""Of one file, at most."""
+"""The most rows of one file."""
 BATCH: Final = 8192
-"""Rows that a node holds in memory."""
+"""How many rows a node has in memory at most."""
 
 
 class RotatingSink(LogSink):
@@ -33,14 +34,14 @@ class RotatingSink(LogSink):
         self._rows_max = rows
         self._sink: ParquetSink | None = None
         self._rows = 0
-        self._life = ""
+        self._boot = ""
         self._summary = ""
         self.dropped = 0
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(f"cannot write logs to {folder}: {(error.strerror or str(error)).lower()}") from None
-        for half in self._folder.glob(f".{number}-*.part"):  # of a life that was killed
+        for half in self._folder.glob(f".{number}-*.part"):  # of a boot that was killed
             half.unlink(missing_ok=True)
 
     def row(
@@ -48,8 +49,8 @@ class RotatingSink(LogSink):
     ) -> None:
         try:
             if self._sink is None:
-                self._life = self._life or f"{self._number}-{t:020d}"
-                self._sink = ParquetSink(self._folder / f"{self._life}-{t:020d}.parquet", self._run, BATCH)
+                self._boot = self._boot or f"{self._number}-{t:020d}"
+                self._sink = ParquetSink(self._folder / f"{self._boot}-{t:020d}.parquet", self._run, BATCH)
             self._sink.row(t, node, kind, event, frame, peer, size, value, reason)
         except Exception as error:
             self._failed(error)
@@ -59,7 +60,7 @@ class RotatingSink(LogSink):
             self.rotate()
 
     def rotate(self) -> None:
-        """Make what was written so far visible, and go on in a new file."""
+        """Complete the present file, and go on in a new one."""
         if self._sink is None:
             return
         sink, self._sink, self._rows = self._sink, None, 0
@@ -67,7 +68,7 @@ class RotatingSink(LogSink):
             if self._summary:
                 sink.summarise(self._summary)
             sink.close()
-            files = sorted(self._folder.glob(f"{self._number}-*.parquet"), key=lambda p: (self._life in p.name, p.name))
+            files = sorted(self._folder.glob(f"{self._number}-*.parquet"), key=lambda p: (self._boot in p.name, p.name))
             for old in files[: -self._keep]:
                 old.unlink(missing_ok=True)
         except Exception as error:
