@@ -1,20 +1,16 @@
-"""A node over real sockets: what the conformance suite does not ask for."""
+"""A protocol over real sockets: what the conformance suite does not ask for."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import time
-from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 import pytest
 
 from roamcast.errors import InputError, StoreError
-from roamcast.log import schema
 from roamcast.log.writer import MemorySink
-from roamcast.net.air.medium import Sent
 from roamcast.net.air.udp import UdpMedium
 from roamcast.net.durable import MemoryValues
 from roamcast.net.host.boot_record import KEEP_S
@@ -24,29 +20,14 @@ from roamcast.net.limits import Limits
 from roamcast.net.trust.membership import Membership
 from roamcast.net.trust.seals import SEAL_BYTES
 from roamcast.protocols import registry
-from roamcast.protocols.kit import wire
-from roamcast.protocols.kit.interface import Frame, Host, Params
+from roamcast.protocols.kit.interface import Params
 from roamcast.protocols.kit.parameters import build
-from roamcast.pubsub.event import Event, event_id
+from roamcast.pubsub.event import Event
 from roamcast.pubsub.filters import topic
-from tests.conformance.driver import WHY, Deed, Parcel, Ping, Probe
-from tests.conformance.real import RING, Real, Walled, network
-from tests.net.conftest import rows_of
-from tests.net.members import member, publication
+from tests.conformance.driver import WHY, Ping, Probe
+from tests.conformance.real import RING, Walled, network
+from tests.net.conftest import say_all
 from tests.support.warp import WarpLoop
-
-S = 1_000_000
-
-
-def say_all(numbers: Iterable[int], content: bytes = b"") -> Deed:
-    def deed(probe: Probe, _: Event) -> None:
-        for number in numbers:
-            probe.host.broadcast(Ping(number, 0, content))
-
-    return deed
-
-
-# ------------------------------------------------------------------------------------------------------- applications
 
 
 def test_the_application_gets_what_was_published_and_can_answer_at_once(real: Any) -> None:
@@ -203,151 +184,6 @@ def test_senses_and_motion_come_from_who_has_instruments() -> None:
     asyncio.run(go())
 
 
-# ------------------------------------------------------------------------------------------------------- own frames
-
-
-def test_own_transmissions_keep_to_their_share_of_airtime(real: Any) -> None:
-    """1000 bytes and some are 8.8 ms at 1 Mbit/s; a tenth of the time gives eleven a second."""
-    driver = real(limits=Limits(airtime_share=0.1, airtime_burst_s=0.05, queue=500))
-    driver.begin(0, say_all(range(200), bytes(1000)))
-    driver.run(10.0)
-    sent = rows_of(driver, schema.SEND)
-    assert sum(row[7] for row in sent) <= 0.1 * 10.0e6 + 0.05e6 + sent[0][7]
-    assert len(sent) > 100, "and use it"
-    assert [number for number, _ in driver.probe(1).numbers()] == list(range(len(sent))), "in order"
-
-
-def test_answers_do_not_use_up_the_airtime_of_own_frames(real: Any) -> None:
-    """A neighbour asks for ten times more acknowledgements than this node has airtime for."""
-    slow = Limits(airtime_share=0.05, airtime_burst_s=0.05, sender_frames_per_s=1e6, queue=10_000)
-    driver = real(limits=slow)
-    driver.do(0, lambda probe, _: probe.host.broadcast(Ping(0)))
-    driver.do(1, lambda probe, _: probe.host.broadcast(Ping(0)))
-    asker, address = driver.runners[1].codec, driver.media[0].port()
-    driver.begin(0, say_all(range(1, 31)))
-    for n in range(1000):
-        (ask,) = asker.outgoing(asker.encode(Ping(n)), 0, n)[1]
-        driver.media[1].send(ask, ("127.0.0.1", address))
-        driver.run(0.001)
-    own = [number for number, sender in driver.probe(1).numbers() if sender == 0]
-    assert own == list(range(31))
-    assert driver.runners[0].tally.acks_out * 70 * 8 <= 0.5 * (0.05 * 2.1e6 + 0.05e6)
-    assert driver.runners[0].tally.dropped["ack airtime"] > 500
-
-
-def test_a_full_queue_loses_the_newest_and_says_so(real: Any) -> None:
-    driver = real(limits=Limits(airtime_share=0.01, airtime_burst_s=0.001, queue=5))
-    driver.do(0, say_all(range(20)))
-    assert driver.runners[0].tally.drops() == {"queue full": 14}
-    assert {row[8] for row in rows_of(driver, schema.LOSE)} == {"queue"}
-    driver.run(5.0)
-    assert [number for number, _ in driver.probe(1).numbers()] == [0, 1, 2, 3, 4, 5]
-
-
-class Choked(Walled):
-    """Every so often the system has no room, or the network is gone, or never takes what is large."""
-
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self.says: list[Sent] = []
-        self.tried = 0
-
-    def send(self, datagram: bytes, to: Any = None) -> Sent:
-        self.tried += 1
-        if self.says:
-            said = self.says.pop(0)
-            if said is not Sent.SENT:
-                return said
-        return super().send(datagram, to)
-
-
-@pytest.fixture
-def choked(monkeypatch: pytest.MonkeyPatch, real: Any) -> Real:
-    monkeypatch.setattr("tests.conformance.real.Walled", Choked)
-    driver = real()
-    assert isinstance(driver, Real)
-    return driver
-
-
-def says(driver: Real, *said: Sent) -> Choked:
-    medium = driver.media[0]
-    assert isinstance(medium, Choked)
-    medium.says = list(said)
-    return medium
-
-
-def test_a_full_buffer_delays_and_loses_nothing(choked: Real) -> None:
-    full, sent = Sent.FULL, Sent.SENT
-    medium = says(choked, full, full, sent, full, sent, sent, full, full, full, full, full, full, full, full)
-    choked.begin(0, say_all(range(4), bytes(2000)))
-    choked.run(5.0)
-    assert [number for number, _ in choked.probe(1).numbers()] == [0, 1, 2, 3]
-    assert choked.runners[0].tally.drops() == {}
-    assert medium.tried == 8 + 11
-
-
-def test_a_buffer_that_stays_full_is_not_asked_all_the_time(choked: Real) -> None:
-    medium = says(choked, *[Sent.FULL] * 10_000)
-    choked.begin(0, lambda probe, _: probe.host.broadcast(Ping(1)))
-    choked.run(60.0)
-    assert 590 < medium.tried < 620
-
-
-def test_without_a_network_broadcasts_are_lost_and_neighbours_are_tried_again(choked: Real) -> None:
-    choked.do(1, lambda probe, _: probe.host.broadcast(Ping(0)))
-    says(choked, Sent.DOWN, Sent.DOWN, Sent.DOWN)
-
-    def deed(probe: Probe, _: Event) -> None:
-        probe.host.broadcast(Ping(1))
-        probe.host.send(1, Ping(2))
-        probe.host.broadcast(Ping(3))
-
-    choked.do(0, deed)
-    assert [number for number, _ in choked.probe(1).numbers()] == [2, 3]
-    assert choked.runners[0].tally.drops() == {"no network": 3}
-
-
-def test_a_frame_that_the_network_will_not_take_is_given_up_at_once(choked: Real) -> None:
-    says(choked, Sent.TOO_LARGE, Sent.TOO_LARGE)
-
-    def deed(probe: Probe, _: Event) -> None:
-        probe.host.broadcast(Ping(1))
-        probe.host.send(1, Ping(2))
-        probe.host.broadcast(Ping(3))
-
-    choked.do(0, deed)
-    assert [number for number, _ in choked.probe(1).numbers()] == [3]
-    assert [told.arguments[0].number for told in choked.probe(0).told("undelivered")] == [2]
-    assert choked.runners[0].tally.drops() == {"too large": 2}
-
-
-def test_a_neighbour_whose_address_changed_is_found_again(real: Any) -> None:
-    driver = real()
-    driver.do(1, lambda probe, _: probe.host.broadcast(Ping(0)))
-    before = driver.media[1].port()
-    driver.crash(1)
-    driver.recover(1, keep_tables=True)
-    assert driver.media[1].port() != before
-    driver.do(0, lambda probe, _: probe.host.send(1, Ping(5)))
-    driver.run(2.0)
-    assert driver.probe(1).numbers() == [(5, 0)]
-    assert driver.probe(0).told("undelivered") == []
-    assert driver.runners[0].tally.retries > 0
-
-
-def test_a_neighbour_is_asked_alone_where_its_address_is_known(real: Any) -> None:
-    driver = real([0.0, 0.3, 0.6])
-    driver.do(1, lambda probe, _: probe.host.broadcast(Ping(0)))
-    before = driver.runners[2].tally.datagrams_in
-    driver.do(0, lambda probe, _: probe.host.send(1, Ping(5)))
-    assert driver.runners[2].tally.datagrams_in == before
-    driver.do(0, lambda probe, _: probe.host.send(2, Ping(6)))
-    assert driver.runners[1].tally.dropped["not for us"] == 1, "who was never heard is asked for by everybody's address"
-
-
-# --------------------------------------------------------------------------------------------------------- at rest
-
-
 def test_a_node_at_rest_sleeps(real: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     driver = real([0.0, 0.3, 0.6])
     rounds: list[int] = []
@@ -386,9 +222,6 @@ def test_status_is_plain_and_complete(real: Any) -> None:
     assert told["subscriptions"] == {"1": str(topic("news"))}
     assert (told["secure"], told["network"], told["dropped"]) == (True, True, {})
     assert driver.runners[0].status().decisions == {"forward: probe": 1}
-
-
-# ----------------------------------------------------------------------------------------------------------- lives
 
 
 def runner_of(vault: MemoryValues, loop: WarpLoop, meeting: Any, sink: MemorySink) -> Runner:
@@ -476,101 +309,6 @@ def test_what_was_recorded_cannot_be_replayed_to_a_node_that_restarted() -> None
     second.stop()
     spy.close()
     loop.close()
-
-
-class Diarist(Probe):
-    """Does all that a protocol could do about a frame."""
-
-    def __init__(self, host: Host, params: Params) -> None:
-        super().__init__(host, params)
-        self.react = {"start": lambda probe: probe.host.set_timer(1, 10 * S), "frame": Diarist.heard}
-        self.react["timer"] = lambda probe, key: probe.host.broadcast(Ping(key))
-
-    def heard(self, frame: Frame, sender: int) -> None:
-        self.host.note(WHY, frame.id)
-        self.host.broadcast(frame)
-        self.host.send(sender, frame)
-        self.host.set_timer(2, 30 * S)
-        self.host.mute(frame.id)
-        for event in frame.events():
-            self.host.deliver(event)
-
-
-@pytest.mark.parametrize("alive_ago_s", [None, 90, 30, 5, -100])
-def test_a_protocol_hears_its_past_alone_and_by_the_clock_of_then(alive_ago_s: int | None) -> None:
-    loop, meeting, sink, vault = WarpLoop(), network(), MemorySink(), MemoryValues()
-    if alive_ago_s is not None:
-        vault.store("alive", (time.time_ns() // 1000 - alive_ago_s * S).to_bytes(8, "big"))
-    said = [publication(member(), n, topic="news") for n in range(1, 4)]
-    forged = Event(event_id(99, 1), "news", payload=bytes(SEAL_BYTES))
-    past = [(ago_s * S, 7, wire.encode(Probe, Parcel(event))) for ago_s, event in zip([100, 95, 50], said, strict=True)]
-    past.insert(2, (60 * S, 7, b"nonsense"))
-    past.insert(2, (70 * S, 7, wire.encode(Probe, Parcel(forged))))
-    past.append((40 * S, 7, past[0][2]))  # muted by then
-    got: list[int] = []
-
-    async def go() -> Runner:
-        runner = Runner(
-            Diarist,
-            Params(),
-            Membership.secure(vault, RING),
-            Walled(meeting, loop, lambda _: True),
-            sink=sink,
-            level="full",
-            on_deliver=lambda event, _: got.append(event.id),
-            again=True,
-            carried=past,
-        )
-        runner.subscribe(topic("news"))
-        runner.start()
-        return runner
-
-    runner = loop.run_until_complete(go())
-    probe = runner.protocol
-    assert isinstance(probe, Probe)
-    told = [(what, round(now_us / S - 100)) for what, now_us, _ in probe.inputs]
-    ended = {5: -5, -100: 0}.get(alive_ago_s or 0)  # when it is known that it lived until the last timer was due
-    assert told == [
-        ("start", -100),
-        ("subscribe", -100),
-        ("frame", -100),
-        ("undelivered", -95),  # nobody is there, as timers tell that come late
-        ("frame", -95),
-        ("undelivered", -50),
-        ("timer", -50),
-        ("timer", -50),
-        ("frame", -50),
-        ("undelivered", -40),
-        ("timer", 0 if ended is None else ended),
-    ]
-    assert [told.arguments for told in probe.told("timer")] == [(1,), (2,), (2,)]
-    assert got == [event.id for event in said]
-    assert runner.host.heard(said[0].id) == 1
-    assert runner.status().up_s < 1
-    assert runner.status().decisions == {}
-    kinds = [schema.KINDS[row[2]] for row in sink.rows]
-    due = ["send"] if ended is None else []  # what was to be said is said now
-    assert kinds == ["recover", "subscribe", "deliver", "deliver", "deliver", *due]
-    assert all(abs(row[0] - time.time() * S) < 60 * S for row in sink.rows)
-    assert [row[0] for row in sink.rows] == sorted(row[0] for row in sink.rows)
-    loop.run_until_complete(asyncio.sleep(100.0))
-    assert runner.tally.frames_out == len(due), "a timer goes off once"
-    runner.stop()
-    loop.close()
-
-
-def test_frames_with_events_of_others_are_told_once(real: Any) -> None:
-    driver = real()
-    told: list[tuple[int, bytes, list[int]]] = []
-    driver.runners[1].inbox.on_carry = lambda sender, frame, events: told.append(
-        (sender, frame, [e.id for e in events])
-    )
-    heard = [publication(driver.runners[0].membership, n, topic="news") for n in (1, 2)]
-    own = publication(driver.runners[1].membership, 7)
-    for event in (heard[0], heard[0], own, heard[1], heard[0]):
-        driver.do(0, lambda probe, _, event=event: probe.host.broadcast(Parcel(event)))
-    driver.do(0, say_all([1]))
-    assert told == [(0, wire.encode(Probe, Parcel(event)), [event.id]) for event in heard]
 
 
 def test_keys_are_rotated_without_a_word_being_lost(real: Any) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from roamcast.errors import InputError
-from roamcast.net.keep.database import FILE
+from roamcast.net.keep.database import FILE, VERSION
 from roamcast.net.keep.store import Store
 from roamcast.net.trust.keys import KeyRing
 from roamcast.net.trust.membership import Membership
@@ -72,3 +72,14 @@ def test_a_store_of_a_version_before_goes_on(tmp_path: Path, version: int) -> No
     with Store(tmp_path) as store:
         store.carried.add("Gossip", HERE, 7, b"x", FOREVER)
         assert len(store.carried.valid("Gossip", HERE)) == 1
+
+
+def test_a_store_of_version_3_goes_on_as_it_is(tmp_path: Path) -> None:
+    with Store(tmp_path) as store:
+        store.own.add([event(2)])
+        store.carried.add("Gossip", HERE, 7, b"x", FOREVER)
+        store.db.run("pragma user_version = 3")
+    with Store(tmp_path) as store:
+        assert [(own.event, own.group) for own in store.own.valid()] == [(event(2), b"")]
+        assert len(store.carried.valid("Gossip", HERE)) == 1
+        assert store.db.row("pragma user_version") == (VERSION,)

@@ -6,8 +6,11 @@ from pathlib import Path
 
 from roamcast.net.keep.database import Bounds
 from roamcast.net.keep.store import Store
+from roamcast.net.trust.membership import Membership
 from roamcast.pubsub.event import FOREVER
+from tests.conformance.real import RING
 from tests.net.keep.stores import Clock, event
+from tests.net.members import publication
 
 
 def test_publications_come_back_with_what_is_left_of_their_validity(tmp_path: Path) -> None:
@@ -27,3 +30,13 @@ def test_the_oldest_publications_give_way() -> None:
     for n in range(1, 6):
         store.own.add([event(n)])
     assert [e.id & 15 for e, _, _ in store.own.valid()] == [3, 4, 5]
+
+
+def test_events_come_back_as_they_were_sealed_with_their_group(tmp_path: Path) -> None:
+    with Store(tmp_path) as store:
+        sealed = publication(Membership.secure(store.values, RING), 1, payload=b"x")
+        store.own.add([sealed], RING.group)
+        store.own.add([event(2)])
+    with Store(tmp_path) as store:
+        both = {own.event.id: (own.event, own.group) for own in store.own.valid()}
+    assert both == {sealed.id: (sealed, RING.group), event(2).id: (event(2), b"")}
