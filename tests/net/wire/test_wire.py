@@ -106,7 +106,7 @@ def test_sizes_are_as_the_page_says() -> None:
     addressed = costs.OVERHEAD_BYTES + costs.ADDRESS_BYTES
     part = packet.FRAGMENT_BYTES
     assert (costs.OVERHEAD_BYTES, addressed, costs.ACK_BYTES, costs.SEAL_BYTES) == (38, 44, 42, 100)
-    rows = ["a frame in one datagram | 38 |", "… addressed | 44 |", "an acknowledgement | 42 |", "a publication | 100,"]
+    rows = ["a frame in one datagram | 38 |", "… addressed | 44 |", "an acknowledgement | 42 |", "an event | 100,"]
     assert all(row in PAGE for row in rows)
     assert f"n × {costs.OVERHEAD_BYTES + part}, addressed n × {addressed + part}" in PAGE
 
@@ -133,7 +133,7 @@ def test_what_security_md_says_about_limits_is_so() -> None:
         f"({limits.strangers_per_s:.0f} datagrams a second)",
         f"more than {limits.address_per_s:.0f} datagrams a second in their name",
         f"{limits.sender_frames_per_s:.0f} frames and {limits.sender_bytes_per_s / 1e6:.0f} MB a second",
-        f"{limits.sender_signatures_per_s:.0f} new publications",
+        f"{limits.sender_signatures_per_s:.0f} new events",
         f"fill the table of senders ({limits.senders})",
         f"the {limits.identities} publishers heard last",
     ]:
