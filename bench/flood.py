@@ -27,15 +27,16 @@ from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from typing import Any
 
-from roamcast.net.host import NetHost
-from roamcast.net.identity import Member
+from roamcast.net.air.medium import Network
+from roamcast.net.air.udp import UdpMedium
+from roamcast.net.durable import MemoryValues
+from roamcast.net.host.runner import Runner
 from roamcast.net.limits import Limits
-from roamcast.net.link import Link, protocol_tag
-from roamcast.net.medium import Network, UdpMedium
-from roamcast.net.packet import FRAME, FramePart, Header
 from roamcast.net.refusal import Tally
-from roamcast.net.security import KeyRing
-from roamcast.net.vault import MemoryVault
+from roamcast.net.trust.keys import KeyRing
+from roamcast.net.trust.membership import Membership
+from roamcast.net.wire.codec import FrameCodec, protocol_tag
+from roamcast.net.wire.packet import FRAME, FramePart, Header
 from roamcast.protocols import registry
 from roamcast.protocols.kit.frames import EventFrame
 from roamcast.protocols.kit.parameters import build
@@ -53,8 +54,8 @@ MOST_BYTES = 60_000
 UDP_SEGMENT = 103
 
 
-def member(ring: KeyRing) -> Link:
-    return Link(GOSSIP, Member.secure(MemoryVault(), ring), Limits(), Tally(), 1372)
+def member(ring: KeyRing) -> FrameCodec:
+    return FrameCodec(GOSSIP, Membership.secure(MemoryValues(), ring), Limits(), Tally(), 1372)
 
 
 def garbage(_: KeyRing) -> list[bytes]:
@@ -68,22 +69,22 @@ def forgeries(ring: KeyRing) -> list[bytes]:
 
 def replays(ring: KeyRing) -> list[bytes]:
     one = member(ring)
-    return [one.envelope.seal(FRAME, FramePart(TAG, -1, 0, 0, 1, b"\x01").packed()) for _ in range(READY)]
+    return [one.envelope.wrap(FRAME, FramePart(TAG, -1, 0, 0, 1, b"\x01").packed()) for _ in range(READY)]
 
 
 def identities(ring: KeyRing) -> list[bytes]:
     makers = (member(ring) for _ in range(READY * 4))
-    return [one.envelope.seal(FRAME, FramePart(TAG, -1, 0, 0, 1, b"\x01").packed()) for one in makers]
+    return [one.envelope.wrap(FRAME, FramePart(TAG, -1, 0, 0, 1, b"\x01").packed()) for one in makers]
 
 
 def publications(ring: KeyRing) -> list[bytes]:
     """By a member, with signatures that are wrong."""
-    who = Member.secure(MemoryVault(), ring)
-    one = Link(GOSSIP, who, Limits(), Tally(), 1372)
+    who = Membership.secure(MemoryValues(), ring)
+    one = FrameCodec(GOSSIP, who, Limits(), Tally(), 1372)
     assert who.identity is not None
     seal = bytes(4) + who.identity.public + bytes(64)
     frames = (EventFrame(Event(event_id(who.number, n + 1), "news", payload=seal), 5, 0) for n in range(READY * 20))
-    return [one.envelope.seal(FRAME, FramePart(TAG, -1, 0, 0, 1, encode(GOSSIP, f)).packed()) for f in frames]
+    return [one.envelope.wrap(FRAME, FramePart(TAG, -1, 0, 0, 1, encode(GOSSIP, f)).packed()) for f in frames]
 
 
 def everything(ring: KeyRing) -> list[bytes]:
@@ -135,9 +136,9 @@ def measure(kind: str, seconds: float, rate: float, number: int) -> dict[str, An
     return {key: measured[key] for key in sorted(measured)}
 
 
-def host(text: str, network: Network) -> NetHost:
+def host(text: str, network: Network) -> Runner:
     params = build(GOSSIP, {"p": 0.0})
-    return NetHost(GOSSIP, params, Member.secure(MemoryVault(), KeyRing.parse(text)), UdpMedium(network))
+    return Runner(GOSSIP, params, Membership.secure(MemoryValues(), KeyRing.parse(text)), UdpMedium(network))
 
 
 def listen(text: str, network: Network, seconds: float, begin: Barrier, results: Any) -> None:
@@ -172,7 +173,7 @@ def speak(text: str, network: Network, seconds: float, begin: Barrier, results: 
         begin.wait()
         await asyncio.sleep(1.0)
         for _ in range(round((seconds + 1.5) / EVERY_S)):
-            node.publish(node.prepare("news"))
+            node.publish(node.publisher.prepare("news"))
             await asyncio.sleep(EVERY_S)
         results.put({"published": node.tally.published})
         node.stop()

@@ -15,14 +15,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from roamcast.net.host import NetHost
-from roamcast.net.identity import Member
+from roamcast.net.air.medium import Network
+from roamcast.net.air.udp import UdpMedium
+from roamcast.net.durable import MemoryValues
+from roamcast.net.host.runner import Runner
 from roamcast.net.limits import Limits
-from roamcast.net.medium import Network, UdpMedium
-from roamcast.net.packet import FRAME, Header
-from roamcast.net.publications import sealed
-from roamcast.net.security import KeyRing
-from roamcast.net.vault import MemoryVault
+from roamcast.net.trust.keys import KeyRing
+from roamcast.net.trust.membership import Membership
+from roamcast.net.trust.seals import sealed
+from roamcast.net.wire.packet import FRAME, Header
 from roamcast.protocols import registry
 from roamcast.protocols.kit.frames import EventFrame
 from roamcast.protocols.kit.parameters import build
@@ -47,14 +48,14 @@ UNBOUNDED = Limits(
 )
 
 
-def host(network: Network, limits: Limits | None = None) -> NetHost:
-    member = Member.secure(MemoryVault(), RING)
-    return NetHost(GOSSIP, build(GOSSIP, {"p": 0.0}), member, UdpMedium(network), limits=limits)
+def host(network: Network, limits: Limits | None = None) -> Runner:
+    member = Membership.secure(MemoryValues(), RING)
+    return Runner(GOSSIP, build(GOSSIP, {"p": 0.0}), member, UdpMedium(network), limits=limits)
 
 
-def frames(sender: NetHost, events: int, copies: int) -> list[bytes]:
+def frames(sender: Runner, events: int, copies: int) -> list[bytes]:
     """`events` events, each several times."""
-    identity = sender.member.identity
+    identity = sender.membership.identity
     assert identity is not None
     made: list[bytes] = []
     sealed_events = [
@@ -63,7 +64,7 @@ def frames(sender: NetHost, events: int, copies: int) -> list[bytes]:
     ]
     for _ in range(copies):
         for event in sealed_events:
-            made += sender.link.outgoing(EventFrame(event, 5, 0), -1, 0)[1]
+            made += sender.codec.outgoing(sender.codec.encode(EventFrame(event, 5, 0)), -1, 0)[1]
     return made
 
 
@@ -83,11 +84,11 @@ def rates() -> dict[str, int]:
     new = frames(sender, FEW, 1)
     repeated = frames(sender, 100, MANY // 100)
     result = {
-        "new publications": per_second(receiver._heard, new),
-        "known publications": per_second(receiver._heard, repeated),
-        "replays": per_second(receiver._heard, repeated),
-        "forgeries": per_second(receiver._heard, forged),
-        "garbage": per_second(receiver._heard, [random.randbytes(150) for _ in range(MANY)]),
+        "new publications": per_second(receiver.receive, new),
+        "known publications": per_second(receiver.receive, repeated),
+        "replays": per_second(receiver.receive, repeated),
+        "forgeries": per_second(receiver.receive, forged),
+        "garbage": per_second(receiver.receive, [random.randbytes(150) for _ in range(MANY)]),
     }
     receiver.stop()
     return result
@@ -99,12 +100,12 @@ async def hops() -> dict[str, float]:
     sender, receiver = host(network, UNBOUNDED), host(network, UNBOUNDED)
     times: list[float] = []
     came = asyncio.Event()
-    receiver._on_deliver = lambda *_: came.set()
+    receiver.deliveries.on_deliver = lambda *_: came.set()
     receiver.subscribe(topic("news"))
     receiver.start()
     sender.start()
     for _ in range(HOPS):
-        event = sender.prepare("news")
+        event = sender.publisher.prepare("news")
         came.clear()
         began = time.perf_counter()
         sender.publish(event)

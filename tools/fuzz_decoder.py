@@ -16,13 +16,13 @@ import random
 import sys
 from typing import Any
 
-from roamcast.net.identity import Member
+from roamcast.net.durable import MemoryValues
 from roamcast.net.limits import Limits
-from roamcast.net.link import Link, protocol_tag
-from roamcast.net.packet import ACK, FRAME, FramePart
 from roamcast.net.refusal import Tally
-from roamcast.net.security import KeyRing
-from roamcast.net.vault import MemoryVault
+from roamcast.net.trust.keys import KeyRing
+from roamcast.net.trust.membership import Membership
+from roamcast.net.wire.codec import FrameCodec, protocol_tag
+from roamcast.net.wire.packet import ACK, FRAME, FramePart
 from roamcast.protocols import registry
 from roamcast.protocols.kit import wire
 from roamcast.protocols.kit.interface import Frame, Host, Protocol
@@ -74,9 +74,9 @@ class Deaf(Host):
         return 1.0
 
 
-def link(protocol: type[Protocol], secure: bool = True) -> Link:
-    member = Member.secure(MemoryVault(), RING) if secure else Member.insecure()
-    return Link(protocol, member, PLENTY, Tally(), 1372)
+def link(protocol: type[Protocol], secure: bool = True) -> FrameCodec:
+    member = Membership.secure(MemoryValues(), RING) if secure else Membership.insecure()
+    return FrameCodec(protocol, member, PLENTY, Tally(), 1372)
 
 
 def try_bytes(data: bytes) -> None:
@@ -89,14 +89,14 @@ def try_bytes(data: bytes) -> None:
         heard(link(protocol), rest, protocol)
     elif choice < 64:
         kind = ACK if choice & 1 else FRAME
-        heard(link(protocol), link(protocol).envelope.seal(kind, rest), protocol)
+        heard(link(protocol), link(protocol).envelope.wrap(kind, rest), protocol)
     else:
         part = FramePart(protocol_tag(protocol), -1, 0, 0, 1, rest or b"\0")
         secure = choice < 128  # unsecured, so that publications need no signature to be handed up
-        heard(link(protocol, secure), link(protocol, secure).envelope.seal(FRAME, part.packed()), protocol)
+        heard(link(protocol, secure), link(protocol, secure).envelope.wrap(FRAME, part.packed()), protocol)
 
 
-def heard(receiver: Link, datagram: bytes, protocol: type[Protocol]) -> None:
+def heard(receiver: FrameCodec, datagram: bytes, protocol: type[Protocol]) -> None:
     arrival = receiver.incoming(datagram, HERE, 0)
     if receiver.tally.dropped["protocol error"]:
         raise AssertionError(f"{protocol.__name__}: the decoder raised something else than Malformed")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from roamcast.net.security import KeyRing
+from roamcast.net.trust.keys import KeyRing
 from tests.cli.conftest import OneLine, Typed
 
 

@@ -10,11 +10,13 @@ import subprocess
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from roamcast.cli.subscribe import line
-from roamcast.net.control import Connection
-from roamcast.net.security import KeyRing
+from roamcast.net.control.client import Connection
+from roamcast.net.control.messages import ReceivedEvent, Status, StatusReply
+from roamcast.net.trust.keys import KeyRing
 from tests.cli.conftest import PATIENCE_S, OneLine, Started, Typed, command, stopped
 
 
@@ -32,7 +34,7 @@ def test_two_nodes_talk(start: Started, tmp_path: Path, roamcast: Typed, monkeyp
     )
     with Connection("b") as node:
         deadline = time.monotonic() + PATIENCE_S
-        while not node.ask("status")["subscriptions"]:
+        while not node.request(Status(), StatusReply).subscriptions:
             assert time.monotonic() < deadline
             time.sleep(0.02)
     assert roamcast("publish", "weather.roof", "temperature=31.5", "--payload", "hi", "--state", "a")[0] == 0
@@ -43,7 +45,7 @@ def test_two_nodes_talk(start: Started, tmp_path: Path, roamcast: Typed, monkeyp
     first, second = (json.loads(text) for text in out.splitlines())
     assert (first["topic"], first["attrs"], first["validity_s"]) == ("weather.roof", {"temperature": 31.5}, None)
     assert (second["id"], second["attrs"], second["validity_s"]) == (id, {"temperature": 40, "room": "lab"}, 60.0)
-    assert line(first) == f'weather.roof temperature=31.5 "hi" from {id >> 32}'
+    assert line(msgspec.convert(first, ReceivedEvent)) == f'weather.roof temperature=31.5 "hi" from {id >> 32}'
 
     status, out, _ = roamcast("status", "--state", "b", "--json")
     told = json.loads(out)

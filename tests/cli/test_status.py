@@ -9,10 +9,14 @@ import time
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from roamcast.cli.status import page
-from roamcast.net.security import KeyRing
+from roamcast.net.keep.store import StoreCounts
+from roamcast.net.node.status import NamedStatus, NodeStatus
+from roamcast.net.refusal import Tally
+from roamcast.net.trust.keys import KeyRing
 from tests.cli.conftest import PATIENCE_S, OneLine, Started, Typed, command, stopped
 
 
@@ -87,26 +91,32 @@ def test_of_a_node_that_was_killed_it_is_said_that_none_runs(
 def test_rates_are_of_the_time_between_two_looks() -> None:
     from rich.console import Console
 
-    told: dict[str, Any] = dict.fromkeys(
-        ["datagrams_in", "datagrams_out", "bytes_in", "bytes_out", "frames_in", "frames_out", "published"], 0
+    now = NodeStatus(
+        node=7,
+        protocol="gossip",
+        secure=True,
+        keys=["00aa"],
+        sending_key="00aa",
+        network=True,
+        up_s=12.0,
+        neighbours=[],
+        subscriptions={1: 'name = "[/x]"'},
+        queue=0,
+        timers=0,
+        airtime_s=0.5,
+        routing_entries=0,
+        routing_bytes=0,
+        decisions={},
+        **{**Tally().as_dict(), "delivered": 30, "dropped": {"forged": 3}},  # type: ignore[arg-type]
+        pid=1,
+        public="",
+        stored=StoreCounts(0, 0, 0, 0, 0, 0, 0),
+        delivered_before=0,
+        named=[NamedStatus("[/y]", 'name = "[/z]"', 0)],
     )
-    told |= {"delivered": 30, "up_s": 12.0, "airtime_s": 0.5, "dropped": {"forged": 3}, "decisions": {}}
-    told |= {
-        "node": 7,
-        "protocol": "gossip",
-        "secure": True,
-        "keys": [],
-        "sending_key": "",
-        "network": True,
-        "neighbours": [],
-        "named": [],
-    }
-    told |= {"keys": ["00aa"], "sending_key": "00aa"}
-    told |= {"routing_entries": 0, "routing_bytes": 0, "queue": 0, "subscriptions": {1: 'name = "[/x]"'}}
-    told["named"] = [{"name": "[/y]", "filter": 'name = "[/z]"', "behind": 0}]
-    told["stored"] = {"publications": 0, "held": 0, "received": 0, "received_bytes": 0, "lost": 0}
+    before = msgspec.structs.replace(now, delivered=10, up_s=10.0, airtime_s=0.4)
     console = Console(width=100, record=True, quiet=False, file=open(os.devnull, "w"))  # noqa: SIM115, PTH123
-    console.print(page(told, {**told, "delivered": 10, "up_s": 10.0, "airtime_s": 0.4}))
+    console.print(page(now, before))
     text = console.export_text()
     (delivered,) = (row for row in text.splitlines() if "delivered" in row)
     assert "10.0" in delivered

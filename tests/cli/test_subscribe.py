@@ -5,8 +5,10 @@ from pathlib import Path
 import pytest
 
 from roamcast.cli.subscribe import line
-from roamcast.net.control import Connection
-from roamcast.net.security import KeyRing
+from roamcast.net.control.client import Connection
+from roamcast.net.control.messages import ReceivedEvent, Status, StatusReply
+from roamcast.net.node.status import NamedStatus
+from roamcast.net.trust.keys import KeyRing
 from tests.cli.conftest import OneLine, Started, Typed, stopped
 
 
@@ -18,7 +20,7 @@ def test_a_name_outlives_the_command(
     node = start("a")
     assert roamcast("subscribe", "n > 0", "--name", "x", "--patience", "0.1", "--state", "a") == (0, "", "")
     with Connection("a") as connection:
-        assert connection.ask("status")["named"] == [{"name": "x", "filter": "n > 0", "behind": 0}]
+        assert connection.request(Status(), StatusReply).named == [NamedStatus("x", "n > 0", 0)]
     assert roamcast("subscribe", "--name", "x", "--forget", "--state", "a")[0] == 0
     status, _, err = roamcast("subscribe", "--name", "x", "--forget", "--state", "a")
     assert (status, err) == (2, "roamcast: there is no subscription 'x'\n")
@@ -29,7 +31,7 @@ def test_a_name_outlives_the_command(
 
 
 def test_what_comes_from_the_air_does_not_command_the_terminal() -> None:
-    event = {"topic": "a\x1b[2J", "attrs": {"x": "b\nc"}, "payload": "G1s=", "publisher": 7}
+    event = ReceivedEvent(7 << 32 | 1, 7, "a\x1b[2J", {"x": "b\nc"}, b"\x1b[", None, 1)
     shown = line(event)
     assert shown.isprintable()
     assert shown == 'a�[2J x=b�c "�[" from 7'

@@ -15,13 +15,15 @@ from typing import Any
 
 from roamcast.log import schema
 from roamcast.log.writer import MemorySink
-from roamcast.net.host import NetHost
-from roamcast.net.identity import Identity, Member, Roster
+from roamcast.net.air.medium import Network, Sent
+from roamcast.net.air.udp import UdpMedium
+from roamcast.net.durable import MemoryValues
+from roamcast.net.host.runner import Runner
 from roamcast.net.limits import Limits
-from roamcast.net.medium import Network, Sent, UdpMedium
-from roamcast.net.peers import Address
-from roamcast.net.security import KeyRing
-from roamcast.net.vault import MemoryVault
+from roamcast.net.trust.identity import Identity, Roster
+from roamcast.net.trust.keys import KeyRing
+from roamcast.net.trust.membership import Membership
+from roamcast.net.wire.addresses import Address
 from roamcast.protocols.kit.interface import Params, Protocol
 from roamcast.pubsub.filters import Filter
 from tests.conformance.driver import Driver, Probe
@@ -90,8 +92,8 @@ class Real(Driver):
         who = members(len(places), secure)
 
         async def make() -> None:
-            self.hosts = [
-                NetHost(
+            self.runners = [
+                Runner(
                     protocol,
                     params or Params(),
                     who[i],
@@ -104,9 +106,9 @@ class Real(Driver):
                 for i in range(len(places))
             ]
             for i, filter in subscriptions or []:
-                self.hosts[i].subscribe(filter)
-            for host in self.hosts:
-                host.start()
+                self.runners[i].subscribe(filter)
+            for runner in self.runners:
+                runner.start()
 
         self.loop.run_until_complete(make())
 
@@ -120,7 +122,7 @@ class Real(Driver):
         return passes
 
     def probe(self, i: int) -> Probe:
-        probe = self.hosts[i].protocol
+        probe = self.runners[i].protocol
         assert isinstance(probe, Probe)
         return probe
 
@@ -131,8 +133,8 @@ class Real(Driver):
         """Node i publishes; returns the event's id."""
 
         async def go() -> int:
-            event = self.hosts[i].prepare(topic, attrs, **more)
-            self.hosts[i].publish(event)
+            event = self.runners[i].publisher.prepare(topic, attrs, **more)
+            self.runners[i].publish(event)
             return event.id
 
         return self.loop.run_until_complete(go())
@@ -141,11 +143,11 @@ class Real(Driver):
         self.loop.run_until_complete(asyncio.sleep(seconds + 1e-6))
 
     def crash(self, i: int) -> None:
-        self.hosts[i].stop()
+        self.runners[i].stop()
 
     def recover(self, i: int, keep_tables: bool) -> None:
         async def go() -> None:
-            self.hosts[i].start(keep_tables=keep_tables)
+            self.runners[i].start(keep_tables=keep_tables)
 
         self.loop.run_until_complete(go())
 
@@ -157,19 +159,19 @@ class Real(Driver):
         return [(schema.KINDS[kind], why, event, peer, value) for _, _, kind, event, _, peer, _, value, why in rows]
 
     def check(self) -> None:
-        for host in self.hosts:
-            host.stop()
+        for runner in self.runners:
+            runner.stop()
         self.loop.close()
         if self.errors:
             raise self.errors[0]
-        if all(isinstance(host.protocol, Probe) for host in self.hosts):
+        if all(isinstance(runner.protocol, Probe) for runner in self.runners):
             super().check()
 
 
-def members(n: int, secure: bool) -> list[Member]:
+def members(n: int, secure: bool) -> list[Membership]:
     """Nodes 0, 1, …: numbers as small as that need a roster."""
     if not secure:
-        return [Member.insecure(i) for i in range(n)]
-    vaults = [MemoryVault() for _ in range(n)]
+        return [Membership.insecure(i) for i in range(n)]
+    vaults = [MemoryValues() for _ in range(n)]
     roster = Roster({i: Identity.of(vault).public for i, vault in enumerate(vaults)})
-    return [Member.secure(vault, RING, roster) for vault in vaults]
+    return [Membership.secure(vault, RING, roster) for vault in vaults]

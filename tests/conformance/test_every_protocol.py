@@ -51,7 +51,7 @@ def real(protocol: str) -> Deliveries:
     driver.say(PUBLISHER, "sport", {}, payload=b"x")
     driver.run(AFTER_S)
     driver.check()
-    assert all(host.tally.drops().keys() <= {"not for us"} for host in driver.hosts)
+    assert all(runner.tally.drops().keys() <= {"not for us"} for runner in driver.runners)
     return [(row[1], row[3]) for row in driver.sink.rows if row[2] == schema.DELIVER]
 
 
@@ -65,16 +65,15 @@ def test_what_was_asked_for_arrives_once_and_nothing_else(driver: Callable[[str]
 def test_a_node_that_comes_back_with_its_past_gets_everything_once_more_and_no_stranger_things(protocol: str) -> None:
     chosen = registry.get(protocol)
     driver = Real(MULTICAST, PLACES, SUBSCRIPTIONS, protocol=chosen, params=chosen.params_class())
-    last, frames = driver.hosts[SUBSCRIBERS[0]], []
-    last._on_carry = lambda sender, frame, _: frames.append((driver.loop.time(), sender, frame))
+    last, frames = driver.runners[SUBSCRIBERS[0]], []
+    last.inbox.on_carry = lambda sender, frame, _: frames.append((driver.loop.time(), sender, frame))
     driver.run(SETTLE_S)
     said = [driver.say(PUBLISHER, "news", {}, payload=b"x", validity_us=v_us) for v_us in (20_000_000, FOREVER)]
     driver.run(AFTER_S)
     before = driver.delivered(last.id)
     assert sorted(before) == said
     last.stop()
-    last._past = [(int((driver.loop.time() - t) * 1e6), sender, frame) for t, sender, frame in frames]
-    last._began_us = last.now()
+    last.catch_up.frames = [(int((driver.loop.time() - t) * 1e6), sender, frame) for t, sender, frame in frames]
     driver.recover(last.id, keep_tables=False)
     assert driver.delivered(last.id)[len(before) :] == before
     driver.run(AFTER_S)

@@ -16,8 +16,8 @@ from roamcast.cli.protocols import headline
 from roamcast.errors import InputError
 from roamcast.judging import quantities
 from roamcast.log import catalogue, schema
-from roamcast.net import security
-from roamcast.net.link import protocol_tag
+from roamcast.net.wire import costs
+from roamcast.net.wire.codec import protocol_tag
 from roamcast.papers import presets
 from roamcast.protocols import registry
 from roamcast.protocols.kit import parameters
@@ -79,8 +79,8 @@ def scenario_page() -> str:
         page += f"\n## {title[0].upper()}{title[1:]}\n\n" + table(["field", "value", "default", ""], rows)
         if "overhead_bytes" in comments:
             page += (
-                f"\nSecurity ([the wire](wire.md)) costs {security.OVERHEAD_BYTES} bytes a frame (`overhead_bytes`), "
-                f"{security.ADDRESS_BYTES} more\nif it is for one neighbour, and {security.SEAL_BYTES} bytes a signed "
+                f"\nSecurity ([the wire](wire.md)) costs {costs.OVERHEAD_BYTES} bytes a frame (`overhead_bytes`), "
+                f"{costs.ADDRESS_BYTES} more\nif it is for one neighbour, and {costs.SEAL_BYTES} bytes a signed "
                 "publication (`payload_bytes`).\n"
             )
     return page

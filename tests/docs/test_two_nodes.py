@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from roamcast.net.security import KeyRing
+from roamcast.net.trust.keys import KeyRing
 from tests.docs.pages import ROOT
 
 PAGE = (ROOT / "docs" / "how-to" / "two-nodes.md").read_text()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
 
+from roamcast.pubsub.event import Event
+from tests.conformance.driver import Deed, Ping, Probe
 from tests.conformance.real import MULTICAST, Real
 
 PAIR = [0.0, 0.5]
@@ -31,3 +33,11 @@ def real(made: list[Real]) -> Any:
 
 def rows_of(driver: Real, kind: int) -> list[Any]:
     return [row for row in driver.sink.rows if row[2] == kind]
+
+
+def say_all(numbers: Iterable[int], content: bytes = b"") -> Deed:
+    def deed(probe: Probe, _: Event) -> None:
+        for number in numbers:
+            probe.host.broadcast(Ping(number, 0, content))
+
+    return deed

@@ -7,11 +7,11 @@ import os
 from pathlib import Path
 from typing import Any
 
+from roamcast.net.air.medium import Network
 from roamcast.net.config import Config
+from roamcast.net.keep.database import Bounds
 from roamcast.net.limits import Limits
-from roamcast.net.medium import Network
-from roamcast.net.node import Node
-from roamcast.net.store import Bounds
+from roamcast.net.node.node import Node
 
 UNBOUNDED = Limits(
     rate_bps=1e9,

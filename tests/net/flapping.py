@@ -11,11 +11,12 @@ import json
 import subprocess
 import sys
 
-from roamcast.net.host import NetHost
-from roamcast.net.identity import Member
-from roamcast.net.medium import Network, UdpMedium
-from roamcast.net.security import KeyRing
-from roamcast.net.vault import MemoryVault
+from roamcast.net.air.medium import Network
+from roamcast.net.air.udp import UdpMedium
+from roamcast.net.durable import MemoryValues
+from roamcast.net.host.runner import Runner
+from roamcast.net.trust.keys import KeyRing
+from roamcast.net.trust.membership import Membership
 from roamcast.protocols.kit.interface import Params
 from tests.conformance.driver import Ping, Probe
 
@@ -33,69 +34,69 @@ def make_interface(address: str) -> None:
     ip("addr", "add", address, "dev", "air0", *(["nodad"] if ":" in address else []))
 
 
-def say(host: NetHost, number: int) -> None:
-    host.broadcast(Ping(number))
+def say(runner: Runner, number: int) -> None:
+    runner.host.broadcast(Ping(number))
 
 
-def numbers(host: NetHost) -> list[int]:
-    assert isinstance(host.protocol, Probe)
-    return [number for number, _ in host.protocol.numbers()]
+def numbers(runner: Runner) -> list[int]:
+    assert isinstance(runner.protocol, Probe)
+    return [number for number, _ in runner.protocol.numbers()]
 
 
-async def talk(hosts: list[NetHost], number: int) -> bool:
+async def talk(runners: list[Runner], number: int) -> bool:
     """Whether they hear each other before long: said again and again, as a protocol's beacons are."""
     deadline = asyncio.get_running_loop().time() + WAIT_S
     while asyncio.get_running_loop().time() < deadline:
-        for host in hosts:
-            say(host, number)
+        for runner in runners:
+            say(runner, number)
         await asyncio.sleep(0.1)
-        if all(number in numbers(host) for host in hosts):
+        if all(number in numbers(runner) for runner in runners):
             return True
     return False
 
 
-async def listen(hosts: list[NetHost], number: int) -> bool:
+async def listen(runners: list[Runner], number: int) -> bool:
     """The same, but only the first speaks: the other must come back without having failed to send."""
     deadline = asyncio.get_running_loop().time() + WAIT_S
     while asyncio.get_running_loop().time() < deadline:
-        say(hosts[0], number)
+        say(runners[0], number)
         await asyncio.sleep(0.1)
-        if number in numbers(hosts[1]):
+        if number in numbers(runners[1]):
             return True
     return False
 
 
 async def main(group: str, first: str, second: str) -> dict[str, object]:
     ring = KeyRing.new()
-    hosts = [
-        NetHost(Probe, Params(), Member.secure(MemoryVault(), ring), UdpMedium(Network(group, 7667, "air0")))
+    runners = [
+        Runner(Probe, Params(), Membership.secure(MemoryValues(), ring), UdpMedium(Network(group, 7667, "air0")))
         for _ in range(2)
     ]
-    for host in hosts:
-        host.start()
-    told: dict[str, object] = {"before there is an interface": hosts[0].medium.up()}
-    say(hosts[0], 1)
+    for runner in runners:
+        runner.start()
+    told: dict[str, object] = {"before there is an interface": runners[0].medium.up()}
+    say(runners[0], 1)
     make_interface(first)
-    told["the interface appears"] = await talk(hosts, 2)
+    told["the interface appears"] = await talk(runners, 2)
     ip("link", "set", "air0", "down")
     await asyncio.sleep(0.5)
-    say(hosts[0], 3)
+    say(runners[0], 3)
     ip("link", "set", "air0", "up")
     ip("addr", "replace", first, "dev", "air0", *(["nodad"] if ":" in first else []))
-    told["down and up again"] = await talk(hosts, 4)
+    told["down and up again"] = await talk(runners, 4)
     ip("addr", "flush", "dev", "air0", "scope", "global")
     ip("addr", "add", second, "dev", "air0", *(["nodad"] if ":" in second else []))
-    told["another address"] = await talk(hosts, 5)
+    told["another address"] = await talk(runners, 5)
     ip("link", "del", "air0")
     await asyncio.sleep(0.5)
     make_interface(first)
-    told["another interface of that name"] = await listen(hosts, 6)
-    told["both ways"] = await talk(hosts, 7)
-    told["heard while there was no network"] = sorted({n for h in hosts for n in numbers(h)} & {1, 3})
-    told["errors"] = [host.tally.dropped["protocol error"] for host in hosts]
-    told["no network"] = hosts[0].tally.dropped["no network"]
-    for host in hosts:
-        host.stop()
+    told["another interface of that name"] = await listen(runners, 6)
+    told["both ways"] = await talk(runners, 7)
+    told["heard while there was no network"] = sorted({n for h in runners for n in numbers(h)} & {1, 3})
+    told["errors"] = [runner.tally.dropped["protocol error"] for runner in runners]
+    told["no network"] = runners[0].tally.dropped["no network"]
+    for runner in runners:
+        runner.stop()
     return told
 
 

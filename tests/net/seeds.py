@@ -11,9 +11,8 @@ import logging
 from pathlib import Path
 from unittest.mock import patch
 
-from roamcast.net.link import Link
+from roamcast.net.wire.codec import FrameCodec
 from roamcast.protocols import registry
-from roamcast.protocols.kit import wire
 from roamcast.protocols.kit.interface import Frame
 from roamcast.pubsub.filters import topic
 from tests.conformance.real import MULTICAST, Real
@@ -29,15 +28,15 @@ def frames(name: str) -> dict[str, bytes]:
     """Of each kind the longest that is not too long."""
     protocol = registry.get(name)
     found: dict[str, bytes] = {}
-    genuine = Link.outgoing
+    genuine = FrameCodec.encode
 
-    def outgoing(self: Link, frame: Frame, to: int, number: int) -> tuple[int, list[bytes]]:
-        encoded, kind = wire.encode(protocol, frame), type(frame).__name__
+    def encode(self: FrameCodec, frame: Frame) -> bytes:
+        encoded, kind = genuine(self, frame), type(frame).__name__
         if kind not in found or len(found[kind]) < len(encoded) < LONGEST:
             found[kind] = encoded
-        return genuine(self, frame, to, number)
+        return encoded
 
-    with patch.object(Link, "outgoing", outgoing):
+    with patch.object(FrameCodec, "encode", encode):
         driver = Real(
             MULTICAST,
             ROW,

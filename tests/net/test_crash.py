@@ -14,7 +14,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-from roamcast.net.security import KeyRing
+from roamcast.net.trust.keys import KeyRing
 from tests.conformance.real import network
 from tests.net.crashing import Diary, publish, receive
 

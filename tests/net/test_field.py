@@ -37,11 +37,14 @@ import pytest
 from scipy import stats
 
 from roamcast.log.writer import LogSink, MemorySink
-from roamcast.net.host import NetHost, Senses
+from roamcast.net.air.medium import Network, Sent
+from roamcast.net.air.udp import UdpMedium
+from roamcast.net.host.runner import Runner
+from roamcast.net.host.senses import Senses
 from roamcast.net.limits import Limits
-from roamcast.net.medium import Network, Sent, UdpMedium
-from roamcast.net.peers import Address
-from roamcast.net.security import OVERHEAD_BYTES, SEAL_BYTES
+from roamcast.net.trust.seals import SEAL_BYTES
+from roamcast.net.wire.addresses import Address
+from roamcast.net.wire.costs import OVERHEAD_BYTES
 from roamcast.protocols import registry
 from roamcast.world.contacts import LinkObserver
 from roamcast.world.kernel import Publication
@@ -154,9 +157,9 @@ class Placed(UdpMedium):
         with self.places.inside(self.i):
             super()._open_sockets()
 
-    def _joined_anew(self) -> bool:
+    def _joined_again(self) -> bool:
         with self.places.inside(self.i):
-            return super()._joined_anew()
+            return super()._joined_again()
 
 
 class Air:
@@ -215,12 +218,12 @@ def real(places: Namespaces | None, changes: list[Change], world: Scenario, seed
     workload = Workload(world, OURS)
 
     async def go() -> None:
-        hosts: dict[str, list[NetHost]] = {}
+        runners: dict[str, list[Runner]] = {}
         for number, name in enumerate(PROTOCOLS):
             chosen = registry.get(name)
             who = members(NODES, secure=True)
-            hosts[name] = [
-                NetHost(
+            runners[name] = [
+                Runner(
                     chosen,
                     chosen.params_class(),
                     member,
@@ -234,18 +237,18 @@ def real(places: Namespaces | None, changes: list[Change], world: Scenario, seed
                 for i, (member, medium) in enumerate(zip(who, air.media(PORT + number), strict=True))
             ]
             for subscription in workload.subscriptions:
-                hosts[name][subscription.node].subscribe(subscription.filter)
-        for group in hosts.values():
-            for host in group:
-                host.start()
+                runners[name][subscription.node].subscribe(subscription.filter)
+        for group in runners.values():
+            for runner in group:
+                runner.start()
         for t, i, j, up in changes:
             loop.call_at(t, air.join, i, j, up)
         for said in workload.publications:
-            loop.call_at(said.t / 1e6, partial(tell, hosts, said))
+            loop.call_at(said.t / 1e6, partial(tell, runners, said))
         await asyncio.sleep(SECONDS)
-        for group in hosts.values():
-            for host in group:
-                host.stop()
+        for group in runners.values():
+            for runner in group:
+                runner.stop()
 
     try:
         loop.run_until_complete(go())
@@ -256,10 +259,10 @@ def real(places: Namespaces | None, changes: list[Change], world: Scenario, seed
     return {name: metrics(sink.table(name)) for name, sink in sinks.items()}
 
 
-def tell(hosts: dict[str, list[NetHost]], said: Publication) -> None:
-    for group in hosts.values():
-        host = group[said.node]
-        host.publish(host.prepare(said.topic, dict(said.attrs), bytes(100), said.validity_us, said.scope))
+def tell(runners: dict[str, list[Runner]], said: Publication) -> None:
+    for group in runners.values():
+        runner = group[said.node]
+        runner.publish(runner.publisher.prepare(said.topic, dict(said.attrs), bytes(100), said.validity_us, said.scope))
 
 
 # ---- and what the simulator expects

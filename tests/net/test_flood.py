@@ -21,8 +21,8 @@ from pathlib import Path
 import pytest
 
 from roamcast.net.limits import Limits
-from roamcast.net.link import protocol_tag
-from roamcast.net.packet import FRAME, FramePart, Header
+from roamcast.net.wire.codec import protocol_tag
+from roamcast.net.wire.packet import FRAME, FramePart, Header
 from roamcast.protocols import registry
 from roamcast.protocols.kit.frames import EventFrame
 from roamcast.protocols.kit.parameters import build
@@ -66,7 +66,7 @@ def in_a_neighbour_s_name(driver: Real) -> Flood:
 def replays(driver: Real) -> Flood:
     """Of what a member said once."""
     one = link()
-    said = [one.envelope.seal(FRAME, FramePart(TAG, -1, 0, 0, 1, b"\x01").packed()) for _ in range(20)]
+    said = [one.envelope.wrap(FRAME, FramePart(TAG, -1, 0, 0, 1, b"\x01").packed()) for _ in range(20)]
     while True:
         yield from said
 
@@ -74,23 +74,23 @@ def replays(driver: Real) -> Flood:
 def new_identities(driver: Real) -> Flood:
     while True:
         one = link()
-        yield one.envelope.seal(FRAME, FramePart(TAG, -1, 0, 0, 1, b"\x01").packed())
+        yield one.envelope.wrap(FRAME, FramePart(TAG, -1, 0, 0, 1, b"\x01").packed())
 
 
 def forged_publications(driver: Real) -> Flood:
     """In the neighbour's name, with his public key, by a member of the group who does not have his private one."""
-    one, victim = link(), driver.hosts[0].member.identity
+    one, victim = link(), driver.runners[0].membership.identity
     assert victim is not None
     for n in itertools.count(1000):
         event = Event(event_id(0, n), "news", payload=bytes(4) + victim.public + bytes(64))
         body = encode(GOSSIP, EventFrame(event, 5, 0))
-        yield one.envelope.seal(FRAME, FramePart(TAG, -1, 0, 0, 1, body).packed())
+        yield one.envelope.wrap(FRAME, FramePart(TAG, -1, 0, 0, 1, body).packed())
 
 
 def endless_fragments(driver: Real) -> Flood:
     one = link()
     while True:
-        yield one.envelope.seal(FRAME, FramePart(TAG, -1, 0, 7, 255, bytes(1200)).packed())
+        yield one.envelope.wrap(FRAME, FramePart(TAG, -1, 0, 7, 255, bytes(1200)).packed())
 
 
 FLOODS: dict[Callable[[Real], Flood], set[str]] = {
@@ -135,7 +135,7 @@ def test_a_flood_leaves_memory_flat_and_neighbours_served(flood: Callable[[Real]
     tracemalloc.stop()
     attacker.close()
     assert driver.delivered(1) == said
-    refused = driver.hosts[1].tally.drops()
+    refused = driver.runners[1].tally.drops()
     assert set(refused) <= FLOODS[flood]
     assert sum(refused.values()) > 0.9 * ROUNDS * A_ROUND, refused
     assert held[1] - held[0] < 200_000, "from half of the flood to its end"

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roamcast.net.limits import Limits, TokenBucket
-from roamcast.net.peers import bucket
-from roamcast.net.security import SEAL_BYTES
+from roamcast.net.trust.seals import SEAL_BYTES
+from roamcast.net.wire.addresses import bucket
 
 S = 1_000_000
 

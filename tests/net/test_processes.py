@@ -18,8 +18,9 @@ from typing import Any
 
 import pytest
 
-from roamcast.net.control import Connection
-from roamcast.net.security import KeyRing
+from roamcast.net.control.client import Connection
+from roamcast.net.control.messages import Publish, Published, Request, Status, StatusReply, Subscribe, Subscribed
+from roamcast.net.trust.keys import KeyRing
 from tests.support.namespaces import Namespaces
 
 NODES = 12
@@ -50,12 +51,16 @@ class Row:
         for _ in range(how_many):
             assert self.ready.recv(100) == b"READY=1"
 
-    def ask(self, i: int, what: str, **fields: Any) -> dict[str, Any]:
+    def request(self, i: int, request: Request, expected: type[Any]) -> Any:
         with Connection(f"n{i}") as node:
-            return node.ask(what, **fields)
+            return node.request(request, expected)
+
+    def status(self, i: int) -> StatusReply:
+        reply: StatusReply = self.request(i, Status(), StatusReply)
+        return reply
 
     def received(self, i: int) -> int:
-        return int(self.ask(i, "status")["stored"]["received"])
+        return self.status(i).stored.received
 
     def close(self) -> None:
         for node in self.running.values():
@@ -90,17 +95,17 @@ def test_from_hand_to_hand_and_past_a_gap_by_one_that_was_killed(row: Row) -> No
         row.start(i)
     row.wait_until_ready(NODES)
     for i in range(NODES):
-        row.ask(i, "subscribe", filter="topic news", name="all")
+        row.request(i, Subscribe("topic news", "all"), Subscribed)
     for i in range(NODES - 1):
         row.places.join(i, i + 1, True)
-    row.ask(0, "publish", topic="news", validity_s=600)
+    row.request(0, Publish("news", validity_s=600), Published)
     until(lambda: all(row.received(i) == 1 for i in range(1, NODES)))
-    assert [peer["node"] for peer in row.ask(0, "status")["neighbours"]] == [row.ask(1, "status")["node"]]
+    assert [peer.node for peer in row.status(0).neighbours] == [row.status(1).node]
 
     row.places.join(GAP, GAP + 1, False)
-    row.ask(0, "publish", topic="news", validity_s=600)
+    row.request(0, Publish("news", validity_s=600), Published)
     until(lambda: all(row.received(i) == 2 for i in range(1, GAP + 1)))
-    until(lambda: row.ask(GAP, "status")["stored"]["held"] == 2)
+    until(lambda: row.status(GAP).stored.held == 2)
     row.places.join(GAP - 1, GAP, False)
     row.running[GAP].kill()
     row.running[GAP].communicate()

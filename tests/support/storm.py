@@ -11,6 +11,7 @@ checks after every step that
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -69,8 +70,16 @@ def plans(draw: Any, steps: int = 25) -> Plan:
     )
 
 
-def weather(protocol: type[Protocol], plan: Plan, **params: Any) -> TinyNet:
-    net = TinyNet(
+def weather(protocol: type[Protocol], plan: Plan, kind: type[TinyNet] = TinyNet, **params: Any) -> TinyNet:
+    net = planned(protocol, plan, kind, **params)
+    for _ in steps(net, plan):
+        pass
+    return net
+
+
+def planned(protocol: type[Protocol], plan: Plan, kind: type[TinyNet] = TinyNet, **params: Any) -> TinyNet:
+    """The network of a plan, before anything is done to it."""
+    return kind(
         protocol,
         plan.n,
         plan.links,
@@ -82,6 +91,10 @@ def weather(protocol: type[Protocol], plan: Plan, **params: Any) -> TinyNet:
         skew_us=plan.skew_us,
         **params,
     )
+
+
+def steps(net: TinyNet, plan: Plan) -> Iterator[None]:
+    """Take the plan step by step, so that a test can do something else in between."""
     storm = _Storm(net, plan)
     net.start()
     for what, node, argument, ms in plan.steps:
@@ -89,7 +102,7 @@ def weather(protocol: type[Protocol], plan: Plan, **params: Any) -> TinyNet:
         before_us = net.now_us
         net.run(ms / 1000)
         storm.check(before_us)
-    return net
+        yield
 
 
 class _Storm:

@@ -20,7 +20,7 @@ def key() -> None:
 @app.command()
 def new(file: File) -> None:
     """Make a key for a new group. Give every node a copy, and nobody else."""
-    from roamcast.net.security import KeyRing
+    from roamcast.net.trust.keys import KeyRing
 
     ring = KeyRing.new()
     ring.save(file)
@@ -30,7 +30,7 @@ def new(file: File) -> None:
 @app.command()
 def next(file: File) -> None:
     """First step of a rotation: add a key that is accepted but does not send yet."""
-    from roamcast.net.security import KeyRing
+    from roamcast.net.trust.keys import KeyRing
 
     ring = KeyRing.load(file).with_next()
     ring.save(file, replace=True)
@@ -40,7 +40,7 @@ def next(file: File) -> None:
 @app.command()
 def promote(file: File) -> None:
     """Second step: the newest key sends, the older ones are still accepted."""
-    from roamcast.net.security import KeyRing
+    from roamcast.net.trust.keys import KeyRing
 
     ring = KeyRing.load(file).promoted()
     ring.save(file, replace=True)
@@ -50,7 +50,7 @@ def promote(file: File) -> None:
 @app.command()
 def retire(file: File) -> None:
     """Third step: keys older than the one that sends are dropped."""
-    from roamcast.net.security import KeyRing
+    from roamcast.net.trust.keys import KeyRing
 
     ring = KeyRing.load(file).retired()
     ring.save(file, replace=True)

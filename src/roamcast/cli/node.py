@@ -11,6 +11,7 @@ from roamcast.cli.options import ConfigFile, Parameters, State, node_settings, p
 
 if TYPE_CHECKING:
     from roamcast.net.config import Config
+    from roamcast.net.node.node import Node
 
 
 def node(
@@ -79,8 +80,8 @@ async def _run(config: Config) -> None:
     import logging
     import signal
 
-    from roamcast.net.control import Control
-    from roamcast.net.node import Node
+    from roamcast.net.control.server import Control
+    from roamcast.net.node.node import Node
 
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
@@ -88,17 +89,19 @@ async def _run(config: Config) -> None:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, stop.set)
         loop.add_signal_handler(signal.SIGHUP, _use_keys, node)
-        logging.getLogger("roamcast").info("node %d runs %s; state in %s", node.host.id, config.protocol, config.state)
+        logging.getLogger("roamcast").info(
+            "node %d runs %s; state in %s", node.runner.id, config.protocol, config.state
+        )
         _notify_systemd("READY=1")
         await stop.wait()
         _notify_systemd("STOPPING=1")
 
 
-def _use_keys(node: Any) -> None:
+def _use_keys(node: Node) -> None:
     import logging
 
     from roamcast.errors import InputError
-    from roamcast.net.security import KeyRing
+    from roamcast.net.trust.keys import KeyRing
 
     log = logging.getLogger("roamcast")
     try:

@@ -1,4 +1,4 @@
-"""`roamcast publish`: say something through a node that runs on this machine."""
+"""`roamcast publish`: publish an event through a node that runs on this machine."""
 
 from __future__ import annotations
 
@@ -27,26 +27,19 @@ def publish(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Publish an event. When this returns, the node will not forget it."""
-    import base64
     import sys
 
-    from roamcast.net.control import Connection
+    from roamcast.net.control.client import Connection
+    from roamcast.net.control.messages import Publish, Published, plain
 
     content = sys.stdin.buffer.read() if payload == "-" else payload.encode()
     attrs = {name: value(text) for name, text in pairs("attribute", attributes).items()}
     with Connection(state_of(config, state)) as node:
-        answer = node.ask(
-            "publish",
-            topic=topic,
-            attrs=attrs,
-            payload=base64.b64encode(content).decode(),
-            validity_s=validity,
-            local=local,
-        )
+        published = node.request(Publish(topic, attrs, content, validity, local), Published)
     if json:
         import json as format
 
-        print(format.dumps(answer))
+        print(format.dumps(plain(published)))
 
 
 def value(text: str) -> Value:

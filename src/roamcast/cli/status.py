@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +11,9 @@ from roamcast.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+    from roamcast.net.control.client import Connection
+    from roamcast.net.node.status import NodeStatus
 
 NEIGHBOURS = 20
 RATES = ("datagrams_in", "datagrams_out", "bytes_in", "bytes_out", "frames_in", "frames_out", "published", "delivered")
@@ -28,103 +31,104 @@ def status(
 
     from rich.console import Console
 
-    from roamcast.net.control import Connection
+    from roamcast.net.control.client import Connection
+    from roamcast.net.control.messages import Status, StatusReply, plain
 
     if every <= 0:
         raise InputError(f"--every {every:g}: must be above 0")
     with Connection(state_of(config, state)) as node:
-        told = node.ask("status")
+        now = node.request(Status(), StatusReply)
         if json:
             import json as format
 
-            print(format.dumps(told))
+            print(format.dumps(plain(now)))
         elif once or not sys.stdout.isatty():
-            Console(highlight=False).print(page(told, {}))
+            Console(highlight=False).print(page(now, None))
         else:
-            _watch(node, told, every)
+            _watch(node, now, every)
 
 
-def _watch(node: Any, told: dict[str, Any], every_s: float) -> None:
+def _watch(node: Connection, now: NodeStatus, every_s: float) -> None:
     import time
 
     from rich.console import Console
     from rich.live import Live
 
-    with Live(page(told, {}), console=Console(highlight=False), auto_refresh=False, screen=True) as live:
+    from roamcast.net.control.messages import Status, StatusReply
+
+    with Live(page(now, None), console=Console(highlight=False), auto_refresh=False, screen=True) as live:
         try:
             while True:
                 time.sleep(every_s)
-                before, told = told, node.ask("status")
-                live.update(page(told, before), refresh=True)
+                before, now = now, node.request(Status(), StatusReply)
+                live.update(page(now, before), refresh=True)
         except KeyboardInterrupt:
             return
 
 
-def page(told: dict[str, Any], before: dict[str, Any]) -> RenderableType:
+def page(status: NodeStatus, before: NodeStatus | None) -> RenderableType:
     from rich.console import Group
     from rich.text import Text
 
-    parts: list[RenderableType] = [Text(_headline(told), style="bold")]
-    if not told["secure"]:
+    parts: list[RenderableType] = [Text(_headline(status), style="bold")]
+    if not status.secure:
         parts.append(Text("INSECURE: nothing is encrypted, authenticated or signed", style="bold red"))
-    parts += [_neighbours(told), _tables(told), _rates(told, before)]
-    for title, counts in (("dropped", told["dropped"]), ("decisions", told["decisions"])):
+    parts += [_neighbours(status), _tables(status), _rates(status, before)]
+    for title, counts in (("dropped", status.dropped), ("decisions", status.decisions)):
         if counts:
             parts.append(_counts(title, counts))
     return Group(*parts)
 
 
-def _headline(told: dict[str, Any]) -> str:
-    network = "" if told["network"] else ", NO NETWORK"
-    others = [key for key in told["keys"] if key != told["sending_key"]]
-    key = f", key {told['sending_key']}" if told["sending_key"] else ""
+def _headline(status: NodeStatus) -> str:
+    network = "" if status.network else ", NO NETWORK"
+    others = [key for key in status.keys if key != status.sending_key]
+    key = f", key {status.sending_key}" if status.sending_key else ""
     also = f" (also accepted: {', '.join(others)})" if others else ""
-    return f"node {told['node']}, {told['protocol']}, up {told['up_s']:,.0f} s{key}{also}{network}"
+    return f"node {status.node}, {status.protocol}, up {status.up_s:,.0f} s{key}{also}{network}"
 
 
-def _neighbours(told: dict[str, Any]) -> RenderableType:
+def _neighbours(status: NodeStatus) -> RenderableType:
     from rich.table import Table
 
     table = Table("neighbour", "address", "silent s", "frames", "bytes", title="neighbours", title_justify="left")
-    for peer in told["neighbours"][:NEIGHBOURS]:
-        table.add_row(
-            str(peer["node"]), peer["address"], f"{peer['silent_s']:.1f}", f"{peer['frames']:,}", f"{peer['bytes']:,}"
-        )
-    if len(told["neighbours"]) > NEIGHBOURS:
-        table.add_row(f"and {len(told['neighbours']) - NEIGHBOURS} more", "", "", "", "")
+    for peer in status.neighbours[:NEIGHBOURS]:
+        table.add_row(str(peer.node), peer.address, f"{peer.silent_s:.1f}", f"{peer.frames:,}", f"{peer.bytes:,}")
+    if len(status.neighbours) > NEIGHBOURS:
+        table.add_row(f"and {len(status.neighbours) - NEIGHBOURS} more", "", "", "", "")
     return table
 
 
-def _tables(told: dict[str, Any]) -> RenderableType:
+def _tables(status: NodeStatus) -> RenderableType:
     from rich.table import Table
     from rich.text import Text
 
-    stored = told["stored"]
+    stored = status.stored
     table = Table("table", "entries", "", title="tables", title_justify="left")
-    table.add_row("routing", f"{told['routing_entries']:,}", f"{told['routing_bytes']:,} bytes")
-    table.add_row("queue", f"{told['queue']:,}", "frames to be sent")
-    table.add_row("publications", f"{stored['publications']:,}", "own, still valid")
-    table.add_row("held", f"{stored['held']:,}", "frames with others' events, for after a restart")
-    table.add_row("received", f"{stored['received']:,}", f"{stored['received_bytes']:,} bytes, {stored['lost']} lost")
-    table.add_row("subscriptions", f"{len(told['subscriptions']):,}", Text("; ".join(told["subscriptions"].values())))
-    for named in told["named"]:
-        table.add_row(Text(f"  {named['name']}"), f"{named['behind']:,}", Text(f"behind; {named['filter']}"))
+    table.add_row("routing", f"{status.routing_entries:,}", f"{status.routing_bytes:,} bytes")
+    table.add_row("queue", f"{status.queue:,}", "frames to be sent")
+    table.add_row("publications", f"{stored.publications:,}", "own, still valid")
+    table.add_row("held", f"{stored.held:,}", "frames with others' events, for after a restart")
+    table.add_row("received", f"{stored.received:,}", f"{stored.received_bytes:,} bytes, {stored.lost} lost")
+    table.add_row("subscriptions", f"{len(status.subscriptions):,}", Text("; ".join(status.subscriptions.values())))
+    for named in status.named:
+        table.add_row(Text(f"  {named.name}"), f"{named.behind:,}", Text(f"behind; {named.filter}"))
     return table
 
 
-def _rates(told: dict[str, Any], before: dict[str, Any]) -> RenderableType:
+def _rates(status: NodeStatus, before: NodeStatus | None) -> RenderableType:
     from rich.table import Table
 
-    passed_s = told["up_s"] - before["up_s"] if before else told["up_s"]
-    since = {name: told[name] - before.get(name, 0) for name in RATES}
+    passed_s = status.up_s - (before.up_s if before else 0.0)
     table = Table(
         "", "per second", "in all", title="rates" if before else "rates since the start", title_justify="left"
     )
     for name in RATES:
-        rate = since[name] / passed_s if passed_s > 0 else 0.0
-        table.add_row(name.replace("_", " "), f"{rate:,.1f}", f"{told[name]:,}")
-    share = told["airtime_s"] - before.get("airtime_s", 0.0)
-    table.add_row("airtime", f"{100 * share / passed_s if passed_s > 0 else 0:.2f} %", f"{told['airtime_s']:,.2f} s")
+        count: int = getattr(status, name)
+        new = count - (getattr(before, name) if before else 0)
+        table.add_row(name.replace("_", " "), f"{new / passed_s if passed_s > 0 else 0.0:,.1f}", f"{count:,}")
+    share = status.airtime_s - (before.airtime_s if before else 0.0)
+    table.add_row("airtime", f"{100 * share / passed_s if passed_s > 0 else 0:.2f} %", f"{status.airtime_s:,.2f} s")
     return table
 
 

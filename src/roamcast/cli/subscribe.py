@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from roamcast.cli.options import ConfigFile, State, state_of
 from roamcast.errors import InputError
+
+if TYPE_CHECKING:
+    from roamcast.net.control.messages import ReceivedEvent
 
 LONGEST_S = 1e9
 
@@ -29,7 +32,8 @@ def subscribe(
     json: Annotated[bool, typer.Option("--json", help="A JSON object for each event, a line each.")] = False,
 ) -> None:
     """Print events as they come, until interrupted."""
-    from roamcast.net.control import Connection
+    from roamcast.net.control.client import Connection
+    from roamcast.net.control.messages import Done, Forget, Subscribe, Subscribed
 
     if count < 0:
         raise InputError(f"--count {count}: must be at least 0")
@@ -40,10 +44,10 @@ def subscribe(
     if filter is None and not forget:
         raise InputError("what to listen for? FILTER, such as 'temperature > 30'")
     with Connection(state_of(config, state)) as node:
-        if forget:
-            node.ask("forget", name=name)
+        if filter is None or forget:
+            node.request(Forget(name), Done)
             return
-        node.ask("subscribe", filter=filter, name=name)
+        node.request(Subscribe(filter, name), Subscribed)
         try:
             for number, event in enumerate(node.events(patience), start=1):
                 print(_json(event) if json else line(event), flush=True)
@@ -53,26 +57,25 @@ def subscribe(
             return
 
 
-def _json(event: dict[str, Any]) -> str:
+def _json(event: ReceivedEvent) -> str:
     import json
 
-    return json.dumps(event)
+    from roamcast.net.control.messages import plain
+
+    return json.dumps(plain(event))
 
 
-def line(event: dict[str, Any]) -> str:
-    """`weather.roof temperature=31.5 "hello" from 1234`, with nothing that a terminal would obey."""
-    import base64
-
-    payload = base64.b64decode(event["payload"])
-    said = [event["topic"]] if event["topic"] else []
-    said += [f"{name}={_shown(value)}" for name, value in event["attrs"].items()]
-    if payload:
+def line(event: ReceivedEvent) -> str:
+    """`weather.roof temperature=31.5 "hello" from 1234`, without characters that a terminal would act on."""
+    words = [event.topic] if event.topic else []
+    words += [f"{name}={_shown(value)}" for name, value in event.attrs.items()]
+    if event.payload:
         try:
-            said.append(f'"{payload.decode()}"')
+            words.append(f'"{event.payload.decode()}"')
         except UnicodeDecodeError:
-            said.append(f"{len(payload)} bytes")
-    said.append(f"from {event['publisher']}")
-    return "".join(c if c.isprintable() else "�" for c in " ".join(said))
+            words.append(f"{len(event.payload)} bytes")
+    words.append(f"from {event.publisher}")
+    return "".join(c if c.isprintable() else "�" for c in " ".join(words))
 
 
 def _shown(value: object) -> str:

@@ -1,7 +1,7 @@
-"""What a node is to be: from a TOML file, from the environment, from flags; what comes later in this list wins.
+"""The settings of a node: from a TOML file, from the environment, from flags. Later ones in this list win.
 
 Every field has the same name everywhere: `port` of `[network]` in the file is ROAMCAST_NETWORK_PORT in the environment
-and `network.port` among the flags. Variables that begin with ROAMCAST_ and name no field are somebody else's.
+and `network.port` among the flags. Variables that begin with ROAMCAST_ and name no field are ignored.
 """
 
 from __future__ import annotations
@@ -15,23 +15,25 @@ import msgspec
 
 from roamcast.errors import InputError, error_text, unknown
 from roamcast.log.schema import kinds_at
+from roamcast.net.air.medium import Network
+from roamcast.net.keep.database import Bounds
 from roamcast.net.limits import Limits
-from roamcast.net.medium import Network
-from roamcast.net.store import Bounds
 
 PREFIX: Final = "ROAMCAST_"
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    state: str = ""  # folder of the node's memory; empty: it forgets everything, and is somebody new each time
+    state: str = ""  # folder of the node's store; empty: nothing is kept, and each start makes a new node
     key: str = ""  # file of the group's keys (`roamcast key new`)
     insecure: bool = False  # neither encrypt nor authenticate nor sign anything
-    number: Annotated[int, msgspec.Meta(ge=-1, lt=1 << 31)] = -1  # of an insecure node; -1: drawn
-    roster: str = ""  # file of those who may publish
-    clocks_within_s: Annotated[float, msgspec.Meta(ge=0)] = 0.0  # above 0: all clocks are right within so much
+    number: Annotated[int, msgspec.Meta(ge=-1, lt=1 << 31)] = -1  # of an insecure node; -1: drawn at random
+    roster: str = ""  # file that lists the nodes that may publish
+    clocks_within_s: Annotated[float, msgspec.Meta(ge=0)] = (
+        0.0  # above 0: all clocks are guaranteed to be right within this time
+    )
     protocol: str = "frugal"
     params: dict[str, Any] = {}  # of the protocol
-    run: str = "field"  # what the log calls all that these nodes do
+    run: str = "field"  # the name of the run in the log
     log: str = ""  # folder for the event log; empty: none
     level: str = "frames"
     log_rotate_s: Annotated[float, msgspec.Meta(gt=0)] = 60.0
@@ -55,22 +57,22 @@ GROUPS: Final[dict[str, type[msgspec.Struct]]] = {"network": Network, "limits": 
 
 
 def names() -> list[str]:
-    """Every field as flags call it."""
+    """The names of all fields, as flags have them."""
     own = [field.name for field in msgspec.structs.fields(Config) if field.name not in (*GROUPS, "params")]
     return own + [f"{group}.{field.name}" for group, kind in GROUPS.items() for field in msgspec.structs.fields(kind)]
 
 
 def gather(file: str | Path | None, environment: Mapping[str, str], flags: Mapping[str, Any]) -> dict[str, Any]:
-    """What is said where, by the names above; flags that are None say nothing."""
-    found = {} if file is None else _from_file(Path(file))
-    found |= _from_environment(environment)
-    return found | {name: value for name, value in flags.items() if value is not None}
+    """The settings by name; flags that are None are not set."""
+    settings = {} if file is None else _from_file(Path(file))
+    settings |= _from_environment(environment)
+    return settings | {name: value for name, value in flags.items() if value is not None}
 
 
-def configured(said: Mapping[str, Any]) -> Config:
+def configured(settings: Mapping[str, Any]) -> Config:
     nested: dict[str, Any] = {}
     known = names()
-    for name, value in said.items():
+    for name, value in settings.items():
         group, dot, field = name.partition(".")
         if name not in known and group != "params":
             raise unknown("setting", name, known)
@@ -81,10 +83,10 @@ def configured(said: Mapping[str, Any]) -> Config:
     try:
         return msgspec.convert(nested, Config, strict=False)
     except msgspec.ValidationError as error:
-        what, _, where = str(error).partition(" - at `$.")
+        problem, _, field = str(error).partition(" - at `$.")
         if isinstance(error.__cause__, InputError):
             raise error.__cause__ from None
-        raise InputError(f"{where.rstrip('`') or 'configuration'}: {what[:1].lower()}{what[1:]}") from None
+        raise InputError(f"{field.rstrip('`') or 'configuration'}: {problem[:1].lower()}{problem[1:]}") from None
 
 
 def _from_file(path: Path) -> dict[str, Any]:
@@ -94,28 +96,28 @@ def _from_file(path: Path) -> dict[str, Any]:
         raise InputError(f"cannot read the configuration {path}: {error_text(error)}") from None
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path}: {error}") from None
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for name, value in content.items():
         if isinstance(value, dict):
-            found |= {f"{name}.{inner}": entry for inner, entry in value.items()}
+            settings |= {f"{name}.{inner}": entry for inner, entry in value.items()}
         else:
-            found[name] = value
+            settings[name] = value
     try:
-        for name in found:
+        for name in settings:
             if name not in names() and not name.startswith("params."):
                 raise unknown("setting", name, names())
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
-    return found
+    return settings
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
     variables = {PREFIX + name.upper().replace(".", "_"): name for name in names()}
-    found = {variables[name]: value for name, value in environment.items() if name in variables}
+    settings = {variables[name]: value for name, value in environment.items() if name in variables}
     params = f"{PREFIX}PARAMS_"
-    found |= {
+    settings |= {
         f"params.{name.removeprefix(params).lower()}": value
         for name, value in environment.items()
         if name.startswith(params)
     }
-    return found
+    return settings

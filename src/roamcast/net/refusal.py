@@ -1,4 +1,4 @@
-"""Why something was dropped. What comes from the air is never an exception outside of `net`: it is counted here."""
+"""Why something was dropped. Nothing that is received raises outside of `net`: it is dropped and counted here."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NOT_FOR_US: Final = "not for us"
 FRAGMENT: Final = "bad fragment"
 FRAGMENT_BUDGET: Final = "fragment budget"
 FRAGMENT_TIMEOUT: Final = "incomplete"
-# about publications
+# about events
 UNSIGNED: Final = "unsigned"
 BAD_SIGNATURE: Final = "bad signature"
 NOT_ITS_NUMBER: Final = "not its number"
@@ -38,7 +38,7 @@ IDENTITY_CONFLICT: Final = "identity conflict"
 NOT_ON_ROSTER: Final = "not on the roster"
 EXPIRED: Final = "expired"
 SIGNATURE_RATE: Final = "signature rate"
-# of our own doing
+# on this node itself
 QUEUE_FULL: Final = "queue full"
 TOO_LARGE: Final = "too large"
 NO_NETWORK: Final = "no network"
@@ -50,20 +50,20 @@ PROTOCOL_ERROR: Final = "protocol error"
 REASONS: Final[dict[str, str]] = {
     UNREAD: "a datagram that the system dropped: more came than this node could read",
     TOO_SHORT: "a datagram shorter than its header says",
-    NOT_OURS: "a datagram that does not begin as ours do",
-    NEWER_VERSION: "a datagram of a version of the wire that this program does not know yet",
-    OLDER_VERSION: "a datagram of a version of the wire that this program does not speak any more",
+    NOT_OURS: "a datagram that does not begin with the magic byte",
+    NEWER_VERSION: "a datagram of a newer version of the wire format than this program knows",
+    OLDER_VERSION: "a datagram of an older version of the wire format than this program supports",
     UNKNOWN_KIND: "a datagram of a kind that this version does not have",
-    UNKNOWN_KEY: "a datagram under a group key that this node does not hold",
-    UNSECURED: "a datagram without any protection, where this node demands it",
+    UNKNOWN_KEY: "a datagram under a group key that this node does not have",
+    UNSECURED: "a datagram without any protection, while this node requires it",
     STRANGERS: "more datagrams from addresses that never sent anything genuine than are looked at",
     ADDRESS_RATE: "more datagrams from one address than are looked at",
-    STALE: "a datagram of an earlier life of its sender, or too far behind its latest one",
-    REPLAYED: "a datagram that was heard before",
-    LEAP: "a datagram of a life of its sender too far ahead of the one before to be true",
+    STALE: "a datagram of an earlier boot of its sender, or too far behind its latest one",
+    REPLAYED: "a datagram that was received before",
+    LEAP: "a datagram whose boot number is too far above the last one of its sender to be true",
     FORGED: "a datagram that was not made with the group key, or changed on its way",
-    OWN_NUMBER: "a datagram by somebody else with this node's number, or an old one of its own",
-    NEWCOMERS: "more new senders in a short time than are taken in",
+    OWN_NUMBER: "a datagram of another node with this node's number, or an old one of its own",
+    NEWCOMERS: "more new senders in a short time than are accepted",
     TABLE_FULL: "a new sender while the table is full of active ones",
     SENDER_RATE: "more frames or bytes than one sender may send",
     MALFORMED: "a genuine datagram whose content is no frame",
@@ -71,23 +71,23 @@ REASONS: Final[dict[str, str]] = {
     NOT_FOR_US: "a frame for another node",
     FRAGMENT: "a fragment that does not fit the others",
     FRAGMENT_BUDGET: "an unfinished frame given up for a newer one: no room for more",
-    FRAGMENT_TIMEOUT: "a frame some of whose fragments never came",
-    UNSIGNED: "a frame with a publication without a seal",
-    BAD_SIGNATURE: "a frame with a publication whose signature is wrong",
-    NOT_ITS_NUMBER: "a frame with a publication whose number its publisher's key does not give",
-    IDENTITY_CONFLICT: "a frame with a publication by a second key for a known number",
-    NOT_ON_ROSTER: "a frame with a publication by a publisher whom the roster does not list with this key",
-    EXPIRED: "a frame with a publication that was over long ago, by clocks that this node trusts",
-    SIGNATURE_RATE: "more new publications from one sender than are verified",
-    QUEUE_FULL: "a frame of our own for which the queue had no room",
-    TOO_LARGE: "a frame of our own that even fragments cannot carry",
-    NO_NETWORK: "a datagram of our own while there was no way to send it",
-    NO_ACK: "a frame of our own that its addressee never acknowledged",
-    ACK_AIRTIME: "an acknowledgement of our own that would have taken airtime from our frames",
+    FRAGMENT_TIMEOUT: "an unfinished frame: some of its fragments never came",
+    UNSIGNED: "a frame with an event without a seal",
+    BAD_SIGNATURE: "a frame with an event whose signature is wrong",
+    NOT_ITS_NUMBER: "a frame with an event whose publisher's number does not belong to its key",
+    IDENTITY_CONFLICT: "a frame with an event by a second key for a known number",
+    NOT_ON_ROSTER: "a frame with an event whose publisher the roster does not list with this key",
+    EXPIRED: "a frame with an event that expired long ago, by clocks that this node trusts",
+    SIGNATURE_RATE: "more new events from one sender than are verified",
+    QUEUE_FULL: "an own frame for which the queue had no room",
+    TOO_LARGE: "an own frame that is too long even for fragments",
+    NO_NETWORK: "an own datagram while there was no network",
+    NO_ACK: "an own frame that its addressee never acknowledged",
+    ACK_AIRTIME: "an own acknowledgement for which no airtime was left",
     APPLICATION: "a delivery for which the application had no room",
     PROTOCOL_ERROR: "an error inside the protocol",
 }
-"""Every reason, and what it means."""
+"""Every reason and its meaning."""
 
 
 class Refused(Exception):
@@ -99,7 +99,7 @@ class Refused(Exception):
 
 
 class Tally:
-    """How often each thing happened. It cannot grow: reasons are those above."""
+    """How often each thing happened. It cannot grow: the reasons are those above."""
 
     def __init__(self) -> None:
         self.dropped: dict[str, int] = dict.fromkeys(REASONS, 0)
@@ -109,7 +109,7 @@ class Tally:
         self.bytes_out = 0
         self.frames_in = 0
         self.frames_out = 0
-        self.echoes = 0  # own datagrams that the network brought back
+        self.echoes = 0  # own datagrams that came back from the network
         self.acks_in = 0
         self.acks_out = 0
         self.retries = 0

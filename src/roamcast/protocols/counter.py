@@ -28,10 +28,9 @@ class CounterParams(Params):
 class Counter(Relay):
     params_class = CounterParams
 
-    def __init__(self, host: Host, params: Params) -> None:
-        assert isinstance(params, CounterParams)
+    def __init__(self, host: Host, params: CounterParams) -> None:
         super().__init__(host, params, params.ttl)
-        self.copies = params.copies
+        self.params = params
         self.delay_us = params.delay_ms * 1000.0
 
     def on_frame(self, frame: Frame, sender: int) -> None:
@@ -45,7 +44,7 @@ class Counter(Relay):
         if frame is None:
             return
         heard = 1 + self.host.heard(key)
-        if heard < self.copies:
+        if heard < self.params.copies:
             self.host.note(FEW, key, value=heard)
             self.host.broadcast(frame)
         else:

@@ -128,14 +128,13 @@ class FloodingPeriodic(Protocol):
     params_class = FloodingParams
     frames: ClassVar[tuple[type[Frame], ...]] = (EventFrame,)
 
-    def __init__(self, host: Host, params: Params) -> None:
+    def __init__(self, host: Host, params: FloodingParams) -> None:
         super().__init__(host, params)
-        assert isinstance(params, FloodingParams)
+        self.params = params
         self.period_us = round(params.period_s * 1e6)
         self.common_ticks = params.phase == "common"
         self.jitter_us = params.jitter_ms * 1000
         self.paper_sizes = params.sizes == "paper"
-        self.store = params.store
         self.subscriptions = Subscriptions()
         self.held: dict[int, Held] = {}
         self.turns: list[Held] = []  # the same, by their turns
@@ -231,7 +230,7 @@ class FloodingPeriodic(Protocol):
         id = held.event.id
         if id in self.held:  # a host that forgot what is muted
             self.turns.remove(self.held[id])
-        elif len(self.held) >= self.store:
+        elif len(self.held) >= self.params.store:
             oldest = next(iter(self.held))
             self.turns.remove(self.held.pop(oldest))
             self.host.note(FULL, oldest)
@@ -279,9 +278,8 @@ class FloodingNeighbors(FloodingInterest):
     params_class = NeighborsParams
     frames = (EventFrame, HeartbeatFrame)
 
-    def __init__(self, host: Host, params: Params) -> None:
+    def __init__(self, host: Host, params: NeighborsParams) -> None:
         super().__init__(host, params)
-        assert isinstance(params, NeighborsParams)
         self.heartbeat_us = round(params.heartbeat_s * 1e6)
         self.forget_us = round(params.forget * params.heartbeat_s * 1e6)
         self.one_copy = params.copies == "one"

@@ -29,10 +29,9 @@ class GossipParams(Params):
 class Gossip(Relay):
     params_class = GossipParams
 
-    def __init__(self, host: Host, params: Params) -> None:
-        assert isinstance(params, GossipParams)
+    def __init__(self, host: Host, params: GossipParams) -> None:
         super().__init__(host, params, params.ttl)
-        self.p = params.p
+        self.params = params
         self.jitter_us = params.jitter_ms * 1000.0
 
     def on_frame(self, frame: Frame, sender: int) -> None:
@@ -42,7 +41,7 @@ class Gossip(Relay):
         host.mute(id)
         if not self.goes_on(frame, sender):
             return
-        if self.p < 1.0 and host.random() >= self.p:
+        if self.params.p < 1.0 and host.random() >= self.params.p:
             host.note(NOT_DRAWN, id, sender)
         else:
             self.wait(frame, int(host.random() * self.jitter_us))

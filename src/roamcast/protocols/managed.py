@@ -39,12 +39,11 @@ class ManagedParams(Params):
 class Managed(Relay):
     params_class = ManagedParams
 
-    def __init__(self, host: Host, params: Params) -> None:
-        assert isinstance(params, ManagedParams)
+    def __init__(self, host: Host, params: ManagedParams) -> None:
         super().__init__(host, params, params.ttl)
+        self.params = params
         self.delay_us = params.delay_ms * 1000.0
         self.jitter_us = params.jitter_ms * 1000.0
-        self.weak_dbm = params.weak_dbm
         self.span_db = params.strong_dbm - params.weak_dbm
 
     def on_frame(self, frame: Frame, sender: int) -> None:
@@ -66,7 +65,7 @@ class Managed(Relay):
 
     def delay_for_signal(self) -> int:
         signal_dbm = self.host.signal()
-        near = 0.0 if isnan(signal_dbm) else min(max((signal_dbm - self.weak_dbm) / self.span_db, 0.0), 1.0)
+        near = 0.0 if isnan(signal_dbm) else min(max((signal_dbm - self.params.weak_dbm) / self.span_db, 0.0), 1.0)
         return int(near * self.delay_us + self.host.random() * self.jitter_us)
 
     def on_timer(self, key: int) -> None:

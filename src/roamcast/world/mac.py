@@ -13,7 +13,7 @@ ideal   no contention, no collision, no limit to the queue: what a protocol coul
         still sends one frame after the other.
 
 Every frame may be longer by `overhead_bytes`: a link layer's own, or security's, such as that of roamcast's
-authenticated datagrams (`net.security.OVERHEAD_BYTES`). Acknowledgements carry nothing to protect and stay as they are.
+authenticated datagrams (`net.wire.costs`). Acknowledgements carry nothing to protect and stay as they are.
 """
 
 from __future__ import annotations

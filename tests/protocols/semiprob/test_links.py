@@ -279,7 +279,7 @@ def links(node: SemiProbLinks) -> list[int]:
 
 def tables_of(node: SemiProbLinks) -> list[dict[int, set[Filter]]]:
     """For each distance: link -> filters."""
-    found: list[dict[int, set[Filter]]] = [{} for _ in range(node.phi)]
+    found: list[dict[int, set[Filter]]] = [{} for _ in range(node.params.phi)]
     for filter, interest in node.interests.items():
         for table, rows in zip(found, interest.tables, strict=True):
             for link in rows:

@@ -10,10 +10,17 @@ What every host promises (tests/conformance holds both drivers to it):
   - no node hears itself;
   - after `mute(id)`, later frames with that id are counted (`heard(id)`) and not handed up, until `unmute(id)`.
 
-What every protocol promises, for speed and for determinism:
-  - frames are never changed after they were handed to the host: all receivers share one object;
-  - frame ids and timer keys are ints; nobody iterates over a set; time is asked, not stored;
-  - a decision is reported with a reason constant and ints (`note`): its text is made when somebody reads it.
+What every protocol promises, for speed and for determinism (tests/protocols/test_promises.py):
+  - the content of a frame does not change after the frame was handed to the host, because all receivers share one
+    object. A frame may also hold the result of a computation that each receiver would make from the content, so that
+    it is made once (`EventsIds.added` of frugal, `Masks` of treegroup). Such a result is not sent, and a receiver that
+    computes it again gets the same;
+  - modules hold constants. State belongs to a protocol object, so that runs in one process do not depend on each other.
+    Two things at module level do change: the list of reasons, while modules are imported, and the memory of which
+    filters cover which (subtree/kin.py), from which a broker learns nothing that it could not compute itself;
+  - parameters are held as `self.params`. An attribute beside it is computed from them, such as a time in microseconds;
+  - frame ids and timer keys are ints; nothing iterates over a set; time is read from the host, not stored;
+  - a decision is reported with a reason constant and ints (`note`): its text is made when a person reads it.
 """
 
 from __future__ import annotations

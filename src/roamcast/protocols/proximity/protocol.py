@@ -217,8 +217,7 @@ class Proximity(Protocol):
         self.interval_us: i64 = round(params.beacon_interval_s * 1_000_000)
         self.max_delay_us = params.max_delay_s * 1_000_000
         self.jitter_us = params.jitter_ms * 1000
-        self.table_age: i64 = params.table_age
-        self.destinations_limit = params.destinations_limit
+        self.table_age: i64 = params.table_age  # unboxed, as the interval is: the loop over `pt` divides by both
         self.st = Subscriptions()
         self.pt = ProximityTable()
         self.received = Seen()
@@ -301,7 +300,7 @@ class Proximity(Protocol):
         if not self.remember(event.id):
             return
         expires_us = self.host.now() + event.validity_us
-        m = Waiting(event, self.params.credits, listed({}), self.destinations_limit, expires_us)
+        m = Waiting(event, self.params.credits, listed({}), self.params.destinations_limit, expires_us)
         self.join(m)
         self.approach(m)
         self.host.note(PUBLISHED, event.id, m.peer, m.closest)
@@ -317,7 +316,7 @@ class Proximity(Protocol):
             self.drop(event.id, EXPIRED)
             return
         expires_us = self.host.now() + event.validity_us - frame.age_us
-        m = Waiting(event, frame.credit, frame.list, self.destinations_limit, expires_us)
+        m = Waiting(event, frame.credit, frame.list, self.params.destinations_limit, expires_us)
         if self.join(m):
             self.host.deliver(event)
         matched = self.approach(m)

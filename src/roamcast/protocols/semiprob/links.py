@@ -152,7 +152,6 @@ class SemiProbLinks(Protocol):
     def __init__(self, host: Host, params: SemiProbLinksParams) -> None:
         super().__init__(host, params)
         self.params = params
-        self.phi = params.phi
         self.percent = round(params.tau * 100)
         self.jitter_us = params.jitter_ms * 1000.0
         self.beacon_us = round(params.beacon_s * SECOND_US)
@@ -305,11 +304,11 @@ class SemiProbLinks(Protocol):
 
     def learn(self, node: int, row: TableRow) -> None:
         distance, link, filter = row
-        if distance > self.phi or link == self.host.id:
+        if distance > self.params.phi or link == self.host.id:
             return
         interest = self.interests.get(filter)
         if interest is None:
-            interest = self.interests[filter] = Interest(filter, self.phi)
+            interest = self.interests[filter] = Interest(filter, self.params.phi)
             self.known.append(interest)
         table = interest.tables[distance - 1]
         if node in table:
@@ -322,7 +321,7 @@ class SemiProbLinks(Protocol):
 
     def unlearn(self, node: int, row: TableRow) -> None:
         distance, link, filter = row
-        if distance > self.phi or link == self.host.id:
+        if distance > self.params.phi or link == self.host.id:
             return
         interest = self.interests[filter]
         table = interest.tables[distance - 1]
@@ -340,7 +339,7 @@ class SemiProbLinks(Protocol):
         self.touch(distance + 1, filter)
 
     def touch(self, distance: int, filter: Filter) -> None:
-        if distance <= self.phi:
+        if distance <= self.params.phi:
             self.dirty[(distance, filter)] = None
             self.plan_sync()
 

@@ -10,7 +10,7 @@ from roamcast.errors import Malformed
 from roamcast.protocols.kit.interface import Frame
 from roamcast.protocols.kit.tree import VERSION_MAX, PlaceBeat, as_place
 from roamcast.protocols.kit.wire import as_int, as_list, counted, measure, uint_size
-from roamcast.pubsub.filters import Expression, Filter, filter_from_fields
+from roamcast.pubsub.filters import Filter, filter_from_fields
 
 NUMBER_MAX: Final = (1 << 32) - 1
 MAX_LINKS: Final = 64
@@ -18,23 +18,13 @@ PER_FRAME: Final = 16
 """Ours: so many filters go into a frame; with four attributes each that is about a kilobyte."""
 REMOVED_PER_FRAME: Final = 256
 
-MAX_SIZES: Final = 4096
-"""Ours: filters whose sizes are kept: a filter is sent many times, and encoding it takes longer than the rest."""
-
-_sizes: dict[str, int] = {}
+UNKNOWN: Final = -1
+"""The bytes of filters that nobody has counted yet."""
 
 
-def _filter_size(filter: Filter) -> int:
+def filter_size(filter: Filter) -> int:
     """Bytes of a filter on the air."""
-    if not isinstance(filter, Expression):
-        return len(msgspec.msgpack.encode(filter.fields()))
-    size = _sizes.get(filter.text)
-    if size is None:
-        if len(_sizes) >= MAX_SIZES:
-            _sizes.clear()
-        size = len(msgspec.msgpack.encode(filter.fields()))
-        _sizes[filter.text] = size
-    return size
+    return len(msgspec.msgpack.encode(filter.fields()))
 
 
 def _array_size(n: int) -> int:
@@ -95,19 +85,30 @@ class Join(Frame):
 class Subscribe(Frame):
     """What the sender wants from the receiver, as changes to version `base`; to nothing, where that is 0.
 
-    `added` has pairs of a number and a filter; `removed` has numbers of earlier ones.
+    `added` has pairs of a number and a filter; `removed` has numbers of earlier ones. `filters_size` is how many bytes
+    the filters take, if the sender knows that: a filter is sent many times, and encoding it takes longer than the rest.
     """
 
     __slots__ = ("added", "base", "removed", "version")
 
-    def __init__(self, base: int, version: int, added: list[tuple[int, Filter]], removed: list[int]) -> None:
+    def __init__(
+        self,
+        base: int,
+        version: int,
+        added: list[tuple[int, Filter]],
+        removed: list[int],
+        filters_size: int = UNKNOWN,
+    ) -> None:
         self.base = base
         self.version = version
         self.added = added
         self.removed = removed
+        if filters_size == UNKNOWN:
+            filters_size = sum([filter_size(filter) for _, filter in added])
         size = 2 + uint_size(base) + uint_size(version) + _array_size(len(added)) + _array_size(len(removed))
-        for number, filter in added:
-            size += 1 + uint_size(number) + _filter_size(filter)
+        size += filters_size
+        for number, _ in added:
+            size += 1 + uint_size(number)
         for number in removed:
             size += uint_size(number)
         super().__init__("subscribe", 0, size)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Final, final
 
+from roamcast.protocols.subtree.frames import UNKNOWN, filter_size
 from roamcast.pubsub.covering import covers
 from roamcast.pubsub.filters import Expression, Filter
 
@@ -47,7 +48,7 @@ def outranks(key: str, filter: Filter, other_key: str, other: Filter) -> bool:
 class Interest:
     """A filter, which ones it has been compared with, and which of them outrank it or are outranked by it."""
 
-    __slots__ = ("above", "below", "bit", "compared", "filter", "key")
+    __slots__ = ("above", "below", "bit", "bytes", "compared", "filter", "key")
 
     def __init__(self, key: str, filter: Filter, bit: int) -> None:
         self.key = key
@@ -56,6 +57,13 @@ class Interest:
         self.compared = bit
         self.above = 0
         self.below = 0
+        self.bytes = UNKNOWN  # on the air
+
+    def size(self) -> int:
+        """Bytes of the filter on the air, counted once."""
+        if self.bytes == UNKNOWN:
+            self.bytes = filter_size(self.filter)
+        return self.bytes
 
 
 @final

@@ -205,7 +205,9 @@ class Links:
 
     def send(self, link: Link, added: list[Interest], removed: list[int]) -> None:
         pairs: list[tuple[int, Filter]] = []
+        filters_size = 0
         for interest in added:
+            filters_size += interest.size()
             link.told[interest.key] = link.next_number
             pairs.append((link.next_number, interest.filter))
             link.next_number = (link.next_number + 1) & NUMBER_MAX
@@ -213,7 +215,7 @@ class Links:
         link.told_version = next_version(link.told_version)
         link.told_us = self.host.now()
         link.from_scratch = False
-        self.host.send(link.peer, Subscribe(base, link.told_version, pairs, removed))
+        self.host.send(link.peer, Subscribe(base, link.told_version, pairs, removed, filters_size))
 
     def read_receipt(self, link: Link, version: int, left_us: int) -> None:
         """A heartbeat says which version has arrived; what was told after `left_us` cannot have."""

@@ -96,10 +96,8 @@ class SubTree(Protocol):
     params_class: ClassVar[type[Params]] = SubTreeParams
     frames: ClassVar[tuple[type[Frame], ...]] = (Heartbeat, Join, Subscribe, EventFrame)
 
-    def __init__(self, host: Host, params: Params) -> None:
+    def __init__(self, host: Host, params: SubTreeParams) -> None:
         super().__init__(host, params)
-        if not isinstance(params, SubTreeParams):
-            raise TypeError("SubTree takes SubTreeParams")
         self.params = params
         self.tells = params.mode == "subscription"
         self.heartbeat_us = round(params.heartbeat_s * 1_000_000)

@@ -51,9 +51,7 @@ class Index(Part):
 
     def __init__(self, tables: Tables) -> None:
         super().__init__(tables)
-        self.bits = tables.params.bits
-        self.hashes = tables.params.hashes
-        self.bytes = (self.bits + 7) // 8
+        self.bytes = (tables.params.bits + 7) // 8
         self.local = 0  # the bitmap of this node's own subscriptions
         self.routes: dict[int, Record] = {}  # adjacent group -> the gateway closest to the leader
         self.bitmap_sent = 0
@@ -64,7 +62,7 @@ class Index(Part):
     # ---- what is known
 
     def subscribe(self, filter: Filter) -> None:
-        self.local |= filter_bitmap(filter, self.bits, self.hashes)
+        self.local |= filter_bitmap(filter, self.params.bits, self.params.hashes)
 
     def start_from(self, filters: list[Filter]) -> None:
         """A bit may stand for several subscriptions: when one is taken back, the bitmap is made anew."""
@@ -81,7 +79,7 @@ class Index(Part):
     def take_bitmap(self, frame: Bitmap, child: Child) -> bool:
         """Whether it is one."""
         bitmap = int.from_bytes(frame.bitmap, "little")
-        if len(frame.bitmap) != self.bytes or bitmap >> self.bits:
+        if len(frame.bitmap) != self.bytes or bitmap >> self.params.bits:
             return False
         child.bitmap = bitmap
         child.bitmap_version = frame.version

@@ -128,10 +128,8 @@ class TreeGroup(Protocol):
         GroupEvent,
     )
 
-    def __init__(self, host: Host, params: Params) -> None:
+    def __init__(self, host: Host, params: TreeGroupParams) -> None:
         super().__init__(host, params)
-        if not isinstance(params, TreeGroupParams):
-            raise TypeError("TreeGroup takes TreeGroupParams")
         self.params = params
         tables = Tables(host, params)
         self.place = tables.place

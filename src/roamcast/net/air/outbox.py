@@ -1,0 +1,242 @@
+"""The queue of own frames: they leave one after the other, as the simulator's MAC sends them.
+
+A broadcast is sent once. A frame for one neighbour is sent to the address that the neighbour was last heard from. If
+the neighbour does not acknowledge it, it is repeated after growing pauses; the later attempts go to every node in
+range, because addresses change. The frames behind it wait: frames leave in the order in which they were added.
+
+A frame is encoded once, when it becomes the head of the queue. Every attempt sends these bytes in new datagrams,
+because no two datagrams may have the same counter.
+
+Two things slow a node down without losing frames: a full buffer of the system, and the limit on airtime, which keeps
+own transmissions (with their acknowledgements) to a share of the time. The queue is bounded. A frame that does not fit
+into it is lost, and counted.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final, Protocol
+
+from roamcast.net.air.medium import Medium, Sent
+from roamcast.net.air.timers import Timer, Timers
+from roamcast.net.limits import Limits, TokenBucket
+from roamcast.net.refusal import ACK_AIRTIME, NO_ACK, NO_NETWORK, QUEUE_FULL, TOO_LARGE, Refused, Tally
+from roamcast.net.wire.addresses import Address
+from roamcast.net.wire.codec import FrameCodec
+from roamcast.net.wire.packet import NUMBERS
+from roamcast.protocols.kit.interface import Frame
+
+ACK_SHARE: Final = 0.5
+"""The largest share of a node's airtime that acknowledgements may use."""
+FULL_US: Final = 2_000
+FULL_MAX_US: Final = 100_000
+"""Pauses while the system's buffer is full: the first one, and the longest one."""
+
+
+class SendObserver(Protocol):
+    """Is informed of what happens to own frames."""
+
+    def frame_sent(self, frame: Frame, to: int, serial: int, size: int, repeated: bool) -> None:
+        """`repeated`: it was sent before and was not acknowledged."""
+
+    def frame_lost(self, frame: Frame, to: int, serial: int, size: int, why: str) -> None:
+        """It was never sent (`why`: queue), or never acknowledged (`why`: no-ack)."""
+
+    def frame_undelivered(self, frame: Frame, to: int) -> None:
+        """The neighbour could not be reached."""
+
+
+class _Head:
+    """The head of the queue, while it is being sent."""
+
+    __slots__ = ("attempt", "body", "datagrams", "frame", "number", "sent", "serial", "size", "to")
+
+    def __init__(self, frame: Frame, to: int, number: int, body: bytes) -> None:
+        self.frame = frame
+        self.to = to
+        self.number = number
+        self.body = body  # the encoded frame, the same in every attempt
+        self.attempt = 0
+        self.datagrams: list[bytes] = []  # of this attempt, those that are not sent yet
+        self.serial = 0
+        self.size = 0
+        self.sent = False  # completely, at least once
+
+
+class Outbox:
+    def __init__(
+        self, codec: FrameCodec, medium: Medium, timers: Timers, limits: Limits, tally: Tally, observer: SendObserver
+    ) -> None:
+        self._codec = codec
+        self._medium = medium
+        self._timers = timers
+        self._limits = limits
+        self._tally = tally
+        self._observer = observer
+        self._queue: deque[tuple[Frame, int]] = deque()
+        self._head: _Head | None = None
+        self._number = 0  # of frames for one neighbour
+        self._airtime = TokenBucket(limits.airtime_share * 1e6, limits.airtime_burst_s * 1e6, timers.now_us())
+        self._ack_airtime = TokenBucket(  # so that no neighbour can make this node spend everything on answers
+            ACK_SHARE * limits.airtime_share * 1e6, ACK_SHARE * limits.airtime_burst_s * 1e6, timers.now_us()
+        )
+        self._waiting: Timer | None = None  # for an acknowledgement
+        self._pausing: Timer | None = None  # for airtime, or for room in the system's buffer
+        self._full_us = FULL_US
+        self.airtime_us = 0
+
+    def __len__(self) -> int:
+        return len(self._queue)
+
+    def add(self, frame: Frame, to: int) -> None:
+        if len(self._queue) >= self._limits.queue:
+            self._tally.drop(QUEUE_FULL)
+            self._observer.frame_lost(frame, to, 0, frame.size, "queue")
+            return
+        self._queue.append((frame, to))
+        self._pump()
+
+    def clear(self) -> None:
+        """Drop everything that waits. The owner of the timers clears those."""
+        self._queue.clear()
+        self._head = None
+        self._waiting = self._pausing = None
+
+    def acknowledge(self, address: Address, sender: int, number: int) -> None:
+        """At once, ahead of the queue. If it cannot be sent, that is as if it were lost on the way."""
+        datagram = self._codec.acknowledgement(sender, number)
+        if not self._ack_airtime.take(self._limits.airtime_us(self._size([datagram])), self._timers.now_us()):
+            self._tally.drop(ACK_AIRTIME)
+            return
+        if self._medium.send(datagram, address) is Sent.SENT:
+            self._tally.acks_out += 1
+            self._spend(self._size([datagram]))
+
+    def acknowledged(self, sender: int, number: int) -> None:
+        head = self._head
+        if self._waiting is None or head is None or (head.to, head.number) != (sender, number):
+            return
+        self._tally.acks_in += 1
+        self._timers.cancel(self._waiting)
+        self._remove_head()
+        self._pump()
+
+    # ---- the head of the queue
+
+    def _pump(self) -> None:
+        while self._queue and self._waiting is None and self._pausing is None:
+            if self._head is None:
+                self._head = self._next_head(*self._queue[0])
+            if self._head.datagrams or self._begin_attempt(self._head):
+                self._send(self._head)
+
+    def _next_head(self, frame: Frame, to: int) -> _Head:
+        if to >= 0:
+            self._number = (self._number + 1) % NUMBERS
+        return _Head(frame, to, self._number, self._codec.encode(frame))
+
+    def _begin_attempt(self, head: _Head) -> bool:
+        try:
+            head.serial, head.datagrams = self._codec.outgoing(head.body, head.to, head.number)
+        except Refused:
+            self._give_up(head, TOO_LARGE)
+            return False
+        head.size = self._size(head.datagrams)
+        return True
+
+    def _send(self, head: _Head) -> None:
+        pause_us = self._airtime.wait_us(self._limits.airtime_us(head.size), self._timers.now_us())
+        if pause_us > 0:
+            self._pause(pause_us)
+            return
+        if not self._send_datagrams(head):
+            return
+        self._spend(head.size)
+        self._tally.frames_out += 1
+        self._observer.frame_sent(head.frame, head.to, head.serial, head.size, head.sent)
+        head.sent = True
+        self._await_acknowledgement(head)
+
+    def _send_datagrams(self, head: _Head) -> bool:
+        """Whether all datagrams of this attempt have left."""
+        address = self._address(head)
+        while head.datagrams:
+            sent = self._medium.send(head.datagrams[0], address)
+            if sent is Sent.FULL:
+                self._pause(self._full_us)
+                self._full_us = min(2 * self._full_us, FULL_MAX_US)
+                return False
+            if sent is Sent.TOO_LARGE:
+                self._give_up(head, TOO_LARGE)
+                return False
+            if sent is Sent.DOWN:
+                self._tally.drop(NO_NETWORK)
+                self._lost_here(head)
+                return False
+            self._full_us = FULL_US
+            self._tally.datagrams_out += 1
+            self._tally.bytes_out += len(head.datagrams.pop(0))
+        return True
+
+    def _await_acknowledgement(self, head: _Head) -> None:
+        if head.to < 0:
+            self._remove_head()
+            return
+        timeout_s = min(self._limits.ack_timeout_s * 2**head.attempt, self._limits.ack_timeout_max_s)
+        self._waiting = self._timers.after(int(timeout_s * 1e6), self._unacknowledged)
+
+    def _unacknowledged(self) -> None:
+        self._waiting = None
+        head = self._head
+        assert head is not None
+        head.attempt += 1
+        if head.attempt < self._limits.attempts:
+            self._tally.retries += 1
+            self._pump()
+            return
+        self._observer.frame_lost(head.frame, head.to, head.serial, head.size, "no-ack")
+        self._give_up(head, NO_ACK)
+        self._pump()
+
+    def _lost_here(self, head: _Head) -> None:
+        """There is no network: nobody receives a broadcast, and one attempt to reach a neighbour has failed."""
+        head.datagrams.clear()
+        if head.to >= 0:
+            self._await_acknowledgement(head)
+            return
+        self._observer.frame_lost(head.frame, head.to, 0, head.size, "queue")
+        self._remove_head()
+
+    def _give_up(self, head: _Head, reason: str) -> None:
+        self._tally.drop(reason)
+        if reason != NO_ACK:
+            self._observer.frame_lost(head.frame, head.to, 0, head.frame.size, "queue")
+        self._remove_head()
+        if head.to >= 0:
+            self._observer.frame_undelivered(head.frame, head.to)
+
+    def _remove_head(self) -> None:
+        self._queue.popleft()
+        self._head = self._waiting = None
+
+    # ---- airtime and pauses
+
+    def _address(self, head: _Head) -> Address | None:
+        peer = self._codec.peers.get(head.to) if head.to >= 0 else None
+        late = head.attempt >= (self._limits.attempts + 1) // 2
+        return None if peer is None or late else peer.address
+
+    def _size(self, datagrams: list[bytes]) -> int:
+        return sum(len(datagram) + self._medium.header_bytes for datagram in datagrams)
+
+    def _spend(self, size: int) -> None:
+        airtime_us = self._limits.airtime_us(size)
+        self.airtime_us += int(airtime_us)
+        self._airtime.spend(airtime_us, self._timers.now_us())
+
+    def _pause(self, delay_us: int) -> None:
+        self._pausing = self._timers.after(delay_us, self._resume)
+
+    def _resume(self) -> None:
+        self._pausing = None
+        self._pump()

@@ -1,0 +1,76 @@
+"""The other end of a node's socket. Its calls block: it is for commands, not for servers."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, TypeVar
+
+from roamcast.errors import InputError, error_text
+from roamcast.net.control import messages
+from roamcast.net.control.messages import Failure, Publish, ReceivedEvent, Reply, Request
+
+ANSWER_S: Final = 10.0
+"""How long to wait for an answer."""
+
+Expected = TypeVar("Expected", bound=Reply)
+
+
+class Connection:
+    """To a node that runs on this machine."""
+
+    def __init__(self, state: str | Path) -> None:
+        self._socket = socket.socket(socket.AF_UNIX)
+        self._socket.settimeout(ANSWER_S)
+        try:
+            self._socket.connect(str(messages.socket_path(state)))
+        except (FileNotFoundError, ConnectionRefusedError):  # refused: the node was killed, and its socket is left
+            raise InputError(f"no node runs on the state {state} (`roamcast node --state {state}`)") from None
+        except OSError as error:
+            raise InputError(f"cannot reach the node of {state}: {error_text(error)}") from None
+        self._lines = self._socket.makefile("rb")
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._lines.close()
+        self._socket.close()
+
+    def request(self, request: Request, expected: type[Expected]) -> Expected:
+        """The node's reply. There is no time limit for `Publish`: the event is published in any case, and a second
+        request would publish it again."""
+        self._socket.settimeout(None if isinstance(request, Publish) else ANSWER_S)
+        try:
+            self._socket.sendall(messages.line(request))
+            return self._reply(expected)
+        except TimeoutError:
+            raise InputError("the node does not answer") from None
+        except OSError:
+            raise InputError("the node has gone") from None
+
+    def events(self, patience_s: float | None = None) -> Iterator[ReceivedEvent]:
+        """After a `Subscribe` request; ends when no event comes for `patience_s` seconds."""
+        self._socket.settimeout(patience_s)
+        while True:
+            try:
+                yield self._reply(ReceivedEvent)
+            except TimeoutError:
+                return
+
+    def _reply(self, expected: type[Expected]) -> Expected:
+        try:
+            line = self._lines.readline()
+        except TimeoutError:
+            raise
+        except OSError:
+            line = b""
+        if not line:
+            raise InputError("the node has gone")
+        reply = messages.read_reply(line)
+        if isinstance(reply, Failure):
+            raise InputError(reply.error)
+        if not isinstance(reply, expected):
+            raise InputError(f"the node sent a {type(reply).__name__}, not a {expected.__name__}")
+        return reply

@@ -1,0 +1,131 @@
+"""Answers the requests of other programs to a running node."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from typing import Final
+
+import msgspec
+
+from roamcast import files
+from roamcast.errors import InputError, NodeClosed, RoamcastError, error_text
+from roamcast.net.control import messages
+from roamcast.net.control.messages import (
+    Done,
+    Failure,
+    Forget,
+    Publish,
+    Published,
+    Reply,
+    Request,
+    StatusReply,
+    Subscribe,
+    Subscribed,
+)
+from roamcast.net.node.node import Node
+
+CONNECTIONS: Final = 64
+"""How many connections may be open at a time."""
+
+
+class Control:
+    """`async with Control(node): …`. A connection whose program reads slowly slows down no other one."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._server: asyncio.Server | None = None
+        self._connections: set[asyncio.Task[None]] = set()
+
+    async def __aenter__(self) -> Control:
+        path = messages.socket_path(self._node.config.state)
+        path.unlink(missing_ok=True)  # a killed process left it: the store is locked, so no other node has this state
+        old = os.umask(0o177)
+        try:
+            self._server = await asyncio.start_unix_server(self._serve, path, limit=messages.REQUEST_MAX)
+        except OSError as error:
+            raise InputError(f"cannot listen on {path}: {error_text(error)}") from None
+        finally:
+            os.umask(old)
+        path.chmod(files.PRIVATE)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        assert self._server is not None
+        self._server.close()
+        for connection in list(self._connections):
+            connection.cancel()
+        if self._connections:
+            await asyncio.wait(self._connections)
+        with contextlib.suppress(InputError, OSError):
+            messages.socket_path(self._node.config.state).unlink(missing_ok=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._connections.add(task)
+        try:
+            if len(self._connections) > CONNECTIONS:
+                await _send(writer, Failure(f"{CONNECTIONS} connections are open already"))
+                return
+            while line := await reader.readline():
+                await self._answer(line, reader, writer)
+        except (ConnectionError, ValueError, asyncio.CancelledError):
+            pass  # the program has closed the connection, or sent a line that is too long, or the node stops
+        finally:
+            self._connections.discard(task)
+            writer.close()
+
+    async def _answer(self, line: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        reply: Reply
+        try:
+            request = messages.read_request(line)
+            if isinstance(request, Subscribe):
+                await self._subscribe(request, reader, writer)
+                return
+            reply = await self._reply(request)
+        except RoamcastError as error:
+            reply = Failure(str(error))
+        await _send(writer, reply)
+
+    async def _reply(self, request: Request) -> Reply:
+        node = self._node
+        if isinstance(request, Publish):
+            id = await node.publish(
+                request.topic, request.attrs, request.payload, validity_s=request.validity_s, local=request.local
+            )
+            return Published(id)
+        if isinstance(request, Forget):
+            node.forget(request.name)
+            return Done()
+        return StatusReply(**msgspec.structs.asdict(node.status()))
+
+    async def _subscribe(self, request: Subscribe, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """The subscription ends with the connection."""
+        subscription = self._node.subscribe(request.filter, name=request.name, after=request.after)
+        await _send(writer, Subscribed(str(subscription.filter)))
+        closed = asyncio.create_task(_closed(reader))
+        closed.add_done_callback(lambda _: subscription.close())
+        try:
+            async for event in subscription:
+                await _send(writer, messages.received_event(event, subscription.position))
+            if not closed.done():
+                await _send(writer, Failure("the node has stopped"))
+        except NodeClosed:
+            pass
+        finally:
+            subscription.close()
+            closed.cancel()
+
+
+async def _send(writer: asyncio.StreamWriter, reply: Reply) -> None:
+    writer.write(messages.line(reply))
+    await writer.drain()
+
+
+async def _closed(reader: asyncio.StreamReader) -> None:
+    """Returns when the other end has closed the connection; what it sends is ignored."""
+    with contextlib.suppress(ConnectionError):
+        while await reader.read(4096):
+            pass

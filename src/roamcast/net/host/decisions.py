@@ -1,0 +1,24 @@
+"""The protocol's decisions: counted for people who look at the node, and logged."""
+
+from __future__ import annotations
+
+from roamcast.log import schema
+from roamcast.net.host.journal import Journal
+from roamcast.protocols.kit.interface import reason_kind, reason_label
+
+
+class Decisions:
+    """Those during a catch-up are not counted: the earlier boot counted them."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._counts: dict[int, int] = {}
+
+    def note(self, reason: int, event: int, peer: int, value: int) -> None:
+        if self._journal.present_us < 0:
+            self._counts[reason] = self._counts.get(reason, 0) + 1
+        kind = schema.kind_code(reason_kind(reason))
+        self._journal.row(kind, event, peer=peer, value=value, reason=reason_label(reason))
+
+    def counts(self) -> dict[str, int]:
+        return {f"{reason_kind(r)}: {reason_label(r)}": n for r, n in sorted(self._counts.items())}

@@ -1,0 +1,302 @@
+"""Runs one protocol on an asyncio loop, over a medium.
+
+    runner = Runner(protocol_class, params, membership, medium)   # in a running loop
+    runner.start()                          # opens the medium and starts the protocol
+    number = runner.subscribe(filter)       # before or after `start`; `runner.unsubscribe(number)`
+    event = runner.publisher.prepare("weather", {"temperature": 31.5})    # numbered and sealed
+    runner.publish(event)                   # at once, or after it was stored
+    runner.use(key_ring)                    # the group's keys have changed
+    runner.status(), runner.counters()      # plain data
+    runner.stop()                           # like a crash, but in good order; `start` again goes on
+    runner.summarise()                      # counters beside the rows of the log, before the sink is closed
+
+The parts are objects of their own (`host/__init__.py` lists them). This class makes them, connects them, and starts and
+stops them together. Nothing that is received raises here.
+
+Time is microseconds since the runner was made, by the loop's monotonic clock. Rows of the log have `epoch_us` added:
+the Unix time at which the runner was made, read once, so that rows never go back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import random
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+from roamcast.errors import InputError
+from roamcast.log import schema
+from roamcast.log.writer import LogSink
+from roamcast.net.air.medium import Medium
+from roamcast.net.air.outbox import Outbox
+from roamcast.net.air.timers import Timers
+from roamcast.net.host.boot_record import BootRecord
+from roamcast.net.host.catch_up import CarriedFrames, CatchUp, span_us
+from roamcast.net.host.decisions import Decisions
+from roamcast.net.host.deliveries import Deliver, Deliveries
+from roamcast.net.host.handlers import Handlers
+from roamcast.net.host.host import NetHost
+from roamcast.net.host.inbox import Carry, Inbox
+from roamcast.net.host.journal import Journal
+from roamcast.net.host.muted import MutedIds
+from roamcast.net.host.protocol_timers import ProtocolTimers
+from roamcast.net.host.publisher import Publisher
+from roamcast.net.host.send_reports import SendReports
+from roamcast.net.host.senses import Senses
+from roamcast.net.host.status import Neighbour, RunnerStatus
+from roamcast.net.host.subscriptions import Subscriptions
+from roamcast.net.limits import Limits
+from roamcast.net.refusal import UNREAD, Tally
+from roamcast.net.trust.keys import KeyRing
+from roamcast.net.trust.membership import Membership
+from roamcast.net.wire.addresses import Address
+from roamcast.net.wire.codec import FrameCodec
+from roamcast.protocols.kit.interface import Params, Protocol
+from roamcast.pubsub.event import Event
+from roamcast.pubsub.filters import Filter
+
+log: Final = logging.getLogger("roamcast.net")
+
+IN_RANGE_US: Final = 10_000_000
+"""A peer that was heard within this time counts as in range of the publisher of a local event."""
+
+
+class Runner:
+    def __init__(
+        self,
+        protocol: type[Protocol],
+        params: Params,
+        membership: Membership,
+        medium: Medium,
+        *,
+        limits: Limits | None = None,
+        sink: LogSink | None = None,
+        level: str = "frames",
+        on_deliver: Deliver | None = None,
+        on_error: Callable[[Exception], None] | None = None,
+        on_carry: Carry | None = None,
+        carried: CarriedFrames = (),
+        senses: Senses | None = None,
+        sample_s: float = 0.0,
+        again: bool = False,
+        seed: int | None = None,
+    ) -> None:
+        """To be made in a running loop.
+
+        `carried` are frames that earlier boots gave to `on_carry`. Routing state is logged every `sample_s` seconds;
+        0: never. `again`: this node has run before in another process, and its log notes that it is back. `seed` is for
+        tests.
+        """
+        self.membership = membership
+        self.medium = medium
+        self.limits = limits or Limits()
+        self.tally = Tally()
+        self._protocol_class = protocol
+        self._params = params
+        self._sample_us = int(sample_s * 1e6)
+        self._was_down = False
+        self._made_us = span_us(carried)  # the clock begins with the oldest carried frame
+        self.timers = Timers(asyncio.get_running_loop(), self._made_us)
+        epoch_us = time.time_ns() // 1000 - self._made_us
+        self.journal = Journal(sink or LogSink(), level, self.id, epoch_us, self.timers.now_us)
+        self.publisher = Publisher(membership, medium.datagram_max)
+        self.codec = FrameCodec(protocol, membership, self.limits, self.tally, medium.datagram_max)
+        self._connect(on_deliver, on_error, on_carry, carried, senses or Senses(), random.Random(seed))
+        medium.prefer(lambda: self.codec.addresses.known(self.timers.now_us()))
+        self._record.restore()
+        if again:
+            self.journal.row(schema.RECOVER, reason=schema.ANEW)  # before any subscription of this boot
+
+    def _connect(
+        self,
+        on_deliver: Deliver | None,
+        on_error: Callable[[Exception], None] | None,
+        on_carry: Carry | None,
+        carried: CarriedFrames,
+        senses: Senses,
+        stream: random.Random,
+    ) -> None:
+        """Make the parts that know each other."""
+        codec, journal, limits, tally, timers = self.codec, self.journal, self.limits, self.tally, self.timers
+        self.handlers = Handlers(tally, on_error)
+        self.muted = MutedIds(limits.muted)
+        self.decisions = Decisions(journal)
+        self.deliveries = Deliveries(self.publisher, journal, tally, on_deliver)
+        self.subscriptions = Subscriptions(self.handlers, journal)
+        reports = SendReports(self.handlers, journal, limits)
+        self.outbox = Outbox(codec, self.medium, timers, limits, tally, reports)
+        self.inbox = Inbox(
+            codec, self.outbox, self.handlers, self.muted, journal, limits, tally, self.medium.header_bytes, on_carry
+        )
+        self.protocol_timers = ProtocolTimers(timers, self._timer)
+        self._record = BootRecord(self.membership.durable, codec, timers)
+        self.catch_up = CatchUp(carried, codec, self.inbox, timers, journal, self._record, reports.frame_undelivered)
+        self.host = NetHost(
+            self.id,
+            timers,
+            self.protocol_timers,
+            self.outbox.add,
+            self.deliveries,
+            self.decisions,
+            self.muted,
+            senses,
+            stream,
+        )
+
+    @property
+    def id(self) -> int:
+        return self.membership.number
+
+    @property
+    def running(self) -> bool:
+        return self.host.running
+
+    @property
+    def protocol(self) -> Protocol | None:
+        """The protocol object of this boot; there is none before the first start."""
+        return self.handlers.protocol
+
+    # ---- start and stop
+
+    def start(self, *, keep_tables: bool = False) -> None:
+        """Begin, or begin again after `stop`: with the old protocol object, or with a new one."""
+        if self.running:
+            return
+        if self.membership.ring is None:
+            log.warning("INSECURE: node %d neither encrypts nor authenticates nor signs anything", self.id)
+        self.host.running = True
+        if self._was_down:
+            self.journal.row(schema.RECOVER)
+        fresh = self.protocol is None or not keep_tables
+        if fresh:
+            self.muted.clear()
+            self.handlers.protocol = self._protocol_class(self.host, self._params)
+        self.medium.open(self.receive)
+        if self.catch_up.frames:
+            self._start_with_catch_up()
+        else:
+            self._start_protocol(fresh)
+        self._record.begin_writing()
+        self._sample_later()
+
+    def _start_protocol(self, fresh: bool) -> None:
+        self.handlers.call(lambda protocol: protocol.on_start())
+        if fresh:
+            self.subscriptions.announce_all()
+
+    def _start_with_catch_up(self) -> None:
+        self.catch_up.begin()
+        self.host.transmit = self.catch_up.transmit
+        self._start_protocol(fresh=True)
+        self.catch_up.run()
+        self.host.transmit = self.outbox.add
+        self.catch_up.end()
+
+    def stop(self) -> None:
+        """Like a crash, but in good order. Frames that wait to be sent are lost, and so are timers."""
+        if not self.running:
+            return
+        self.host.running = False
+        self.medium.close()
+        self.timers.clear()
+        self.outbox.clear()
+        self.protocol_timers.clear()
+        self.handlers.clear()
+        self._was_down = True
+        self.journal.row(schema.CRASH)
+        self._record.write()
+
+    def use(self, ring: KeyRing) -> None:
+        """The group's keys have changed."""
+        if self.membership.ring is None or ring.group != self.membership.ring.group:
+            raise InputError("these keys are another group's")
+        self.membership.ring = ring
+        self.codec.use(ring)
+
+    # ---- the application
+
+    def publish(self, event: Event) -> None:
+        """Give an event that `Publisher.prepare` made to the protocol."""
+        if not self.running:
+            raise InputError("cannot publish: the node is not running")
+        self.tally.published += 1
+        self.journal.published(event, self._in_range)
+        self.handlers.call(lambda protocol: protocol.on_publish(event))
+
+    def subscribe(self, filter: Filter) -> int:
+        """The subscription's number, for `unsubscribe`."""
+        return self.subscriptions.add(filter, self.running)
+
+    def unsubscribe(self, number: int) -> None:
+        self.subscriptions.remove(number, self.running)
+
+    def motion(self, moving: bool) -> None:
+        """This node started or stopped moving."""
+        if self.running and self._protocol_class.wants_motion:
+            self.handlers.call(lambda protocol: protocol.on_motion(moving))
+
+    # ---- what the medium and the timers call
+
+    def receive(self, datagram: bytes, address: Address) -> None:
+        self.inbox.receive(datagram, address, self.timers.now_us())
+
+    def _timer(self, key: int) -> None:
+        self.handlers.call(lambda protocol: protocol.on_timer(key))
+
+    def _sample_later(self) -> None:
+        if self._sample_us > 0:
+            self.timers.after(self._sample_us, self._sample)
+
+    def _sample(self) -> None:
+        assert self.protocol is not None
+        entries, size = self.protocol.memory()
+        self.journal.row(schema.STATE, size=size, value=entries)
+        self._sample_later()
+
+    # ---- for people and programs that look at the node
+
+    def status(self) -> RunnerStatus:
+        now_us, ring = self.timers.now_us(), self.membership.ring
+        entries, size = (0, 0) if self.protocol is None else self.protocol.memory()
+        return RunnerStatus(
+            node=self.id,
+            protocol=self._protocol_class.__name__,
+            secure=ring is not None,
+            keys=[] if ring is None else [f"{key.id:04x}" for key in ring.keys],
+            sending_key="" if ring is None else f"{ring.sending.id:04x}",
+            network=self.medium.up(),
+            up_s=(now_us - self._made_us) / 1e6,
+            neighbours=self._neighbours(now_us),
+            subscriptions={number: str(filter) for number, filter in self.subscriptions.filters.items()},
+            queue=len(self.outbox),
+            timers=len(self.protocol_timers),
+            airtime_s=self.outbox.airtime_us / 1e6,
+            routing_entries=entries,
+            routing_bytes=size,
+            decisions=self.decisions.counts(),
+            **self.counters(),
+        )
+
+    def counters(self) -> dict[str, Any]:
+        """How often each thing happened, and how often something was dropped, by reason."""
+        self.tally.dropped[UNREAD] = self.medium.unread()
+        return self.tally.as_dict()
+
+    def summarise(self) -> None:
+        """Put the counters beside the rows of the log."""
+        summary = {"node": self.id, "epoch_us": self.journal.epoch_us, **self.counters()}
+        self.journal.sink.summarise(json.dumps(summary))
+
+    def _neighbours(self, now_us: int) -> list[Neighbour]:
+        peers = reversed(self.codec.peers.known.items())
+        return [
+            Neighbour(number, str(peer.address[0]), (now_us - peer.heard_us) / 1e6, peer.frames, peer.bytes)
+            for number, peer in peers
+        ]
+
+    def _in_range(self) -> list[int]:
+        since_us = self.timers.now_us() - IN_RANGE_US
+        return sorted(number for number, peer in self.codec.peers.known.items() if peer.heard_us >= since_us)

@@ -1,0 +1,148 @@
+"""Events for the application, in the order in which they came.
+
+Each has a position, and no position is used twice. A subscription is a cursor in this list. Ids are remembered for
+longer than the events, so that no event is received twice.
+
+When there is no room, the oldest events are removed. An event that not every named subscription has had then is counted
+as lost. While a node runs without keys, it cannot check what it receives. Such events have room of their own: they
+never push out events that were checked. When the node runs with keys again, they are removed.
+"""
+
+from __future__ import annotations
+
+import logging
+import struct
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Final, NamedTuple
+
+from roamcast.errors import StoreError
+from roamcast.net.keep.clock import StoreClock
+from roamcast.net.keep.content import decoded, encoded, expiry_s
+from roamcast.net.keep.database import Bounds, Database
+from roamcast.net.keep.values import StoredValues
+from roamcast.pubsub.event import Event
+
+log: Final = logging.getLogger("roamcast.net")
+
+UNCHECKED: Final = "unchecked"
+"""The durable value that says where unchecked events begin."""
+_UNCHECKED: Final = struct.Struct("!qq")
+_LAST_KNOWN: Final = "select coalesce(max(serial), 0) from known"
+_BYTES: Final = "select coalesce(sum(length(content)), 0) from received"
+
+
+class Received(NamedTuple):
+    position: int
+    event: Event
+
+
+class _Checked(NamedTuple):
+    """The last position and the last serial of the events that were checked."""
+
+    position: int
+    serial: int
+
+
+class ReceivedEvents:
+    def __init__(self, db: Database, clock: StoreClock, values: StoredValues, bounds: Bounds) -> None:
+        self._db = db
+        self._clock = clock
+        self._values = values
+        self._bounds = bounds
+        self.bytes = db.number(_BYTES)
+        self.lost = 0  # events that were removed before every named subscription had had them
+
+    def begin(self, authenticated: bool) -> None:
+        """A boot begins in which what is received is checked, or is not. If it is, unchecked events are removed."""
+        with self._db.change():
+            checked = self._checked()
+            if not authenticated and checked is None:
+                self._values.store(UNCHECKED, _UNCHECKED.pack(self.end(), self._db.number(_LAST_KNOWN)))
+            elif authenticated and checked is not None:
+                removed = self._count_after(checked.position)
+                self._remove("position > ?", checked.position)
+                self._db.run("delete from known where serial > ?", checked.serial)
+                self._values.remove(UNCHECKED)
+                log.warning("what was received while this node was insecure (%d events kept) is forgotten", removed)
+
+    def add(self, events: Iterable[Event]) -> list[Received]:
+        """Those that were never received before, with their positions. On disk when this returns."""
+        try:
+            with self._db.change():
+                self._clock.write_if_set()
+                return self._add(events, self._clock.now_s())
+        except StoreError:
+            self.recount()
+            raise
+
+    def recount(self) -> None:
+        """After a transaction that was undone."""
+        with suppress(StoreError):
+            self.bytes = self._db.number(_BYTES)
+
+    def after(self, position: int, most: int) -> list[Received]:
+        """The next events that are still stored and valid."""
+        rows = self._db.rows(
+            "select position, content from received where position > ? and until_s > ? order by position limit ?",
+            *(position, self._clock.now_s(), most),
+        )
+        return [Received(position, decoded(content)[0]) for position, content in rows]
+
+    def end(self) -> int:
+        """The position of the event that was received last."""
+        row = self._db.row("select seq from sqlite_sequence where name = 'received'")
+        return 0 if row is None else int(row[0])
+
+    def _add(self, events: Iterable[Event], now_s: float) -> list[Received]:
+        new: list[Received] = []
+        for event in events:
+            serial = self._db.number(_LAST_KNOWN) + 1
+            if self._db.run("insert or ignore into known values (?, ?)", event.id, serial).rowcount == 0:
+                continue
+            content = encoded(event)
+            row = self._db.run(
+                "insert into received (event, until_s, content) values (?, ?, ?)",
+                *(event.id, expiry_s(event.validity_us, now_s), content),
+            )
+            self.bytes += len(content)
+            new.append(Received(int(row.lastrowid or 0), event))
+        if new:
+            self._make_room(now_s)
+        return new
+
+    # ---- room
+
+    def _make_room(self, now_s: float) -> None:
+        self._remove("until_s <= ?", now_s)
+        checked = self._checked() or _Checked(0, 0)
+        excess = self._count_after(checked.position) - self._bounds.received
+        if excess > 0:
+            self._remove_oldest(checked.position, excess)
+        checked_bytes = self._db.number(f"{_BYTES} where position <= ?", checked.position)
+        while self.bytes - checked_bytes > self._bounds.received_bytes:
+            self._remove_oldest(checked.position, 1 + self._count_after(checked.position) // 10)
+        self._db.run(  # serials have no gaps, except where the oldest were removed here
+            "delete from known where serial > ? and serial <= (select max(serial) from known) - ?",
+            *(checked.serial, self._bounds.known),
+        )
+
+    def _remove_oldest(self, after: int, count: int) -> None:
+        oldest = "select position from received where position > ? order by position limit ?"
+        last = self._db.number(f"select max(position) from ({oldest})", after, count)
+        (cursor,) = self._db.row("select min(cursor) from subscriptions")
+        if cursor is not None:
+            self.lost += self._count_after(max(after, cursor)) - self._count_after(max(last, cursor))
+        self._remove("position > ? and position <= ?", after, last)
+
+    def _remove(self, which: str, *values: object) -> None:
+        self.bytes -= self._db.number(f"{_BYTES} where {which}", *values)
+        self._db.run(f"delete from received where {which}", *values)
+
+    def _count_after(self, position: int) -> int:
+        return self._db.number("select count(*) from received where position > ?", position)
+
+    def _checked(self) -> _Checked | None:
+        """None if everything that is stored was checked."""
+        stored = self._values.load(UNCHECKED)
+        return None if stored is None else _Checked(*_UNCHECKED.unpack(stored))

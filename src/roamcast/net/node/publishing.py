@@ -1,0 +1,54 @@
+"""Own events on their way to the protocol: each is stored first, and none overfills the queue of frames."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from roamcast.net.host.runner import Runner
+from roamcast.net.keep.store import Store
+from roamcast.net.node.writer import Writer
+from roamcast.pubsub.event import Event, Value
+
+ROOM_S: Final = 0.02
+"""How often to look whether the queue has room."""
+
+
+class Publishing:
+    def __init__(self, runner: Runner, store: Store, writer: Writer) -> None:
+        self._runner = runner
+        self._store = store
+        self._writer = writer
+        self._turn = asyncio.Lock()
+        self._waiting = 0  # events that are being stored, and will need room in the queue then
+
+    async def publish(
+        self, topic: str, attrs: dict[str, Value] | None, payload: bytes, validity_us: int, scope: int
+    ) -> int:
+        """The event's id, once it is on disk and the protocol has it."""
+        async with self._turn:  # in the order of the calls
+            await self._room()
+            event = self._runner.publisher.prepare(topic, attrs, payload, validity_us, scope)
+            self._waiting += 1
+        await asyncio.shield(self._store_and_publish(event))  # a caller that gives up does not leave half of it
+        return event.id
+
+    async def publish_again(self) -> None:
+        """Events of earlier boots that are still valid, at a pace that leaves room for others."""
+        for event, group, left_us in self._store.own.valid():
+            if event.publisher == self._runner.id:  # the roster may have given this node another number since
+                await self._room()
+                self._runner.publish(self._runner.publisher.renew(event, group, left_us))
+                await asyncio.sleep(0)
+
+    async def _store_and_publish(self, event: Event) -> None:
+        try:
+            own, group = self._store.own, self._runner.publisher.group
+            await self._writer.write(lambda: own.add([event], group))
+            self._runner.publish(event)
+        finally:
+            self._waiting -= 1
+
+    async def _room(self) -> None:
+        while len(self._runner.outbox) + self._waiting > self._runner.limits.queue // 2:
+            await asyncio.sleep(ROOM_S)

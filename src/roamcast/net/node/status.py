@@ -1,0 +1,22 @@
+"""What a node shows of itself: its runner, its store, and its named subscriptions."""
+
+from __future__ import annotations
+
+import msgspec
+
+from roamcast.net.host.status import RunnerStatus
+from roamcast.net.keep.store import StoreCounts
+
+
+class NamedStatus(msgspec.Struct, frozen=True):
+    name: str
+    filter: str
+    behind: int  # how many positions of received events it has not come to
+
+
+class NodeStatus(RunnerStatus, frozen=True, kw_only=True):
+    pid: int
+    public: str  # the node's public key in hexadecimal; empty if it has none
+    stored: StoreCounts
+    delivered_before: int  # deliveries of events that the application has had already
+    named: list[NamedStatus]

@@ -1,0 +1,115 @@
+"""What an application iterates over to get its events."""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from collections import deque
+from collections.abc import Callable
+from typing import Self
+
+from roamcast.errors import NodeClosed, RoamcastError
+from roamcast.net.keep.received import Received
+from roamcast.net.keep.store import Store
+from roamcast.net.node.writer import Writer
+from roamcast.pubsub.event import Event
+from roamcast.pubsub.filters import Filter
+
+
+class Subscription:
+    """An asynchronous iterator over events. `position` is that of the last event it gave, and `lost` counts events that
+    were removed from the store before it came to them."""
+
+    def __init__(
+        self,
+        store: Store,
+        writer: Writer,
+        filter: Filter,
+        name: str,
+        position: int,
+        on_close: Callable[[], None] | None,
+    ) -> None:
+        """`on_close` is called when this is closed, or when the application has dropped it."""
+        self.filter = filter
+        self.name = name
+        self.position = position
+        self.lost = 0
+        self._store = store
+        self._writer = writer
+        self._read = position  # up to here, all events were handed over or did not match
+        self._moved = position  # the cursor in the store
+        self._page: deque[Received] = deque()
+        self._wake = asyncio.Event()
+        self._open = True
+        self._failure: RoamcastError | None = None
+        self._leave = None if on_close is None else weakref.finalize(self, on_close)
+        if self._leave is not None:
+            self._leave.atexit = False
+
+    def close(self) -> None:
+        """End the iteration. A subscription with a name goes on without this object."""
+        self._open = False
+        if self._leave is not None:
+            self._leave()
+        self._wake.set()
+
+    def wake(self) -> None:
+        """There may be something new in the store, or the node has stopped."""
+        self._wake.set()
+
+    def fail(self, error: RoamcastError) -> None:
+        """Received events were lost because of this error; it is raised once, then the iteration goes on."""
+        self._failure = error
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Event:
+        try:
+            return await self._next()
+        except NodeClosed:
+            raise StopAsyncIteration from None
+
+    async def _next(self) -> Event:
+        while self._open:
+            if self._failure is not None:
+                failure, self._failure = self._failure, None
+                raise failure
+            self._wake.clear()  # before reading: what comes meanwhile sets it again
+            more = bool(self._page) or await self._read_page()
+            while self._page and not self.filter.matches(self._page[0].event):
+                self._drop_first()
+            if self._page:
+                return await self._hand_over()
+            if not more:
+                await self._move(self._read)
+                await self._wake.wait()
+        raise NodeClosed("the subscription is closed")
+
+    async def _read_page(self) -> bool:
+        """Read the next page, if there is one. A gap in the positions means that events were removed."""
+        end, page = await self._writer.read(self._read)
+        last = page[-1].position if page else end
+        self.lost += last - self._read - len(page)
+        self._page.extend(page)
+        if not page:
+            self._read = end
+        return bool(page)
+
+    async def _hand_over(self) -> Event:
+        """The event leaves the page only after the last `await`: a cancelled caller gets it the next time."""
+        received = self._page[0]
+        await self._move(received.position)
+        self._drop_first()
+        self.position = received.position
+        return received.event
+
+    async def _move(self, position: int) -> None:
+        """Everything up to this position was handed over or did not match."""
+        if self.name and position > self._moved:
+            subscriptions, name = self._store.subscriptions, self.name
+            await self._writer.write(lambda: subscriptions.move(name, position))
+            self._moved = position
+
+    def _drop_first(self) -> None:
+        self._read = self._page.popleft().position

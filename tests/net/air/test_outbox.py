@@ -1,0 +1,154 @@
+"""Own frames: in order, within their share of airtime, acknowledged or repeated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from roamcast.log import schema
+from roamcast.net.air.medium import Sent
+from roamcast.net.limits import Limits
+from roamcast.pubsub.event import Event
+from tests.conformance.driver import Ping, Probe
+from tests.conformance.real import Real, Walled
+from tests.net.conftest import rows_of, say_all
+
+
+def test_own_transmissions_keep_to_their_share_of_airtime(real: Any) -> None:
+    """1000 bytes and some are 8.8 ms at 1 Mbit/s; a tenth of the time gives eleven a second."""
+    driver = real(limits=Limits(airtime_share=0.1, airtime_burst_s=0.05, queue=500))
+    driver.begin(0, say_all(range(200), bytes(1000)))
+    driver.run(10.0)
+    sent = rows_of(driver, schema.SEND)
+    assert sum(row[7] for row in sent) <= 0.1 * 10.0e6 + 0.05e6 + sent[0][7]
+    assert len(sent) > 100, "and use it"
+    assert [number for number, _ in driver.probe(1).numbers()] == list(range(len(sent))), "in order"
+
+
+def test_answers_do_not_use_up_the_airtime_of_own_frames(real: Any) -> None:
+    """A neighbour asks for ten times more acknowledgements than this node has airtime for."""
+    slow = Limits(airtime_share=0.05, airtime_burst_s=0.05, sender_frames_per_s=1e6, queue=10_000)
+    driver = real(limits=slow)
+    driver.do(0, lambda probe, _: probe.host.broadcast(Ping(0)))
+    driver.do(1, lambda probe, _: probe.host.broadcast(Ping(0)))
+    asker, address = driver.runners[1].codec, driver.media[0].port()
+    driver.begin(0, say_all(range(1, 31)))
+    for n in range(1000):
+        (ask,) = asker.outgoing(asker.encode(Ping(n)), 0, n)[1]
+        driver.media[1].send(ask, ("127.0.0.1", address))
+        driver.run(0.001)
+    own = [number for number, sender in driver.probe(1).numbers() if sender == 0]
+    assert own == list(range(31))
+    assert driver.runners[0].tally.acks_out * 70 * 8 <= 0.5 * (0.05 * 2.1e6 + 0.05e6)
+    assert driver.runners[0].tally.dropped["ack airtime"] > 500
+
+
+def test_a_full_queue_loses_the_newest_and_says_so(real: Any) -> None:
+    driver = real(limits=Limits(airtime_share=0.01, airtime_burst_s=0.001, queue=5))
+    driver.do(0, say_all(range(20)))
+    assert driver.runners[0].tally.drops() == {"queue full": 14}
+    assert {row[8] for row in rows_of(driver, schema.LOSE)} == {"queue"}
+    driver.run(5.0)
+    assert [number for number, _ in driver.probe(1).numbers()] == [0, 1, 2, 3, 4, 5]
+
+
+class Choked(Walled):
+    """Every so often the system has no room, or the network is gone, or never takes what is large."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.says: list[Sent] = []
+        self.tried = 0
+
+    def send(self, datagram: bytes, to: Any = None) -> Sent:
+        self.tried += 1
+        if self.says:
+            said = self.says.pop(0)
+            if said is not Sent.SENT:
+                return said
+        return super().send(datagram, to)
+
+
+@pytest.fixture
+def choked(monkeypatch: pytest.MonkeyPatch, real: Any) -> Real:
+    monkeypatch.setattr("tests.conformance.real.Walled", Choked)
+    driver = real()
+    assert isinstance(driver, Real)
+    return driver
+
+
+def says(driver: Real, *said: Sent) -> Choked:
+    medium = driver.media[0]
+    assert isinstance(medium, Choked)
+    medium.says = list(said)
+    return medium
+
+
+def test_a_full_buffer_delays_and_loses_nothing(choked: Real) -> None:
+    full, sent = Sent.FULL, Sent.SENT
+    medium = says(choked, full, full, sent, full, sent, sent, full, full, full, full, full, full, full, full)
+    choked.begin(0, say_all(range(4), bytes(2000)))
+    choked.run(5.0)
+    assert [number for number, _ in choked.probe(1).numbers()] == [0, 1, 2, 3]
+    assert choked.runners[0].tally.drops() == {}
+    assert medium.tried == 8 + 11
+
+
+def test_a_buffer_that_stays_full_is_not_asked_all_the_time(choked: Real) -> None:
+    medium = says(choked, *[Sent.FULL] * 10_000)
+    choked.begin(0, lambda probe, _: probe.host.broadcast(Ping(1)))
+    choked.run(60.0)
+    assert 590 < medium.tried < 620
+
+
+def test_without_a_network_broadcasts_are_lost_and_neighbours_are_tried_again(choked: Real) -> None:
+    choked.do(1, lambda probe, _: probe.host.broadcast(Ping(0)))
+    says(choked, Sent.DOWN, Sent.DOWN, Sent.DOWN)
+
+    def deed(probe: Probe, _: Event) -> None:
+        probe.host.broadcast(Ping(1))
+        probe.host.send(1, Ping(2))
+        probe.host.broadcast(Ping(3))
+
+    choked.do(0, deed)
+    assert [number for number, _ in choked.probe(1).numbers()] == [2, 3]
+    assert choked.runners[0].tally.drops() == {"no network": 3}
+
+
+def test_a_frame_that_the_network_will_not_take_is_given_up_at_once(choked: Real) -> None:
+    says(choked, Sent.TOO_LARGE, Sent.TOO_LARGE)
+
+    def deed(probe: Probe, _: Event) -> None:
+        probe.host.broadcast(Ping(1))
+        probe.host.send(1, Ping(2))
+        probe.host.broadcast(Ping(3))
+
+    choked.do(0, deed)
+    assert [number for number, _ in choked.probe(1).numbers()] == [3]
+    assert [told.arguments[0].number for told in choked.probe(0).told("undelivered")] == [2]
+    assert choked.runners[0].tally.drops() == {"too large": 2}
+
+
+def test_a_neighbour_whose_address_changed_is_found_again(real: Any) -> None:
+    driver = real()
+    driver.do(1, lambda probe, _: probe.host.broadcast(Ping(0)))
+    before = driver.media[1].port()
+    driver.crash(1)
+    driver.recover(1, keep_tables=True)
+    assert driver.media[1].port() != before
+    driver.do(0, lambda probe, _: probe.host.send(1, Ping(5)))
+    driver.run(2.0)
+    assert driver.probe(1).numbers() == [(5, 0)]
+    assert driver.probe(0).told("undelivered") == []
+    assert driver.runners[0].tally.retries > 0
+
+
+def test_a_neighbour_is_asked_alone_where_its_address_is_known(real: Any) -> None:
+    driver = real([0.0, 0.3, 0.6])
+    driver.do(1, lambda probe, _: probe.host.broadcast(Ping(0)))
+    before = driver.runners[2].tally.datagrams_in
+    driver.do(0, lambda probe, _: probe.host.send(1, Ping(5)))
+    assert driver.runners[2].tally.datagrams_in == before
+    driver.do(0, lambda probe, _: probe.host.send(2, Ping(6)))
+    assert driver.runners[1].tally.dropped["not for us"] == 1, "who was never heard is asked for by everybody's address"

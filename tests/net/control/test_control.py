@@ -1,0 +1,85 @@
+"""The socket of a node, for programs on its machine: whatever is asked, it answers with a line and goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from roamcast.errors import InputError
+from roamcast.net.config import Config
+from roamcast.net.control import client
+from roamcast.net.control.client import Connection
+from roamcast.net.control.messages import Done, Publish, Published, Status, StatusReply
+from roamcast.net.control.server import Control
+from roamcast.net.node.node import Node
+from tests.conformance.real import network
+
+NO_REQUEST = 'a request is a JSON object with "do"'
+WRONG = [
+    (b"nonsense", NO_REQUEST),
+    (b"[" * 100_000, NO_REQUEST),
+    (b"7", NO_REQUEST),
+    (b'{"do": 7}', NO_REQUEST),
+    (b'{"do": ' + b"[" * 100_000, NO_REQUEST),
+    (b'{"topic": "x"}', NO_REQUEST),
+    (b'{"do": "publish", "topic": "\xff"}', NO_REQUEST),
+    (b'{"do": "fly"}', "cannot do 'fly': must be publish, subscribe, forget or status"),
+    (b'{"do": "publish", "topic": 7}', "topic: expected str, got int"),
+    (b'{"do": "publish", "payload": "?"}', "payload: invalid base64 encoded string"),
+    (b'{"do": "publish", "attrs": {"a": [1]}}', "attrs: expected"),
+    (b'{"do": "publish", "attrs": {"a": 1e999}}', "attrs: number out of range"),
+    (b'{"do": "publish", "attrs": {"a": 1180591620717411303424}}', "cannot publish this"),
+    (b'{"do": "publish", "validity_s": "long"}', "validity_s: expected"),
+    (b'{"do": "subscribe", "filter": "n >"}', "expected"),
+    (b'{"do": "forget", "name": "x"}', "there is no subscription 'x'"),
+]
+
+
+def test_nonsense_is_answered_by_one_line(tmp_path: Path) -> None:
+    def ask() -> None:
+        with Connection(tmp_path) as connection:
+            for line, problem in WRONG:
+                connection._socket.sendall(line + b"\n")
+                with pytest.raises(InputError) as error:
+                    connection._reply(Done)
+                assert str(error.value).startswith(problem)
+                assert "\n" not in str(error.value)
+            assert connection.request(Status(), StatusReply).node >= 0
+
+    async def go() -> None:
+        config = Config(state=str(tmp_path), insecure=True, protocol="gossip", network=network())
+        async with Node(config) as node, Control(node):
+            await asyncio.to_thread(ask)
+
+    asyncio.run(go())
+
+
+def test_a_node_that_does_not_answer_is_one_line_and_a_publication_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(client, "ANSWER_S", 0.05)
+    with socket.socket(socket.AF_UNIX) as node:
+        node.bind("control")
+        node.listen()
+
+        def slow() -> None:
+            asked, _ = node.accept()
+            with asked:
+                asked.recv(1000)
+                time.sleep(0.3)
+                asked.sendall(b'{"reply":"published","id":7}\n')
+
+        with Connection(".") as silent, pytest.raises(InputError, match="the node does not answer"):
+            silent.request(Status(), StatusReply)
+        node.accept()[0].close()
+        answering = threading.Thread(target=slow)
+        answering.start()
+        with Connection(".") as patient:
+            assert patient.request(Publish(), Published) == Published(7)
+        answering.join()

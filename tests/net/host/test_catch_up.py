@@ -1,0 +1,106 @@
+"""A protocol object that begins after a restart receives the frames that earlier boots stored."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+from roamcast.log import schema
+from roamcast.log.writer import MemorySink
+from roamcast.net.durable import MemoryValues
+from roamcast.net.host.runner import Runner
+from roamcast.net.trust.membership import Membership
+from roamcast.net.trust.seals import SEAL_BYTES
+from roamcast.protocols.kit import wire
+from roamcast.protocols.kit.interface import Frame, Host, Params
+from roamcast.pubsub.event import Event, event_id
+from roamcast.pubsub.filters import topic
+from tests.conformance.driver import WHY, Parcel, Ping, Probe
+from tests.conformance.real import RING, Walled, network
+from tests.net.members import member, publication
+from tests.support.warp import WarpLoop
+
+S = 1_000_000
+
+
+class Diarist(Probe):
+    """Does all that a protocol could do about a frame."""
+
+    def __init__(self, host: Host, params: Params) -> None:
+        super().__init__(host, params)
+        self.react = {"start": lambda probe: probe.host.set_timer(1, 10 * S), "frame": Diarist.heard}
+        self.react["timer"] = lambda probe, key: probe.host.broadcast(Ping(key))
+
+    def heard(self, frame: Frame, sender: int) -> None:
+        self.host.note(WHY, frame.id)
+        self.host.broadcast(frame)
+        self.host.send(sender, frame)
+        self.host.set_timer(2, 30 * S)
+        self.host.mute(frame.id)
+        for event in frame.events():
+            self.host.deliver(event)
+
+
+@pytest.mark.parametrize("alive_ago_s", [None, 90, 30, 5, -100])
+def test_a_protocol_hears_its_past_alone_and_by_the_clock_of_then(alive_ago_s: int | None) -> None:
+    loop, meeting, sink, vault = WarpLoop(), network(), MemorySink(), MemoryValues()
+    if alive_ago_s is not None:
+        vault.store("alive", (time.time_ns() // 1000 - alive_ago_s * S).to_bytes(8, "big"))
+    said = [publication(member(), n, topic="news") for n in range(1, 4)]
+    forged = Event(event_id(99, 1), "news", payload=bytes(SEAL_BYTES))
+    past = [(ago_s * S, 7, wire.encode(Probe, Parcel(event))) for ago_s, event in zip([100, 95, 50], said, strict=True)]
+    past.insert(2, (60 * S, 7, b"nonsense"))
+    past.insert(2, (70 * S, 7, wire.encode(Probe, Parcel(forged))))
+    past.append((40 * S, 7, past[0][2]))  # muted by then
+    got: list[int] = []
+
+    async def go() -> Runner:
+        runner = Runner(
+            Diarist,
+            Params(),
+            Membership.secure(vault, RING),
+            Walled(meeting, loop, lambda _: True),
+            sink=sink,
+            level="full",
+            on_deliver=lambda event, _: got.append(event.id),
+            again=True,
+            carried=past,
+        )
+        runner.subscribe(topic("news"))
+        runner.start()
+        return runner
+
+    runner = loop.run_until_complete(go())
+    probe = runner.protocol
+    assert isinstance(probe, Probe)
+    told = [(what, round(now_us / S - 100)) for what, now_us, _ in probe.inputs]
+    ended = {5: -5, -100: 0}.get(alive_ago_s or 0)  # when it is known that it lived until the last timer was due
+    assert told == [
+        ("start", -100),
+        ("subscribe", -100),
+        ("frame", -100),
+        ("undelivered", -95),  # nobody is there, as timers tell that come late
+        ("frame", -95),
+        ("undelivered", -50),
+        ("timer", -50),
+        ("timer", -50),
+        ("frame", -50),
+        ("undelivered", -40),
+        ("timer", 0 if ended is None else ended),
+    ]
+    assert [told.arguments for told in probe.told("timer")] == [(1,), (2,), (2,)]
+    assert got == [event.id for event in said]
+    assert runner.host.heard(said[0].id) == 1
+    assert runner.status().up_s < 1
+    assert runner.status().decisions == {}
+    kinds = [schema.KINDS[row[2]] for row in sink.rows]
+    due = ["send"] if ended is None else []  # what was to be said is said now
+    assert kinds == ["recover", "subscribe", "deliver", "deliver", "deliver", *due]
+    assert all(abs(row[0] - time.time() * S) < 60 * S for row in sink.rows)
+    assert [row[0] for row in sink.rows] == sorted(row[0] for row in sink.rows)
+    loop.run_until_complete(asyncio.sleep(100.0))
+    assert runner.tally.frames_out == len(due), "a timer goes off once"
+    runner.stop()
+    loop.close()

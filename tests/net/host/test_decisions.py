@@ -1,0 +1,26 @@
+"""Decisions are counted by kind and label, and logged."""
+
+from __future__ import annotations
+
+from roamcast.log import schema
+from roamcast.log.writer import MemorySink
+from roamcast.net.host.decisions import Decisions
+from roamcast.net.host.journal import Journal
+from tests.conformance.driver import WHY, WHY_NOT
+
+
+def test_decisions_of_a_catch_up_are_not_counted() -> None:
+    sink = MemorySink()
+    journal = Journal(sink, "full", 3, 1000, lambda: 5)
+    decisions = Decisions(journal)
+    decisions.note(WHY, 7, 1, 2)
+    journal.present_us = 5
+    decisions.note(WHY, 8, 1, 2)
+    journal.present_us = -1
+    decisions.note(WHY, 9, 1, 2)
+    decisions.note(WHY_NOT, 9, -1, 0)
+    assert decisions.counts() == {"forward: probe": 2, "suppress: probe": 1}
+    assert [(row[3], row[5], row[7], row[8]) for row in sink.rows if schema.KINDS[row[2]] == "forward"] == [
+        (7, 1, 2, "probe"),
+        (9, 1, 2, "probe"),
+    ]

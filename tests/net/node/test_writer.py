@@ -1,0 +1,106 @@
+"""The thread that writes: changes share a commit, and whoever waits learns of a failure."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from roamcast.errors import NodeClosed, RoamcastError, StoreError
+from roamcast.net.keep.store import Store
+from roamcast.net.node.writer import WAITING_MAX, Writer
+from roamcast.net.refusal import Tally
+from tests.net.keep.stores import event, ids
+from tests.net.node.nodes import run
+
+
+class Observer:
+    def __init__(self) -> None:
+        self.writes = 0
+        self.failures: list[RoamcastError] = []
+
+    def written(self) -> None:
+        self.writes += 1
+
+    def write_failed(self, error: RoamcastError) -> None:
+        self.failures.append(error)
+
+
+class CountingStore(Store):
+    commits = 0
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        self.commits += 1
+        with super().together():
+            yield
+
+
+def test_what_comes_together_is_written_in_one_commit() -> None:
+    async def go() -> None:
+        store, observer = CountingStore(None), Observer()
+        writer = Writer(store, Tally(), observer)
+        await asyncio.sleep(0)  # now it waits
+        jobs = [asyncio.create_task(writer.write(lambda: store.own.add([event(3), event(4)])))]
+        for n in (1, 2, 1):
+            writer.add_event(event(n))
+        writer.add_frame(lambda: store.carried.add("Gossip", "group", 7, b"frame", 1_000_000))
+        await asyncio.gather(*jobs)
+        assert (store.commits, observer.writes) == (1, 1)
+        assert (ids(store.received.after(0, 9)), writer.duplicates) == ([1, 2], 1)
+        assert (store.counts().publications, store.counts().held) == (2, 1)
+        assert await writer.read(1) == (2, store.received.after(1, 9))
+        await writer.close()
+
+    run(go())
+
+
+def test_a_failure_is_raised_where_somebody_waits_and_nothing_is_half_written() -> None:
+    async def go() -> None:
+        store, observer = Store(None), Observer()
+        fail = "create trigger full before insert on publications begin select raise(abort, 'disk full'); end"
+        store.db.run(fail)
+        writer = Writer(store, Tally(), observer)
+        writer.add_event(event(1))
+        with pytest.raises(StoreError, match="disk full"):
+            await writer.write(lambda: store.own.add([event(2)]))
+        assert [str(error) for error in observer.failures] == ["the node's store failed: disk full"]
+        assert (store.received.end(), store.counts().received_bytes) == (0, 0)
+        store.db.run("drop trigger full")
+        await writer.write(lambda: store.own.add([event(2)]))
+        await writer.close()
+
+    run(go())
+
+
+def test_a_writer_that_is_closed_writes_what_waits_and_takes_nothing_more() -> None:
+    async def go() -> None:
+        store = Store(None)
+        writer = Writer(store, Tally(), Observer())
+        writer.add_event(event(1))
+        await writer.close()
+        assert ids(store.received.after(0, 9)) == [1]
+        for call in (writer.write(lambda: None), writer.read(0)):
+            with pytest.raises(NodeClosed):
+                await call
+
+    run(go())
+
+
+def test_no_more_events_wait_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def go() -> None:
+        store, tally = Store(None), Tally()
+        writer = Writer(store, tally, Observer())
+        jobs: list[Any] = []
+        for n in range(WAITING_MAX + 3):
+            writer._events.append(event(1)) if n < WAITING_MAX else writer.add_event(event(n))
+            writer.add_frame(lambda: jobs.append(1))
+        assert tally.drops() == {"application full": 3}
+        writer._events.clear()
+        await writer.close()
+        assert len(jobs) == WAITING_MAX
+
+    run(go())

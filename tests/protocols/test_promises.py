@@ -1,0 +1,173 @@
+"""What every protocol promises (kit/interface.py): frames do not change, and modules do not either.
+
+In these networks all receivers of a frame get the same object, as in the simulator.
+"""
+
+from __future__ import annotations
+
+import heapq
+import sys
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from roamcast.protocols import registry
+from roamcast.protocols.frugal.event_table import GONE
+from roamcast.protocols.frugal.frames import EventsIds
+from roamcast.protocols.kit.interface import Frame
+from roamcast.protocols.kit.wire import encode
+from roamcast.world.streams import Stream
+from tests.support.host import ScriptHost
+from tests.support.net import TinyNet
+from tests.support.storm import DOINGS, Plan, planned, plans, steps, weather
+
+MEMORIES = {("roamcast.protocols.subtree.kin", "KNOWN")}
+"""The one object at module level that changes: what filters cover which, found out once (subtree/kin.py says why)."""
+
+LIVELY = (*DOINGS, "publish", "publish", "publish", "publish", "recover", "recover", "join", "join", "subscribe")
+
+Content = tuple[str, int, int, object, bytes]
+
+
+class SharedNet(TinyNet):
+    """Frames cross as objects, and what was in them when they were handed over is kept."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        self.handed: list[tuple[Frame, Content]] = []
+        super().__init__(*args, **more)
+
+    def transmit(self, sender: int, to: int, frame: Frame) -> None:
+        self.handed.append((frame, self.content(frame)))
+        super().transmit(sender, to, frame)
+
+    def content(self, frame: Frame) -> Content:
+        return frame.kind, frame.id, frame.size, frame.cargo, encode(self.protocol, frame)
+
+    def _arrive(self) -> None:
+        _, _, receiver, sender, _, frame = self.air[0]
+        if receiver < 0:
+            super()._arrive()
+            return
+        heapq.heappop(self.air)
+        if self.up[receiver]:
+            self.hosts[receiver].hear(self.nodes[receiver], frame, sender)
+
+
+def lively(seed: int, count: int = 120) -> Plan:
+    """Six nodes, well linked, to which many things happen."""
+    draw = Stream(seed, 0, "plan")
+    links = [(i, (i + 1) % 6) for i in range(6)] + [(0, 3), (1, 4)]
+    begin = [("subscribe", i, i % 6, 0) for i in range(6)] + [("walk", 0, 1, 4000)]
+    then = [
+        (LIVELY[int(draw.random() * len(LIVELY))], int(draw.random() * 6), int(draw.random() * 6), 100)
+        for _ in range(count)
+    ]
+    return Plan(6, links, False, seed, 0.1, 0.1, 2000, 7_000_000, begin + then)
+
+
+def effects(net: TinyNet) -> list[list[str]]:
+    """Everything that the nodes asked their hosts for."""
+    return [host.effects for host in net.hosts]
+
+
+# ---------------------------------------------------------------------------------------------------------- parameters
+
+
+@pytest.mark.parametrize("name", registry.names())
+def test_a_protocol_holds_the_parameters_it_was_given(name: str) -> None:
+    protocol = registry.get(name)
+    params = protocol.params_class()
+    made: Any = protocol(ScriptHost(), params)
+    assert made.params is params
+
+
+# -------------------------------------------------------------------------------------------------------------- frames
+
+
+@pytest.mark.parametrize("name", registry.names())
+def test_frames_stay_as_they_were_handed_over(name: str) -> None:
+    for seed in range(3):
+        net: Any = weather(registry.get(name), lively(seed), SharedNet)
+        assert len(net.handed) > 50
+        for frame, content in net.handed:
+            assert net.content(frame) == content
+
+
+@settings(max_examples=10)
+@pytest.mark.parametrize("name", registry.names())
+@given(plans())
+def test_frames_stay_as_they_were_in_any_weather(name: str, plan: Plan) -> None:
+    net: Any = weather(registry.get(name), plan, SharedNet)
+    for frame, content in net.handed:
+        assert net.content(frame) == content
+
+
+@pytest.mark.parametrize("name", registry.names())
+def test_what_frames_remember_for_their_receivers_changes_nothing(name: str) -> None:
+    """A receiver over sockets has a frame of its own, in which nothing is remembered yet."""
+    plan = lively(1)
+    assert effects(weather(registry.get(name), plan, SharedNet)) == effects(weather(registry.get(name), plan))
+
+
+# ------------------------------------------------------------------------------------------------------------- modules
+
+
+def state_of_modules() -> dict[tuple[str, str], object]:
+    """All values at module level, as far down as they are made of containers and of objects of the protocols'."""
+    modules = {name: module for name, module in sys.modules.items() if name.startswith("roamcast.protocols.")}
+    return {
+        (name, variable): frozen(value)
+        for name, module in modules.items()
+        for variable, value in vars(module).items()
+        if not variable.startswith("__") and (name, variable) not in MEMORIES
+    }
+
+
+def frozen(value: Any) -> object:
+    if isinstance(value, dict):
+        return {key: frozen(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [frozen(entry) for entry in value]
+    if not isinstance(value, type) and type(value).__module__.startswith("roamcast.protocols."):
+        names = [name for name in dir(value) if not name.startswith("__") and not callable(getattr(value, name))]
+        return {name: frozen(getattr(value, name)) for name in names}
+    return value
+
+
+def test_nothing_at_module_level_changes() -> None:
+    for name in registry.names():
+        registry.get(name)
+    before = state_of_modules()
+    for name in registry.names():
+        weather(registry.get(name), lively(2), SharedNet)
+    assert state_of_modules() == before
+
+
+def test_a_change_at_module_level_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    registry.get("frugal")
+    before = state_of_modules()
+    monkeypatch.setattr(GONE, "fwd", GONE.fwd + 1)
+    assert state_of_modules() != before
+
+
+@pytest.mark.parametrize("name", registry.names())
+def test_worlds_in_one_process_do_not_notice_each_other(name: str) -> None:
+    """Alone, after another one, and step by step in turns with another one: the same effects."""
+    protocol = registry.get(name)
+    one, other = lively(3), lively(4)
+    alone = [effects(weather(protocol, plan, SharedNet)) for plan in (one, other)]
+    nets = [planned(protocol, plan, SharedNet) for plan in (one, other)]
+    for _ in zip(steps(nets[0], one), steps(nets[1], other), strict=True):
+        pass
+    assert [effects(net) for net in nets] == alone
+    assert effects(weather(protocol, one, SharedNet)) == alone[0]
+
+
+def test_a_changed_frame_would_be_noticed() -> None:
+    net = SharedNet(registry.get("frugal"), 2)
+    frame = EventsIds([1, 2])
+    net.transmit(0, -1, frame)
+    frame.ids.append(3)
+    ((handed, content),) = net.handed
+    assert net.content(handed) != content
