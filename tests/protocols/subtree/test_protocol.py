@@ -644,7 +644,7 @@ def test_in_bad_weather_the_invariants_hold_and_no_timer_leaks(plan: Plan, mode:
     for i, (host, node) in enumerate(zip(net.hosts, net.nodes, strict=True)):
         assert set(host.timers) <= {TICK, SYNC}
         assert (TICK in host.timers) == net.up[i]
-        assert node.place.is_settled() or not net.up[i]
+        assert node.place.is_attached() or not net.up[i]
         assert len(node.seen) <= 64 and all(len(link.got) <= 3 for link in node.links.by_peer.values())
         interests = node.links.interests
         assert set(interests.sides) <= {NOBODY, *node.links.by_peer}

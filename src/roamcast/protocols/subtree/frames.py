@@ -8,7 +8,7 @@ import msgspec
 
 from roamcast.errors import Malformed
 from roamcast.protocols.kit.interface import Frame
-from roamcast.protocols.kit.tree import VERSION_MAX, PlaceBeat, as_place
+from roamcast.protocols.kit.tree import VERSION_MAX, PlaceHeartbeat, as_place
 from roamcast.protocols.kit.wire import as_int, as_list, counted, measure, uint_size
 from roamcast.pubsub.filters import Filter, filter_from_fields
 
@@ -33,7 +33,7 @@ def _array_size(n: int) -> int:
 
 
 @final
-class Heartbeat(PlaceBeat):
+class Heartbeat(PlaceHeartbeat):
     """A broker's place, and for each tree neighbour the version of what it has been told: id, version, id, …"""
 
     __slots__ = ("links",)
@@ -85,8 +85,7 @@ class Join(Frame):
 class Subscribe(Frame):
     """What the sender wants from the receiver, as changes to version `base`; to nothing, where that is 0.
 
-    `added` has pairs of a number and a filter; `removed` has numbers of earlier ones. `filters_size` is how many bytes
-    the filters take, if the sender knows that: a filter is sent many times, and encoding it takes longer than the rest.
+    `added` has pairs of a number and a filter; `removed` has numbers of earlier ones.
     """
 
     __slots__ = ("added", "base", "removed", "version")
@@ -103,7 +102,7 @@ class Subscribe(Frame):
         self.version = version
         self.added = added
         self.removed = removed
-        if filters_size == UNKNOWN:
+        if filters_size == UNKNOWN:  # a sender knows it: a filter is sent many times, and encoding it takes long
             filters_size = sum([filter_size(filter) for _, filter in added])
         size = 2 + uint_size(base) + uint_size(version) + _array_size(len(added)) + _array_size(len(removed))
         size += filters_size

@@ -41,8 +41,8 @@ from roamcast.protocols.kit.tree import (
     MAX_NEIGHBOURS,
     NO_TREE,
     TICK,
-    Hearing,
-    Heart,
+    HeartbeatTimer,
+    LinkQuality,
     Neighbour,
     Place,
     root_of,
@@ -104,8 +104,8 @@ class SubTree(Protocol):
         self.gone_us = self.heartbeat_us * params.missed
         self.subscriptions = Subscriptions()
         self.place = Place(host.id)
-        self.heart = Heart(host, self.heartbeat_us)
-        self.hearing = Hearing(host, self.heartbeat_us, self.gone_us)
+        self.heartbeat_timer = HeartbeatTimer(host, self.heartbeat_us)
+        self.link_quality = LinkQuality(host, self.heartbeat_us, self.gone_us)
         self.neighbours: dict[int, Neighbour] = {}
         self.links = Links(host, params.filters, self.tells, params)
         self.seen: dict[int, None] = {}
@@ -122,7 +122,7 @@ class SubTree(Protocol):
         self.will_sync = False
         self.place.lead(tree_name(self.host.id, self.host.random()))
         self.host.cancel_timer(SYNC)
-        self.heart.start()
+        self.heartbeat_timer.start()
 
     def on_timer(self, key: int) -> None:
         if key == TICK:
@@ -137,12 +137,12 @@ class SubTree(Protocol):
         if self.place.is_root():
             self.place.count += 1
         elif self.place.is_stale(now, self.gone_us, self.heartbeat_us):
-            self.place.bury()
+            self.place.mark_root_dead()
             self.lose_parent()
         self.links.tidy()
         self.links.tell_all(removals=True)
         self.beat()
-        self.heart.rest()
+        self.heartbeat_timer.schedule_next()
 
     def beat(self) -> None:
         place = self.place
@@ -150,10 +150,10 @@ class SubTree(Protocol):
         for link in self.links.by_peer.values():
             listed.append(link.peer)
             listed.append(link.got_version)
-        self.heart.beat(Heartbeat(place.tree, place.count, place.level, place.parent, listed))
+        self.heartbeat_timer.send(Heartbeat(place.tree, place.count, place.level, place.parent, listed))
 
     def forget_the_silent(self) -> None:
-        gone = self.hearing.silent(self.neighbours.values())
+        gone = self.link_quality.silent(self.neighbours.values())
         for id in gone:
             del self.neighbours[id]
             if id in self.links.by_peer and id != self.place.parent:
@@ -179,7 +179,7 @@ class SubTree(Protocol):
                 return
             neighbour = Neighbour(sender)
             self.neighbours[sender] = neighbour
-        self.hearing.hear(neighbour, beat)
+        self.link_quality.record(neighbour, beat)
         if sender == self.place.parent:
             self.on_parents_heartbeat(neighbour)
             self.read_receipt(beat, sender)
@@ -199,10 +199,10 @@ class SubTree(Protocol):
             self.lose_parent()
             return
         has_moved = parent.tree != place.tree
-        place.hang(parent.id, parent.tree, parent.count, parent.level, self.host.now())
+        place.attach(parent.id, parent.tree, parent.count, parent.level, self.host.now())
         if has_moved:
-            self.heart.hurry()
-        if self.hearing.is_leaving(parent):
+            self.heartbeat_timer.send_soon()
+        if self.link_quality.is_leaving(parent):
             self.change_parent()
 
     def read_receipt(self, beat: Heartbeat, sender: int) -> None:
@@ -226,12 +226,12 @@ class SubTree(Protocol):
 
     def may_be_parent(self, neighbour: Neighbour) -> bool:
         return (
-            neighbour.is_settled()
+            neighbour.is_attached()
             and neighbour.parent != self.host.id
             and neighbour.level < LEVEL_MAX
             and root_of(neighbour.tree) < self.host.id
-            and not self.hearing.has_failed(neighbour)
-            and self.place.may_hang_below(neighbour.tree, neighbour.count, neighbour.level)
+            and not self.link_quality.has_failed(neighbour)
+            and self.place.may_attach_below(neighbour.tree, neighbour.count, neighbour.level)
         )
 
     def consider(self, neighbour: Neighbour) -> None:
@@ -245,10 +245,10 @@ class SubTree(Protocol):
 
     def rank(self, neighbour: Neighbour) -> tuple[bool, bool, int, bool, int, int]:
         return (
-            self.hearing.is_doubtful(neighbour),
+            self.link_quality.is_doubtful(neighbour),
             neighbour.tree != self.place.tree,
             root_of(neighbour.tree),
-            self.hearing.is_faint(neighbour),
+            self.link_quality.is_faint(neighbour),
             neighbour.level,
             neighbour.id,
         )
@@ -260,34 +260,34 @@ class SubTree(Protocol):
             self.links.drop(old)
         has_moved = parent.tree != self.place.tree
         self.hung_us = self.host.now()
-        self.place.hang(parent.id, parent.tree, parent.count, parent.level, self.hung_us)
+        self.place.attach(parent.id, parent.tree, parent.count, parent.level, self.hung_us)
         self.host.note(HUNG, peer=parent.id, value=self.place.level)
         self.host.send(parent.id, Join())
         self.links.drop(parent.id)
         self.add_link(parent.id)
         if has_moved:
-            self.heart.hurry()
+            self.heartbeat_timer.send_soon()
 
     def change_parent(self) -> None:
         other = self.best_parent()
-        if other is not None and other.tree == self.place.tree and not self.hearing.is_leaving(other):
+        if other is not None and other.tree == self.place.tree and not self.link_quality.is_leaving(other):
             self.hang_below(other)
 
     def lose_parent(self) -> None:
         """Another neighbour of the tree, or of the next best one; if there is none, the children are told."""
         lost, place = self.place.parent, self.place
         self.host.note(LOST_PARENT, peer=lost)
-        place.let_go()
+        place.lose_parent()
         self.former_parent = lost
         self.links.drop(lost)
-        self.hearing.fails(self.neighbours.get(lost))
+        self.link_quality.mark_failed(self.neighbours.get(lost))
         parent = self.best_parent()
         if parent is not None:
             self.hang_below(parent)
             return
         self.host.note(LED)
         place.lead(tree_name(self.host.id, self.host.random()))
-        self.heart.hurry()
+        self.heartbeat_timer.send_soon()
 
     def on_join(self, sender: int) -> None:
         if sender == self.place.parent:
@@ -304,7 +304,7 @@ class SubTree(Protocol):
         self.links.drop(id)
 
     def on_undelivered(self, frame: Frame, to: int) -> None:
-        if self.hearing.deserves_another_try(self.neighbours.get(to)):
+        if self.link_quality.should_retry(self.neighbours.get(to)):
             self.host.send(to, frame)
             return
         is_parent, is_child = to == self.place.parent, to in self.links.by_peer
