@@ -13,18 +13,9 @@ import pytest
 
 from roamcast.papers.presets import load
 from roamcast.protocols.frugal.event_table import EventTable, StoredEvent
-from roamcast.protocols.frugal.frames import filed
+from roamcast.protocols.frugal.frames import Events, EventsIds, Heartbeat, filed
 from roamcast.protocols.frugal.neighbors import overlap
-from roamcast.protocols.frugal.protocol import (
-    BACK_OFF,
-    EVENTS_IDS,
-    HEARTBEAT,
-    NEIGHBORHOOD_GC,
-    Events,
-    EventsIds,
-    Frugal,
-    Heartbeat,
-)
+from roamcast.protocols.frugal.protocol import BACK_OFF, EVENTS_IDS, HEARTBEAT, NEIGHBORHOOD_GC, Frugal
 from roamcast.protocols.kit.interface import BROADCAST
 from roamcast.pubsub.event import FOREVER, Event, event_id
 from roamcast.pubsub.filters import EVERYTHING, Filter, attr, topic
@@ -151,9 +142,9 @@ def test_fig1_part_two_the_back_off_of_the_one_with_more_events_is_shorter() -> 
 def test_fig4_initial_delays() -> None:
     """Fig. 4 l. 10 to 14: HBDelay 15 s, NGCDelay HBDelay × HB2NGC, BODelay HBDelay / HB2BO."""
     node = Node()
-    assert node.frugal.hb_delay_us == 15 * SECOND
-    assert node.frugal.ngc_delay_us == 37.5 * SECOND
-    assert node.frugal.bo_delay_us == 7.5 * SECOND
+    assert node.frugal.delays.hb_delay_us == 15 * SECOND
+    assert node.frugal.delays.ngc_delay_us == 37.5 * SECOND
+    assert node.frugal.delays.bo_delay_us == 7.5 * SECOND
 
 
 def test_fig5_subscribing_starts_heartbeat_and_neighborhood_gc() -> None:
@@ -366,21 +357,21 @@ def test_fig8_hb_delay_is_x_over_average_speed_within_bounds(
     node = Node(T0, hb_upper_s=upper_s)
     for j, speed_mps in enumerate(speeds_mps):
         node.heartbeat(j + 1, T0, speed_mps=speed_mps)
-    assert node.frugal.hb_delay_us == hb_delay_s * SECOND
+    assert node.frugal.delays.hb_delay_us == hb_delay_s * SECOND
 
 
 def test_fig8_without_speeds_hb_delay_is_static() -> None:
     """§3: where no speeds are known, the period is a constant."""
     node = Node(T0, hb_initial_s=3.0, hb_upper_s=5.0)
     node.heartbeat(1, T0)
-    assert node.frugal.hb_delay_us == 3 * SECOND
+    assert node.frugal.delays.hb_delay_us == 3 * SECOND
 
 
 def test_fig8_ngc_delay_follows_hb_delay() -> None:
     """Fig. 8 l. 12; §4.2: computed anew whenever a heartbeat comes in."""
     node = Node(T0, hb_upper_s=5.0)
     node.heartbeat(1, T0, speed_mps=10.0)
-    assert node.frugal.ngc_delay_us == 10 * SECOND
+    assert node.frugal.delays.ngc_delay_us == 10 * SECOND
 
 
 def test_fig8_bo_delay_is_divided_by_the_number_of_events() -> None:
@@ -672,8 +663,8 @@ def test_r2_the_first_heartbeat_heard_brings_hb_delay_between_its_bounds() -> No
     """Also that of a stranger: Fig. 6 l. 15 comes after the `end if`."""
     node = Node(T0)
     node.heartbeat(1, topic("other"))
-    assert node.frugal.hb_delay_us == SECOND
-    assert node.frugal.ngc_delay_us == 2.5 * SECOND
+    assert node.frugal.delays.hb_delay_us == SECOND
+    assert node.frugal.delays.ngc_delay_us == 2.5 * SECOND
 
 
 def test_r2_defaults_are_those_of_the_evaluation() -> None:
@@ -1063,14 +1054,14 @@ def test_r18_average_speed_is_over_the_neighbors_that_tell_theirs() -> None:
     node.heartbeat(2, T0, speed_mps=10.0)
     node.heartbeat(3, T0, speed_mps=30.0)
     node.heartbeat(4, topic("other"), speed_mps=500.0)
-    assert node.frugal.hb_delay_us == 2 * SECOND
+    assert node.frugal.delays.hb_delay_us == 2 * SECOND
 
 
 def test_r18_at_rest_hb_delay_is_its_upper_bound() -> None:
     node = Node(T0, hb_upper_s=3.0)
     node.heartbeat(1, T0, speed_mps=80.0)
     node.heartbeat(1, T0, speed_mps=0.0)
-    assert node.frugal.hb_delay_us == 3 * SECOND
+    assert node.frugal.delays.hb_delay_us == 3 * SECOND
 
 
 def test_r18_ids_of_the_neighbor_itself_renew_its_store_time() -> None:

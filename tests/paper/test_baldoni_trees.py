@@ -62,7 +62,7 @@ def test_every_broker_has_an_arrow_towards_each_subscription_beyond_it() -> None
     subscription."""
     net, _ = figure_1("subscription")
     for i, node in enumerate(net.nodes):
-        arrows = {(link.peer, str(filter)) for link in node.links.by_peer.values() for filter in link.got.values()}
+        arrows = {(link.peer, str(filter)) for link in node.links.by_peer.values() for filter in link.wanted.values()}
         black = {(path(i, s)[0][1], "topic black") for s in (10, 12) if s != i}
         gray = {(path(i, 15)[0][1], "topic gray")} if i != 15 else set()
         assert arrows == black | gray
@@ -76,9 +76,9 @@ def test_a_subscription_that_another_one_covers_is_not_told() -> None:
     net.subscribe(1, topic("a.c"), 1)
     net.start()
     net.run(5)
-    assert [str(filter) for filter in net.nodes[0].links.by_peer[1].got.values()] == ["topic a"]
-    assert [str(filter) for filter in net.nodes[1].links.by_peer[2].got.values()] == ["topic a"]
-    assert [str(filter) for filter in net.nodes[2].links.by_peer[1].got.values()] == ["topic a.c"]
+    assert [str(filter) for filter in net.nodes[0].links.by_peer[1].wanted.values()] == ["topic a"]
+    assert [str(filter) for filter in net.nodes[1].links.by_peer[2].wanted.values()] == ["topic a"]
+    assert [str(filter) for filter in net.nodes[2].links.by_peer[1].wanted.values()] == ["topic a.c"]
     net.nodes[2].on_unsubscribe(1)
     net.run(5)
-    assert sorted(str(filter) for filter in net.nodes[0].links.by_peer[1].got.values()) == ["topic a.b", "topic a.c"]
+    assert sorted(str(filter) for filter in net.nodes[0].links.by_peer[1].wanted.values()) == ["topic a.b", "topic a.c"]

@@ -71,7 +71,7 @@ def member(level: int = 1, **params: Any) -> tuple[TreeGroup, ScriptHost]:
     """A node at this level of G0, below node 20 or below the leader."""
     protocol, host = node(**params)
     parent = LEADER if level == 1 else 20
-    protocol.asked = parent
+    protocol.membership.requested = parent
     host.hear(protocol, beat(level=level - 1, parent=NOBODY if level == 1 else 99), parent)
     host.hear(protocol, Welcome(G0, 1, level - 1), parent)
     assert protocol.place.parent == parent and protocol.place.level == level
@@ -82,7 +82,7 @@ def member(level: int = 1, **params: Any) -> tuple[TreeGroup, ScriptHost]:
 
 def leader(**params: Any) -> tuple[TreeGroup, ScriptHost]:
     protocol, host = node(**params)
-    protocol.lead()
+    protocol.membership.lead()
     host.sent.clear()
     host.notes.clear()
     return protocol, host
@@ -124,7 +124,7 @@ def test_the_weight_is_the_weighed_sum_of_power_signal_clustering_and_disseminat
     host.hear(protocol, beat(0, neighbours=[]), 6)
     assert clustering(protocol.neighbours) == pytest.approx(2 / 3), "4-5 and 4-6 of three pairs"
     assert dissemination(protocol.neighbours) == pytest.approx(3 / 4), "three neighbours, the best placed one has four"
-    assert protocol.standing.weight() == round(1000 * 0.25 * (0.8 + 0.5 + 2 / 3 + 3 / 4))
+    assert protocol.membership.candidacy.weight() == round(1000 * 0.25 * (0.8 + 0.5 + 2 / 3 + 3 / 4))
 
 
 @pytest.mark.parametrize(
@@ -134,13 +134,13 @@ def test_r3_the_signal_strength_is_mapped_to_the_unit_interval(dbm: float, s: fl
     protocol, host = node(wf1=0, wf2=1, wf3=0, wf4=0)
     host.signal_dbm = dbm
     host.hear(protocol, beat(0), 4)
-    assert protocol.standing.weight() == round(1000 * s)
+    assert protocol.membership.candidacy.weight() == round(1000 * s)
 
 
 def test_r3_a_node_alone_has_neither_clustering_nor_dissemination() -> None:
     protocol, host = node()
     host.battery_left = 1.0
-    assert protocol.standing.weight() == round(1000 * (0.25 + 0.25 * 0.5))
+    assert protocol.membership.candidacy.weight() == round(1000 * (0.25 + 0.25 * 0.5))
 
 
 def test_r3_everybody_lists_its_neighbours_in_every_heartbeat() -> None:
@@ -181,7 +181,7 @@ def test_weighing_factors_are_chosen_according_to_requirements() -> None:
     """§3.1."""
     protocol, host = node(wf1=0.5, wf2=0, wf3=0, wf4=0)
     host.battery_left = 0.4
-    assert protocol.standing.weight() == 200
+    assert protocol.membership.candidacy.weight() == 200
 
 
 # ------------------------------------------------------------------------------------------------- 3.1 finding a group
@@ -200,7 +200,7 @@ def test_without_a_group_to_join_a_capable_node_becomes_leader() -> None:
     host.battery_left = 0.5
     host.hear(protocol, beat(0, weight=400), 4)
     host.advance(protocol, 2_999_999)
-    assert protocol.asked == NOBODY and protocol.place.tree == 0
+    assert protocol.membership.requested == NOBODY and protocol.place.tree == 0
     host.advance(protocol, 4_200_000)
     assert protocol.place.is_root() and protocol.place.level == 0
     assert root_of(protocol.place.tree) == ME
@@ -275,7 +275,7 @@ def test_algorithm_1_lines_1_and_2_a_member_above_the_limit_adds_the_node() -> N
     assert host.sent[-1] == (5, host.sent[-1][1]) and host.sent[-1][1].fields() == [G0, 1, 8]
     other, there = make(TreeGroup, ScriptHost(5))
     other.on_start()
-    other.ask(ME)
+    other.membership.request(ME)
     there.hear(other, Welcome(G0, 1, 8), ME)
     assert (other.place.parent, other.place.level, root_of(other.place.tree)) == (ME, 9, LEADER)
 
@@ -302,7 +302,7 @@ def test_r6_line_5_does_not_pass_the_maximum_level_either() -> None:
     protocol, host = node()
     host.hear(protocol, beat(G1, count=4, level=9, parent=99), 5)
     assert host.sent == []
-    protocol.ask(5)
+    protocol.membership.request(5)
     host.hear(protocol, Welcome(G1, 4, 9), 5)
     assert protocol.place.parent == NOBODY
 
@@ -334,7 +334,7 @@ def test_r6_a_member_at_the_limit_stays_and_the_other_leads_alone() -> None:
     assert n0.place.parent == 20 and n0.place.level == 9
     n1, there = make(TreeGroup, ScriptHost(5))
     n1.on_start()
-    n1.offer()
+    n1.membership.request_any()
     there.hear(n1, Welcome(0, 0, 0), ME)
     assert not n1.place.is_root(), "others may still answer"
     there.advance(n1, ANSWER_US)
@@ -777,7 +777,7 @@ def test_r19_an_event_that_expires_on_the_way_is_sent_no_other_way(way: int) -> 
     host.hear(protocol, GroupEvent(valid_for(500_000), DOWN, 0, 255, [], []), 20)
     host.sent.clear()
     host.clock_us += 500_000
-    protocol.routing.lost(GroupEvent(valid_for(500_000), way, 0, 255, [], []), 6)
+    protocol.routing.undelivered(GroupEvent(valid_for(500_000), way, 0, 255, [], []), 6)
     assert host.sent == [] and protocol.routing.waiting == []
     assert host.labels("drop") == ["expired"]
 
@@ -850,7 +850,7 @@ def lost_with(*neighbours: tuple[int, Heartbeat]) -> tuple[TreeGroup, ScriptHost
 def test_a_node_that_lost_its_parent_finds_another_neighbour() -> None:
     """§3.4: it looks for a new parent among its neighbours, also those of other groups."""
     protocol, host = lost_with((5, beat(G1, level=3, parent=99)))
-    assert protocol.asked == 5
+    assert protocol.membership.requested == 5
     host.hear(protocol, Welcome(G1, 1, 3), 5)
     assert (protocol.place.tree, protocol.place.level) == (G1, 4)
 
@@ -858,13 +858,13 @@ def test_a_node_that_lost_its_parent_finds_another_neighbour() -> None:
 def test_neighbours_in_the_same_group_are_preferred() -> None:
     """§3.4."""
     protocol, _ = lost_with((5, beat(G1, level=0, parent=99)), (6, beat(G0, count=2, level=8, parent=99)))
-    assert protocol.asked == 6
+    assert protocol.membership.requested == 6
 
 
 def test_a_node_avoids_connecting_to_its_descendants() -> None:
     """§3.4: a child, and a grandchild, whose count is never newer."""
     protocol, _ = lost_with((5, beat(G0, count=1, level=3, parent=ME)), (6, beat(G0, count=1, level=4, parent=5)))
-    assert protocol.asked == NOBODY
+    assert protocol.membership.requested == NOBODY
 
 
 def test_without_such_a_neighbour_the_children_are_told_and_find_new_parents() -> None:
@@ -873,19 +873,19 @@ def test_without_such_a_neighbour_the_children_are_told_and_find_new_parents() -
     assert [f.tree for f in host.frames("heartbeat")] == [0] and protocol.children == {}
     child, there = make(TreeGroup, ScriptHost(5))
     child.on_start()
-    child.asked = ME
+    child.membership.requested = ME
     there.hear(child, beat(G0, level=2, parent=20), ME)
     there.hear(child, Welcome(G0, 1, 2), ME)
     there.hear(child, beat(G1, level=2, parent=99), 30)
     there.hear(child, host.frames("heartbeat")[0], ME)
-    assert child.asked == 30
+    assert child.membership.requested == 30
 
 
 def test_then_the_node_can_connect_to_its_previous_child() -> None:
     """§3.4: a former descendant that has found a parent may become the parent of the node."""
     protocol, host = lost_with((5, beat(G0, count=1, level=3, parent=ME)))
     host.hear(protocol, beat(G0, count=2, level=5, parent=30), 5)
-    assert protocol.asked == 5
+    assert protocol.membership.requested == 5
     host.hear(protocol, Welcome(G0, 2, 5), 5)
     assert protocol.place.parent == 5 and protocol.place.level == 6
 
@@ -926,9 +926,9 @@ def test_r14_an_event_waits_for_the_next_parent() -> None:
 def test_r15_a_node_moves_up_by_two_levels_but_not_by_one() -> None:
     protocol, host = member(level=4)
     host.hear(protocol, beat(level=2, parent=99), 5)
-    assert protocol.asked == NOBODY
+    assert protocol.membership.requested == NOBODY
     host.hear(protocol, beat(level=1, parent=99), 6)
-    assert protocol.asked == 6
+    assert protocol.membership.requested == 6
 
 
 def test_r17_nobody_takes_a_leaving_neighbour_where_there_is_another() -> None:
@@ -939,7 +939,7 @@ def test_r17_nobody_takes_a_leaving_neighbour_where_there_is_another() -> None:
     host.signal_dbm = -88.0
     host.hear(protocol, beat(G1, level=3, parent=99), 5)
     host.hear(protocol, beat(0), 20)
-    assert protocol.asked == 5
+    assert protocol.membership.requested == 5
 
 
 def test_r14_a_node_that_restarts_drops_what_it_held() -> None:

@@ -22,8 +22,8 @@ from tests.support.host import ScriptHost
 from tests.support.net import TinyNet
 from tests.support.storm import DOINGS, Plan, planned, plans, steps, weather
 
-MEMORIES = {("roamcast.protocols.subtree.kin", "KNOWN")}
-"""The one object at module level that changes: what filters cover which, found out once (subtree/kin.py says why)."""
+MEMORIES = {("roamcast.protocols.subtree.cover_table", "SHARED")}
+"""The one object at module level that changes: which filters cover which (subtree/cover_table.py)."""
 
 LIVELY = (*DOINGS, "publish", "publish", "publish", "publish", "recover", "recover", "join", "join", "subscribe")
 

@@ -6,7 +6,7 @@
 
     at 1000                               time in ms; timers that are due until then expire here
     subscribe 1 topic("news")             a Python expression for the filter
-    frame 3 EventFrame(e1, 10, 0)         from neighbour 3; any class of the protocol's module
+    frame 3 EventFrame(e1, 10, 0)         from neighbour 3; any class of the protocol's module, tree_name
       deliver 0x700000001                 an effect
 
 Also: start, publish EXPR, unsubscribe K, motion True, undelivered N EXPR, set host.speed_mps 3.0, crash.
@@ -21,6 +21,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import roamcast.protocols.kit.tree as tree
 import roamcast.pubsub.event as events
 import roamcast.pubsub.filters as filters
 from tests.support.host import ScriptHost
@@ -60,6 +61,7 @@ class _Player:
 
     def do_protocol(self, rest: str) -> None:
         module, _, name = rest.partition(":")
+        self.names.update(vars(tree))
         self.names.update(vars(importlib.import_module(module)))
         self.cls = self.names[name]
 

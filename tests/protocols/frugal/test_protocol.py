@@ -13,19 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roamcast.errors import InputError, Malformed
-from roamcast.protocols.frugal.frames import filed
-from roamcast.protocols.frugal.protocol import (
-    BACK_OFF,
-    EVENTS_IDS,
-    HEARTBEAT,
-    MOST,
-    NEIGHBORHOOD_GC,
-    Events,
-    EventsIds,
-    Frugal,
-    Heartbeat,
-    Task,
-)
+from roamcast.protocols.frugal.frames import MOST, Events, EventsIds, Heartbeat, filed
+from roamcast.protocols.frugal.protocol import BACK_OFF, EVENTS_IDS, HEARTBEAT, NEIGHBORHOOD_GC, Frugal
 from roamcast.protocols.kit.interface import Frame
 from roamcast.protocols.kit.parameters import build
 from roamcast.protocols.kit.wire import decode, encode
@@ -257,28 +246,6 @@ def test_a_timer_that_belongs_to_nothing_is_ignored() -> None:
     protocol, host = node()
     protocol.on_timer(12345)
     assert host.effects == []
-
-
-def test_a_stopped_task_is_not_shortened() -> None:
-    host = ScriptHost(0)
-    task = Task(host, 1)
-    task.again(10)
-    task.stop()
-    task.shorten(5)
-    assert host.timers == {}
-
-
-def test_a_wait_can_be_shortened_twice() -> None:
-    """80 of 100 are left, so 40 of 50; 30 of those are left, so 12 of 20."""
-    host = ScriptHost(0)
-    task = Task(host, 1)
-    task.again(100)
-    host.clock_us = 20
-    task.shorten(50)
-    assert host.timers == {1: 60}
-    host.clock_us = 30
-    task.shorten(20)
-    assert host.timers == {1: 42}
 
 
 def test_content_filters_serve_as_topics() -> None:

@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from roamcast.protocols.kit.interface import NOBODY
-from roamcast.protocols.kit.tree import HURRY_US, REMEMBERED, TICK, VERSION_MAX, Heart, Place, next_version, tree_name
+from roamcast.protocols.kit.tree import (
+    HURRY_US,
+    REMEMBERED,
+    TICK,
+    VERSION_MAX,
+    HeartbeatTimer,
+    Place,
+    next_version,
+    tree_name,
+)
 from roamcast.protocols.subtree.frames import Heartbeat
 from tests.support.host import ScriptHost
 
@@ -16,7 +25,7 @@ def test_the_labels_of_the_trees_it_was_in_last_are_remembered() -> None:
     place = Place(3)
     trees = [tree_name(10 + k, 0.5) for k in range(REMEMBERED + 1)]
     for tree in (*trees[:-1], trees[0], trees[-1]):
-        place.hang(9, tree, 1, 0, 0)
+        place.attach(9, tree, 1, 0, 0)
     assert list(place.labels) == [*trees[2:-1], trees[0], trees[-1]]
 
 
@@ -24,10 +33,10 @@ def test_a_node_in_a_hurry_waits_until_its_last_heartbeat_is_over() -> None:
     """However often the tree changes, there is no more than one heartbeat in that time."""
     host = ScriptHost(3)
     host.clock_us = 5_000_000
-    heart = Heart(host, 1_000_000)
-    heart.beat(Heartbeat(0, 0, 0, NOBODY, []))
+    timer = HeartbeatTimer(host, 1_000_000)
+    timer.send(Heartbeat(0, 0, 0, NOBODY, []))
     for after_us, due_us in ((0, HURRY_US), (HURRY_US - 1, HURRY_US), (HURRY_US + 7, HURRY_US + 7)):
         host.clock_us = 5_000_000 + after_us
         host.draws = [0.0]
-        heart.hurry()
+        timer.send_soon()
         assert host.timers[TICK] == 5_000_000 + due_us

@@ -17,12 +17,12 @@ from roamcast.protocols.kit.frames import EventFrame
 from roamcast.protocols.kit.interface import NOBODY, Frame, Params
 from roamcast.protocols.kit.tree import MAX_NEIGHBOURS, REMEMBERED, TICK, root_of, tree_name
 from roamcast.protocols.kit.wire import decode, encode
+from roamcast.protocols.subtree.cover_table import SHARED, CoverTable, SharedTables, key_of
 from roamcast.protocols.subtree.frames import MAX_LINKS, PER_FRAME, Heartbeat, Join, Subscribe
-from roamcast.protocols.subtree.kin import KNOWN, Kin, Lineage, key_of
 from roamcast.protocols.subtree.protocol import SYNC, SYNC_US, SubTree, SubTreeParams
 from roamcast.pubsub.event import LOCAL, Event, event_id
 from roamcast.pubsub.filters import EVERYTHING, Filter, Range, attr, topic
-from tests.protocols.subtree.test_interests import keys, worth_telling
+from tests.protocols.subtree.test_filter_table import keys, worth_telling
 from tests.protocols.treegroup.test_protocol import networks
 from tests.support.host import ScriptHost, make
 from tests.support.net import TinyNet
@@ -62,8 +62,8 @@ def test_r3_what_a_lost_neighbour_wanted_is_taken_back_with_the_next_heartbeat()
     host.advance(protocol, host.clock_us + SYNC_US)
     host.hear(protocol, Heartbeat(TREE, 2, 3, 30, []), 20)
     host.sent.clear()
-    assert keys(worth_telling(protocol.links.interests, ROOT)) == []
-    protocol.soon()
+    assert keys(worth_telling(protocol.links.filters, ROOT)) == []
+    protocol.sync_soon()
     host.advance(protocol, host.clock_us + SYNC_US)
     assert host.frames("subscribe") == []
     host.advance(protocol, host.clock_us + 1_100_000)
@@ -241,7 +241,7 @@ def test_r9_what_a_neighbour_wants_is_known_again_when_it_fits() -> None:
 def crowded(*taken_back: int) -> TinyNet:
     """3 wants four topics, t0 to t3, and 4 another three, t4 to t6; of these seven, 2 has room for six."""
     net = TinyNet(SubTree, 5, [(0, 1), (1, 2), (2, 3), (2, 4)])
-    net.nodes[2].links.interests.room = 6
+    net.nodes[2].links.filters.room = 6
     net.start()
     for n in range(7):
         net.subscribe(3 + n // 4, topic(f"t{n}"), n)
@@ -282,7 +282,7 @@ def test_r9_while_there_is_no_room_nobody_is_asked_again() -> None:
 
 
 def got(protocol: SubTree, peer: int) -> list[str]:
-    return [str(filter) for filter in protocol.links.by_peer[peer].got.values()]
+    return [str(filter) for filter in protocol.links.by_peer[peer].wanted.values()]
 
 
 def hung() -> tuple[SubTree, ScriptHost]:
@@ -349,14 +349,14 @@ def test_changes_are_applied_in_order_however_they_arrive() -> None:
         host.hear(protocol, Join(), 20)
         for n in order:
             host.hear(protocol, frames[n], 20)
-        assert got(protocol, 20) == ["topic c"] and protocol.links.by_peer[20].got_version == 3
+        assert got(protocol, 20) == ["topic c"] and protocol.links.by_peer[20].received_version == 3
 
 
 def test_a_change_to_a_version_that_never_came_is_not_applied() -> None:
     protocol, host = hung()
     child(protocol, host, 20, topic("a"))
     host.hear(protocol, Subscribe(7, 8, [], [0]), 20)
-    assert got(protocol, 20) == ["topic a"] and protocol.links.by_peer[20].got_version == 1
+    assert got(protocol, 20) == ["topic a"] and protocol.links.by_peer[20].received_version == 1
     host.advance(protocol, 1_000_000)
     assert protocol.links.by_peer[20].early == {}
 
@@ -426,10 +426,10 @@ def test_subscribing_twice_under_one_name_replaces() -> None:
     protocol, _ = hung()
     protocol.on_subscribe(1, topic("a"))
     protocol.on_subscribe(1, topic("b"))
-    assert keys(worth_telling(protocol.links.interests, 5)) == ["topic b"]
+    assert keys(worth_telling(protocol.links.filters, 5)) == ["topic b"]
     protocol.on_unsubscribe(1)
     protocol.on_unsubscribe(1)
-    assert keys(worth_telling(protocol.links.interests, 5)) == []
+    assert keys(worth_telling(protocol.links.filters, 5)) == []
 
 
 # ------------------------------------------------------------------------------------------------------------ frames
@@ -553,7 +553,7 @@ def test_a_node_that_comes_up_again_knows_nobody_and_hangs_nowhere() -> None:
     host.timers.clear()
     protocol.on_start()
     assert protocol.neighbours == {} and protocol.links.by_peer == {} and protocol.place.is_root()
-    assert keys(worth_telling(protocol.links.interests, 5)) == ["topic b"]
+    assert keys(worth_telling(protocol.links.filters, 5)) == ["topic b"]
     host.hear(protocol, Heartbeat(TREE, 2, 0, NOBODY, []), ROOT)
     host.advance(protocol, host.clock_us + SYNC_US)
     assert [frame.fields()[:2] for frame in host.frames("subscribe")][-1] == [0, 1], "told from scratch, and soon"
@@ -644,17 +644,17 @@ def test_in_bad_weather_the_invariants_hold_and_no_timer_leaks(plan: Plan, mode:
     for i, (host, node) in enumerate(zip(net.hosts, net.nodes, strict=True)):
         assert set(host.timers) <= {TICK, SYNC}
         assert (TICK in host.timers) == net.up[i]
-        assert node.place.is_settled() or not net.up[i]
-        assert len(node.seen) <= 64 and all(len(link.got) <= 3 for link in node.links.by_peer.values())
-        interests = node.links.interests
-        assert set(interests.sides) <= {NOBODY, *node.links.by_peer}
+        assert node.place.is_attached() or not net.up[i]
+        assert len(node.seen) <= 64 and all(len(link.wanted) <= 3 for link in node.links.by_peer.values())
+        interests = node.links.filters
+        assert set(interests.sources) <= {NOBODY, *node.links.by_peer}
         for link in node.links.by_peer.values():
-            filters = [*link.got.values(), *([EVERYTHING] if link.gets_everything else [])]
-            side = link.side
-            assert interests.sides[link.peer] is side
-            assert {*keys(interests.kin.those(side.wanted))} == {key_of(filter) for filter in filters}
-            assert len(filters) == side.wanted.bit_count() + sum(side.again.values())
-            assert {*keys(interests.kin.those(side.told))} == {*link.told} or link.from_scratch
+            filters = [*link.wanted.values(), *([EVERYTHING] if link.gets_everything else [])]
+            side = link.sets
+            assert interests.sources[link.peer] is side
+            assert {*keys(interests.covers.members(side.wanted))} == {key_of(filter) for filter in filters}
+            assert len(filters) == side.wanted.bit_count() + sum(side.repeated.values())
+            assert {*keys(interests.covers.members(side.advertised))} == {*link.advertised} or link.from_scratch
 
 
 class Taped:
@@ -716,9 +716,9 @@ def test_the_tables_have_limits() -> None:
         host.hear(protocol, Join(), i)
     assert len(protocol.links.by_peer) == MAX_LINKS
     host.hear(protocol, Subscribe(0, 1, [(n, topic(f"t{n}")) for n in range(5)], []), 1000)
-    assert len(protocol.links.by_peer[1000].got) == 5
+    assert len(protocol.links.by_peer[1000].wanted) == 5
     host.hear(protocol, Subscribe(1, 2, [(7, topic("t7"))], []), 1000)
-    assert len(protocol.links.by_peer[1000].got) == 5
+    assert len(protocol.links.by_peer[1000].wanted) == 5
     for n in range(20):
         host.hear(protocol, EventFrame(Event(event_id(9, n + 1)), 0, 0), 1000)
     assert len(protocol.seen) == 8
@@ -734,7 +734,7 @@ def tables(node: object) -> dict[str, int]:
             for entry in thing.values() if isinstance(thing, dict) else thing:
                 look(entry, name + ".*")
         elif type(thing).__module__.startswith("roamcast.protocols.") and not isinstance(
-            thing, Frame | Kin | Lineage | Params
+            thing, Frame | CoverTable | SharedTables | Params
         ):
             for attribute in sorted(attributes(thing)):
                 look(getattr(thing, attribute), f"{name}.{attribute}" if name else attribute)
@@ -744,16 +744,16 @@ def tables(node: object) -> dict[str, int]:
 
 
 def attributes(thing: object) -> set[str]:
-    """Compiled or not; what a link calls its side is among the interests."""
+    """Compiled or not; the sets of a link are in the filter table."""
     kept = (GetSetDescriptorType, MemberDescriptorType)
     declared = {name for c in type(thing).__mro__ for name, value in vars(c).items() if isinstance(value, kept)}
     names = declared | set(getattr(thing, "__dict__", {}))
-    return {name for name in names if name not in ("host", "side") and name[:2] != "__"}
+    return {name for name in names if name not in ("host", "sets") and name[:2] != "__"}
 
 
-TABLES = {"links.by_peer", "links.by_peer.*.early", "links.by_peer.*.got", "links.by_peer.*.told",
-          "links.interests.lately", "links.interests.order", "links.interests.sides",
-          "links.interests.sides.*.again", "neighbours", "place.labels", "seen", "subscriptions.all",
+TABLES = {"links.by_peer", "links.by_peer.*.early", "links.by_peer.*.wanted", "links.by_peer.*.advertised",
+          "links.filters.recent", "links.filters.order", "links.filters.sources",
+          "links.filters.sources.*.repeated", "neighbours", "place.labels", "seen", "subscriptions.all",
           "subscriptions.filters"}  # fmt: skip
 LINKS = {name for name in TABLES if name.startswith("links.") and name != "links.by_peer"}
 
@@ -792,7 +792,7 @@ def test_under_a_steady_load_no_table_grows_and_no_timer_leaks(mode: str) -> Non
     assert {name for name, held in peaks[2].items() if held} >= TABLES - (set() if mode == "subscription" else LINKS)
     limits = {name: 1.25 * held for name, held in peaks[0].items()}
     assert all(held <= limits[name] for name, held in peaks[2].items()), (peaks[0], peaks[2])
-    assert len(KNOWN.latest.by_number) <= KNOWN.latest.limit == KNOWN.limit
+    assert len(SHARED.latest.by_number) <= SHARED.latest.limit == SHARED.limit
 
 
 def test_a_settled_tree_sends_nothing_but_heartbeats() -> None:

@@ -41,7 +41,7 @@ from roamcast.protocols.treegroup.leader import clustering, dissemination
 from roamcast.protocols.treegroup.params import TreeGroupParams
 from roamcast.protocols.treegroup.protocol import ANSWER, TreeGroup
 from roamcast.protocols.treegroup.routing import slot
-from roamcast.protocols.treegroup.tables import ANSWER_US, Child, Member, Record
+from roamcast.protocols.treegroup.tables import ANSWER_US, Child, GatewayRecord, GroupNeighbour
 from roamcast.pubsub.event import FOREVER, GLOBAL, LOCAL, Event, event_id
 from roamcast.pubsub.filters import EVERYTHING, Filter, attr, topic
 from roamcast.world.streams import Stream
@@ -218,19 +218,19 @@ LIMITS = {
     "node.children[].records": MAX_GROUPS,
     "node.place.labels": REMEMBERED,
     "node.place.labels[]": 2,
-    "node.standing.listed": MAX_LISTED,
+    "node.membership.candidacy.listed": MAX_LISTED,
     "node.index.routes": MAX_GROUPS,
-    "node.index.routes_sent": MAX_GROUPS,
-    "node.routing.passages[].groups": MAX_GROUPS,
-    "node.routing.passages[].towards": MAX_GROUPS,
-    "node.routing.passages[].again": MAX_GROUPS,
+    "node.index.sent_routes": MAX_GROUPS,
+    "node.routing.events[].groups": MAX_GROUPS,
+    "node.routing.events[].towards": MAX_GROUPS,
+    "node.routing.events[].retried": MAX_GROUPS,
     "node.subscriptions.filters": 3,  # what its own application asks for
     "node.subscriptions.all": 3,
 }
 
 
 def check_limits(node: TreeGroup, host: ScriptHost) -> None:
-    limits = {**LIMITS, "node.routing.passages": node.params.seen, "node.routing.waiting": node.params.held}
+    limits = {**LIMITS, "node.routing.events": node.params.seen, "node.routing.waiting": node.params.held}
     for path, size in tables(node).items():
         assert size <= limits[path], path
     assert set(host.timers) <= {TICK, ANSWER}
@@ -293,11 +293,11 @@ def test_whoever_names_groups_fills_no_table() -> None:
             named = [tree_name(100 + MAX_GROUPS * n + k, 0.5) for k in range(MAX_GROUPS)]
             host.hear(protocol, GroupEvent(event, way, 0, 255, [], named), sender)
             check_limits(protocol, host)
-        passage = protocol.routing.passages[slot(event.id)]
-        assert (len(passage.towards) > 0) == believed
+        routed = protocol.routing.events[slot(event.id)]
+        assert (len(routed.towards) > 0) == believed
         named_on = [frame for _, frame in host.sent[before:] if isinstance(frame, GroupEvent) and frame.targets]
         assert len(named_on) == (MAX_GROUPS if believed else 0)
-    assert (len(passage.towards), len(passage.again)) == (MAX_GROUPS, MAX_GROUPS)
+    assert (len(routed.towards), len(routed.retried)) == (MAX_GROUPS, MAX_GROUPS)
     assert {"stranger", "too many groups", "no other way"} <= set(host.labels("drop"))
 
 
@@ -341,7 +341,7 @@ def test_under_a_steady_load_no_table_grows() -> None:
             for path, size in tables(node).items():
                 half = most[second // 80]
                 half[path] = max(half.get(path, 0), size)
-    assert most[0]["node.routing.passages"] == 40, "long enough to fill it"
+    assert most[0]["node.routing.events"] == 40, "long enough to fill it"
     slack = {"node.place.labels": REMEMBERED}
     for path, size in most[1].items():
         assert size <= max(most[0].get(path, 0), slack.get(path, n)), path
@@ -360,21 +360,21 @@ def test_a_node_never_takes_a_label_that_is_no_better_than_one_it_had(offers: li
         tree = tree_name(root, 0.0)
         best = had.get(tree, (-1, 0))
         is_better = count > best[0] or (count == best[0] and level < best[1])
-        assert place.may_hang_below(tree, count, level) == is_better
+        assert place.may_attach_below(tree, count, level) == is_better
         if is_better:
-            place.hang(5, tree, count, level, 0)
+            place.attach(5, tree, count, level, 0)
             had[tree] = (count, level + 1)
-    assert not place.may_hang_below(0, 99, 0)
-    assert not place.may_hang_below(tree_name(9, 0.3), 99, 0), "its own tree is not for hanging below others"
+    assert not place.may_attach_below(0, 99, 0)
+    assert not place.may_attach_below(tree_name(9, 0.3), 99, 0), "its own tree is not for hanging below others"
 
 
 def test_a_buried_tree_is_believed_again_only_when_its_root_counts_on() -> None:
     place = Place(9)
-    place.hang(5, TREE, 4, 3, 0)
-    assert place.may_hang_below(TREE, 4, 1)
-    place.bury()
-    assert not place.may_hang_below(TREE, 4, 0)
-    assert place.may_hang_below(TREE, 5, 8)
+    place.attach(5, TREE, 4, 3, 0)
+    assert place.may_attach_below(TREE, 4, 1)
+    place.mark_root_dead()
+    assert not place.may_attach_below(TREE, 4, 0)
+    assert place.may_attach_below(TREE, 5, 8)
 
 
 @given(st.integers(0, (1 << 31) - 1), st.floats(0, 1, exclude_max=True))
@@ -404,7 +404,7 @@ def check_trees(net: TinyNet) -> None:
         if not net.up[i]:
             continue
         place = node.place
-        assert place.is_settled(), f"{i} has no place"
+        assert place.is_attached(), f"{i} has no place"
         steps, at = 0, i
         while net.nodes[at].place.parent != NOBODY:
             parent = net.nodes[at].place.parent
@@ -415,7 +415,7 @@ def check_trees(net: TinyNet) -> None:
             at, steps = parent, steps + 1
             assert steps <= len(net.nodes), "a ring"
         assert net.nodes[at].place.is_root() and place.level == steps <= node.params.max_level
-        if node.is_lone():
+        if node.membership.is_alone():
             for j in range(len(net.nodes)):
                 if (i, j) in net.links and (j, i) in net.links and net.up[j]:
                     assert net.nodes[j].place.level == node.params.max_level, f"{i} is alone beside {j}, which has room"
@@ -652,8 +652,8 @@ def test_in_bad_weather_the_invariants_hold_and_no_timer_leaks(plan: Plan, shape
         assert set(host.timers) <= {TICK, ANSWER}
         assert (TICK in host.timers) == net.up[i]
         node = net.nodes[i]
-        assert (node.asked != NOBODY) == (ANSWER in host.timers) or not net.up[i]
-        assert len(node.routing.waiting) <= 2 and len(node.routing.passages) <= 64
+        assert (node.membership.requested != NOBODY) == (ANSWER in host.timers) or not net.up[i]
+        assert len(node.routing.waiting) <= 2 and len(node.routing.events) <= 64
         assert set(node.children) <= set(range(plan.n)) - {i}
 
 
@@ -670,17 +670,19 @@ def test_in_bad_weather_what_is_kept_is_what_would_be_made_anew(plan: Plan) -> N
     """The listing, the two terms that look at all pairs, and the records that the parent was sent."""
     net = weather(TreeGroup, plan)
     for node in net.nodes:
-        standing = node.standing
-        assert standing.listing() == sorted(node.neighbours)[:MAX_LISTED]
-        standing.weight()
-        assert standing.clustering == pairs_that_are_linked(node.neighbours)
-        assert standing.dissemination == dissemination(node.neighbours)
+        candidacy = node.membership.candidacy
+        assert candidacy.listed_neighbours() == sorted(node.neighbours)[:MAX_LISTED]
+        candidacy.weight()
+        assert candidacy.clustering == pairs_that_are_linked(node.neighbours)
+        assert candidacy.dissemination == dissemination(node.neighbours)
         for child in node.children.values():
             other = net.nodes[child.id]
-            is_told = other.index.records_told.version == child.records_version and other.place.parent == node.host.id
-            if is_told and same_records(other.index.routes, other.index.routes_sent):
-                told = [[r.tree, r.gateway, r.level, r.open] for r in child.records]
-                assert told == [other.index.routes[tree].fields() for tree in sorted(other.index.routes)]
+            is_advertised = (
+                other.index.advertised_records.version == child.records_version and other.place.parent == node.host.id
+            )
+            if is_advertised and same_records(other.index.routes, other.index.sent_routes):
+                received = [[r.tree, r.gateway, r.level, r.open] for r in child.records]
+                assert received == [other.index.routes[tree].fields() for tree in sorted(other.index.routes)]
 
 
 def test_an_event_that_arrives_expired_is_neither_delivered_nor_forwarded() -> None:
@@ -715,14 +717,14 @@ def test_an_event_that_finds_no_parent_in_time_is_dropped() -> None:
 # ----------------------------------------------------------------------------------------------------------- dumb twins
 
 
-def pairs_that_are_linked(neighbours: dict[int, Member]) -> float:
+def pairs_that_are_linked(neighbours: dict[int, GroupNeighbour]) -> float:
     pairs = list(combinations(sorted(neighbours), 2))
     linked = [p for p in pairs if p[1] in neighbours[p[0]].neighbours or p[0] in neighbours[p[1]].neighbours]
     return len(linked) / len(pairs) if pairs else 0.0
 
 
-def member(id: int, **values: Any) -> Member:
-    made = Member(id)
+def member(id: int, **values: Any) -> GroupNeighbour:
+    made = GroupNeighbour(id)
     for name, value in values.items():
         setattr(made, name, value)
     return made
@@ -741,11 +743,13 @@ def test_every_event_has_a_slot_of_its_own(ids: list[int]) -> None:
 
 
 few_trees = st.sampled_from([tree_name(root, 0.5) for root in (7, 8, 9, 10)])
-records = st.builds(Record, few_trees, st.integers(4, 6), st.integers(0, 3), st.booleans(), st.just(5))
+records = st.builds(GatewayRecord, few_trees, st.integers(4, 6), st.integers(0, 3), st.booleans(), st.just(5))
 
 
 @given(st.lists(records, max_size=6), st.lists(records, max_size=6))
-def test_records_are_the_same_if_the_parent_would_read_the_same(one: list[Record], other: list[Record]) -> None:
+def test_records_are_the_same_if_the_parent_would_read_the_same(
+    one: list[GatewayRecord], other: list[GatewayRecord]
+) -> None:
     first, second = ({record.tree: record for record in some} for some in (one, other))
     same = [first[t].fields() for t in sorted(first)] == [second[t].fields() for t in sorted(second)]
     assert same_records(first, second) == same
@@ -765,9 +769,9 @@ heard = st.tuples(
 def around(rows: list[tuple[int, int, int, float, float, int, bool]]) -> tuple[TreeGroup, ScriptHost]:
     """A node at level 3 of TREE, three seconds after the start, with these neighbours."""
     protocol, host = make(TreeGroup, ScriptHost(3))
-    protocol.place.hang(20, TREE, 0, 2, 0)
+    protocol.place.attach(20, TREE, 0, 2, 0)
     host.clock_us = 3_000_000
-    protocol.hearing.edge_dbm = -90.0
+    protocol.link_quality.weakest_dbm = -90.0
     for id, tree, level, dbm, trend, heard_us, open in rows:
         protocol.neighbours[id] = member(
             id, tree=tree, count=1, level=level, parent=99, signal_dbm=dbm, trend_db=trend, heard_us=heard_us, open=open
@@ -778,21 +782,21 @@ def around(rows: list[tuple[int, int, int, float, float, int, bool]]) -> tuple[T
 @given(st.lists(heard, max_size=6, unique_by=lambda row: row[0]))
 def test_the_best_parent_is_the_first_by_rank(rows: list[tuple[int, int, int, float, float, int, bool]]) -> None:
     protocol, _ = around(rows)
-    able = [neighbour for neighbour in protocol.neighbours.values() if protocol.may_be_parent(neighbour)]
-    assert protocol.best_parent() is min(able, key=protocol.rank, default=None)
+    able = [neighbour for neighbour in protocol.neighbours.values() if protocol.membership.may_be_parent(neighbour)]
+    assert protocol.membership.best_parent() is min(able, key=protocol.membership.rank, default=None)
 
 
 @given(st.lists(heard, max_size=6, unique_by=lambda row: row[0]), st.lists(records, max_size=6))
 def test_the_gateway_of_each_group_is_the_closest_of_all(
-    rows: list[tuple[int, int, int, float, float, int, bool]], below: list[Record]
+    rows: list[tuple[int, int, int, float, float, int, bool]], below: list[GatewayRecord]
 ) -> None:
     protocol, _ = around(rows)
     protocol.children[5] = Child(5, 0)
     protocol.children[5].records = below
     every = [(r.level, r.gateway, r.tree) for r in below if r.tree != TREE]
     for neighbour in protocol.neighbours.values():
-        if neighbour.tree != TREE and not protocol.hearing.is_doubtful(neighbour):
-            level = 3 + (FAINT_LEVELS if protocol.hearing.is_faint(neighbour) else 0)
+        if neighbour.tree != TREE and not protocol.link_quality.is_doubtful(neighbour):
+            level = 3 + (FAINT_LEVELS if protocol.link_quality.is_faint(neighbour) else 0)
             every.append((level, 3, neighbour.tree))
     protocol.index.find_routes()
     routes = protocol.index.routes
@@ -847,7 +851,7 @@ def hang(protocol: TreeGroup, host: ScriptHost, parent: int, tree: int = TREE, c
     """Let the node hear a parent, ask it, and be welcome."""
     above = NOBODY if root_of(tree) == parent else 99
     host.hear(protocol, beat(tree, count, level, above), parent)
-    assert protocol.asked == parent
+    assert protocol.membership.requested == parent
     host.hear(protocol, Welcome(tree, count, level), parent)
     assert protocol.place.parent == parent
 
@@ -909,7 +913,7 @@ def test_a_bitmap_of_another_size_or_from_a_stranger_is_ignored() -> None:
     host.hear(protocol, Bitmap(1, b"\xff" * 128), 5)
     assert protocol.index.merged_bitmap() == (1 << 1024) - 1
     small, host = make(TreeGroup, bits=12)
-    small.lead()
+    small.membership.lead()
     host.hear(small, Join(0), 5)
     host.hear(small, Bitmap(1, b"\xff\xff"), 5)
     assert small.index.merged_bitmap() == 0
@@ -968,22 +972,22 @@ def test_a_parent_whose_signal_falls_is_changed_before_it_is_lost() -> None:
     host.signal_dbm = -90.0
     host.hear(protocol, beat(OTHER), 8)  # the weakest ever heard
     host.cancel_timer(ANSWER)
-    protocol.asked = NOBODY
+    protocol.membership.requested = NOBODY
     host.signal_dbm = -70.0
     hang(protocol, host, LEADER)
     host.signal_dbm = -75.0
     host.hear(protocol, beat(count=4, level=0, parent=99), 4)
     host.hear(protocol, beat(count=2, children=(3, 0, 0)), LEADER)
-    assert protocol.asked == NOBODY, "weaker, but not leaving"
+    assert protocol.membership.requested == NOBODY, "weaker, but not leaving"
     host.signal_dbm = -83.0
     host.hear(protocol, beat(count=3, children=(3, 0, 0)), LEADER)
-    assert protocol.asked == 4 and protocol.place.parent == LEADER
+    assert protocol.membership.requested == 4 and protocol.place.parent == LEADER
 
 
 def test_a_gateway_with_a_faint_peer_counts_as_farther_away() -> None:
     protocol, host = make(TreeGroup, ScriptHost(3))
     protocol.on_start()
-    protocol.lead()
+    protocol.membership.lead()
     host.signal_dbm = -90.0
     host.hear(protocol, Join(0), 5)
     host.hear(protocol, beat(OTHER, level=0), 8)
@@ -997,7 +1001,7 @@ def test_a_gateway_with_a_faint_peer_counts_as_farther_away() -> None:
 
 def test_who_has_no_group_is_no_gateway() -> None:
     """Neither who lost its group, before its next heartbeat is due, nor who restarts."""
-    for leave in (lambda node: node.lose_parent(), lambda node: node.on_start()):
+    for leave in (lambda node: node.membership.lose_parent(), lambda node: node.on_start()):
         protocol, host = hung()
         host.hear(protocol, beat(OTHER, level=9, parent=99), 8)  # too deep to hang below
         protocol.index.find_routes()
@@ -1011,9 +1015,9 @@ def test_a_new_node_moves_to_a_much_higher_place_but_not_for_one_level() -> None
     protocol.on_start()
     hang(protocol, host, 5, level=3)
     host.hear(protocol, beat(level=2, parent=99), 6)
-    assert protocol.asked == NOBODY
+    assert protocol.membership.requested == NOBODY
     host.hear(protocol, beat(level=1, parent=99), 8)
-    assert protocol.asked == 8
+    assert protocol.membership.requested == 8
 
 
 def test_the_parent_and_the_count_come_from_one_tree_only() -> None:
@@ -1029,7 +1033,7 @@ def test_the_parent_and_the_count_come_from_one_tree_only() -> None:
     assert host.frames("join") == [], "what 6 tells of that tree is as old"
     assert ("note", "lost parent", 0, LEADER, 0) in host.notes
     host.hear(protocol, beat(count=2, level=0, parent=99), 6)
-    assert protocol.asked == 6
+    assert protocol.membership.requested == 6
 
 
 # --------------------------------------------------------------------------------------------- nothing goes unexplained
@@ -1050,7 +1054,7 @@ def test_an_event_that_could_not_be_given_back_is_dropped_with_a_reason() -> Non
     host.hear(protocol, GroupEvent(event, DOWN, 0, 255, [], [OTHER]), LEADER)
     back = host.frames("event")[0]
     assert (back.way, back.targets) == (UP, [OTHER])
-    protocol.routing.lost(back, LEADER)
+    protocol.routing.undelivered(back, LEADER)
     assert ("drop", "not given back", event.id, LEADER, 0) in host.notes and protocol.routing.waiting == []
 
 
@@ -1058,7 +1062,7 @@ def test_who_could_not_cross_and_knows_nobody_else_there_says_so() -> None:
     protocol, host = hung()
     event = Event(event_id(9, 1), "t")
     host.hear(protocol, GroupEvent(event, DOWN, 0, 255, [], []), LEADER)
-    protocol.routing.lost(GroupEvent(event, ACROSS, 0, 255, [], []), 8)
+    protocol.routing.undelivered(GroupEvent(event, ACROSS, 0, 255, [], []), 8)
     assert host.labels("drop") == ["no link"]
 
 
@@ -1066,7 +1070,7 @@ def test_an_event_that_is_lost_after_it_was_forgotten_is_dropped_with_a_reason()
     protocol, host = hung(seen=1)
     protocol.on_publish(Event(event_id(3, 1), "t"))
     protocol.on_publish(Event(event_id(3, 2), "t"))
-    protocol.routing.lost(host.frames("event")[0], LEADER)
+    protocol.routing.undelivered(host.frames("event")[0], LEADER)
     assert ("drop", "lost and forgotten", event_id(3, 1), LEADER, 0) in host.notes
 
 
@@ -1083,7 +1087,7 @@ def test_an_event_is_held_from_when_it_began_to_wait() -> None:
     for _ in range(2):
         protocol.on_undelivered(lost, LEADER)
     host.advance(protocol, host.clock_us + 3 * SECOND)
-    assert [passage.event.id for passage in protocol.routing.waiting] == [event_id(3, 1)]
+    assert [routed.event.id for routed in protocol.routing.waiting] == [event_id(3, 1)]
     host.advance(protocol, host.clock_us + 4 * SECOND)
     assert host.labels("drop") == ["no parent"] and protocol.routing.waiting == []
 
@@ -1095,7 +1099,7 @@ def led(*children: int) -> tuple[TreeGroup, ScriptHost]:
     """A leader that may merge by now."""
     protocol, host = make(TreeGroup, ScriptHost(3))
     protocol.on_start()
-    protocol.lead()
+    protocol.membership.lead()
     for child in children:
         host.hear(protocol, Join(0), child)
     host.clock_us = 6 * SECOND
@@ -1109,14 +1113,14 @@ def test_a_leader_proposes_to_the_nearest_open_group() -> None:
     far, shut = tree_name(9, 0.5), tree_name(10, 0.5)
     records = [[far, 40, 3, True], [OTHER, 41, 2, True], [shut, 42, 1, False]]
     host.hear(protocol, Gateway(1, records), 4)
-    protocol.merge()
+    protocol.propose_merge()
     assert [frame.fields()[1:3] for frame in host.frames("merge")] == [[OTHER, 41]]
 
 
 def test_a_group_of_one_proposes_nothing() -> None:
     protocol, host = led()
-    protocol.index.routes = {OTHER: Record(OTHER, 3, 0, True)}
-    protocol.merge()
+    protocol.index.routes = {OTHER: GatewayRecord(OTHER, 3, 0, True)}
+    protocol.propose_merge()
     assert host.notes == []
 
 
@@ -1134,7 +1138,7 @@ def test_a_leader_that_has_just_agreed_proposes_to_nobody_else() -> None:
     host.hear(protocol, Propose(OTHER, protocol.place.tree, 30, 3, 1, 2, [8, 30, 31, 4]), 4)
     for after_us, proposed in ((0, 0), (4_999_999, 0), (5_000_000, 1)):
         host.clock_us = 6 * SECOND + after_us
-        protocol.merge()
+        protocol.propose_merge()
         assert sum(isinstance(frame, Propose) for frame in host.frames("merge")) == proposed
 
 
@@ -1153,17 +1157,17 @@ def turns(host: ScriptHost) -> list[int]:
 @pytest.mark.parametrize(("below", "asked"), [(9, [LEADER]), (LEADER, [])])
 def test_the_old_parent_turns_unless_it_is_the_new_one(below: int, asked: list[int]) -> None:
     protocol, host = hung()
-    protocol.turn(below)
+    protocol.membership.turn(below)
     host.hear(protocol, Welcome(TREE, 2, 0), below)
     assert (protocol.place.parent, turns(host)) == (below, asked)
 
 
 def test_after_a_turn_that_nobody_answered_another_parent_is_just_another_parent() -> None:
     protocol, host = hung()
-    protocol.turn(9)
+    protocol.membership.turn(9)
     host.advance(protocol, host.clock_us + ANSWER_US)
-    assert protocol.asked == NOBODY
-    protocol.ask(20)
+    assert protocol.membership.requested == NOBODY
+    protocol.membership.request(20)
     host.hear(protocol, Welcome(TREE, 2, 0), 20)
     assert (protocol.place.parent, turns(host)) == (20, [])
 
@@ -1171,16 +1175,16 @@ def test_after_a_turn_that_nobody_answered_another_parent_is_just_another_parent
 def test_only_a_child_can_make_a_node_turn() -> None:
     protocol, host = hung()
     host.hear(protocol, Turn(), 9)
-    assert (protocol.asked, host.frames("join")) == (NOBODY, [])
+    assert (protocol.membership.requested, host.frames("join")) == (NOBODY, [])
 
 
 def test_a_lone_leader_that_gets_a_member_stays() -> None:
     """It had asked another group to take it in; the answer comes too late."""
     protocol, host = led()
     host.hear(protocol, beat(OTHER), 8)
-    assert protocol.asked == 8
+    assert protocol.membership.requested == 8
     host.hear(protocol, Join(0), 2)
-    assert (protocol.asked, ANSWER in host.timers) == (NOBODY, False)
+    assert (protocol.membership.requested, ANSWER in host.timers) == (NOBODY, False)
     host.hear(protocol, Welcome(OTHER, 1, 0), 8)
     assert protocol.place.is_root() and list(protocol.children) == [2]
 
@@ -1189,7 +1193,7 @@ def test_an_event_that_did_not_reach_a_former_parent_goes_to_the_present_one_at_
     protocol, host = hung()
     protocol.on_publish(Event(event_id(3, 1), "a"))
     (lost,) = host.frames("event")
-    protocol.ask(20)
+    protocol.membership.request(20)
     host.hear(protocol, Welcome(TREE, 2, 0), 20)
     host.sent.clear()
     for _ in range(2):  # the first time it is sent to the same node again
@@ -1218,9 +1222,9 @@ def test_whoever_has_a_group_is_no_rival() -> None:
     protocol, host = make(TreeGroup, ScriptHost(3))
     protocol.on_start()
     host.hear(protocol, beat(OTHER, weight=1000), 8)
-    assert protocol.standing.is_capable()
+    assert protocol.membership.candidacy.is_capable()
     host.hear(protocol, beat(NO_TREE, weight=1000), 9)
-    assert not protocol.standing.is_capable()
+    assert not protocol.membership.candidacy.is_capable()
 
 
 def test_it_asks_for_the_battery_and_says_so() -> None:
@@ -1233,7 +1237,7 @@ def test_it_asks_for_the_battery_and_says_so() -> None:
 def test_the_tables_have_limits() -> None:
     protocol, host = make(TreeGroup, ScriptHost(3), seen=8)
     protocol.on_start()
-    protocol.lead()
+    protocol.membership.lead()
     for i in range(10, 10 + MAX_NEIGHBOURS + 5):
         host.hear(protocol, beat(tree_name(i, 0.0), parent=NOBODY, members=2), i)
     assert len(protocol.neighbours) == MAX_NEIGHBOURS
@@ -1245,7 +1249,7 @@ def test_the_tables_have_limits() -> None:
     assert host.sent[-1][1].fields() == [0, 0, 0], "who is too many is told so"
     for n in range(20):
         host.hear(protocol, GroupEvent(Event(event_id(9, n + 1)), UP, 0, 255, [], []), 10)
-    assert len(protocol.routing.passages) == 8
+    assert len(protocol.routing.events) == 8
 
 
 def test_heartbeats_stay_small_in_a_settled_group() -> None:

@@ -60,28 +60,25 @@ Readings, one test each:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import isnan, nan
 from typing import ClassVar, Final, final
 
+from roamcast.protocols.frugal.delays import Delays, Task
 from roamcast.protocols.frugal.event_table import EventTable, StoredEvent
 from roamcast.protocols.frugal.frames import (
     AS_ENCODED,
-    MOST,
-    PAPER_EVENT_BYTES,
     PAPER_HEARTBEAT_BYTES,
     PAPER_ID_BYTES,
     Events,
     EventsIds,
     Heartbeat,
     Id,
-    event_bytes,
-    events_frame_bytes,
     ids_frame_bytes,
-    ints_size,
 )
 from roamcast.protocols.frugal.neighbors import Interest, Neighbor, NeighborhoodTable, how_many, matches_any
-from roamcast.protocols.kit.interface import NOBODY, Frame, Host, Params, Protocol, param, reason
+from roamcast.protocols.frugal.params import FrugalParams
+from roamcast.protocols.frugal.sending import EventSender
+from roamcast.protocols.kit.interface import NOBODY, Frame, Host, Params, Protocol, reason
 from roamcast.pubsub.event import Event
 from roamcast.pubsub.filters import Filter
 
@@ -90,8 +87,6 @@ NEIGHBORHOOD_GC: Final = 2
 BACK_OFF: Final = 3
 EVENTS_IDS: Final = 4
 """Timers."""
-
-NULL: Final = -1
 
 PUBLISHED: Final = reason("forward", "published", "its publisher sends {event} at once")
 NEEDED: Final = reason("forward", "neighbour needs it", "{event}: {peer} needs it")
@@ -105,80 +100,6 @@ HEARD_AGAIN: Final = reason("drop", "heard again", "{event} from {peer} was here
 EXPIRED: Final = reason("drop", "expired", "{event} is past its validity")
 TABLE_FULL: Final = reason("drop", "table full", "{event}, forwarded {value} times, made room for another")
 NEIGHBORS_FULL: Final = reason("note", "neighbours full", "{peer} finds no room in the neighbourhood table")
-
-
-# ------------------------------------------------------------------------------------------------------------ state
-
-
-@dataclass(frozen=True)
-class FrugalParams(Params):
-    x: float = param(40.0, "heartbeat delay times average speed", "§5.1", unit="m", low=0.001)
-    hb2bo: float = param(2.0, "HB2BO, heartbeat delay over back-off for one event", "§5.1", low=0.001)
-    hb2ngc: float = param(2.5, "HB2NGC, neighbourhood collection delay over heartbeat delay", "§5.1", low=1.0)
-    hb_initial_s: float = param(15.0, "HBDelay before any heartbeat was heard", "Fig. 4", unit="s", low=0.001)
-    hb_upper_s: float = param(1.0, "heartbeat upper bound", "§5.1; 1 to 5 s in Fig. 13", unit="s", low=0.001)
-    hb_lower_s: float = param(0.1, "heartbeat lower bound", "ours; in Fig. 8, without a value", unit="s", low=0.001)
-    ids_on: str = param(
-        "heartbeat", "what makes a node send its ids", "Fig. 6; §4.2 (R3)", choices=("new", "heartbeat")
-    )
-    need: str = param(
-        "presumed",
-        "who lacks events: everybody not known to have them, or only who has sent a list of ids",
-        "Fig. 7; §3 (R20)",
-        choices=("presumed", "listed"),
-    )
-    jitter_ms: float = param(
-        10.0, "longest random delay on top of answers and back-offs", "ours (R17)", unit="ms", low=0.0
-    )
-    events_table_size: int = param(100, "events held", "ours; bounded in §4.1", low=1, high=MOST)
-    neighbors_limit: int = param(256, "neighbours held", "ours; bounded in §3", low=1, high=1024)
-    ids_limit: int = param(512, "events known that only neighbours have had", "ours", low=1)
-    seen_limit: int = param(4096, "ids of events that are not delivered again", "ours (R12)", low=1)
-    frame_limit: int = param(2304, "events in one frame", "ours; IEEE 802.11", unit="B", low=1, high=32_000)
-    sizes: str = param("wire", "frame sizes: as encoded, or as in §5.2", "ours; §5.2 (R19)", choices=("wire", "paper"))
-
-    def __post_init__(self) -> None:
-        if self.hb_lower_s > self.hb_upper_s:
-            raise ValueError(f"hb_lower_s ({self.hb_lower_s:g}) must not be above hb_upper_s ({self.hb_upper_s:g})")
-
-
-@final
-class Task:
-    """A periodic task whose delay changes while it waits (R16)."""
-
-    __slots__ = ("delay_us", "due_us", "host", "key", "started")
-
-    def __init__(self, host: Host, key: int) -> None:
-        self.host = host
-        self.key = key
-        self.started = False
-        self.delay_us = 0
-        self.due_us = 0
-
-    def start(self, delay_us: int, first_us: int) -> None:
-        self.started = True
-        self.delay_us = delay_us
-        self._wait(first_us)
-
-    def again(self, delay_us: int) -> None:
-        self.start(delay_us, delay_us)
-
-    def shorten(self, delay_us: int) -> None:
-        left_us = self.due_us - self.host.now()
-        if self.started and left_us > delay_us:
-            self._wait(left_us * delay_us // self.delay_us)
-            self.delay_us = delay_us
-
-    def stop(self) -> None:
-        self.started = False
-        self.host.cancel_timer(self.key)
-
-    def _wait(self, wait_us: int) -> None:
-        self.due_us = self.host.now() + wait_us
-        self.host.set_timer(self.key, wait_us)
-
-
-# --------------------------------------------------------------------------------------------------------- protocol
 
 
 @final
@@ -198,10 +119,8 @@ class Frugal(Protocol):
         self.neighborhood_table = NeighborhoodTable(
             params.neighbors_limit, params.ids_limit, self.events_table, params.need == "presumed"
         )
-        self.hb_delay_us = round(params.hb_initial_s * 1_000_000)
-        self.ngc_delay_us = 0
-        self.compute_ngc_delay()
-        self.bo_delay_us = int(self.hb_delay_us / params.hb2bo)
+        self.sender = EventSender(host, params, self.neighborhood_table)
+        self.delays = Delays(params)
         self.heartbeat = Task(host, HEARTBEAT)
         self.neighborhood_gc = Task(host, NEIGHBORHOOD_GC)
         self.backing_off = False
@@ -214,7 +133,7 @@ class Frugal(Protocol):
         """Timers do not survive a crash; tables may, with neighbours that have gone since."""
         self.expire_events()
         self.backing_off = False
-        self.bo_delay_us = int(self.hb_delay_us / self.params.hb2bo)
+        self.delays.restart_bo_delay()
         self.neighborhood_table.await_nothing()
         self.answers = {}
         self.heartbeat.started = False
@@ -273,9 +192,9 @@ class Frugal(Protocol):
 
     def start_tasks(self) -> None:
         if self.subscriptions and not self.heartbeat.started:
-            self.heartbeat.start(self.hb_delay_us, int(self.host.random() * self.hb_delay_us))  # R16
+            self.heartbeat.start(self.delays.hb_delay_us, int(self.host.random() * self.delays.hb_delay_us))  # R16
         if (self.subscriptions or self.neighborhood_table) and not self.neighborhood_gc.started:
-            self.neighborhood_gc.again(self.ngc_delay_us)
+            self.neighborhood_gc.again(self.delays.ngc_delay_us)
 
     def topics_changed(self) -> None:
         topics: list[Filter] = []
@@ -297,14 +216,14 @@ class Frugal(Protocol):
         speed_mps = self.host.speed()
         size = PAPER_HEARTBEAT_BYTES if self.paper_sizes else self.topics_bytes + (1 if isnan(speed_mps) else 9)
         self.host.broadcast(Heartbeat(self.topics, speed_mps, size))
-        self.heartbeat.again(self.hb_delay_us)
+        self.heartbeat.again(self.delays.hb_delay_us)
 
     def receive_heartbeat(self, j: int, frame: Heartbeat) -> None:
         neighbor = self.update_neighbor(j, frame)
-        self.compute_hb_delay()
-        self.compute_ngc_delay()
-        self.heartbeat.shorten(self.hb_delay_us)
-        self.neighborhood_gc.shorten(self.ngc_delay_us)
+        self.delays.compute_hb_delay(self.neighborhood_table.average_speed())
+        self.delays.compute_ngc_delay()
+        self.heartbeat.shorten(self.delays.hb_delay_us)
+        self.neighborhood_gc.shorten(self.delays.ngc_delay_us)
         if neighbor is not None:
             self.meet(j, neighbor)
 
@@ -417,37 +336,13 @@ class Frugal(Protocol):
         table = self.neighborhood_table
         if table.needed:
             table.await_needed()
-            self.compute_bo_delay(len(table.needed))
+            self.delays.compute_bo_delay(len(table.needed))
             if not self.backing_off:
                 self.backing_off = True
-                delay_us = self.bo_delay_us + self.jitter_us()
+                delay_us = self.delays.bo_delay_us + self.jitter_us()
                 first, j = table.first_in_need()
                 self.host.note(DELAYED, first, j, delay_us)
                 self.host.set_timer(BACK_OFF, delay_us)
-
-    # ---- Fig. 8: computing delays
-
-    def compute_hb_delay(self) -> None:
-        average_mps = self.neighborhood_table.average_speed()
-        if average_mps > 0.0:
-            hb_delay_s = self.params.x / average_mps
-        elif average_mps == 0.0:
-            hb_delay_s = self.params.hb_upper_s  # R18
-        else:
-            hb_delay_s = self.hb_delay_us / 1_000_000
-        hb_delay_s = min(hb_delay_s, self.params.hb_upper_s)
-        hb_delay_s = max(hb_delay_s, self.params.hb_lower_s)
-        self.hb_delay_us = round(hb_delay_s * 1_000_000)
-
-    def compute_ngc_delay(self) -> None:
-        self.ngc_delay_us = int(self.hb_delay_us * self.params.hb2ngc)
-
-    def compute_bo_delay(self, events: int) -> None:
-        bo_delay_us = int(self.hb_delay_us / (self.params.hb2bo * events))
-        if self.bo_delay_us == NULL:
-            self.bo_delay_us = bo_delay_us
-        else:
-            self.bo_delay_us = min(self.bo_delay_us, bo_delay_us)
 
     def jitter_us(self) -> int:
         """A random part against ties (R17)."""
@@ -457,7 +352,7 @@ class Frugal(Protocol):
 
     def back_off_expired(self) -> None:
         self.backing_off = False
-        self.bo_delay_us = NULL
+        self.delays.forget_bo_delay()
         self.explain_silence()
         rows: list[StoredEvent] = []
         for row, j in self.events_to_send():  # R13
@@ -465,7 +360,7 @@ class Frugal(Protocol):
             self.events_table.count_forward(row)
             rows.append(row)
         if rows:
-            self.send_events(rows)
+            self.sender.send(rows)
 
     def explain_silence(self) -> None:
         """Say why events that waited for the back-off are not sent after it."""
@@ -473,54 +368,6 @@ class Frugal(Protocol):
             if not row.lacking:
                 self.host.note(EXPIRED if row.expired else NO_LONGER_NEEDED, row.event.id)
         self.neighborhood_table.await_nothing()
-
-    def send_events(self, rows: list[StoredEvent]) -> None:
-        """In as few frames as hold them (R19)."""
-        batch: list[StoredEvent] = []
-        batch_bytes = 0
-        wanting = 0
-        names_bytes = 0
-        for row in rows:
-            row_bytes = self.row_bytes(row)
-            if row.wanting & ~wanting:
-                wanting |= row.wanting
-                names_bytes = self.names_bytes(wanting)
-            size = events_frame_bytes(len(batch) + 1, batch_bytes + row_bytes) + names_bytes
-            if self.paper_sizes:
-                size = batch_bytes + row_bytes
-            if batch and size > self.params.frame_limit:
-                self.send_batch(batch)
-                batch = []
-                batch_bytes = 0
-                wanting = row.wanting
-                names_bytes = self.names_bytes(wanting)
-            batch.append(row)
-            batch_bytes += row_bytes
-        self.send_batch(batch)
-
-    def row_bytes(self, row: StoredEvent) -> int:
-        return PAPER_EVENT_BYTES if self.paper_sizes else event_bytes(row.event, row.age_us(self.host.now()))
-
-    def names_bytes(self, wanting: int) -> int:
-        return ints_size(self.neighborhood_table.named(wanting))
-
-    def send_batch(self, batch: list[StoredEvent]) -> None:
-        now_us = self.host.now()
-        events = [row.event for row in batch]
-        ids: list[Id] = [row.id for row in batch]
-        neighbors_ids = self.neighborhood_table.presume_sent(batch)
-        size = PAPER_EVENT_BYTES * len(batch) if self.paper_sizes else 0
-        if not self.paper_sizes and len(batch) == 1:
-            neighbors_ids = self.with_room(neighbors_ids, self.row_bytes(batch[0]))
-        self.host.broadcast(Events(events, [row.age_us(now_us) for row in batch], neighbors_ids, size, ids))
-
-    def with_room(self, neighbors_ids: list[Id], event_bytes: int) -> list[Id]:
-        """As many of them as can be named beside one event (R19)."""
-        room = self.params.frame_limit - events_frame_bytes(1, event_bytes)
-        named = len(neighbors_ids)
-        while named and ints_size(neighbors_ids[:named]) > room:
-            named -= 1
-        return neighbors_ids[:named]
 
     def receive_events(self, j: int, frame: Events) -> None:
         table = self.neighborhood_table
@@ -566,12 +413,12 @@ class Frugal(Protocol):
         row.wanting = self.neighborhood_table.interested(event)  # R10
         if row.wanting:
             self.host.note(PUBLISHED, event.id, NOBODY, how_many(row.wanting))
-            self.send_batch([row])
+            self.sender.send_batch([row])
         else:
             self.host.note(NOBODY_NEEDS, event.id)
         self.store(row)
         if not self.neighborhood_gc.started:
-            self.neighborhood_gc.again(self.ngc_delay_us)
+            self.neighborhood_gc.again(self.delays.ngc_delay_us)
 
     def store(self, row: StoredEvent) -> None:
         if self.events_table.is_full():
@@ -587,12 +434,12 @@ class Frugal(Protocol):
     def collect_neighborhood(self) -> None:
         self.remove_expired_neighbors()
         if self.subscriptions or self.neighborhood_table:
-            self.neighborhood_gc.again(self.ngc_delay_us)
+            self.neighborhood_gc.again(self.delays.ngc_delay_us)
         else:
             self.neighborhood_gc.started = False  # R11
 
     def remove_expired_neighbors(self) -> None:
-        oldest_us = self.host.now() - self.ngc_delay_us
+        oldest_us = self.host.now() - self.delays.ngc_delay_us
         for j, neighbor in list(self.neighborhood_table.rows.items()):
             if oldest_us > neighbor.store_time_us:
                 self.neighborhood_table.leave(j)

@@ -1,25 +1,26 @@
-"""Where a node hangs in a tree, and how it finds another place without ever hanging below itself.
+"""A node's place in a tree, and how the node finds another place without ever becoming its own descendant.
 
 Shared by `treegroup` (many small trees) and `subtree` (one for the whole network).
 
-A tree is named by its root and a random number that the root draws whenever it becomes one, so a root that reboots
-starts a new tree and no old rumour fits it. The root counts its heartbeats; the count flows down with everybody's
-own heartbeats. So each node has a *label* (count, level) in its tree. The rule that keeps trees free of loops is that
-of destination-sequenced distance vectors: a node may hang below a neighbour only if that neighbour's count is newer
-than its own, or the same and the neighbour is strictly closer to the root. It holds for every tree the node remembers
-having been in, also when it follows its parent. A node's descendants have its count or an older one and are deeper, so
-that no node hangs below one of its own descendants (Li §3.4) follows, from what frames tell alone.
+The name of a tree is made of its root and of a random number that the root draws whenever it becomes one. So a root
+that restarts begins a new tree, and old frames about the earlier tree do not match it. The root counts its heartbeats,
+and all nodes pass this count down the tree in their own heartbeats. So each node has a *label* (count, level) in its
+tree. The rule that keeps trees free of loops is that of destination-sequenced distance vectors: a node may attach to a
+neighbour only if that neighbour's count is newer than its own, or if the counts are the same and the neighbour is
+strictly closer to the root. The rule holds for every tree in which the node remembers its label, also when the node
+follows its parent into another tree. The descendants of a node have its count or an older one and are deeper. So no
+node attaches to one of its own descendants (Li et al. §3.4), and frames are enough to know that.
 
-Two things the rule gives for nothing: below a root that has died, the count stops, so everybody notices; and should
-stale news of two trees ever make a ring, its label fails the rule, or else its count stands still, and the ring opens.
+The rule has two more effects. Below a root that has died the count stops, so all nodes notice it. And if old heartbeats
+of two trees ever make a ring, then the label of the ring fails the rule or its count stops, and the ring opens.
 
-What else the two protocols share: the part of a heartbeat that tells a place (`PlaceBeat`), when heartbeats are sent
-(`Heart`), and which neighbour to trust (`Hearing`). For every frame to a node that has left costs eight attempts at the
-MAC, which in a mobile network is more than all other frames together:
-  - one that refused or did not acknowledge is left alone for two heartbeats; but one that was heard just now is sent
-    the frame a second time first: frames collide, too;
-  - where the radio tells the signal's strength, one whose heartbeats weaken so fast that the next but one would be
-    weaker than any ever heard is *leaving*, and one within 3 dB of the weakest ever heard is *faint*.
+The two protocols also share the part of a heartbeat that describes a place (`PlaceHeartbeat`), the times of heartbeats
+(`HeartbeatTimer`), and the judgement which neighbours can be reached (`LinkQuality`). A frame to a node that has left
+costs eight attempts at the MAC, and in a mobile network these are more than all other frames together. Therefore:
+  - a neighbour that refused or did not acknowledge a frame gets none for two heartbeats. If it was heard just now, it
+    first gets the frame a second time, because frames collide, too;
+  - where the radio measures the signal, a neighbour is *leaving* if its heartbeats weaken so fast that two heartbeats
+    later they would be weaker than any heard before, and it is *faint* within 3 dB of the weakest heard before.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ TICK: Final = 1
 """The timer of the next heartbeat."""
 
 HURRY_US: Final = 30_000
-"""Ours: news of another tree go out within this time, spread so that neighbours do not speak all at once."""
+"""Ours: a heartbeat about another tree is sent within this time, at random so that neighbours do not collide."""
 
 TREE_BITS: Final = 16
 TREE_MAX: Final = (1 << 47) - 1
@@ -46,10 +47,10 @@ LEVEL_MAX: Final = 255
 VERSION_MAX: Final = 65_535
 
 REMEMBERED: Final = 16
-"""Ours: trees a node remembers its label in. A node sees only a few in the time that news of them is on the air."""
+"""Ours: trees in which a node remembers its label. Only few trees occur while old frames about them are on the way."""
 
 MAX_NEIGHBOURS: Final = 256
-"""Ours: whatever arrives, no more neighbours than this are kept."""
+"""Ours: the most neighbours that a node keeps."""
 
 NEVER: Final = -(1 << 60)
 """Long before any clock starts, and near enough that the time since then is a small int when compiled."""
@@ -68,7 +69,7 @@ def root_of(tree: int) -> int:
 
 
 def next_version(version: int) -> int:
-    """The version of what a tree neighbour is told next; 0 means that there was none yet."""
+    """The version of what is advertised next; 0 means that there was none yet."""
     return version % VERSION_MAX + 1
 
 
@@ -88,18 +89,18 @@ class Place:
     def is_root(self) -> bool:
         return self.tree != NO_TREE and root_of(self.tree) == self.node
 
-    def is_settled(self) -> bool:
-        """Whether it is a root or hangs below somebody."""
+    def is_attached(self) -> bool:
+        """Whether the node is a root or has a parent."""
         return self.parent != NOBODY or self.is_root()
 
-    def may_hang_below(self, tree: int, count: int, level: int) -> bool:
-        """Whether hanging below a node with this label can make no loop."""
+    def may_attach_below(self, tree: int, count: int, level: int) -> bool:
+        """Whether attaching to a node with this label can make no loop."""
         if tree == NO_TREE or root_of(tree) == self.node:
             return False
         label = self.labels.get(tree)
         return label is None or count > label[0] or (count == label[0] and level < label[1])
 
-    def hang(self, parent: int, tree: int, count: int, level: int, now_us: int) -> None:
+    def attach(self, parent: int, tree: int, count: int, level: int, now_us: int) -> None:
         """Take a place below `parent`, whose label this is."""
         if tree != self.tree or count > self.count:
             self.fresh_us = now_us
@@ -116,19 +117,19 @@ class Place:
         self.parent = NOBODY
 
     def is_far_below(self, neighbour: Neighbour) -> bool:
-        """Whether this neighbour of the tree would put the node at least two levels higher; one is not worth it."""
+        """Whether the node would be at least two levels higher below this neighbour; one is not worth the frames."""
         return neighbour.tree == self.tree and neighbour.level + 3 <= self.level
 
     def is_stale(self, now_us: int, gone_us: int, heartbeat_us: int) -> bool:
-        """Whether the root's count stands still. In a new tree the first count takes a heartbeat for each level."""
+        """Whether the root's count has stopped. In a new tree the first count takes a heartbeat for each level."""
         return self.parent != NOBODY and now_us - self.fresh_us > gone_us + (self.level + 1) * heartbeat_us
 
-    def bury(self) -> None:
-        """The root is dead: nobody of this tree is believed before its count has gone on."""
+    def mark_root_dead(self) -> None:
+        """From now on no node of this tree may be the parent until its count has risen."""
         self.labels[self.tree] = (self.count, 0)
 
-    def let_go(self) -> None:
-        """The parent is lost; the tree and the label stay, until there is another."""
+    def lose_parent(self) -> None:
+        """The tree and the label stay until there is another parent."""
         self.parent = NOBODY
 
     def leave(self) -> None:
@@ -147,8 +148,8 @@ class Place:
 # ----------------------------------------------------------------------------------------------------- heartbeats
 
 
-class PlaceBeat(Frame):
-    """What every heartbeat begins with: the sender's place. A protocol adds what else it tells, and sets the size."""
+class PlaceHeartbeat(Frame):
+    """What every heartbeat begins with: the sender's place. A protocol adds more fields and sets the size."""
 
     __slots__ = ("count", "level", "parent", "tree")
 
@@ -161,7 +162,7 @@ class PlaceBeat(Frame):
 
 
 def as_place(fields: list[Any]) -> tuple[int, int, int, int]:
-    """Tree, count, level and parent, as they came from the air."""
+    """Tree, count, level and parent, checked."""
     tree, count, level, parent = counted(fields, 4)
     return (
         as_int(tree, 0, TREE_MAX),
@@ -172,31 +173,31 @@ def as_place(fields: list[Any]) -> tuple[int, int, int, int]:
 
 
 @final
-class Heart:
+class HeartbeatTimer:
     """When a node sends its heartbeats.
 
-    The period varies by a tenth either way, so that neighbours whose heartbeats collide once do not collide for ever.
+    The period varies by a tenth either way. Otherwise neighbours whose heartbeats collide once would always collide.
     """
 
     def __init__(self, host: Host, period_us: int) -> None:
         self.host = host
         self.period_us = period_us
-        self.beat_us = 0
+        self.sent_us = 0
 
     def start(self) -> None:
         self.host.set_timer(TICK, int(self.host.random() * self.period_us))
 
-    def beat(self, frame: PlaceBeat) -> None:
-        self.beat_us = self.host.now()
+    def send(self, frame: PlaceHeartbeat) -> None:
+        self.sent_us = self.host.now()
         self.host.broadcast(frame)
 
-    def rest(self) -> None:
-        """Until the next heartbeat is due."""
+    def schedule_next(self) -> None:
+        """After a heartbeat: set the timer for the next one."""
         self.host.set_timer(TICK, int(self.period_us * (0.9 + 0.2 * self.host.random())))
 
-    def hurry(self) -> None:
-        """The tree is another one: neighbours should know before a second has passed."""
-        wait = int(self.host.random() * HURRY_US) + max(0, self.beat_us + HURRY_US - self.host.now())
+    def send_soon(self) -> None:
+        """The node is in another tree, which neighbours should know in less than a period."""
+        wait = int(self.host.random() * HURRY_US) + max(0, self.sent_us + HURRY_US - self.host.now())
         self.host.set_timer(TICK, wait)
 
 
@@ -204,7 +205,7 @@ class Heart:
 
 
 class Neighbour:
-    """Somebody heard lately, and the place that the last heartbeat told."""
+    """A node that was heard lately, and its place by its last heartbeat."""
 
     def __init__(self, id: int) -> None:
         self.id = id
@@ -217,8 +218,8 @@ class Neighbour:
         self.parent = NOBODY
         self.failed_us = NEVER  # when it last refused, or did not acknowledge
 
-    def is_settled(self) -> bool:
-        """Whether it is a root or hangs below somebody."""
+    def is_attached(self) -> bool:
+        """Whether the node is a root or has a parent."""
         return self.tree != NO_TREE and (self.parent != NOBODY or root_of(self.tree) == self.id)
 
 
@@ -226,36 +227,36 @@ FAINT_DB: Final = 3.0
 
 
 @final
-class Hearing:
-    """How well a node hears its neighbours, and what that says about reaching them."""
+class LinkQuality:
+    """How well a node receives its neighbours, and how likely it is to reach them."""
 
     def __init__(self, host: Host, heartbeat_us: int, gone_us: int) -> None:
         self.host = host
         self.heartbeat_us = heartbeat_us
         self.gone_us = gone_us
-        self.edge_dbm = 1000.0  # the weakest heartbeat ever heard
+        self.weakest_dbm = 1000.0  # of the weakest heartbeat so far
 
-    def hear(self, neighbour: Neighbour, beat: PlaceBeat) -> None:
-        """The heartbeat that is being handled is this neighbour's."""
+    def record(self, neighbour: Neighbour, heartbeat: PlaceHeartbeat) -> None:
+        """The host is handling this heartbeat of the neighbour now."""
         signal_dbm = self.host.signal()
         change = signal_dbm - neighbour.signal_dbm if neighbour.heard_us != NEVER else 0.0
-        neighbour.trend_db = 0.0 if change != change else change  # NaN where the radio does not tell
+        neighbour.trend_db = 0.0 if change != change else change  # NaN where the radio does not measure it
         neighbour.signal_dbm = signal_dbm
         neighbour.heard_us = self.host.now()
-        neighbour.tree = beat.tree
-        neighbour.count = beat.count
-        neighbour.level = beat.level
-        neighbour.parent = beat.parent
-        if signal_dbm < self.edge_dbm:
-            self.edge_dbm = signal_dbm
+        neighbour.tree = heartbeat.tree
+        neighbour.count = heartbeat.count
+        neighbour.level = heartbeat.level
+        neighbour.parent = heartbeat.parent
+        if signal_dbm < self.weakest_dbm:
+            self.weakest_dbm = signal_dbm
 
     def silent(self, neighbours: Iterable[Neighbour]) -> list[int]:
-        """Those that have not been heard for so long that they are gone."""
+        """The neighbours that have been silent for so long that they count as gone."""
         now = self.host.now()
         return [neighbour.id for neighbour in neighbours if now - neighbour.heard_us > self.gone_us]
 
-    def fails(self, neighbour: Neighbour | None) -> None:
-        """It refused, did not answer or did not acknowledge, or is no good parent; None if it is not heard at all."""
+    def mark_failed(self, neighbour: Neighbour | None) -> None:
+        """It refused, did not answer or did not acknowledge, or is not a good parent; None if it is no neighbour."""
         if neighbour is not None:
             neighbour.failed_us = self.host.now()
 
@@ -263,20 +264,23 @@ class Hearing:
         return self.host.now() - neighbour.failed_us < 2 * self.heartbeat_us
 
     def is_leaving(self, neighbour: Neighbour) -> bool:
-        return neighbour.trend_db < 0 and neighbour.signal_dbm + 2 * neighbour.trend_db < self.edge_dbm
+        return neighbour.trend_db < 0 and neighbour.signal_dbm + 2 * neighbour.trend_db < self.weakest_dbm
 
     def is_faint(self, neighbour: Neighbour) -> bool:
-        return neighbour.signal_dbm < self.edge_dbm + FAINT_DB
+        return neighbour.signal_dbm < self.weakest_dbm + FAINT_DB
 
     def is_doubtful(self, neighbour: Neighbour) -> bool:
-        """Whether a frame will hardly reach it: it failed, should have been heard again, or is leaving."""
+        """Whether a frame will hardly reach it: it failed, its heartbeat is late, or it is leaving."""
         is_old = 2 * (self.host.now() - neighbour.heard_us) > 3 * self.heartbeat_us
         return is_old or self.has_failed(neighbour) or self.is_leaving(neighbour)
 
-    def deserves_another_try(self, neighbour: Neighbour | None) -> bool:
-        """It did not acknowledge a frame. Asked once for each failure: the second in a row means that it is gone."""
+    def should_retry(self, neighbour: Neighbour | None) -> bool:
+        """Whether to send a frame again that it did not acknowledge.
+
+        Called once for each failure: after a second one in a row the neighbour counts as gone.
+        """
         if neighbour is None:
             return False
         is_gone = self.is_doubtful(neighbour)
-        self.fails(neighbour)
+        self.mark_failed(neighbour)
         return not is_gone

@@ -1,4 +1,4 @@
-"""The frames of the subscription tree, but events, and what they look like on the air. `protocol.py` uses them."""
+"""The frames of the subscription tree, except that of events, and how they are encoded. `protocol.py` uses them."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ import msgspec
 
 from roamcast.errors import Malformed
 from roamcast.protocols.kit.interface import Frame
-from roamcast.protocols.kit.tree import VERSION_MAX, PlaceBeat, as_place
+from roamcast.protocols.kit.tree import VERSION_MAX, PlaceHeartbeat, as_place
 from roamcast.protocols.kit.wire import as_int, as_list, counted, measure, uint_size
 from roamcast.pubsub.filters import Filter, filter_from_fields
 
 NUMBER_MAX: Final = (1 << 32) - 1
 MAX_LINKS: Final = 64
 PER_FRAME: Final = 16
-"""Ours: so many filters go into a frame; with four attributes each that is about a kilobyte."""
+"""Ours: the most filters in a frame; with four attributes each that is about a kilobyte."""
 REMOVED_PER_FRAME: Final = 256
 
 UNKNOWN: Final = -1
-"""The bytes of filters that nobody has counted yet."""
+"""The size of filters whose bytes are not counted yet."""
 
 
 def filter_size(filter: Filter) -> int:
@@ -28,13 +28,13 @@ def filter_size(filter: Filter) -> int:
 
 
 def _array_size(n: int) -> int:
-    """Bytes of the head of an array, which has fewer than 65,536 elements here."""
+    """Bytes of the header of an array, which has fewer than 65,536 elements here."""
     return 1 if n < 16 else 3
 
 
 @final
-class Heartbeat(PlaceBeat):
-    """A broker's place, and for each tree neighbour the version of what it has been told: id, version, id, …"""
+class Heartbeat(PlaceHeartbeat):
+    """A broker's place, and the versions received from each tree neighbour: id, version, id, …"""
 
     __slots__ = ("links",)
 
@@ -56,7 +56,7 @@ class Heartbeat(PlaceBeat):
         return Heartbeat(tree, count, level, parent, listed)
 
     def version_of(self, peer: int) -> int | None:
-        """Which version of what this tree neighbour told the sender has; None if it does not know the neighbour."""
+        """The version that the sender has received from this tree neighbour; None if it does not list the neighbour."""
         for at in range(0, len(self.links), 2):
             if self.links[at] == peer:
                 return self.links[at + 1]
@@ -65,7 +65,7 @@ class Heartbeat(PlaceBeat):
 
 @final
 class Join(Frame):
-    """To the new parent: the sender hangs below it now."""
+    """To the new parent: the sender is its child now."""
 
     __slots__ = ()
 
@@ -83,10 +83,9 @@ class Join(Frame):
 
 @final
 class Subscribe(Frame):
-    """What the sender wants from the receiver, as changes to version `base`; to nothing, where that is 0.
+    """The filters of which the sender wants events from the receiver, as changes to version `base` (0: to no filters).
 
-    `added` has pairs of a number and a filter; `removed` has numbers of earlier ones. `filters_size` is how many bytes
-    the filters take, if the sender knows that: a filter is sent many times, and encoding it takes longer than the rest.
+    `added` has pairs of a number and a filter; `removed` has numbers of earlier ones.
     """
 
     __slots__ = ("added", "base", "removed", "version")
@@ -103,7 +102,7 @@ class Subscribe(Frame):
         self.version = version
         self.added = added
         self.removed = removed
-        if filters_size == UNKNOWN:
+        if filters_size == UNKNOWN:  # a sender knows it: a filter is sent many times, and encoding it takes long
             filters_size = sum([filter_size(filter) for _, filter in added])
         size = 2 + uint_size(base) + uint_size(version) + _array_size(len(added)) + _array_size(len(removed))
         size += filters_size

@@ -1,31 +1,34 @@
-"""Subscription tree: one tree over the whole network (ST in Li §4.1; both strategies of Baldoni §II, Fig. 1).
+"""Subscription tree: one tree over the whole network (ST in Li et al. §4.1; both strategies of Baldoni et al. §II).
 
-Brokers, one on each node, hang in one tree: its root is the node with the lowest id in reach, everybody else hangs
-below a neighbour (kit/tree.py says how without loops). The tree is used as an unrooted one. With `mode="message"` an
-event goes to every tree neighbour but the one it came from. With `mode="subscription"` each broker tells each tree
-neighbour what it would like to hear from it, so an event follows the reverse path of the subscriptions that match it.
+Each node has a broker, and all brokers are in one tree. Its root is the node with the lowest id in range, and every
+other broker is attached to a neighbour (kit/tree.py explains how that makes no loops). Events use the tree without a
+direction. With `mode="message"` an event goes to every tree neighbour except the one it came from. With
+`mode="subscription"` each broker advertises to each tree neighbour the filters of which it would like to receive events
+from it, so an event follows the reverse path of the subscriptions that match it.
 
-Here are the tree and the events' way through it; what neighbours want and are told is in links.py, what of it is
-worth telling in interests.py, the frames in frames.py, places, heartbeats and whom to trust in kit/tree.py.
+This file has the tree and the way of events through it. What neighbours want and what is advertised to them is in
+tree_links.py, the choice of what to advertise in filter_table.py, the frames in frames.py, and places, heartbeats and
+link quality in kit/tree.py.
 
 Readings, one test each:
   R1  neither paper says how the tree comes about (they cite others, who build it on demand). The lowest id leads: any
-      agreement will do, and this one needs no frames but heartbeats.
+      agreement will do, and this one needs only heartbeats.
   R2  the heartbeat period is 1 s, as in treegroup; a neighbour missed three times is gone.
-  R3  a broker whose neighbour was lost forgets what that neighbour wanted at once, and tells others with its next
-      heartbeat: most of it comes back by another neighbour in that time.
-  R4  until a new neighbour has said what it wants, it gets everything: what it wants is on its way.
-  R5  an event that did not reach the parent, or the one before it, goes to the present one, whatever that has said so
-      far: what hangs above the old one is reached that way too. Without a parent, or sent to a child, it is lost.
-  R6  local and global events (Li §3.3) are treated alike: a single tree knows no groups.
-  R7  a broker moves up when a neighbour would put it at least two levels higher, and changes a leaving parent
-      (kit/tree.py) for another one of the tree, as in treegroup, so that the two are compared on the same terms.
-  R8  an event whose age, as its frame tells it, has reached its validity when it arrives is neither delivered nor sent
-      on, nor remembered: a younger copy may come. The papers' events have no lifetime. Brokers send on at once, so an
-      event does not age here: what the radio holds it up is not counted (frames.py).
+  R3  a broker that loses a neighbour forgets at once what that neighbour wanted, and advertises the change with its
+      next heartbeat: most of these filters come back by another neighbour in that time.
+  R4  until a new neighbour has advertised what it wants, it gets everything: its advertisement is on its way.
+  R5  an event that did not reach the parent, or the former one, goes to the present parent, whatever that has
+      advertised so far: what is above the old one is reached that way too. Without a parent, or sent to a child, the
+      event is lost.
+  R6  local and global events (Li et al. §3.3) are treated alike: a single tree has no groups.
+  R7  a broker moves up when a neighbour would put it at least two levels higher, and replaces a leaving parent
+      (kit/tree.py) by another one of the tree, as in treegroup, so that the two are compared on the same terms.
+  R8  an event whose age in its frame has reached its validity when it arrives is neither delivered nor forwarded, nor
+      remembered: a younger copy may come. The papers' events have no lifetime. Brokers forward at once, so an event
+      does not age here: the time that the radio takes is not counted (kit/frames.py).
   R9  a neighbour that wants more filters than there is room for, for each neighbour or for all together, gets
-      everything, until what it wants fits again: the papers' tables have no limit, and no subscriber may be lost to
-      ours. What the application on the node wants always has room.
+      everything until its filters fit again: the papers' tables have no limit, and no subscriber may be lost to ours.
+      The filters of the application on the node always have room.
 """
 
 from __future__ import annotations
@@ -41,27 +44,27 @@ from roamcast.protocols.kit.tree import (
     MAX_NEIGHBOURS,
     NO_TREE,
     TICK,
-    Hearing,
-    Heart,
+    HeartbeatTimer,
+    LinkQuality,
     Neighbour,
     Place,
     root_of,
     tree_name,
 )
+from roamcast.protocols.subtree.filter_table import OWN
 from roamcast.protocols.subtree.frames import Heartbeat, Join, Subscribe
-from roamcast.protocols.subtree.interests import OWN
-from roamcast.protocols.subtree.links import Links
+from roamcast.protocols.subtree.tree_links import TreeLinks
 from roamcast.pubsub.event import Event
 from roamcast.pubsub.filters import Filter
 
 SYNC: Final = 2
-"""The timer for telling tree neighbours what is new; TICK is the one of the next heartbeat."""
+"""The timer of the next advertisement; TICK is that of the next heartbeat."""
 
 SYNC_US: Final = 50_000
-"""Ours: what becomes known within this time is told in one frame."""
+"""Ours: changes within this time are advertised together."""
 
-LED: Final = reason("note", "leads", "no tree to join: it leads one of its own")
-HUNG: Final = reason("note", "joined", "hangs below {peer} at level {value}")
+LEADS: Final = reason("note", "leads", "no tree to join: it leads one of its own")
+JOINED: Final = reason("note", "joined", "hangs below {peer} at level {value}")
 LOST_PARENT: Final = reason("note", "lost parent", "{peer} is gone, or is no good parent any more")
 LOST_CHILD: Final = reason("note", "lost child", "{peer} is no child any more")
 RESCUED: Final = reason("forward", "new parent", "{event} did not reach the old parent and goes to {peer}")
@@ -99,61 +102,61 @@ class SubTree(Protocol):
     def __init__(self, host: Host, params: SubTreeParams) -> None:
         super().__init__(host, params)
         self.params = params
-        self.tells = params.mode == "subscription"
+        self.advertises = params.mode == "subscription"
         self.heartbeat_us = round(params.heartbeat_s * 1_000_000)
         self.gone_us = self.heartbeat_us * params.missed
         self.subscriptions = Subscriptions()
         self.place = Place(host.id)
-        self.heart = Heart(host, self.heartbeat_us)
-        self.hearing = Hearing(host, self.heartbeat_us, self.gone_us)
+        self.heartbeat_timer = HeartbeatTimer(host, self.heartbeat_us)
+        self.link_quality = LinkQuality(host, self.heartbeat_us, self.gone_us)
         self.neighbours: dict[int, Neighbour] = {}
-        self.links = Links(host, params.filters, self.tells, params)
+        self.links = TreeLinks(host, params.filters, self.advertises, params)
         self.seen: dict[int, None] = {}
-        self.hung_us = 0
+        self.attached_us = 0
         self.former_parent = NOBODY
         self.will_sync = False
 
     # ---- coming up, and the heartbeat
 
     def on_start(self) -> None:
-        """A node that was down is out of its tree, whatever it remembers; its labels and events still count."""
+        """A node that was down is out of its tree, whatever its tables say; its labels and events still count."""
         self.neighbours.clear()
         self.links.clear()
         self.will_sync = False
         self.place.lead(tree_name(self.host.id, self.host.random()))
         self.host.cancel_timer(SYNC)
-        self.heart.start()
+        self.heartbeat_timer.start()
 
     def on_timer(self, key: int) -> None:
         if key == TICK:
             self.tick()
         elif key == SYNC:
             self.will_sync = False
-            self.links.tell_all(removals=False)
+            self.links.advertise_all(removals=False)
 
     def tick(self) -> None:
         now = self.host.now()
-        self.forget_the_silent()
+        self.forget_silent()
         if self.place.is_root():
             self.place.count += 1
         elif self.place.is_stale(now, self.gone_us, self.heartbeat_us):
-            self.place.bury()
+            self.place.mark_root_dead()
             self.lose_parent()
         self.links.tidy()
-        self.links.tell_all(removals=True)
-        self.beat()
-        self.heart.rest()
+        self.links.advertise_all(removals=True)
+        self.send_heartbeat()
+        self.heartbeat_timer.schedule_next()
 
-    def beat(self) -> None:
+    def send_heartbeat(self) -> None:
         place = self.place
         listed: list[int] = []
         for link in self.links.by_peer.values():
             listed.append(link.peer)
-            listed.append(link.got_version)
-        self.heart.beat(Heartbeat(place.tree, place.count, place.level, place.parent, listed))
+            listed.append(link.received_version)
+        self.heartbeat_timer.send(Heartbeat(place.tree, place.count, place.level, place.parent, listed))
 
-    def forget_the_silent(self) -> None:
-        gone = self.hearing.silent(self.neighbours.values())
+    def forget_silent(self) -> None:
+        gone = self.link_quality.silent(self.neighbours.values())
         for id in gone:
             del self.neighbours[id]
             if id in self.links.by_peer and id != self.place.parent:
@@ -167,25 +170,25 @@ class SubTree(Protocol):
         elif isinstance(frame, Heartbeat):
             self.on_heartbeat(frame, sender)
         elif isinstance(frame, Subscribe):
-            if self.links.hear(frame, sender):
-                self.soon()
+            if self.links.receive(frame, sender):
+                self.sync_soon()
         elif isinstance(frame, Join):
             self.on_join(sender)
 
-    def on_heartbeat(self, beat: Heartbeat, sender: int) -> None:
+    def on_heartbeat(self, heartbeat: Heartbeat, sender: int) -> None:
         neighbour = self.neighbours.get(sender)
         if neighbour is None:
             if len(self.neighbours) >= MAX_NEIGHBOURS:
                 return
             neighbour = Neighbour(sender)
             self.neighbours[sender] = neighbour
-        self.hearing.hear(neighbour, beat)
+        self.link_quality.record(neighbour, heartbeat)
         if sender == self.place.parent:
             self.on_parents_heartbeat(neighbour)
-            self.read_receipt(beat, sender)
-        elif beat.parent == self.host.id:
+            self.read_receipt(heartbeat, sender)
+        elif heartbeat.parent == self.host.id:
             self.add_link(sender)
-            self.read_receipt(beat, sender)
+            self.read_receipt(heartbeat, sender)
         elif sender in self.links.by_peer:
             self.lose_child(sender)
         self.consider(neighbour)
@@ -199,112 +202,112 @@ class SubTree(Protocol):
             self.lose_parent()
             return
         has_moved = parent.tree != place.tree
-        place.hang(parent.id, parent.tree, parent.count, parent.level, self.host.now())
+        place.attach(parent.id, parent.tree, parent.count, parent.level, self.host.now())
         if has_moved:
-            self.heart.hurry()
-        if self.hearing.is_leaving(parent):
+            self.heartbeat_timer.send_soon()
+        if self.link_quality.is_leaving(parent):
             self.change_parent()
 
-    def read_receipt(self, beat: Heartbeat, sender: int) -> None:
-        """Which version of what it was told has arrived. A parent that does not know its child is told again."""
+    def read_receipt(self, heartbeat: Heartbeat, sender: int) -> None:
+        """Which version has arrived. A parent that does not list this node gets another Join."""
         link = self.links.by_peer.get(sender)
         if link is None:
             return
-        version = beat.version_of(self.host.id)
+        version = heartbeat.version_of(self.host.id)
         if version is not None:
-            self.links.read_receipt(link, version, self.neighbours[sender].heard_us - SYNC_US)
-        elif sender == self.place.parent and self.host.now() - self.hung_us > self.heartbeat_us:
-            self.hung_us = self.host.now()
+            self.links.acknowledge(link, version, self.neighbours[sender].heard_us - SYNC_US)
+        elif sender == self.place.parent and self.host.now() - self.attached_us > self.heartbeat_us:
+            self.attached_us = self.host.now()
             self.host.send(sender, Join())
             link.from_scratch = True
 
     # ---- the tree
 
     def is_better(self, tree: int) -> bool:
-        """Whether a tree is to be preferred to this node's: that of the lower id (R1)."""
+        """Whether a tree is better than this node's: the root with the lower id is (R1)."""
         return tree != NO_TREE and root_of(tree) < root_of(self.place.tree)
 
     def may_be_parent(self, neighbour: Neighbour) -> bool:
         return (
-            neighbour.is_settled()
+            neighbour.is_attached()
             and neighbour.parent != self.host.id
             and neighbour.level < LEVEL_MAX
             and root_of(neighbour.tree) < self.host.id
-            and not self.hearing.has_failed(neighbour)
-            and self.place.may_hang_below(neighbour.tree, neighbour.count, neighbour.level)
+            and not self.link_quality.has_failed(neighbour)
+            and self.place.may_attach_below(neighbour.tree, neighbour.count, neighbour.level)
         )
 
     def consider(self, neighbour: Neighbour) -> None:
         """A heartbeat has come: is it from a better tree, or from much higher up in this one (R7)?"""
         if (self.place.is_far_below(neighbour) or self.is_better(neighbour.tree)) and self.may_be_parent(neighbour):
-            self.hang_below(neighbour)
+            self.attach_below(neighbour)
 
     def best_parent(self) -> Neighbour | None:
-        able = [neighbour for neighbour in self.neighbours.values() if self.may_be_parent(neighbour)]
-        return min(able, key=self.rank, default=None)
+        candidates = [neighbour for neighbour in self.neighbours.values() if self.may_be_parent(neighbour)]
+        return min(candidates, key=self.rank, default=None)
 
     def rank(self, neighbour: Neighbour) -> tuple[bool, bool, int, bool, int, int]:
         return (
-            self.hearing.is_doubtful(neighbour),
+            self.link_quality.is_doubtful(neighbour),
             neighbour.tree != self.place.tree,
             root_of(neighbour.tree),
-            self.hearing.is_faint(neighbour),
+            self.link_quality.is_faint(neighbour),
             neighbour.level,
             neighbour.id,
         )
 
-    def hang_below(self, parent: Neighbour) -> None:
+    def attach_below(self, parent: Neighbour) -> None:
         old = self.place.parent
         if old != NOBODY and old != parent.id:
             self.former_parent = old
             self.links.drop(old)
         has_moved = parent.tree != self.place.tree
-        self.hung_us = self.host.now()
-        self.place.hang(parent.id, parent.tree, parent.count, parent.level, self.hung_us)
-        self.host.note(HUNG, peer=parent.id, value=self.place.level)
+        self.attached_us = self.host.now()
+        self.place.attach(parent.id, parent.tree, parent.count, parent.level, self.attached_us)
+        self.host.note(JOINED, peer=parent.id, value=self.place.level)
         self.host.send(parent.id, Join())
         self.links.drop(parent.id)
         self.add_link(parent.id)
         if has_moved:
-            self.heart.hurry()
+            self.heartbeat_timer.send_soon()
 
     def change_parent(self) -> None:
         other = self.best_parent()
-        if other is not None and other.tree == self.place.tree and not self.hearing.is_leaving(other):
-            self.hang_below(other)
+        if other is not None and other.tree == self.place.tree and not self.link_quality.is_leaving(other):
+            self.attach_below(other)
 
     def lose_parent(self) -> None:
-        """Another neighbour of the tree, or of the next best one; if there is none, the children are told."""
+        """Take another neighbour of the tree, or of the next best one; if there is none, lead the children."""
         lost, place = self.place.parent, self.place
         self.host.note(LOST_PARENT, peer=lost)
-        place.let_go()
+        place.lose_parent()
         self.former_parent = lost
         self.links.drop(lost)
-        self.hearing.fails(self.neighbours.get(lost))
+        self.link_quality.mark_failed(self.neighbours.get(lost))
         parent = self.best_parent()
         if parent is not None:
-            self.hang_below(parent)
+            self.attach_below(parent)
             return
-        self.host.note(LED)
+        self.host.note(LEADS)
         place.lead(tree_name(self.host.id, self.host.random()))
-        self.heart.hurry()
+        self.heartbeat_timer.send_soon()
 
     def on_join(self, sender: int) -> None:
         if sender == self.place.parent:
-            self.lose_parent()  # it hangs below this node now
+            self.lose_parent()  # it is below this node now
         self.links.drop(sender)
         self.add_link(sender)
 
     def add_link(self, peer: int) -> None:
         if self.links.add(peer):
-            self.soon()
+            self.sync_soon()
 
     def lose_child(self, id: int) -> None:
         self.host.note(LOST_CHILD, peer=id)
         self.links.drop(id)
 
     def on_undelivered(self, frame: Frame, to: int) -> None:
-        if self.hearing.deserves_another_try(self.neighbours.get(to)):
+        if self.link_quality.should_retry(self.neighbours.get(to)):
             self.host.send(to, frame)
             return
         is_parent, is_child = to == self.place.parent, to in self.links.by_peer
@@ -319,7 +322,7 @@ class SubTree(Protocol):
                 self.host.note(LOST_DOWN, frame.id, to)
 
     def send_up(self, frame: EventFrame, lost: int) -> None:
-        """An event did not reach the parent that was: the present one gets it, whatever that has said so far (R5)."""
+        """An event did not reach the former parent: the present one gets it, whatever it has advertised (R5)."""
         parent = self.place.parent
         if parent == NOBODY:
             self.host.note(LOST_UP, frame.id, lost)
@@ -332,17 +335,17 @@ class SubTree(Protocol):
     def on_subscribe(self, subscription: int, filter: Filter) -> None:
         self.on_unsubscribe(subscription)
         self.subscriptions.add(subscription, filter)
-        if self.tells:
-            self.links.interests.want(filter, self.links.interests.side(OWN))
-            self.soon()
+        if self.advertises:
+            self.links.filters.add(filter, self.links.filters.sets_of(OWN))
+            self.sync_soon()
 
     def on_unsubscribe(self, subscription: int) -> None:
         filter = self.subscriptions.filters.get(subscription)
         self.subscriptions.remove(subscription)
-        if filter is not None and self.tells:
-            self.links.interests.unwant(filter, self.links.interests.side(OWN))
+        if filter is not None and self.advertises:
+            self.links.filters.remove(filter, self.links.filters.sets_of(OWN))
 
-    def soon(self) -> None:
+    def sync_soon(self) -> None:
         if not self.will_sync:
             self.will_sync = True
             self.host.set_timer(SYNC, SYNC_US)
@@ -376,15 +379,13 @@ class SubTree(Protocol):
         for link in self.links.by_peer.values():
             if link.peer == sender:
                 continue
-            why = self.links.why_send(link, frame.event)
+            why = self.links.reason_to_send(link, frame.event)
             if why:
                 is_wanted = True
                 self.host.note(why, frame.id, link.peer)
                 self.host.send(link.peer, frame)
         if not is_wanted:
             self.host.note(UNWANTED, frame.id)
-
-    # ---- what is held
 
     def memory(self) -> tuple[int, int]:
         return self.links.memory()

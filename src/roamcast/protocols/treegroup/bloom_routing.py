@@ -1,22 +1,23 @@
-"""How filters and events become keys of a Bloom filter, so that a bitmap tells where an event must go (Li §3.2, §3.5).
+"""How filters and events become keys of a bitmap, which decides where an event goes (Li et al. §3.2, §3.5).
 
-A subscription is taken apart into conjunctions; each adds one key to the bitmap. A conjunction's key is the ordered
+A subscription is split into conjunctions; each adds one key to the bitmap. The key of a conjunction is the ordered
 concatenation of its conditions (§3.5): first the topic, then the attributes by name. A disjunction adds a key for each
-side, `in` one for each value. An event is checked with every key that a subscription it satisfies can have: with n
-attributes that are the 2^n − 1 combinations of §3.5, times its topic, each ancestor of its topic, and no topic.
+side, and `in` one for each value. An event is checked with every key of a subscription that it could match. With n
+attributes these are the 2^n − 1 combinations of §3.5, each with its topic, with each ancestor of its topic, and without
+a topic.
 
-A bitmap can only say "equal". Every other condition (ranges, prefixes, !=, exists) is left out of its conjunction,
-which then asks for more than it should and never for less. Where nothing is left, the key is the wildcard of one of the
-attributes, which every event with that attribute is checked with, or the wildcard of all, which every event is checked
-with (`Everything`, filters of other packages). So a bitmap may send an event where nobody wants it (§3.6) and never
-keeps one from a subscriber.
+A bitmap can only express equality. Every other condition (ranges, prefixes, !=, exists) is left out of its conjunction,
+which then matches more events than it should, but never fewer. Where no condition is left, the key is the wildcard of
+one of the attributes, with which every event that has the attribute is checked, or the wildcard of all, with which
+every event is checked (`Everything`, filters of other packages). So a bitmap may send an event where no node is
+interested (§3.6), and never keeps one from a subscriber.
 
-Two limits, both on the safe side. Disjunctions inside a conjunction multiply: a condition that would make more than
-`MAX_TERMS` keys of the conjunction is left out of it. (A disjunction by itself only adds up, one key for each side as
-§3.5 has it, and has as many keys as the application wrote sides.) And an event with more than `MAX_KEYS` combinations
-is sent along every branch that has a subscription.
+There are two limits, and both only add events. Disjunctions inside a conjunction multiply: a condition that would give
+the conjunction more than `MAX_TERMS` keys is left out. (A disjunction by itself only adds up, one key for each side as
+in §3.5, and has as many keys as the application wrote sides.) And an event with more than `MAX_KEYS` combinations is
+sent along every branch that has a subscription.
 
-A bitmap is an int whose bit i is position i; a mask is the bitmap of a single key, and bitmaps merge by |.
+A bitmap is an int whose bit i is position i; a mask is the bitmap of a single key, and bitmaps are merged by |.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ from roamcast.pubsub.filters import And, Compare, Filter, Leaf, Nothing, OneOf, 
 from roamcast.pubsub.values import ABSENT, BOOL, TEXT, kind_of
 
 MAX_TERMS: Final = 64
-"""Ours: keys of one conjunction of disjunctions. A bitmap of 1024 bits is about one fifth full with so many."""
+"""Ours: keys of one conjunction of disjunctions. This many fill about one fifth of a bitmap of 1024 bits."""
 
 MAX_KEYS: Final = 1024
 """Ours: the combinations of eight attributes under a topic three levels deep. The paper's events have up to four."""
 
 ANY: Final = "*"
-"""The key that every event is checked with. No other key looks like it: those begin with a letter and a digit."""
+"""The key with which every event is checked. All other keys begin with a letter and a digit."""
 
 
 # ------------------------------------------------------------------------------------------------------------- keys
@@ -46,7 +47,7 @@ def topic_part(name: str) -> str:
 
 
 def value_part(name: str, value: Value) -> str:
-    """`name = value`; equal numbers are written alike. Lengths keep 'ab' + 'c' and 'a' + 'bc' apart."""
+    """`name = value`; equal numbers have equal parts. Lengths make 'ab' + 'c' and 'a' + 'bc' different."""
     kind = kind_of(value)
     if kind == TEXT:
         text = f"s{value}"
@@ -60,18 +61,18 @@ def value_part(name: str, value: Value) -> str:
 
 
 def attribute_part(name: str) -> str:
-    """The wildcard of one attribute: whatever its value."""
+    """The wildcard of one attribute: it stands for any value."""
     return f"w{len(name)}:{name}"
 
 
 def filter_keys(filter: Filter) -> list[str]:
-    """What a subscription adds to the bitmap, each key once."""
+    """The keys that a subscription adds to the bitmap, each once."""
     return list(dict.fromkeys([term.key() for term in _terms(filter)]))
 
 
 def event_keys(event: Event) -> list[str] | None:
-    """What an event is checked with; None where there are too many combinations."""
-    if event.topic.count(".") >= MAX_KEYS:  # before its ancestors are written out: that is quadratic
+    """The keys with which an event is checked; None where there are too many combinations."""
+    if event.topic.count(".") >= MAX_KEYS:  # checked first, because writing out the ancestors is quadratic
         return None
     names = sorted([name for name, value in event.attrs.items() if kind_of(value) != ABSENT])
     topics = [topic_part(name) for name in topics_above(event.topic)]
@@ -84,7 +85,7 @@ def event_keys(event: Event) -> list[str] | None:
 
 
 def combinations(parts: list[str], starts: list[str]) -> list[str]:
-    """Every start followed by every ordered selection of the parts, but the empty key: 2^n − 1 of n parts alone."""
+    """Every start followed by every ordered selection of the parts, except the empty key: 2^n − 1 for n parts alone."""
     keys = list(starts)
     for part in parts:
         keys.extend([key + part for key in keys])
@@ -92,7 +93,7 @@ def combinations(parts: list[str], starts: list[str]) -> list[str]:
 
 
 def topics_above(topic: str) -> list[str]:
-    """A topic and its ancestors but the root, which has no name: everything is below it."""
+    """A topic and its ancestors, except the root of all topics, which has no name."""
     ancestors = [topic[:at] for at, character in enumerate(topic) if character == "."]
     return [name for name in dict.fromkeys([topic, *ancestors]) if name]
 
@@ -124,34 +125,34 @@ def event_masks(event: Event, bits: int, hashes: int) -> list[int]:
 
 @final
 class Masks:
-    """The masks of one event, made when first asked for and kept for the shape that was asked for last.
+    """The masks of one event, computed at the first use and kept for the last number of bits and hashes.
 
-    Nodes that hand frames over as objects share it; it holds nothing but what the event itself says, so each of them
-    gets what it would have made alone.
+    In the simulator all receivers of a frame share this object. The masks follow from the event alone, so each receiver
+    gets what it would have computed itself.
     """
 
-    __slots__ = ("bits", "event", "hashes", "made")
+    __slots__ = ("bits", "event", "hashes", "masks")
 
     def __init__(self, event: Event) -> None:
         self.event = event
         self.bits = 0
         self.hashes = 0
-        self.made: list[int] = []
+        self.masks: list[int] = []
 
     def of(self, bits: int, hashes: int) -> list[int]:
         if bits != self.bits or hashes != self.hashes:
-            self.made = event_masks(self.event, bits, hashes)
+            self.masks = event_masks(self.event, bits, hashes)
             self.bits = bits
             self.hashes = hashes
-        return self.made
+        return self.masks
 
 
 def passes(bitmap: int, masks: list[int]) -> bool:
-    """Whether somebody behind this bitmap may want the event."""
+    """Whether a subscription in this bitmap may match the event."""
     if not bitmap:
         return False
-    for wanted in masks:  # noqa: SIM110 (a generator costs more than the loop)
-        if bitmap & wanted == wanted:
+    for event_mask in masks:  # noqa: SIM110 (a generator costs more than the loop)
+        if bitmap & event_mask == event_mask:
             return True
     return False
 
@@ -161,7 +162,7 @@ def passes(bitmap: int, masks: list[int]) -> bool:
 
 @final
 class Term:
-    """One conjunction: the topic it asks for, its equalities, and attributes it asks something else about."""
+    """One conjunction: its topic, its equalities by attribute, and an attribute that has another condition."""
 
     __slots__ = ("loose", "topic", "values")
 
@@ -178,7 +179,7 @@ class Term:
 
 
 def _terms(filter: Filter) -> list[Term]:
-    """The filter as a disjunction of conjunctions; together they ask for at least what it asks for."""
+    """The filter as a disjunction of conjunctions, which together match at least the events that it matches."""
     if isinstance(filter, Topic):
         return [Term(topic=filter.name)]
     if isinstance(filter, Compare) and filter.op == "=":
@@ -199,14 +200,14 @@ def _conjunction(filter: And) -> list[Term]:
     for part in filter.filters:
         terms = _terms(part)
         if len(result) * len(terms) > MAX_TERMS:
-            continue  # without this condition the conjunction asks for more
+            continue  # without this condition the conjunction matches more
         both = [_both(a, b) for a in result for b in terms]
         result = [term for term in both if term is not None]
     return result
 
 
 def _both(a: Term, b: Term) -> Term | None:
-    """What asks for both; None where no event can satisfy it."""
+    """The conjunction of both; None if no event can match it."""
     for name, part in b.values.items():
         if a.values.get(name, part) != part:
             return None

@@ -1,4 +1,4 @@
-"""The frames of tree groups, and what they look like on the air. `protocol.py` says what they are for.
+"""The frames of tree groups, and how they are encoded. `protocol.py` says what they are for.
 
 every node      Heartbeat                   to all neighbours, once a period
 finding a group Join, Welcome               Algorithm 1's request and its answer
@@ -13,7 +13,7 @@ from typing import Any, Final, final
 
 from roamcast.errors import Malformed
 from roamcast.protocols.kit.interface import Frame
-from roamcast.protocols.kit.tree import COUNT_MAX, LEVEL_MAX, NODE_MAX, TREE_MAX, VERSION_MAX, PlaceBeat, as_place
+from roamcast.protocols.kit.tree import COUNT_MAX, LEVEL_MAX, NODE_MAX, TREE_MAX, VERSION_MAX, PlaceHeartbeat, as_place
 from roamcast.protocols.kit.wire import as_bytes, as_int, as_list, counted, measure, uint_size
 from roamcast.protocols.treegroup.bloom_routing import Masks
 from roamcast.pubsub.event import FOREVER, Event, event_from_fields
@@ -21,14 +21,14 @@ from roamcast.pubsub.event import FOREVER, Event, event_from_fields
 WEIGHT_MAX: Final = 65_535
 MAX_CHILDREN: Final = 64
 MAX_LISTED: Final = 32
-"""Ours: so many neighbours are listed in a heartbeat; the paper's networks have about nine."""
+"""Ours: the most neighbours that a heartbeat lists; the paper's networks have about nine."""
 MAX_GROUPS: Final = 32
-"""Ours: so many adjacent groups are recorded, and so many groups an event remembers having come through."""
+"""Ours: the most adjacent groups that are recorded, and the most groups of its way that an event carries."""
 MAX_ROUTE: Final = 64
 REACH_MAX: Final = 255
 
 UNKNOWN: Final = -1
-"""The bytes of a list that nobody has counted yet."""
+"""The size of a list whose bytes are not counted yet."""
 
 UP: Final = 0
 DOWN: Final = 1
@@ -40,10 +40,10 @@ ACROSS: Final = 2
 
 
 @final
-class Heartbeat(PlaceBeat):
-    """A node's place, its branch, and what it has from its children.
+class Heartbeat(PlaceHeartbeat):
+    """A node's place, the size of its branch, and the versions that it has received from its children.
 
-    `weight` is told only while the node has no group: nobody else's is asked for. `children` is flat: id, version of
+    `weight` is 0 while the node has a group: only nodes without one are compared. `children` is flat: id, version of
     the bitmap, version of the gateway records, id, … `neighbours` is in ascending order.
     """
 
@@ -99,7 +99,10 @@ class Heartbeat(PlaceBeat):
         )
 
     def versions_of(self, child: int) -> tuple[int, int] | None:
-        """Which bitmap and which gateway records of this child the sender has; None if it does not know the child."""
+        """The versions of the bitmap and of the gateway records that the sender has received from this child.
+
+        None if it does not list the child.
+        """
         for at in range(0, len(self.children), 3):
             if self.children[at] == child:
                 return self.children[at + 1], self.children[at + 2]
@@ -111,7 +114,7 @@ class Heartbeat(PlaceBeat):
 
 @final
 class Join(Frame):
-    """The group joining request: the sender wants a parent, and this is its weight."""
+    """The group joining request: the sender looks for a parent; `weight` is its own."""
 
     __slots__ = ("weight",)
 
@@ -130,7 +133,7 @@ class Join(Frame):
 
 @final
 class Welcome(Frame):
-    """The answer: the group (its name tells the leader), the count and the level of the sender. No group: refused."""
+    """The answer: the group (its name contains the leader), the count and the level of the sender. Group 0: refused."""
 
     __slots__ = ("count", "level", "tree")
 
@@ -205,8 +208,8 @@ def _checked_record(fields: object) -> list[Any]:
 
 @final
 class Propose(Frame):
-    """One leader to another: let us merge. `reach` is the level of the gateway, and from there on the way from leader
-    to leader."""
+    """The proposal of one leader to another that their groups merge. `reach` is the level of the gateway at first, and
+    after the gateway the length of the way from leader to leader."""
 
     __slots__ = ("depth", "gateway", "members", "reach", "route", "source", "target")
 
@@ -245,7 +248,7 @@ class Propose(Frame):
 
 @final
 class Accept(Frame):
-    """The answer, on the way back along `route`: `turner` is to hang itself below `below`, and its group after it."""
+    """The answer, on the way back along `route`: `turner` attaches to `below`, and its group follows it."""
 
     __slots__ = ("below", "route", "turner")
 
@@ -267,7 +270,7 @@ class Accept(Frame):
 
 @final
 class Turn(Frame):
-    """A child to its old parent: hang yourself below me."""
+    """From a child to its old parent, which then becomes its child."""
 
     __slots__ = ()
 
@@ -288,12 +291,12 @@ class Turn(Frame):
 
 @final
 class GroupEvent(Frame):
-    """An event on its way: up, down or across; how many groups it may still enter; the groups it came through, and on
-    its way down those it is meant for. A frame that is meant for groups has no id: it must be handed up even to a node
-    that has the event.
+    """An event on its way: up, down or across; how many groups it may still enter; the groups that it came through; and
+    on its way down the groups that it is meant for. A frame that is meant for groups has no id, because the host must
+    hand it up even to a node that has the event.
 
-    `masks` and `groups_size` do not travel: they are what the event's content says (bloom_routing.py) and the bytes of
-    `groups` on the air, made once where frames are handed over as objects.
+    `masks` and `groups_size` are not sent: they are computed from the event (bloom_routing.py) and from `groups`, once
+    for all receivers in the simulator.
     """
 
     __slots__ = ("age_us", "event", "groups", "groups_size", "masks", "reach", "targets", "way")
@@ -334,7 +337,7 @@ class GroupEvent(Frame):
         event = event_from_fields(event_fields)
         if event.id == 0:  # would mute every heartbeat
             raise Malformed("event id 0")
-        if way == ACROSS and targets:  # who crosses has arrived
+        if way == ACROSS and targets:  # an event that crosses has reached its group
             raise Malformed("across, and meant for groups")
         return GroupEvent(
             event,

@@ -1,35 +1,35 @@
-"""Gateways (Li §3.3): which way leads to each adjacent group, and to whom of it a gateway speaks.
+"""Gateways (Li et al. §3.3): which way leads to each adjacent group, and which node there a gateway sends to.
 
-A node that hears another group is a gateway to it. Of its own links and of the records its children have sent up, each
-node keeps for every adjacent group the gateway closest to the leader, and sends these records up; so the leader has one
-for each group, and every node on the way down knows by which child to go on.
+A node that hears another group is a gateway to it. For every adjacent group, each node compares its own links and the
+records of its children, keeps the gateway that is closest to the leader, and sends that record to its parent. So the
+leader has one record for each group, and every node on the way down knows which child leads to the gateway.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from roamcast.protocols.kit.tree import NO_TREE, Hearing, Place
+from roamcast.protocols.kit.tree import NO_TREE, LinkQuality, Place
 from roamcast.protocols.treegroup.frames import MAX_GROUPS
-from roamcast.protocols.treegroup.tables import Child, Member, Record
+from roamcast.protocols.treegroup.tables import Child, GatewayRecord, GroupNeighbour
 
 FAINT_LEVELS: Final = 16
-"""Ours (R18): more levels than a group has, so that a gateway with a good link is closer than any without."""
+"""Ours (R18): more levels than a group has, so that a gateway with a good link counts as closer than one without."""
 
 
 def closest_gateways(
-    place: Place, hearing: Hearing, neighbours: dict[int, Member], children: dict[int, Child]
-) -> dict[int, Record]:
-    """To each adjacent group the gateway that is closest to the leader: this node, or one in a child's branch."""
-    routes: dict[int, Record] = {}
+    place: Place, link_quality: LinkQuality, neighbours: dict[int, GroupNeighbour], children: dict[int, Child]
+) -> dict[int, GatewayRecord]:
+    """For each adjacent group the gateway that is closest to the leader: this node, or one in a child's branch."""
+    routes: dict[int, GatewayRecord] = {}
     tree = place.tree
     if tree == NO_TREE:
         return routes
     for neighbour in neighbours.values():
-        if neighbour.tree != NO_TREE and neighbour.tree != tree and not hearing.is_doubtful(neighbour):
-            level = place.level + (FAINT_LEVELS if hearing.is_faint(neighbour) else 0)
+        if neighbour.tree != NO_TREE and neighbour.tree != tree and not link_quality.is_doubtful(neighbour):
+            level = place.level + (FAINT_LEVELS if link_quality.is_faint(neighbour) else 0)
             if _is_closer(level, place.node, routes.get(neighbour.tree), len(routes)):
-                routes[neighbour.tree] = Record(neighbour.tree, place.node, level, neighbour.open)
+                routes[neighbour.tree] = GatewayRecord(neighbour.tree, place.node, level, neighbour.open)
     for child in children.values():
         for record in child.records:
             if record.tree != tree and _is_closer(record.level, record.gateway, routes.get(record.tree), len(routes)):
@@ -37,23 +37,23 @@ def closest_gateways(
     return routes
 
 
-def _is_closer(level: int, gateway: int, known: Record | None, groups: int) -> bool:
-    """Whether this gateway is to be recorded instead of the known one, or as the first if there is room."""
+def _is_closer(level: int, gateway: int, known: GatewayRecord | None, groups: int) -> bool:
+    """Whether to record this gateway instead of the known one, or as the first one if there is room."""
     if known is None:
         return groups < MAX_GROUPS
     return level < known.level or (level == known.level and gateway < known.gateway)
 
 
-def peer_in(tree: int, hearing: Hearing, neighbours: dict[int, Member]) -> Member | None:
-    """Whom this gateway speaks to in another group: somebody heard just now, and high up there."""
-    best: Member | None = None
+def peer_in(tree: int, link_quality: LinkQuality, neighbours: dict[int, GroupNeighbour]) -> GroupNeighbour | None:
+    """The neighbour in another group to which this gateway sends: well received, and high in its tree."""
+    best: GroupNeighbour | None = None
     for neighbour in neighbours.values():
-        if neighbour.tree != tree or hearing.has_failed(neighbour):
+        if neighbour.tree != tree or link_quality.has_failed(neighbour):
             continue
-        if best is None or _peer_rank(neighbour, hearing) < _peer_rank(best, hearing):
+        if best is None or _peer_rank(neighbour, link_quality) < _peer_rank(best, link_quality):
             best = neighbour
     return best
 
 
-def _peer_rank(neighbour: Member, hearing: Hearing) -> tuple[bool, bool, int, int]:
-    return hearing.is_doubtful(neighbour), hearing.is_faint(neighbour), neighbour.level, neighbour.id
+def _peer_rank(neighbour: GroupNeighbour, link_quality: LinkQuality) -> tuple[bool, bool, int, int]:
+    return link_quality.is_doubtful(neighbour), link_quality.is_faint(neighbour), neighbour.level, neighbour.id

@@ -1,8 +1,8 @@
-"""The index of a group (Li §3.2) and its gateway records (§3.3): what a node has from its branch and tells its parent.
+"""The index of a group (Li et al. §3.2) and its gateway records (§3.3): what a node advertises to its parent.
 
-A node keeps a bitmap of its own subscriptions and one for each child's branch; their union goes to the parent, and so
-do the records of the gateways in the branch (gateways.py). Both are sent when they change, and again until a
-heartbeat of the parent lists that version.
+A node keeps a bitmap of its own subscriptions and one for each child's branch. Their union goes to the parent, and so
+do the records of the gateways in the branch (gateways.py). Both are sent when they change, and again until a heartbeat
+of the parent acknowledges that version.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from roamcast.protocols.kit.tree import NEVER, Neighbour, next_version
 from roamcast.protocols.treegroup.bloom_routing import filter_bitmap
 from roamcast.protocols.treegroup.frames import Bitmap, Gateway
 from roamcast.protocols.treegroup.gateways import closest_gateways
-from roamcast.protocols.treegroup.tables import ANSWER_US, Child, Part, Record, Tables
+from roamcast.protocols.treegroup.tables import ANSWER_US, Child, GatewayRecord, Part, Tables
 from roamcast.pubsub.filters import Filter
 
 RECORD_BYTES: Final = 16
@@ -22,25 +22,25 @@ RECORD_BYTES: Final = 16
 
 
 @final
-class Told:
-    """How far the parent is told something: sent when it changed, and again until the parent says that it has it."""
+class Advertised:
+    """What the parent has of a bitmap or of records: the last version sent, and the last one acknowledged."""
 
     def __init__(self) -> None:
         self.version = 0
         self.sent_us = 0
-        self.known = 0  # the version that the parent's last heartbeat listed
+        self.acknowledged = 0  # the version that the parent's last heartbeat listed
 
-    def change(self) -> None:
+    def new_version(self) -> None:
         self.version = next_version(self.version)
 
     def start_over(self) -> None:
-        """The parent is another one."""
-        self.known = 0
+        """The node has another parent."""
+        self.acknowledged = 0
         self.sent_us = NEVER
 
     def must_repeat(self, parent: Neighbour | None) -> bool:
-        """Whether the parent was never sent this, or says in a heartbeat well after it was sent that it has it not."""
-        if self.known == self.version or self.version == 0:
+        """Whether this parent never got it, or has not acknowledged it in a heartbeat long after it was sent."""
+        if self.acknowledged == self.version or self.version == 0:
             return False
         return self.sent_us == NEVER or (parent is not None and self.sent_us + ANSWER_US < parent.heard_us)
 
@@ -53,19 +53,19 @@ class Index(Part):
         super().__init__(tables)
         self.bytes = (tables.params.bits + 7) // 8
         self.local = 0  # the bitmap of this node's own subscriptions
-        self.routes: dict[int, Record] = {}  # adjacent group -> the gateway closest to the leader
-        self.bitmap_sent = 0
-        self.bitmap_told = Told()
-        self.routes_sent: dict[int, Record] = {}
-        self.records_told = Told()
+        self.routes: dict[int, GatewayRecord] = {}  # adjacent group -> the gateway closest to the leader
+        self.sent_bitmap = 0
+        self.advertised_bitmap = Advertised()
+        self.sent_routes: dict[int, GatewayRecord] = {}
+        self.advertised_records = Advertised()
 
-    # ---- what is known
+    # ---- the branch
 
     def subscribe(self, filter: Filter) -> None:
         self.local |= filter_bitmap(filter, self.params.bits, self.params.hashes)
 
-    def start_from(self, filters: list[Filter]) -> None:
-        """A bit may stand for several subscriptions: when one is taken back, the bitmap is made anew."""
+    def rebuild(self, filters: list[Filter]) -> None:
+        """After an unsubscription: a bit may belong to several subscriptions, so it cannot just be cleared."""
         self.local = 0
         for filter in filters:
             self.subscribe(filter)
@@ -76,8 +76,8 @@ class Index(Part):
             bitmap |= child.bitmap
         return bitmap
 
-    def take_bitmap(self, frame: Bitmap, child: Child) -> bool:
-        """Whether it is one."""
+    def store_bitmap(self, frame: Bitmap, child: Child) -> bool:
+        """Returns False if it is not a bitmap of the right length."""
         bitmap = int.from_bytes(frame.bitmap, "little")
         if len(frame.bitmap) != self.bytes or bitmap >> self.params.bits:
             return False
@@ -85,59 +85,61 @@ class Index(Part):
         child.bitmap_version = frame.version
         return True
 
-    def take_records(self, frame: Gateway, child: Child) -> None:
-        child.records = [Record(r[0], r[1], r[2], r[3], child.id) for r in frame.records]
+    def store_records(self, frame: Gateway, child: Child) -> None:
+        child.records = [GatewayRecord(r[0], r[1], r[2], r[3], child.id) for r in frame.records]
         child.records_version = frame.version
         self.find_routes()
 
     def find_routes(self) -> None:
-        self.routes = closest_gateways(self.place, self.hearing, self.neighbours, self.children)
+        self.routes = closest_gateways(self.place, self.link_quality, self.neighbours, self.children)
 
     def forget_routes(self) -> None:
         self.routes = {}
 
-    # ---- what the parent is told
+    # ---- what the parent gets
 
-    def parent_has(self, bitmap_version: int, records_version: int) -> None:
-        self.bitmap_told.known = bitmap_version
-        self.records_told.known = records_version
+    def acknowledge(self, bitmap_version: int, records_version: int) -> None:
+        """The parent has received these versions."""
+        self.advertised_bitmap.acknowledged = bitmap_version
+        self.advertised_records.acknowledged = records_version
 
     def start_over(self) -> None:
-        self.bitmap_told.start_over()
-        self.records_told.start_over()
+        self.advertised_bitmap.start_over()
+        self.advertised_records.start_over()
 
-    def tell_parent(self, at_once: bool) -> None:
-        """Send up what the parent has not; `at_once`, only what is news that somebody may be waiting for."""
+    def advertise(self, only_additions: bool) -> None:
+        """Send the parent what it has not got. With `only_additions`, a bitmap that only lost bits waits for the next
+        heartbeat."""
         if self.place.parent == NOBODY:
             return
-        self.tell_bitmap(at_once)
-        self.tell_records()
+        self.advertise_bitmap(only_additions)
+        self.advertise_records()
 
-    def tell_bitmap(self, at_once: bool) -> None:
+    def advertise_bitmap(self, only_additions: bool) -> None:
         bitmap = self.merged_bitmap()
-        if bitmap != self.bitmap_sent and not (at_once and bitmap | self.bitmap_sent == self.bitmap_sent):
-            self.bitmap_sent = bitmap
-            self.bitmap_told.change()
-        elif not self.bitmap_told.must_repeat(self.neighbours.get(self.place.parent)):
+        if bitmap != self.sent_bitmap and not (only_additions and bitmap | self.sent_bitmap == self.sent_bitmap):
+            self.sent_bitmap = bitmap
+            self.advertised_bitmap.new_version()
+        elif not self.advertised_bitmap.must_repeat(self.neighbours.get(self.place.parent)):
             return
-        self.bitmap_told.sent_us = self.host.now()
-        data = self.bitmap_sent.to_bytes(self.bytes, "little")
-        self.host.send(self.place.parent, Bitmap(self.bitmap_told.version, data))
+        self.advertised_bitmap.sent_us = self.host.now()
+        data = self.sent_bitmap.to_bytes(self.bytes, "little")
+        self.host.send(self.place.parent, Bitmap(self.advertised_bitmap.version, data))
 
-    def tell_records(self) -> None:
+    def advertise_records(self) -> None:
         if self.place.parent == NOBODY:
             return
-        if not same_records(self.routes, self.routes_sent):
-            self.routes_sent = self.routes
-            self.records_told.change()
-        elif not self.records_told.must_repeat(self.neighbours.get(self.place.parent)):
+        if not same_records(self.routes, self.sent_routes):
+            self.sent_routes = self.routes
+            self.advertised_records.new_version()
+        elif not self.advertised_records.must_repeat(self.neighbours.get(self.place.parent)):
             return
-        self.records_told.sent_us = self.host.now()
+        self.advertised_records.sent_us = self.host.now()
         records = [self.routes[tree].fields() for tree in sorted(self.routes)]
-        self.host.send(self.place.parent, Gateway(self.records_told.version, records))
+        self.host.send(self.place.parent, Gateway(self.advertised_records.version, records))
 
     def memory(self) -> tuple[int, int]:
-        """Bitmaps (its own and its children's) and gateway records."""
+        """Of the bitmaps (its own and those of its children) and the gateway records."""
         bitmaps = 1 + len(self.children)
         records = len(self.routes)
         for child in self.children.values():
@@ -145,8 +147,8 @@ class Index(Part):
         return bitmaps + records, bitmaps * self.bytes + records * RECORD_BYTES
 
 
-def same_records(one: dict[int, Record], other: dict[int, Record]) -> bool:
-    """Whether the parent would read the same: `via` does not travel."""
+def same_records(one: dict[int, GatewayRecord], other: dict[int, GatewayRecord]) -> bool:
+    """Whether the parent would read the same: `via` is not sent."""
     if len(one) != len(other):
         return False
     for tree, a in one.items():

@@ -1,4 +1,4 @@
-"""Who leads a group (Li §3.1): the weight of a node, and which of two nodes is the better leader.
+"""Who leads a group (Li et al. §3.1): the weight of a node, and which of two nodes is the better leader.
 
 W = wf1 · P_A + wf2 · s + wf3 · C_L + wf4 · Δdd, every term in [0, 1] (R3 of `protocol.py`).
 """
@@ -7,11 +7,9 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from roamcast.protocols.kit.interface import Host
 from roamcast.protocols.kit.tree import NO_TREE
 from roamcast.protocols.treegroup.frames import MAX_LISTED, WEIGHT_MAX
-from roamcast.protocols.treegroup.params import TreeGroupParams
-from roamcast.protocols.treegroup.tables import Member
+from roamcast.protocols.treegroup.tables import GroupNeighbour, Part, Tables
 
 WEAK_DBM: Final = -95.0
 STRONG_DBM: Final = -45.0
@@ -21,30 +19,28 @@ WEIGHT_UNIT: Final = 1000
 
 
 @final
-class Standing:
-    """How good a leader this node would be. The neighbours are the protocol's own; it says when they change, because
-    the last two terms look at every pair of them."""
+class Candidacy(Part):
+    """How good a leader this node would be. The last two terms depend on all pairs of neighbours, so they are computed
+    only after the protocol has reported that neighbours or their lists have changed."""
 
-    def __init__(self, host: Host, params: TreeGroupParams, neighbours: dict[int, Member]) -> None:
-        self.host = host
-        self.params = params
-        self.neighbours = neighbours
+    def __init__(self, tables: Tables) -> None:
+        super().__init__(tables)
         self.is_stale = True
         self.is_listed = False
         self.listed: list[int] = []
         self.clustering = 0.0
         self.dissemination = 0.0
 
-    def come_or_go(self) -> None:
+    def neighbours_changed(self) -> None:
         self.is_listed = False
         self.is_stale = True
 
-    def change(self) -> None:
-        """A neighbour lists others than before."""
+    def lists_changed(self) -> None:
+        """A neighbour lists other nodes than before."""
         self.is_stale = True
 
-    def listing(self) -> list[int]:
-        """The neighbours, as a heartbeat tells them."""
+    def listed_neighbours(self) -> list[int]:
+        """The neighbours that a heartbeat lists."""
         if not self.is_listed:
             self.listed = sorted(self.neighbours)[:MAX_LISTED]
             self.is_listed = True
@@ -62,7 +58,7 @@ class Standing:
         return min(round(w * WEIGHT_UNIT), WEIGHT_MAX)
 
     def is_capable(self) -> bool:
-        """No neighbour without a group would be the better leader (R7)."""
+        """Whether no neighbour without a group would be a better leader (R7)."""
         weight = self.weight()
         for neighbour in self.neighbours.values():
             if neighbour.tree == NO_TREE and is_better(neighbour.weight, neighbour.id, weight, self.host.id):
@@ -70,8 +66,8 @@ class Standing:
         return True
 
 
-def signal_strength(neighbours: dict[int, Member]) -> float:
-    """s: how strong the neighbours' heartbeats are on the average."""
+def signal_strength(neighbours: dict[int, GroupNeighbour]) -> float:
+    """s: the mean strength of the neighbours' heartbeats."""
     total = 0.0
     for neighbour in neighbours.values():
         dbm = neighbour.signal_dbm
@@ -79,20 +75,20 @@ def signal_strength(neighbours: dict[int, Member]) -> float:
     return total / len(neighbours) if neighbours else NEUTRAL
 
 
-def clustering(neighbours: dict[int, Member]) -> float:
-    """C_L, the local clustering coefficient: pairs of neighbours of which one lists the other, over all pairs."""
+def clustering(neighbours: dict[int, GroupNeighbour]) -> float:
+    """C_L, the local clustering coefficient: the share of pairs of neighbours in which one lists the other."""
     pairs = len(neighbours) * (len(neighbours) - 1) // 2
     linked = 0
-    for one in neighbours.values():
-        for id in one.neighbours:
+    for neighbour in neighbours.values():
+        for id in neighbour.neighbours:
             other = neighbours.get(id)
-            if other is not None and (one.id < id or one.id not in other.neighbours):  # each pair once
+            if other is not None and (neighbour.id < id or neighbour.id not in other.neighbours):  # each pair once
                 linked += 1
     return linked / pairs if pairs else 0.0
 
 
-def dissemination(neighbours: dict[int, Member]) -> float:
-    """Δdd: how many one transmission reaches, over the most that one of the neighbours reaches with its own."""
+def dissemination(neighbours: dict[int, GroupNeighbour]) -> float:
+    """Δdd: how many nodes one transmission reaches, divided by the largest such number among the neighbours."""
     most = own = len(neighbours)
     for neighbour in neighbours.values():
         most = max(most, len(neighbour.neighbours))

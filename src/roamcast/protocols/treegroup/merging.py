@@ -1,7 +1,7 @@
-"""Merging groups (Li §3.1): one leader proposes, the other decides; `protocol.py` then turns the branch (R11).
+"""Merging groups (Li et al. §3.1): one leader proposes, the other decides; then `membership.py` turns a branch (R11).
 
-The proposal goes down to the gateway nearest to the group that is open, across, and up to the other leader; the route
-is written into it, and the answer takes it back.
+The proposal goes down to the gateway that is nearest to the open group, across, and up to the other leader. It collects
+its route on the way, and the answer takes the route back.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from roamcast.protocols.kit.interface import NOBODY, reason
 from roamcast.protocols.kit.tree import root_of
 from roamcast.protocols.treegroup.frames import MAX_ROUTE, Accept, Propose
 from roamcast.protocols.treegroup.gateways import peer_in
-from roamcast.protocols.treegroup.tables import Part, Record, Tables, branch_depth, branch_members
+from roamcast.protocols.treegroup.tables import GatewayRecord, Part, Tables, branch_depth, branch_members
 
 PROPOSED: Final = reason("note", "merge proposed", "to the group led by {peer}")
 MERGED: Final = reason("note", "merge accepted", "{peer} turns its branch; depth {value} at most")
@@ -29,29 +29,29 @@ class Merging(Part):
         self.busy_until_us = 0
 
     def is_open(self) -> bool:
-        """Whether the group, whose leader this is, is not saturated (R8)."""
+        """Whether the group that this node leads is not saturated (R8)."""
         p = self.params
         return branch_depth(self.children) < p.preferred_levels and branch_members(self.children) < p.max_members
 
-    def proposal(self, routes: dict[int, Record]) -> Propose | None:
-        """The leader's, when it is time for one: to the open group that is nearest."""
+    def proposal(self, routes: dict[int, GatewayRecord]) -> Propose | None:
+        """The leader's proposal to the nearest open group, if it is time for one."""
         now = self.host.now()
         if now - self.proposed_us < self.period_us or now < self.busy_until_us:
             return None
-        best: Record | None = None
+        best: GatewayRecord | None = None
         for record in routes.values():
             if record.open and (best is None or record.level < best.level):
                 best = record
         if best is None:
             return None
         self.proposed_us = now
-        self.busy_until_us = now + self.hearing.heartbeat_us
+        self.busy_until_us = now + self.heartbeat_us
         self.host.note(PROPOSED, peer=root_of(best.tree))
         depth, members = branch_depth(self.children), branch_members(self.children)
         return Propose(self.place.tree, best.tree, best.gateway, members, depth, best.level, [])
 
     def pass_on(self, frame: Propose) -> Accept | None:
-        """Down to the gateway, across, and up to the other leader, which may agree."""
+        """Pass it down to the gateway, across, or up to the other leader. If this is that leader, it may accept."""
         if self.host.id in frame.route or len(frame.route) >= MAX_ROUTE:
             return None
         if self.place.tree == frame.target:
@@ -60,16 +60,16 @@ class Merging(Part):
             if self.place.parent != NOBODY:
                 self.host.send(self.place.parent, frame.passed_on(self.host.id, 0))
         elif self.place.tree == frame.source and frame.gateway == self.host.id:
-            peer = peer_in(frame.target, self.hearing, self.neighbours)
+            peer = peer_in(frame.target, self.link_quality, self.neighbours)
             if peer is not None:
                 self.host.send(peer.id, frame.passed_on(self.host.id, 1 + peer.level))
         elif self.place.tree == frame.source:
-            to = self.towards(frame)
+            to = self.child_towards(frame)
             if to != NOBODY:
                 self.host.send(to, frame.passed_on(self.host.id, 0))
         return None
 
-    def towards(self, frame: Propose) -> int:
+    def child_towards(self, frame: Propose) -> int:
         """The child in whose branch the gateway is."""
         for child in self.children.values():
             for record in child.records:
@@ -78,7 +78,7 @@ class Merging(Part):
         return NOBODY
 
     def decide(self, frame: Propose) -> Accept | None:
-        """The other leader's part: agree if neither limit is passed, and choose who leads (R10)."""
+        """The other leader accepts if no limit is exceeded, and chooses which of the two leads (R10)."""
         now = self.host.now()
         depth, members = branch_depth(self.children), branch_members(self.children)
         if not self.is_open() or now < self.busy_until_us or frame.gateway not in frame.route:

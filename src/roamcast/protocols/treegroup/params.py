@@ -22,12 +22,15 @@ class TreeGroupParams(Params):
     wf2: float = param(0.25, "weighing factor of the signal strength", "ours (R3)", low=0, high=1)
     wf3: float = param(0.25, "weighing factor of the clustering coefficient", "ours (R3)", low=0, high=1)
     wf4: float = param(0.25, "weighing factor of the dissemination degree", "ours (R3)", low=0, high=1)
-    election_s: float = param(4.0, "wait of a node with weight 0 before it leads", "ours (R7)", unit="s", low=0)
+    election_s: float = param(4.0, "how long a node with weight 0 waits before it leads", "ours (R7)", unit="s", low=0)
     merge_s: float = param(5.0, "time between two attempts to merge", "ours", unit="s", low=0.1)
     climb: str = param("always", "which events go to the parent", "ours (R4)", choices=("always", "unmatched"))
     local_groups: int = param(1, "how many groups away a local event goes", "ours (R12)", low=0, high=REACH_MAX - 1)
     strangers: str = param(
-        "refused", "whether others than parent and child may name groups", "ours (R20)", choices=("refused", "believed")
+        "refused",
+        "whether nodes other than parent and child may name groups",
+        "ours (R20)",
+        choices=("refused", "believed"),
     )
     hold_s: float = param(5.0, "how long an event waits for a parent", "ours (R14)", unit="s", low=0)
     held: int = param(16, "events that wait for a parent", "ours", low=0)

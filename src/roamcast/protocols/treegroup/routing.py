@@ -1,8 +1,9 @@
-"""Events on their way: inside a group (Li §3.2), and from group to group (§3.3).
+"""Events on their way: inside a group (Li et al. §3.2), and from group to group (§3.3).
 
 An event climbs to the leader and, on the way, goes down every branch whose bitmap it passes. The leader chooses the
-adjacent groups to tell; the event goes down to the gateway of each (`targets`) and across to somebody there, for whom
-it is like a publication. What does not get through is held, sent another way, or dropped with a reason.
+adjacent groups that it is to enter. The event goes down to the gateway of each (`targets`) and across to a node there,
+which handles it like a publication of its own. An event that does not get through waits, is sent another way, or is
+dropped with a reason.
 """
 
 from __future__ import annotations
@@ -41,17 +42,30 @@ EXPIRED: Final = reason("drop", "expired", "{event} is past its validity")
 
 
 def slot(id: int) -> int:
-    """Where an event is kept: another int for each id. In the low bits of ids, which is where dicts look first, all
-    publishers' first events are alike; here they differ."""
+    """The key of an event: a different int for each id. A dict looks at the low bits first. In ids these are the same
+    for the first events of all publishers; here they differ."""
     return id ^ id >> 32 << 3
 
 
 @final
-class Passage:
-    """An event that a node has: what it needs to send it on, the groups it was sent towards, and those it had to be
-    sent towards again. All three lists of groups have room for MAX_GROUPS."""
+class RoutedEvent:
+    """An event that a node has, with what is needed to forward it.
 
-    __slots__ = ("again", "born_us", "event", "groups", "groups_size", "held_us", "masks", "reach", "towards")
+    `groups` are those that it came through, `towards` those that it was sent towards, and `retried` those that it had
+    to be sent towards again. Each list has room for MAX_GROUPS.
+    """
+
+    __slots__ = (
+        "born_us",
+        "event",
+        "groups",
+        "groups_size",
+        "masks",
+        "reach",
+        "retried",
+        "towards",
+        "waiting_since_us",
+    )
 
     def __init__(
         self, event: Event, masks: Masks, reach: int, groups: list[int], groups_size: int, age_us: int, now_us: int
@@ -62,15 +76,15 @@ class Passage:
         self.groups = groups
         self.groups_size = groups_size
         self.born_us = now_us - age_us
-        self.held_us = 0
+        self.waiting_since_us = 0
         self.towards: tuple[int, ...] = ()
-        self.again: tuple[int, ...] = ()
+        self.retried: tuple[int, ...] = ()
 
     def is_expired(self, now_us: int) -> bool:
         return now_us - self.born_us >= self.event.validity_us
 
     def frame(self, way: int, targets: list[int], now_us: int) -> GroupEvent:
-        """The event as it leaves now; a group that it enters counts (R12)."""
+        """The frame to send now. Each group that the event enters counts (R12)."""
         reach = self.reach
         if way == ACROSS and reach != REACH_MAX:
             reach -= 1
@@ -82,7 +96,7 @@ class Passage:
 
 @final
 class Routing(Part):
-    """A node's part in routing. The index and the subscriptions are the protocol's own."""
+    """A node's part in routing. It shares the index and the subscriptions with the protocol."""
 
     def __init__(self, tables: Tables, index: Index, subscriptions: Subscriptions) -> None:
         super().__init__(tables)
@@ -91,16 +105,16 @@ class Routing(Part):
         self.hold_us = round(tables.params.hold_s * 1_000_000)
         self.index = index
         self.subscriptions = subscriptions
-        self.passages: dict[int, Passage] = {}  # by slot
-        self.waiting: list[Passage] = []
+        self.events: dict[int, RoutedEvent] = {}  # by slot
+        self.waiting: list[RoutedEvent] = []
 
     # ---- inside the group (§3.2)
 
     def publish(self, event: Event) -> None:
         reach = self.params.local_groups if event.scope == LOCAL else REACH_MAX
-        passage = Passage(event, Masks(event), reach, [], UNKNOWN, 0, self.host.now())
-        self.remember(passage)
-        self.spread(passage, UP, NOBODY, [])
+        routed = RoutedEvent(event, Masks(event), reach, [], UNKNOWN, 0, self.host.now())
+        self.remember(routed)
+        self.spread(routed, UP, NOBODY, [])
 
     def on_event(self, frame: GroupEvent, sender: int) -> None:
         event = frame.event
@@ -111,188 +125,188 @@ class Routing(Part):
         if targets and not self.may_direct(frame, sender):
             self.host.note(STRANGER, event.id, sender)
             targets = []
-        passage = self.passages.get(slot(event.id))
-        if passage is not None:
+        routed = self.events.get(slot(event.id))
+        if routed is not None:
             if frame.way == UP:
-                self.try_another_way(passage, targets)
+                self.try_another_way(routed, targets)
             else:
-                self.send_down(passage, [], targets)
+                self.send_down(routed, [], targets)
             return
         masks = Masks(event) if frame.masks is None else frame.masks
         now = self.host.now()
-        passage = Passage(event, masks, frame.reach, frame.groups, frame.groups_size, frame.age_us, now)
-        self.remember(passage)
+        routed = RoutedEvent(event, masks, frame.reach, frame.groups, frame.groups_size, frame.age_us, now)
+        self.remember(routed)
         self.deliver(event)
-        self.spread(passage, frame.way, sender, targets)
+        self.spread(routed, frame.way, sender, targets)
 
     def may_direct(self, frame: GroupEvent, sender: int) -> bool:
-        """Who may name groups: the parent on the way down, and a child that gives the event back (R20)."""
+        """Whether the sender may name groups: the parent on the way down, a child that gives the event back (R20)."""
         if self.believes_all:
             return True
         return sender == self.place.parent if frame.way == DOWN else sender in self.children
 
-    def remember(self, passage: Passage) -> None:
-        if len(self.passages) >= self.params.seen:
-            del self.passages[next(iter(self.passages))]
-        self.passages[slot(passage.event.id)] = passage
-        self.host.mute(passage.event.id)
+    def remember(self, routed: RoutedEvent) -> None:
+        if len(self.events) >= self.params.seen:
+            del self.events[next(iter(self.events))]
+        self.events[slot(routed.event.id)] = routed
+        self.host.mute(routed.event.id)
 
     def deliver(self, event: Event) -> None:
-        """The bitmap may be wrong, the subscriptions are not (§3.6)."""
+        """Bitmaps have false positives (§3.6); the subscriptions decide."""
         if event.publisher != self.host.id and self.subscriptions.match(event):
             self.host.deliver(event)
 
-    def spread(self, passage: Passage, way: int, sender: int, targets: list[int]) -> None:
-        """The first time an event is here: down every branch that it passes, and up unless it came from there."""
-        masks = passage.masks.of(self.params.bits, self.params.hashes)
+    def spread(self, routed: RoutedEvent, way: int, sender: int, targets: list[int]) -> None:
+        """The first time an event is here: send it down every branch that it passes, and up unless it came down."""
+        masks = routed.masks.of(self.params.bits, self.params.hashes)
         branches: list[int] = []
         for child in self.children.values():
             if child.id != sender and passes(child.bitmap, masks):
                 branches.append(child.id)
         if way == DOWN:
             if not branches and not targets:
-                self.host.note(NO_BRANCH, passage.event.id)
-            self.send_down(passage, branches, targets)
+                self.host.note(NO_BRANCH, routed.event.id)
+            self.send_down(routed, branches, targets)
         elif self.place.is_root():
-            self.send_down(passage, branches, self.groups_to_tell(passage))
+            self.send_down(routed, branches, self.groups_to_enter(routed))
         else:
-            self.send_down(passage, branches, [])
+            self.send_down(routed, branches, [])
             if self.climbs or not (branches or passes(self.index.local, masks)):  # R4
-                self.climb(passage)
+                self.climb(routed)
 
-    def climb(self, passage: Passage) -> None:
+    def climb(self, routed: RoutedEvent) -> None:
         if self.place.is_root():
-            self.send_down(passage, [], self.groups_to_tell(passage))
+            self.send_down(routed, [], self.groups_to_enter(routed))
         elif self.place.parent != NOBODY:
-            self.host.note(CLIMBED, passage.event.id, self.place.parent)
-            self.host.send(self.place.parent, passage.frame(UP, [], self.host.now()))
+            self.host.note(CLIMBED, routed.event.id, self.place.parent)
+            self.host.send(self.place.parent, routed.frame(UP, [], self.host.now()))
         else:
-            self.hold(passage)
+            self.wait_for_parent(routed)
 
-    def send_down(self, passage: Passage, branches: list[int], targets: list[int]) -> None:
+    def send_down(self, routed: RoutedEvent, branches: list[int], targets: list[int]) -> None:
         """To every child in `branches`, and towards the gateways of the groups in `targets`, one frame for each."""
         if targets:
-            self.send_towards(passage, branches, targets)
+            self.send_towards(routed, branches, targets)
         elif branches:
-            frame = passage.frame(DOWN, [], self.host.now())
+            frame = routed.frame(DOWN, [], self.host.now())
             for child in branches:
-                self.host.note(BRANCHED, passage.event.id, child)
+                self.host.note(BRANCHED, routed.event.id, child)
                 self.host.send(child, frame)
 
     # ---- from group to group (§3.3)
 
-    def groups_to_tell(self, passage: Passage) -> list[int]:
-        """The leader's choice: every adjacent group that was not told yet (R13)."""
-        if passage.reach == 0:
+    def groups_to_enter(self, routed: RoutedEvent) -> list[int]:
+        """The leader's choice: every adjacent group that the event was not sent to yet (R13)."""
+        if routed.reach == 0:
             return []
-        untold = [tree for tree in self.index.routes if tree not in passage.groups]
-        passage.groups = [*passage.groups, self.place.tree, *untold][-MAX_GROUPS:]
-        passage.groups_size = UNKNOWN
-        return untold
+        new_groups = [tree for tree in self.index.routes if tree not in routed.groups]
+        routed.groups = [*routed.groups, self.place.tree, *new_groups][-MAX_GROUPS:]
+        routed.groups_size = UNKNOWN
+        return new_groups
 
-    def send_towards(self, passage: Passage, branches: list[int], targets: list[int]) -> None:
+    def send_towards(self, routed: RoutedEvent, branches: list[int], targets: list[int]) -> None:
         ways: dict[int, list[int]] = {child: [] for child in branches}
         for tree in targets:
-            if tree in passage.towards:
+            if tree in routed.towards:
                 continue
-            if len(passage.towards) >= MAX_GROUPS:
-                self.host.note(TOO_MANY, passage.event.id, value=MAX_GROUPS)
+            if len(routed.towards) >= MAX_GROUPS:
+                self.host.note(TOO_MANY, routed.event.id, value=MAX_GROUPS)
                 break
-            passage.towards += (tree,)
+            routed.towards += (tree,)
             route = self.index.routes.get(tree)
             if route is None:
-                self.give_back(passage, tree)
+                self.give_back(routed, tree)
             elif route.via == NOBODY:
-                self.cross(passage, tree)
+                self.cross(routed, tree)
             else:
                 ways.setdefault(route.via, []).append(tree)
-        for child, wanted in ways.items():
-            self.host.note(TO_GATEWAY if wanted else BRANCHED, passage.event.id, child)
-            self.host.send(child, passage.frame(DOWN, wanted, self.host.now()))
+        for child, groups in ways.items():
+            self.host.note(TO_GATEWAY if groups else BRANCHED, routed.event.id, child)
+            self.host.send(child, routed.frame(DOWN, groups, self.host.now()))
 
-    def cross(self, passage: Passage, tree: int) -> None:
-        """From the gateway to its peer in the other group, or to whoever else of that group is in reach."""
-        if passage.reach == 0:  # it came here another way first, and has gone as far as it may (R12)
-            self.host.note(FAR_ENOUGH, passage.event.id)
+    def cross(self, routed: RoutedEvent, tree: int) -> None:
+        """Send it from the gateway to a neighbour in the other group."""
+        if routed.reach == 0:  # it came here another way first, and may not enter another group (R12)
+            self.host.note(FAR_ENOUGH, routed.event.id)
             return
-        peer = peer_in(tree, self.hearing, self.neighbours)
+        peer = peer_in(tree, self.link_quality, self.neighbours)
         if peer is None:
-            self.try_another_way(passage, [tree])
+            self.try_another_way(routed, [tree])
             return
-        self.host.note(CROSSED, passage.event.id, peer.id)
-        self.host.send(peer.id, passage.frame(ACROSS, [], self.host.now()))
+        self.host.note(CROSSED, routed.event.id, peer.id)
+        self.host.send(peer.id, routed.frame(ACROSS, [], self.host.now()))
 
-    # ---- what did not get through
+    # ---- events that did not get through
 
-    def lost(self, frame: GroupEvent, to: int) -> None:
-        """`send` gave up. Up: with the next parent again. Across: to somebody else there. Down: the branch is gone."""
-        passage = self.passages.get(slot(frame.event.id))
-        if passage is None:
+    def undelivered(self, frame: GroupEvent, to: int) -> None:
+        """Up: it waits for the next parent. Across: another neighbour there gets it. Down: the branch is gone."""
+        routed = self.events.get(slot(frame.event.id))
+        if routed is None:
             self.host.note(FORGOTTEN, frame.event.id, to)
-        elif passage.is_expired(self.host.now()):  # R19
+        elif routed.is_expired(self.host.now()):  # R19
             self.host.note(EXPIRED, frame.event.id)
         elif frame.way == UP:
             if frame.targets:
                 self.host.note(LOST_BACK, frame.event.id, to)
             else:
-                self.hold(passage)
+                self.wait_for_parent(routed)
         elif frame.way == ACROSS:
             neighbour = self.neighbours.get(to)
             if neighbour is not None and neighbour.tree != self.place.tree:
-                self.cross(passage, neighbour.tree)
+                self.cross(routed, neighbour.tree)
             else:
                 self.host.note(NO_LINK, frame.event.id)
         else:
             self.host.note(LOST_DOWN, frame.event.id, to)
-            self.try_another_way(passage, frame.targets)
+            self.try_another_way(routed, frame.targets)
 
-    def try_another_way(self, passage: Passage, targets: list[int]) -> None:
-        """What led to these groups does not any more: once, look for another gateway, here or above (R16)."""
-        room = MAX_GROUPS - len(passage.again)
-        again = [tree for tree in targets if tree not in passage.again][:room]
-        if not again:
+    def try_another_way(self, routed: RoutedEvent, targets: list[int]) -> None:
+        """The gateway to these groups is lost: look for another one, here or above, once for each group (R16)."""
+        room = MAX_GROUPS - len(routed.retried)
+        retry = [tree for tree in targets if tree not in routed.retried][:room]
+        if not retry:
             if targets:
-                self.host.note(NO_OTHER_WAY, passage.event.id)
+                self.host.note(NO_OTHER_WAY, routed.event.id)
             return
-        passage.again += tuple(again)
-        passage.towards = tuple([tree for tree in passage.towards if tree not in again])
+        routed.retried += tuple(retry)
+        routed.towards = tuple([tree for tree in routed.towards if tree not in retry])
         self.index.find_routes()
-        self.index.tell_records()
-        self.send_down(passage, [], again)
+        self.index.advertise_records()
+        self.send_down(routed, [], retry)
 
-    def give_back(self, passage: Passage, tree: int) -> None:
+    def give_back(self, routed: RoutedEvent, tree: int) -> None:
         if self.place.parent == NOBODY:
-            self.host.note(NO_LINK, passage.event.id)
+            self.host.note(NO_LINK, routed.event.id)
             return
-        self.host.note(GAVE_BACK, passage.event.id, self.place.parent)
-        self.host.send(self.place.parent, passage.frame(UP, [tree], self.host.now()))
+        self.host.note(GAVE_BACK, routed.event.id, self.place.parent)
+        self.host.send(self.place.parent, routed.frame(UP, [tree], self.host.now()))
 
     # ---- events that wait for a parent (R14)
 
-    def hold(self, passage: Passage) -> None:
-        self.host.note(HELD, passage.event.id)
-        passage.held_us = self.host.now()
-        self.waiting.append(passage)
+    def wait_for_parent(self, routed: RoutedEvent) -> None:
+        self.host.note(HELD, routed.event.id)
+        routed.waiting_since_us = self.host.now()
+        self.waiting.append(routed)
         if len(self.waiting) > self.params.held:
             self.host.note(NEVER_LEFT, self.waiting.pop(0).event.id)
 
-    def release(self) -> None:
-        """There is a parent again."""
+    def send_waiting(self) -> None:
+        """The node has a parent again, or leads."""
         waiting, self.waiting = self.waiting, []
         now = self.host.now()
-        for passage in waiting:
-            if passage.is_expired(now):  # R19
-                self.host.note(EXPIRED, passage.event.id)
+        for routed in waiting:
+            if routed.is_expired(now):  # R19
+                self.host.note(EXPIRED, routed.event.id)
             else:
-                self.climb(passage)
+                self.climb(routed)
 
-    def drop_the_late(self) -> None:
+    def drop_late(self) -> None:
         now = self.host.now()
-        while self.waiting and now - self.waiting[0].held_us > self.hold_us:
+        while self.waiting and now - self.waiting[0].waiting_since_us > self.hold_us:
             self.host.note(NEVER_LEFT, self.waiting.pop(0).event.id)
 
     def restart(self) -> None:
-        """The node was down: whoever the events were meant for had them by another way, or has them no more."""
-        for passage in self.waiting:
-            self.host.note(RESTARTED, passage.event.id)
+        """The node was down: the events that waited reached their subscribers another way, or are of no use now."""
+        for routed in self.waiting:
+            self.host.note(RESTARTED, routed.event.id)
         self.waiting = []

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import Any, Final, final
 
 from roamcast.protocols.kit.interface import NOBODY, Host
-from roamcast.protocols.kit.tree import LEVEL_MAX, Hearing, Neighbour, Place
+from roamcast.protocols.kit.tree import LEVEL_MAX, LinkQuality, Neighbour, Place
 from roamcast.protocols.treegroup.frames import Heartbeat
 from roamcast.protocols.treegroup.params import TreeGroupParams
 
 ANSWER_US: Final = 100_000
-"""Ours: some forty times what a unicast frame needs at 1 Mbit/s with a few retries."""
+"""Ours: how long to wait for an answer. A unicast frame with a few retries needs about a fortieth of it at 1 Mbit/s."""
 
 
 @final
-class Member(Neighbour):
-    """A neighbour, with what its last heartbeat told of its group."""
+class GroupNeighbour(Neighbour):
+    """A neighbour, with what its last heartbeat contained about its group."""
 
     def __init__(self, id: int) -> None:
         super().__init__(id)
@@ -24,14 +24,14 @@ class Member(Neighbour):
         self.members = 1
         self.neighbours: list[int] = []
 
-    def learn(self, beat: Heartbeat) -> bool:
-        """Whether its neighbours have changed."""
-        self.weight = beat.weight
-        self.open = beat.open
-        self.members = beat.members
-        if beat.neighbours == self.neighbours:
+    def update(self, heartbeat: Heartbeat) -> bool:
+        """Returns whether its list of neighbours has changed."""
+        self.weight = heartbeat.weight
+        self.open = heartbeat.open
+        self.members = heartbeat.members
+        if heartbeat.neighbours == self.neighbours:
             return False
-        self.neighbours = beat.neighbours
+        self.neighbours = heartbeat.neighbours
         return True
 
 
@@ -39,10 +39,10 @@ class Member(Neighbour):
 
 
 @final
-class Record:
-    """A gateway: the group it leads to, its own level, and whether that group may merge.
+class GatewayRecord:
+    """A gateway: the group that it leads to, its own level, and whether that group may merge.
 
-    `via` is the child whose branch it is in, NOBODY for the node itself.
+    `via` is the child in whose branch the gateway is, or NOBODY if the node itself is the gateway.
     """
 
     __slots__ = ("gateway", "level", "open", "tree", "via")
@@ -60,7 +60,7 @@ class Record:
 
 @final
 class Child:
-    """What a node has from a child: its branch's size, bitmap and gateways, with their versions (0 means none)."""
+    """A child: the size, bitmap and gateways of its branch, with the versions received (0 means none)."""
 
     def __init__(self, id: int, since_us: int) -> None:
         self.id = id
@@ -69,16 +69,16 @@ class Child:
         self.depth = 0
         self.bitmap = 0
         self.bitmap_version = 0
-        self.records: list[Record] = []
+        self.records: list[GatewayRecord] = []
         self.records_version = 0
 
 
 MEMBERS_MAX: Final = (1 << 31) - 1
-"""The most that a heartbeat can say, whatever children claim."""
+"""The most that a heartbeat can carry."""
 
 
 def branch_members(children: dict[int, Child]) -> int:
-    """How many nodes hang below the one that has these children, itself among them."""
+    """How many nodes are in the branch of the node that has these children, itself included."""
     members = 1
     for child in children.values():
         members += child.members
@@ -94,7 +94,7 @@ def branch_depth(children: dict[int, Child]) -> int:
 
 
 def receipts(children: dict[int, Child]) -> list[int]:
-    """What a heartbeat says to the children: id, version of the bitmap, version of the gateway records, id, …"""
+    """What a heartbeat acknowledges: id of a child, version of its bitmap, version of its gateway records, id, …"""
     listed: list[int] = []
     for child in children.values():
         listed.append(child.id)
@@ -103,30 +103,31 @@ def receipts(children: dict[int, Child]) -> list[int]:
     return listed
 
 
-# ---------------------------------------------------------------------------------------------------- all that is kept
+# --------------------------------------------------------------------------------------------------- what parts share
 
 
 @final
 class Tables:
-    """What all parts of a node look at."""
+    """The tables that all parts of a node use."""
 
     def __init__(self, host: Host, params: TreeGroupParams) -> None:
-        heartbeat_us = round(params.heartbeat_s * 1_000_000)
         self.host = host
         self.params = params
+        self.heartbeat_us = round(params.heartbeat_s * 1_000_000)
         self.place = Place(host.id)
-        self.hearing = Hearing(host, heartbeat_us, heartbeat_us * params.missed)
-        self.neighbours: dict[int, Member] = {}
+        self.link_quality = LinkQuality(host, self.heartbeat_us, self.heartbeat_us * params.missed)
+        self.neighbours: dict[int, GroupNeighbour] = {}
         self.children: dict[int, Child] = {}
 
 
 class Part:
-    """A part of a node: it has the node's tables at hand."""
+    """A part of a node. It has direct access to the node's tables."""
 
     def __init__(self, tables: Tables) -> None:
         self.host = tables.host
         self.params = tables.params
+        self.heartbeat_us = tables.heartbeat_us
         self.place = tables.place
-        self.hearing = tables.hearing
+        self.link_quality = tables.link_quality
         self.neighbours = tables.neighbours
         self.children = tables.children

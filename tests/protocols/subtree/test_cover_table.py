@@ -1,0 +1,166 @@
+"""Comparisons that are kept: the same answers as comparing each time, and never too many of them."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from roamcast.protocols.subtree.cover_table import (
+    MAX_FILTERS,
+    SHARED,
+    SPARE,
+    CoverTable,
+    KnownFilter,
+    SharedTables,
+    key_of,
+    replaces,
+)
+from roamcast.pubsub.covering import covers
+from roamcast.pubsub.event import Event
+from roamcast.pubsub.filters import EVERYTHING, Filter, Range, attr, topic
+
+FILTERS: st.SearchStrategy[Filter] = st.one_of(
+    st.builds(lambda low, width: Range("v", low, low + width), st.integers(0, 5), st.integers(0, 4)),
+    st.sampled_from(
+        [EVERYTHING, attr("v") == 2, attr("v").isin(2), topic("a"), topic("a.b"), topic("a") & topic("a.b")]
+    ),
+)
+
+
+def test_what_covers_outranks_and_of_equals_the_lower_key_does() -> None:
+    one, other = attr("a").isin(1), attr("a") == 1
+    assert covers(one, other) and covers(other, one)
+    low, high = sorted([one, other], key=key_of)
+    assert replaces(key_of(low), low, key_of(high), high)
+    assert not replaces(key_of(high), high, key_of(low), low)
+    wide, narrow = topic("z"), attr("a").exists() & topic("z")
+    assert key_of(narrow) < key_of(wide) and replaces(key_of(wide), wide, key_of(narrow), narrow), "whatever the keys"
+    assert not replaces(key_of(narrow), narrow, key_of(wide), wide)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(FILTERS, unique_by=key_of, max_size=8), st.data())
+def test_relations_are_those_of_comparing_each_time(filters: list[Filter], data: st.DataObject) -> None:
+    """A dumb twin: every pair compared. In whatever order and company the filters are asked for."""
+    table = CoverTable(100)
+    known = [table.add(key_of(filter), filter, 0) for filter in filters]
+    for one in data.draw(st.permutations(known)):
+        asked = data.draw(st.lists(st.sampled_from(known), unique=True))
+        assert table.add(one.key, one.filter, union(asked)) is one
+        for other in asked:
+            assert bool(one.replaced_by & other.bit) == bool(other.replaced & one.bit) == is_above(other, one)
+            assert bool(one.replaced & other.bit) == bool(other.replaced_by & one.bit) == is_above(one, other)
+
+
+def union(filters: list[KnownFilter]) -> int:
+    return sum(interest.bit for interest in filters)
+
+
+def is_above(one: KnownFilter, other: KnownFilter) -> bool:
+    return one is not other and replaces(one.key, one.filter, other.key, other.filter)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(FILTERS, unique_by=key_of, min_size=1, max_size=12), st.data())
+def test_sets_of_filters_are_those_of_looking_at_each(filters: list[Filter], data: st.DataObject) -> None:
+    table, everybody = CoverTable(100), 0
+    for filter in filters:
+        everybody |= table.add(key_of(filter), filter, everybody).bit
+    some = st.lists(st.sampled_from(table.by_number), unique=True)
+    these, others = data.draw(some), data.draw(some)
+    assert set(table.members(union(these))) == set(these)
+    assert set(table.members(table.replaced_by_any(union(these)))) == {
+        below for below in table.by_number if any(is_above(one, below) for one in these)
+    }
+    assert set(table.members(table.not_replaced(union(these), union(others)))) == {
+        one for one in these if not any(is_above(other, one) for other in others)
+    }
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(FILTERS, unique_by=key_of, min_size=1, max_size=10), st.data())
+def test_what_is_inherited_is_what_comparing_tells(filters: list[Filter], data: st.DataObject) -> None:
+    """Of those in use, as far as they were compared; whatever others have found out about them by other numbers."""
+    some = st.lists(st.sampled_from(filters), unique_by=key_of)
+    older, newer = CoverTable(100), CoverTable(100)
+    for table, order in ((older, filters), (newer, data.draw(some))):
+        for filter in order:
+            asked = [other for other in table.by_number if data.draw(st.booleans())]
+            table.add(key_of(filter), filter, union(asked))
+    used = data.draw(some)
+    known_before = {one.key: {other.key for other in newer.members(one.compared)} for one in newer.by_number}
+    newer.copy_from(older, union([older.by_key[key_of(filter)] for filter in used]))
+    assert {*newer.by_key} == {*known_before} | {key_of(filter) for filter in used}
+    check_relations(newer)
+    for one in map(key_of, used):
+        inherited = {other for other in map(key_of, used) if older.by_key[one].compared & older.by_key[other].bit}
+        compared = {other.key for other in newer.members(newer.by_key[one].compared)}
+        assert compared == inherited | known_before.get(one, set())
+
+
+def check_relations(table: CoverTable) -> None:
+    """Of all that have been compared, and nothing of the others."""
+    for one in table.by_number:
+        compared = [other for other in table.by_number if one.compared & other.bit]
+        assert all(other.compared & one.bit for other in compared)
+        assert one.replaced_by == union([other for other in compared if is_above(other, one)])
+        assert one.replaced == union([other for other in compared if is_above(one, other)])
+    assert table.all_replaced == union([one for one in table.by_number if one.replaced_by])
+    assert table.all_replacing == union([one for one in table.by_number if one.replaced])
+
+
+class Watched(Filter):
+    """`covers` asks a filter that is none of its own whether it is equal."""
+
+    def __init__(self, name: str, asked: list[str]) -> None:
+        self.name = name
+        self.asked = asked
+
+    def __eq__(self, other: object) -> bool:
+        self.asked.append(self.name)
+        return self is other
+
+    def __hash__(self) -> int:
+        return 0
+
+    def matches(self, event: Event) -> bool:
+        return False
+
+    def fields(self) -> list[object]:
+        return [self.name]
+
+
+def test_a_pair_is_compared_once() -> None:
+    asked: list[str] = []
+    table = CoverTable(10)
+    a, b = (table.add(name, Watched(name, asked), 0) for name in "ab")
+    table.add("a", a.filter, b.bit)
+    assert asked
+    asked.clear()
+    table.add("a", a.filter, a.bit | b.bit)
+    table.add("b", b.filter, a.bit)
+    newer = CoverTable(10)
+    newer.copy_from(table, a.bit | b.bit)
+    newer.add("b", b.filter, newer.by_key["a"].bit)
+    assert asked == []
+
+
+def test_there_are_never_more_than_the_limit_or_a_broker_needs() -> None:
+    shared = SharedTables(8)
+    first = shared.latest
+    for n in range(7):
+        assert shared.with_room(1) is first
+        first.add(f"k{n}", topic(f"t{n}"), 0)
+    assert shared.with_room(1) is first
+    second = shared.with_room(2)
+    assert second is shared.latest is not first and second.by_key == {} and second.limit == 8
+    assert shared.with_room(9).limit == 9 * SPARE
+    assert SHARED.limit == MAX_FILTERS
+
+
+def test_brokers_of_one_owner_know_filters_together_and_the_next_owner_begins_again() -> None:
+    shared, one, other = SharedTables(8), object(), object()
+    table = shared.for_owner(one)
+    table.add("a", topic("a"), 0)
+    assert shared.for_owner(one) is table is shared.latest
+    assert shared.for_owner(other).by_key == {} and shared.for_owner(other) is shared.latest
