@@ -149,7 +149,7 @@ PAPERS = ["proximity", "frugal", "semiprob", "semiprob-links", "psamanet", "tree
 def test_a_system_of_a_paper_is_shown_with_its_readings(roamcast: Typed, name: str) -> None:
     status, out, _ = roamcast("protocols", name)
     assert status == 0
-    assert re.search(r"How the paper is read.*\n +R\d", out)
+    assert re.search(r"Readings, where the paper leaves a choice.*\n +R\d", out)
 
 
 def test_a_protocol_without_readings_says_nothing_of_them(roamcast: Typed) -> None:
