@@ -55,6 +55,14 @@ def test_an_event_of_an_earlier_boot_keeps_its_seal_if_that_is_still_right() -> 
     assert (older.validity_us, again.unsealed(older).payload, len(older.payload)) == (400, b"x", 1 + SEAL_BYTES)
 
 
+def test_an_event_with_the_seal_of_a_lost_key_is_sealed_again() -> None:
+    one, other = publisher(), publisher()
+    event = one.prepare("a", payload=b"x")
+    renewed = other.renew(event, one.group, FOREVER)
+    assert renewed.payload != event.payload
+    assert other.unsealed(renewed).payload == b"x"
+
+
 @pytest.mark.parametrize("before", ["insecure", "another group"])
 def test_an_event_from_another_group_is_sealed_for_this_one(before: str) -> None:
     durable = MemoryValues()

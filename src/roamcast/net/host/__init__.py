@@ -13,6 +13,7 @@ boot_record.py      BootRecord: notes from time to time that this node runs, and
 send_reports.py     SendReports: what happened to own frames
 protocol_timers.py  ProtocolTimers: the protocol's timers, by key
 muted.py            MutedIds: frames that are only counted
+sampler.py          StateSampler: how much routing state the protocol has, in the log
 senses.py           Senses: instruments of this node
 status.py           RunnerStatus: what `roamcast status` shows of all this
 journal.py          Journal: the rows of a node's log

@@ -13,7 +13,7 @@ from typing import Final
 
 from roamcast.errors import InputError, Malformed
 from roamcast.net.trust.membership import Membership
-from roamcast.net.trust.seals import SEAL_BYTES, sealed, unsealed
+from roamcast.net.trust.seals import SEAL_BYTES, sealed, sealed_by, unsealed
 from roamcast.net.wire.packet import FRAGMENTS_MAX
 from roamcast.protocols.kit import wire
 from roamcast.pubsub.event import FOREVER, GLOBAL, Event, Value, event_from_fields, event_id
@@ -53,8 +53,7 @@ class Publisher:
 
         `group` is the group in which it was sealed; empty if it is not sealed.
         """
-        ring = self._membership.ring
-        if group == (b"" if ring is None else ring.group) and left_us == event.validity_us:
+        if left_us == event.validity_us and group == self.group and self._own_seal(event):
             return event
         plain = unsealed(event) if group else event
         return self._sealed(Event(plain.id, plain.topic, plain.attrs, plain.payload, left_us, plain.scope))
@@ -67,6 +66,11 @@ class Publisher:
     def group(self) -> bytes:
         """The group in which events are sealed now; empty if they are not sealed."""
         return b"" if self._membership.ring is None else self._membership.ring.group
+
+    def _own_seal(self, event: Event) -> bool:
+        """Whether the seal is by the key that this node has now; without keys there is no seal."""
+        identity = self._membership.identity
+        return identity is None or sealed_by(event, identity.public)
 
     def _sealed(self, event: Event) -> Event:
         identity, ring = self._membership.identity, self._membership.ring

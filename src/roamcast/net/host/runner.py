@@ -44,9 +44,10 @@ from roamcast.net.host.journal import Journal
 from roamcast.net.host.muted import MutedIds
 from roamcast.net.host.protocol_timers import ProtocolTimers
 from roamcast.net.host.publisher import Publisher
+from roamcast.net.host.sampler import StateSampler
 from roamcast.net.host.send_reports import SendReports
 from roamcast.net.host.senses import Senses
-from roamcast.net.host.status import Neighbour, RunnerStatus
+from roamcast.net.host.status import RunnerStatus, runner_status
 from roamcast.net.host.subscriptions import Subscriptions
 from roamcast.net.limits import Limits
 from roamcast.net.refusal import UNREAD, Tally
@@ -94,19 +95,19 @@ class Runner:
         self.medium = medium
         self.limits = limits or Limits()
         self.tally = Tally()
-        self._protocol_class = protocol
+        self.protocol_class = protocol
         self._params = params
-        self._sample_us = int(sample_s * 1e6)
         self._was_down = False
-        self._made_us = span_us(carried)  # the clock begins with the oldest carried frame
-        self.timers = Timers(asyncio.get_running_loop(), self._made_us)
-        epoch_us = time.time_ns() // 1000 - self._made_us
+        self.made_us = span_us(carried)  # the clock begins with the oldest carried frame
+        self.timers = Timers(asyncio.get_running_loop(), self.made_us)
+        epoch_us = time.time_ns() // 1000 - self.made_us
         self.journal = Journal(sink or LogSink(), level, self.id, epoch_us, self.timers.now_us)
         self.publisher = Publisher(membership, medium.datagram_max)
         self.codec = FrameCodec(protocol, membership, self.limits, self.tally, medium.datagram_max)
         self._connect(on_deliver, on_error, on_carry, carried, senses or Senses(), random.Random(seed))
         medium.prefer(lambda: self.codec.addresses.known(self.timers.now_us()))
         self._record.restore()
+        self._sampler = StateSampler(self.handlers, self.journal, self.timers, sample_s)
         if again:
             self.journal.row(schema.RECOVER, reason=schema.ANEW)  # before any subscription of this boot
 
@@ -173,14 +174,14 @@ class Runner:
         fresh = self.protocol is None or not keep_tables
         if fresh:
             self.muted.clear()
-            self.handlers.protocol = self._protocol_class(self.host, self._params)
+            self.handlers.protocol = self.protocol_class(self.host, self._params)
         self.medium.open(self.receive)
         if self.catch_up.frames:
             self._start_with_catch_up()
         else:
             self._start_protocol(fresh)
         self._record.begin_writing()
-        self._sample_later()
+        self._sampler.begin()
 
     def _start_protocol(self, fresh: bool) -> None:
         self.handlers.call(lambda protocol: protocol.on_start())
@@ -235,7 +236,7 @@ class Runner:
 
     def motion(self, moving: bool) -> None:
         """This node started or stopped moving."""
-        if self.running and self._protocol_class.wants_motion:
+        if self.running and self.protocol_class.wants_motion:
             self.handlers.call(lambda protocol: protocol.on_motion(moving))
 
     # ---- what the medium and the timers call
@@ -246,39 +247,10 @@ class Runner:
     def _timer(self, key: int) -> None:
         self.handlers.call(lambda protocol: protocol.on_timer(key))
 
-    def _sample_later(self) -> None:
-        if self._sample_us > 0:
-            self.timers.after(self._sample_us, self._sample)
-
-    def _sample(self) -> None:
-        assert self.protocol is not None
-        entries, size = self.protocol.memory()
-        self.journal.row(schema.STATE, size=size, value=entries)
-        self._sample_later()
-
     # ---- for people and programs that look at the node
 
     def status(self) -> RunnerStatus:
-        now_us, ring = self.timers.now_us(), self.membership.ring
-        entries, size = (0, 0) if self.protocol is None else self.protocol.memory()
-        return RunnerStatus(
-            node=self.id,
-            protocol=self._protocol_class.__name__,
-            secure=ring is not None,
-            keys=[] if ring is None else [f"{key.id:04x}" for key in ring.keys],
-            sending_key="" if ring is None else f"{ring.sending.id:04x}",
-            network=self.medium.up(),
-            up_s=(now_us - self._made_us) / 1e6,
-            neighbours=self._neighbours(now_us),
-            subscriptions={number: str(filter) for number, filter in self.subscriptions.filters.items()},
-            queue=len(self.outbox),
-            timers=len(self.protocol_timers),
-            airtime_s=self.outbox.airtime_us / 1e6,
-            routing_entries=entries,
-            routing_bytes=size,
-            decisions=self.decisions.counts(),
-            **self.counters(),
-        )
+        return runner_status(self)
 
     def counters(self) -> dict[str, Any]:
         """How often each thing happened, and how often something was dropped, by reason."""
@@ -290,13 +262,5 @@ class Runner:
         summary = {"node": self.id, "epoch_us": self.journal.epoch_us, **self.counters()}
         self.journal.sink.summarise(json.dumps(summary))
 
-    def _neighbours(self, now_us: int) -> list[Neighbour]:
-        peers = reversed(self.codec.peers.known.items())
-        return [
-            Neighbour(number, str(peer.address[0]), (now_us - peer.heard_us) / 1e6, peer.frames, peer.bytes)
-            for number, peer in peers
-        ]
-
     def _in_range(self) -> list[int]:
-        since_us = self.timers.now_us() - IN_RANGE_US
-        return sorted(number for number, peer in self.codec.peers.known.items() if peer.heard_us >= since_us)
+        return self.codec.peers.heard_since(self.timers.now_us() - IN_RANGE_US)

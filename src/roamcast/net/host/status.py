@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
+
+if TYPE_CHECKING:
+    from roamcast.net.host.runner import Runner
 
 
 class Neighbour(msgspec.Struct, frozen=True):
@@ -45,3 +50,34 @@ class RunnerStatus(msgspec.Struct, frozen=True, kw_only=True):
     delivered: int
     published: int
     dropped: dict[str, int]  # by reason (net/refusal.py)
+
+
+def runner_status(runner: Runner) -> RunnerStatus:
+    now_us, ring, protocol = runner.timers.now_us(), runner.membership.ring, runner.protocol
+    entries, size = (0, 0) if protocol is None else protocol.memory()
+    return RunnerStatus(
+        node=runner.id,
+        protocol=runner.protocol_class.__name__,
+        secure=ring is not None,
+        keys=[] if ring is None else [f"{key.id:04x}" for key in ring.keys],
+        sending_key="" if ring is None else f"{ring.sending.id:04x}",
+        network=runner.medium.up(),
+        up_s=(now_us - runner.made_us) / 1e6,
+        neighbours=_neighbours(runner, now_us),
+        subscriptions={number: str(filter) for number, filter in runner.subscriptions.filters.items()},
+        queue=len(runner.outbox),
+        timers=len(runner.protocol_timers),
+        airtime_s=runner.outbox.airtime_us / 1e6,
+        routing_entries=entries,
+        routing_bytes=size,
+        decisions=runner.decisions.counts(),
+        **runner.counters(),
+    )
+
+
+def _neighbours(runner: Runner, now_us: int) -> list[Neighbour]:
+    peers = reversed(runner.codec.peers.known.items())
+    return [
+        Neighbour(number, str(peer.address[0]), (now_us - peer.heard_us) / 1e6, peer.frames, peer.bytes)
+        for number, peer in peers
+    ]

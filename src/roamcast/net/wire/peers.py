@@ -75,6 +75,10 @@ class Peers:
     def get(self, number: int) -> Peer | None:
         return self.known.get(number)
 
+    def heard_since(self, since_us: int) -> list[int]:
+        """The numbers of the peers that were heard at that time or later."""
+        return sorted(number for number, peer in self.known.items() if peer.heard_us >= since_us)
+
     def refuse(self, header: Header) -> str:
         """The reason why a datagram with this header is not new; empty if it may be. It need not be genuine yet."""
         peer = self.known.get(header.sender)
