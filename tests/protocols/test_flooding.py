@@ -75,7 +75,7 @@ def test_an_event_of_interest_is_delivered_once_and_sent_every_second_while_it_i
     assert ages == [750_000, 1_750_000, 2_750_000]
     assert host.labels("forward") == ["periodic"] * 3
     assert host.labels("drop") == ["expired"]
-    assert protocol.held == {}
+    assert protocol.events == {}
     assert host.timers == {}
 
 
@@ -95,7 +95,7 @@ def test_r1_the_second_starts_at_a_random_phase_for_each_event(variant: type[Flo
     host.draws = [0.1, 0.75]
     host.hear(protocol, EventFrame(news(1), 0, 0), 3)
     host.hear(protocol, EventFrame(news(2), 0, 0), 3)
-    assert [held.due_us for held in protocol.held.values()] == [200_000, 1_500_000]
+    assert [held.due_us for held in protocol.events.values()] == [200_000, 1_500_000]
     assert host.timers == {TURN: 200_000}
     host.advance(protocol, 2_300_000)
     assert sent(host) == [news(1).id, news(2).id, news(1).id]
@@ -108,7 +108,7 @@ def test_r1_common_turns_come_when_the_clock_shows_a_whole_number_of_periods(var
     host.hear(protocol, EventFrame(news(1), 0, 0), 3)
     host.clock_us = 7_900_000
     host.hear(protocol, EventFrame(news(2), 0, 0), 3)
-    assert [held.due_us for held in protocol.held.values()] == [8 * SECOND_US] * 2
+    assert [held.due_us for held in protocol.events.values()] == [8 * SECOND_US] * 2
     host.advance(protocol, 11 * SECOND_US)
     assert [(frame.id, frame.fields()[1]) for frame in host.frames("event")] == [
         (news(1).id, 1_900_000),
@@ -125,10 +125,10 @@ def test_r1_on_a_common_tick_and_after_a_late_timer_the_next_turn_is_the_next_ti
     protocol, host = node(variant, NEWS, phase="common", jitter_ms=0.0)
     host.clock_us = 3 * SECOND_US
     host.hear(protocol, EventFrame(news(1), 0, 0), 3)
-    assert protocol.held[news(1).id].due_us == 4 * SECOND_US
+    assert protocol.events[news(1).id].due_us == 4 * SECOND_US
     host.clock_us = 4_300_000
     protocol.on_timer(TURN)
-    assert (sent(host), protocol.held[news(1).id].due_us) == ([news(1).id], 5 * SECOND_US)
+    assert (sent(host), protocol.events[news(1).id].due_us) == ([news(1).id], 5 * SECOND_US)
 
 
 @every
@@ -176,7 +176,7 @@ def test_an_event_that_has_expired_is_neither_delivered_nor_held(variant: type[F
     host.hear(protocol, EventFrame(news(validity_us=1000), 0, 1000), 3)
     assert host.delivered == []
     assert host.notes == [("drop", "expired", news().id, 3, 0)]
-    assert protocol.held == {}
+    assert protocol.events == {}
     assert host.timers == {}
 
 
@@ -184,9 +184,9 @@ def test_an_event_that_has_expired_is_neither_delivered_nor_held(variant: type[F
 def test_a_second_copy_changes_nothing(variant: type[FloodingPeriodic]) -> None:
     protocol, host = node(variant, NEWS)
     host.hear(protocol, EventFrame(news(), 0, 0), 3)
-    before = (dict(host.timers), protocol.held[news().id].age_us)
+    before = (dict(host.timers), protocol.events[news().id].age_us)
     host.hear(protocol, EventFrame(news(), 0, 5), 4)
-    assert (dict(host.timers), protocol.held[news().id].age_us) == before
+    assert (dict(host.timers), protocol.events[news().id].age_us) == before
     assert len(host.delivered) == 1
 
 
@@ -227,7 +227,7 @@ def test_an_event_that_a_forgetful_host_hands_up_again_has_one_turn(variant: typ
 def test_an_event_that_was_never_valid_is_not_held(variant: type[FloodingPeriodic]) -> None:
     protocol, host = node(variant, NEWS)
     protocol.on_publish(news(1, 0, validity_us=0))
-    assert (protocol.held, host.timers, host.labels("drop")) == ({}, {}, ["expired"])
+    assert (protocol.events, host.timers, host.labels("drop")) == ({}, {}, ["expired"])
 
 
 @every
@@ -237,7 +237,7 @@ def test_a_full_store_lets_the_oldest_go(variant: type[FloodingPeriodic]) -> Non
         host.hear(protocol, EventFrame(news(k), 0, 0), 3)
     protocol.on_publish(news(4, 0))
     kept = [news(3).id, news(4, 0).id]
-    assert list(protocol.held) == kept
+    assert list(protocol.events) == kept
     assert {held.event.id for held in protocol.turns} == {*kept}
     assert [note[:3] for note in host.notes if note[0] == "drop"] == [
         ("drop", "store full", news(1).id),
@@ -256,10 +256,10 @@ def test_events_held_in_tables_that_outlive_a_crash_are_sent_again_at_a_new_phas
     host.clock_us = 10 * SECOND_US
     host.draws = [0.25, 0.5, 0.75]
     protocol.on_start()
-    assert [protocol.held[news(k).id].due_us - host.clock_us for k in (1, 2)] == [250_000, 500_000]
+    assert [protocol.events[news(k).id].due_us - host.clock_us for k in (1, 2)] == [250_000, 500_000]
     host.advance(protocol, 11 * SECOND_US - 1)
     assert [frame.fields()[1] for frame in host.frames("event")] == [10_250_000]
-    assert list(protocol.held) == [news(1).id]
+    assert list(protocol.events) == [news(1).id]
 
 
 @every
@@ -289,7 +289,7 @@ def test_r3_an_event_nobody_here_wants_is_dropped(variant: type[FloodingPeriodic
     host.hear(protocol, EventFrame(news(), 0, 0), 3)
     assert host.notes == [("drop", "not interested", news().id, 3, 0)]
     host.advance(protocol, 3 * SECOND_US)
-    assert (protocol.held, host.timers, host.frames("event"), host.delivered) == ({}, {}, [], [])
+    assert (protocol.events, host.timers, host.frames("event"), host.delivered) == ({}, {}, [], [])
 
 
 @interested_only
@@ -301,7 +301,7 @@ def test_r3_an_event_nobody_here_wants_any_longer_is_dropped_at_its_next_turn(va
     host.advance(protocol, 3 * SECOND_US)
     assert sent(host) == [news().id]
     assert host.labels("drop") == ["not interested"]
-    assert (protocol.held, host.timers) == ({}, {})
+    assert (protocol.events, host.timers) == ({}, {})
 
 
 def test_interest_asks_no_neighbour() -> None:
@@ -455,10 +455,10 @@ def test_in_bad_weather_only_who_asked_gets_a_valid_event_and_gets_it_once(
     net = weather(variant, plan, store=4, phase=phase)
     for up, host, protocol in zip(net.up, net.hosts, net.nodes, strict=True):
         assert isinstance(protocol, FloodingPeriodic)
-        assert len(protocol.held) <= 4
+        assert len(protocol.events) <= 4
         own = [HEARTBEAT] if variant is FloodingNeighbors else []
         turns = [held.due_us for held in protocol.turns]
-        assert {held.event.id for held in protocol.turns} == {*protocol.held} and turns == sorted(turns)
+        assert {held.event.id for held in protocol.turns} == {*protocol.events} and turns == sorted(turns)
         assert not up or sorted(host.timers) == sorted([*own, *[TURN for _ in turns[:1]]])
 
 
@@ -489,7 +489,7 @@ def test_an_event_crosses_a_partition_that_heals_while_it_is_valid(variant: type
     sends_us = [t for t, *_ in net.sends("event")]
     assert 20 < len(sends_us) <= 60
     assert max(sends_us) <= 22 * SECOND_US + 2 * HOP_US, "they stop when it has expired"
-    assert [node.held for node in net.nodes if isinstance(node, FloodingPeriodic)] == [{}, {}, {}]
+    assert [node.events for node in net.nodes if isinstance(node, FloodingPeriodic)] == [{}, {}, {}]
 
 
 def test_who_needs_interested_nodes_on_the_way() -> None:

@@ -1,7 +1,7 @@
-"""Counter-based flooding (Ni et al., 1999): send an event again unless enough neighbours have done so already.
+"""Counter-based flooding (Ni et al. 1999): forward an event unless enough neighbours have forwarded it already.
 
-The first reception starts a random assessment delay. Copies heard meanwhile are counted, the first one included; when
-the delay is over, the event is sent again if fewer than `copies` were heard.
+The first reception starts a random assessment delay. The node counts the copies that it receives until the delay ends,
+the first one included. Then it forwards the event if it has counted fewer than `copies`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MANY: Final = reason("suppress", "many copies", "{event} was heard {value} times
 
 @dataclass(frozen=True)
 class CounterParams(Params):
-    copies: int = param(3, "copies heard that make another one useless", "Ni et al. 1999, C = 3", low=1, high=100)
+    copies: int = param(3, "copies received that make another one useless", "Ni et al. 1999, C = 3", low=1, high=100)
     delay_ms: float = param(20.0, "longest assessment delay", "ours", unit="ms", low=0.0)
     ttl: int = param(0, "hops an event may go; 0 means any number", "ours", unit="hops", low=0, high=255)
 
@@ -36,11 +36,11 @@ class Counter(Relay):
     def on_frame(self, frame: Frame, sender: int) -> None:
         assert isinstance(frame, EventFrame)
         self.host.mute(frame.id)
-        if self.goes_on(frame, sender):
+        if self.accept(frame, sender):
             self.wait(frame, int(self.host.random() * self.delay_us))
 
     def on_timer(self, key: int) -> None:
-        frame = self.onward(key)
+        frame = self.next_hop(key)
         if frame is None:
             return
         heard = 1 + self.host.heard(key)

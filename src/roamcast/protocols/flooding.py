@@ -1,21 +1,21 @@
-"""The three floodings that 001 (§5.2, "Frugality") compares itself with: events are stored and sent again every second.
+"""The three floodings that Baehni et al. (§5.2, "Frugality") compare their system with: events are sent every second.
 
-  flooding-periodic   (1) every node sends every valid event it holds, whatever its interests
-  flooding-interest   (2) a node holds and sends only events it is interested in
-  flooding-neighbors  (3) a node sends an event only if it and at least one of its neighbours are interested; it knows
-                          its neighbours' interests from heartbeats
+  flooding-periodic   (1) every node sends every valid event it holds, whether its subscriptions match or not
+  flooding-interest   (2) a node holds and sends only events that match its subscriptions
+  flooding-neighbors  (3) a node sends an event only if its own subscriptions and those of at least one neighbour match;
+                          it knows the subscriptions of its neighbours from heartbeats
 
-One timer does for all events of a node, set for the one whose turn comes first.
+A node has one timer for all its events, set for the event whose turn comes first.
 
 Readings, one test each:
-  R1  a node's second starts at a random phase for each event, so that neighbours do not answer together for ever
+  R1  the turns of an event come at a random phase of the second, so that neighbours do not always send together
       (phase="random"); or all turns come when the node's clock shows a whole number of periods (phase="common"), as
-      where every process has a task that starts with the simulation: its nodes' clocks agree. Clocks of real nodes do
-      not, and nothing here brings them together: they share the second only as far as they were set alike. All would
-      send in the same microsecond and collide, so each sending then has a random part below `jitter_ms` on top, like
-      frugal's answers (its R17). A publisher sends at once either way (R2), and heartbeats keep their random phase
-  R2  a publisher is interested in what it publishes. It sends at once, and then every second like everybody else; under
-      (3) it too needs an interested neighbour, and waits for one
+      if every process had a task that starts with the simulation: its nodes' clocks agree. The clocks of real nodes do
+      not, and nothing here synchronises them: they share the second only as far as they were set alike. All nodes would
+      send in the same microsecond and collide, so a random part below `jitter_ms` is then added, like for frugal's
+      answers (its R17). A publisher sends at once in both cases (R2), and heartbeats keep their random phase
+  R2  a publisher is interested in its own events. It sends an event at once, and then every second like other nodes;
+      under (3) it needs an interested neighbour, too, and waits for one
   R3  under (2) and (3) a node that is not interested, or no longer, drops the event: it neither stores nor sends it
   R4  sizes="paper": a heartbeat has 50 bytes and an event 400, as in frugal (its R19), and nothing else counts
   R5  under (3) an event is sent once for all neighbours (copies="one"), or once for each that is interested
@@ -47,7 +47,7 @@ TURN: Final = 1
 """Timers."""
 
 FILTERS_MAX: Final = 256
-"""Subscriptions that a heartbeat can name; a node that has more says that it wants everything."""
+"""The most subscriptions in a heartbeat; a node that has more sends a filter that matches everything."""
 
 
 # ---------------------------------------------------------------------------------------------- parameters and frames
@@ -55,11 +55,13 @@ FILTERS_MAX: Final = 256
 
 @dataclass(frozen=True)
 class FloodingParams(Params):
-    period_s: float = param(1.0, "time between two sendings of an event", "001, §5.2", unit="s", low=0.001)
-    store: int = param(1000, "events a node holds at the most", "ours", low=1)
+    period_s: float = param(
+        1.0, "time between two sendings of an event", "Baehni et al. 2005, §5.2", unit="s", low=0.001
+    )
+    store: int = param(1000, "most events that a node holds", "ours", low=1)
     phase: str = param(
         "random",
-        "when an event's turns come: at a phase of its own, or at common ticks",
+        "when the turns of an event come: at a random phase, or at common ticks",
         "ours (R1)",
         choices=("random", "common"),
     )
@@ -69,8 +71,10 @@ class FloodingParams(Params):
 
 @dataclass(frozen=True)
 class NeighborsParams(FloodingParams):
-    heartbeat_s: float = param(1.0, "time between two heartbeats", "001, §5.1", unit="s", low=0.001)
-    forget: float = param(2.5, "heartbeats missed before a neighbour is forgotten", "001, §5.1 (HB2NGC)", low=1.0)
+    heartbeat_s: float = param(1.0, "time between two heartbeats", "Baehni et al. 2005, §5.1", unit="s", low=0.001)
+    forget: float = param(
+        2.5, "heartbeats missed before a neighbour is forgotten", "Baehni et al. 2005, §5.1 (HB2NGC)", low=1.0
+    )
     copies: str = param(
         "one",
         "sendings of an event in its turn: one, or one for each interested neighbour",
@@ -100,8 +104,8 @@ class HeartbeatFrame(Frame):
 
 
 @final
-class Held:
-    """A stored event: whether it was published here, when it was how old, and when its turn comes."""
+class BufferedEvent:
+    """An event with its age at a certain time, and when its turn comes. `own`: it was published here."""
 
     def __init__(self, event: Event, own: bool, age_us: int, since_us: int) -> None:
         self.event = event
@@ -136,26 +140,26 @@ class FloodingPeriodic(Protocol):
         self.jitter_us = params.jitter_ms * 1000
         self.paper_sizes = params.sizes == "paper"
         self.subscriptions = Subscriptions()
-        self.held: dict[int, Held] = {}
-        self.turns: list[Held] = []  # the same, by their turns
+        self.events: dict[int, BufferedEvent] = {}
+        self.turns: list[BufferedEvent] = []  # the same events, next turn first
 
     # ---- what the variants change
 
     def interested(self, event: Event) -> bool:
-        """Whether this node holds an event that it did not publish."""
+        """Whether this node stores an event of another node."""
         return True
 
     def sendings(self, event: Event) -> int:
-        """How many times an event that is held is to be sent now."""
+        """How many times to send a stored event now."""
         return 1
 
     # ---- what they share
 
     def on_start(self) -> None:
-        """Timers die with a node: events in a store that outlived a crash get new turns."""
+        """Timers do not survive a crash. Events in tables that did get new turns."""
         self.turns = []
-        for held in self.held.values():
-            self.start_period(held)
+        for buffered in self.events.values():
+            self.start_period(buffered)
 
     def on_subscribe(self, subscription: int, filter: Filter) -> None:
         self.subscriptions.add(subscription, filter)
@@ -165,12 +169,12 @@ class FloodingPeriodic(Protocol):
 
     def on_publish(self, event: Event) -> None:
         self.host.mute(event.id)
-        held = Held(event, True, 0, self.host.now())
-        self.keep(held)
-        if self.turn(held):  # R2
-            self.wait(held, self.until_next_turn())
+        buffered = BufferedEvent(event, True, 0, self.host.now())
+        self.store(buffered)
+        if self.take_turn(buffered):  # R2
+            self.wait(buffered, self.until_next_turn())
         else:
-            del self.held[event.id]
+            del self.events[event.id]
 
     def on_frame(self, frame: Frame, sender: int) -> None:
         assert isinstance(frame, EventFrame)
@@ -184,66 +188,67 @@ class FloodingPeriodic(Protocol):
         if not self.interested(event):  # R3
             self.host.note(NO_INTEREST, event.id, sender)
             return
-        held = Held(event, False, frame.age_us, self.host.now())
-        self.keep(held)
-        self.start_period(held)
+        buffered = BufferedEvent(event, False, frame.age_us, self.host.now())
+        self.store(buffered)
+        self.start_period(buffered)
 
     def on_timer(self, key: int) -> None:
         now_us = self.host.now()
         turns = self.turns
         while turns and turns[0].due_us <= now_us:
-            held = turns.pop(0)
-            if self.turn(held):
-                self.line_up(held, now_us + self.until_next_turn())
+            buffered = turns.pop(0)
+            if self.take_turn(buffered):
+                self.insert_turn(buffered, now_us + self.until_next_turn())
             else:
-                del self.held[held.event.id]
+                del self.events[buffered.event.id]
         if turns:
             self.host.set_timer(TURN, turns[0].due_us - now_us)
 
-    def start_period(self, held: Held) -> None:
-        self.wait(held, self.until_next_turn() if self.common_ticks else int(self.host.random() * self.period_us))  # R1
+    def start_period(self, buffered: BufferedEvent) -> None:
+        first_us = self.until_next_turn() if self.common_ticks else int(self.host.random() * self.period_us)  # R1
+        self.wait(buffered, first_us)
 
     def until_next_turn(self) -> int:
         if self.common_ticks:  # R1
             return self.period_us - self.host.now() % self.period_us + int(self.host.random() * self.jitter_us)
         return self.period_us
 
-    def wait(self, held: Held, delay_us: int) -> None:
-        if self.line_up(held, self.host.now() + delay_us) == 0:
+    def wait(self, buffered: BufferedEvent, delay_us: int) -> None:
+        if self.insert_turn(buffered, self.host.now() + delay_us) == 0:
             self.host.set_timer(TURN, delay_us)
 
-    def line_up(self, held: Held, due_us: int) -> int:
-        """Among the turns, after those of the same instant; gives its place."""
-        held.due_us = due_us
+    def insert_turn(self, buffered: BufferedEvent, due_us: int) -> int:
+        """Insert it among the turns, after those of the same time; returns its position."""
+        buffered.due_us = due_us
         turns = self.turns
-        place, end = 0, len(turns)
-        while place < end:  # not bisect: compiled, its key costs more than the search
-            middle = (place + end) // 2
+        position, end = 0, len(turns)
+        while position < end:  # not bisect: compiled, its key costs more than the search
+            middle = (position + end) // 2
             if turns[middle].due_us <= due_us:
-                place = middle + 1
+                position = middle + 1
             else:
                 end = middle
-        turns.insert(place, held)
-        return place
+        turns.insert(position, buffered)
+        return position
 
-    def keep(self, held: Held) -> None:
-        id = held.event.id
-        if id in self.held:  # a host that forgot what is muted
-            self.turns.remove(self.held[id])
-        elif len(self.held) >= self.params.store:
-            oldest = next(iter(self.held))
-            self.turns.remove(self.held.pop(oldest))
+    def store(self, buffered: BufferedEvent) -> None:
+        id = buffered.event.id
+        if id in self.events:  # the host has forgotten that it is muted
+            self.turns.remove(self.events[id])
+        elif len(self.events) >= self.params.store:
+            oldest = next(iter(self.events))
+            self.turns.remove(self.events.pop(oldest))
             self.host.note(FULL, oldest)
-        self.held[id] = held
+        self.events[id] = buffered
 
-    def turn(self, held: Held) -> bool:
-        """An event's second has come round: send it, if it is wanted. False if there is no reason to hold it longer."""
-        event = held.event
-        age_us = held.age_us + self.host.now() - held.since_us
+    def take_turn(self, buffered: BufferedEvent) -> bool:
+        """The turn of an event: send it, if a node is interested. Returns whether to keep the event."""
+        event = buffered.event
+        age_us = buffered.age_us + self.host.now() - buffered.since_us
         if age_us >= event.validity_us:
             self.host.note(EXPIRED, event.id)
             return False
-        if not held.own and not self.interested(event):  # R3
+        if not buffered.own and not self.interested(event):  # R3
             self.host.note(NO_INTEREST, event.id)
             return False
         sendings = self.sendings(event)
@@ -263,9 +268,9 @@ class FloodingPeriodic(Protocol):
 
     def memory(self) -> tuple[int, int]:
         size = 0
-        for held in self.held.values():
-            size += held.event.size
-        return len(self.held), size
+        for buffered in self.events.values():
+            size += buffered.event.size
+        return len(self.events), size
 
 
 class FloodingInterest(FloodingPeriodic):
@@ -290,7 +295,7 @@ class FloodingNeighbors(FloodingInterest):
         self.host.set_timer(HEARTBEAT, int(self.host.random() * self.heartbeat_us))
 
     def sendings(self, event: Event) -> int:
-        self.forget()
+        self.forget_silent()
         interested = 0
         for neighbour in self.neighbours.values():
             if neighbour.wants(event):
@@ -307,7 +312,7 @@ class FloodingNeighbors(FloodingInterest):
 
     def on_timer(self, key: int) -> None:
         if key == HEARTBEAT:
-            self.forget()
+            self.forget_silent()
             self.send_heartbeat()
             self.host.set_timer(HEARTBEAT, self.heartbeat_us)
         else:
@@ -320,7 +325,7 @@ class FloodingNeighbors(FloodingInterest):
             frame.size = PAPER_HEARTBEAT_BYTES  # R4
         self.host.broadcast(frame)
 
-    def forget(self) -> None:
+    def forget_silent(self) -> None:
         oldest_us = self.host.now() - self.forget_us
         for node in [node for node, neighbour in self.neighbours.items() if neighbour.heard_us < oldest_us]:
             del self.neighbours[node]

@@ -1,8 +1,8 @@
-"""Gossip and plain flooding: the baseline of 000 (§VI), 003 (§4.2) and 004 (§4.1).
+"""Gossip and plain flooding: the baseline of Baldoni et al. (§VI), Rezende et al. (§4.2) and Li et al. (§4.1).
 
-The source always sends. Whoever receives an event for the first time sends it again with probability p, after a random
-assessment delay: without one, rebroadcasts would leave one DIFS after the frame they answer, all together. p = 1 is
-flooding.
+The source always sends. A node that receives an event for the first time forwards it with probability p, after a random
+assessment delay. Without the delay, all nodes would forward one DIFS after the frame that they heard, and collide.
+p = 1 is flooding.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ NOT_DRAWN: Final = reason("suppress", "not drawn", "the draw was against {event}
 
 @dataclass(frozen=True)
 class GossipParams(Params):
-    p: float = param(0.5, "probability of sending an event again", "000, Fig. 10", low=0.0, high=1.0)
+    p: float = param(0.5, "probability of forwarding an event", "Baldoni et al. 2005, Fig. 10", low=0.0, high=1.0)
     ttl: int = param(0, "hops an event may go; 0 means any number", "ours", unit="hops", low=0, high=255)
-    jitter_ms: float = param(10.0, "longest assessment delay before an event is sent again", "ours", unit="ms", low=0.0)
+    jitter_ms: float = param(10.0, "longest assessment delay before forwarding", "ours", unit="ms", low=0.0)
 
 
 @final
@@ -39,7 +39,7 @@ class Gossip(Relay):
         host = self.host
         id = frame.id
         host.mute(id)
-        if not self.goes_on(frame, sender):
+        if not self.accept(frame, sender):
             return
         if self.params.p < 1.0 and host.random() >= self.params.p:
             host.note(NOT_DRAWN, id, sender)
@@ -47,7 +47,7 @@ class Gossip(Relay):
             self.wait(frame, int(host.random() * self.jitter_us))
 
     def on_timer(self, key: int) -> None:
-        frame = self.onward(key)
+        frame = self.next_hop(key)
         if frame is not None:
             self.host.note(DRAWN, key)
             self.host.broadcast(frame)

@@ -1,8 +1,9 @@
-"""Managed flooding, in the manner of Meshtastic: the farthest hearer sends again first, the others then keep silent.
+"""Managed flooding, in the manner of Meshtastic: the farthest receiver forwards first, and the others then do not.
 
-A node that hears an event for the first time waits, the longer the stronger the signal was (a strong signal means a
-near sender, so that a repetition would add little area), plus a random part. If it hears the event again while it
-waits, it keeps silent. Where the radio tells no signal strength, only the random part is left.
+A node that receives an event for the first time waits. The wait is longer for a stronger signal: a strong signal means
+that the sender is close, so that forwarding would cover little new area. A random part is added. If the node receives
+the event again while it waits, it does not forward it. Where the radio does not measure the signal, only the random
+part is left.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ class ManagedParams(Params):
     delay_ms: float = param(100.0, "delay at the strongest signal", "ours", unit="ms", low=0.0)
     jitter_ms: float = param(20.0, "longest random part of the delay", "ours", unit="ms", low=0.0)
     weak_dbm: float = param(-93.0, "signal at which the delay is shortest", "ours: sensitivity", unit="dBm", high=0.0)
-    strong_dbm: float = param(-63.0, "signal from which on it is longest", "ours: 30 dB above", unit="dBm", high=0.0)
+    strong_dbm: float = param(
+        -63.0, "signal from which the delay is longest", "ours: 30 dB above", unit="dBm", high=0.0
+    )
 
     def __post_init__(self) -> None:
         if self.strong_dbm <= self.weak_dbm:
@@ -48,16 +51,16 @@ class Managed(Relay):
 
     def on_frame(self, frame: Frame, sender: int) -> None:
         assert isinstance(frame, EventFrame)
-        if self.waits(frame.id):
-            self.keep_silent(frame.id, sender)
-        elif self.goes_on(frame, sender):
+        if self.is_waiting(frame.id):
+            self.suppress(frame.id, sender)
+        elif self.accept(frame, sender):
             delay_us = self.delay_for_signal()
             self.host.note(WAITING, frame.id, sender, delay_us)
             self.wait(frame, delay_us)
         else:
             self.host.mute(frame.id)
 
-    def keep_silent(self, id: int, sender: int) -> None:
+    def suppress(self, id: int, sender: int) -> None:
         self.take(id)
         self.host.cancel_timer(id)
         self.host.mute(id)
@@ -65,12 +68,15 @@ class Managed(Relay):
 
     def delay_for_signal(self) -> int:
         signal_dbm = self.host.signal()
-        near = 0.0 if isnan(signal_dbm) else min(max((signal_dbm - self.params.weak_dbm) / self.span_db, 0.0), 1.0)
-        return int(near * self.delay_us + self.host.random() * self.jitter_us)
+        if isnan(signal_dbm):
+            strength = 0.0
+        else:
+            strength = min(max((signal_dbm - self.params.weak_dbm) / self.span_db, 0.0), 1.0)
+        return int(strength * self.delay_us + self.host.random() * self.jitter_us)
 
     def on_timer(self, key: int) -> None:
         self.host.mute(key)
-        frame = self.onward(key)
+        frame = self.next_hop(key)
         if frame is not None:
             self.host.note(FIRST, key)
             self.host.broadcast(frame)

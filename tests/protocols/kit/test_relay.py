@@ -217,11 +217,11 @@ def test_what_waits_is_known_by_its_id_oldest_first(relay: type[Relay], params: 
     assert protocol.take(ids[0])[0].id == ids[0]
     protocol.wait(EventFrame(news(4), 0, 0), 1000)
     assert protocol.waiting() == ids[1:]
-    assert [protocol.waits(id) for id in ids] == [False, True, True, True]
+    assert [protocol.is_waiting(id) for id in ids] == [False, True, True, True]
     for id in ids[1:]:
         assert protocol.take(id)[0].id == id
     protocol.wait(EventFrame(news(1), 0, 0), 1000)
-    assert protocol.waiting() == ids[:1] and protocol.waits(ids[0]) and not protocol.waits(ids[1])
+    assert protocol.waiting() == ids[:1] and protocol.is_waiting(ids[0]) and not protocol.is_waiting(ids[1])
 
 
 @every

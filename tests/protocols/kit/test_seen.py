@@ -78,4 +78,4 @@ def test_ids_of_many_publishers_and_of_one_lie_apart() -> None:
         for id in many:
             seen.add(id)
         slots = len(seen.slots)
-        assert max((seen.place(id) - home(id, slots)) % slots for id in many) < 24
+        assert max((seen.slot_of(id) - home(id, slots)) % slots for id in many) < 24

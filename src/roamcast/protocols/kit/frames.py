@@ -15,8 +15,8 @@ TTL_MAX: Final = 255
 class EventFrame(Frame):
     """An event, the hops it may still go (0 means any number), and its age when it was handed to the MAC.
 
-    Age travels instead of an expiry instant because clocks are not shared: a receiver takes its own clock and what is
-    left of the event's validity. Time spent in the sender's MAC queue is not in it: that is milliseconds.
+    It carries the age rather than the time of expiry because clocks are not shared: a receiver uses its own clock and
+    the rest of the event's validity. The age does not include the time in the sender's MAC queue, some milliseconds.
     """
 
     __slots__ = ("age_us", "event", "ttl")

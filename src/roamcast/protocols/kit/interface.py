@@ -1,11 +1,11 @@
-"""The interface everything hangs on: what a protocol is told, and what it may ask for.
+"""The interface between a protocol and its host: the events that a protocol handles, and what it may request.
 
-A protocol is told what happened by a call of one of its `on_…` methods and asks for what it wants through its `Host`.
-It has no clock, no socket and no randomness of its own, learns about other nodes from frames alone, and never touches
-another node. So one object runs unchanged in the simulator and over real sockets.
+The host calls one of the protocol's `on_…` methods when something happens, and the protocol requests effects from its
+`Host`. It has no clock, no socket and no randomness of its own, learns about other nodes only from frames, and never
+uses an object of another node. So one object runs unchanged in the simulator and over real sockets.
 
-What every host promises (tests/conformance holds both drivers to it):
-  - time never decreases; handlers of one node never nest (no re-entrance); effects happen in the order asked for;
+What every host promises (tests/conformance checks both drivers):
+  - time never decreases; handlers of one node never nest (no re-entrance); effects happen in the order of requests;
   - setting a live timer replaces it; a cancelled timer never fires; a timer fires once;
   - no node hears itself;
   - after `mute(id)`, later frames with that id are counted (`heard(id)`) and not handed up, until `unmute(id)`.
@@ -45,9 +45,9 @@ NOBODY: Final = -1
 class Frame:
     """One link-layer payload: an immutable value with a wire encoding.
 
-    `kind` names it in the log ("event", "beacon"), `id` is what `Host.mute` refers to (an event's id, or 0 for frames
-    that are never muted), `size` is the length of its wire encoding in bytes (see `wire.py`). A frame that carries one
-    event may say so by setting `cargo`; drivers that count receptions then need not look the event up by its id.
+    `kind` is its name in the log ("event", "beacon"), `id` is what `Host.mute` refers to (an event's id, or 0 if the
+    frame is never muted), and `size` is the length of its wire encoding in bytes (see `wire.py`). A frame that carries
+    one event may set `cargo` to it; drivers that count receptions then need not look the event up by its id.
     """
 
     __slots__ = ("cargo", "id", "kind", "size")
@@ -63,12 +63,12 @@ class Frame:
         return []
 
     def fields(self) -> list[Any]:
-        """What goes on the air, as msgpack values. `from_fields` is the inverse."""
+        """What is sent, as msgpack values. `from_fields` is the inverse."""
         raise NotImplementedError
 
     @classmethod
     def from_fields(cls, fields: list[Any]) -> Frame:
-        """Rebuild a frame from fields that came from the air; raise `Malformed` for anything that is no such frame."""
+        """Rebuild a frame from received fields; raise `Malformed` for anything that is not such a frame."""
         raise Malformed("no such frame")
 
 
@@ -80,8 +80,8 @@ _reasons: list[tuple[str, str, str]] = [("note", "", "")]
 def reason(kind: str, label: str, template: str = "") -> int:
     """Declare why a protocol does something; returns the constant to pass to `Host.note`.
 
-    `kind` is the log's kind ("forward", "suppress", "drop", "delay", "note"), `label` what the log counts by, and
-    `template` the sentence made when somebody reads it, with {event}, {peer} and {value}.
+    `kind` is the log's kind ("forward", "suppress", "drop", "delay", "note"), the log counts by `label`, and `template`
+    is the sentence that a reader gets, with {event}, {peer} and {value}.
     """
     entry = (kind, label, template or label)
     if entry in _reasons:
@@ -103,15 +103,15 @@ def reason_count() -> int:
 
 
 def sentence(code: int, event: int, peer: int, value: int) -> str:
-    """What a note says."""
+    """The sentence of a note."""
     kind, _, template = _reasons[code]
     return f"{kind}: " + template.format(event=f"{event:#x}", peer=f"n{peer}", value=value)
 
 
 def explain(kind: str, label: str, event: int, peer: int, value: int) -> str:
-    """The sentence behind a note's row in the log; protocols that share a label mean the same by it."""
-    for code, declared in enumerate(_reasons):
-        if declared[0] == kind and declared[1] == label:
+    """The sentence for a note's row in the log. Protocols that share a label mean the same by it."""
+    for code, entry in enumerate(_reasons):
+        if entry[0] == kind and entry[1] == label:
             return sentence(code, event, peer, value)
     return f"{kind}: {label}"
 
@@ -147,7 +147,7 @@ class Params:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Host:
-    """What a protocol can ask of the node it runs on."""
+    """What a protocol can request from the node it runs on."""
 
     __slots__ = ("id",)
 
@@ -167,7 +167,7 @@ class Host:
         raise NotImplementedError
 
     def send(self, to: int, frame: Frame) -> None:
-        """Hand a frame to the MAC for one neighbour, acknowledged and retried; `on_undelivered` tells of failure."""
+        """Hand a frame to the MAC for one neighbour, acknowledged and retried; `on_undelivered` reports a failure."""
         raise NotImplementedError
 
     def set_timer(self, key: int, delay_us: int) -> None:
@@ -181,15 +181,15 @@ class Host:
         raise NotImplementedError
 
     def note(self, reason: int, event: int = 0, peer: int = NOBODY, value: int = 0) -> None:
-        """Record why something was forwarded, delayed, suppressed or dropped."""
+        """Record why an event was forwarded, delayed, suppressed or dropped."""
         raise NotImplementedError
 
     def mute(self, id: int) -> None:
-        """From now on frames with this id need only be counted."""
+        """From now on the host only counts frames with this id."""
         raise NotImplementedError
 
     def unmute(self, id: int) -> None:
-        """From now on frames with this id are handed up again: whoever forgets an id must ask for this."""
+        """From now on frames with this id are handed up again. A protocol that forgets an id must call this."""
         raise NotImplementedError
 
     def heard(self, id: int) -> int:
@@ -197,11 +197,11 @@ class Host:
         raise NotImplementedError
 
     def signal(self) -> float:
-        """Strength of the frame being handled, in dBm; NaN where the radio does not tell."""
+        """Strength of the frame being handled, in dBm; NaN where the radio does not measure it."""
         raise NotImplementedError
 
     def speed(self) -> float:
-        """This node's own speed in m/s; NaN where nobody measures it."""
+        """This node's own speed in m/s; NaN where it is not measured."""
         raise NotImplementedError
 
     def battery(self) -> float:
@@ -214,15 +214,15 @@ class Host:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Protocol:
-    """Base of protocols. A driver calls these methods; none of them blocks, and all effects go through `self.host`."""
+    """Base of protocols. The host calls these methods; none of them blocks, and all effects go through `self.host`."""
 
     params_class: ClassVar[type[Params]] = Params
     frames: ClassVar[tuple[type[Frame], ...]] = ()
     """The frames this protocol sends; the position is the tag on the wire, so new ones go to the end."""
     wants_motion: ClassVar[bool] = False
-    """Whether `on_motion` is to be called."""
+    """Whether the host calls `on_motion`."""
     wants_battery: ClassVar[bool] = False
-    """Whether `Host.battery` will be asked; a host that is not told may answer roughly."""
+    """Whether the protocol calls `Host.battery`; otherwise the host may keep a rough value."""
 
     def __init__(self, host: Host, params: Params) -> None:
         self.host = host
@@ -234,13 +234,13 @@ class Protocol:
         """A frame arrived intact from the neighbour with link address `sender`."""
 
     def on_timer(self, key: int) -> None:
-        """The timer with this key went off."""
+        """The timer with this key has fired."""
 
     def on_publish(self, event: Event) -> None:
         """The application on this node publishes an event."""
 
     def on_subscribe(self, subscription: int, filter: Filter) -> None:
-        """The application on this node subscribes; `subscription` names it for `on_unsubscribe`."""
+        """The application on this node subscribes; `subscription` identifies it for `on_unsubscribe`."""
 
     def on_unsubscribe(self, subscription: int) -> None:
         """The application on this node takes a subscription back."""

@@ -1,4 +1,4 @@
-"""Parameters from what people type: converted by the default's type, held to their range, refused in one clear line."""
+"""Parameters from text that people type: converted by the default's type, checked, and refused in one clear line."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from roamcast.protocols.kit.interface import Params, Protocol
 
 TRUE: Final = ("true", "yes", "1")
 FALSE: Final = ("false", "no", "0")
-LARGEST: Final = 1 << 53  # beyond it, floats no longer tell whole numbers apart
+LARGEST: Final = 1 << 53  # above it, floats cannot represent every whole number
 
 
 @final
 class Parameter:
-    """What there is to know about one parameter of a protocol."""
+    """The description of one parameter of a protocol."""
 
     __slots__ = ("default", "doc", "name", "range", "source", "unit")
 
@@ -30,9 +30,9 @@ class Parameter:
 
 
 def build(protocol: type[Protocol], given: Mapping[str, object], called: str = "") -> Params:
-    """The protocol's parameters: what is given as text or value, and defaults for the rest.
+    """The protocol's parameters: the given texts or values, and defaults for the rest.
 
-    `called` is the name that people know the protocol by; without it, errors name the class.
+    `called` is the protocol's name for people; without it, errors name the class.
     """
     known: dict[str, Field[Any]] = {field.name: field for field in fields(protocol.params_class)}
     values: dict[str, Any] = {}

@@ -1,8 +1,8 @@
-"""What floodings have in common: an event is sent by its source, and sent on by those who decide so after a delay.
+"""What floodings have in common: a node sends its own events at once, and forwards those of others after a delay.
 
-A node looks at the first copy it hears: is the event still valid, does anybody here want it, may it go farther? Then it
-waits for as long as the protocol says, and what is sent then is one hop and so many microseconds older. What waits
-needs no limit: nothing stays for longer than the delay.
+At the first copy of an event a node decides: is the event still valid, is a subscription here interested, may it go
+farther? Then it waits as long as the protocol decides. The frame that it sends afterwards counts one hop more and the
+time that it waited. The number of waiting events needs no limit, because none waits longer than the delay.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ EXPIRED: Final = reason("drop", "expired", "{event} is past its validity")
 
 
 class Relay(Protocol):
-    """Base of floodings. A protocol adds `on_frame`, which begins with `goes_on`, and `on_timer`, with `onward`."""
+    """Base of floodings. A protocol adds `on_frame`, which begins with `accept`, and `on_timer`, with `next_hop`."""
 
     frames = (EventFrame,)
 
@@ -29,14 +29,14 @@ class Relay(Protocol):
         super().__init__(host, params)
         self.ttl = ttl
         self.subscriptions = Subscriptions()
-        self.only = self.subscriptions.only  # at hand: a flood asks every node
-        self.first: EventFrame | None = None  # of what waits: mostly there is no other, and no dictionary is touched
+        self.only = self.subscriptions.only  # a copy, because a flood matches every event at every node
+        self.first: EventFrame | None = None  # the first frame that waits; mostly it is the only one
         self.since_us = 0
-        self.others: dict[int, tuple[EventFrame, int]] | None = None  # the rest, and since when
+        self.rest: dict[int, tuple[EventFrame, int]] | None = None  # the others that wait, and since when
 
     def on_start(self) -> None:
-        """Timers die with a node: what waited in tables that outlived a crash has waited for long enough."""
-        if self.first is not None or self.others:
+        """Timers do not survive a crash. Frames in tables that did have waited long enough."""
+        if self.first is not None or self.rest:
             for id in self.waiting():
                 self.host.set_timer(id, 0)
 
@@ -53,8 +53,8 @@ class Relay(Protocol):
         self.host.note(SOURCE, event.id)
         self.host.broadcast(EventFrame(event, self.ttl, 0))
 
-    def goes_on(self, frame: EventFrame, sender: int) -> bool:
-        """The first copy of an event: deliver it if it is wanted here; True if it may be sent on."""
+    def accept(self, frame: EventFrame, sender: int) -> bool:
+        """The first copy of an event: deliver it if it matches a subscription. Returns whether it may be forwarded."""
         event = frame.event
         if frame.age_us >= event.validity_us:
             self.host.note(EXPIRED, event.id, sender)
@@ -68,36 +68,36 @@ class Relay(Protocol):
         return True
 
     def waiting(self) -> list[int]:
-        """The ids of what waits, oldest first."""
+        """The ids of the events that wait, oldest first."""
         first = [] if self.first is None else [self.first.id]
-        return first + list(self.others or ())
+        return first + list(self.rest or ())
 
-    def waits(self, id: int) -> bool:
+    def is_waiting(self, id: int) -> bool:
         first = self.first
-        return (first is not None and first.id == id) or (self.others is not None and id in self.others)
+        return (first is not None and first.id == id) or (self.rest is not None and id in self.rest)
 
     def wait(self, frame: EventFrame, delay_us: int) -> None:
         since_us = self.host.now()
-        if self.first is None and not self.others:
+        if self.first is None and not self.rest:
             self.first = frame
             self.since_us = since_us
-        elif self.others is None:
-            self.others = {frame.id: (frame, since_us)}
+        elif self.rest is None:
+            self.rest = {frame.id: (frame, since_us)}
         else:
-            self.others[frame.id] = (frame, since_us)
+            self.rest[frame.id] = (frame, since_us)
         self.host.set_timer(frame.id, delay_us)
 
     def take(self, id: int) -> tuple[EventFrame, int]:
-        """What waited under this id and does so no longer, and since when it did."""
+        """Remove the frame that waits under this id; returns it, and since when it waited."""
         first = self.first
         if first is not None and first.id == id:
             self.first = None
             return first, self.since_us
-        assert self.others is not None
-        return self.others.pop(id)
+        assert self.rest is not None
+        return self.rest.pop(id)
 
-    def onward(self, key: int) -> EventFrame | None:
-        """What waited, ready for the next hop; None if its validity ended meanwhile."""
+    def next_hop(self, key: int) -> EventFrame | None:
+        """The frame to send, for an event that has waited; None if its validity has ended."""
         frame, since_us = self.take(key)
         event = frame.event
         age_us = frame.age_us + self.host.now() - since_us

@@ -1,9 +1,9 @@
-"""Ids that were seen, oldest first, as far back as somebody wants to remember.
+"""The ids of events that were seen, oldest first, up to a limit that the user of the table keeps.
 
-Every node has such a memory of its own and asks it about every event that reaches it, so in a large world it is what
-the processor waits for: a hash table of plain numbers takes less than half the room of a dict of ints, and one look at
-it is one look at memory. Open addressing: an id lies in its slot or in the next free one after it, and whoever is taken
-out makes those behind it move up, so nothing marks where one was.
+Every node has such a table and looks up every event that reaches it, so in a large world the processor mostly waits for
+this memory. A hash table of plain numbers takes less than half the room of a dict of ints, and a lookup reads memory
+once. It uses open addressing: an id is in its slot or in the next free one after it. When an id is removed, those
+behind it move up, so that no slot needs a mark that it was used.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from mypy_extensions import i64
 
 FREE: Final = 0
 FEWEST_SLOTS: Final = 16
-SPREAD: Final = 0x1E3779B97F4A7C15  # odd, and its bits as even as those of the golden ratio
+SPREAD: Final = 0x1E3779B97F4A7C15  # odd, with evenly spread bits, from the golden ratio
 HALF: Final = 32
 
 
@@ -26,7 +26,7 @@ class Seen:
     __slots__ = ("ids", "oldest", "slots")
 
     def __init__(self) -> None:
-        self.ids = vec[i64]()  # in the order in which they came, from `oldest` on
+        self.ids = vec[i64]()  # in the order in which they came, beginning at `oldest`
         self.oldest: i64 = 0
         self.slots = vec[i64]([FREE] * FEWEST_SLOTS)  # a power of two, at least half of them free
 
@@ -34,20 +34,20 @@ class Seen:
         return int(len(self.ids) - self.oldest)
 
     def __contains__(self, id: int) -> bool:
-        return self.slots[self.place(id)] != FREE
+        return self.slots[self.slot_of(id)] != FREE
 
     def in_order(self) -> list[int]:
         return [int(id) for id in self.ids[self.oldest :]]
 
     def add(self, id: int) -> bool:
-        """False when it was there; it then stays where it is."""
-        place = self.place(id)
-        if self.slots[place] != FREE:
+        """Returns False if the id was there; then it keeps its place in the order."""
+        slot = self.slot_of(id)
+        if self.slots[slot] != FREE:
             return False
-        self.slots[place] = id
+        self.slots[slot] = id
         self.ids = append(self.ids, id)
         if 2 * (len(self.ids) - self.oldest) > len(self.slots):
-            self.file_again(2 * len(self.slots))
+            self.rehash(2 * len(self.slots))
         return True
 
     def take_oldest(self) -> int:
@@ -56,35 +56,35 @@ class Seen:
         if 2 * self.oldest > len(self.ids):
             self.ids = self.ids[self.oldest :]
             self.oldest = 0
-        self.move_up(self.place(id))
+        self.free(self.slot_of(id))
         return int(id)
 
-    def place(self, id: i64) -> i64:
-        """Where it is, or the free slot where it would be."""
+    def slot_of(self, id: i64) -> i64:
+        """The slot of this id, or the free slot where it would be."""
         slots = self.slots
         last = len(slots) - 1
-        at = id * SPREAD >> HALF & last
-        while slots[at] != id and slots[at] != FREE:
-            at = at + 1 & last
-        return at
+        slot = id * SPREAD >> HALF & last
+        while slots[slot] != id and slots[slot] != FREE:
+            slot = slot + 1 & last
+        return slot
 
-    def move_up(self, gap: i64) -> None:
-        """Free a slot, and close the gap with whatever is found only by passing over it."""
+    def free(self, gap: i64) -> None:
+        """Free a slot, and move ids into the gap that could not be found across it."""
         slots = self.slots
         last = len(slots) - 1
-        at = gap
+        slot = gap
         while True:
-            at = at + 1 & last
-            id = slots[at]
+            slot = slot + 1 & last
+            id = slots[slot]
             if id == FREE:
                 break
             home = id * SPREAD >> HALF & last
-            if at - home & last >= at - gap & last:
+            if slot - home & last >= slot - gap & last:
                 slots[gap] = id
-                gap = at
+                gap = slot
         slots[gap] = FREE
 
-    def file_again(self, slots: i64) -> None:
+    def rehash(self, slots: i64) -> None:
         self.slots = vec[i64]([FREE] * int(slots))
         for id in self.ids[self.oldest :]:
-            self.slots[self.place(id)] = id
+            self.slots[self.slot_of(id)] = id

@@ -1,4 +1,4 @@
-"""A small store that most protocols need: a node's own subscriptions."""
+"""The subscriptions of the application on a node."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from roamcast.pubsub.filters import Filter
 
 @final
 class Subscriptions:
-    """What the application on this node asked for."""
+    """Filters by subscription."""
 
     def __init__(self) -> None:
         self.filters: dict[int, Filter] = {}
         self.all: list[Filter] = []
-        self.only: Filter | None = None  # of one subscription, as most nodes have: no list to go through
+        self.only: Filter | None = None  # the filter, if there is just one, as on most nodes: it needs no loop
 
     def add(self, subscription: int, filter: Filter) -> None:
         self.filters[subscription] = filter
-        self.settle()
+        self._update_lists()
 
     def remove(self, subscription: int) -> None:
         if subscription in self.filters:
             del self.filters[subscription]
-            self.settle()
+            self._update_lists()
 
-    def settle(self) -> None:
+    def _update_lists(self) -> None:
         self.all = list(self.filters.values())
         self.only = self.all[0] if len(self.all) == 1 else None
 

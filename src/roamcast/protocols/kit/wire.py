@@ -1,7 +1,7 @@
-"""Frames on the air: msgpack arrays `[tag, field, …]`, the tag being the frame's position in `Protocol.frames`.
+"""The encoding of frames: msgpack arrays `[tag, field, …]`, where the tag is the frame's position in `Protocol.frames`.
 
-msgpack by msgspec: compact, specified, and one library for the wire and for configuration. Sizes are counted, not
-encoded, where a protocol makes many frames (`uint_size`); a property test holds every count to the real encoding.
+msgpack by msgspec: compact, specified, and one library for frames and for configuration. Protocols that make many
+frames count sizes instead of encoding (`uint_size`); a property test compares every count with the real encoding.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def uint_size(n: int) -> int:
 
 
 def measure(fields: list[Any]) -> int:
-    """Bytes of a frame with these fields on the air (for frames that are not sent often enough to count by hand)."""
+    """Bytes of a frame with these fields (for frames that are sent so seldom that counting is not worth it)."""
     return 1 + len(_encode(fields)) + (2 if len(fields) == 15 else 0)
 
 
@@ -40,7 +40,7 @@ def encode(protocol: type[Protocol], frame: Frame) -> bytes:
 
 
 def decode(protocol: type[Protocol], data: bytes) -> Frame:
-    """The frame in these bytes, or `Malformed`; no other exception whatever the bytes are."""
+    """The frame in these bytes; raises only `Malformed`, whatever the bytes are."""
     if len(data) > MAX_FRAME:
         raise Malformed("longer than a frame can be")
     try:
@@ -54,7 +54,7 @@ def decode(protocol: type[Protocol], data: bytes) -> Frame:
     return protocol.frames[fields[0]].from_fields(fields[1:])
 
 
-# Checks for `from_fields`: what comes from the air is believed only as far as it was looked at.
+# Checks for `from_fields`: a received value is used only after it was checked.
 
 
 def counted(fields: list[Any], n: int) -> list[Any]:
