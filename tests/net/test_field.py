@@ -44,10 +44,10 @@ from roamcast.net.medium import Network, Sent, UdpMedium
 from roamcast.net.peers import Address
 from roamcast.net.security import OVERHEAD_BYTES, SEAL_BYTES
 from roamcast.protocols import registry
+from roamcast.world.assembly import build
 from roamcast.world.contacts import LinkObserver
 from roamcast.world.kernel import Publication
 from roamcast.world.scenario import Scenario
-from roamcast.world.simulate import build
 from roamcast.world.workload import Workload
 from tests.conformance.real import PORT, Walled, members
 from tests.support.namespaces import Namespaces

@@ -11,9 +11,10 @@ import pytest
 
 from roamcast.log import schema
 from roamcast.log.recorder import LOSS
-from roamcast.log.writer import MemorySink
-from roamcast.world.links import neighbourhood, read_table, wire
-from roamcast.world.radio import SENSITIVITY_DBM
+from roamcast.log.writer import LogSink, MemorySink
+from roamcast.world.assembly import build
+from roamcast.world.links import neighbourhood, read_table
+from roamcast.world.radio import SENSITIVITY_DBM, Table
 from roamcast.world.scenario import Scenario
 from roamcast.world.simulate import simulate
 from tests.support.data import data
@@ -419,9 +420,9 @@ def test_the_measured_links_of_a_testbed_are_respected() -> None:
 
 def test_a_table_tells_the_strength_that_was_measured(tmp_path: Path) -> None:
     scenario = table(tmp_path, TABLE)
-    stage = Stage([(0.0, 0.0)] * 4, law="disc")
-    wire(scenario, stage.radio, stage.faults)
-    assert stage.radio.links[0 << 20 | 2] == -60.5
-    assert isnan(stage.radio.links[1 << 20 | 0])
-    assert stage.faults.loss_of(0, 1) == pytest.approx(0.5)
+    world = build(scenario, 1, "summary", LogSink())
+    assert isinstance(world.radio, Table)
+    assert world.radio.links[0 << 20 | 2] == -60.5
+    assert isnan(world.radio.links[1 << 20 | 0])
+    assert world.faults.loss_of(0, 1) == pytest.approx(0.5)
     assert [list(row) for row in neighbourhood(scenario).near] == [[1, 2], [0], [], []]

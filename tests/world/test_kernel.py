@@ -8,10 +8,11 @@ from roamcast.log.metrics import energy
 from roamcast.log.writer import MemorySink
 from roamcast.protocols import registry
 from roamcast.pubsub.filters import Topic, topic
+from roamcast.world.assembly import SAMPLES, build
 from roamcast.world.faults import CRASH, RECOVER, SLEEP, WAKE
 from roamcast.world.kernel import Subscription
 from roamcast.world.scenario import Scenario
-from roamcast.world.simulate import SAMPLES, build, simulate
+from roamcast.world.simulate import simulate
 from tests.world.stage import AIRTIME_US, DIFS_US, US, Stage
 
 PAIR = [(0.0, 0.0), (100.0, 0.0)]

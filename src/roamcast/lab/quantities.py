@@ -13,6 +13,7 @@ from roamcast.errors import unknown
 from roamcast.lab.campaign import SUMMABLE
 from roamcast.papers import presets
 from roamcast.world import mac
+from roamcast.world.assembly import spec_of
 
 Row = Mapping[str, Any]
 
@@ -76,7 +77,7 @@ def _content(row: Row, sent_bytes: int, frames: int) -> float:
 def _header_bytes(preset: str, reading: str, typed: tuple[tuple[str, str], ...]) -> int:
     """Of a frame in the world of a preset, in which a campaign has changed some fields."""
     s = presets.load(preset, reading).scenario(dict(typed))
-    return int(mac.build(s.mac, s.rate_bps, s.queue, s.retries, s.overhead_bytes).header)
+    return int(mac.build(spec_of(s).mac).header)
 
 
 def _per_node(of: str) -> Callable[[Row], float]:

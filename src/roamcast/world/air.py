@@ -33,9 +33,9 @@ from roamcast.protocols.kit.interface import Frame
 from roamcast.world.contacts import Neighbourhood
 from roamcast.world.faults import Faults
 from roamcast.world.hearing import Hearing, Row
-from roamcast.world.mac import IDEAL, Mac
+from roamcast.world.mac.base import Mac
 from roamcast.world.queue import ACKNOWLEDGE, ATTEMPT, END, TIMEOUT, EventQueue
-from roamcast.world.radio import Radio, dbm
+from roamcast.world.radio.base import Radio, dbm
 from roamcast.world.station import NO_CARGO, NOBODY_HEARS, NOTHING, Station, Transmission
 from roamcast.world.streams import Stream
 
@@ -87,7 +87,7 @@ class Air:
         self.serial: i64 = 0
         self.plain = radio.plain()
         self.lossy = faults.lossy()
-        self.swift = self.plain and not self.lossy and not recorder.log_frames and mac.kind != IDEAL
+        self.swift = self.plain and not self.lossy and not recorder.log_frames and mac.contends
         self.calm = self.swift  # and nobody ever goes off
         self.metered = False  # whether somebody asks how much of its own battery is left
         self.chance: list[Stream] = [Stream(seed, i, "loss") for i in range(len(stations))] if self.lossy else []
@@ -98,8 +98,8 @@ class Air:
         mac = self.mac
         if station.committed:
             station.committed = False
-        elif mac.kind != IDEAL:
-            at = station.access()
+        else:
+            at = self.mac.access(station)
             if at > t:
                 self.events.push(at, ATTEMPT, station.index, 0, station.attempt)
                 return
@@ -141,9 +141,9 @@ class Air:
         if to < 0 and not station.queue:
             station.front = None
             station.frames += 1
-        elif to < 0 or mac.kind == IDEAL:
+        elif to < 0 or not mac.contends:
             station.next_frame()
-        if mac.kind == IDEAL:
+        if not mac.contends:
             self.start_ideal(station, tx, t)
         elif self.plain:
             self.start_plain(station, tx, s, t, t + airtime)
@@ -230,9 +230,9 @@ class Air:
                     collisions += 1
                 continue
             if other.contending:
-                other.freeze(t)
+                self.mac.freeze(other, t)
             elif other.slots > 0:
-                other.count_down(t)
+                self.mac.count_down(other, t)
             other.busy_until = end
             other.receiving = s
             if to >= 0:
@@ -338,9 +338,9 @@ class Air:
         """The medium gets busy at a station: its back-off freezes."""
         if other.busy_until <= t:
             if other.contending:
-                other.freeze(t)
+                self.mac.freeze(other, t)
             elif other.slots > 0:
-                other.count_down(t)
+                self.mac.count_down(other, t)
             other.busy_until = end
         elif other.busy_until < end:
             other.busy_until = end
@@ -357,19 +357,19 @@ class Air:
         station.sending = False
         if self.swift and tx.to < 0 and frame is not None and not tx.cargo:
             self.end_plain(station, tx, frame, s, t)
-            station.redraw()
+            self.mac.draw_backoff(station)
         elif frame is None:
             self.end_acknowledgement(station, tx, s, t)
-        elif self.mac.kind == IDEAL:
+        elif not self.mac.contends:
             self.end_ideal(station, tx, frame, t)
         else:
             self.end_with_care(station, tx, frame, s, t)
             if tx.to < 0:
-                station.redraw()
+                self.mac.draw_backoff(station)
             else:
                 self.await_acknowledgement(station, t)
         if station.front is not None and not station.contending and not station.waiting and station.up:
-            station.contend()
+            self.mac.contend(station)
         tx.frame = None
         tx.hearers = NOBODY_HEARS
         tx.cargo = NO_CARGO
@@ -507,7 +507,7 @@ class Air:
         if other.ifs != self.mac.ifs:
             other.ifs = self.mac.ifs
             if other.contending:
-                other.ask()
+                self.mac.request_access(other)
 
     def fade(self, other: Station, strength: float) -> None:
         """A signal ends. The sum starts afresh in silence, so that rounding does not pile up."""
@@ -543,7 +543,7 @@ class Air:
     ) -> None:
         """A frame arrived intact: count it, and give it to the protocol unless it asked not to be told."""
         recorder = self.recorder
-        if tx.to >= 0 and self.mac.kind != IDEAL:
+        if tx.to >= 0 and self.mac.contends:
             self.events.push(t + self.mac.sifs, ACKNOWLEDGE, other.index, 0, station.index)
             if station.accepted == tx.number:  # its acknowledgement was lost
                 self.overhear(other, station, tx, t, REPETITION)
@@ -623,24 +623,24 @@ class Air:
     def acknowledged(self, station: Station, t: i64) -> None:
         station.waiting = False
         station.next_frame()
-        station.redraw()
+        self.mac.draw_backoff(station)
         if station.front is not None:
-            station.contend()
+            self.mac.contend(station)
 
     def unacknowledged(self, station: Station, t: i64) -> None:
         station.waiting = False
-        station.count_from(t)
+        self.mac.count_from(station, t)
         station.tries += 1
         frame = station.front
         to = station.front_to
         if station.tries > self.mac.retries and frame is not None:
             station.next_frame()
-            station.redraw()
+            self.mac.draw_backoff(station)
             size = self.mac.bytes_on_air(frame.size)
             self.recorder.lost(t, station.index, frame, 0, to, size, NO_ACK, 0)
             station.protocol.on_undelivered(frame, to)
         else:
             station.window = min(2 * station.window, self.mac.window_max)
-            station.redraw()
+            self.mac.draw_backoff(station)
         if station.front is not None and not station.contending:
-            station.contend()
+            self.mac.contend(station)

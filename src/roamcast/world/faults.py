@@ -9,6 +9,7 @@ from typing import Final, final
 
 from mypy_extensions import i64
 
+from roamcast.world.specs import FaultSpec
 from roamcast.world.streams import Stream
 
 SLEEP: Final = 0
@@ -24,30 +25,17 @@ NEVER_US: Final = 501_000_000_000
 class Faults:
     """Times in microseconds. A node sleeps or crashes, never both in one scenario (scenario.py sees to that)."""
 
-    def __init__(
-        self,
-        nodes: int,
-        seed: int,
-        awake: int,
-        asleep: int,
-        crash_mean: int,
-        repair_mean: int,
-        keep_tables: bool,
-        partition_from: int,
-        partition_until: int,
-        wall_m: float,
-        loss: float,
-    ) -> None:
+    def __init__(self, spec: FaultSpec, nodes: int, seed: int) -> None:
         self.streams: list[Stream] = [Stream(seed, i, "faults") for i in range(nodes)]
-        self.awake: i64 = awake
-        self.asleep: i64 = asleep
-        self.crash_mean: i64 = crash_mean
-        self.repair_mean: i64 = repair_mean
-        self.keep_tables = keep_tables
-        self.partition_from: i64 = partition_from
-        self.partition_until: i64 = partition_until
-        self.wall_m = wall_m
-        self.loss = loss
+        self.awake: i64 = spec.awake_us
+        self.asleep: i64 = spec.asleep_us
+        self.crash_mean: i64 = spec.crash_mean_us
+        self.repair_mean: i64 = spec.repair_mean_us
+        self.keep_tables: bool = spec.keep_tables
+        self.partition_from: i64 = spec.partition_from_us
+        self.partition_until: i64 = spec.partition_until_us
+        self.wall_m: float = spec.wall_m
+        self.loss: float = spec.loss
         self.link_loss: dict[i64, float] = {}  # measured links: i << 20 | j -> share of frames lost
         self.switches: dict[int, list[int]] = {}  # instants at which a node vanishes, appears, vanishes …
         self.switched: dict[int, int] = {}  # how many of them are over

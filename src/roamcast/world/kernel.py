@@ -16,7 +16,7 @@ from roamcast.pubsub.index import MatchingIndex
 from roamcast.world.air import Air
 from roamcast.world.contacts import Neighbourhood
 from roamcast.world.faults import CRASH, RECOVER, SLEEP, WAKE, Faults
-from roamcast.world.mac import Mac
+from roamcast.world.mac.base import Mac
 from roamcast.world.queue import (
     ACKNOWLEDGE,
     ATTEMPT,
@@ -35,7 +35,7 @@ from roamcast.world.queue import (
     TIMER,
     EventQueue,
 )
-from roamcast.world.radio import Radio
+from roamcast.world.radio.base import Radio
 from roamcast.world.station import NOBODY_HEARS, Station
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from roamcast.errors import InputError
 from roamcast.world.contacts import Neighbourhood, ScheduledContacts
 from roamcast.world.faults import Faults
-from roamcast.world.radio import Radio
+from roamcast.world.radio.table import Table
 from roamcast.world.scenario import Scenario
 from roamcast.world.traces import load
 
@@ -76,7 +76,7 @@ def neighbourhood(s: Scenario) -> Neighbourhood:
     return static
 
 
-def wire(s: Scenario, radio: Radio, faults: Faults) -> None:
+def wire(s: Scenario, radio: Table, faults: Faults) -> None:
     """Give every measured link its loss and its signal strength."""
     for (i, j), (pdr, signal) in read_table(s.links).items():
         faults.link_loss[i << 20 | j] = 1.0 - pdr

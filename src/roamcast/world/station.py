@@ -22,9 +22,9 @@ from roamcast.log.recorder import HEARD, MUTED, QUEUE, Published, Recorder
 from roamcast.protocols.kit.interface import BROADCAST, NOBODY, Frame, Host, Params, Protocol
 from roamcast.pubsub.event import Event
 from roamcast.world.contacts import Neighbourhood
-from roamcast.world.mac import DCF, IDEAL, Mac
-from roamcast.world.queue import ATTEMPT, TIMER, EventQueue
-from roamcast.world.radio import Radio
+from roamcast.world.mac.base import Mac
+from roamcast.world.queue import TIMER, EventQueue
+from roamcast.world.radio.base import Radio
 from roamcast.world.streams import Stream
 
 NEVER: Final = 1 << 60
@@ -253,7 +253,7 @@ class Station(Host):
         if self.front is None:
             self.front = frame
             self.front_to = to
-        elif len(self.queue) + 1 < self.mac.queue or self.mac.kind == IDEAL:
+        elif len(self.queue) + 1 < self.mac.queue:
             if self.queue is EMPTY:
                 self.queue = []
             self.queue.append((frame, to))
@@ -261,31 +261,7 @@ class Station(Host):
             size = self.mac.bytes_on_air(frame.size)
             self.recorder.lost(self.events.now, self.index, frame, 0, to, size, QUEUE, 0)
         if not self.contending and not self.sending and not self.waiting and self.up:
-            self.contend()
-
-    def contend(self) -> None:
-        """Ask for the medium for the first frame of the queue."""
-        now = self.events.now
-        self.contending = True
-        mac = self.mac
-        if mac.kind == DCF:
-            if self.slots > 0:
-                self.count_down(now)
-            elif self.busy_until > now or self.idle_since > now:
-                self.slots = self.chance.randrange(self.window)
-        elif mac.kind == IDEAL:
-            self.slots = 0
-        else:
-            self.slots = 1 + self.chance.randrange(mac.window)
-            self.count_from(now)
-        self.ask()
-
-    def ask(self) -> None:
-        """Try when access is due by what is known now; whatever was asked before no longer counts."""
-        self.attempt += 1
-        at = self.access()
-        now = self.events.now
-        self.events.push(at if at > now else now, ATTEMPT, self.index, 0, self.attempt)
+            self.mac.contend(self)
 
     def next_frame(self) -> None:
         """The frame in front is done with, for better or for worse."""
@@ -330,47 +306,6 @@ class Station(Host):
     def received_us(self, now: i64) -> i64:
         return self.rx_us + self.due_us if now >= self.rx_until else self.rx_us
 
-    def access(self) -> i64:
-        """When this station may transmit if nobody else does before."""
-        start = self.busy_until
-        if start < self.idle_since:
-            start = self.idle_since
-        return start + self.ifs + self.slots * self.mac.slot
-
-    def count_from(self, t: i64) -> None:
-        """No slot is counted before `t`, however silent it was."""
-        if self.idle_since < t:
-            self.idle_since = t
-
-    def freeze(self, t: i64) -> None:
-        """The medium gets busy at `t` for a station that contends: its back-off stops, unless it is too late for it to
-        sense that."""
-        left = self.access() - t
-        if left <= self.slots * self.mac.slot and left <= self.mac.turnaround:
-            self.committed = True
-        else:
-            self.count_down(t)
-
-    def count_down(self, t: i64) -> None:
-        """Count the slots that passed in silence before `t`."""
-        start = self.busy_until
-        if start < self.idle_since:
-            start = self.idle_since
-        idle = t - start - self.ifs
-        if idle > 0:
-            passed = idle // self.mac.slot
-            if passed >= self.slots:
-                self.slots = 0
-            else:
-                self.slots -= passed
-                self.idle_since = start + passed * self.mac.slot
-
-    def redraw(self) -> None:
-        """The back-off after a transmission: to be counted down before the next one, whenever that comes."""
-        self.ifs = self.mac.ifs
-        if self.mac.kind == DCF:
-            self.slots = self.chance.randrange(self.window)
-
     # ---- life and death
 
     def leave(self, now: i64) -> None:
@@ -398,7 +333,7 @@ class Station(Host):
         self.signals = 0
         self.energy = 0.0
         if self.front is not None:
-            self.contend()
+            self.mac.contend(self)
 
 
 NOBODY_HEARS: Final[list[Station]] = []
