@@ -10,7 +10,7 @@ from roamcast.protocols.kit.interface import Params
 from roamcast.pubsub.event import FOREVER, GLOBAL
 from roamcast.pubsub.filters import Filter
 from roamcast.world.assembly import standing
-from roamcast.world.kernel import Publication, Subscription, World
+from roamcast.world.kernel import PlannedPublication, Subscription, World
 from roamcast.world.specs import FaultSpec, MacSpec, RadioSpec, WorldSpec
 from tests.conformance.driver import Driver, Probe
 
@@ -47,7 +47,7 @@ class Simulated(Driver):
         return probe
 
     def publish(self, i: int, deed: int) -> None:
-        self.world.agenda.append(Publication(self.now_us, i, "deed", {"deed": deed}, b"", FOREVER, GLOBAL))
+        self.world.planned.append(PlannedPublication(self.now_us, i, "deed", {"deed": deed}, b"", FOREVER, GLOBAL))
         self.world.look_ahead()
 
     def run(self, seconds: float) -> None:

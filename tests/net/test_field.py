@@ -46,7 +46,7 @@ from roamcast.net.security import OVERHEAD_BYTES, SEAL_BYTES
 from roamcast.protocols import registry
 from roamcast.world.assembly import build
 from roamcast.world.contacts import LinkObserver
-from roamcast.world.kernel import Publication
+from roamcast.world.kernel import PlannedPublication
 from roamcast.world.scenario import Scenario
 from roamcast.world.workload import Workload
 from tests.conformance.real import PORT, Walled, members
@@ -256,7 +256,7 @@ def real(places: Namespaces | None, changes: list[Change], world: Scenario, seed
     return {name: metrics(sink.table(name)) for name, sink in sinks.items()}
 
 
-def tell(hosts: dict[str, list[NetHost]], said: Publication) -> None:
+def tell(hosts: dict[str, list[NetHost]], said: PlannedPublication) -> None:
     for group in hosts.values():
         host = group[said.node]
         host.publish(host.prepare(said.topic, dict(said.attrs), bytes(100), said.validity_us, said.scope))

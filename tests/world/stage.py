@@ -18,7 +18,7 @@ from roamcast.protocols.kit.interface import Frame, Host, Params, Protocol
 from roamcast.pubsub.event import FOREVER, GLOBAL, Event
 from roamcast.pubsub.filters import Filter
 from roamcast.world.assembly import standing
-from roamcast.world.kernel import Publication, Subscription
+from roamcast.world.kernel import PlannedPublication, Subscription
 from roamcast.world.queue import FAULT
 from roamcast.world.specs import FaultSpec, MacSpec, PowerSpec, RadioSpec, WorldSpec
 from roamcast.world.streams import Stream
@@ -150,25 +150,25 @@ class Stage:
         self.faults = self.world.faults
         self.recorder = self.world.recorder
         self.subscriptions: list[Subscription] = []
-        self.script: list[Publication] = []
+        self.script: list[PlannedPublication] = []
         self.switches: list[tuple[int, int, int]] = []
 
     # ---- the script
 
     def say(self, t_s: float, node: int, to: int = -1, size: int = PAYLOAD) -> None:
-        self.script.append(Publication(round(t_s * US), node, "", {"to": to}, bytes(size), FOREVER, GLOBAL))
+        self.script.append(PlannedPublication(round(t_s * US), node, "", {"to": to}, bytes(size), FOREVER, GLOBAL))
 
     def wind(self, t_s: float, node: int, delay_s: float) -> None:
         """Let the node set a timer."""
         attrs: dict[str, Any] = {"timer": round(delay_s * US)}
-        self.script.append(Publication(round(t_s * US), node, "", attrs, b"", FOREVER, GLOBAL))
+        self.script.append(PlannedPublication(round(t_s * US), node, "", attrs, b"", FOREVER, GLOBAL))
 
     def switch(self, t_s: float, node: int, what: int) -> None:
         """A fault of faults.py at this instant; none follows it by itself."""
         self.switches.append((round(t_s * US), node, what))
 
     def run(self, seconds: float) -> Stage:
-        self.world.agenda = sorted(self.script, key=lambda p: (p.t, p.node))
+        self.world.planned = sorted(self.script, key=lambda p: (p.t, p.node))
         self.world.populate(Actor, Params(), self.subscriptions)
         self.world.start()
         self.faults.awake = self.faults.asleep = NEVER_US

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from roamcast.log import schema
-from roamcast.log.recorder import LOSS
+from roamcast.log.schema import LOSS
 from roamcast.log.writer import LogSink, MemorySink
 from roamcast.world.assembly import build
 from roamcast.world.links import neighbourhood, read_table
@@ -272,8 +272,8 @@ def test_the_share_of_receptions_lost_by_chance_is_as_asked(law: str, level: str
     for k in range(1500):
         stage.say(0.01 * (k + 1), 0, size=20)
     stage.run(20.0)
-    assert int(stage.recorder.receptions) / 3000 == pytest.approx(0.7, abs=0.03)
-    assert int(stage.recorder.receptions) + int(stage.recorder.losses[LOSS]) == 3000
+    assert int(stage.recorder.tally.receptions) / 3000 == pytest.approx(0.7, abs=0.03)
+    assert int(stage.recorder.tally.receptions) + int(stage.recorder.tally.losses[LOSS]) == 3000
     if level == "frames":
         one, two = ({row.frame for row in stage.rows("receive", node)} for node in (1, 2))
         assert len(one & two) / 1500 == pytest.approx(0.49, abs=0.05), "receivers lose independently"

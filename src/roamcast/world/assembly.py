@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from roamcast.errors import InputError
-from roamcast.log.recorder import Power, Recorder
 from roamcast.log.writer import LogSink
 from roamcast.world import links, mac, mobility
 from roamcast.world import radio as radios
+from roamcast.world.air import Medium
 from roamcast.world.contacts import KineticContacts, Neighbourhood
 from roamcast.world.faults import Faults
 from roamcast.world.kernel import World
 from roamcast.world.mobility.static import Placed
 from roamcast.world.queue import event_queue
 from roamcast.world.radio import Radio, Table
+from roamcast.world.recorder import Recorder
 from roamcast.world.scenario import Scenario
 from roamcast.world.specs import FaultSpec, MacSpec, PowerSpec, RadioSpec, WorldSpec
 from roamcast.world.station import Station
@@ -68,11 +69,10 @@ def assemble(
     """`order` is that in which stations are made, and so lie in memory."""
     events = event_queue()
     access = mac.build(spec.mac)
-    p = spec.power
-    recorder = Recorder(len(radio.ranges), level, sink, Power(p.tx_w, p.rx_w, p.idle_w, p.sleep_w, p.battery_j))
+    recorder = Recorder(len(radio.ranges), level, sink, spec.power)
     made = {i: Station(i, seed, events, access, radio, motion, recorder) for i in order}
     stations = [made[i] for i in range(len(made))]
-    world = World(events, stations, motion, access, radio, recorder, faults, seed)
+    world = World(Medium(events, stations, motion, access, radio, recorder, faults, seed))
     world.by_place = list(made.values())
     return world
 

@@ -14,7 +14,7 @@ from roamcast.protocols.kit.interface import Frame, Params, Protocol
 from roamcast.pubsub.event import FOREVER, GLOBAL, Event
 from roamcast.world import mac
 from roamcast.world.assembly import standing
-from roamcast.world.kernel import Publication
+from roamcast.world.kernel import PlannedPublication
 from roamcast.world.specs import MacSpec, RadioSpec, WorldSpec
 from roamcast.world.streams import Stream
 
@@ -65,15 +65,15 @@ def reception_success(
     airtime_us = int(access.airtime(access.bytes_on_air(payload)))
     gap_s = airtime_us * 1e-6 * len(senders) / offered_load
     world = standing(spec, positions, seed, "summary", LogSink())
-    world.agenda = _poisson(senders, gap_s, seconds, payload, seed)
+    world.planned = _poisson(senders, gap_s, seconds, payload, seed)
     world.populate(Traffic, Params(), [])
     world.start()
     world.run(round((seconds + DRAIN_S) * 1e6))
-    tally = world.recorder
+    tally = world.recorder.tally
     return int(tally.receptions) / (int(tally.frames_sent) * hearers)
 
 
-def _poisson(senders: list[int], gap_s: float, seconds: float, payload: int, seed: int) -> list[Publication]:
+def _poisson(senders: list[int], gap_s: float, seconds: float, payload: int, seed: int) -> list[PlannedPublication]:
     instants: list[tuple[int, int]] = []
     for node in senders:
         stream = Stream(seed, node, "load")
@@ -82,4 +82,4 @@ def _poisson(senders: list[int], gap_s: float, seconds: float, payload: int, see
             instants.append((round(t * 1e6), node))
             t += stream.exponential(gap_s)
     content = bytes(payload)
-    return [Publication(t, node, "", {}, content, FOREVER, GLOBAL) for t, node in sorted(instants)]
+    return [PlannedPublication(t, node, "", {}, content, FOREVER, GLOBAL) for t, node in sorted(instants)]

@@ -30,8 +30,8 @@ from __future__ import annotations
 from math import inf, isfinite, sqrt
 from typing import Final, final
 
-from librt.vecs import vec
-from mypy_extensions import i64, mypyc_attr
+from librt.vecs import append, vec
+from mypy_extensions import i32, i64, mypyc_attr
 
 from roamcast.errors import InputError
 from roamcast.world.mobility.base import Leg, Mobility
@@ -81,6 +81,10 @@ class Neighbourhood:
 
     def y(self, i: int, now: float) -> float:
         return 0.0
+
+    def squares(self, i: i64, nodes: vec[i32], now: float) -> vec[float]:
+        """The squares of the distances from i to these nodes."""
+        return vec[float]([0.0] * len(nodes))
 
     def speed(self, i: int) -> float:
         """Of the current leg, m/s."""
@@ -155,6 +159,18 @@ class KineticContacts(Neighbourhood):
 
     def y(self, i: int, now: float) -> float:
         return self.y0[i] + self.vy[i] * (now - self.t0[i])
+
+    def squares(self, i: i64, nodes: vec[i32], now: float) -> vec[float]:
+        t0 = self.t0
+        x = self.x0[i] + self.vx[i] * (now - t0[i])
+        y = self.y0[i] + self.vy[i] * (now - t0[i])
+        squares = vec[float](capacity=len(nodes))
+        for node in nodes:
+            j = i64(node)
+            dx = self.x0[j] + self.vx[j] * (now - t0[j]) - x
+            dy = self.y0[j] + self.vy[j] * (now - t0[j]) - y
+            squares = append(squares, dx * dx + dy * dy)
+        return squares
 
     def speed(self, i: int) -> float:
         return sqrt(self.vx[i] * self.vx[i] + self.vy[i] * self.vy[i])

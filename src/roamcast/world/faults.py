@@ -84,3 +84,20 @@ class Faults:
     def loss_of(self, i: i64, j: i64) -> float:
         """Probability that a frame from i that arrived intact at j is lost all the same."""
         return 1.0 - (1.0 - self.loss) * (1.0 - self.link_loss.get(i << 20 | j, 0.0))
+
+    def any(self) -> bool:
+        """Whether a node ever goes off."""
+        return self.asleep > 0 or self.crash_mean > 0 or len(self.switches) > 0
+
+
+@final
+class RandomLosses:
+    """Losses by chance. Each receiver has a stream of its own."""
+
+    def __init__(self, faults: Faults, nodes: int, seed: int) -> None:
+        self.faults = faults
+        self.streams: list[Stream] = [Stream(seed, i, "loss") for i in range(nodes)]
+
+    def strike(self, i: i64, j: i64) -> bool:
+        """Whether a frame from i that arrived intact at j is lost all the same."""
+        return self.streams[j].random() < self.faults.loss_of(i, j)

@@ -15,8 +15,8 @@ import msgspec
 
 from roamcast import __version__
 from roamcast.errors import InputError
-from roamcast.log.recorder import ratio
 from roamcast.log.schema import LEVELS
+from roamcast.log.tally import ratio
 from roamcast.log.writer import LogSink, ParquetSink
 from roamcast.protocols import registry
 from roamcast.protocols.kit import parameters
@@ -68,15 +68,14 @@ def simulate(
     try:
         world = build(scenario, seed, level, sink)
         workload = Workload(scenario, seed)
-        world.agenda = workload.publications
+        world.planned = workload.publications
         world.populate(chosen, settings, workload.subscriptions)
         began, began_cpu = time.perf_counter(), time.process_time()
         _go(world, micros(scenario.duration_s), progress)
         wall_s, cpu_s = time.perf_counter() - began, time.process_time() - began_cpu
         metrics = _metrics(scenario, world, seed, possible)
-        fingerprint = world.recorder.fingerprint()
-        told = {**metrics, "fingerprint": fingerprint, "wall_s": wall_s, "cpu_s": cpu_s}
-        sink.summarise(json.dumps(told))
+        fingerprint = world.recorder.fingerprint.digest()
+        sink.summarise(json.dumps({**metrics, "fingerprint": fingerprint, "wall_s": wall_s, "cpu_s": cpu_s}))
         sink.close()
     except BaseException:
         sink.abandon()
@@ -110,11 +109,11 @@ def _go(world: World, until: int, progress: Callable[[float], None] | None) -> N
 
 def _metrics(scenario: Scenario, world: World, seed: int, possible: bool) -> dict[str, Any]:
     until = micros(scenario.duration_s)
-    metrics = world.recorder.metrics()
+    metrics = world.recorder.tally.metrics()
     metrics["energy_j"] = world.energy_j(until)
-    reachable = what_was_possible(scenario, seed, world.told, world.switched) if possible else 0
+    reachable = what_was_possible(scenario, seed, world.publications, world.switches) if possible else 0
     metrics["possible"] = reachable if possible else None
-    metrics["of_possible"] = ratio(int(world.recorder.deliveries), reachable)
+    metrics["of_possible"] = ratio(int(world.recorder.tally.deliveries), reachable)
     return metrics
 
 

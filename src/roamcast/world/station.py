@@ -15,16 +15,17 @@ from __future__ import annotations
 from math import nan
 from typing import Final, final
 
-from librt.vecs import vec
 from mypy_extensions import i64
 
-from roamcast.log.recorder import HEARD, MUTED, QUEUE, Published, Recorder
+from roamcast.log.schema import QUEUE
 from roamcast.protocols.kit.interface import BROADCAST, NOBODY, Frame, Host, Params, Protocol
 from roamcast.pubsub.event import Event
 from roamcast.world.contacts import Neighbourhood
 from roamcast.world.mac.base import Mac
+from roamcast.world.published import COPY, MUTED
 from roamcast.world.queue import TIMER, EventQueue
 from roamcast.world.radio.base import Radio
+from roamcast.world.recorder import Recorder
 from roamcast.world.streams import Stream
 
 NEVER: Final = 1 << 60
@@ -54,9 +55,9 @@ class Station(Host):
         "energy",
         "events",
         "frames",
-        "front",
-        "front_to",
         "garbled",
+        "head",
+        "head_to",
         "heard_from",
         "heard_strength",
         "idle_since",
@@ -121,8 +122,8 @@ class Station(Host):
         self.serial: i64 = 0
         self.attempt: i64 = 0  # which attempt at medium access counts
         # what a transmission touches
-        self.front: Frame | None = None  # the frame to be sent next, …
-        self.front_to: i64 = BROADCAST  # … its addressee …
+        self.head: Frame | None = None  # the frame to be sent next, …
+        self.head_to: i64 = BROADCAST  # … its addressee …
         self.frames: i64 = 0  # … and its number
         self.queue = EMPTY  # those behind it, with their addressees
         self.sends_until: i64 = 0
@@ -204,25 +205,23 @@ class Station(Host):
 
     def note(self, reason: int, event: int = 0, peer: int = NOBODY, value: int = 0) -> None:
         recorder = self.recorder
-        recorder.by_reason[reason] += 1
-        if recorder.log_frames:
-            recorder.write_note(self.events.now, self.index, reason, event, peer, value)
+        recorder.tally.by_reason[reason] += 1
+        if recorder.rows.frames:
+            recorder.rows.noted(self.events.now, self.index, reason, event, peer, value)
 
     def mute(self, id: int) -> None:
-        published = self.recorder.current
-        if published is None or published.id != id:
-            published = self.recorder.find(id)
-        if published is not None:
-            published.marks[self.index] |= MUTED
+        event = self.recorder.events.find(id)
+        if event is not None:
+            event.flags[self.index] |= MUTED
 
     def unmute(self, id: int) -> None:
-        published = self.recorder.find(id)
-        if published is not None:
-            published.unmute(self.index)
+        event = self.recorder.events.find(id)
+        if event is not None:
+            event.unmute(self.index)
 
     def heard(self, id: int) -> int:
-        published = self.recorder.find(id)
-        return 0 if published is None else published.marks[self.index] // HEARD
+        event = self.recorder.events.find(id)
+        return 0 if event is None else event.flags[self.index] // COPY
 
     def signal(self) -> float:
         if not self.radio.plain():
@@ -245,32 +244,32 @@ class Station(Host):
 
     def battery(self) -> float:
         now = self.events.now
-        return self.recorder.battery(now, self.tx_us, self.received_us(now), self.asleep_us, self.off_us)
+        return self.recorder.energy.battery(now, self.tx_us, self.received_us(now), self.asleep_us, self.off_us)
 
     # ---- medium access
 
     def enqueue(self, frame: Frame, to: i64) -> None:
-        if self.front is None:
-            self.front = frame
-            self.front_to = to
+        if self.head is None:
+            self.head = frame
+            self.head_to = to
         elif len(self.queue) + 1 < self.mac.queue:
             if self.queue is EMPTY:
                 self.queue = []
             self.queue.append((frame, to))
         else:
             size = self.mac.bytes_on_air(frame.size)
-            self.recorder.lost(self.events.now, self.index, frame, 0, to, size, QUEUE, 0)
+            self.recorder.lose(self.events.now, self.index, frame, 0, to, size, QUEUE, 0)
         if not self.contending and not self.sending and not self.waiting and self.up:
             self.mac.contend(self)
 
     def next_frame(self) -> None:
-        """The frame in front is done with, for better or for worse."""
+        """The frame in head is done with, for better or for worse."""
         if self.queue:
             frame, to = self.queue.pop(0)
-            self.front = frame
-            self.front_to = to
+            self.head = frame
+            self.head_to = to
         else:
-            self.front = None
+            self.head = None
         self.frames += 1
         if self.tries > 0:
             self.tries = 0
@@ -332,51 +331,5 @@ class Station(Host):
         self.busy_until = now
         self.signals = 0
         self.energy = 0.0
-        if self.front is not None:
+        if self.head is not None:
             self.mac.contend(self)
-
-
-NOBODY_HEARS: Final[list[Station]] = []
-NO_CARGO: Final[list[Published]] = []
-
-
-@final
-class Transmission:
-    """A frame on the air. Objects are used again and again; `serial` tells transmissions apart."""
-
-    __slots__ = (
-        "airtime",
-        "cargo",
-        "collisions",
-        "deaf",
-        "frame",
-        "hearers",
-        "locked",
-        "number",
-        "published",
-        "sender",
-        "serial",
-        "size",
-        "start",
-        "strengths",
-        "targeted",
-        "to",
-    )
-
-    def __init__(self, sender: Station) -> None:
-        self.sender = sender
-        self.frame: Frame | None = None  # None: an acknowledgement, or nothing any more
-        self.to: i64 = BROADCAST
-        self.serial: i64 = 0
-        self.number: i64 = 0  # the sender's own number of the frame: a repetition has the same
-        self.size: i64 = 0
-        self.start: i64 = 0
-        self.airtime: i64 = 0
-        self.hearers: list[Station] = NOBODY_HEARS  # who locked on to it and must be visited at its end
-        self.targeted = False  # these are not all who locked on to it, and what became of it there is counted here:
-        self.locked: i64 = 0
-        self.collisions: i64 = 0
-        self.deaf: i64 = 0
-        self.strengths = vec[float]()
-        self.published: Published | None = None  # the one event it carries
-        self.cargo: list[Published] = NO_CARGO  # the events of a frame that carries several
