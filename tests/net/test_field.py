@@ -45,7 +45,7 @@ from roamcast.net.peers import Address
 from roamcast.net.security import OVERHEAD_BYTES, SEAL_BYTES
 from roamcast.protocols import registry
 from roamcast.world.assembly import build
-from roamcast.world.contacts import LinkObserver
+from roamcast.world.contacts.neighbourhood import LinkObserver
 from roamcast.world.kernel import PlannedPublication
 from roamcast.world.scenario import Scenario
 from roamcast.world.workload import Workload
@@ -98,7 +98,7 @@ def contacts() -> list[Change]:
     """(t, i, j, joined), in order."""
     motion = build(walk(), 7, "summary", LogSink()).motion
     seen = Changes()
-    seen.found = [(0.0, i, int(j), True) for i in range(NODES) for j in motion.near[i] if i < j]
+    seen.found = [(0.0, i, int(j), True) for i in range(NODES) for j in motion.hearers[i] if i < j]
     motion.observer = seen
     while motion.next < SECONDS:
         motion.advance(motion.next)
@@ -268,7 +268,7 @@ def tell(hosts: dict[str, list[NetHost]], said: PlannedPublication) -> None:
 def simulated(world: Scenario, protocol: str, seed: int) -> float:
     run = build(world, seed, "frames", sink := MemorySink())
     workload, chosen = Workload(world, OURS), registry.get(protocol)
-    run.agenda = workload.publications
+    run.planned = workload.publications
     run.populate(chosen, chosen.params_class(), workload.subscriptions)
     run.start()
     run.run(int(SECONDS * 1e6))

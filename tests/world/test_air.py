@@ -425,4 +425,4 @@ def test_a_table_tells_the_strength_that_was_measured(tmp_path: Path) -> None:
     assert world.radio.links[0 << 20 | 2] == -60.5
     assert isnan(world.radio.links[1 << 20 | 0])
     assert world.faults.loss_of(0, 1) == pytest.approx(0.5)
-    assert [list(row) for row in neighbourhood(scenario).near] == [[1, 2], [0], [], []]
+    assert [list(row) for row in neighbourhood(scenario).hearers] == [[1, 2], [0], [], []]

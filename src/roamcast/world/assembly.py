@@ -9,7 +9,8 @@ from roamcast.log.writer import LogSink
 from roamcast.world import links, mac, mobility
 from roamcast.world import radio as radios
 from roamcast.world.air import Medium
-from roamcast.world.contacts import KineticContacts, Neighbourhood
+from roamcast.world.contacts.kinetic import KineticContacts
+from roamcast.world.contacts.neighbourhood import Neighbourhood
 from roamcast.world.faults import Faults
 from roamcast.world.kernel import World
 from roamcast.world.mobility.static import Placed

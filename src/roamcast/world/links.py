@@ -18,7 +18,8 @@ from math import inf
 from pathlib import Path
 
 from roamcast.errors import InputError
-from roamcast.world.contacts import Neighbourhood, ScheduledContacts
+from roamcast.world.contacts.neighbourhood import Neighbourhood
+from roamcast.world.contacts.scheduled import ScheduledContacts
 from roamcast.world.faults import Faults
 from roamcast.world.radio.table import Table
 from roamcast.world.scenario import Scenario
@@ -72,7 +73,7 @@ def neighbourhood(s: Scenario) -> Neighbourhood:
     static = Neighbourhood(s.nodes)
     for i, j in table:
         if i != j:
-            static.near.put(i, j, True)
+            static.hearers.put(i, j, True)
     return static
 
 

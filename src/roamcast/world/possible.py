@@ -8,7 +8,7 @@ per frame it takes the longest, of shadowing the kindest, and chance losses and 
 from __future__ import annotations
 
 from roamcast.log.oracle import Journeys
-from roamcast.world.contacts import LinkObserver, Neighbourhood
+from roamcast.world.contacts.neighbourhood import LinkObserver, Neighbourhood
 
 
 class _Links(LinkObserver):
@@ -33,7 +33,7 @@ def possible_pairs(
     """
     flood = Journeys(nodes)
     for i in range(nodes):
-        for j in motion.near[i]:
+        for j in motion.hearers[i]:
             flood.link(0.0, i, j, True)
     motion.observer = _Links(flood)
     faults = iter(switched)

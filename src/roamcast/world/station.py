@@ -20,7 +20,7 @@ from mypy_extensions import i64
 from roamcast.log.schema import QUEUE
 from roamcast.protocols.kit.interface import BROADCAST, NOBODY, Frame, Host, Params, Protocol
 from roamcast.pubsub.event import Event
-from roamcast.world.contacts import Neighbourhood
+from roamcast.world.contacts.neighbourhood import Neighbourhood
 from roamcast.world.mac.base import Mac
 from roamcast.world.published import COPY, MUTED
 from roamcast.world.queue import TIMER, EventQueue

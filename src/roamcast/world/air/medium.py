@@ -7,9 +7,9 @@ from typing import final
 from librt.vecs import append, vec
 from mypy_extensions import i32, i64
 
-from roamcast.world.contacts import Neighbourhood
+from roamcast.world.contacts.hearers import Hearers, Row
+from roamcast.world.contacts.neighbourhood import Neighbourhood
 from roamcast.world.faults import Faults, RandomLosses
-from roamcast.world.hearing import Hearing, Row
 from roamcast.world.mac.base import Mac
 from roamcast.world.queue import EventQueue
 from roamcast.world.radio.base import Radio
@@ -33,7 +33,7 @@ class Medium:
         self.events = events
         self.stations = stations
         self.motion = motion
-        self.hearing = Hearing(stations, motion)
+        self.rows = Hearers(stations, motion)
         self.mac = mac
         self.radio = radio
         self.recorder = recorder
@@ -43,7 +43,7 @@ class Medium:
     def hearers(self, station: Station, t: i64) -> Row:
         """The stations that a frame of this station reaches if it starts now."""
         now = float(t) * 1e-6
-        row = self.hearing.row(station, now)
+        row = self.rows.row(station, now)
         if self.faults.partition_from <= t < self.faults.partition_until:
             row = self.one_side(row, station, now)
         return row
@@ -56,7 +56,7 @@ class Medium:
     def strengths(self, station: Station, row: Row, t: i64) -> vec[float]:
         """The strength of a frame that this station starts now, at each of its hearers."""
         i = station.index
-        numbers = self.motion.near[i]
+        numbers = self.motion.hearers[i]
         if len(numbers) != len(row):  # a partition keeps some of them out
             numbers = vec[i32]()
             for other in row:
