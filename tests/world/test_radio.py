@@ -198,10 +198,10 @@ def test_a_node_has_its_range_and_a_frame_may_have_its_own() -> None:
 
 
 def test_strength_matters_wherever_it_is_not_all_or_nothing() -> None:
-    assert radio("disc").plain() and radio("table").plain()
-    assert not radio("disc", ratio=2.0).plain()
-    assert not radio("disc", range_max_m=200.0, per_frame=True).plain()
-    assert not any(radio(law).plain() for law in GRADED)
+    assert radio("disc").plain and radio("table").plain
+    assert not radio("disc", ratio=2.0).plain
+    assert not radio("disc", range_max_m=200.0, per_frame=True).plain
+    assert not any(radio(law).plain for law in GRADED)
 
 
 def test_decibels_over_a_milliwatt_count_from_the_sensitivity() -> None:

@@ -244,7 +244,7 @@ class World:
         return sorted({node: True for number in matching for node in self.subscribers[number]})
 
     def within_local_range(self, node: int, t: i64) -> list[int]:
-        now = self.stations[node].settled()
+        now = self.stations[node].update_positions()
         x = self.motion.x(node, now)
         y = self.motion.y(node, now)
         near: list[int] = []
@@ -305,7 +305,7 @@ class World:
             self.events.push(at, MOTION, i, 0, 0)
 
     def motion_changed(self, station: Station, t: i64) -> None:
-        station.settled()
+        station.update_positions()
         i = station.id
         self.await_motion(i)
         self.write_move(i, t)

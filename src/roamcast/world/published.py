@@ -45,11 +45,12 @@ class PublishedEvent:
 class PublishedEvents:
     """Found by their ids: publisher << 32 | 1, 2, …, as `next_id` gives them."""
 
-    __slots__ = ("by_publisher", "interested", "nodes", "template")
+    __slots__ = ("by_publisher", "current", "interested", "nodes", "template")
 
     def __init__(self, nodes: int) -> None:
         self.nodes = nodes
         self.by_publisher: list[list[PublishedEvent]] = [NO_EVENTS] * nodes
+        self.current: PublishedEvent | None = None  # the event of the frame that was handed to a protocol last
         self.template = vec[i32]([0] * nodes)
         self.interested: list[int] = []  # what the template is for
 
@@ -62,6 +63,9 @@ class PublishedEvents:
         self.by_publisher[publisher].append(PublishedEvent(id, t, flags))
 
     def find(self, id: int) -> PublishedEvent | None:
+        current = self.current
+        if current is not None and current.id == id:
+            return current
         if id <= 0 or id > LAST_ID:
             return None
         number: i64 = id

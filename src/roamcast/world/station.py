@@ -1,13 +1,9 @@
-"""A station: one node's host, its MAC and the state of its radio; and what it has on the air.
+"""A station: one simulated node. It is the host of a protocol, and holds the state of its MAC and of its radio.
 
-The MAC follows IEEE 802.11-1999, 9.2: carrier sense, DIFS (EIFS after a frame that could not be understood), a back-off
-in slots that freezes while the medium is busy, immediate access when the medium has been idle for long enough, and a
-back-off after every transmission. There are no busy and idle events. A station knows until when it hears something
-(`busy_until`), and the slots that passed are counted when they are needed: when a frame starts, or when access is asked
-for. One attempt waits in the queue at a time; it is pushed again if it comes up too early.
+The rules that change this state are those of the MAC (mac/) and of the air (air/).
 
-Choices that keep this cheap, checked against ns-3 in tests/world/test_calibration.py: who hears a frame is fixed when
-it starts; there is no propagation delay; two stations whose access falls on the same microsecond both transmit.
+Choices that keep this cheap, checked against ns-3 in tests/world/test_calibration.py: the hearers of a frame are fixed
+when it starts; there is no propagation delay; two stations whose access falls on the same microsecond both transmit.
 """
 
 from __future__ import annotations
@@ -30,70 +26,38 @@ from roamcast.world.streams import Stream
 
 NEVER: Final = 1 << 60
 NOTHING: Final = -1
-EMPTY: Final[list[tuple[Frame, int]]] = []  # the queue of all who have none
+EMPTY: Final[list[tuple[Frame, int]]] = []  # the queue of all stations that have none
 UNBORN: Final = Protocol(Host(NOBODY), Params())  # before the world is populated
 
 
-@final
-class Station(Host):
+class Receiver(Host):
+    """The state that every reception touches.
+
+    Attributes of this class and of `Station` are in the order of use, because with thousands of stations each line of
+    memory is a cold one. A line is 64 bytes, eight numbers or references; the object's own head is half of the first
+    one. Six lines in all are no accident either: CPython's allocator lets such objects begin where a line begins.
+    """
+
     __slots__ = (
-        "accepted",
-        "alarm",
-        "alarm_key",
         "asleep",
-        "asleep_us",
-        "attempt",
-        "begun",
         "busy_until",
-        "chance",
         "committed",
         "contending",
         "deafened",
-        "dice",
-        "down_since",
-        "due_us",
-        "energy",
-        "events",
-        "frames",
         "garbled",
-        "head",
-        "head_to",
-        "heard_from",
-        "heard_strength",
         "idle_since",
         "ifs",
         "index",
         "mac",
-        "motion",
-        "off_us",
-        "protocol",
-        "queue",
-        "radio",
         "receiving",
-        "recorder",
-        "rx_until",
-        "rx_us",
         "sending",
-        "sends_until",
-        "serial",
-        "signals",
         "slots",
-        "strength",
-        "timers",
-        "tries",
-        "tx_us",
         "up",
         "waiting",
-        "window",
     )
 
-    def __init__(
-        self, id: int, seed: int, events: EventQueue, mac: Mac, radio: Radio, motion: Neighbourhood, recorder: Recorder
-    ) -> None:
+    def __init__(self, id: int, mac: Mac) -> None:
         super().__init__(id)
-        # In the order of use, because with thousands of stations each line of memory is a cold one. A line is 64 bytes,
-        # eight numbers or references; the object's own head is half of the first one. Six lines in all are no accident
-        # either: of such objects CPython's allocator makes each begin where a line does.
         self.busy_until: i64 = 0
         self.receiving: i64 = NOTHING  # the transmission the receiver is locked on to
         self.slots: i64 = 0
@@ -109,8 +73,52 @@ class Station(Host):
         self.idle_since: i64 = 0  # no slot is counted before; ahead, if frames for others reserve the medium (NAV)
         self.mac = mac
         self.deafened: i64 = NOTHING  # the transmission it missed because it sent itself
+
+
+@final
+class Station(Receiver):
+    __slots__ = (
+        "accepted",
+        "alarm",
+        "alarm_key",
+        "asleep_us",
+        "attempt",
+        "begun",
+        "chance",
+        "dice",
+        "down_since",
+        "due_us",
+        "energy",
+        "events",
+        "frames",
+        "head",
+        "head_to",
+        "heard_from",
+        "heard_strength",
+        "motion",
+        "off_us",
+        "protocol",
+        "queue",
+        "radio",
+        "recorder",
+        "rx_until",
+        "rx_us",
+        "sends_until",
+        "serial",
+        "signals",
+        "strength",
+        "timers",
+        "tries",
+        "tx_us",
+        "window",
+    )
+
+    def __init__(
+        self, id: int, seed: int, events: EventQueue, mac: Mac, radio: Radio, motion: Neighbourhood, recorder: Recorder
+    ) -> None:
+        super().__init__(id, mac)
         # what a frame that is handed up touches
-        self.heard_from: i64 = 0  # who sent the frame being handled
+        self.heard_from: i64 = 0  # the sender of the frame being handled
         self.protocol: Protocol = UNBORN
         self.recorder = recorder
         self.events = events
@@ -142,7 +150,7 @@ class Station(Host):
         self.signals: i64 = 0
         self.heard_strength = nan  # of the frame being handled, in dBm
         # time spent, us
-        self.rx_until: i64 = 0  # receiving is on the account up to here
+        self.rx_until: i64 = 0  # receiving is counted up to here
         self.rx_us: i64 = 0
         self.due_us: i64 = 0  # and this much more, as soon as that is over
         self.off_us: i64 = 0  # crashed
@@ -224,19 +232,19 @@ class Station(Host):
         return 0 if event is None else event.flags[self.index] // COPY
 
     def signal(self) -> float:
-        if not self.radio.plain():
+        if not self.radio.plain:
             return self.heard_strength
-        now = self.settled()
+        now = self.update_positions()
         dx = self.motion.x(self.id, now) - self.motion.x(self.heard_from, now)
         dy = self.motion.y(self.id, now) - self.motion.y(self.heard_from, now)
         return self.radio.nominal_dbm(self.heard_from, self.index, dx * dx + dy * dy)
 
     def speed(self) -> float:
-        self.settled()
+        self.update_positions()
         return self.motion.speed(self.id)
 
-    def settled(self) -> float:
-        """The time in seconds, with everybody where they are by now."""
+    def update_positions(self) -> float:
+        """Move all nodes to where they are now. Returns the time in seconds."""
         now = float(self.events.now) * 1e-6
         if now >= self.motion.next:
             self.motion.advance(now)
@@ -263,7 +271,7 @@ class Station(Host):
             self.mac.contend(self)
 
     def next_frame(self) -> None:
-        """The frame in head is done with, for better or for worse."""
+        """The frame at the head of the queue is over, delivered or not."""
         if self.queue:
             frame, to = self.queue.pop(0)
             self.head = frame
@@ -299,16 +307,16 @@ class Station(Host):
         self.rx_until = end
 
     def turns_away(self) -> None:
-        """What it listens to gets lost, because it sends: that does not count."""
+        """The station sends, and so loses what it listens to, which then does not count."""
         self.due_us = 0
 
     def received_us(self, now: i64) -> i64:
         return self.rx_us + self.due_us if now >= self.rx_until else self.rx_us
 
-    # ---- life and death
+    # ---- off and on again
 
     def leave(self, now: i64) -> None:
-        """The radio goes off: nothing is heard, nothing is sent; what waits in the queue stays."""
+        """The radio goes off: it receives and sends nothing. Frames in the queue stay there."""
         self.up = False
         self.down_since = now
         self.contending = False

@@ -18,7 +18,7 @@ def build(medium: Medium, metered: bool) -> Air:
     """The fastest kind of air that is right in this world. `metered` is whether the protocol asks for its battery."""
     if not medium.mac.contends:
         return IdealAir(medium)
-    if not medium.radio.plain():
+    if not medium.radio.plain:
         return GradedAir(medium)
     if medium.losses is not None or medium.recorder.rows.frames:
         return PlainAir(medium)

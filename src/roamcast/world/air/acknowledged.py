@@ -67,11 +67,8 @@ class AcknowledgedAir(Air):
 
     # ---- at the sender
 
-    def sent(self, station: Station, tx: Transmission, t: i64) -> None:
-        """A frame is over at its sender."""
-        if tx.to < 0:
-            self.mac.draw_backoff(station)
-        elif station.up:
+    def await_acknowledgement(self, station: Station, t: i64) -> None:
+        if station.up:
             station.waiting = True
             station.attempt += 1
             wait = self.mac.sifs + self.mac.ack_airtime + self.mac.slot

@@ -78,9 +78,15 @@ class Air:
         s = self.free.pop() if len(self.free) > 0 else self.one_more(station)
         tx = self.transmissions[s]
         self.load(tx, station, frame, t)
-        self.record(tx, station, frame, t)
-        if tx.to < 0 or not self.mac.contends:  # nothing to wait for
-            station.next_frame()
+        station.tx_us += tx.airtime
+        self.tally.sent(frame.kind, tx.size)
+        if self.rows.frames:
+            self.rows.sent(t, station.index, frame, tx.serial, tx.to, tx.size, tx.airtime)
+        if tx.to < 0 and not station.queue:
+            station.head = None
+            station.frames += 1
+        else:
+            self.advance_queue(tx, station, frame, t)
         self.start(station, tx, s, t)
         self.events.push(t + tx.airtime, END, station.index, s, s)
 
@@ -116,15 +122,14 @@ class Air:
                 known = [self.published.find(event.id) for event in events]
                 tx.events = [event for event in known if event is not None]
 
-    def record(self, tx: Transmission, station: Station, frame: Frame, t: i64) -> None:
-        station.tx_us += tx.airtime
-        self.tally.sent(frame.kind, tx.size)
-        if self.rows.frames:
-            self.rows.sent(t, station.index, frame, tx.serial, tx.to, tx.size, tx.airtime)
+    def advance_queue(self, tx: Transmission, station: Station, frame: Frame, t: i64) -> None:
+        """Only a frame for one neighbour stays at the head of the queue, until it is acknowledged."""
         if tx.to >= 0:
             if station.begun == station.frames:
                 self.recorder.repeat(t, station.index, frame, tx.serial, tx.to)
             station.begun = station.frames
+        if tx.to < 0 or not self.mac.contends:
+            station.next_frame()
 
     def end(self, station: Station, s: i64, t: i64) -> None:
         tx = self.transmissions[s]
@@ -157,6 +162,7 @@ class Air:
         for several in tx.events:
             self.recorder.copy_arrived(several, other.index)
         event = tx.event
+        self.published.current = event
         if event is not None:
             self.recorder.copy_arrived(event, other.index)
             flags = event.flags[other.index]

@@ -110,7 +110,10 @@ class GradedAir(AcknowledgedAir):
                 other.heard_strength = dbm(strength)
                 other.protocol.on_frame(frame, station.id)
         self.fingerprint.transmitted(t, station.index, tx.serial, got)
-        self.sent(station, tx, t)
+        if tx.to < 0:
+            self.mac.draw_backoff(station)
+        else:
+            self.await_acknowledgement(station, t)
 
     def end_acknowledgement(self, station: Station, tx: Transmission, s: i64, t: i64) -> None:
         k: i64 = -1

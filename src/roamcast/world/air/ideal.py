@@ -20,7 +20,7 @@ class IdealAir(Air):
         station.sending = True
         station.sends_until = t + tx.airtime
         row = self.medium.hearers(station, t)
-        if self.medium.radio.plain():
+        if self.medium.radio.plain:
             tx.hearers = [other for other in row if other.up]
         else:
             strengths = self.medium.strengths(station, row, t)

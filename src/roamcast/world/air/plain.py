@@ -29,7 +29,9 @@ class PlainAir(AcknowledgedAir):
         end = t + tx.airtime
         self.collided = 0
         self.deaf = 0
-        self.occupy(station, t, end)
+        if station.receiving >= 0:
+            self.turn_away(station, t)
+        station.occupy(end)
         if tx.to < 0:
             self.start_broadcast(station, tx, s, t, end)
         else:
@@ -42,17 +44,29 @@ class PlainAir(AcknowledgedAir):
         if self.rows.frames:
             self.write_clashes(station, tx, frame, t)
 
-    def occupy(self, station: Station, t: i64, end: i64) -> None:
-        station.occupy(end)
+    def turn_away(self, station: Station, t: i64) -> None:
+        """A station that was receiving is about to send."""
 
     def start_broadcast(self, station: Station, tx: Transmission, s: i64, t: i64, end: i64) -> None:
+        """What `start_addressed` does, but without a call for each receiver: `clash` and `lock_on` stand here again."""
         mac = self.mac
         hearers: list[Station] = []
+        collided: i64 = 0
+        deaf: i64 = 0
         for other in self.medium.hearers(station, t):
-            if other.busy_until > t:
-                self.clash(other, t, end)
+            busy = other.busy_until
+            if busy > t:
+                if other.receiving >= 0:
+                    self.spoil(other, t)
+                    other.receiving = NOTHING
+                if busy < end:
+                    other.busy_until = end
+                if other.sending:
+                    deaf += 1
+                elif other.up:
+                    collided += 1
                 continue
-            if other.contending:  # what `lock_on` does, without a call for each receiver
+            if other.contending:
                 mac.freeze(other, t)
             elif other.slots > 0:
                 mac.count_down(other, t)
@@ -60,6 +74,8 @@ class PlainAir(AcknowledgedAir):
             other.receiving = s
             hearers.append(other)
         tx.hearers = hearers
+        self.collided = collided
+        self.deaf = deaf
 
     def start_addressed(self, station: Station, tx: Transmission, s: i64, t: i64, end: i64) -> None:
         nav = self.reserved(tx, end)
@@ -109,9 +125,10 @@ class PlainAir(AcknowledgedAir):
     def arrive(self, station: Station, tx: Transmission, frame: Frame, s: i64, t: i64) -> None:
         if tx.to < 0:
             self.end_broadcast(station, tx, frame, s, t)
+            self.mac.draw_backoff(station)
         else:
             self.end_addressed(station, tx, frame, s, t)
-        self.sent(station, tx, t)
+            self.await_acknowledgement(station, t)
 
     def end_broadcast(self, station: Station, tx: Transmission, frame: Frame, s: i64, t: i64) -> None:
         self.end_one_by_one(station, tx, frame, s, t)

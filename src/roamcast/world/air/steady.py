@@ -20,13 +20,8 @@ from roamcast.world.station import NOTHING, Station
 
 
 class SteadyAir(SwiftAir):
-    def occupy(self, station: Station, t: i64, end: i64) -> None:
-        if station.receiving >= 0:
-            self.turn_away(station, t)
-        station.occupy(end)
-
     def turn_away(self, station: Station, t: i64) -> None:
-        """A station that was receiving is about to send: does it miss the end of a frame for one neighbour?"""
+        """Does the station miss the end of a frame for one neighbour?"""
         if station.busy_until <= t:  # no: that frame is over, and its end did not concern the station
             station.receiving = NOTHING
             return

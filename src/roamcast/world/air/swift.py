@@ -50,7 +50,11 @@ class SwiftAir(PlainAir):
         for other in tx.hearers:
             if other.receiving != s:
                 missed += 1
-                self.count_miss(other, s)
+                if other.deafened == s:
+                    other.deafened = NOTHING
+                    self.deaf += 1
+                elif other.up:
+                    self.collided += 1
                 continue
             other.receiving = NOTHING
             if other.ifs != ifs:
@@ -61,6 +65,7 @@ class SwiftAir(PlainAir):
 
     def hand_out_event(self, station: Station, tx: Transmission, frame: Frame, event: PublishedEvent, s: i64) -> i64:
         """The same for a frame with an event, which many of them have or muted."""
+        self.published.current = event
         flags = event.flags
         ifs = self.mac.ifs
         sender = station.id
@@ -72,7 +77,11 @@ class SwiftAir(PlainAir):
         for other in tx.hearers:
             if other.receiving != s:
                 missed += 1
-                self.count_miss(other, s)
+                if other.deafened == s:
+                    other.deafened = NOTHING
+                    self.deaf += 1
+                elif other.up:
+                    self.collided += 1
                 continue
             other.receiving = NOTHING
             if other.ifs != ifs:
@@ -100,10 +109,3 @@ class SwiftAir(PlainAir):
         self.tally.duplicates_wanted += got - fresh - (unwanted - fresh_unwanted)
         self.tally.parasites += unwanted
         return got
-
-    def count_miss(self, other: Station, s: i64) -> None:
-        if other.deafened == s:
-            other.deafened = NOTHING
-            self.deaf += 1
-        elif other.up:
-            self.collided += 1

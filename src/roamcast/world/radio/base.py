@@ -37,13 +37,10 @@ class Radio:
         self.draws: list[Stream] = [Stream(seed, i, "range") for i in range(len(ranges))] if spec.per_frame else []
         self.carrier_sense_ratio: float = spec.carrier_sense_ratio
         self.capture: float = 10.0 ** (spec.capture_db / 10.0)
+        self.plain = False  # strength does not matter: all nodes in range receive a frame, and any two frames collide
         self.threshold = 0.5  # the strength from which on a frame is sensed
 
     # ---- what differs from law to law
-
-    def plain(self) -> bool:
-        """Whether strength does not matter: every node in range receives a frame, and any two frames collide."""
-        return False
 
     def strength(self, i: i64, j: i64, r2: float, d2: float) -> float:
         """Of i's frame at j, for the squares of i's range and of their distance."""

@@ -18,11 +18,9 @@ NO_CAPTURE: Final = 1e30
 class Disc(Radio):
     def __init__(self, spec: RadioSpec, ranges: list[float], seed: int, place_seed: int) -> None:
         super().__init__(spec, ranges, seed)
+        self.plain = self.carrier_sense_ratio == 1.0 and not self.per_frame
         self.capture = NO_CAPTURE
         self.sense_ratio2: float = spec.carrier_sense_ratio * spec.carrier_sense_ratio
-
-    def plain(self) -> bool:
-        return self.carrier_sense_ratio == 1.0 and not self.per_frame
 
     def strength(self, i: i64, j: i64, r2: float, d2: float) -> float:
         return 1.0 if d2 <= r2 else 0.5 if d2 <= r2 * self.sense_ratio2 else 0.0

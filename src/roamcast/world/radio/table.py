@@ -15,10 +15,8 @@ from roamcast.world.specs import RadioSpec
 class Table(Radio):
     def __init__(self, spec: RadioSpec, ranges: list[float], seed: int, place_seed: int) -> None:
         super().__init__(spec, ranges, seed)
+        self.plain = True
         self.links: dict[i64, float] = {}  # i << 20 | j -> strength of i's frames at j in dBm
-
-    def plain(self) -> bool:
-        return True
 
     def nominal_dbm(self, i: i64, j: i64, d2: float) -> float:
         return self.links.get(i << 20 | j, nan)
