@@ -207,7 +207,9 @@ def test_two_seeds_on_one_traffic_have_other_people_and_other_dice(name: str) ->
     assert [(f.node, str(f.filter)) for f in people[0].subscriptions] != [
         (f.node, str(f.filter)) for f in people[1].subscriptions
     ]
-    assert all(a.dice.random() != b.dice.random() for a, b in zip(one.stations, other.stations, strict=True))
+    assert all(
+        a.protocol_rng.random() != b.protocol_rng.random() for a, b in zip(one.stations, other.stations, strict=True)
+    )
 
 
 def test_ranges_of_nodes_belong_to_the_traffic_and_ranges_of_frames_to_the_run() -> None:

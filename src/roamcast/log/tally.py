@@ -111,7 +111,7 @@ class Tally:
         self.by_reason = vec[i64]([0] * reason_count())
 
     def metrics(self) -> dict[str, object]:
-        """The metrics of systems that need nothing but the log, under the names that `log/metrics.py` gives them."""
+        """The metrics that follow from the log alone, under the names that `log/metrics.py` gives them."""
         by_reason = self.reasons()
         deterministic = by_reason.get("forward: deterministic", 0)
         drawn = by_reason.get("forward: probabilistic", 0)

@@ -20,7 +20,7 @@ from roamcast.world.streams import Stream
 
 RANGE_M = 150.0
 APART_M = 100.0
-"""In a row of stations this far apart, neighbours hear each other and nobody else does."""
+"""In a row of stations this far apart, only neighbours hear each other."""
 DRAIN_S = 60.0
 
 
@@ -39,7 +39,7 @@ class Traffic(Protocol):
 
 
 def layout(name: str, stations: int) -> tuple[list[tuple[float, float]], list[int], int]:
-    """(positions, who sends, how many hear each frame)."""
+    """(positions, senders, hearers of each frame)."""
     if name == "one_cell":
         return [(float(i % 10), float(i // 10)) for i in range(stations)], list(range(stations)), stations - 1
     if name == "hidden_terminal":

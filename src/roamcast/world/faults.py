@@ -43,7 +43,8 @@ class Faults:
     def first(self, node: int) -> tuple[int, int]:
         """When a node's first fault is, and what; (-1, -1) for a node without faults.
 
-        Everybody is awake at the beginning; the first sleep comes after a random part of a cycle (002, section IV).
+        All nodes are awake at the beginning; the first sleep comes after a random part of a cycle (Costa et al. 2005,
+        section IV).
         """
         if node in self.switches:
             self.switched[node] = 0

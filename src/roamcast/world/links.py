@@ -65,7 +65,7 @@ def read_table(path: str) -> dict[tuple[int, int], tuple[float, float]]:
 
 
 def neighbourhood(s: Scenario) -> Neighbourhood:
-    """Who hears whom by the table; nothing ever changes."""
+    """The links of the table; they never change."""
     table = read_table(s.links)
     most = max(max(pair) for pair in table)
     if most >= s.nodes:

@@ -22,45 +22,47 @@ class _Links(LinkObserver):
 def possible_pairs(
     motion: Neighbourhood,
     nodes: int,
-    told: list[tuple[int, int, int, list[int]]],
-    switched: list[tuple[int, int, bool]],
+    publications: list[tuple[int, int, int, list[int]]],
+    switches: list[tuple[int, int, bool]],
     until: int,
 ) -> int:
     """How many (event, interested subscriber) pairs could have been served up to `until`.
 
-    `told` has (t, publisher, end of validity, interested) of each event, `switched` (t, node, up) of each fault, both
-    in order of time, in microseconds.
+    `publications` has (t, publisher, expiry, interested nodes) of each event, `switches` (t, node, up) of each fault,
+    both in order of time, in microseconds.
     """
     flood = Journeys(nodes)
     for i in range(nodes):
         for j in motion.hearers[i]:
             flood.link(0.0, i, j, True)
     motion.observer = _Links(flood)
-    faults = iter(switched)
+    faults = iter(switches)
     fault = next(faults, None)
-    for event, (t, node, expires, _) in enumerate(told):
+    for event, (t, node, expires, _) in enumerate(publications):
         while fault is not None and fault[0] <= t:
             _switch(motion, flood, fault)
             fault = next(faults, None)
-        _settle(motion, t)
+        _advance(motion, t)
         flood.publish(t, node, event, expires)
     while fault is not None:
         _switch(motion, flood, fault)
         fault = next(faults, None)
-    _settle(motion, until)
-    own = [publisher for _, publisher, _, interested in told if publisher in interested]  # each has its own event
-    return flood.count([interested for _, _, _, interested in told]) - len(own)
+    _advance(motion, until)
+    own = [
+        publisher for _, publisher, _, interested in publications if publisher in interested
+    ]  # each has its own event
+    return flood.count([interested for _, _, _, interested in publications]) - len(own)
 
 
 def _switch(motion: Neighbourhood, flood: Journeys, fault: tuple[int, int, bool]) -> None:
     t, node, up = fault
-    _settle(motion, t)
+    _advance(motion, t)
     if up:
         flood.up(t / 1e6, node)
     else:
         flood.down(t / 1e6, node)
 
 
-def _settle(motion: Neighbourhood, t: int) -> None:
+def _advance(motion: Neighbourhood, t: int) -> None:
     if t / 1e6 >= motion.next:
         motion.advance(t / 1e6)

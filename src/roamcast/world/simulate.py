@@ -1,4 +1,4 @@
-"""One run: build a world from a scenario, let it go, and say what came of it."""
+"""One run: build a world from a scenario, run it, and return its metrics."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from roamcast.world.scenario import Scenario
 from roamcast.world.workload import Workload, micros
 
 STEPS = 200
-"""How often in a run progress is told."""
+"""How often in a run progress is reported."""
 
 
 @dataclass(frozen=True)
@@ -118,11 +118,11 @@ def _metrics(scenario: Scenario, world: World, seed: int, possible: bool) -> dic
 
 
 def what_was_possible(
-    s: Scenario, seed: int, told: list[tuple[int, int, int, list[int]]], switched: list[tuple[int, int, bool]]
+    s: Scenario, seed: int, publications: list[tuple[int, int, int, list[int]]], switches: list[tuple[int, int, bool]]
 ) -> int:
-    """Pairs that an ideal flood could serve in this world, given who told what and who was up (world/possible.py).
+    """Pairs that an ideal flood could serve in this world, given its publications and faults (world/possible.py).
 
     Only decodable links count, whatever the carrier-sense range.
     """
     ranges = decodable_ranges(radio_of(s, seed), s.nodes)
-    return possible_pairs(motion_of(s, seed, ranges), s.nodes, told, switched, micros(s.duration_s))
+    return possible_pairs(motion_of(s, seed, ranges), s.nodes, publications, switches, micros(s.duration_s))

@@ -84,8 +84,6 @@ class Station(Receiver):
         "asleep_us",
         "attempt",
         "begun",
-        "chance",
-        "dice",
         "down_since",
         "due_us",
         "energy",
@@ -95,9 +93,11 @@ class Station(Receiver):
         "head_to",
         "heard_from",
         "heard_strength",
+        "mac_rng",
         "motion",
         "off_us",
         "protocol",
+        "protocol_rng",
         "queue",
         "radio",
         "recorder",
@@ -122,7 +122,7 @@ class Station(Receiver):
         self.protocol: Protocol = UNBORN
         self.recorder = recorder
         self.events = events
-        self.dice = Stream(seed, id, "protocol").rng  # not the stream itself: a call less for every draw
+        self.protocol_rng = Stream(seed, id, "protocol").rng  # not the stream itself: a call less for every draw
         # timers: most protocols have one at a time, which needs no dictionary
         self.alarm: i64 = 0  # serial of its setting; 0 means none
         self.alarm_key: i64 = 0
@@ -136,7 +136,7 @@ class Station(Receiver):
         self.queue = EMPTY  # those behind it, with their addressees
         self.sends_until: i64 = 0
         self.tx_us: i64 = 0
-        self.chance = Stream(seed, id, "mac").rng
+        self.mac_rng = Stream(seed, id, "mac").rng
         self.window: i64 = mac.window
         # a frame for one neighbour
         self.tries: i64 = 0  # how often it was sent in vain
@@ -163,7 +163,7 @@ class Station(Receiver):
         return self.events.now
 
     def random(self) -> float:
-        return self.dice.random()
+        return self.protocol_rng.random()
 
     def broadcast(self, frame: Frame) -> None:
         self.enqueue(frame, BROADCAST)

@@ -1,6 +1,6 @@
 """Random numbers: one named stream for each (run, node, purpose).
 
-A stream depends on nothing but its name, so adding a node, a metric or a model changes nobody else's draws. The
+A stream depends only on its name, so adding a node, a metric or a model changes no other draws. The
 generator is ChaCha8 (librt's), keyed with a BLAKE2b digest of the name: proven, small (120 bytes; MT19937 would
 take 2.5 kB), as fast interpreted as compiled, and the same numbers everywhere. A test pins the first of them, so that a
 library that changes its mind does not go unnoticed.

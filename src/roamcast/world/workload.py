@@ -1,11 +1,11 @@
-"""What is said and who listens: subscriptions and publications of a scenario.
+"""The workload of a scenario: its subscriptions and publications.
 
   single     some nodes subscribe to one topic, others publish on it
-  topics     the same, except that publishers are subscribers themselves (001); with `bystanders`, whoever does not
-             subscribe to that topic subscribes to another one, on which nobody publishes
-  ranges     every node subscribes to ranges of numbers, events are numbers (003)
+  topics     the same, except that publishers are subscribers themselves (Baehni et al. 2005); with `bystanders`, whoever does not
+             subscribe to that topic subscribes to another one, on which no node publishes
+  ranges     every node subscribes to ranges of numbers, events are numbers (Rezende et al. 2008)
   interests  a catalogue of interests, each a conjunction of attributes; nodes subscribe to some of them, an event has
-             the attributes of one and perhaps more (004)
+             the attributes of one and perhaps more (Li et al. 2013)
 
 Everything is drawn from streams of its own, so two protocols under one seed face the same publications.
 """
@@ -22,7 +22,7 @@ from roamcast.world.streams import Stream
 TOPIC = "news"
 OTHER_TOPIC = "sport"
 NUMBERS = 1_000_000
-"""R of 003: publications are numbers up to R. The paper gives no value; only the share of R matters."""
+"""R of Rezende et al. 2008: publications are numbers up to R. The paper gives no value; only the share of R matters."""
 
 
 class Workload:
@@ -30,10 +30,10 @@ class Workload:
 
     def __init__(self, scenario: Scenario, seed: int) -> None:
         self.scenario = scenario
-        self.who = Stream(seed, 0, "who")
-        self.what = Stream(seed, 0, "what")
-        self.when = Stream(seed, 0, "when")
-        self.order = shuffled(list(range(scenario.nodes)), self.who)
+        self.choices = Stream(seed, 0, "who")
+        self.contents = Stream(seed, 0, "what")
+        self.times = Stream(seed, 0, "when")
+        self.order = shuffled(list(range(scenario.nodes)), self.choices)
         self.catalogue: list[dict[str, Value]] = []
         self.filters: list[tuple[int, Filter]] = getattr(self, f"_subscribe_{scenario.workload}")()
         self.subscriptions = [Subscription(node, k, filter) for k, (node, filter) in enumerate(self.filters)]
@@ -41,7 +41,7 @@ class Workload:
         self.local_share = local_share(scenario)
         self.publications = [self._publication(t, node) for t, node in self._instants()]
 
-    # ---- who listens
+    # ---- subscriptions
 
     def _subscribers(self) -> list[int]:
         """Publishers come first in the random order and subscribers follow: a node is both only if it must be."""
@@ -73,12 +73,12 @@ class Workload:
         if share == 1.0:
             return Range("v", 0.0, float(NUMBERS))
         width = NUMBERS * share / (1.0 - share)
-        low = self.who.uniform(-width, NUMBERS)
+        low = self.choices.uniform(-width, NUMBERS)
         return Range("v", round(low, 3), round(low + width, 3))
 
     def _range_within(self, width: float) -> Filter:
-        """Begins at a number in (0, R], drawn in thousandths like all of them; it may end above R (003, section 4)."""
-        low = (1 + int(self.who.below(1000 * NUMBERS))) / 1000
+        """Begins at a number in (0, R], drawn in thousandths like all of them; it may end above R (Rezende et al. 2008, section 4)."""
+        low = (1 + int(self.choices.below(1000 * NUMBERS))) / 1000
         return Range("v", low, round(low + width, 3))
 
     def _subscribe_interests(self) -> list[tuple[int, Filter]]:
@@ -86,20 +86,20 @@ class Workload:
         self.catalogue = [self._interest(k) for k in range(s.interests)]
         filters: list[tuple[int, Filter]] = []
         for node in range(s.nodes):
-            wanted = 1 + self.who.below(s.subscriptions_per_node)
-            for interest in shuffled(list(range(s.interests)), self.who)[:wanted]:
+            wanted = 1 + self.choices.below(s.subscriptions_per_node)
+            for interest in shuffled(list(range(s.interests)), self.choices)[:wanted]:
                 filters.append((node, conjunction(self.catalogue[interest])))
         return filters
 
     def _interest(self, k: int) -> dict[str, Value]:
         """Of 1 to `attributes_max` attributes, the first of which is its own."""
-        more = self.who.below(self.scenario.attributes_max)
+        more = self.choices.below(self.scenario.attributes_max)
         attrs: dict[str, Value] = {"a": f"i{k}"}
         for name in "bcdefgh"[:more]:
-            attrs[name] = f"{name}{self.who.below(4)}"
+            attrs[name] = f"{name}{self.choices.below(4)}"
         return attrs
 
-    # ---- what is said, when and by whom
+    # ---- publications
 
     def _publishers(self) -> list[int]:
         return self.order[: self.scenario.publishers]
@@ -110,8 +110,8 @@ class Workload:
         if not self.publishers:
             return []
         if s.events:
-            chosen = [self.publishers[int(self.who.below(len(self.publishers)))] for _ in range(s.events)]
-            return sorted((micros(self.when.uniform(start, end) if s.events > 1 else start), node) for node in chosen)
+            chosen = [self.publishers[int(self.choices.below(len(self.publishers)))] for _ in range(s.events)]
+            return sorted((micros(self.times.uniform(start, end) if s.events > 1 else start), node) for node in chosen)
         if not s.rate_hz:
             return []
         instants = [(t, node) for node in self.publishers for t in self._times(start, end, 1.0 / s.rate_hz)]
@@ -120,27 +120,27 @@ class Workload:
     def _times(self, start: float, end: float, gap: float) -> list[int]:
         times: list[int] = []
         poisson = self.scenario.arrivals == "poisson"
-        t = start + (self.when.exponential(gap) if poisson else self.when.uniform(0.0, gap))
+        t = start + (self.times.exponential(gap) if poisson else self.times.uniform(0.0, gap))
         while t < end:
             times.append(micros(t))
-            t += self.when.exponential(gap) if poisson else gap
+            t += self.times.exponential(gap) if poisson else gap
         return times
 
     def _publication(self, t: int, node: int) -> PlannedPublication:
         s = self.scenario
         validity_us = micros(s.validity_s) if s.validity_s else FOREVER
-        scope = LOCAL if self.local_share and self.what.random() < self.local_share else GLOBAL
+        scope = LOCAL if self.local_share and self.contents.random() < self.local_share else GLOBAL
         topic, attrs = self._content()
         return PlannedPublication(t, node, topic, attrs, bytes(s.payload_bytes), validity_us, scope)
 
     def _content(self) -> tuple[str, dict[str, Value]]:
         s = self.scenario
         if s.workload == "ranges":
-            return "", {"v": round(self.what.random() * NUMBERS, 3)}
+            return "", {"v": round(self.contents.random() * NUMBERS, 3)}
         if s.workload == "interests":
-            attrs = dict(self.catalogue[int(self.what.below(s.interests))])
-            for name in "bcdefgh"[len(attrs) - 1 : self.what.below(s.attributes_max)]:
-                attrs[name] = f"{name}{self.what.below(4)}"
+            attrs = dict(self.catalogue[int(self.contents.below(s.interests))])
+            for name in "bcdefgh"[len(attrs) - 1 : self.contents.below(s.attributes_max)]:
+                attrs[name] = f"{name}{self.contents.below(4)}"
             return "", attrs
         return TOPIC, {}
 

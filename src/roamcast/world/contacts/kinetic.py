@@ -1,10 +1,10 @@
-"""Who hears whom, exactly, at instants that are computed rather than polled.
+"""Contacts of nodes that move by a model, at times that are computed rather than polled.
 
 Nodes walk straight legs, so the distance of two nodes is the root of a quadratic in time, and the instants at which it
 passes a reach can be solved. A kinetic cell list keeps the number of pairs to solve small: the plane is cut into square
 cells that are a little wider than the largest reach, hence whoever is in contact is in the same or an adjacent cell. A
-pair is solved when it can begin to matter: when one of the two starts a leg (with everybody in the nine cells around)
-and when one enters a cell (with everybody in the three cells that became adjacent). What is solved goes to a queue of
+pair is solved when it can begin to matter: when one of the two starts a leg (with all nodes in the nine cells around)
+and when one enters a cell (with all nodes in the three cells that became adjacent). What is solved goes to a queue of
 its own:
 
     (t, i, turn)        a leg of i is over                (t, i, j)   j begins or ceases to hear i
@@ -81,12 +81,12 @@ class KineticContacts(Neighbourhood):
         self.mask_x: i64 = columns - 1
         self.mask_y: i64 = rows - 1
         self.shift: i64 = rows.bit_length() - 1
-        nobody = [-1] * n
-        self.cx = vec[i64](nobody)
-        self.cy = vec[i64](nobody)
+        none = [-1] * n
+        self.cx = vec[i64](none)
+        self.cy = vec[i64](none)
         self.heads = vec[i64]([-1] * (columns * rows))  # of each cell, a doubly linked list of nodes
-        self.after = vec[i64](nobody)
-        self.before = vec[i64](nobody)
+        self.after = vec[i64](none)
+        self.before = vec[i64](none)
         for i in range(n):
             self.settle(i)
         self.advance(0.0)
@@ -103,7 +103,7 @@ class KineticContacts(Neighbourhood):
         self.enter(i)
         self.plan_crossing(i, 0.0)
 
-    # ---- where everybody is
+    # ---- positions
 
     def x(self, i: int, now: float) -> float:
         return self.x0[i] + self.vx[i] * (now - self.t0[i])
@@ -248,7 +248,7 @@ class KineticContacts(Neighbourhood):
     # ---- pairs
 
     def meet(self, i: i64, x_from: i64, x_to: i64, y_from: i64, y_to: i64, t: float) -> None:
-        """Solve i with everybody in these cells, from t on."""
+        """Solve i with all nodes in these cells, from t on."""
         t0s = self.t0
         x0s = self.x0
         y0s = self.y0

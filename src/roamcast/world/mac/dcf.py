@@ -44,8 +44,8 @@ class Dcf(Mac):
         if station.slots > 0:
             self.count_down(station, now)
         elif station.busy_until > now or station.idle_since > now:
-            station.slots = station.chance.randrange(station.window)
+            station.slots = station.mac_rng.randrange(station.window)
 
     def draw_backoff(self, station: Station) -> None:
         station.ifs = self.ifs
-        station.slots = station.chance.randrange(station.window)
+        station.slots = station.mac_rng.randrange(station.window)

@@ -42,5 +42,5 @@ class TinyOs(Mac):
         super().__init__(spec, timing(spec.rate_bps))
 
     def begin_backoff(self, station: Station, now: i64) -> None:
-        station.slots = 1 + station.chance.randrange(self.window)
+        station.slots = 1 + station.mac_rng.randrange(self.window)
         self.count_from(station, now)
