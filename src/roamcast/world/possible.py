@@ -48,9 +48,8 @@ def possible_pairs(
         _switch(motion, flood, fault)
         fault = next(faults, None)
     _advance(motion, until)
-    own = [
-        publisher for _, publisher, _, interested in publications if publisher in interested
-    ]  # each has its own event
+    # a publisher that is interested has its own event, which is no delivery
+    own = [publisher for _, publisher, _, interested in publications if publisher in interested]
     return flood.count([interested for _, _, _, interested in publications]) - len(own)
 
 

@@ -1,8 +1,8 @@
 """The workload of a scenario: its subscriptions and publications.
 
   single     some nodes subscribe to one topic, others publish on it
-  topics     the same, except that publishers are subscribers themselves (Baehni et al. 2005); with `bystanders`, whoever does not
-             subscribe to that topic subscribes to another one, on which no node publishes
+  topics     the same, except that publishers are subscribers themselves (Baehni et al. 2005); with `bystanders`, nodes
+             that do not subscribe to that topic subscribe to another one, on which no node publishes
   ranges     every node subscribes to ranges of numbers, events are numbers (Rezende et al. 2008)
   interests  a catalogue of interests, each a conjunction of attributes; nodes subscribe to some of them, an event has
              the attributes of one and perhaps more (Li et al. 2013)
@@ -77,7 +77,8 @@ class Workload:
         return Range("v", round(low, 3), round(low + width, 3))
 
     def _range_within(self, width: float) -> Filter:
-        """Begins at a number in (0, R], drawn in thousandths like all of them; it may end above R (Rezende et al. 2008, section 4)."""
+        """Begins at a number in (0, R], drawn in thousandths like all of them (Rezende et al. 2008, section 4); it may end
+        above R."""
         low = (1 + int(self.choices.below(1000 * NUMBERS))) / 1000
         return Range("v", low, round(low + width, 3))
 

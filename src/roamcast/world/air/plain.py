@@ -48,7 +48,7 @@ class PlainAir(AcknowledgedAir):
         """A station that was receiving is about to send."""
 
     def start_broadcast(self, station: Station, tx: Transmission, s: i64, t: i64, end: i64) -> None:
-        """Like `start_addressed`, with `clash` and `lock_on` written out, because a call for each receiver costs much."""
+        """Like `start_addressed`, with `clash` and `lock_on` written out: calls for each receiver cost too much."""
         mac = self.mac
         hearers: list[Station] = []
         collided: i64 = 0
