@@ -77,8 +77,10 @@ class Workload:
         return Range("v", round(low, 3), round(low + width, 3))
 
     def _range_within(self, width: float) -> Filter:
-        """Begins at a number in (0, R], drawn in thousandths like all of them, and may end above R (Rezende et al. 2008,
-        section 4)."""
+        """Begins at a number in (0, R], drawn in thousandths like all of them, and may end above R.
+
+        Rezende et al. 2008, section 4.
+        """
         low = (1 + int(self.choices.below(1000 * NUMBERS))) / 1000
         return Range("v", low, round(low + width, 3))
 
