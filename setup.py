@@ -35,15 +35,17 @@ COMPILED = [
     "protocols/*/*.py",
     "log/*.py",
     "world/*.py",
-    "world/mobility/*.py",
+    *(f"world/{package}/*.py" for package in ("air", "contacts", "mac", "mobility", "radio")),
 ]
 INTERPRETED = {
     "world/scenario.py",  # msgspec builds the class with a metaclass of its own
+    "world/specs.py",  # mypyc would let everybody change a frozen dataclass
     # before and after a run, so that compiling them would only take time:
     "log/arrays.py",
     "log/catalogue.py",
     "log/metric.py",
     "log/reader.py",
+    "world/assembly.py",
     "world/simulate.py",
     "world/workload.py",
 }

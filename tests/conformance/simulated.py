@@ -5,19 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from roamcast.log import schema
-from roamcast.log.recorder import Power, Recorder
 from roamcast.log.writer import MemorySink
 from roamcast.protocols.kit.interface import Params
 from roamcast.pubsub.event import FOREVER, GLOBAL
 from roamcast.pubsub.filters import Filter
-from roamcast.world import mac
-from roamcast.world.contacts import KineticContacts
-from roamcast.world.faults import Faults
-from roamcast.world.kernel import Publication, Subscription, World
-from roamcast.world.mobility.static import Placed
-from roamcast.world.queue import event_queue
-from roamcast.world.radio import Radio
-from roamcast.world.station import Station
+from roamcast.world.assembly import standing
+from roamcast.world.kernel import PlannedPublication, Subscription, World
+from roamcast.world.specs import FaultSpec, MacSpec, RadioSpec, WorldSpec
 from tests.conformance.driver import Driver, Probe
 
 RANGE_M = 150.0
@@ -53,7 +47,7 @@ class Simulated(Driver):
         return probe
 
     def publish(self, i: int, deed: int) -> None:
-        self.world.agenda.append(Publication(self.now_us, i, "deed", {"deed": deed}, b"", FOREVER, GLOBAL))
+        self.world.planned.append(PlannedPublication(self.now_us, i, "deed", {"deed": deed}, b"", FOREVER, GLOBAL))
         self.world.look_ahead()
 
     def run(self, seconds: float) -> None:
@@ -76,12 +70,9 @@ class Simulated(Driver):
 
 
 def build(kind: Kind, places: list[float], sink: MemorySink, loss: float) -> World:
-    n = len(places)
-    access = mac.build(kind.mac, 19_200.0 if kind.mac == "tinyos" else 1e6, 50, 7)
-    radio = Radio(kind.radio, RANGE_M, 0.0, [RANGE_M] * n, False, kind.carrier_sense_ratio, 10.0, 86.1, 3.0, 0.0, SEED)
-    motion = KineticContacts(Placed([(x * RANGE_M, 0.0) for x in places]), n, SEED, [radio.reach(RANGE_M)] * n)
-    events = event_queue()
-    recorder = Recorder(n, kind.level, sink, Power(1.4, 1.0, 0.83, 0.13, 10_000.0))
-    faults = Faults(n, SEED, 0, 0, 0, 1, False, 0, 0, 0.0, loss)
-    stations = [Station(i, SEED, events, access, radio, motion, recorder) for i in range(n)]
-    return World(events, stations, motion, access, radio, recorder, faults, SEED)
+    spec = WorldSpec(
+        mac=MacSpec(name=kind.mac, rate_bps=19_200.0 if kind.mac == "tinyos" else 1e6),
+        radio=RadioSpec(name=kind.radio, range_m=RANGE_M, carrier_sense_ratio=kind.carrier_sense_ratio),
+        faults=FaultSpec(loss=loss),
+    )
+    return standing(spec, [(x * RANGE_M, 0.0) for x in places], SEED, kind.level, sink)

@@ -11,7 +11,7 @@ from roamcast.log.writer import MemorySink
 from roamcast.protocols import registry
 from roamcast.pubsub.event import FOREVER, GLOBAL
 from roamcast.pubsub.filters import Filter, topic
-from roamcast.world.kernel import Publication, Subscription
+from roamcast.world.kernel import PlannedPublication, Subscription
 from tests.conformance.real import MULTICAST, Real
 from tests.conformance.simulated import Kind, build
 
@@ -33,8 +33,8 @@ def simulated(protocol: str) -> Deliveries:
     world = build(Kind("dcf", "disc"), PLACES, sink, 0.0)
     chosen = registry.get(protocol)
     world.populate(chosen, chosen.params_class(), [Subscription(i, 1, f) for i, f in SUBSCRIPTIONS])
-    world.agenda += [
-        Publication(t_s * 1_000_000, PUBLISHER, said, {}, b"x", FOREVER, GLOBAL)
+    world.planned += [
+        PlannedPublication(t_s * 1_000_000, PUBLISHER, said, {}, b"x", FOREVER, GLOBAL)
         for t_s, said in [(SETTLE_S, "news"), (SETTLE_S + 1, "sport")]
     ]
     world.start()

@@ -354,7 +354,7 @@ def test_receptions_per_delivery_count_the_first_one_too() -> None:
 
 
 def test_content_is_what_is_sent_without_headers() -> None:
-    """802.11 has 36 bytes of its own for each frame (world/mac.py)."""
+    """802.11 has 36 bytes of its own for each frame (world/mac/dcf.py)."""
     row = {"preset": "baehni-city", "world": {}, "bytes_sent": 1360, "frames_sent": 10, "nodes": 10}
     assert value(row, "content_bytes_per_node") == 100.0
     assert value({**row, "world": {"overhead_bytes": "60"}}, "content_bytes_per_node") == 40.0

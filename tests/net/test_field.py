@@ -46,10 +46,10 @@ from roamcast.net.trust.seals import SEAL_BYTES
 from roamcast.net.wire.addresses import Address
 from roamcast.net.wire.costs import OVERHEAD_BYTES
 from roamcast.protocols import registry
-from roamcast.world.contacts import LinkObserver
-from roamcast.world.kernel import Publication
+from roamcast.world.assembly import build
+from roamcast.world.contacts.neighbourhood import LinkObserver
+from roamcast.world.kernel import PlannedPublication
 from roamcast.world.scenario import Scenario
-from roamcast.world.simulate import build
 from roamcast.world.workload import Workload
 from tests.conformance.real import PORT, Walled, members
 from tests.support.log_metrics import metrics
@@ -101,7 +101,7 @@ def contacts() -> list[Change]:
     """(t, i, j, joined), in order."""
     motion = build(walk(), 7, "summary", LogSink()).motion
     seen = Changes()
-    seen.found = [(0.0, i, int(j), True) for i in range(NODES) for j in motion.near[i] if i < j]
+    seen.found = [(0.0, i, int(j), True) for i in range(NODES) for j in motion.hearers[i] if i < j]
     motion.observer = seen
     while motion.next < SECONDS:
         motion.advance(motion.next)
@@ -259,7 +259,7 @@ def real(places: Namespaces | None, changes: list[Change], world: Scenario, seed
     return {name: metrics(sink.table(name)) for name, sink in sinks.items()}
 
 
-def tell(runners: dict[str, list[Runner]], said: Publication) -> None:
+def tell(runners: dict[str, list[Runner]], said: PlannedPublication) -> None:
     for group in runners.values():
         runner = group[said.node]
         runner.publish(runner.publisher.prepare(said.topic, dict(said.attrs), bytes(100), said.validity_us, said.scope))
@@ -271,7 +271,7 @@ def tell(runners: dict[str, list[Runner]], said: Publication) -> None:
 def simulated(world: Scenario, protocol: str, seed: int) -> float:
     run = build(world, seed, "frames", sink := MemorySink())
     workload, chosen = Workload(world, OURS), registry.get(protocol)
-    run.agenda = workload.publications
+    run.planned = workload.publications
     run.populate(chosen, chosen.params_class(), workload.subscriptions)
     run.start()
     run.run(int(SECONDS * 1e6))

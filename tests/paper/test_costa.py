@@ -14,6 +14,7 @@ from roamcast.protocols.semiprob.protocol import TICK, PublicationFrame, SemiPro
 from roamcast.pubsub.event import Event, event_id
 from roamcast.pubsub.filters import Filter, Range, topic
 from roamcast.world import mac, mobility
+from roamcast.world.assembly import spec_of
 from roamcast.world.density import mean_neighbours
 from roamcast.world.scenario import with_values
 from roamcast.world.simulate import simulate
@@ -565,7 +566,7 @@ def test_r13_a_packet_is_on_the_air_as_on_the_first_mica_or_as_on_the_mica2(read
     """Abstract and §IV: MICA2 motes, simulated by TOSSIM."""
     s = presets.load("costa", reading).scenario()
     assert s.mac == "tinyos"
-    radio = mac.build(s.mac, s.rate_bps, s.queue, s.retries)
+    radio = mac.build(spec_of(s).mac)
     packet = radio.bytes_on_air(PublicationFrame(event(), True, 0).size)
     assert packet == 36 and radio.airtime(packet) / 1000 == pytest.approx(airtime_ms, abs=0.05)
 

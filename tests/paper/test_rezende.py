@@ -14,9 +14,9 @@ from roamcast.protocols.psamanet import Psamanet, PsamanetParams, PublicationFra
 from roamcast.pubsub.event import Event, event_id
 from roamcast.pubsub.filters import Range
 from roamcast.world import mobility
+from roamcast.world.assembly import build
 from roamcast.world.mobility.base import Leg
 from roamcast.world.mobility.stationary import Speeds
-from roamcast.world.simulate import build
 from roamcast.world.streams import Stream
 from roamcast.world.workload import NUMBERS, Workload
 from tests.support.host import ScriptHost, make
@@ -507,7 +507,7 @@ def test_r6_the_range_is_the_papers_50_m_and_how_far_a_carrier_is_sensed_is_a_fi
     for ratio, sensed_m in (("2.2", 110.0), ("1", 50.0)):
         world = build(PAPER.scenario({"carrier_sense_ratio": ratio}), 1, "summary", LogSink())
         assert world.radio.farthest(50.0) == pytest.approx(50.0)
-        assert world.radio.reach(50.0) == pytest.approx(sensed_m)
+        assert world.radio.sensed_up_to(50.0) == pytest.approx(sensed_m)
 
 
 # ------------------------------------------------------------------------------------------------------ R12: validity

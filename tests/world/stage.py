@@ -13,19 +13,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from roamcast.log import schema
-from roamcast.log.recorder import Power, Recorder
 from roamcast.log.writer import MemorySink
 from roamcast.protocols.kit.interface import Frame, Host, Params, Protocol
 from roamcast.pubsub.event import FOREVER, GLOBAL, Event
 from roamcast.pubsub.filters import Filter
-from roamcast.world import mac
-from roamcast.world.contacts import KineticContacts
-from roamcast.world.faults import Faults
-from roamcast.world.kernel import Publication, Subscription, World
-from roamcast.world.mobility.static import Placed
-from roamcast.world.queue import FAULT, event_queue
-from roamcast.world.radio import Radio
-from roamcast.world.station import Station
+from roamcast.world.assembly import standing
+from roamcast.world.kernel import PlannedPublication, Subscription
+from roamcast.world.queue import FAULT
+from roamcast.world.specs import FaultSpec, MacSpec, PowerSpec, RadioSpec, WorldSpec
 from roamcast.world.streams import Stream
 
 US = 1_000_000
@@ -125,51 +120,55 @@ class Stage:
         seed: int = 1,
         level: str = "frames",
     ) -> None:
-        n = len(positions)
-        ranges = ranges or [range_m] * n
         self.seed = seed
-        self.mac = mac.build(access, rate_bps, queue, retries)
-        self.radio = Radio(
-            law,
-            range_m,
-            range_max_m,
-            ranges,
-            per_frame,
-            carrier_sense_ratio,
-            capture_db,
-            86.1,
-            exponent,
-            shadowing_db,
-            seed,
+        spec = WorldSpec(
+            mac=MacSpec(name=access, rate_bps=rate_bps, queue=queue, retries=retries),
+            radio=RadioSpec(
+                name=law,
+                range_m=range_m,
+                range_max_m=range_max_m,
+                range_per="frame" if per_frame else "node",
+                carrier_sense_ratio=carrier_sense_ratio,
+                capture_db=capture_db,
+                path_loss_exponent=exponent,
+                shadowing_db=shadowing_db,
+            ),
+            faults=FaultSpec(
+                keep_tables=keep_tables,
+                partition_from_us=partition_us[0],
+                partition_until_us=partition_us[1],
+                wall_m=wall_m,
+                loss=loss,
+            ),
+            power=PowerSpec(battery_j=1000.0),
         )
-        reaches = [self.radio.reach(range_max_m if per_frame else r) for r in ranges]
-        motion = KineticContacts(Placed(positions), n, seed, reaches)
         self.sink = MemorySink()
-        self.recorder = Recorder(n, level, self.sink, Power(1.4, 1.0, 0.83, 0.13, 1000.0))
-        self.faults = Faults(n, seed, 0, 0, 0, 1, keep_tables, *partition_us, wall_m, loss)
-        events = event_queue()
-        self.stations = [Station(i, seed, events, self.mac, self.radio, motion, self.recorder) for i in range(n)]
-        self.world = World(events, self.stations, motion, self.mac, self.radio, self.recorder, self.faults, seed)
+        self.world = standing(spec, positions, seed, level, self.sink, ranges)
+        self.stations = self.world.stations
+        self.mac = self.world.mac
+        self.radio = self.world.radio
+        self.faults = self.world.faults
+        self.recorder = self.world.recorder
         self.subscriptions: list[Subscription] = []
-        self.script: list[Publication] = []
+        self.script: list[PlannedPublication] = []
         self.switches: list[tuple[int, int, int]] = []
 
     # ---- the script
 
     def say(self, t_s: float, node: int, to: int = -1, size: int = PAYLOAD) -> None:
-        self.script.append(Publication(round(t_s * US), node, "", {"to": to}, bytes(size), FOREVER, GLOBAL))
+        self.script.append(PlannedPublication(round(t_s * US), node, "", {"to": to}, bytes(size), FOREVER, GLOBAL))
 
     def wind(self, t_s: float, node: int, delay_s: float) -> None:
         """Let the node set a timer."""
         attrs: dict[str, Any] = {"timer": round(delay_s * US)}
-        self.script.append(Publication(round(t_s * US), node, "", attrs, b"", FOREVER, GLOBAL))
+        self.script.append(PlannedPublication(round(t_s * US), node, "", attrs, b"", FOREVER, GLOBAL))
 
     def switch(self, t_s: float, node: int, what: int) -> None:
         """A fault of faults.py at this instant; none follows it by itself."""
         self.switches.append((round(t_s * US), node, what))
 
     def run(self, seconds: float) -> Stage:
-        self.world.agenda = sorted(self.script, key=lambda p: (p.t, p.node))
+        self.world.planned = sorted(self.script, key=lambda p: (p.t, p.node))
         self.world.populate(Actor, Params(), self.subscriptions)
         self.world.start()
         self.faults.awake = self.faults.asleep = NEVER_US

@@ -10,10 +10,11 @@ import msgspec
 import pytest
 
 from roamcast.log import schema
-from roamcast.log.recorder import LOSS
-from roamcast.log.writer import MemorySink
-from roamcast.world.links import neighbourhood, read_table, wire
-from roamcast.world.radio import SENSITIVITY_DBM
+from roamcast.log.schema import LOSS
+from roamcast.log.writer import LogSink, MemorySink
+from roamcast.world.assembly import build
+from roamcast.world.links import neighbourhood, read_table
+from roamcast.world.radio import SENSITIVITY_DBM, Table
 from roamcast.world.scenario import Scenario
 from roamcast.world.simulate import simulate
 from tests.support.data import data
@@ -271,8 +272,8 @@ def test_the_share_of_receptions_lost_by_chance_is_as_asked(law: str, level: str
     for k in range(1500):
         stage.say(0.01 * (k + 1), 0, size=20)
     stage.run(20.0)
-    assert int(stage.recorder.receptions) / 3000 == pytest.approx(0.7, abs=0.03)
-    assert int(stage.recorder.receptions) + int(stage.recorder.losses[LOSS]) == 3000
+    assert int(stage.recorder.tally.receptions) / 3000 == pytest.approx(0.7, abs=0.03)
+    assert int(stage.recorder.tally.receptions) + int(stage.recorder.tally.losses[LOSS]) == 3000
     if level == "frames":
         one, two = ({row.frame for row in stage.rows("receive", node)} for node in (1, 2))
         assert len(one & two) / 1500 == pytest.approx(0.49, abs=0.05), "receivers lose independently"
@@ -419,9 +420,9 @@ def test_the_measured_links_of_a_testbed_are_respected() -> None:
 
 def test_a_table_tells_the_strength_that_was_measured(tmp_path: Path) -> None:
     scenario = table(tmp_path, TABLE)
-    stage = Stage([(0.0, 0.0)] * 4, law="disc")
-    wire(scenario, stage.radio, stage.faults)
-    assert stage.radio.links[0 << 20 | 2] == -60.5
-    assert isnan(stage.radio.links[1 << 20 | 0])
-    assert stage.faults.loss_of(0, 1) == pytest.approx(0.5)
-    assert [list(row) for row in neighbourhood(scenario).near] == [[1, 2], [0], [], []]
+    world = build(scenario, 1, "summary", LogSink())
+    assert isinstance(world.radio, Table)
+    assert world.radio.links[0 << 20 | 2] == -60.5
+    assert isnan(world.radio.links[1 << 20 | 0])
+    assert world.faults.loss_of(0, 1) == pytest.approx(0.5)
+    assert [list(row) for row in neighbourhood(scenario).hearers] == [[1, 2], [0], [], []]

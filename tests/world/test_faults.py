@@ -13,6 +13,7 @@ from roamcast.log.writer import MemorySink
 from roamcast.world.faults import CRASH, NONE, RECOVER, SLEEP, WAKE, Faults
 from roamcast.world.scenario import Scenario
 from roamcast.world.simulate import simulate
+from roamcast.world.specs import FaultSpec
 
 
 def faults(
@@ -25,7 +26,8 @@ def faults(
     repair_mean: int = 1,
     loss: float = 0.0,
 ) -> Faults:
-    return Faults(nodes, seed, awake, asleep, crash_mean, repair_mean, False, 0, 0, 0.0, loss)
+    spec = FaultSpec(awake_us=awake, asleep_us=asleep, crash_mean_us=crash_mean, repair_mean_us=repair_mean, loss=loss)
+    return Faults(spec, nodes, seed)
 
 
 def test_without_faults_nothing_happens() -> None:

@@ -7,10 +7,12 @@ import pytest
 from roamcast.log.writer import MemorySink
 from roamcast.protocols import registry
 from roamcast.pubsub.filters import Topic, topic
+from roamcast.world.assembly import SAMPLES, build
 from roamcast.world.faults import CRASH, RECOVER, SLEEP, WAKE
 from roamcast.world.kernel import Subscription
+from roamcast.world.published import COPY, HAS
 from roamcast.world.scenario import Scenario
-from roamcast.world.simulate import SAMPLES, build, simulate
+from roamcast.world.simulate import simulate
 from tests.support.log_metrics import energy
 from tests.world.stage import AIRTIME_US, DIFS_US, US, Stage
 
@@ -199,14 +201,15 @@ def test_who_recovers_without_tables_is_told_of_muted_events_again() -> None:
     stage.switch(0.2, 1, CRASH)
     stage.switch(0.3, 1, RECOVER)
     stage.run(0.15)
-    (event,) = stage.recorder.published
+    ((published,), _) = stage.recorder.events.by_publisher
+    event = published.id
     station.mute(event)
     assert station.heard(event) == 0
-    stage.recorder.published[event].marks[1] += 64  # two frames
+    published.flags[1] += 2 * COPY
     assert station.heard(event) == 2
     stage.world.run(1 * US)
     assert station.heard(event) == 0
-    assert not stage.recorder.published[event].marks[1] & 16
+    assert not published.flags[1] & HAS
 
 
 # ---- energy
@@ -275,8 +278,7 @@ def test_energy_from_the_log_is_the_run_s_own(law: str) -> None:
     by_node = energy(stage.sink.table(), 4, 1.0, 1.4, 1.0, 0.83, 0.13)
     assert sum(by_node) == pytest.approx(joules(stage, 1.0), rel=1e-12)
     for station, used in zip(stage.stations, by_node, strict=True):
-        power = stage.recorder.power
-        own = power.joules(US, station.tx_us, station.rx_us, station.asleep_us, station.off_us)
+        own = stage.recorder.energy.joules(US, station.tx_us, station.rx_us, station.asleep_us, station.off_us)
         assert used == pytest.approx(own, rel=1e-12)
     assert {"collision", "loss"} <= {row.reason for row in stage.rows("lose")}
 
@@ -293,7 +295,7 @@ def test_only_live_interested_others_count() -> None:
     stage.switch(0.05, 3, CRASH)
     stage.say(0.1, 0)
     stage.run(1.0)
-    assert (int(stage.recorder.interested), int(stage.recorder.own)) == (1, 1)
+    assert (int(stage.recorder.tally.interested), int(stage.recorder.tally.own)) == (1, 1)
 
 
 def test_an_event_is_its_publishers_own_if_that_subscribed_and_is_awake() -> None:
@@ -306,7 +308,7 @@ def test_an_event_is_its_publishers_own_if_that_subscribed_and_is_awake() -> Non
         stage.say(t, node)
     stage.run(1.0)
     assert len(stage.rows("publish")) == 4
-    assert (int(stage.recorder.own), int(stage.recorder.interested)) == (2, 1)
+    assert (int(stage.recorder.tally.own), int(stage.recorder.tally.interested)) == (2, 1)
 
 
 def test_an_event_is_numbered_by_its_publisher() -> None:
@@ -314,7 +316,7 @@ def test_an_event_is_numbered_by_its_publisher() -> None:
     for t, node in ((0.1, 1), (0.2, 0), (0.3, 1)):
         stage.say(t, node)
     stage.run(1.0)
-    assert list(stage.recorder.published) == [1 << 32 | 1, 1, 1 << 32 | 2]
+    assert [row.event for row in stage.rows("publish")] == [1 << 32 | 1, 1, 1 << 32 | 2]
 
 
 def test_routing_state_is_sampled_twenty_times_a_run() -> None:
@@ -339,7 +341,7 @@ def test_samples_are_the_same_whether_rows_are_written_or_not(protocol: str) -> 
         world.populate(registry.get(protocol), registry.get(protocol).params_class(), [])
         world.start()
         world.run(10 * US)
-        return int(world.recorder.samples)
+        return int(world.recorder.tally.samples)
 
     assert 0 < samples("summary") == samples("deliveries") < 12 * SAMPLES
 
@@ -365,4 +367,4 @@ def test_a_run_in_pieces_is_the_run_in_one() -> None:
     for k in range(1, 51):
         pieces.world.run(k * 10_000)
     assert pieces.sink.rows == whole.sink.rows
-    assert pieces.recorder.fingerprint() == whole.recorder.fingerprint()
+    assert pieces.recorder.fingerprint.digest() == whole.recorder.fingerprint.digest()

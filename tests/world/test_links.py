@@ -11,7 +11,7 @@ import pytest
 
 from roamcast.errors import InputError
 from roamcast.log.oracle import reachability
-from roamcast.world.contacts import LinkObserver, Neighbourhood
+from roamcast.world.contacts.neighbourhood import LinkObserver, Neighbourhood
 from roamcast.world.links import contacts, neighbourhood, read_table
 from roamcast.world.scenario import Scenario
 from roamcast.world.simulate import simulate
@@ -33,7 +33,7 @@ def of_table(path: str, nodes: int = 5) -> Scenario:
 
 
 def near(n: Neighbourhood) -> list[list[int]]:
-    return [[int(j) for j in row] for row in n.near]
+    return [[int(j) for j in row] for row in n.hearers]
 
 
 # ---- tables

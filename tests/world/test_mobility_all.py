@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from roamcast.errors import InputError
-from roamcast.world.contacts import KineticContacts
+from roamcast.world.contacts.kinetic import KineticContacts
 from roamcast.world.mobility import build
 from roamcast.world.mobility.base import Mobility
 from roamcast.world.mobility.city import CitySection
@@ -23,7 +23,7 @@ from roamcast.world.mobility.waypoint import RandomWaypoint
 from roamcast.world.mobility.waypoints import Waypoints
 from roamcast.world.scenario import Scenario, with_values
 from roamcast.world.streets import campus
-from tests.world.test_contacts import Recorder, check_run
+from tests.world.contacts.test_kinetic import Recorder, check_run
 from tests.world.walkers import Walker, crowd, speed
 
 WIDTH, HEIGHT = 600.0, 400.0

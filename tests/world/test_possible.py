@@ -10,7 +10,8 @@ import pytest
 
 from roamcast.protocols import registry
 from roamcast.pubsub.event import FOREVER
-from roamcast.world.contacts import KineticContacts, ScheduledContacts
+from roamcast.world.contacts.kinetic import KineticContacts
+from roamcast.world.contacts.scheduled import ScheduledContacts
 from roamcast.world.mobility.static import Placed
 from roamcast.world.possible import possible_pairs
 from roamcast.world.scenario import Scenario

@@ -18,10 +18,12 @@ from roamcast.log.reader import read, summary
 from roamcast.log.schema import LEVELS, RECEIVE, SEND
 from roamcast.log.writer import LogSink, MemorySink
 from roamcast.protocols.kit.interface import Params
+from roamcast.world.assembly import build
 from roamcast.world.kernel import World
 from roamcast.world.queue import COMPILED
+from roamcast.world.radio import LogDistance
 from roamcast.world.scenario import Scenario, with_values
-from roamcast.world.simulate import Result, build, run_id, simulate, what_was_possible
+from roamcast.world.simulate import Result, run_id, simulate, what_was_possible
 from roamcast.world.workload import Workload
 
 GOLDEN = Path(__file__).with_name("fingerprints.json")
@@ -186,8 +188,9 @@ def test_one_traffic_is_the_same_under_two_seeds(name: str) -> None:
 
     def found(traffic_seed: int, seed: int) -> list[Any]:
         s, world = traffic(name, traffic_seed, seed)
+        radio = world.radio
         faults = [world.faults.first(i) for i in range(s.nodes)]
-        shadows = [world.radio.shadow(i, i + 1) for i in range(s.nodes - 1)] if s.shadowing_db else []
+        shadows = [radio.shadow(i, i + 1) for i in range(s.nodes - 1)] if isinstance(radio, LogDistance) else []
         world.motion.advance(8.0)
         return [[world.motion.position(i, 8.0) for i in range(s.nodes)], world.radio.ranges, faults, shadows]
 
@@ -204,7 +207,9 @@ def test_two_seeds_on_one_traffic_have_other_people_and_other_dice(name: str) ->
     assert [(f.node, str(f.filter)) for f in people[0].subscriptions] != [
         (f.node, str(f.filter)) for f in people[1].subscriptions
     ]
-    assert all(a.dice.random() != b.dice.random() for a, b in zip(one.stations, other.stations, strict=True))
+    assert all(
+        a.protocol_rng.random() != b.protocol_rng.random() for a, b in zip(one.stations, other.stations, strict=True)
+    )
 
 
 def test_ranges_of_nodes_belong_to_the_traffic_and_ranges_of_frames_to_the_run() -> None:

@@ -553,7 +553,7 @@ def test_a_station_that_forgets_has_no_timer_and_no_frame_left() -> None:
     station.forget()
     assert not station.goes_off(1, 1)
     assert not station.goes_off(2, 2)
-    assert station.front is None
+    assert station.head is None
     assert not station.queue
     assert not stage.stations[1].queue
 

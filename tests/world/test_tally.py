@@ -178,7 +178,7 @@ def test_who_overhears_a_frame_for_another_pays_for_it_and_for_its_acknowledgeme
     assert [int(station.tx_us) for station in stage.stations] == [AIRTIME_US, ACK_US, 0, 0]
     assert overheard(stage)[:2] == [(2, "for another"), (3, "for another")]
     assert overheard(stage)[2:] == [(node, "acknowledgement") for node in (0, 2, 3)]
-    assert stage.world.recorder.metrics()["overheard"] == 2
+    assert stage.world.recorder.tally.metrics()["overheard"] == 2
     assert gap_j(stage, 4) == pytest.approx(0.0, abs=1e-12)
 
 
@@ -245,8 +245,8 @@ def test_a_repetition_costs_what_the_frame_did() -> None:
     assert int(stage.stations[1].tx_us) == 4 * ACK_US
     assert overheard(stage) == [(1, "repetition")] * 3
     assert [row.frame for row in stage.rows("repeat", 0)] == [row.frame for row in stage.rows("send", 0)][1:]
-    assert int(stage.world.recorder.repeats) == 3
-    assert stage.world.recorder.metrics()["overheard"] == 0
+    assert int(stage.world.recorder.tally.repeats) == 3
+    assert stage.world.recorder.tally.metrics()["overheard"] == 0
     assert gap_j(stage, 2) == pytest.approx(0.0, abs=1e-12)
 
 

@@ -15,6 +15,7 @@ from roamcast.log.catalogue import AVERAGED, METRICS
 from roamcast.log.metric import SHARE, Quotient, Row, Term, over
 from roamcast.papers import presets
 from roamcast.world import mac
+from roamcast.world.assembly import spec_of
 
 EVENT = Term("frames_by_kind", "event")
 """Frames that carry events; all others serve to keep a protocol's tables."""
@@ -65,7 +66,7 @@ def _content(row: Row, sent_bytes: int, frames: int) -> float:
 def _header_bytes(preset: str, reading: str, typed: tuple[tuple[str, str], ...]) -> int:
     """Of a frame in the world of a preset, in which a campaign has changed some fields."""
     s = presets.load(preset, reading).scenario(dict(typed))
-    return int(mac.build(s.mac, s.rate_bps, s.queue, s.retries, s.overhead_bytes).header)
+    return int(mac.build(spec_of(s).mac).header)
 
 
 _LISTED = (

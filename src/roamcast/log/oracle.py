@@ -1,21 +1,21 @@
-"""The foremost-journey oracle: whom an ideal flood could have reached over the same contacts.
+"""The foremost-journey oracle: which nodes an ideal flood could have reached over the same contacts.
 
 A journey is a path through time: a sequence of links, each used while it is there, none before the one before it. A
 node can have an event as early as the foremost journey from its publisher arrives; if none does before the event
-expires, nobody could have delivered it. *Of possible* = deliveries / pairs that have such a journey: it tells what the
-protocol lost from what the world withheld.
+expires, no protocol could have delivered it. *Of possible* = deliveries / pairs that have such a journey: it
+tells what the protocol lost from what the world made impossible.
 
-`Journeys` is told about links, nodes and publications in order of time, and keeps for each node the set of events it
+`Journeys` gets links, nodes and publications in order of time, and keeps for each node the set of events it
 can have had by now, as the bits of one int. It holds at every moment that no event could go any further over the links
 that are there; so only news needs work: the union of two sets when a link or a node comes up, passed on breadth first
-to those who lack something.
+to nodes that lack something.
 
 Readings, one test each:
   R1  transfer takes no time, and any number of hops fit into one instant
   R2  contacts are closed intervals: a link or a node that goes down at t can still be used at t, whatever the order in
-      which the changes of that instant are told (going down is put off until time moves on)
+      which the changes of that instant come (going down is put off until time moves on)
   R3  an event spreads up to and including the instant it expires
-  R4  a node that is down neither gets nor gives, but keeps what it has; when it comes up it and its neighbours catch up
+  R4  a node that is down neither gets nor gives and keeps what it has; when it comes up it and its neighbours catch up
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class Journeys:
         return sum(self._held[node] >> event & 1 for event, nodes in enumerate(interested) for node in nodes)
 
     def _flood(self, origin: int, bit: int) -> None:
-        """Give everybody whom `origin` reaches an event that nobody else has: no sets to compare, only who was seen."""
+        """Give an event that only `origin` has to all nodes it reaches: no sets to compare, only visits to remember."""
         flood = self._floods + 1
         self._floods = flood
         seen = self._seen

@@ -123,10 +123,18 @@ DECISIONS: Final = (FORWARD, SUPPRESS, DROP, DELAY, NOTE)
 """The kinds that `Host.note` writes."""
 
 LOSSES: Final = ("collision", "half-duplex", "loss", "queue", "no-ack")
-"""Reasons of `lose` rows."""
+"""Reasons of `lose` rows; the position is the code."""
+COLLISION: Final = 0
+HALF_DUPLEX: Final = 1
+LOSS: Final = 2
+QUEUE: Final = 3
+NO_ACK: Final = 4
 
 OVERHEARD: Final = ("for another", "repetition", "acknowledgement")
-"""Reasons of `overhear` rows."""
+"""Reasons of `overhear` rows; the position is the code."""
+FOR_ANOTHER: Final = 0
+REPETITION: Final = 1
+ACKNOWLEDGEMENT: Final = 2
 
 LEVELS: Final = ("summary", "deliveries", "frames", "full")
 

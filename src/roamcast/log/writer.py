@@ -5,7 +5,7 @@ a dictionary that lives as long as the batch does. A full buffer is seen as colu
 Arrow table and one Parquet row group, and is forgotten; whatever the length of the run, memory holds one batch.
 
 The file is made under a hidden temporary name beside the target when the sink is constructed, so that a path that
-cannot be written is known before the run, and gets its name when the sink is closed, so that nobody reads half a log.
+cannot be written is known before the run, and gets its name when the sink is closed, so that no reader sees half a log.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ MAX_ATTRIBUTES: Final = 64
 class Event:
     """`id` is unique in the network: publisher << 32 | the publisher's own sequence number."""
 
-    __slots__ = ("attrs", "handle", "id", "payload", "scope", "size", "topic", "validity_us")
+    __slots__ = ("attrs", "id", "payload", "scope", "size", "topic", "validity_us")
 
     def __init__(
         self,
@@ -45,7 +45,6 @@ class Event:
         self.payload = payload
         self.validity_us = validity_us
         self.scope = scope
-        self.handle = -1  # for the driver alone: where it keeps its own record of this event
         self.size = len(msgspec.msgpack.encode(self.fields()))
 
     @property

@@ -9,23 +9,18 @@ from __future__ import annotations
 from typing import Any
 
 from roamcast.errors import unknown
-from roamcast.log.recorder import Power, Recorder
 from roamcast.log.writer import LogSink
 from roamcast.protocols.kit.interface import Frame, Params, Protocol
 from roamcast.pubsub.event import FOREVER, GLOBAL, Event
 from roamcast.world import mac
-from roamcast.world.contacts import KineticContacts
-from roamcast.world.faults import Faults
-from roamcast.world.kernel import Publication, World
-from roamcast.world.mobility.static import Placed
-from roamcast.world.queue import event_queue
-from roamcast.world.radio import Radio
-from roamcast.world.station import Station
+from roamcast.world.assembly import standing
+from roamcast.world.kernel import PlannedPublication
+from roamcast.world.specs import MacSpec, RadioSpec, WorldSpec
 from roamcast.world.streams import Stream
 
 RANGE_M = 150.0
 APART_M = 100.0
-"""In a row of stations this far apart, neighbours hear each other and nobody else does."""
+"""In a row of stations this far apart, only neighbours hear each other."""
 DRAIN_S = 60.0
 
 
@@ -44,7 +39,7 @@ class Traffic(Protocol):
 
 
 def layout(name: str, stations: int) -> tuple[list[tuple[float, float]], list[int], int]:
-    """(positions, who sends, how many hear each frame)."""
+    """(positions, senders, hearers of each frame)."""
     if name == "one_cell":
         return [(float(i % 10), float(i // 10)) for i in range(stations)], list(range(stations)), stations - 1
     if name == "hidden_terminal":
@@ -65,30 +60,20 @@ def reception_success(
     rate_bps: float = 1e6,
 ) -> float:
     positions, senders, hearers = layout(name, stations)
-    access = mac.build("dcf", rate_bps, 1_000_000, 7)
+    spec = WorldSpec(mac=MacSpec(rate_bps=rate_bps, queue=1_000_000), radio=RadioSpec(name=law, range_m=RANGE_M))
+    access = mac.build(spec.mac)
     airtime_us = int(access.airtime(access.bytes_on_air(payload)))
     gap_s = airtime_us * 1e-6 * len(senders) / offered_load
-    world = _world(positions, access, law, seed)
-    world.agenda = _poisson(senders, gap_s, seconds, payload, seed)
+    world = standing(spec, positions, seed, "summary", LogSink())
+    world.planned = _poisson(senders, gap_s, seconds, payload, seed)
     world.populate(Traffic, Params(), [])
     world.start()
     world.run(round((seconds + DRAIN_S) * 1e6))
-    tally = world.recorder
+    tally = world.recorder.tally
     return int(tally.receptions) / (int(tally.frames_sent) * hearers)
 
 
-def _world(positions: list[tuple[float, float]], access: mac.Mac, law: str, seed: int) -> World:
-    n = len(positions)
-    radio = Radio(law, RANGE_M, 0.0, [RANGE_M] * n, False, 1.0, 10.0, 86.1, 3.0, 0.0, seed)
-    motion = KineticContacts(Placed(positions), n, seed, [RANGE_M] * n)
-    events = event_queue()
-    recorder = Recorder(n, "summary", LogSink(), Power(0.0, 0.0, 0.0, 0.0, 1.0))
-    faults = Faults(n, seed, 0, 0, 0, 1, False, 0, 0, 0.0, 0.0)
-    stations = [Station(i, seed, events, access, radio, motion, recorder) for i in range(n)]
-    return World(events, stations, motion, access, radio, recorder, faults, seed)
-
-
-def _poisson(senders: list[int], gap_s: float, seconds: float, payload: int, seed: int) -> list[Publication]:
+def _poisson(senders: list[int], gap_s: float, seconds: float, payload: int, seed: int) -> list[PlannedPublication]:
     instants: list[tuple[int, int]] = []
     for node in senders:
         stream = Stream(seed, node, "load")
@@ -97,4 +82,4 @@ def _poisson(senders: list[int], gap_s: float, seconds: float, payload: int, see
             instants.append((round(t * 1e6), node))
             t += stream.exponential(gap_s)
     content = bytes(payload)
-    return [Publication(t, node, "", {}, content, FOREVER, GLOBAL) for t, node in sorted(instants)]
+    return [PlannedPublication(t, node, "", {}, content, FOREVER, GLOBAL) for t, node in sorted(instants)]

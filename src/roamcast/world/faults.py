@@ -9,6 +9,7 @@ from typing import Final, final
 
 from mypy_extensions import i64
 
+from roamcast.world.specs import FaultSpec
 from roamcast.world.streams import Stream
 
 SLEEP: Final = 0
@@ -24,30 +25,17 @@ NEVER_US: Final = 501_000_000_000
 class Faults:
     """Times in microseconds. A node sleeps or crashes, never both in one scenario (scenario.py sees to that)."""
 
-    def __init__(
-        self,
-        nodes: int,
-        seed: int,
-        awake: int,
-        asleep: int,
-        crash_mean: int,
-        repair_mean: int,
-        keep_tables: bool,
-        partition_from: int,
-        partition_until: int,
-        wall_m: float,
-        loss: float,
-    ) -> None:
+    def __init__(self, spec: FaultSpec, nodes: int, seed: int) -> None:
         self.streams: list[Stream] = [Stream(seed, i, "faults") for i in range(nodes)]
-        self.awake: i64 = awake
-        self.asleep: i64 = asleep
-        self.crash_mean: i64 = crash_mean
-        self.repair_mean: i64 = repair_mean
-        self.keep_tables = keep_tables
-        self.partition_from: i64 = partition_from
-        self.partition_until: i64 = partition_until
-        self.wall_m = wall_m
-        self.loss = loss
+        self.awake: i64 = spec.awake_us
+        self.asleep: i64 = spec.asleep_us
+        self.crash_mean: i64 = spec.crash_mean_us
+        self.repair_mean: i64 = spec.repair_mean_us
+        self.keep_tables: bool = spec.keep_tables
+        self.partition_from: i64 = spec.partition_from_us
+        self.partition_until: i64 = spec.partition_until_us
+        self.wall_m: float = spec.wall_m
+        self.loss: float = spec.loss
         self.link_loss: dict[i64, float] = {}  # measured links: i << 20 | j -> share of frames lost
         self.switches: dict[int, list[int]] = {}  # instants at which a node vanishes, appears, vanishes …
         self.switched: dict[int, int] = {}  # how many of them are over
@@ -55,7 +43,8 @@ class Faults:
     def first(self, node: int) -> tuple[int, int]:
         """When a node's first fault is, and what; (-1, -1) for a node without faults.
 
-        Everybody is awake at the beginning; the first sleep comes after a random part of a cycle (002, section IV).
+        All nodes are awake at the beginning; the first sleep comes after a random part of a cycle (Costa et al. 2005,
+        section IV).
         """
         if node in self.switches:
             self.switched[node] = 0
@@ -96,3 +85,20 @@ class Faults:
     def loss_of(self, i: i64, j: i64) -> float:
         """Probability that a frame from i that arrived intact at j is lost all the same."""
         return 1.0 - (1.0 - self.loss) * (1.0 - self.link_loss.get(i << 20 | j, 0.0))
+
+    def any(self) -> bool:
+        """Whether a node ever goes off."""
+        return self.asleep > 0 or self.crash_mean > 0 or len(self.switches) > 0
+
+
+@final
+class RandomLosses:
+    """Losses by chance. Each receiver has a stream of its own."""
+
+    def __init__(self, faults: Faults, nodes: int, seed: int) -> None:
+        self.faults = faults
+        self.streams: list[Stream] = [Stream(seed, i, "loss") for i in range(nodes)]
+
+    def strike(self, i: i64, j: i64) -> bool:
+        """Whether a frame from i that arrived intact at j is lost all the same."""
+        return self.streams[j].random() < self.faults.loss_of(i, j)

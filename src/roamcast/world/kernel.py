@@ -1,4 +1,4 @@
-"""The world's heart: takes events from the queue one by one and lets them happen."""
+"""The main loop: takes events from the queue one by one and lets them happen."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ from typing import final
 from mypy_extensions import i64
 
 from roamcast.log import schema
-from roamcast.log.recorder import Recorder
 from roamcast.protocols.kit.interface import Params, Protocol
-from roamcast.pubsub.event import LOCAL, Event, Value, event_id
+from roamcast.pubsub.event import LOCAL, Event, Value
 from roamcast.pubsub.filters import Filter
 from roamcast.pubsub.index import MatchingIndex
-from roamcast.world.air import Air
-from roamcast.world.contacts import Neighbourhood
-from roamcast.world.faults import CRASH, RECOVER, SLEEP, WAKE, Faults
-from roamcast.world.mac import Mac
+from roamcast.world import air
+from roamcast.world.air.base import Air
+from roamcast.world.air.medium import Medium
+from roamcast.world.faults import CRASH, RECOVER, SLEEP, WAKE
 from roamcast.world.queue import (
     ACKNOWLEDGE,
     ATTEMPT,
@@ -33,10 +32,8 @@ from roamcast.world.queue import (
     TIME_SHIFT,
     TIMEOUT,
     TIMER,
-    EventQueue,
 )
-from roamcast.world.radio import Radio
-from roamcast.world.station import NOBODY_HEARS, Station
+from roamcast.world.station import Station
 
 
 @final
@@ -48,7 +45,7 @@ class Subscription:
 
 
 @final
-class Publication:
+class PlannedPublication:
     """What an application will publish, and when; the event gets its id when it happens."""
 
     def __init__(
@@ -64,100 +61,100 @@ class Publication:
 
 
 @final
-class World(Air):
+class World:
     __slots__ = (
         "absent",
-        "agenda",
         "ahead",
-        "askers",
+        "air",
         "by_place",
+        "events",
+        "faults",
         "index",
         "local_range_m",
+        "mac",
+        "medium",
+        "motion",
         "moving",
         "params",
+        "planned",
         "protocol_class",
+        "publications",
+        "radio",
+        "recorder",
         "sample_every",
-        "sequence",
+        "stations",
+        "subscribers",
         "subscriptions",
-        "switched",
-        "told",
+        "switches",
         "watch_motion",
     )
 
-    def __init__(
-        self,
-        events: EventQueue,
-        stations: list[Station],
-        motion: Neighbourhood,
-        mac: Mac,
-        radio: Radio,
-        recorder: Recorder,
-        faults: Faults,
-        seed: int,
-    ) -> None:
-        super().__init__(events, stations, motion, mac, radio, recorder, faults, seed)
-        self.by_place = stations  # in an order in which neighbours are near each other, if there is a better one
-        self.told: list[
-            tuple[int, int, int, list[int]]
-        ] = []  # (t, publisher, end of validity, interested) of each event
-        self.switched: list[tuple[int, int, bool]] = []  # (t, node, up) of each fault
-        self.agenda: list[Publication] = []
-        self.ahead: i64 = 0
+    def __init__(self, medium: Medium) -> None:
+        self.medium = medium
+        self.events = medium.events
+        self.stations = medium.stations
+        self.motion = medium.motion
+        self.mac = medium.mac
+        self.radio = medium.radio
+        self.faults = medium.faults
+        self.recorder = medium.recorder
+        self.air: Air = air.build(medium, metered=False)  # until the protocol is known
+        self.by_place = self.stations  # in an order in which neighbours are near each other, if there is a better one
+        self.publications: list[tuple[int, int, int, list[int]]] = []  # (t, publisher, expiry, interested nodes)
+        self.switches: list[tuple[int, int, bool]] = []  # (t, node, up) of each fault
+        self.planned: list[PlannedPublication] = []
+        self.ahead: i64 = 0  # how many of these were pushed
         self.absent: i64 = 0  # how many are asleep or have crashed
-        self.sequence: list[int] = [0] * len(stations)
         self.subscriptions: list[Subscription] = []
         self.index = MatchingIndex()
-        self.askers: list[list[int]] = []  # for each distinct filter: who asks for it
+        self.subscribers: list[list[int]] = []  # of each distinct filter
         self.protocol_class: type[Protocol] = Protocol
         self.params: Params = Params()
         self.local_range_m = inf
         self.sample_every: i64 = 0
         self.watch_motion = False
         self.moving: list[bool] = []
-        events.push(LAST_INSTANT, SAMPLE, 0, 0, 0)  # so that the queue is never empty
+        self.events.push(LAST_INSTANT, SAMPLE, 0, 0, 0)  # so that the queue is never empty
 
     # ---- before the run
 
     def populate(self, protocol: type[Protocol], params: Params, subscriptions: list[Subscription]) -> None:
         self.protocol_class = protocol
         self.params = params
-        self.recorder.expect_reasons()
+        self.recorder.tally.expect_reasons()
         self.subscriptions = subscriptions
         numbers: dict[Filter, int] = {}
         distinct: list[Filter] = []
         for subscription in subscriptions:  # many nodes ask for the same: one entry of the index for all of them
             number = numbers.setdefault(subscription.filter, len(numbers))
-            if number == len(self.askers):
+            if number == len(self.subscribers):
                 self.index.add(number, subscription.filter)
-                self.askers.append([])
+                self.subscribers.append([])
                 distinct.append(subscription.filter)
             subscription.filter = distinct[number]  # one object for all: it stays at hand
-            if subscription.node not in self.askers[number][-1:]:
-                self.askers[number].append(subscription.node)
-        if self.recorder.log_deliveries:
+            if subscription.node not in self.subscribers[number][-1:]:
+                self.subscribers[number].append(subscription.node)
+        if self.recorder.rows.deliveries:
             self.by_place = self.stations  # rows are in the order of nodes and of subscriptions
         else:
             place = {station.id: k for k, station in enumerate(self.by_place)}
             self.subscriptions = sorted(subscriptions, key=lambda subscription: place[subscription.node])
         for station in self.by_place:
             station.protocol = protocol(station, params)
-        self.watch_motion = protocol.wants_motion or self.recorder.log_moves
-        if protocol.wants_battery:
-            self.metered = True
-            self.swift = False  # the careful way tells whose receiver was busy for how long
+        self.watch_motion = protocol.wants_motion or self.recorder.rows.moves
+        self.air = air.build(self.medium, protocol.wants_battery)
 
     def start(self) -> None:
         for station in self.by_place:
-            self.hearing.row(station, 0.0)  # rows that are made one after the other lie together, too
+            self.medium.rows.row(station, 0.0)  # rows that are made one after the other lie together, too
         for station in self.by_place:
             station.protocol.on_start()
         for s in self.subscriptions:
-            self.recorder.subscribe(0, s.node, s.number, s.filter)
+            self.recorder.rows.subscribed(0, s.node, s.number, s.filter)
             self.stations[s.node].protocol.on_subscribe(s.number, s.filter)
         for i in range(len(self.stations)):
             at, what = self.faults.first(i)
             if at >= 0:
-                self.calm = False
                 self.events.push(at, FAULT, i, 0, what)
         if self.watch_motion:
             self.moving = [self.motion.speed(i) > 0.0 for i in range(len(self.stations))]
@@ -170,8 +167,8 @@ class World(Air):
 
     def look_ahead(self) -> None:
         """Only the next publication waits in the queue."""
-        if self.ahead < len(self.agenda):
-            p = self.agenda[self.ahead]
+        if self.ahead < len(self.planned):
+            p = self.planned[self.ahead]
             self.events.push(p.t, PUBLISH, p.node, self.ahead, self.ahead)
             self.ahead += 1
 
@@ -181,6 +178,7 @@ class World(Air):
         """Everything that happens up to and including `until`."""
         events = self.events
         stations = self.stations
+        air = self.air
         while True:
             when, serial, key = events.pop()
             t = when >> TIME_SHIFT
@@ -191,10 +189,10 @@ class World(Air):
             kind = (when >> NODE_BITS) & KIND_MASK
             station = stations[when & NODE_MASK]
             if kind == END:
-                self.end(station, key, t)
+                air.end(station, key, t)
             elif kind == ATTEMPT:
                 if key == station.attempt:
-                    self.attempt(station, t)
+                    air.attempt(station, t)
             elif kind == TIMER:
                 if station.goes_off(key, serial):
                     station.protocol.on_timer(key)
@@ -204,15 +202,15 @@ class World(Air):
 
     def rarely(self, kind: i64, station: Station, key: i64, t: i64) -> None:
         if kind == PUBLISH:
-            publication = self.agenda[key]
+            publication = self.planned[key]
             self.look_ahead()
             self.publish(station, publication, t)
         elif kind == ACKNOWLEDGE:
             if station.up and not station.sending:
-                self.acknowledge(station, key, t)
+                self.air.acknowledge(station, key, t)
         elif kind == TIMEOUT:
             if station.waiting and key == station.attempt:
-                self.unacknowledged(station, t)
+                self.air.unacknowledged(station, t)
         elif kind == FAULT:
             self.fault(station, key, t)
         elif kind == MOTION:
@@ -222,31 +220,31 @@ class World(Air):
 
     # ---- publications
 
-    def publish(self, station: Station, p: Publication, t: i64) -> None:
+    def publish(self, station: Station, p: PlannedPublication, t: i64) -> None:
         if not station.up and not station.asleep:
             return  # a crashed node has no application either
-        self.sequence[p.node] += 1
-        event = Event(event_id(p.node, self.sequence[p.node]), p.topic, p.attrs, p.payload, p.validity_us, p.scope)
-        wanting = self.wanting(event)
-        near = self.within_local_range(p.node, t) if p.scope == LOCAL else []
-        paired = (
-            wanting  # the recorder leaves the publisher out: a copy for every event would cost as much as its flood
-        )
+        id = self.recorder.events.next_id(p.node)
+        event = Event(id, p.topic, p.attrs, p.payload, p.validity_us, p.scope)
+        interested = self.interested(event)
+        in_range = self.within_local_range(p.node, t) if p.scope == LOCAL else []
+        paired = interested  # with the publisher: a copy without it would cost as much as the event's flood
         if self.absent > 0 or p.scope == LOCAL:
-            paired = [i for i in wanting if self.stations[i].up and (p.scope != LOCAL or i in near or i == p.node)]
-        self.recorder.publish(t, p.node, event, wanting, paired, near)
-        self.told.append((t, p.node, t + p.validity_us, paired))
+            paired = [
+                i for i in interested if self.stations[i].up and (p.scope != LOCAL or i in in_range or i == p.node)
+            ]
+        self.recorder.publish(t, p.node, event, interested, paired, in_range)
+        self.publications.append((t, p.node, t + p.validity_us, paired))
         station.protocol.on_publish(event)
 
-    def wanting(self, event: Event) -> list[int]:
-        """Who has a matching subscription, in order."""
+    def interested(self, event: Event) -> list[int]:
+        """The nodes that have a matching subscription, in order."""
         matching = self.index.match(event)
         if len(matching) == 1:
-            return self.askers[matching[0]]
-        return sorted({node: True for number in matching for node in self.askers[number]})
+            return self.subscribers[matching[0]]
+        return sorted({node: True for number in matching for node in self.subscribers[number]})
 
     def within_local_range(self, node: int, t: i64) -> list[int]:
-        now = self.stations[node].settled()
+        now = self.stations[node].update_positions()
         x = self.motion.x(node, now)
         y = self.motion.y(node, now)
         near: list[int] = []
@@ -266,35 +264,34 @@ class World(Air):
         if what == SLEEP:
             station.asleep = True
             station.leave(t)
-            self.recorder.fault(t, station.index, schema.SLEEP)
+            self.recorder.rows.fault(t, station.index, schema.SLEEP)
         elif what == WAKE:
             station.asleep = False
             station.asleep_us += t - station.down_since
-            self.recorder.fault(t, station.index, schema.WAKE)
+            self.recorder.rows.fault(t, station.index, schema.WAKE)
             station.come_back(t)
         elif what == CRASH:
             self.crash(station, t)
         elif what == RECOVER:
             self.recover(station, t)
         self.absent += 1 if what in (SLEEP, CRASH) else -1
-        self.switched.append((t, station.id, station.up))
+        self.switches.append((t, station.id, station.up))
         after, then = self.faults.next(station.id, what)
         self.events.push(t + after, FAULT, station.index, 0, then)
 
     def crash(self, station: Station, t: i64) -> None:
         station.leave(t)
         station.forget()
-        self.recorder.fault(t, station.index, schema.CRASH)
+        self.recorder.rows.fault(t, station.index, schema.CRASH)
 
     def recover(self, station: Station, t: i64) -> None:
         station.off_us += t - station.down_since
-        self.recorder.fault(t, station.index, schema.RECOVER)
+        self.recorder.rows.fault(t, station.index, schema.RECOVER)
         station.come_back(t)
         if self.faults.keep_tables:
             station.protocol.on_start()
             return
-        for published in self.recorder.published.values():
-            published.unmute(station.index)
+        self.recorder.events.forget(station.index)
         station.protocol = self.protocol_class(station, self.params)
         station.protocol.on_start()
         for s in self.subscriptions:
@@ -308,7 +305,7 @@ class World(Air):
             self.events.push(at, MOTION, i, 0, 0)
 
     def motion_changed(self, station: Station, t: i64) -> None:
-        station.settled()
+        station.update_positions()
         i = station.id
         self.await_motion(i)
         self.write_move(i, t)
@@ -319,29 +316,28 @@ class World(Air):
                 station.protocol.on_motion(moving)
 
     def write_move(self, i: int, t: i64) -> None:
-        if self.recorder.log_moves:
+        if self.recorder.rows.moves:
             now = float(t) * 1e-6
             x, y = self.motion.position(i, now)
             ahead, aside = self.motion.position(i, now + 1.0)
             text = f"{x:.3f} {y:.3f} {ahead - x:.4f} {aside - y:.4f}"
             end = min(self.motion.leg_end(i), LONGEST_S)
-            self.recorder.moved(t, i, i64(end * 1e6), text)
+            self.recorder.rows.moved(t, i, i64(end * 1e6), text)
 
     def sample(self, t: i64) -> None:
-        if self.protocol_class.memory is Protocol.memory and not self.recorder.log_deliveries:
-            self.recorder.samples += len(self.stations) - self.absent  # they hold nothing, and no row is to be written
+        if self.protocol_class.memory is Protocol.memory and not self.recorder.rows.deliveries:
+            # they hold nothing, and no row is to be written
+            self.recorder.tally.samples += len(self.stations) - self.absent
         else:
             for station in self.stations:
                 if station.up:
                     entries, size = station.protocol.memory()
-                    self.recorder.state(t, station.index, entries, size)
+                    self.recorder.sample(t, station.index, entries, size)
         self.events.push(t + self.sample_every, SAMPLE, 0, 0, 0)
 
     def finish(self, until: i64) -> None:
-        """Close the books: who is still down was down to the end, and what is still on the air goes on without us."""
-        for tx in self.transmissions:
-            if tx.hearers is not NOBODY_HEARS:
-                tx.sender.tx_us -= tx.start + tx.airtime - until
+        """Count the time up to the end of the run: stations that are still down were down until then."""
+        self.air.cut_off(until)
         for station in self.stations:
             if not station.up:
                 if station.asleep:
@@ -350,8 +346,9 @@ class World(Air):
                     station.off_us += until - station.down_since
 
     def energy_j(self, until: i64) -> float:
+        energy = self.recorder.energy
         tx_us: i64 = 0
-        rx_us = self.recorder.rx_us
+        rx_us = energy.shared_rx_us
         asleep_us: i64 = 0
         off_us: i64 = 0
         for s in self.stations:
@@ -359,4 +356,4 @@ class World(Air):
             rx_us += s.received_us(until)
             asleep_us += s.asleep_us
             off_us += s.off_us
-        return self.recorder.power.joules(until * len(self.stations), tx_us, rx_us, asleep_us, off_us)
+        return energy.joules(until * len(self.stations), tx_us, rx_us, asleep_us, off_us)

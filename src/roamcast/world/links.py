@@ -18,9 +18,10 @@ from math import inf
 from pathlib import Path
 
 from roamcast.errors import InputError, error_text
-from roamcast.world.contacts import Neighbourhood, ScheduledContacts
+from roamcast.world.contacts.neighbourhood import Neighbourhood
+from roamcast.world.contacts.scheduled import ScheduledContacts
 from roamcast.world.faults import Faults
-from roamcast.world.radio import Radio
+from roamcast.world.radio.table import Table
 from roamcast.world.scenario import Scenario
 from roamcast.world.traces import load
 
@@ -64,7 +65,7 @@ def read_table(path: str) -> dict[tuple[int, int], tuple[float, float]]:
 
 
 def neighbourhood(s: Scenario) -> Neighbourhood:
-    """Who hears whom by the table; nothing ever changes."""
+    """The links of the table; they never change."""
     table = read_table(s.links)
     most = max(max(pair) for pair in table)
     if most >= s.nodes:
@@ -72,11 +73,11 @@ def neighbourhood(s: Scenario) -> Neighbourhood:
     static = Neighbourhood(s.nodes)
     for i, j in table:
         if i != j:
-            static.near.put(i, j, True)
+            static.hearers.put(i, j, True)
     return static
 
 
-def wire(s: Scenario, radio: Radio, faults: Faults) -> None:
+def wire(s: Scenario, radio: Table, faults: Faults) -> None:
     """Give every measured link its loss and its signal strength."""
     for (i, j), (pdr, signal) in read_table(s.links).items():
         faults.link_loss[i << 20 | j] = 1.0 - pdr

@@ -8,7 +8,7 @@ uses the longest range that a frame can draw and the best shadowing, and leaves 
 from __future__ import annotations
 
 from roamcast.log.oracle import Journeys
-from roamcast.world.contacts import LinkObserver, Neighbourhood
+from roamcast.world.contacts.neighbourhood import LinkObserver, Neighbourhood
 
 
 class _Links(LinkObserver):
@@ -22,23 +22,23 @@ class _Links(LinkObserver):
 def possible_pairs(
     motion: Neighbourhood,
     nodes: int,
-    published: list[tuple[int, int, int, list[int]]],
-    switched: list[tuple[int, int, bool]],
+    publications: list[tuple[int, int, int, list[int]]],
+    switches: list[tuple[int, int, bool]],
     until: int,
 ) -> int:
     """The number of (event, interested node) pairs that could have been delivered up to `until`.
 
-    `published` has (t, publisher, expiry, interested nodes) of each event, `switched` (t, node, up) of each fault,
+    `publications` has (t, publisher, expiry, interested nodes) of each event, `switches` (t, node, up) of each fault,
     both in order of time, in microseconds.
     """
     flood = Journeys(nodes)
     for i in range(nodes):
-        for j in motion.near[i]:
+        for j in motion.hearers[i]:
             flood.link(0.0, i, j, True)
     motion.observer = _Links(flood)
-    faults = iter(switched)
+    faults = iter(switches)
     fault = next(faults, None)
-    for event, (t, node, expires, _) in enumerate(published):
+    for event, (t, node, expires, _) in enumerate(publications):
         while fault is not None and fault[0] <= t:
             _switch(motion, flood, fault)
             fault = next(faults, None)
@@ -48,8 +48,9 @@ def possible_pairs(
         _switch(motion, flood, fault)
         fault = next(faults, None)
     _advance(motion, until)
-    own = [publisher for _, publisher, _, interested in published if publisher in interested]  # each has its own event
-    return flood.count([interested for _, _, _, interested in published]) - len(own)
+    # a publisher that is interested has its own event, which is no delivery
+    own = [publisher for _, publisher, _, interested in publications if publisher in interested]
+    return flood.count([interested for _, _, _, interested in publications]) - len(own)
 
 
 def _switch(motion: Neighbourhood, flood: Journeys, fault: tuple[int, int, bool]) -> None:

@@ -1,4 +1,4 @@
-"""A scenario: everything about a run but the protocol and the seed. Flat, frozen, validated at construction."""
+"""A scenario: everything about a run except the protocol and the seed. Flat, frozen, validated at construction."""
 
 from __future__ import annotations
 

@@ -1,13 +1,9 @@
-"""A station: one node's host, its MAC and the state of its radio; and what it has on the air.
+"""A station: one simulated node. It is the host of a protocol, and holds the state of its MAC and of its radio.
 
-The MAC follows IEEE 802.11-1999, 9.2: carrier sense, DIFS (EIFS after a frame that could not be understood), a back-off
-in slots that freezes while the medium is busy, immediate access when the medium has been idle for long enough, and a
-back-off after every transmission. There are no busy and idle events. A station knows until when it hears something
-(`busy_until`), and the slots that passed are counted when they are needed: when a frame starts, or when access is asked
-for. One attempt waits in the queue at a time; it is pushed again if it comes up too early.
+The rules that change this state are those of the MAC (mac/) and of the air (air/).
 
-Choices that keep this cheap, checked against ns-3 in tests/world/test_calibration.py: who hears a frame is fixed when
-it starts; there is no propagation delay; two stations whose access falls on the same microsecond both transmit.
+Choices that keep this cheap, checked against ns-3 in tests/world/test_calibration.py: the hearers of a frame are fixed
+when it starts; there is no propagation delay; two stations whose access falls on the same microsecond both transmit.
 """
 
 from __future__ import annotations
@@ -15,84 +11,53 @@ from __future__ import annotations
 from math import nan
 from typing import Final, final
 
-from librt.vecs import vec
 from mypy_extensions import i64
 
-from roamcast.log.recorder import HEARD, MUTED, QUEUE, Published, Recorder
+from roamcast.log.schema import QUEUE
 from roamcast.protocols.kit.interface import BROADCAST, NOBODY, Frame, Host, Params, Protocol
 from roamcast.pubsub.event import Event
-from roamcast.world.contacts import Neighbourhood
-from roamcast.world.mac import DCF, IDEAL, Mac
-from roamcast.world.queue import ATTEMPT, TIMER, EventQueue
-from roamcast.world.radio import Radio
+from roamcast.world.contacts.neighbourhood import Neighbourhood
+from roamcast.world.mac.base import Mac
+from roamcast.world.published import COPY, MUTED
+from roamcast.world.queue import TIMER, EventQueue
+from roamcast.world.radio.base import Radio
+from roamcast.world.recorder import Recorder
 from roamcast.world.streams import Stream
 
 NEVER: Final = 1 << 60
 NOTHING: Final = -1
-EMPTY: Final[list[tuple[Frame, int]]] = []  # the queue of all who have none
+EMPTY: Final[list[tuple[Frame, int]]] = []  # the queue of all stations that have none
 UNBORN: Final = Protocol(Host(NOBODY), Params())  # before the world is populated
 
 
-@final
-class Station(Host):
+class Receiver(Host):
+    """The state that every reception touches.
+
+    Attributes of this class and of `Station` are in the order of use, because with thousands of stations each line of
+    memory is a cold one. A line is 64 bytes, eight numbers or references; the object's own head is half of the first
+    one. Six lines in all are no accident either: CPython's allocator lets such objects begin where a line begins.
+    """
+
     __slots__ = (
-        "accepted",
-        "alarm",
-        "alarm_key",
         "asleep",
-        "asleep_us",
-        "attempt",
-        "begun",
         "busy_until",
-        "chance",
         "committed",
         "contending",
         "deafened",
-        "dice",
-        "down_since",
-        "due_us",
-        "energy",
-        "events",
-        "frames",
-        "front",
-        "front_to",
         "garbled",
-        "heard_from",
-        "heard_strength",
         "idle_since",
         "ifs",
         "index",
         "mac",
-        "motion",
-        "off_us",
-        "protocol",
-        "queue",
-        "radio",
         "receiving",
-        "recorder",
-        "rx_until",
-        "rx_us",
         "sending",
-        "sends_until",
-        "serial",
-        "signals",
         "slots",
-        "strength",
-        "timers",
-        "tries",
-        "tx_us",
         "up",
         "waiting",
-        "window",
     )
 
-    def __init__(
-        self, id: int, seed: int, events: EventQueue, mac: Mac, radio: Radio, motion: Neighbourhood, recorder: Recorder
-    ) -> None:
+    def __init__(self, id: int, mac: Mac) -> None:
         super().__init__(id)
-        # In the order of use, because with thousands of stations each line of memory is a cold one. A line is 64 bytes,
-        # eight numbers or references; the object's own head is half of the first one. Six lines in all are no accident
-        # either: of such objects CPython's allocator makes each begin where a line does.
         self.busy_until: i64 = 0
         self.receiving: i64 = NOTHING  # the transmission the receiver is locked on to
         self.slots: i64 = 0
@@ -108,12 +73,56 @@ class Station(Host):
         self.idle_since: i64 = 0  # no slot is counted before; ahead, if frames for others reserve the medium (NAV)
         self.mac = mac
         self.deafened: i64 = NOTHING  # the transmission it missed because it sent itself
+
+
+@final
+class Station(Receiver):
+    __slots__ = (
+        "accepted",
+        "alarm",
+        "alarm_key",
+        "asleep_us",
+        "attempt",
+        "begun",
+        "down_since",
+        "due_us",
+        "energy",
+        "events",
+        "frames",
+        "head",
+        "head_to",
+        "heard_from",
+        "heard_strength",
+        "mac_rng",
+        "motion",
+        "off_us",
+        "protocol",
+        "protocol_rng",
+        "queue",
+        "radio",
+        "recorder",
+        "rx_until",
+        "rx_us",
+        "sends_until",
+        "serial",
+        "signals",
+        "strength",
+        "timers",
+        "tries",
+        "tx_us",
+        "window",
+    )
+
+    def __init__(
+        self, id: int, seed: int, events: EventQueue, mac: Mac, radio: Radio, motion: Neighbourhood, recorder: Recorder
+    ) -> None:
+        super().__init__(id, mac)
         # what a frame that is handed up touches
-        self.heard_from: i64 = 0  # who sent the frame being handled
+        self.heard_from: i64 = 0  # the sender of the frame being handled
         self.protocol: Protocol = UNBORN
         self.recorder = recorder
         self.events = events
-        self.dice = Stream(seed, id, "protocol").rng  # not the stream itself: a call less for every draw
+        self.protocol_rng = Stream(seed, id, "protocol").rng  # not the stream itself: a call less for every draw
         # timers: most protocols have one at a time, which needs no dictionary
         self.alarm: i64 = 0  # serial of its setting; 0 means none
         self.alarm_key: i64 = 0
@@ -121,13 +130,13 @@ class Station(Host):
         self.serial: i64 = 0
         self.attempt: i64 = 0  # which attempt at medium access counts
         # what a transmission touches
-        self.front: Frame | None = None  # the frame to be sent next, …
-        self.front_to: i64 = BROADCAST  # … its addressee …
+        self.head: Frame | None = None  # the frame to be sent next, …
+        self.head_to: i64 = BROADCAST  # … its addressee …
         self.frames: i64 = 0  # … and its number
         self.queue = EMPTY  # those behind it, with their addressees
         self.sends_until: i64 = 0
         self.tx_us: i64 = 0
-        self.chance = Stream(seed, id, "mac").rng
+        self.mac_rng = Stream(seed, id, "mac").rng
         self.window: i64 = mac.window
         # a frame for one neighbour
         self.tries: i64 = 0  # how often it was sent in vain
@@ -141,7 +150,7 @@ class Station(Host):
         self.signals: i64 = 0
         self.heard_strength = nan  # of the frame being handled, in dBm
         # time spent, us
-        self.rx_until: i64 = 0  # receiving is on the account up to here
+        self.rx_until: i64 = 0  # receiving is counted up to here
         self.rx_us: i64 = 0
         self.due_us: i64 = 0  # and this much more, as soon as that is over
         self.off_us: i64 = 0  # crashed
@@ -154,7 +163,7 @@ class Station(Host):
         return self.events.now
 
     def random(self) -> float:
-        return self.dice.random()
+        return self.protocol_rng.random()
 
     def broadcast(self, frame: Frame) -> None:
         self.enqueue(frame, BROADCAST)
@@ -204,40 +213,38 @@ class Station(Host):
 
     def note(self, reason: int, event: int = 0, peer: int = NOBODY, value: int = 0) -> None:
         recorder = self.recorder
-        recorder.by_reason[reason] += 1
-        if recorder.log_frames:
-            recorder.write_note(self.events.now, self.index, reason, event, peer, value)
+        recorder.tally.by_reason[reason] += 1
+        if recorder.rows.frames:
+            recorder.rows.noted(self.events.now, self.index, reason, event, peer, value)
 
     def mute(self, id: int) -> None:
-        published = self.recorder.current
-        if published is None or published.id != id:
-            published = self.recorder.find(id)
-        if published is not None:
-            published.marks[self.index] |= MUTED
+        event = self.recorder.events.find(id)
+        if event is not None:
+            event.flags[self.index] |= MUTED
 
     def unmute(self, id: int) -> None:
-        published = self.recorder.find(id)
-        if published is not None:
-            published.unmute(self.index)
+        event = self.recorder.events.find(id)
+        if event is not None:
+            event.unmute(self.index)
 
     def heard(self, id: int) -> int:
-        published = self.recorder.find(id)
-        return 0 if published is None else published.marks[self.index] // HEARD
+        event = self.recorder.events.find(id)
+        return 0 if event is None else event.flags[self.index] // COPY
 
     def signal(self) -> float:
-        if not self.radio.plain():
+        if not self.radio.plain:
             return self.heard_strength
-        now = self.settled()
+        now = self.update_positions()
         dx = self.motion.x(self.id, now) - self.motion.x(self.heard_from, now)
         dy = self.motion.y(self.id, now) - self.motion.y(self.heard_from, now)
         return self.radio.nominal_dbm(self.heard_from, self.index, dx * dx + dy * dy)
 
     def speed(self) -> float:
-        self.settled()
+        self.update_positions()
         return self.motion.speed(self.id)
 
-    def settled(self) -> float:
-        """The time in seconds, with everybody where they are by now."""
+    def update_positions(self) -> float:
+        """Move all nodes to where they are now. Returns the time in seconds."""
         now = float(self.events.now) * 1e-6
         if now >= self.motion.next:
             self.motion.advance(now)
@@ -245,56 +252,32 @@ class Station(Host):
 
     def battery(self) -> float:
         now = self.events.now
-        return self.recorder.battery(now, self.tx_us, self.received_us(now), self.asleep_us, self.off_us)
+        return self.recorder.energy.battery(now, self.tx_us, self.received_us(now), self.asleep_us, self.off_us)
 
     # ---- medium access
 
     def enqueue(self, frame: Frame, to: i64) -> None:
-        if self.front is None:
-            self.front = frame
-            self.front_to = to
-        elif len(self.queue) + 1 < self.mac.queue or self.mac.kind == IDEAL:
+        if self.head is None:
+            self.head = frame
+            self.head_to = to
+        elif len(self.queue) + 1 < self.mac.queue:
             if self.queue is EMPTY:
                 self.queue = []
             self.queue.append((frame, to))
         else:
             size = self.mac.bytes_on_air(frame.size)
-            self.recorder.lost(self.events.now, self.index, frame, 0, to, size, QUEUE, 0)
+            self.recorder.lose(self.events.now, self.index, frame, 0, to, size, QUEUE, 0)
         if not self.contending and not self.sending and not self.waiting and self.up:
-            self.contend()
-
-    def contend(self) -> None:
-        """Ask for the medium for the first frame of the queue."""
-        now = self.events.now
-        self.contending = True
-        mac = self.mac
-        if mac.kind == DCF:
-            if self.slots > 0:
-                self.count_down(now)
-            elif self.busy_until > now or self.idle_since > now:
-                self.slots = self.chance.randrange(self.window)
-        elif mac.kind == IDEAL:
-            self.slots = 0
-        else:
-            self.slots = 1 + self.chance.randrange(mac.window)
-            self.count_from(now)
-        self.ask()
-
-    def ask(self) -> None:
-        """Try when access is due by what is known now; whatever was asked before no longer counts."""
-        self.attempt += 1
-        at = self.access()
-        now = self.events.now
-        self.events.push(at if at > now else now, ATTEMPT, self.index, 0, self.attempt)
+            self.mac.contend(self)
 
     def next_frame(self) -> None:
-        """The frame in front is done with, for better or for worse."""
+        """The frame at the head of the queue is over, delivered or not."""
         if self.queue:
             frame, to = self.queue.pop(0)
-            self.front = frame
-            self.front_to = to
+            self.head = frame
+            self.head_to = to
         else:
-            self.front = None
+            self.head = None
         self.frames += 1
         if self.tries > 0:
             self.tries = 0
@@ -324,57 +307,16 @@ class Station(Host):
         self.rx_until = end
 
     def turns_away(self) -> None:
-        """What it listens to gets lost, because it sends: that does not count."""
+        """The station sends, and so loses what it listens to, which then does not count."""
         self.due_us = 0
 
     def received_us(self, now: i64) -> i64:
         return self.rx_us + self.due_us if now >= self.rx_until else self.rx_us
 
-    def access(self) -> i64:
-        """When this station may transmit if nobody else does before."""
-        start = self.busy_until
-        if start < self.idle_since:
-            start = self.idle_since
-        return start + self.ifs + self.slots * self.mac.slot
-
-    def count_from(self, t: i64) -> None:
-        """No slot is counted before `t`, however silent it was."""
-        if self.idle_since < t:
-            self.idle_since = t
-
-    def freeze(self, t: i64) -> None:
-        """The medium gets busy at `t` for a station that contends: its back-off stops, unless it is too late for it to
-        sense that."""
-        left = self.access() - t
-        if left <= self.slots * self.mac.slot and left <= self.mac.turnaround:
-            self.committed = True
-        else:
-            self.count_down(t)
-
-    def count_down(self, t: i64) -> None:
-        """Count the slots that passed in silence before `t`."""
-        start = self.busy_until
-        if start < self.idle_since:
-            start = self.idle_since
-        idle = t - start - self.ifs
-        if idle > 0:
-            passed = idle // self.mac.slot
-            if passed >= self.slots:
-                self.slots = 0
-            else:
-                self.slots -= passed
-                self.idle_since = start + passed * self.mac.slot
-
-    def redraw(self) -> None:
-        """The back-off after a transmission: to be counted down before the next one, whenever that comes."""
-        self.ifs = self.mac.ifs
-        if self.mac.kind == DCF:
-            self.slots = self.chance.randrange(self.window)
-
-    # ---- life and death
+    # ---- off and on again
 
     def leave(self, now: i64) -> None:
-        """The radio goes off: nothing is heard, nothing is sent; what waits in the queue stays."""
+        """The radio goes off: it receives and sends nothing. Frames in the queue stay there."""
         self.up = False
         self.down_since = now
         self.contending = False
@@ -397,51 +339,5 @@ class Station(Host):
         self.busy_until = now
         self.signals = 0
         self.energy = 0.0
-        if self.front is not None:
-            self.contend()
-
-
-NOBODY_HEARS: Final[list[Station]] = []
-NO_CARGO: Final[list[Published]] = []
-
-
-@final
-class Transmission:
-    """A frame on the air. Objects are used again and again; `serial` tells transmissions apart."""
-
-    __slots__ = (
-        "airtime",
-        "cargo",
-        "collisions",
-        "deaf",
-        "frame",
-        "hearers",
-        "locked",
-        "number",
-        "published",
-        "sender",
-        "serial",
-        "size",
-        "start",
-        "strengths",
-        "targeted",
-        "to",
-    )
-
-    def __init__(self, sender: Station) -> None:
-        self.sender = sender
-        self.frame: Frame | None = None  # None: an acknowledgement, or nothing any more
-        self.to: i64 = BROADCAST
-        self.serial: i64 = 0
-        self.number: i64 = 0  # the sender's own number of the frame: a repetition has the same
-        self.size: i64 = 0
-        self.start: i64 = 0
-        self.airtime: i64 = 0
-        self.hearers: list[Station] = NOBODY_HEARS  # who locked on to it and must be visited at its end
-        self.targeted = False  # these are not all who locked on to it, and what became of it there is counted here:
-        self.locked: i64 = 0
-        self.collisions: i64 = 0
-        self.deaf: i64 = 0
-        self.strengths = vec[float]()
-        self.published: Published | None = None  # the one event it carries
-        self.cargo: list[Published] = NO_CARGO  # the events of a frame that carries several
+        if self.head is not None:
+            self.mac.contend(self)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from roamcast.pubsub.event import FOREVER, GLOBAL, LOCAL, Value
 from roamcast.pubsub.filters import And, Compare, Filter, Range, Topic
 from roamcast.world.density import nearness
-from roamcast.world.kernel import Publication, Subscription
+from roamcast.world.kernel import PlannedPublication, Subscription
 from roamcast.world.scenario import Scenario
 from roamcast.world.streams import Stream
 
@@ -128,12 +128,12 @@ class Workload:
             t += self.times_stream.exponential(gap) if poisson else gap
         return times
 
-    def _publication(self, t: int, node: int) -> Publication:
+    def _publication(self, t: int, node: int) -> PlannedPublication:
         s = self.scenario
         validity_us = micros(s.validity_s) if s.validity_s else FOREVER
         scope = LOCAL if self.local_share and self.contents_stream.random() < self.local_share else GLOBAL
         topic, attrs = self._content()
-        return Publication(t, node, topic, attrs, bytes(s.payload_bytes), validity_us, scope)
+        return PlannedPublication(t, node, topic, attrs, bytes(s.payload_bytes), validity_us, scope)
 
     def _content(self) -> tuple[str, dict[str, Value]]:
         s = self.scenario

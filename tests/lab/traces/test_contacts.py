@@ -12,7 +12,7 @@ import pytest
 from roamcast.errors import InputError
 from roamcast.lab.traces import contacts
 from roamcast.lab.traces.schemas import CONTACTS, LEGS, POSITIONS
-from roamcast.world.contacts import KineticContacts
+from roamcast.world.contacts.kinetic import KineticContacts
 from roamcast.world.mobility.waypoints import Waypoints
 from tests.lab.traces import twins
 from tests.lab.traces.twins import Contact, Leg

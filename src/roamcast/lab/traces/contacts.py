@@ -9,8 +9,8 @@ clipped to it; so slices and cells cannot be seen in the result, only in the tim
 Contact is the closed disc (distance <= range). Instants are rounded to microseconds. Two nodes that only touch are not
 in contact; two that keep exactly the range are.
 
-The arithmetic is numpy's, between Spark's joins: as expressions of Spark it would be multiplied by its optimiser beyond
-all bounds.
+The roots are those of the simulator (`world.contacts.solver`), and the rest of the arithmetic is numpy's, between
+Spark's joins: as expressions of Spark it would be multiplied by its optimiser beyond all bounds.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from pyspark.sql.window import Window
 from roamcast.errors import InputError
 from roamcast.lab.spark.worker import stage
 from roamcast.lab.traces.schemas import BUCKETED, CONTACTS, LEGS
+from roamcast.world.contacts.solver import together_all
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -215,28 +216,15 @@ def _spelled_out(first: Array, last: Array) -> Iterator[tuple[Array, Array]]:
 
 
 def solved(one: list[Array], other: list[Array], slice_from: Array, slice_us: int, range_m: float) -> list[Array]:
-    """When, within their slices, pairs of legs are in contact: |p + w s|² = r² is a s² + 2 b s + c = 0.
-
-    The discriminant b² - a c is written as a r² - (p x w)², and each root in the form that does not subtract nearly
-    equal numbers.
-    """
+    """When, within their slices, pairs of legs are in contact."""
     t0, t1 = np.maximum(one[1], other[1]), np.minimum(one[2], other[2])
     px, py = ((other[k] + other[k + 2] * (t0 - other[1])) - (one[k] + one[k + 2] * (t0 - one[1])) for k in (3, 4))
-    wx, wy = other[5] - one[5], other[6] - one[6]
-    r2 = range_m * range_m
-    a = wx * wx + wy * wy
-    b = px * wx + py * wy
-    c = px * px + py * py - r2
-    across = px * wy - py * wx
-    d = a * r2 - across * across
-    still, inside, passes = a == 0.0, c <= 0.0, (a > 0.0) & (d > 0.0)
+    pairs = np.column_stack((px, py, other[5] - one[5], other[6] - one[6])).astype("<f8")
+    intervals = np.frombuffer(together_all(pairs.tobytes(), range_m * range_m), "<f8").reshape(-1, 2)
+    meets = np.isfinite(intervals[:, 0])
     lasts = (t1 - t0).astype(np.float64)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        root = np.sqrt(np.maximum(d, 0.0))
-        begin = np.where(inside | still, 0.0, c / (root - b))
-        end = np.where(still, lasts, np.where(inside & (b > 0.0), -c / (b + root), (root - b) / a))
-    meets = (still & inside) | (passes & (inside | (b < 0.0)))
-    begin, end = (np.floor(np.minimum(np.where(meets, s, 0.0), lasts) + 0.5).astype(np.int64) for s in (begin, end))
+    rounded = (np.where(meets, np.minimum(intervals[:, k], lasts), 0.0) + 0.5 for k in (0, 1))
+    begin, end = (np.floor(times).astype(np.int64) for times in rounded)
     from_us = np.maximum(t0 + begin, slice_from)
     until_us = np.minimum(t0 + end, slice_from + slice_us)
     lasting = meets & (from_us < until_us)

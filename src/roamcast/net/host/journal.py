@@ -11,16 +11,14 @@ it happened first.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from typing import Any
 
 from roamcast.log import schema
-from roamcast.log.recorder import first_event
+from roamcast.log.rows import Rows
 from roamcast.log.writer import LogSink
 from roamcast.net.wire.codec import Arrival
 from roamcast.protocols.kit.interface import NOBODY, Frame
-from roamcast.pubsub.event import SCOPES, Event
+from roamcast.pubsub.event import Event
 
 
 class Journal:
@@ -28,6 +26,7 @@ class Journal:
         self.sink = sink
         self.epoch_us = epoch_us
         self.present_us = -1  # not negative during a catch-up: the time at which it began
+        self._rows = Rows(sink, level)
         self._kinds = frozenset(schema.kinds_at(level))
         self._node = node
         self._now = now
@@ -42,33 +41,31 @@ class Journal:
         value: int = 0,
         reason: str = "",
     ) -> None:
-        if kind not in self._kinds or (self.present_us >= 0 and kind != schema.DELIVER):
-            return
-        t = self.epoch_us + (self._now() if self.present_us < 0 else self.present_us)
-        self.sink.row(t, self._node, kind, event, frame, peer, size, value, reason)
+        if self._writes(kind):
+            self.sink.row(self._t(), self._node, kind, event, frame, peer, size, value, reason)
 
     def published(self, event: Event, near: Callable[[], list[int]]) -> None:
-        if schema.PUBLISH not in self._kinds:
-            return
-        content: dict[str, Any] = {"topic": event.topic, "scope": SCOPES[event.scope], "attrs": event.attrs}
-        if event.scope:
-            content["near"] = near()
-        text = json.dumps(content, separators=(",", ":"))
-        self.row(schema.PUBLISH, event.id, size=event.size, value=event.validity_us, reason=text)
+        if self._writes(schema.PUBLISH):
+            self._rows.published(self._t(), self._node, event, near() if event.scope else [])
 
     def sent(self, frame: Frame, to: int, serial: int, size: int, airtime_us: int) -> None:
-        self.row(schema.SEND, first_event(frame), serial, to, size, airtime_us, frame.kind)
+        if self._writes(schema.SEND):
+            self._rows.sent(self._t(), self._node, frame, serial, to, size, airtime_us)
 
     def repeated(self, frame: Frame, to: int, serial: int) -> None:
-        self.row(schema.REPEAT, first_event(frame), serial, to)
+        if self._writes(schema.REPEAT):
+            self._rows.repeated(self._t(), self._node, frame, serial, to)
 
     def lost(self, frame: Frame, to: int, serial: int, size: int, why: str) -> None:
-        self.row(schema.LOSE, first_event(frame), serial, to, size, 0, why)
+        if self._writes(schema.LOSE):
+            self._rows.lost(self._t(), self._node, frame, serial, to, size, why, 0)
 
     def arrived(self, arrival: Arrival, frame: Frame, size: int, airtime_us: int) -> None:
-        if schema.RECEIVE not in self._kinds:
-            return
-        self.row(schema.RECEIVE, first_event(frame), arrival.serial, arrival.sender, size, airtime_us, frame.kind)
-        if frame.id == 0:
-            for other in frame.events()[1:]:
-                self.row(schema.RECEIVE, other.id, arrival.serial, arrival.sender, 0, airtime_us, frame.kind)
+        if self._writes(schema.RECEIVE):
+            self._rows.received(self._t(), self._node, frame, arrival.serial, arrival.sender, size, airtime_us)
+
+    def _writes(self, kind: int) -> bool:
+        return kind in self._kinds and (self.present_us < 0 or kind == schema.DELIVER)
+
+    def _t(self) -> int:
+        return self.epoch_us + (self._now() if self.present_us < 0 else self.present_us)

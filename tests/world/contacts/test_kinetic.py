@@ -15,12 +15,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roamcast.errors import InputError
-from roamcast.world.contacts import KineticContacts, LinkObserver, Neighbourhood, Rows, ScheduledContacts
+from roamcast.world.contacts.kinetic import KineticContacts
+from roamcast.world.contacts.neighbourhood import LinkObserver, Neighbourhood
+from roamcast.world.contacts.rows import SortedRows
+from roamcast.world.contacts.scheduled import ScheduledContacts
 from roamcast.world.mobility.base import Leg, Mobility
 from roamcast.world.mobility.static import Placed, Static
 from roamcast.world.mobility.stationary import Pauses, Speeds
 from roamcast.world.mobility.waypoint import RandomWaypoint
-from roamcast.world.queue import Agenda
 from roamcast.world.streams import Stream
 
 
@@ -59,7 +61,7 @@ def contacts(mobility: Mobility, reaches: list[float], seed: int = 1) -> Kinetic
 
 
 def rows(k: Neighbourhood) -> list[list[int]]:
-    return [list(row) for row in k.near]
+    return [list(row) for row in k.hearers]
 
 
 def check_against_brute_force(k: KineticContacts, reaches: list[float], t: float) -> None:
@@ -67,7 +69,7 @@ def check_against_brute_force(k: KineticContacts, reaches: list[float], t: float
     n = len(reaches)
     places = [k.position(i, t) for i in range(n)]
     for i in range(n):
-        row = list(k.near[i])
+        row = list(k.hearers[i])
         assert row == sorted(set(row)) and i not in row
         members = set(row)
         for j in range(n):
@@ -169,7 +171,7 @@ def test_contact_is_decided_on_the_closed_disc() -> None:
 
 def test_static_nodes_never_cause_work() -> None:
     k = contacts(Static(1000.0, 1000.0), [150.0] * 50)
-    assert k.next == inf and k.agenda.size == 0 and any(rows(k))
+    assert k.next == inf and k.queue.size == 0 and any(rows(k))
 
 
 def test_entering_and_leaving_happen_at_the_solved_instants() -> None:
@@ -306,7 +308,7 @@ def test_time_never_runs_backwards_when_legs_end_on_edges_of_cells() -> None:
     while k.next < inf:
         due = k.next
         k.advance(due)
-        assert k.next >= due and k.agenda.t >= due
+        assert k.next >= due and k.queue.t >= due
     check_run(Routes(routes), [30.0] * 200, 40.0, 5)
 
 
@@ -332,7 +334,7 @@ def test_changes_at_one_instant_are_told_in_the_order_of_the_nodes() -> None:
 
 def test_a_row_that_somebody_holds_never_changes() -> None:
     k = contacts(waypoint(300.0, 10.0, 20.0), [100.0] * 20)
-    held = [(row, list(row)) for row in k.near]
+    held = [(row, list(row)) for row in k.hearers]
     k.advance(60.0)
     assert all(list(row) == before for row, before in held)
     assert rows(k) != [before for _, before in held]
@@ -424,7 +426,7 @@ def test_a_position_that_is_no_number_is_refused() -> None:
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 40), st.booleans()), max_size=300))
 def test_rows_hold_what_was_put_into_them_in_order(changes: list[tuple[int, int, bool]]) -> None:
     """Beside sets; there are more numbers than a row has room for at first."""
-    found = Rows(3)
+    found = SortedRows(3)
     twins: list[set[int]] = [set(), set(), set()]
     changes += [(i, j, True) for i, j in [(1, j) for j in range(40, 0, -1)]]
     for i, j, there in changes:
@@ -435,41 +437,6 @@ def test_rows_hold_what_was_put_into_them_in_order(changes: list[tuple[int, int,
             twins[i].discard(j)
         assert found.holds(i, j) == there
         assert [list(row) for row in found] == [sorted(twin) for twin in twins]
-
-
-# ---- the agenda
-
-
-@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.booleans()), max_size=80))
-def test_the_agenda_gives_the_smallest_first(steps: list[tuple[int, int, bool]]) -> None:
-    agenda = Agenda()
-    waiting: list[tuple[float, int, float]] = []
-    for t, key, take in steps:
-        agenda.push(float(t), key, t + 10.0 * key)
-        waiting.append((float(t), key, t + 10.0 * key))
-        if take:
-            agenda.pop()
-            assert (agenda.t, agenda.key, agenda.until) == min(waiting)
-            waiting.remove(min(waiting))
-    for expected in sorted(waiting):
-        assert agenda.first() == expected[0]
-        agenda.pop()
-        assert (agenda.t, agenda.key, agenda.until) == expected
-    assert agenda.first() == inf
-
-
-@pytest.mark.parametrize("scale", [1e-12, 1e-3, 1.0, 1e3, 1e17, 1e300])
-def test_the_agenda_does_so_however_far_apart_things_are(scale: float) -> None:
-    """The horizon adapts, even where rounding swallows a second."""
-    agenda = Agenda()
-    entries = [(scale * (k * 7919 % 1009), k, scale * k) for k in range(500)]
-    for t, key, until in entries:
-        agenda.push(t, key, until)
-    for k, expected in enumerate(sorted(entries[:])):
-        assert agenda.first() == expected[0]
-        agenda.pop()
-        assert (agenda.t, agenda.key, agenda.until) == expected
-        assert agenda.size + agenda.left == 499 - k
 
 
 # ---- contacts from a list
@@ -530,7 +497,7 @@ def test_the_sequence_of_changes_is_the_same_compiled_and_pure_and_on_every_mach
 
 
 def test_the_sequence_of_changes_does_not_depend_on_the_hash_seed() -> None:
-    code = "from tests.world.test_contacts import digest; print(digest())"
+    code = "from tests.world.contacts.test_kinetic import digest; print(digest())"
     for hash_seed in ("1", "2"):
         env = {**os.environ, "PYTHONHASHSEED": hash_seed}
         assert subprocess.check_output([sys.executable, "-c", code], env=env, text=True).strip() == digest()

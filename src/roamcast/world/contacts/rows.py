@@ -1,4 +1,4 @@
-"""Who is near whom, as numbers: what contacts.py keeps up to date, and hearing.py makes rows of stations of."""
+"""For each node a sorted row of numbers of nodes: what contacts keep up to date (`Neighbourhood.hearers`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROOM: Final = 16  # for neighbours, at first: 16 numbers of 4 bytes are as much 
 
 
 @final
-class Rows:
+class SortedRows:
     """For each node a sorted row of nodes, all rows in one vector. A row that is taken out is a copy, and stays what it
     was."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roamcast.world.near import ROOM, Rows
+from roamcast.world.contacts.rows import ROOM, SortedRows
 
 NODES = 3
 MOST = 3 * ROOM  # a row is widened twice
@@ -17,7 +17,7 @@ changes = st.lists(
 
 @given(changes)
 def test_rows_hold_in_order_what_sets_hold(changes: list[tuple[int, int, bool]]) -> None:
-    rows, sets = Rows(NODES), [set[int]() for _ in range(NODES)]
+    rows, sets = SortedRows(NODES), [set[int]() for _ in range(NODES)]
     for i, j, there in changes:
         assert rows.holds(i, j) == (j in sets[i])
         assert rows.put(i, j, there) == ((j in sets[i]) != there)
@@ -26,7 +26,7 @@ def test_rows_hold_in_order_what_sets_hold(changes: list[tuple[int, int, bool]])
 
 
 def test_a_row_that_is_full_moves_with_all_it_has_and_leaves_others_alone() -> None:
-    rows = Rows(NODES)
+    rows = SortedRows(NODES)
     for j in range(MOST, 0, -1):
         for i in range(NODES):
             assert rows.put(i, j, True) and not rows.put(i, j, True)
@@ -34,7 +34,7 @@ def test_a_row_that_is_full_moves_with_all_it_has_and_leaves_others_alone() -> N
 
 
 def test_a_row_that_was_taken_out_stays_what_it_was() -> None:
-    rows = Rows(NODES)
+    rows = SortedRows(NODES)
     rows.put(1, 7, True)
     before = rows[1]
     rows.put(1, 5, True)

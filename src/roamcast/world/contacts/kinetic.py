@@ -1,16 +1,16 @@
-"""Who hears whom, exactly, at instants that are computed rather than polled.
+"""Contacts of nodes that move by a model, at times that are computed rather than polled.
 
 Nodes walk straight legs, so the distance of two nodes is the root of a quadratic in time, and the instants at which it
 passes a reach can be solved. A kinetic cell list keeps the number of pairs to solve small: the plane is cut into square
 cells that are a little wider than the largest reach, hence whoever is in contact is in the same or an adjacent cell. A
-pair is solved when it can begin to matter: when one of the two starts a leg (with everybody in the nine cells around)
-and when one enters a cell (with everybody in the three cells that became adjacent). What is solved goes to an agenda of
+pair is solved when it can begin to matter: when one of the two starts a leg (with all nodes in the nine cells around)
+and when one enters a cell (with all nodes in the three cells that became adjacent). What is solved goes to a queue of
 its own:
 
     (t, i, turn)        a leg of i is over                (t, i, j)   j begins or ceases to hear i
     (t, i, cross x/y)   i enters the next cell
 
-An instant is put on the agenda only if both legs last beyond it, so nothing on it is ever out of date. Its order is
+An instant is put into the queue only if both legs last beyond it, so nothing on it is ever out of date. Its order is
 total, (t, i, what or j), so neither the order of insertion nor the layout of the cells can be seen from outside.
 
 Contact is decided on the closed disc (distance <= reach). After a computed instant the state is the one *just after*
@@ -30,16 +30,17 @@ from __future__ import annotations
 from math import inf, isfinite, sqrt
 from typing import Final, final
 
-from librt.vecs import vec
-from mypy_extensions import i64, mypyc_attr
+from librt.vecs import append, vec
+from mypy_extensions import i32, i64
 
 from roamcast.errors import InputError
+from roamcast.world.contacts.neighbourhood import Neighbourhood
+from roamcast.world.contacts.queue import ContactQueue
+from roamcast.world.contacts.solver import together
 from roamcast.world.mobility.base import Leg, Mobility
-from roamcast.world.near import Rows
-from roamcast.world.queue import Agenda
 from roamcast.world.streams import Stream
 
-TURN: Final = 0  # the low half of an agenda key: what happens to the node in the high half …
+TURN: Final = 0  # the low half of a key of the queue: what happens to the node in the high half …
 CROSS_X: Final = 1
 CROSS_Y: Final = 2
 PEER: Final = 3  # … or PEER + j
@@ -50,52 +51,6 @@ NEAR_CIRCLE: Final = 1e-6  # relative to reach²: beyond it rounding cannot have
 INSTANT_S: Final = 1e-9  # of a leg's end: what happens so near to it is left to the turn
 FAST: Final = 10.0  # reaches a second: beyond that a node goes far in that instant
 JUMP_M: Final = 1e-6  # between two legs: far above rounding, far below what a model means
-
-
-@mypyc_attr(allow_interpreted_subclasses=True)
-class LinkObserver:
-    """Is told when j (`up`) begins or ceases to hear i, in the order of time."""
-
-    def link(self, t: float, i: int, j: int, up: bool) -> None:
-        raise NotImplementedError
-
-
-class Neighbourhood:
-    """Who hears whom now. `near[i]` are the sorted ids of the nodes that hear i; nothing changes before `next` (s)."""
-
-    def __init__(self, n: int) -> None:
-        self.near = Rows(n)
-        self.next: float = inf
-        self.observer: LinkObserver | None = None
-
-    def advance(self, now: float) -> None:
-        """Make `near` what it is at `now`, which never decreases."""
-        raise NotImplementedError
-
-    def position(self, i: int, now: float) -> tuple[float, float]:
-        """Metres; `now` is not after `next`."""
-        return self.x(i, now), self.y(i, now)
-
-    def x(self, i: int, now: float) -> float:
-        return 0.0
-
-    def y(self, i: int, now: float) -> float:
-        return 0.0
-
-    def speed(self, i: int) -> float:
-        """Of the current leg, m/s."""
-        return 0.0
-
-    def leg_end(self, i: int) -> float:
-        return inf
-
-    def set_link(self, t: float, i: i64, j: i64, up: bool) -> None:
-        """Record that from t on j hears i, or does not; nothing happens if that is known."""
-        if not self.near.put(i, j, up):
-            return
-        observer = self.observer
-        if observer is not None:
-            observer.link(t, i, j, up)
 
 
 @final
@@ -120,18 +75,18 @@ class KineticContacts(Neighbourhood):
         self.alike = not reaches or min(reaches) == max(reaches)
         reach = max(reaches, default=1.0)
         self.widest_r2 = reach * reach
-        self.agenda = Agenda()
+        self.queue = ContactQueue()
         self.solved: i64 = 0  # pairs, so far: what the work is proportional to
         self.cell, columns, rows = lay_out(self.legs, reach)
         self.mask_x: i64 = columns - 1
         self.mask_y: i64 = rows - 1
         self.shift: i64 = rows.bit_length() - 1
-        nobody = [-1] * n
-        self.cx = vec[i64](nobody)
-        self.cy = vec[i64](nobody)
+        none = [-1] * n
+        self.cx = vec[i64](none)
+        self.cy = vec[i64](none)
         self.heads = vec[i64]([-1] * (columns * rows))  # of each cell, a doubly linked list of nodes
-        self.after = vec[i64](nobody)
-        self.before = vec[i64](nobody)
+        self.after = vec[i64](none)
+        self.before = vec[i64](none)
         for i in range(n):
             self.settle(i)
         self.advance(0.0)
@@ -148,13 +103,25 @@ class KineticContacts(Neighbourhood):
         self.enter(i)
         self.plan_crossing(i, 0.0)
 
-    # ---- where everybody is
+    # ---- positions
 
     def x(self, i: int, now: float) -> float:
         return self.x0[i] + self.vx[i] * (now - self.t0[i])
 
     def y(self, i: int, now: float) -> float:
         return self.y0[i] + self.vy[i] * (now - self.t0[i])
+
+    def squares(self, i: i64, nodes: vec[i32], now: float) -> vec[float]:
+        t0 = self.t0
+        x = self.x0[i] + self.vx[i] * (now - t0[i])
+        y = self.y0[i] + self.vy[i] * (now - t0[i])
+        squares = vec[float](capacity=len(nodes))
+        for node in nodes:
+            j = i64(node)
+            dx = self.x0[j] + self.vx[j] * (now - t0[j]) - x
+            dy = self.y0[j] + self.vy[j] * (now - t0[j]) - y
+            squares = append(squares, dx * dx + dy * dy)
+        return squares
 
     def speed(self, i: int) -> float:
         return sqrt(self.vx[i] * self.vx[i] + self.vy[i] * self.vy[i])
@@ -165,24 +132,24 @@ class KineticContacts(Neighbourhood):
     # ---- time passes
 
     def advance(self, now: float) -> None:
-        agenda = self.agenda
-        while agenda.first() <= now:
-            agenda.pop()
-            t = agenda.t
-            i = agenda.key >> 32
-            what = agenda.key & LOW
+        queue = self.queue
+        while queue.first() <= now:
+            queue.pop()
+            t = queue.t
+            i = queue.key >> 32
+            what = queue.key & LOW
             if what >= PEER:
-                self.change(t, i, what - PEER, agenda.until)
+                self.change(t, i, what - PEER, queue.until)
             elif what == TURN:
                 self.turn(i, t)
             else:
                 self.cross(i, what, t)
-        self.next = agenda.first()
+        self.next = queue.first()
 
     def change(self, t: float, i: i64, j: i64, until: float) -> None:
         up = until != ENDS
         if up and until < inf:
-            self.agenda.push(until, i << 32 | (j + PEER), ENDS)
+            self.queue.push(until, i << 32 | (j + PEER), ENDS)
         self.set_link(t, i, j, up)
         if self.alike:
             self.set_link(t, j, i, up)
@@ -216,12 +183,12 @@ class KineticContacts(Neighbourhood):
         self.vy[i] = leg.vy
         self.ends[i] = leg.end_s
         if leg.end_s < inf:
-            self.agenda.push(leg.end_s, i << 32 | TURN, 0.0)
+            self.queue.push(leg.end_s, i << 32 | TURN, 0.0)
 
     # ---- cells
 
     def plan_crossing(self, i: i64, t: float) -> None:
-        """Put on the agenda when i, on this leg, leaves its cell."""
+        """Put into the queue when i, on this leg, leaves its cell."""
         vx = self.vx[i]
         vy = self.vy[i]
         soonest = self.ends[i]
@@ -241,7 +208,7 @@ class KineticContacts(Neighbourhood):
         if way != TURN:
             if soonest < t:  # it stood beyond the edge by a rounding error
                 soonest = t
-            self.agenda.push(soonest, i << 32 | way, 0.0)
+            self.queue.push(soonest, i << 32 | way, 0.0)
 
     def cross(self, i: i64, way: i64, t: float) -> None:
         """Node i enters the next cell and meets those in the three cells that became adjacent."""
@@ -281,7 +248,7 @@ class KineticContacts(Neighbourhood):
     # ---- pairs
 
     def meet(self, i: i64, x_from: i64, x_to: i64, y_from: i64, y_to: i64, t: float) -> None:
-        """Solve i with everybody in these cells, from t on."""
+        """Solve i with all nodes in these cells, from t on."""
         t0s = self.t0
         x0s = self.x0
         y0s = self.y0
@@ -332,43 +299,24 @@ class KineticContacts(Neighbourhood):
     def solve(
         self, i: i64, j: i64, px: float, py: float, wx: float, wy: float, t: float, last: float, r2: float
     ) -> None:
-        """Plan when j, at p and moving with w relative to i (or i relative to j), next begins or ceases to hear i.
-
-        |p + w s|² = r²  is  a s² + 2 b s + c = 0.  The discriminant b² - a c is written as a r² - (p x w)², and each
-        root in the form that does not subtract nearly equal numbers.
-        """
+        """Plan when j, at p and moving with w relative to i (or i relative to j), next begins or ceases to hear i."""
         self.solved += 1
-        a = wx * wx + wy * wy
-        b = px * wx + py * wy
-        c = px * px + py * py - r2
-        rounding_s = INSTANT_S if a <= FAST * FAST * r2 else 0.0
+        begin, end = together(px, py, wx, wy, r2)
+        begin += t
+        end += t
+        rounding_s = INSTANT_S if wx * wx + wy * wy <= FAST * FAST * r2 else 0.0
         soon = t + rounding_s
         last -= rounding_s
-        inside = c <= 0.0
-        begin = inf
-        end = inf
-        if a > 0.0:
-            across = px * wy - py * wx
-            d = a * r2 - across * across
-            if d <= 0.0:
-                inside = False  # passes by, at best touching
-            else:
-                root = sqrt(d)
-                if inside:
-                    end = t + (-c / (b + root) if b > 0.0 else (root - b) / a)
-                    inside = end > soon
-                elif b < 0.0:
-                    begin = t + c / (root - b)
-                    end = t + (root - b) / a
-                    inside = begin <= soon < end
-        known = c <= NEAR_CIRCLE * r2 and self.near.holds(i, j)
+        inside = begin <= soon < end
+        c = px * px + py * py - r2
+        known = c <= NEAR_CIRCLE * r2 and self.hearers.holds(i, j)
         key = i << 32 | (j + PEER)
         if inside != known:
-            self.agenda.push(t, key, (end if end < last else inf) if inside else ENDS)
+            self.queue.push(t, key, (end if end < last else inf) if inside else ENDS)
         elif inside and end < last:
-            self.agenda.push(end, key, ENDS)
+            self.queue.push(end, key, ENDS)
         if not inside and soon < begin < last:
-            self.agenda.push(begin, key, end if end < last else inf)
+            self.queue.push(begin, key, end if end < last else inf)
 
 
 def floor_of(x: float) -> i64:
@@ -403,35 +351,3 @@ def fold(cells: float, n: int) -> int:
     while size < cells + 3.0 or size * size < n:
         size *= 2
     return size
-
-
-@final
-class ScheduledContacts(Neighbourhood):
-    """Contacts from a list of (t, i, j, up), sorted by time; links go both ways. There are no positions: all are zero.
-
-    Changes at one instant happen in the order of the list; those up to 0 s have happened at the start.
-    """
-
-    def __init__(self, n: int, changes: list[tuple[float, int, int, bool]]) -> None:
-        super().__init__(n)
-        self.changes = changes
-        self.done: i64 = 0
-        before = -inf
-        for t, i, j, _ in changes:
-            if not before <= t:
-                raise InputError(f"contacts: a change at {t:g} s comes after one at {before:g} s; sort them by time")
-            if i == j or not (0 <= i < n and 0 <= j < n):
-                raise InputError(f"contacts: no link {i}–{j}; nodes are 0 to {n - 1}, and two different ones meet")
-            before = t
-        self.advance(0.0)
-
-    def advance(self, now: float) -> None:
-        changes = self.changes
-        k = self.done
-        while k < len(changes) and changes[k][0] <= now:
-            t, i, j, up = changes[k]
-            self.set_link(t, i, j, up)
-            self.set_link(t, j, i, up)
-            k += 1
-        self.done = k
-        self.next = changes[k][0] if k < len(changes) else inf

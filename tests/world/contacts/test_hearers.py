@@ -7,9 +7,9 @@ from math import hypot
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roamcast.world.hearing import Hearing
+from roamcast.world.contacts.hearers import Hearers
+from tests.world.contacts.test_kinetic import Routes, contacts
 from tests.world.stage import Stage
-from tests.world.test_contacts import Routes, contacts
 
 ROUTE = st.tuples(*[st.integers(0, 400)] * 4)
 
@@ -26,10 +26,10 @@ def test_a_row_is_who_is_near_whenever_it_is_asked_for(
     n = len(routes)
     stations = Stage([(0.0, 0.0)] * n).stations
     motion = contacts(Routes([[(0.0, x, y), (10.0, to_x, to_y)] for x, y, to_x, to_y in routes]), reaches[:n])
-    hearing = Hearing(stations, motion)
+    hearers = Hearers(stations, motion)
     for hundredths, who in sorted(asked):
         now, i = hundredths / 100, who % n
-        row = hearing.row(stations[i], now)
+        row = hearers.row(stations[i], now)
         here = motion.position(i, now)
         near = [j for j in range(n) if j != i and hypot(*_from(here, motion.position(j, now))) <= reaches[i]]
         assert [other.id for other in row] == near
@@ -42,8 +42,8 @@ def _from(here: tuple[float, float], there: tuple[float, float]) -> tuple[float,
 def test_a_row_that_somebody_holds_stays_what_it_was() -> None:
     stations = Stage([(0.0, 0.0)] * 2).stations
     motion = contacts(Routes([[(0.0, 0.0, 0.0)], [(0.0, 10.0, 0.0), (10.0, 510.0, 0.0)]]), [100.0] * 2)
-    hearing = Hearing(stations, motion)
-    before = hearing.row(stations[0], 0.0)
-    assert hearing.row(stations[0], 1.0) is before
-    assert hearing.row(stations[0], 5.0) == ()
+    hearers = Hearers(stations, motion)
+    before = hearers.row(stations[0], 0.0)
+    assert hearers.row(stations[0], 1.0) is before
+    assert hearers.row(stations[0], 5.0) == ()
     assert before == (stations[1],)

@@ -1,0 +1,27 @@
+"""The air: which frames reach which stations, and what becomes of them there. One kind of air a file (`base` names
+them); a run has one of them."""
+
+from __future__ import annotations
+
+from roamcast.world.air.base import Air
+from roamcast.world.air.graded import GradedAir
+from roamcast.world.air.ideal import IdealAir
+from roamcast.world.air.medium import Medium
+from roamcast.world.air.plain import PlainAir
+from roamcast.world.air.steady import MeteredAir, SteadyAir
+from roamcast.world.air.swift import SwiftAir
+
+__all__ = ["Air", "Medium", "build"]
+
+
+def build(medium: Medium, metered: bool) -> Air:
+    """The fastest kind of air that is right in this world. `metered` is whether the protocol asks for its battery."""
+    if not medium.mac.contends:
+        return IdealAir(medium)
+    if not medium.radio.plain:
+        return GradedAir(medium)
+    if medium.losses is not None or medium.recorder.rows.frames:
+        return PlainAir(medium)
+    if medium.faults.any():
+        return PlainAir(medium) if metered else SwiftAir(medium)
+    return MeteredAir(medium) if metered else SteadyAir(medium)

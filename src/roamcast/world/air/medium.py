@@ -1,0 +1,67 @@
+"""What every kind of air is made of: the stations, which of them hear each other, and the rules for them."""
+
+from __future__ import annotations
+
+from typing import final
+
+from librt.vecs import append, vec
+from mypy_extensions import i32, i64
+
+from roamcast.world.contacts.hearers import Hearers, Row
+from roamcast.world.contacts.neighbourhood import Neighbourhood
+from roamcast.world.faults import Faults, RandomLosses
+from roamcast.world.mac.base import Mac
+from roamcast.world.queue import EventQueue
+from roamcast.world.radio.base import Radio
+from roamcast.world.recorder import Recorder
+from roamcast.world.station import Station
+
+
+@final
+class Medium:
+    def __init__(
+        self,
+        events: EventQueue,
+        stations: list[Station],
+        motion: Neighbourhood,
+        mac: Mac,
+        radio: Radio,
+        recorder: Recorder,
+        faults: Faults,
+        seed: int,
+    ) -> None:
+        self.events = events
+        self.stations = stations
+        self.motion = motion
+        self.rows = Hearers(stations, motion)
+        self.mac = mac
+        self.radio = radio
+        self.recorder = recorder
+        self.faults = faults
+        self.losses: RandomLosses | None = RandomLosses(faults, len(stations), seed) if faults.lossy() else None
+
+    def hearers(self, station: Station, t: i64) -> Row:
+        """The stations that a frame of this station reaches if it starts now."""
+        now = float(t) * 1e-6
+        row = self.rows.row(station, now)
+        if self.faults.partition_from <= t < self.faults.partition_until:
+            row = self.one_side(row, station, now)
+        return row
+
+    def one_side(self, row: Row, station: Station, now: float) -> Row:
+        wall = self.faults.wall_m
+        left = self.motion.x(station.id, now) < wall
+        return tuple([other for other in row if (self.motion.x(other.id, now) < wall) == left])
+
+    def strengths(self, station: Station, row: Row, t: i64) -> vec[float]:
+        """The strength of a frame that this station starts now, at each of its hearers."""
+        i = station.index
+        numbers = self.motion.hearers[i]
+        if len(numbers) != len(row):  # a partition keeps some of them out
+            numbers = vec[i32]()
+            for other in row:
+                numbers = append(numbers, i32(other.index))
+        strengths = self.motion.squares(i, numbers, float(t) * 1e-6)
+        r = self.radio.frame_range(i)
+        self.radio.strengths(i, numbers, r * r, strengths)
+        return strengths

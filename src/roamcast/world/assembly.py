@@ -1,0 +1,158 @@
+"""Worlds are put together here, from a scenario or from specifications and places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from roamcast.errors import InputError
+from roamcast.log.writer import LogSink
+from roamcast.world import links, mac, mobility
+from roamcast.world import radio as radios
+from roamcast.world.air import Medium
+from roamcast.world.contacts.kinetic import KineticContacts
+from roamcast.world.contacts.neighbourhood import Neighbourhood
+from roamcast.world.faults import Faults
+from roamcast.world.kernel import World
+from roamcast.world.mobility.static import Placed
+from roamcast.world.queue import event_queue
+from roamcast.world.radio import Radio, Table
+from roamcast.world.recorder import Recorder
+from roamcast.world.scenario import Scenario
+from roamcast.world.specs import FaultSpec, MacSpec, PowerSpec, RadioSpec, WorldSpec
+from roamcast.world.station import Station
+from roamcast.world.workload import micros
+
+SAMPLES = 20
+"""How often in a run the routing state of all nodes is sampled."""
+
+
+def build(scenario: Scenario, seed: int, level: str, sink: LogSink) -> World:
+    """The world of a scenario, without a protocol."""
+    s = scenario
+    spec = spec_of(s)
+    radio = radio_of(s, seed)
+    motion = motion_of(s, seed, sensed_ranges(radio, s.nodes))
+    faults = Faults(spec.faults, s.nodes, traffic_of(s, seed))
+    _leave_out(s, faults)
+    if isinstance(radio, Table):
+        links.wire(s, radio, faults)
+    world = assemble(spec, radio, motion, faults, seed, level, sink, _by_place(s, motion))
+    world.local_range_m = s.local_range_m
+    world.sample_every = max(1, micros(s.duration_s) // SAMPLES)
+    return world
+
+
+def standing(
+    spec: WorldSpec,
+    positions: list[tuple[float, float]],
+    seed: int,
+    level: str,
+    sink: LogSink,
+    ranges: list[float] | None = None,
+) -> World:
+    """A world of nodes that stand at given places, with given ranges if they differ."""
+    n = len(positions)
+    radio = radios.build(spec.radio, n, seed, ranges=ranges)
+    motion = KineticContacts(Placed(positions), n, seed, sensed_ranges(radio, n))
+    return assemble(spec, radio, motion, Faults(spec.faults, n, seed), seed, level, sink, range(n))
+
+
+def assemble(
+    spec: WorldSpec,
+    radio: Radio,
+    motion: Neighbourhood,
+    faults: Faults,
+    seed: int,
+    level: str,
+    sink: LogSink,
+    order: Iterable[int],
+) -> World:
+    """`order` is that in which stations are made, and so lie in memory."""
+    events = event_queue()
+    access = mac.build(spec.mac)
+    recorder = Recorder(len(radio.ranges), level, sink, spec.power)
+    made = {i: Station(i, seed, events, access, radio, motion, recorder) for i in order}
+    stations = [made[i] for i in range(len(made))]
+    world = World(Medium(events, stations, motion, access, radio, recorder, faults, seed))
+    world.by_place = list(made.values())
+    return world
+
+
+def spec_of(s: Scenario) -> WorldSpec:
+    return WorldSpec(
+        mac=MacSpec(name=s.mac, rate_bps=s.rate_bps, queue=s.queue, retries=s.retries, overhead_bytes=s.overhead_bytes),
+        radio=RadioSpec(
+            name=s.radio,
+            range_m=s.range_m,
+            range_max_m=s.range_max_m,
+            range_per=s.range_per,
+            carrier_sense_ratio=s.carrier_sense_ratio,
+            capture_db=s.capture_db,
+            crossover_m=s.crossover_m,
+            path_loss_exponent=s.path_loss_exponent,
+            shadowing_db=s.shadowing_db,
+        ),
+        faults=FaultSpec(
+            awake_us=micros(s.awake_s),
+            asleep_us=micros(s.asleep_s),
+            crash_mean_us=micros(s.crash_mean_s),
+            repair_mean_us=micros(s.repair_mean_s),
+            keep_tables=s.keep_tables,
+            partition_from_us=micros(s.partition_from_s),
+            partition_until_us=micros(s.partition_until_s),
+            wall_m=s.width_m / 2,
+            loss=s.loss,
+        ),
+        power=PowerSpec(tx_w=s.tx_w, rx_w=s.rx_w, idle_w=s.idle_w, sleep_w=s.sleep_w, battery_j=s.battery_j),
+    )
+
+
+def traffic_of(s: Scenario, seed: int) -> int:
+    """The seed of what is there before any node sends: where nodes are when, their own ranges, shadowing, faults.
+
+    Everything else comes from the run's seed: which nodes publish what and when, and the random numbers of protocols
+    and of frames (back-off, a range for each frame, losses by chance).
+    """
+    return s.traffic_seed or seed
+
+
+def radio_of(s: Scenario, seed: int) -> Radio:
+    return radios.build(spec_of(s).radio, s.nodes, seed, traffic_of(s, seed))
+
+
+def sensed_ranges(radio: Radio, nodes: int) -> list[float]:
+    return [radio.sensed_up_to(radio.longest(i)) for i in range(nodes)]
+
+
+def decodable_ranges(radio: Radio, nodes: int) -> list[float]:
+    return [radio.farthest(radio.longest(i)) for i in range(nodes)]
+
+
+def motion_of(s: Scenario, seed: int, ranges: list[float]) -> Neighbourhood:
+    if s.radio == "table":
+        return links.neighbourhood(s)
+    if s.mobility == "contacts":
+        return links.contacts(s)
+    traffic = traffic_of(s, seed)
+    return KineticContacts(mobility.build(s, traffic), s.nodes, traffic, ranges)
+
+
+def _by_place(s: Scenario, motion: Neighbourhood) -> list[int]:
+    """Nodes in the order of the patches they start in. Objects that are made one after the other lie together in
+    memory, and a flood goes from neighbour to neighbour: with thousands of nodes that saves a tenth of a run."""
+    patch_m = 4.0 * s.range_m
+
+    def patch(i: int) -> tuple[float, float]:
+        x, y = motion.position(i, 0.0)
+        return x // patch_m, y // patch_m
+
+    return sorted(range(s.nodes), key=patch)
+
+
+def _leave_out(s: Scenario, faults: Faults) -> None:
+    """Nodes that an imported movement does not always have."""
+    absences = mobility.absences(s)
+    if absences and (s.asleep_s or s.crash_mean_s):
+        field = "asleep_s" if s.asleep_s else "crash_mean_s"
+        raise InputError(f"{field} must be 0: trace={s.trace} says itself when nodes are there")
+    faults.leave_out(absences)

@@ -1,0 +1,19 @@
+"""Medium access: one MAC a file. A new one is a file, a line here, and its name in `Scenario.mac`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from roamcast.world.mac.base import Mac
+from roamcast.world.mac.dcf import Dcf
+from roamcast.world.mac.ideal import Ideal
+from roamcast.world.mac.tinyos import TinyOs
+from roamcast.world.specs import MacSpec
+
+__all__ = ["MACS", "Mac", "build"]
+
+MACS: Final[dict[str, type[Dcf | Ideal | TinyOs]]] = {"dcf": Dcf, "ideal": Ideal, "tinyos": TinyOs}
+
+
+def build(spec: MacSpec) -> Mac:
+    return MACS[spec.name](spec)

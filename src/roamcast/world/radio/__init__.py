@@ -1,0 +1,38 @@
+"""Radios: one law of propagation a file. A new one is a file, a line here, and its name in `Scenario.radio`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from roamcast.world.radio.base import SENSITIVITY_DBM, Radio, dbm
+from roamcast.world.radio.disc import Disc
+from roamcast.world.radio.free_space import FreeSpace
+from roamcast.world.radio.log_distance import SHADOW_SIGMAS, LogDistance
+from roamcast.world.radio.table import Table
+from roamcast.world.radio.two_ray import TwoRay
+from roamcast.world.specs import RadioSpec
+from roamcast.world.streams import Stream
+
+__all__ = ["RADIOS", "SENSITIVITY_DBM", "SHADOW_SIGMAS", "LogDistance", "Radio", "Table", "build", "dbm"]
+
+RADIOS: Final[dict[str, type[Disc | FreeSpace | TwoRay | LogDistance | Table]]] = {
+    "disc": Disc,
+    "free-space": FreeSpace,
+    "two-ray": TwoRay,
+    "log-distance": LogDistance,
+    "table": Table,
+}
+
+
+def build(
+    spec: RadioSpec, nodes: int, seed: int, place_seed: int | None = None, ranges: list[float] | None = None
+) -> Radio:
+    """`place_seed` is that of what belongs to nodes and places: their ranges (unless given) and shadowing."""
+    place_seed = seed if place_seed is None else place_seed
+    return RADIOS[spec.name](spec, ranges or _ranges(spec, nodes, place_seed), seed, place_seed)
+
+
+def _ranges(spec: RadioSpec, nodes: int, place_seed: int) -> list[float]:
+    if spec.varies and spec.range_per == "node":
+        return [Stream(place_seed, i, "range").uniform(spec.range_m, spec.range_max_m) for i in range(nodes)]
+    return [spec.range_m] * nodes

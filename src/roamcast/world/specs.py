@@ -1,0 +1,91 @@
+"""What a world is built from: frozen specifications with names, the same for scenarios, the calibration and tests.
+
+A MAC or a radio gets its whole specification and uses the fields that its rules need.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class MacSpec:
+    """What a scenario decides about medium access. Everything else is fixed by the MAC itself (`Timing`)."""
+
+    name: str = "dcf"
+    rate_bps: float = 1_000_000.0
+    queue: int = 50  # frames
+    retries: int = 7  # of a frame for one neighbour
+    overhead_bytes: int = 0  # of every frame, on top of the MAC header
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timing:
+    """What a standard fixes about a MAC."""
+
+    slot_us: int
+    sifs_us: int
+    ifs_us: int  # the silence before a back-off is counted: DIFS
+    window: int  # slots to draw from, at first …
+    window_max: int  # … and after many retries
+    turnaround_us: int  # from the decision to send until others can sense it
+    preamble_us: int
+    header_bytes: int
+    packet_min_bytes: int
+    ack_bytes: int
+    ack_us_per_byte: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class RadioSpec:
+    name: str = "disc"
+    range_m: float = 150.0
+    range_max_m: float = 0.0  # above range_m: ranges are uniform between the two, …
+    range_per: str = "node"  # … drawn for each node or for each frame
+    carrier_sense_ratio: float = 1.0
+    capture_db: float = 10.0
+    crossover_m: float = 86.1
+    path_loss_exponent: float = 3.0
+    shadowing_db: float = 0.0
+
+    @property
+    def varies(self) -> bool:
+        return self.range_max_m > self.range_m
+
+    @property
+    def per_frame(self) -> bool:
+        return self.varies and self.range_per == "frame"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FaultSpec:
+    awake_us: int = 0
+    asleep_us: int = 0  # 0 means always awake
+    crash_mean_us: int = 0  # 0 means never
+    repair_mean_us: int = 10_000_000
+    keep_tables: bool = False
+    partition_from_us: int = 0
+    partition_until_us: int = 0
+    wall_m: float = 0.0  # the x of the partition
+    loss: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class PowerSpec:
+    """Watts in each state of the radio, and joules in a full battery."""
+
+    tx_w: float = 1.4
+    rx_w: float = 1.0
+    idle_w: float = 0.83
+    sleep_w: float = 0.13
+    battery_j: float = 10_000.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorldSpec:
+    """Everything about a world except where its nodes are."""
+
+    mac: MacSpec = MacSpec()
+    radio: RadioSpec = RadioSpec()
+    faults: FaultSpec = FaultSpec()
+    power: PowerSpec = PowerSpec()
