@@ -51,8 +51,11 @@ def claims_table(verdicts: Sequence[Verdict]) -> str:
 
 
 def ablation_table(found: Sequence[Ablation]) -> str:
-    rows = [[a.part, a.instead, *(", ".join(ids) or "–" for ids in (a.lost, a.gained, a.unclear))] for a in found]
-    return table(["part", "put back to", "loses", "gains", "leaves open"], rows)
+    rows = [
+        [a.part, a.instead, str(a.costs), *(", ".join(ids) or "–" for ids in (a.refuted, a.undecided, a.gained))]
+        for a in found
+    ]
+    return table(["part", "put back to", "costs", "then refuted", "then undecided", "holds only then"], rows)
 
 
 @pytest.mark.parametrize("paper", PAPERS)

@@ -6,7 +6,8 @@ import pytest
 
 from roamcast.judging import kept
 from roamcast.judging.verdicts import NOT, OPEN, REPRODUCED, Other
-from roamcast.papers import claims
+from roamcast.papers import claims, joint
+from roamcast.papers.experiments import PAPERS
 from tests.show.made_up import verdict
 
 MADE = kept.Made("0.1.0", "0.1.0+abc", "2026-01-31", 1234, 600.0)
@@ -76,15 +77,17 @@ def test_a_quick_run_agrees_contradicts_or_cannot_tell(before: str, now: str, sa
     assert kept.agreement(verdict("B1", "000", before), verdict("B1", "000", now)) == says
 
 
-def test_an_ablation_lists_what_a_part_put_back_loses_and_gains() -> None:
+def test_an_ablation_lists_what_no_longer_holds_without_a_part_and_what_holds_only_then() -> None:
     def under(id: str, joint: str, back: str) -> object:
         others = [Other("all-beacon", "all beacon", back, "few-beacon"), Other("slow", "slow", NOT)]
         return verdict(id, "000", joint, others=others)
 
     rows = [("B1", REPRODUCED, NOT), ("B2", NOT, REPRODUCED), ("B3", REPRODUCED, OPEN), ("B4", REPRODUCED, REPRODUCED)]
+    rows += [("B5", OPEN, REPRODUCED), ("B6", NOT, OPEN)]
     (found,) = kept.ablations([under(*row) for row in rows])  # type: ignore[misc]
     assert (found.paper, found.part, found.instead) == ("000", "few-beacon", "all beacon")
-    assert (found.lost, found.gained, found.unclear) == (["B1"], ["B2"], ["B3"])
+    assert (found.refuted, found.undecided, found.gained) == (["B1"], ["B3"], ["B2", "B5"])
+    assert found.costs == 2
 
 
 # ---- the one in the package
@@ -106,3 +109,14 @@ def test_every_claim_that_does_not_hold_has_a_cause() -> None:
     for claim in found.claims:
         if claim.verdict != REPRODUCED:
             assert causes[claim.id].strip(), claim.id
+
+
+def test_every_part_of_a_joint_reading_is_worth_a_claim() -> None:
+    """A part that costs nothing when it is put back has to go."""
+    whole = kept.load()
+    assert whole is not None
+    ablations = kept.ablations(whole.claims)
+    assert {(each.paper, each.part) for each in ablations} == {
+        (paper, part.name) for paper in PAPERS for part in joint.load(paper).part
+    }
+    assert [each.part for each in ablations if not each.costs] == []

@@ -160,14 +160,19 @@ def agreement(kept: Verdict, now: Verdict) -> str:
 
 
 class Ablation(msgspec.Struct, frozen=True):
-    """A part of a joint reading put back: the claims that this loses, and those that it gains."""
+    """A part of a joint reading put back: which claims then no longer hold, and which hold only then."""
 
     paper: str
     part: str
     instead: str
-    lost: list[str]
+    refuted: list[str]
+    undecided: list[str]
     gained: list[str]
-    unclear: list[str]
+
+    @property
+    def costs(self) -> int:
+        """The number of claims that hold with the part and not without it."""
+        return len(self.refuted) + len(self.undecided)
 
 
 def ablations(verdicts: Sequence[Verdict]) -> list[Ablation]:
@@ -179,9 +184,9 @@ def ablations(verdicts: Sequence[Verdict]) -> list[Ablation]:
     return [
         Ablation(
             *key,
-            lost=_ids(rows, REPRODUCED, NOT),
-            gained=_ids(rows, NOT, REPRODUCED),
-            unclear=_ids(rows, REPRODUCED, OPEN) + _ids(rows, NOT, OPEN),
+            refuted=_ids(rows, REPRODUCED, NOT),
+            undecided=_ids(rows, REPRODUCED, OPEN),
+            gained=_ids(rows, NOT, REPRODUCED) + _ids(rows, OPEN, REPRODUCED),
         )
         for key, rows in by_part.items()
     ]

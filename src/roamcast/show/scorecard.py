@@ -328,8 +328,9 @@ def world(paper: str, verdicts: Sequence[Verdict]) -> Html | None:
 
 
 def _worth(ablation: keeping.Ablation) -> str:
-    words = [("loses", ablation.lost), ("gains", ablation.gained), ("leaves open", ablation.unclear)]
-    return "; ".join(f"{word} {', '.join(ids)}" for word, ids in words if ids) or "changes no verdict"
+    effects = {"refuted": ablation.refuted, "undecided": ablation.undecided, "holds only then": ablation.gained}
+    listed = [f"{', '.join(ids)} {effect}" for effect, ids in effects.items() if ids]
+    return "; ".join([f"costs {several(ablation.costs, 'claim')}", *listed])
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[Child]]) -> Html:
