@@ -77,7 +77,7 @@ def test_a_world_shows_its_parts_and_what_each_is_worth(monkeypatch: pytest.Monk
     monkeypatch.setattr(joint, "load", lambda _: whole)
     lost = [verdict("B1", "000", REPRODUCED, others=[Other("all-beacon", "all beacon", NOT, "few-beacon")])]
     text = scorecard.world("000", lost) or ""
-    assert "few beacon" in text and "the sum" in text and "loses B1" in text
+    assert "few beacon" in text and "the sum" in text and "costs 1 claim; B1 refuted" in text
     assert "On one claim. Claims it was chosen on: B4." in text
     assert "slow nodes (slow)" in text
     idle = [verdict("B1", "000", REPRODUCED, others=[Other("z", "z", REPRODUCED, "x")])]
