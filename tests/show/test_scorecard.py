@@ -81,4 +81,4 @@ def test_a_world_shows_its_parts_and_what_each_is_worth(monkeypatch: pytest.Monk
     assert "On one claim. Claims it was chosen on: B4." in text
     assert "slow nodes (slow)" in text
     idle = [verdict("B1", "000", REPRODUCED, others=[Other("z", "z", REPRODUCED, "x")])]
-    assert "changes no verdict" in (scorecard.world("000", idle) or "")
+    assert "costs 0 claims" in (scorecard.world("000", idle) or "")
