@@ -53,8 +53,8 @@ def _same(metric: Metric, counted: Any, logged: Any) -> bool:
 # ---- which runs
 
 
-MOST_ROWS = 300_000
-"""Of all logs of a sample together: they take Spark a second or two."""
+MOST_ROWS = 60_000
+"""Of all logs of a sample together. That is enough for six or seven protocols, and little beside the campaign itself."""
 
 
 def sample(runs: Sequence[Row]) -> list[str]:

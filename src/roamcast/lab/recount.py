@@ -7,7 +7,8 @@ same there is nothing to do.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -28,6 +29,7 @@ from roamcast.lab.tables.laboratory import read_log
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+PARTITIONS = "spark.sql.shuffle.partitions"
 Metrics = Mapping[str, Sequence[Mapping[str, Any]]]
 """Rows of the metrics table by campaign."""
 
@@ -66,5 +68,17 @@ def _from_logs(runs: Sequence[Run], tallies: Tallies, folder: Folder, spark: Spa
     if not finished:
         return {}
     about = schemas.table(spark, [rows.of_run(run, tallies[run.id], None) for run in finished], schemas.RUNS)
-    with measured(read_log(spark, folder, [run.id for run in finished]), about) as metrics:
+    log = read_log(spark, folder, [run.id for run in finished])
+    with _few_partitions(spark), measured(log, about) as metrics:
         return {row.run: row.asDict() for row in metrics.collect()}
+
+
+@contextmanager
+def _few_partitions(spark: SparkSession) -> Iterator[None]:
+    """The logs of a sample are short: with as many partitions as a campaign has, most tasks would be empty."""
+    before = spark.conf.get(PARTITIONS)
+    spark.conf.set(PARTITIONS, "2")
+    try:
+        yield
+    finally:
+        spark.conf.set(PARTITIONS, before)
