@@ -1,4 +1,4 @@
-"""The run's own tally is what log/metrics.py computes from the rows alone, key by key.
+"""The run's own tally is what tests/support/log_metrics.py computes from the rows alone, key by key.
 
 The world counts while it runs, without rows; the log knows nothing but rows. Whatever one of them forgets shows here.
 """

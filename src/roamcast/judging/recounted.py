@@ -54,7 +54,7 @@ def _same(metric: Metric, counted: Any, logged: Any) -> bool:
 
 
 MOST_ROWS = 60_000
-"""Of all logs of a sample together. That is enough for six or seven protocols, and little beside the campaign itself."""
+"""Of all logs of a sample together. Enough for a handful of protocols, and little beside the campaign itself."""
 
 
 def sample(runs: Sequence[Row]) -> list[str]:

@@ -76,7 +76,7 @@ def _from_logs(runs: Sequence[Run], tallies: Tallies, folder: Folder, spark: Spa
 @contextmanager
 def _few_partitions(spark: SparkSession) -> Iterator[None]:
     """The logs of a sample are short: with as many partitions as a campaign has, most tasks would be empty."""
-    before = spark.conf.get(PARTITIONS)
+    before = str(spark.conf.get(PARTITIONS))
     spark.conf.set(PARTITIONS, "2")
     try:
         yield
