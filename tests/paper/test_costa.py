@@ -629,7 +629,7 @@ def copies(host: ScriptHost) -> list[int]:
 def tables_of(node: SemiProbLinks) -> list[dict[int, Filter]]:
     """For each distance: link -> the filter, of which there is one."""
     return [
-        {link: filter for filter, interest in node.interests.items() for link in interest.tables[distance]}
+        {link: filter for filter, interest in node.filters.items() for link in interest.tables[distance]}
         for distance in range(node.params.phi)
     ]
 

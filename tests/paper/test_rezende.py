@@ -59,7 +59,7 @@ def values(host: ScriptHost) -> list[int]:
 
 def buffered(protocol: Psamanet) -> list[int]:
     """What is in the PB, oldest first."""
-    return [p.event.attrs["v"] for p in protocol.pb.publications()]
+    return [p.event.attrs["v"] for p in protocol.pb.events()]
 
 
 def fill(protocol: Psamanet, host: ScriptHost, values_: range) -> None:
@@ -286,7 +286,7 @@ def test_a_subscription_goes_one_hop() -> None:
     net.start()
     net.subscribe(0, between(1, 9))
     net.run(10)
-    assert [len(n.foreign) for n in net.nodes] == [0, 1, 0]
+    assert [len(n.st) for n in net.nodes] == [0, 1, 0]
 
 
 def test_a_subscription_taken_back_is_not_sent_again() -> None:
@@ -304,7 +304,7 @@ def test_when_a_node_moves_it_cleans_its_table_leaving_only_its_own_subscription
     protocol.on_subscribe(1, between(1, 2))
     host.hear(protocol, SubscriptionFrame(between(8, 9)), 4)
     protocol.on_motion(True)
-    assert protocol.foreign == {} and ("note", "cleaned", 0, -1, 1) in host.notes
+    assert protocol.st == {} and ("note", "cleaned", 0, -1, 1) in host.notes
     pass_ms(protocol, host, 5)
     for value in (1, 8):
         host.hear(protocol, carrying(publication(value)), 2)
@@ -317,7 +317,7 @@ def test_stopping_cleans_nothing() -> None:
     protocol.on_motion(True)
     host.hear(protocol, SubscriptionFrame(between(8, 9)), 4)
     protocol.on_motion(False)
-    assert len(protocol.foreign) == 1
+    assert len(protocol.st) == 1
 
 
 def test_a_foreign_subscription_is_valid_for_s_ttl_only() -> None:
@@ -329,7 +329,7 @@ def test_a_foreign_subscription_is_valid_for_s_ttl_only() -> None:
     host.advance(protocol, 60 * SECOND)
     host.hear(protocol, carrying(publication(6)), 2)
     pass_ms(protocol, host, 5)
-    assert values(host) == [5] and protocol.foreign == {}
+    assert values(host) == [5] and protocol.st == {}
     assert PsamanetParams().s_ttl_s == 60.0
 
 
@@ -368,7 +368,7 @@ def test_r9_the_same_range_from_another_neighbour_is_another_subscription() -> N
     protocol, host = node()
     for sender in (4, 5):
         host.hear(protocol, SubscriptionFrame(between(1, 9)), sender)
-    assert len(protocol.foreign) == 2
+    assert len(protocol.st) == 2
 
 
 def test_a_subscription_is_accepted_with_probability_s_prob() -> None:
@@ -376,8 +376,8 @@ def test_a_subscription_is_accepted_with_probability_s_prob() -> None:
     protocol, host = node(s_prob=0.4)
     for sender in range(2, 4002):
         host.hear(protocol, SubscriptionFrame(between(1, 9)), sender)
-    assert abs(len(protocol.foreign) / 4000 - 0.4) < 0.03
-    assert host.labels("drop") == ["not accepted"] * (4000 - len(protocol.foreign))
+    assert abs(len(protocol.st) / 4000 - 0.4) < 0.03
+    assert host.labels("drop") == ["not accepted"] * (4000 - len(protocol.st))
 
 
 def test_r8_a_refused_subscription_is_neither_stored_nor_answered() -> None:
@@ -387,7 +387,7 @@ def test_r8_a_refused_subscription_is_neither_stored_nor_answered() -> None:
     host.draws = [0.4]
     host.hear(protocol, SubscriptionFrame(between(1, 9)), 4)
     pass_ms(protocol, host, 5)
-    assert host.sent == [] and protocol.foreign == {}
+    assert host.sent == [] and protocol.st == {}
 
 
 def test_r9_a_refused_subscription_is_drawn_for_again() -> None:
@@ -395,14 +395,14 @@ def test_r9_a_refused_subscription_is_drawn_for_again() -> None:
     host.draws = [0.4, 0.39]
     for _ in range(2):
         host.hear(protocol, SubscriptionFrame(between(1, 9)), 4)
-    assert len(protocol.foreign) == 1
+    assert len(protocol.st) == 1
 
 
 def test_r10_a_full_table_loses_its_oldest_subscription() -> None:
     protocol, host = node(st_size=2)
     for sender in (4, 5, 6):
         host.hear(protocol, SubscriptionFrame(between(1, 9)), sender)
-    assert [sender for sender, _ in protocol.foreign] == [5, 6]
+    assert [sender for sender, _ in protocol.st] == [5, 6]
 
 
 def test_r11_answers_wait_a_random_while_so_that_neighbours_do_not_answer_at_once() -> None:

@@ -13,9 +13,9 @@ from roamcast.protocols.kit import parameters
 from roamcast.protocols.kit.wire import decode, encode
 from roamcast.protocols.psamanet import (
     Buffer,
+    BufferedEvent,
     Psamanet,
     PsamanetParams,
-    Publication,
     PublicationFrame,
     SubscriptionFrame,
 )
@@ -98,13 +98,13 @@ class PlainBuffer:
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self.kept: list[Publication] = []
+        self.kept: list[BufferedEvent] = []
 
-    def add(self, publication: Publication) -> Publication | None:
+    def add(self, publication: BufferedEvent) -> BufferedEvent | None:
         self.kept.append(publication)
         return self.kept.pop(0) if len(self.kept) > self.limit else None
 
-    def take_expired(self, now: int) -> list[Publication]:
+    def take_expired(self, now: int) -> list[BufferedEvent]:
         expired = [p for p in self.kept if now - p.born_us >= p.event.validity_us]
         self.kept = [p for p in self.kept if p not in expired]
         return expired
@@ -120,20 +120,20 @@ def test_the_ring_holds_what_a_plain_list_would(limit: int, steps: list[tuple[bo
     for n, (adds, passes, validity_us) in enumerate(steps, 1):
         now += passes
         if adds:
-            publication = Publication(event(n, validity_us), now - min(passes, validity_us - 1))
+            publication = BufferedEvent(event(n, validity_us), now - min(passes, validity_us - 1))
             assert ring.add(publication) is plain.add(publication)
         else:
             assert ring.take_expired(now) == plain.take_expired(now)
-        assert ring.publications() == plain.kept and len(ring) == len(plain.kept)
+        assert ring.events() == plain.kept and len(ring) == len(plain.kept)
         assert ring.bytes == sum(p.event.size for p in plain.kept)
 
 
 def test_the_oldest_gives_way_again_and_again_and_after_some_have_expired() -> None:
     ring = Buffer(3)
-    gone = [ring.add(Publication(event(n, 5 if n % 2 else FOREVER), 0)) for n in range(1, 6)]
+    gone = [ring.add(BufferedEvent(event(n, 5 if n % 2 else FOREVER), 0)) for n in range(1, 6)]
     assert [p and p.event.attrs["v"] for p in gone] == [None, None, None, 1, 2]
     assert [p.event.attrs["v"] for p in ring.take_expired(5)] == [3, 5]
-    assert [p.event.attrs["v"] for p in ring.publications()] == [4]
+    assert [p.event.attrs["v"] for p in ring.events()] == [4]
     assert ring.take_expired(6) == []
 
 
@@ -162,10 +162,10 @@ def test_expired_publications_leave_the_buffer_before_the_choice() -> None:
 def test_an_expired_publication_is_out_of_the_buffer_for_duplicates_too() -> None:
     protocol, host = make(Psamanet, duplicates="buffer")
     host.hear(protocol, PublicationFrame(event(1, SECOND), 0), 2)
-    assert list(protocol.held) == [event(1).id]
+    assert list(protocol.buffered_ids) == [event(1).id]
     host.advance(protocol, SECOND)
     protocol.on_motion(False)
-    assert len(protocol.pb) == 0 and protocol.held == {}
+    assert len(protocol.pb) == 0 and protocol.buffered_ids == {}
 
 
 def test_an_answer_that_expires_while_it_waits_is_not_sent() -> None:
@@ -211,8 +211,8 @@ def test_in_bad_weather_the_invariants_hold_and_no_timer_leaks(plan: Plan, param
     for i, (host, node) in enumerate(zip(net.hosts, net.nodes, strict=True)):
         assert host.timers == {} and (node.answers == {} or not net.up[i])
         assert len(node.pb) <= params["pb_size"]
-        ids = [p.event.id for p in node.pb.publications()]
-        assert list(node.held) == ([] if params["duplicates"] == "ever" else ids)
+        ids = [p.event.id for p in node.pb.events()]
+        assert list(node.buffered_ids) == ([] if params["duplicates"] == "ever" else ids)
 
 
 @settings(max_examples=15, deadline=None)
@@ -256,13 +256,13 @@ def test_an_answer_that_waited_when_the_node_crashed_is_given_up_and_can_be_aske
     net.start()
     net.hosts[0].hear(net.nodes[0], PublicationFrame(event(5), 0), 7)
     for _ in range(2):
-        net.nodes[0].foreign.clear()
+        net.nodes[0].st.clear()
         net.hosts[0].hear(net.nodes[0], SubscriptionFrame(values(1, 9)), 1)
         net.crash(0)
         net.recover(0, keep_tables=True)
     net.run(1)
     assert net.sends("event") == []
-    net.nodes[0].foreign.clear()
+    net.nodes[0].st.clear()
     net.hosts[0].hear(net.nodes[0], SubscriptionFrame(values(1, 9)), 1)
     net.run(1)
     assert len(net.sends("event")) == 1
@@ -295,10 +295,10 @@ def test_state_stays_bounded_over_a_long_steady_run() -> None:
         net.nodes[i].on_motion(n % 3 == 0)
         net.run(0.3)
         for host, node in zip(net.hosts, net.nodes, strict=True):
-            assert len(node.pb) <= 10 and len(node.foreign) <= 5 and len(node.seen) <= 30
-            assert list(node.held) == [p.event.id for p in node.pb.publications()]
+            assert len(node.pb) <= 10 and len(node.st) <= 5 and len(node.seen) <= 30
+            assert list(node.buffered_ids) == [p.event.id for p in node.pb.events()]
             assert host.timers == {} and node.answers == {}
-            full = full or len(node.foreign) == 5
+            full = full or len(node.st) == 5
     assert full
 
 
@@ -306,7 +306,7 @@ def test_what_is_in_the_buffer_was_ever_seen_however_few_ids_are_remembered() ->
     protocol, host = make(Psamanet, pb_size=3, seen=1)
     for n in (1, 2, 3, 1, 2):
         protocol.on_frame(PublicationFrame(event(n), 0), 2)
-    assert [p.event.attrs["v"] for p in protocol.pb.publications()] == [1, 2, 3]
+    assert [p.event.attrs["v"] for p in protocol.pb.events()] == [1, 2, 3]
     assert host.labels("drop") == []
 
 
@@ -317,8 +317,8 @@ def test_an_older_subscription_of_a_neighbour_expires_though_a_newer_one_came() 
         host.advance(protocol, n * 20 * SECOND)
     for later_s, valid in ((0, [2, 3]), (20, [3]), (40, [])):
         host.advance(protocol, (60 + later_s) * SECOND)
-        assert [n for n in (1, 2, 3) if protocol.wanted_near(event(n))] == valid
-        assert len(protocol.foreign) == len(valid)
+        assert [n for n in (1, 2, 3) if protocol.neighbour_wants(event(n))] == valid
+        assert len(protocol.st) == len(valid)
 
 
 def test_memory_counts_buffer_and_foreign_subscriptions() -> None:
@@ -345,7 +345,7 @@ def test_a_forgotten_publication_is_heard_again() -> None:
         host.hear(protocol, PublicationFrame(event(v), 0), 2)
     assert set(host.muted) == {event(6).id}
     host.hear(protocol, PublicationFrame(event(5), 0), 2)
-    assert [p.event.id for p in protocol.pb.publications()] == [event(5).id]
+    assert [p.event.id for p in protocol.pb.events()] == [event(5).id]
 
 
 def test_a_publication_that_waits_already_is_not_sent_twice() -> None:

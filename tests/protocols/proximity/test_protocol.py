@@ -22,7 +22,7 @@ from roamcast.protocols.proximity.frames import (
     MAX_LOWERED,
     Beacon,
     Message,
-    listed,
+    destination_list,
 )
 from roamcast.protocols.proximity.protocol import BEACON_TIMER, Proximity, ProximityParams
 from roamcast.pubsub.covering import summarise
@@ -334,13 +334,13 @@ def test_a_list_that_shares_its_beginning_is_the_list_that_a_copy_would_be(
     first: dict[int, int], hops: list[list[tuple[int, int]]]
 ) -> None:
     plain = dict(first)
-    shared = listed(dict(first))
+    shared = destination_list(dict(first))
     passed = []
     for hop in hops:
         changes = dict(hop)
         plain = {**plain, **changes}
         flat = [number for pair in changes.items() for number in pair]
-        shared = shared.after(vec[i64](flat), len(plain), listed(plain).size)
+        shared = shared.changed(vec[i64](flat), len(plain), destination_list(plain).size)
         passed.append((shared, plain))
     for destinations, items in passed:  # none was changed by those that came after it
         assert list(destinations.items().items()) == list(items.items())
@@ -350,10 +350,10 @@ def test_a_list_that_shares_its_beginning_is_the_list_that_a_copy_would_be(
 
 
 def test_a_list_is_copied_when_much_of_it_has_changed_and_not_before() -> None:
-    first = listed(dict.fromkeys(range(100), 500))
-    some = first.after(vec[i64]([n for k in range(MAX_LOWERED) for n in (k, 0)]), 100, 0)
+    first = destination_list(dict.fromkeys(range(100), 500))
+    some = first.changed(vec[i64]([n for k in range(MAX_LOWERED) for n in (k, 0)]), 100, 0)
     assert some.base is first.base
-    more = some.after(vec[i64]([200, 0]), 101, 0)
+    more = some.changed(vec[i64]([200, 0]), 101, 0)
     assert more.base is not first.base and len(more.lowered) == 0
     assert more.items() == {
         **dict.fromkeys(range(MAX_LOWERED), 0),

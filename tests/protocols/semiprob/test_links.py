@@ -19,11 +19,11 @@ from roamcast.protocols.semiprob.link_tables import (
     ROWS_MAX,
     TABLE_BYTES,
     WANTED_MAX,
+    AdvertisedTable,
     BeaconFrame,
     LinkEventFrame,
     Row,
     TableFrame,
-    Told,
 )
 from roamcast.protocols.semiprob.links import BEACON, SYNC, SYNC_US, SemiProbLinks
 from roamcast.pubsub.event import FOREVER, Event, event_id
@@ -139,11 +139,11 @@ def test_fields_out_of_range_are_malformed(fields: list[object]) -> None:
         decode(SemiProbLinks, msgspec.msgpack.encode(fields))
 
 
-# -------------------------------------------------------------------------------------------------------- what is told
+# -------------------------------------------------------------------------------------------------------- what is table
 
 
-def told_rows(told: Told) -> dict[Row, int]:
-    return {row: link for page in told.pages for row, link in page.rows.items()}
+def advertised_rows(table: AdvertisedTable) -> dict[Row, int]:
+    return {row: link for page in table.pages for row, link in page.rows.items()}
 
 
 MOVES = st.lists(
@@ -155,105 +155,105 @@ MOVES = st.lists(
 @given(MOVES, st.integers(1, 60))
 def test_pages_hold_what_is_told_and_a_listener_that_hears_changed_pages_knows_it(moves: list, every: int) -> None:
     """The dumb twins: a dict of all rows, and a listener that keeps the last copy of each page."""
-    told, wanted = Told(), {}
+    table, wanted = AdvertisedTable(), {}
     heard: dict[int, dict[Row, int]] = {}
     versions: list[int] = []
     for k, (distance, n, link) in enumerate(moves):
         row = (distance, topic("t" * (n + 1)))
         if link is None:
             wanted.pop(row, None)
-            told.drop(row)
+            table.remove(row)
         else:
             wanted[row] = link
-            told.tell(row, link)
+            table.put(row, link)
         if k % every and k < len(moves) - 1:
             continue
-        changed = told.settle()
+        changed = table.update_pages()
         for at in changed:
-            heard[at] = dict(told.pages[at].rows)
+            heard[at] = dict(table.pages[at].rows)
         assert [v for at, v in enumerate(versions) if at not in changed] == [
-            v for at, v in enumerate(told.versions()[: len(versions)]) if at not in changed
+            v for at, v in enumerate(table.versions()[: len(versions)]) if at not in changed
         ]
-        assert all(told.pages[at].version == (versions[at] if at < len(versions) else 0) + 1 for at in changed)
-        versions = told.versions()
-        assert told_rows(told) == wanted and told.waiting == {}
+        assert all(table.pages[at].version == (versions[at] if at < len(versions) else 0) + 1 for at in changed)
+        versions = table.versions()
+        assert advertised_rows(table) == wanted and table.unplaced == {}
         assert {row: link for rows in heard.values() for row, link in rows.items()} == wanted
-        assert all(page.size <= PAGE_BYTES or len(page.rows) == 1 for page in told.pages)
+        assert all(page.size <= PAGE_BYTES or len(page.rows) == 1 for page in table.pages)
 
 
 def test_a_change_costs_one_page() -> None:
-    told = Told()
+    table = AdvertisedTable()
     for n in range(100):
-        told.tell((1, topic(f"t{n}")), ANY_LINK)
-    assert len(told.settle()) == len(told.pages) > 3
-    told.tell((1, topic("t50")), ANY_LINK)
-    assert told.settle() == []
-    told.tell((1, topic("t50")), 7)
-    assert told.settle() == [told.where[(1, topic("t50"))]]
-    told.drop((1, topic("t0")))
-    told.tell((2, topic("new")), 3)
-    assert told.settle() == [0]  # into the gap
+        table.put((1, topic(f"t{n}")), ANY_LINK)
+    assert len(table.update_pages()) == len(table.pages) > 3
+    table.put((1, topic("t50")), ANY_LINK)
+    assert table.update_pages() == []
+    table.put((1, topic("t50")), 7)
+    assert table.update_pages() == [table.page_of[(1, topic("t50"))]]
+    table.remove((1, topic("t0")))
+    table.put((2, topic("new")), 3)
+    assert table.update_pages() == [0]  # into the gap
 
 
 def test_a_page_is_no_longer_on_the_air_than_it_says() -> None:
-    told = Told()
+    table = AdvertisedTable()
     for n in range(300):
-        told.tell((1 + n % 255, topic("x" * (1 + n % 40))), (1 << 31) - 1)
-    told.settle()
-    for at, page in enumerate(told.pages):
+        table.put((1 + n % 255, topic("x" * (1 + n % 40))), (1 << 31) - 1)
+    table.update_pages()
+    for at, page in enumerate(table.pages):
         assert TableFrame((1 << 32) - 1, at, (1 << 32) - 1, page.listed()).size <= page.size + 20
 
 
 def test_what_finds_no_room_is_left_out_farthest_first_until_there_is_room() -> None:
-    told = Told()
+    table = AdvertisedTable()
     far, near = [(3, topic(f"far{n:03d}" + "x" * 50)) for n in range(200)], [(1, topic(f"n{n}")) for n in range(10)]
     for row in far:
-        told.tell(row, ANY_LINK)
-    told.settle()
-    fits = len(told.where)
-    assert 100 < fits < 200 and told.size <= TABLE_BYTES and len(told.waiting) == 200 - fits
+        table.put(row, ANY_LINK)
+    table.update_pages()
+    fits = len(table.page_of)
+    assert 100 < fits < 200 and table.size <= TABLE_BYTES and len(table.unplaced) == 200 - fits
     for row in near:
-        told.tell(row, ANY_LINK)
-    told.settle()
-    assert all(row in told.where for row in near) and told.size <= TABLE_BYTES
-    assert len(told.where) + len(told.waiting) == 210
-    told.tell((3, topic("farther" + "x" * 50)), ANY_LINK)
-    assert told.settle() == []  # as far as those that are there: it has to wait
+        table.put(row, ANY_LINK)
+    table.update_pages()
+    assert all(row in table.page_of for row in near) and table.size <= TABLE_BYTES
+    assert len(table.page_of) + len(table.unplaced) == 210
+    table.put((3, topic("farther" + "x" * 50)), ANY_LINK)
+    assert table.update_pages() == []  # as far as those that are there: it has to wait
     for row in near + far[:100]:
-        told.drop(row)
-    told.settle()
-    assert told.waiting == {} and len(told.where) == 101
+        table.remove(row)
+    table.update_pages()
+    assert table.unplaced == {} and len(table.page_of) == 101
 
 
 def test_a_filter_too_long_for_a_page_has_one_of_its_own() -> None:
-    told = Told()
-    told.tell((1, topic("a")), ANY_LINK)
-    told.tell((1, topic("b" * 2 * PAGE_BYTES)), ANY_LINK)
-    told.tell((1, topic("c")), ANY_LINK)
-    assert told.settle() == [0, 1]
-    assert [len(page.rows) for page in told.pages] == [2, 1]
+    table = AdvertisedTable()
+    table.put((1, topic("a")), ANY_LINK)
+    table.put((1, topic("b" * 2 * PAGE_BYTES)), ANY_LINK)
+    table.put((1, topic("c")), ANY_LINK)
+    assert table.update_pages() == [0, 1]
+    assert [len(page.rows) for page in table.pages] == [2, 1]
 
 
 def test_an_emptied_page_is_used_again_also_for_a_long_filter() -> None:
-    told = Told()
+    table = AdvertisedTable()
     for n in range(3):
-        told.tell((1, topic(f"b{n}" * PAGE_BYTES)), ANY_LINK)
-        assert told.settle() == [0]
-        told.drop((1, topic(f"b{n}" * PAGE_BYTES)))
-    assert told.settle() == [0] and len(told.pages) == 1
+        table.put((1, topic(f"b{n}" * PAGE_BYTES)), ANY_LINK)
+        assert table.update_pages() == [0]
+        table.remove((1, topic(f"b{n}" * PAGE_BYTES)))
+    assert table.update_pages() == [0] and len(table.pages) == 1
 
 
 def test_pages_have_a_number_that_is_never_exceeded() -> None:
-    told = Told()
+    table = AdvertisedTable()
     for n in range(400):
-        told.tell((2, topic(f"t{n:03d}" + "x" * 100)), ANY_LINK)
-    told.settle()
-    for row in list(told.where)[::2]:
-        told.drop(row)
+        table.put((2, topic(f"t{n:03d}" + "x" * 100)), ANY_LINK)
+    table.update_pages()
+    for row in list(table.page_of)[::2]:
+        table.remove(row)
     for n in range(100):
-        told.tell((1, topic("y" * (200 + n))), ANY_LINK)
-        told.settle()
-    assert len(told.pages) <= PAGES_MAX and told.size <= TABLE_BYTES
+        table.put((1, topic("y" * (200 + n))), ANY_LINK)
+        table.update_pages()
+    assert len(table.pages) <= PAGES_MAX and table.size <= TABLE_BYTES
 
 
 def test_rows_left_out_are_noted() -> None:
@@ -280,7 +280,7 @@ def links(node: SemiProbLinks) -> list[int]:
 def tables_of(node: SemiProbLinks) -> list[dict[int, set[Filter]]]:
     """For each distance: link -> filters."""
     found: list[dict[int, set[Filter]]] = [{} for _ in range(node.params.phi)]
-    for filter, interest in node.interests.items():
+    for filter, interest in node.filters.items():
         for table, rows in zip(found, interest.tables, strict=True):
             for link in rows:
                 table.setdefault(link, set()).add(filter)
@@ -344,7 +344,7 @@ def test_a_silent_neighbour_is_forgotten_after_its_beacons_were_missed() -> None
     net.run(1.4)
     assert links(net.nodes[0]) == [1]
     net.run(2.2)
-    assert net.nodes[0].neighbours == {} and net.nodes[0].interests == {} and net.nodes[0].links == []
+    assert net.nodes[0].neighbours == {} and net.nodes[0].filters == {} and net.nodes[0].links == []
 
 
 @pytest.mark.parametrize(("heard_us", "kept"), [(0, False), (499_999, False), (500_000, True)])
@@ -377,7 +377,7 @@ def test_a_neighbour_that_no_longer_hears_me_is_no_link() -> None:
     net.run(5)
     net.links.discard((0, 1))
     net.run(10)
-    assert links(net.nodes[0]) == [] and net.nodes[0].interests == {}
+    assert links(net.nodes[0]) == [] and net.nodes[0].filters == {}
     assert list(net.nodes[0].neighbours) == [1]
 
 
@@ -385,11 +385,11 @@ def test_pages_of_a_neighbour_count_when_it_is_linked_again() -> None:
     protocol, host = make(SemiProbLinks)
     protocol.on_start()
     host.hear(protocol, page([(1, HOT)]), 5)
-    assert protocol.interests == {}
+    assert protocol.filters == {}
     host.hear(protocol, heard(protocol, versions=[1]), 5)
     assert tables_of(protocol) == [{5: {HOT}}, {}]
     host.hear(protocol, BeaconFrame(7, [1], [], {}), 5)
-    assert protocol.interests == {}
+    assert protocol.filters == {}
     host.hear(protocol, heard(protocol, versions=[1]), 5)
     assert tables_of(protocol) == [{5: {HOT}}, {}]
 
@@ -442,7 +442,7 @@ def test_an_overtaken_page_does_not_replace_a_newer_one() -> None:
     host.hear(protocol, page([(1, topic("cold"))], version=2), 5)
     assert tables_of(protocol) == [{5: {HOT}}, {}]
     host.hear(protocol, page([], version=3), 5)
-    assert protocol.interests == {}
+    assert protocol.filters == {}
 
 
 def test_a_row_that_moves_to_another_page_is_not_lost_on_the_way() -> None:
@@ -454,7 +454,7 @@ def test_a_row_that_moves_to_another_page_is_not_lost_on_the_way() -> None:
     host.hear(protocol, page([], at=0, version=2), 5)
     assert tables_of(protocol) == [{5: {HOT}}, {}]
     host.hear(protocol, page([], at=1, version=2), 5)
-    assert protocol.interests == {} and protocol.known == []
+    assert protocol.filters == {} and protocol.filter_rows == []
 
 
 def test_what_a_neighbour_said_before_it_lost_its_tables_is_forgotten() -> None:
@@ -463,7 +463,7 @@ def test_what_a_neighbour_said_before_it_lost_its_tables_is_forgotten() -> None:
     host.hear(protocol, heard(protocol), 5)
     host.hear(protocol, page([(1, HOT)], version=5), 5)
     host.hear(protocol, heard(protocol, boot=8), 5)
-    assert protocol.interests == {}
+    assert protocol.filters == {}
     host.hear(protocol, page([(1, topic("cold"))], boot=8), 5)
     assert tables_of(protocol) == [{5: {topic("cold")}}, {}]
 
@@ -680,8 +680,8 @@ def test_state_stays_bounded_over_a_long_steady_run() -> None:
         net.run(0.5)
         for node in net.nodes:
             assert len(node.recent) <= 20 and len(node.neighbours) <= 2
-            assert len(node.waiting) <= 20 and node.rows <= 3 * 2 * 4 * 3 and len(node.told.where) <= 3 * 4 * 3
-            assert len(node.interests) == len(node.known) <= 4 * 3
+            assert len(node.waiting) <= 20 and node.rows <= 3 * 2 * 4 * 3 and len(node.advertised.page_of) <= 3 * 4 * 3
+            assert len(node.filters) == len(node.filter_rows) <= 4 * 3
 
 
 def test_memory_counts_rows_and_neighbours() -> None:

@@ -16,14 +16,14 @@ from roamcast.pubsub.filters import Filter, filter_from_fields
 ADJACENT: Final = 0
 FARTHEST: Final = 1000
 INFINITE: Final = 1 << 30
-"""Proximity in thousandths: of a neighbour, after `table_age` missed beacons, and of a broker never met (§IV)."""
+"""Proximity in thousandths: of a neighbour, after `table_age` missed beacons, and of an unknown broker (§IV)."""
 
 CREDIT_MAX: Final = 255
 BROKER_MAX: Final = (1 << 31) - 1
 DESTINATIONS_MAX: Final = 2048
 
 MAX_LOWERED: Final = 16
-"""Ours: so many are looked through about as fast as one is looked up."""
+"""Ours: searching this many in a row is about as fast as one lookup."""
 
 
 @final
@@ -47,11 +47,11 @@ class Beacon(Frame):
 
 @final
 class Destinations:
-    """A destination list, {broker: proximity}: a value, which is never changed once it was made.
+    """A destination list, {broker: proximity}: a value that does not change.
 
-    Lists get long and change little from hop to hop. So one shares its beginning (`base`) with the list it came from
-    and keeps beside it what was `lowered` or added since (broker, proximity, broker, …), up to `MAX_LOWERED`.
-    `size` is what brokers and proximities take on the air, in bytes.
+    Lists get long and change little from hop to hop. So a list shares `base` with the list it was made from, and has
+    the brokers that were `lowered` or added since (broker, proximity, broker, …), up to `MAX_LOWERED`. `size` is how
+    many bytes brokers and proximities take in a frame.
     """
 
     __slots__ = ("base", "count", "lowered", "size")
@@ -65,42 +65,42 @@ class Destinations:
     def proximity(self, broker: i64) -> i64:
         """Infinite for a broker that is not on the list."""
         lowered = self.lowered
-        for at in range(i64(0), i64(len(lowered)), 2):
-            if lowered[at] == broker:
-                return lowered[at + 1]
+        for index in range(i64(0), i64(len(lowered)), 2):
+            if lowered[index] == broker:
+                return lowered[index + 1]
         return self.base.get(broker, INFINITE)
 
     def items(self) -> dict[int, int]:
-        """In the order in which brokers came to the list."""
+        """In the order in which brokers were added."""
         items = dict(self.base)
         _put(items, self.lowered)
         return items
 
-    def after(self, closer: vec[i64], count: int, size: int) -> Destinations:
-        """The list that this one becomes."""
+    def changed(self, closer: vec[i64], count: int, size: int) -> Destinations:
+        """The list with these proximities (broker, proximity, broker, …) instead of its own."""
         if len(self.lowered) + len(closer) > 2 * MAX_LOWERED:
             base = self.items()
             _put(base, closer)
             return Destinations(base, vec[i64](), count, size)
         lowered = extend(vec[i64](capacity=len(self.lowered) + len(closer)), self.lowered)
-        for at in range(i64(0), i64(len(closer)), 2):
-            broker = closer[at]
+        for index in range(i64(0), i64(len(closer)), 2):
+            broker = closer[index]
             place: i64 = 0
             while place < len(lowered) and lowered[place] != broker:
                 place += 2
             if place < len(lowered):
-                lowered[place + 1] = closer[at + 1]
+                lowered[place + 1] = closer[index + 1]
             else:
-                lowered = append(append(lowered, broker), closer[at + 1])
+                lowered = append(append(lowered, broker), closer[index + 1])
         return Destinations(self.base, lowered, count, size)
 
 
 def _put(destinations: dict[int, int], changes: vec[i64]) -> None:
-    for at in range(i64(0), i64(len(changes)), 2):
-        destinations[changes[at]] = changes[at + 1]
+    for index in range(i64(0), i64(len(changes)), 2):
+        destinations[changes[index]] = changes[index + 1]
 
 
-def listed(destinations: dict[int, int]) -> Destinations:
+def destination_list(destinations: dict[int, int]) -> Destinations:
     size = 0
     for broker, proximity in destinations.items():
         size += uint_size(broker) + uint_size(proximity)
@@ -111,7 +111,7 @@ def listed(destinations: dict[int, int]) -> Destinations:
 class Message(Frame):
     """An event on its way: its credit, its destination list, and its age when handed to the MAC.
 
-    The list goes on the air flat: broker, proximity, broker, proximity, … Age travels because clocks are not shared.
+    The list is sent flat: broker, proximity, broker, proximity, … The age is sent because clocks are not shared.
     """
 
     __slots__ = ("age_us", "credit", "event", "list")
@@ -122,7 +122,7 @@ class Message(Frame):
         self.cargo = event
         self.event = event
         self.credit = credit
-        self.list = destinations if isinstance(destinations, Destinations) else listed(destinations)
+        self.list = destinations if isinstance(destinations, Destinations) else destination_list(destinations)
         self.age_us = age_us
         header = 1 if self.list.count < 8 else 3  # msgpack: up to 15 elements, up to 65,535
         self.size = 2 + uint_size(credit) + uint_size(age_us) + header + self.list.size + event.size

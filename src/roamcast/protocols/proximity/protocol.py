@@ -1,31 +1,31 @@
-"""Proximity-driven routing (Baldoni, Beraldi, Querzoni, Cugola, Migliavacca; 000_9696b27fc621b2f3, Fig. 3).
+"""Proximity-driven routing (Baldoni, Beraldi, Querzoni, Cugola, Migliavacca 2005, Fig. 3).
 
-Brokers beacon a summary of their subscriptions. Who hears a beacon keeps it, with the time, in its proximity table
-`pt`; the number of beacons missed since then tells how far away that subscriber has got (0 for a neighbour). A message
-carries the list of the brokers it is meant for, each with the lowest proximity of all brokers that sent the message
-on. A broker that knows a new destination, or is closer to one, sends the message on too, after a delay proportional to
-its proximity, unless it hears the message again first: so the closest one silences the others.
+Brokers beacon a summary of their subscriptions. A broker that hears a beacon keeps it, with the time, in its proximity
+table `pt`; the number of beacons missed since then estimates how far away that subscriber is (0 for a neighbour). A
+message carries the list of its destinations, each with the lowest proximity of all brokers that forwarded the message.
+A broker that knows a new destination, or is closer to one, forwards the message too, after a delay proportional to its
+proximity, unless it hears the message again first: so the closest broker suppresses the others.
 
-Proximity is an int here, in thousandths, so that the wire is exact and comparisons are what they look like. The frames
-are in frames.py.
+Proximity is an int here, in thousandths, so that frames are exact and comparisons are simple. The frames are in
+frames.py.
 
 Readings, one test each:
   R1  the `return` in Fig. 3 belongs to the branch of the message that was received before (§IV).
   R2  a broker is a reason to send when its predicate matches and it is new to the list or strictly closer (§IV); as
-      printed, `and` binds before `or`, and a broker that never asked for the message would count when closer.
+      printed, `and` binds before `or`, and a broker whose predicate does not match would count when closer.
   R3  the publishing broker transmits at once, matched or not and without spending a credit, the list filled from its
       own table (§III-C, Figs. 2 and 4). A subscription of its own puts it on the list at 0.
   R4  the delay at proximity 1 is `max_delay_s`: the paper gives no factor. Ours is 0.1 s: one missed beacon is then
-      10 ms, some five times what a 150-byte frame at 1 Mbit/s needs with DIFS and back-off (about 2 ms), so the
+      10 ms, about five times what a 150-byte frame at 1 Mbit/s needs with DIFS and back-off (about 2 ms), so the
       closer broker is heard before the next one would send.
   R5  beacons start at a random phase in the interval and then keep it.
-  R6  who beacons: "each broker" (§III-C), or only those with subscriptions, which alone can meet the overhead of
-      Fig. 12: `beaconers`.
+  R6  which brokers beacon: "each broker" (§III-C), or only those with subscriptions, which alone can meet the overhead
+      of Fig. 12: `beaconers`.
   R7  whether the random range of §VI-A is drawn for each node or for each frame is the scenario's `range_per`.
-  R8  brokers with equal proximity would send at the same instant and collide: a carrier that is idle for DIFS takes
-      all of them, and back-off alone does not help (the paper's scenario then takes 4.3 event frames a delivery
-      instead of 2.6). A random part below `jitter_ms` comes on top, by default one missed beacon's worth of delay; not
-      more, so that a closer broker still goes first.
+  R8  brokers with equal proximity would send at the same time and collide: after an idle DIFS all of them send, and
+      back-off alone does not help (the paper's scenario then takes 4.3 event frames for each delivery instead of 2.6).
+      A random part below `jitter_ms` is added, by default one missed beacon's worth of delay; not more, so that a
+      closer broker still goes first.
   R9  missed beacons are counted from the last one heard: floor((now − time) / Δt), at most 10. A neighbour has
       missed none until a whole interval has gone by.
   R10 an event older than its validity is neither delivered nor sent; the paper's messages have no lifetime.
@@ -52,7 +52,7 @@ from roamcast.protocols.proximity.frames import (
     Beacon,
     Destinations,
     Message,
-    listed,
+    destination_list,
 )
 from roamcast.pubsub.covering import summarise
 from roamcast.pubsub.event import Event
@@ -62,7 +62,7 @@ USUAL_CHANGES: Final = 16
 """Ours: room for eight brokers."""
 
 BEACON_TIMER: Final = 0
-"""No event has this id, so it is free among the timers, whose keys are the ids of the events they hold."""
+"""No event has this id; the keys of the other timers are the ids of the events that wait."""
 
 PUBLISHED: Final = reason("forward", "published", "its publisher sends {event} at once")
 DELAY_NEW: Final = reason("delay", "new destination", "{event} in {value} us: {peer} is not on its list")
@@ -95,26 +95,28 @@ class ProximityParams(Params):
         low=1,
         high=1000,
     )
-    credits: int = param(0, "times a message may be sent on though nobody is closer", "Fig. 10", low=0, high=CREDIT_MAX)
+    credits: int = param(
+        0, "times a message may be forwarded though no broker is closer", "Fig. 10", low=0, high=CREDIT_MAX
+    )
     max_delay_s: float = param(0.1, "delay before sending at proximity 1", "ours (R4)", unit="s", low=0.0)
     jitter_ms: float = param(10.0, "longest random delay on top, against ties", "ours (R8)", unit="ms", low=0.0)
     beaconers: str = param(
-        "all", "who beacons: every broker, or those with subscriptions", "§III-C; R6", choices=("all", "subscribers")
+        "all", "which brokers beacon: all, or those with subscriptions", "§III-C; R6", choices=("all", "subscribers")
     )
-    predicate_limit: int = param(8, "alternatives in a beacon, above which it asks for too much", "ours", low=1)
+    predicate_limit: int = param(8, "most alternatives in a beacon; with more it matches too much", "ours", low=1)
     seen_limit: int = param(4096, "ids of messages remembered", "ours; the paper remembers all", low=1)
     table_limit: int = param(1024, "brokers in the proximity table", "ours; the paper has no limit", low=1)
     destinations_limit: int = param(
-        512, "length at which a destination list takes nobody new", "ours", low=1, high=DESTINATIONS_MAX
+        512, "length at which a destination list takes no new broker", "ours", low=1, high=DESTINATIONS_MAX
     )
 
 
 @final
 class ProximityTable:
-    """`pt`: who was heard, when, and what it asks for; heard longest ago first.
+    """`pt`: the brokers that were heard, the time, and the predicate of each; heard longest ago first.
 
-    Every message is compared with all of it. So it is kept in columns, and a broker that is no reason to send costs a
-    look at two numbers.
+    Every message is compared with the whole table. So the table is stored in columns, and for a broker that is no
+    reason to send only two numbers are read.
     """
 
     __slots__ = ("brokers", "preds", "sizes", "times_us")
@@ -130,9 +132,9 @@ class ProximityTable:
 
     def row(self, broker: i64) -> i64:
         """-1 for a broker that is not in the table."""
-        for at in range(i64(len(self.brokers))):
-            if self.brokers[at] == broker:
-                return at
+        for row in range(i64(len(self.brokers))):
+            if self.brokers[row] == broker:
+                return row
         return -1
 
     def add(self, broker: int, pred: Filter, time_us: int, size: int) -> None:
@@ -153,10 +155,10 @@ class ProximityTable:
 
 
 @final
-class Waiting:
-    """A message of this broker's own making, while it looks for a reason to send it and then waits to do so.
+class WaitingMessage:
+    """A message while this broker looks for a reason to send it, and then waits.
 
-    `carried` is the destination list as it came; what this broker changes in it is kept beside it until it is sent,
+    `carried` is the destination list as it was received. Changes are stored apart (`closer`) until the message is sent,
     because many receivers of a message never send it.
     """
 
@@ -179,8 +181,8 @@ class Waiting:
         self.credit = credit
         self.carried = carried
         self.closer = vec[i64](capacity=USUAL_CHANGES)  # broker, proximity, broker, …
-        self.count = carried.count  # of the list as it will be sent, and its size
-        self.size = carried.size
+        self.count = carried.count  # the length of the list as it will be sent
+        self.size = carried.size  # in bytes
         self.limit = limit
         self.expires_us = expires_us
         self.closest = FARTHEST  # minProximity of Fig. 3
@@ -188,7 +190,7 @@ class Waiting:
         self.peer = NOBODY
 
     def set_proximity(self, broker: i64, p: i64, before: i64) -> bool:
-        """`before` is what the list that came has of it. False when that is nothing, and the list is full."""
+        """`before` is its proximity in the received list. Returns False if it is not there and the list is full."""
         if before != INFINITE:
             self.size += uint_size(p) - uint_size(before)
         elif self.count < self.limit:
@@ -200,7 +202,7 @@ class Waiting:
         return True
 
     def destinations(self) -> Destinations:
-        return self.carried.after(self.closer, self.count, self.size)
+        return self.carried.changed(self.closer, self.count, self.size)
 
 
 # --------------------------------------------------------------------------------------------------------- protocol
@@ -221,8 +223,8 @@ class Proximity(Protocol):
         self.st = Subscriptions()
         self.pt = ProximityTable()
         self.received = Seen()
-        self.scheduled: dict[int, Waiting] = {}
-        self.beacon: Beacon | None = None  # of `st` as it is
+        self.scheduled: dict[int, WaitingMessage] = {}
+        self.beacon: Beacon | None = None  # for the present `st`
 
     # ---- subscriptions and beacons
 
@@ -250,11 +252,11 @@ class Proximity(Protocol):
         self.cleanup()
 
     def summary(self) -> Filter:
-        """Of one subscription that subscription itself, where that says the same: many brokers ask for one thing, and
-        whoever goes through a table then finds it at hand."""
-        asked = self.st.all
-        predicate = summarise(asked, self.params.predicate_limit)
-        return asked[0] if len(asked) == 1 and asked[0] == predicate else predicate
+        """The predicate of `st`. For a single subscription it is that same object: many brokers have the same filter,
+        and a table with one object for all of them is faster to go through."""
+        filters = self.st.all
+        predicate = summarise(filters, self.params.predicate_limit)
+        return filters[0] if len(filters) == 1 and filters[0] == predicate else predicate
 
     def cleanup(self) -> None:
         """Remove the entries older than 10 Δt."""
@@ -300,9 +302,9 @@ class Proximity(Protocol):
         if not self.remember(event.id):
             return
         expires_us = self.host.now() + event.validity_us
-        m = Waiting(event, self.params.credits, listed({}), self.params.destinations_limit, expires_us)
-        self.join(m)
-        self.approach(m)
+        m = WaitingMessage(event, self.params.credits, destination_list({}), self.params.destinations_limit, expires_us)
+        self.add_own(m)
+        self.compare(m)
         self.host.note(PUBLISHED, event.id, m.peer, m.closest)
         self.broadcast(m)  # R3
 
@@ -316,10 +318,10 @@ class Proximity(Protocol):
             self.drop(event.id, EXPIRED)
             return
         expires_us = self.host.now() + event.validity_us - frame.age_us
-        m = Waiting(event, frame.credit, frame.list, self.params.destinations_limit, expires_us)
-        if self.join(m):
+        m = WaitingMessage(event, frame.credit, frame.list, self.params.destinations_limit, expires_us)
+        if self.add_own(m):
             self.host.deliver(event)
-        matched = self.approach(m)
+        matched = self.compare(m)
         if not matched and m.credit > 0:
             m.credit -= 1
             m.why = DELAY_CREDIT
@@ -329,31 +331,31 @@ class Proximity(Protocol):
         else:
             self.drop(event.id, NO_CLOSER)
 
-    def join(self, m: Waiting) -> bool:
-        """Put this broker on the list if it wants the message itself; tell whether it does."""
+    def add_own(self, m: WaitingMessage) -> bool:
+        """Put this broker on the list if a subscription of its own matches; returns whether one does."""
         if not self.st.match(m.event):
             return False
         id = self.host.id
         m.set_proximity(id, ADJACENT, m.carried.proximity(id))
         return True
 
-    def approach(self, m: Waiting) -> bool:
-        """The loop over `pt` of Fig. 3: lower the list by this broker's table, and tell whether anything changed."""
+    def compare(self, m: WaitingMessage) -> bool:
+        """The loop over `pt` of Fig. 3: lower proximities in the list by this table; returns whether any changed."""
         brokers, times_us, carried = self.pt.brokers, self.pt.times_us, m.carried
         now: i64 = self.host.now()
-        wanted: Filter | None = None  # the last that matched: many ask for the same
+        matching: Filter | None = None  # the last predicate that matched: many brokers have the same
         matched = False
-        for at in range(i64(len(brokers))):
-            broker = brokers[at]
-            p = self.proximity_after(now - times_us[at])
-            before = carried.proximity(broker)  # infinite if it is new to the list: then this broker is closer, too
+        for row in range(i64(len(brokers))):
+            broker = brokers[row]
+            p = self.proximity_after(now - times_us[row])
+            before = carried.proximity(broker)  # infinite if it is new to the list, so that this broker is closer
             if p >= before:  # R2
                 continue
-            pred = self.pt.preds[at]
-            if pred is not wanted:
+            pred = self.pt.preds[row]
+            if pred is not matching:
                 if not pred.matches(m.event):
                     continue
-                wanted = pred
+                matching = pred
             if not m.set_proximity(broker, p, before):
                 continue
             if not matched or p < m.closest:
@@ -363,7 +365,7 @@ class Proximity(Protocol):
             matched = True
         return matched
 
-    def schedule(self, m: Waiting) -> None:
+    def schedule(self, m: WaitingMessage) -> None:
         delay_us = int(self.max_delay_us * m.closest / FARTHEST + self.jitter_us * self.host.random())  # R4, R8
         self.scheduled[m.event.id] = m
         self.host.note(m.why, m.event.id, m.peer, delay_us)
@@ -384,7 +386,7 @@ class Proximity(Protocol):
         self.host.note(_SENT[m.why], id, m.peer, m.closest)
         self.broadcast(m)
 
-    def broadcast(self, m: Waiting) -> None:
+    def broadcast(self, m: WaitingMessage) -> None:
         age_us = self.host.now() - (m.expires_us - m.event.validity_us)
         self.host.broadcast(Message(m.event, m.credit, m.destinations(), age_us))
         self.host.mute(m.event.id)  # it was sent: no later copy can change anything
@@ -399,8 +401,10 @@ class Proximity(Protocol):
         self.host.mute(id)
 
     def remember(self, id: int) -> bool:
-        """Footnote 3, with an end: the oldest id makes room, and a message that still waits goes with its id. False for
-        an id that is remembered already."""
+        """Footnote 3, with a limit: the oldest id makes room, and if its message still waits it is dropped.
+
+        Returns False for an id that is remembered already.
+        """
         if not self.received.add(id):
             return False
         if len(self.received) > self.params.seen_limit:
@@ -410,5 +414,5 @@ class Proximity(Protocol):
         return True
 
     def memory(self) -> tuple[int, int]:
-        """Of the proximity table: an id and an instant of 8 bytes each, and the predicate as it came."""
+        """Of the proximity table: an id and a time of 8 bytes each, and the predicate as it was received."""
         return (len(self.pt), 16 * len(self.pt) + int(sum(self.pt.sizes)))

@@ -1,13 +1,14 @@
-"""Subscription tables of neighbours: the pages they are told on, and the frames. `links.py` uses them.
+"""Subscription tables of neighbours: the pages on which they are advertised, and the frames. `links.py` uses them.
 
-What a node has to tell is the same for all neighbours, but that nobody is told what came from nobody but itself. So a
-row names the one link it came by, if there is only one; that neighbour passes over it, and a broadcast serves all.
+A node advertises the same rows to all neighbours, except that a row is not for the only neighbour it came from. So a
+row names the link it came by, if there is only one. That neighbour ignores the row, and one broadcast serves all.
 
-Rows lie on pages that a frame can carry. A row stays on its page for as long as it is told, and a new one goes to the
-first page with room, so a change costs the frame of one page. Pages are sent whole and have versions: a repeated or an
-overtaken frame does no harm. Beacons list the versions of all pages. Who lacks one says so in its own beacon.
+Rows are on pages that a frame can carry. A row stays on its page while it is advertised, and a new row goes to the
+first page with room, so a change costs the frame of one page. Pages are sent whole and have versions: a repeated or
+overtaken frame does no harm. Beacons list the versions of all pages, and a node that lacks a page requests it in its
+own beacon.
 
-A table has a size (`TABLE_BYTES`); what is farthest away is left out of it.
+A table has a size (`TABLE_BYTES`); the rows that are farthest away are left out.
 """
 
 from __future__ import annotations
@@ -27,27 +28,27 @@ HORIZON_MAX: Final = 255
 HEARD_MAX: Final = 256
 
 PAGE_BYTES: Final = 256
-"""Ours: rows on a page, but a longer row has a page of its own."""
+"""Ours: bytes of the rows on a page; a longer row has a page of its own."""
 TABLE_BYTES: Final = 8192
-"""Ours: rows that are told in all."""
+"""Ours: bytes of all rows that are advertised."""
 PAGES_MAX: Final = 128
-"""Ours: twice what a table needs, because pages have gaps where rows were taken back."""
+"""Ours: twice what a table needs, because pages have gaps where rows were removed."""
 WANTED_MAX: Final = 32
-"""Ours: pages that a beacon asks for at most; the next one asks for the rest."""
+"""Ours: the most pages that a beacon requests; the next one requests the rest."""
 ROWS_MAX: Final = PAGE_BYTES
 
 ANY_LINK: Final = -1
 
-Row = tuple[int, Filter]  # (hops to the subscriber, what it wants)
-TableRow = tuple[int, int, Filter]  # … with the only link that it came by, or ANY_LINK, in between
+Row = tuple[int, Filter]  # (hops to the subscriber, its filter)
+TableRow = tuple[int, int, Filter]  # the same with the only link it came by, or ANY_LINK, in between
 
 
 def row_size(row: Row) -> int:
-    """Bytes of a row on the air at most, whatever link it came by."""
+    """Bytes of a row in a frame, with the longest link."""
     return 1 + uint_size(row[0]) + 5 + measure(row[1].fields()) - 1
 
 
-# ------------------------------------------------------------------------------------------------------- what is told
+# ------------------------------------------------------------------------------------------------ what is advertised
 
 
 @final
@@ -66,78 +67,78 @@ class Page:
 
 
 @final
-class Told:
-    """What a node tells its neighbours. `tell` and `drop` say what changes, `settle` which pages that has changed."""
+class AdvertisedTable:
+    """The rows that a node advertises. After `put` and `remove`, `update_pages` returns the pages that have changed."""
 
     def __init__(self) -> None:
         self.pages: list[Page] = []
-        self.where: dict[Row, int] = {}
+        self.page_of: dict[Row, int] = {}
         self.sizes: dict[Row, int] = {}  # of the rows on pages
         self.size = 0
-        self.waiting: dict[Row, int] = {}  # rows that are on no page yet, or for which there is no room
+        self.unplaced: dict[Row, int] = {}  # rows that are not on a page yet, or have no room
         self.changed: dict[int, None] = {}
 
     def versions(self) -> list[int]:
         return [page.version for page in self.pages]
 
-    def tell(self, row: Row, link: int) -> None:
-        at = self.where.get(row, -1)
-        if at < 0:
-            self.waiting[row] = link
-        elif self.pages[at].rows[row] != link:
-            self.pages[at].rows[row] = link
-            self.changed[at] = None
+    def put(self, row: Row, link: int) -> None:
+        page = self.page_of.get(row, -1)
+        if page < 0:
+            self.unplaced[row] = link
+        elif self.pages[page].rows[row] != link:
+            self.pages[page].rows[row] = link
+            self.changed[page] = None
 
-    def drop(self, row: Row) -> None:
-        if row in self.where:
-            self.strike(row)
-        elif row in self.waiting:
-            del self.waiting[row]
+    def remove(self, row: Row) -> None:
+        if row in self.page_of:
+            self.take_off(row)
+        elif row in self.unplaced:
+            del self.unplaced[row]
 
-    def settle(self) -> list[int]:
-        for row in sorted(self.waiting, key=_distance):
+    def update_pages(self) -> list[int]:
+        for row in sorted(self.unplaced, key=_distance):
             size = row_size(row)
             if self.make_room(row[0], size):
-                self.place(row, self.waiting.pop(row), size)
+                self.place(row, self.unplaced.pop(row), size)
         changed, self.changed = sorted(self.changed), {}
-        for at in changed:
-            self.pages[at].version += 1
+        for page in changed:
+            self.pages[page].version += 1
         return changed
 
     def make_room(self, distance: int, size: int) -> bool:
-        """Whether there is room in the table for a row, if need be instead of some that are farther away."""
+        """Returns whether the table has room for a row. If necessary, rows that are farther away are taken off."""
         while self.size + size > TABLE_BYTES or self.page_for(size) == PAGES_MAX:
-            farthest = max(self.where, key=_distance, default=None)
+            farthest = max(self.page_of, key=_distance, default=None)
             if farthest is None or farthest[0] <= distance:
                 return False
-            self.waiting[farthest] = self.strike(farthest)
+            self.unplaced[farthest] = self.take_off(farthest)
         return True
 
     def page_for(self, size: int) -> int:
         """The first page with room; it may be a new one."""
-        for at, page in enumerate(self.pages):
+        for index, page in enumerate(self.pages):
             if not page.size or page.size + size <= PAGE_BYTES:
-                return at
+                return index
         return len(self.pages)
 
     def place(self, row: Row, link: int, size: int) -> None:
-        at = self.page_for(size)
-        if at == len(self.pages):
+        page = self.page_for(size)
+        if page == len(self.pages):
             self.pages.append(Page())
-        self.pages[at].rows[row] = link
-        self.pages[at].size += size
+        self.pages[page].rows[row] = link
+        self.pages[page].size += size
         self.size += size
-        self.where[row] = at
+        self.page_of[row] = page
         self.sizes[row] = size
-        self.changed[at] = None
+        self.changed[page] = None
 
-    def strike(self, row: Row) -> int:
-        at = self.where.pop(row)
+    def take_off(self, row: Row) -> int:
+        page = self.page_of.pop(row)
         size = self.sizes.pop(row)
-        self.pages[at].size -= size
+        self.pages[page].size -= size
         self.size -= size
-        self.changed[at] = None
-        return self.pages[at].rows.pop(row)
+        self.changed[page] = None
+        return self.pages[page].rows.pop(row)
 
 
 def _distance(row: Row) -> int:
@@ -149,7 +150,7 @@ def _distance(row: Row) -> int:
 
 @final
 class BeaconFrame(Frame):
-    """I am here since boot `boot`, my pages have these versions, I hear these nodes, and lack these pages of theirs."""
+    """The sender's boot, the versions of its pages, the nodes that it hears, and the pages of theirs that it lacks."""
 
     __slots__ = ("boot", "heard", "lacks", "versions")
 
@@ -166,25 +167,25 @@ class BeaconFrame(Frame):
     @classmethod
     def from_fields(cls, fields: list[Any]) -> BeaconFrame:
         boot, versions, heard, lacks = counted(fields, 4)
-        asked: dict[int, list[int]] = {}
+        requested: dict[int, list[int]] = {}
         for entry in as_list(lacks, WANTED_MAX):
             numbers = as_list(entry, 1 + WANTED_MAX)
             if not numbers:
                 raise Malformed("pages of nobody")
-            asked[as_int(numbers[0], 0, NODE_MAX)] = [as_int(page, 0, PAGES_MAX - 1) for page in numbers[1:]]
-        if len(asked) != len(lacks):
+            requested[as_int(numbers[0], 0, NODE_MAX)] = [as_int(page, 0, PAGES_MAX - 1) for page in numbers[1:]]
+        if len(requested) != len(lacks):
             raise Malformed("a node is asked twice")
         return BeaconFrame(
             as_int(boot, 1, NUMBER_MAX),
             [as_int(version, 0, NUMBER_MAX) for version in as_list(versions, PAGES_MAX)],
             [as_int(node, 0, NODE_MAX) for node in as_list(heard, HEARD_MAX)],
-            asked,
+            requested,
         )
 
 
 @final
 class TableFrame(Frame):
-    """A page of what the sender tells its neighbours; a higher version replaces a lower one."""
+    """A page of what the sender advertises; a higher version replaces a lower one."""
 
     __slots__ = ("boot", "page", "rows", "version")
 
@@ -215,7 +216,7 @@ class TableFrame(Frame):
 
 @final
 class LinkEventFrame(Frame):
-    """An event as in EventFrame, and along which links it goes: whoever is not named in `to` has not got it."""
+    """An event as in EventFrame, and the links it goes along: a node that is not in `to` ignores it."""
 
     __slots__ = ("age_us", "event", "to", "ttl")
 

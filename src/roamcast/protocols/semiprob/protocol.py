@@ -1,29 +1,30 @@
-"""Semi-probabilistic publish-subscribe by broadcast (Costa, Picco, Rossetto, 002_2d3b1eb2355408d2).
+"""Semi-probabilistic publish-subscribe by broadcast (Costa, Picco, Rossetto 2005).
 
-Subscriptions are known only near the subscriber: each is broadcast, and broadcast again, φ times in all, and every node
-that hears it keeps the filter until its lease runs out. A node that receives an event for the first time broadcasts it
-again if it knows a matching filter of somebody else; where it knows none, it does so with probability τ. Receivers of
-an event straight from its publisher act as if τ were 1, so that it gets away. τ=1 is flooding, φ=0 is purely
-probabilistic. Nodes send only when their own periodic timer expires (*delay*); *delay-drop* also gives up an event that
-a neighbour was heard to send in the meantime.
+Subscriptions are known only near the subscriber: each is broadcast φ times in all, from node to node, and every node
+that hears it keeps the filter until its lease ends. A node that receives an event for the first time forwards it if it
+knows a matching filter of another node; if it knows none, it forwards it with probability τ. Nodes that receive an
+event directly from its publisher act as if τ were 1, so that the event leaves its neighbourhood. τ=1 is flooding, φ=0
+is purely probabilistic. Nodes send only when their own periodic timer expires (*delay*); with *delay-drop* a node also
+drops an event that it has received again from a neighbour in the meantime.
 
-Every rebroadcast of an event is a `forward` in the log: "deterministic" when a matching filter was found,
-"probabilistic" when not, with the τ that decided, in percent, as its value.
+Every rebroadcast of an event is a `forward` in the log: "deterministic" if a matching filter is known, and otherwise
+"probabilistic", with the τ that decided, in percent, as its value.
 
 Readings, one test each in tests/paper/test_costa.py:
   R1  when the timer expires the whole queue is handed to the MAC (§II-C does not say how much is sent)
   R2  "each node bootstraps at a different time" (§II-C): a random phase, drawn whenever a node comes up
-  R3  the hop count is decremented on arrival and the subscription goes on if anything is left: so φ counts
+  R3  the hop count is decremented on arrival and the subscription is forwarded if it is not zero: so φ counts
       broadcasts, and φ=1 means that the neighbours take no further action (§II-A; §III only says "if not zero")
-  R4  only others' subscriptions make a node forward. §III checks "the non-local subscription table", and §II-A calls
-      φ=0 purely probabilistic, which it would not be if a subscriber's own filter counted
+  R4  only subscriptions of other nodes make a node forward. §III checks "the non-local subscription table", and §II-A
+      calls φ=0 purely probabilistic, which it would not be if a subscriber's own filter counted
   R5  the first-hop rule comes after the table: a fresh event with a matching filter makes a deterministic hop, any
       other a probabilistic one with τ=100 % and without a draw (no subscription decided it)
-  R6  delay-drop takes an event from the queue whatever put it there, the first-hop rule included (§II-D: A "simply"
-      removes e); subscriptions and a node's own publications are never taken
-  R7  "a more recent lease" (§III) is the one that ends later: a short lease does not cut another's long one
-  R8  subscriptions are told apart by (source, message id) and the first copy counts, even if a later one may go farther
-  R9  a node's own subscription, come back from a neighbour, is not a non-local one
+  R6  delay-drop takes an event from the queue for whatever reason it was put there, the first-hop rule included (§II-D:
+      A "simply" removes e); subscriptions and a node's own events are never taken
+  R7  "a more recent lease" (§III) is the one that ends later: a short lease does not shorten a long one
+  R8  subscriptions are distinguished by (source, message id) and the first copy counts, even if a later one may go
+      farther
+  R9  a node's own subscription that comes back from a neighbour is not a non-local one
   R10 message ids start at random at every boot: after a crash, a subscriber's first subscription is no duplicate
   R11 "the most recently received" events (§III), table and queue have a size: the oldest id, the lease that ends first
       and the newest message give way. A forgotten event that is heard again is a new one
@@ -31,11 +32,11 @@ Readings, one test each in tests/paper/test_costa.py:
   R13 36-byte packets, CSMA, at the MICA2's rate (CC1000: 38.4 kbaud, 19.2 kbit/s after Manchester coding) or with
       the airtime of the first mica's radio, whose stack TOSSIM simulated (40 kbit/s, 11.8 ms a packet): `rate_bps`
   R14 nodes stand one in each cell of a lattice (`placement`, `placement_jitter`), on a square of such a size that the
-      mean number of neighbours, borders counted, is η. §IV says no more than η, that connectivity is stable and that
-      flooding "delivers all the events". Fields drawn uniformly are hardly ever connected at η = 5
-  R15 a message is sent once. TinyOS sends a broadcast again that no neighbour acknowledged (§II-C), but that is its
-      radio's doing and not this protocol's: the paper gives neither the time-out nor how often it tries, and an answer
-      by frames would take a packet's time per neighbour, where the radio's takes a few bits for all of them at once
+      mean number of neighbours, borders counted, is η. §IV only gives η, that connectivity is stable and that flooding
+      "delivers all the events". Areas with nodes drawn uniformly are hardly ever connected at η = 5
+  R15 a message is sent once. TinyOS sends a broadcast again that no neighbour acknowledged (§II-C), but its radio does
+      that and not this protocol: the paper gives neither the time-out nor the number of attempts, and an answer by
+      frames would take a packet's time for each neighbour, while the radio's takes a few bits for all of them at once
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ class SemiProbParams(Params):
     )
     interval_s: float = param(1.0, "period of the transmission timer", "Table I", unit="s", low=0.001)
     lease_s: int = param(
-        255, "how long a subscription is valid", "ours: the most that Fig. 2's byte can say", unit="s", low=1,
+        255, "how long a subscription is valid", "ours: the largest value of Fig. 2's byte", unit="s", low=1,
         high=LEASE_MAX_S,
     )  # fmt: skip
     refresh_s: float = param(
@@ -97,9 +98,9 @@ class SemiProbParams(Params):
         unit="s",
         low=0,
     )
-    recent: int = param(4096, "events, and subscriptions, remembered to know duplicates", "ours", low=1)
-    table: int = param(1024, "subscriptions of others kept at most", "ours", low=1)
-    queue: int = param(32, "messages that wait for the timer at most", "TinyOS 1.x QueuedSend, used in §III", low=1)
+    recent: int = param(4096, "events, and subscriptions, remembered to recognise duplicates", "ours", low=1)
+    table: int = param(1024, "most subscriptions of other nodes kept", "ours", low=1)
+    queue: int = param(32, "most frames that wait for the timer", "TinyOS 1.x QueuedSend, used in §III", low=1)
 
     def __post_init__(self) -> None:
         if self.refresh_s >= self.lease_s:
@@ -111,7 +112,7 @@ class SemiProbParams(Params):
 
 @final
 class SubscriptionFrame(Frame):
-    """Fig. 2's MultiHopMsgSub: who subscribes, the message's number, broadcasts left, the lease, the filter."""
+    """Fig. 2's MultiHopMsgSub: the subscriber, the message's number, broadcasts left, the lease, the filter."""
 
     __slots__ = ("filter", "hopcount", "lease_s", "msgid", "source")
 
@@ -140,7 +141,7 @@ class SubscriptionFrame(Frame):
 
 @final
 class PublicationFrame(Frame):
-    """An event, whether it comes straight from its publisher (§II-B), and its age when it was handed to the MAC."""
+    """An event, whether it comes directly from its publisher (§II-B), and its age when it was handed to the MAC."""
 
     __slots__ = ("age_us", "event", "fresh")
 
@@ -163,8 +164,8 @@ class PublicationFrame(Frame):
 
 
 @final
-class Waiting:
-    """An event in the transmission queue. `why` is the forward's reason (0: published here), `tau` its percentage."""
+class WaitingEvent:
+    """An event in the transmission queue. `why` is the reason to forward it (0: published here), `tau` in percent."""
 
     __slots__ = ("born_us", "event", "tau", "why")
 
@@ -193,10 +194,10 @@ class SemiProb(Protocol):
         self.nonlocal_: dict[Filter, int] = {}  # filter -> when its lease ends
         self.recent_events: dict[int, None] = {}
         self.recent_subscriptions: dict[int, None] = {}
-        self.queue: list[Waiting | SubscriptionFrame] = []
+        self.queue: list[WaitingEvent | SubscriptionFrame] = []
         self.msgid = -1
         self.phase_us = 0
-        self.ticking = False  # the timer runs only while something waits
+        self.ticking = False  # the timer runs only while the queue is not empty
 
     def on_start(self) -> None:
         self.phase_us = self.host.now() + int(self.host.random() * self.interval_us)  # R2
@@ -288,7 +289,7 @@ class SemiProb(Protocol):
     def on_publish(self, event: Event) -> None:
         self.remember_event(event.id)
         self.host.mute(event.id)
-        self.enqueue(Waiting(event, self.host.now(), 0, 0))
+        self.enqueue(WaitingEvent(event, self.host.now(), 0, 0))
 
     def receive_event(self, frame: PublicationFrame, sender: int) -> None:
         event = frame.event
@@ -305,15 +306,15 @@ class SemiProb(Protocol):
                 self.host.deliver(event)
                 break
         waits = self.route(frame)
-        if not (self.drops and waits):  # while it waits, a later copy can still take it from the queue
+        if not (self.drops and waits):  # while it waits, a later copy can remove it from the queue
             self.host.mute(event.id)
 
     def route(self, frame: PublicationFrame) -> bool:
-        """Whether the event now waits in the queue."""
+        """Returns whether the event now waits in the queue."""
         event = frame.event
         tau = 1.0 if frame.fresh else self.params.tau
         why = 0
-        if self.known_to_interest(event):  # R4
+        if self.matches_known_filter(event):  # R4
             why = DETERMINISTIC
         elif frame.fresh or self.host.random() < tau:  # R5
             why = PROBABILISTIC
@@ -321,9 +322,9 @@ class SemiProb(Protocol):
             self.host.note(TAU, event.id, value=round(tau * 100))
             return False
         percent = round(tau * 100) if why == PROBABILISTIC else 0
-        return self.enqueue(Waiting(event, self.host.now() - frame.age_us, why, percent))
+        return self.enqueue(WaitingEvent(event, self.host.now() - frame.age_us, why, percent))
 
-    def known_to_interest(self, event: Event) -> bool:
+    def matches_known_filter(self, event: Event) -> bool:
         now = self.host.now()
         for filter, until_us in self.nonlocal_.items():  # noqa: SIM110 (a generator costs more than the loop)
             if until_us > now and filter.matches(event):
@@ -332,12 +333,12 @@ class SemiProb(Protocol):
 
     # ---- dealing with collisions (§II-C), avoiding unnecessary propagation (§II-D)
 
-    def enqueue(self, message: Waiting | SubscriptionFrame) -> bool:
-        """Whether the message now waits for the timer."""
+    def enqueue(self, message: WaitingEvent | SubscriptionFrame) -> bool:
+        """Returns whether the message now waits for the timer."""
         if self.params.technique == "none":
             self.transmit(message)
             return False
-        id = message.event.id if isinstance(message, Waiting) else 0
+        id = message.event.id if isinstance(message, WaitingEvent) else 0
         if len(self.queue) >= self.params.queue:
             self.host.note(QUEUE_FULL, id)
             return False
@@ -352,7 +353,7 @@ class SemiProb(Protocol):
             self.ticking = True
             self.host.set_timer(TICK, self.interval_us - (self.host.now() - self.phase_us) % self.interval_us)
 
-    def transmit(self, message: Waiting | SubscriptionFrame) -> None:
+    def transmit(self, message: WaitingEvent | SubscriptionFrame) -> None:
         if isinstance(message, SubscriptionFrame):
             self.host.broadcast(message)
             return
@@ -369,13 +370,13 @@ class SemiProb(Protocol):
 
     def drop_waiting(self, id: int, sender: int) -> None:
         for i, message in enumerate(self.queue):
-            if isinstance(message, Waiting) and message.event.id == id and message.why:  # R6
+            if isinstance(message, WaitingEvent) and message.event.id == id and message.why:  # R6
                 del self.queue[i]
                 self.host.note(HEARD_AGAIN, id, sender)
                 self.host.mute(id)
                 return
 
-    # ---- what is kept
+    # ---- memory
 
     def remember_event(self, id: int) -> None:
         forgotten = remember(self.recent_events, id, self.params.recent)
@@ -383,15 +384,15 @@ class SemiProb(Protocol):
             self.host.unmute(forgotten)
 
     def memory(self) -> tuple[int, int]:
-        """The table (filter and timestamp) and the queue."""
+        """Of the table (filter and timestamp) and the queue."""
         size = sum([measure(filter.fields()) + 8 for filter in self.nonlocal_])
         for message in self.queue:
-            size += message.event.size + 8 if isinstance(message, Waiting) else message.size
+            size += message.event.size + 8 if isinstance(message, WaitingEvent) else message.size
         return (len(self.nonlocal_) + len(self.queue), size)
 
 
 def remember(recent: dict[int, None], key: int, limit: int) -> int:
-    """The key that was forgotten to make room, 0 if there was room (R11)."""
+    """Returns the key that was forgotten to make room, 0 if there was room (R11)."""
     forgotten = 0
     if len(recent) >= limit:
         forgotten = next(iter(recent))
