@@ -28,7 +28,7 @@ print(roamcast.__file__)
 
 
 def found(root: Path, installed: Path, version: str) -> subprocess.CompletedProcess[str]:
-    worker = Path(roamcast.__file__).parent / "lab" / "worker.py"
+    worker = Path(roamcast.__file__).parent / "lab" / "spark" / "worker.py"
     words = [sys.executable, "-c", ASK, str(root), str(installed), version, str(worker)]
     return subprocess.run(words, capture_output=True, text=True, check=False)
 
