@@ -10,7 +10,7 @@ largest gc, 1. So expired events go first, in the order they came, then forwarde
 they came. All rows, the expired and the forwarded are sorted lists; the last forwarded row is the first to go. Binary
 search finds the position of a row, and a forwarded row moves whenever it is forwarded again.
 
-Ids of collected events are remembered: one lookup in `known` tells whether an event is stored, was collected, or is
+Ids of collected events are remembered: one lookup in `known` shows whether an event is stored, was collected, or is
 new.
 """
 

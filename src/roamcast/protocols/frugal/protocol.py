@@ -99,7 +99,7 @@ PARASITE: Final = reason("drop", "parasite", "{event} from {peer} is of a topic 
 HEARD_AGAIN: Final = reason("drop", "heard again", "{event} from {peer} was here before")
 EXPIRED: Final = reason("drop", "expired", "{event} is past its validity")
 TABLE_FULL: Final = reason("drop", "table full", "{event}, forwarded {value} times, made room for another")
-NEIGHBORS_FULL: Final = reason("note", "neighbours full", "{peer} finds no room in the neighbourhood table")
+NEIGHBORS_FULL: Final = reason("note", "neighbours full", "no room for {peer} in the neighbourhood table")
 
 
 @final
