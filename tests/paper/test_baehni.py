@@ -13,7 +13,7 @@ import pytest
 
 from roamcast.papers.presets import load
 from roamcast.protocols.frugal.event_table import EventTable, StoredEvent
-from roamcast.protocols.frugal.frames import Events, EventsIds, Heartbeat, filed
+from roamcast.protocols.frugal.frames import Events, EventsIds, Heartbeat, table_id
 from roamcast.protocols.frugal.neighbors import overlap
 from roamcast.protocols.frugal.protocol import BACK_OFF, EVENTS_IDS, HEARTBEAT, NEIGHBORHOOD_GC, Frugal
 from roamcast.protocols.kit.interface import BROADCAST
@@ -51,7 +51,7 @@ class Node:
         self.advance(0)
 
     def ids(self, j: int, *events: Event) -> None:
-        self.host.hear(self.frugal, EventsIds([filed(e.id) for e in events]), j)
+        self.host.hear(self.frugal, EventsIds([table_id(e.id) for e in events]), j)
 
     def events(self, j: int, *events: Event, to: tuple[int, ...] = (), age_us: int = 0) -> None:
         self.host.hear(self.frugal, Events(list(events), [age_us] * len(events), list(to)), j)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 
 from roamcast.protocols import registry
-from roamcast.protocols.frugal.event_table import GONE
+from roamcast.protocols.frugal.event_table import COLLECTED
 from roamcast.protocols.frugal.frames import EventsIds
 from roamcast.protocols.kit.interface import Frame
 from roamcast.protocols.kit.wire import encode
@@ -147,7 +147,7 @@ def test_nothing_at_module_level_changes() -> None:
 def test_a_change_at_module_level_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     registry.get("frugal")
     before = state_of_modules()
-    monkeypatch.setattr(GONE, "fwd", GONE.fwd + 1)
+    monkeypatch.setattr(COLLECTED, "fwd", COLLECTED.fwd + 1)
     assert state_of_modules() != before
 
 

@@ -1,8 +1,8 @@
-"""Gossip and plain flooding: the baseline of Baldoni et al. (§VI), Rezende et al. (§4.2) and Li et al. (§4.1).
+"""Gossip and plain flooding: the baseline of Baldoni et al., Rezende et al. and Li et al.
 
-The source always sends. A node that receives an event for the first time forwards it with probability p, after a random
-assessment delay. Without the delay, all nodes would forward one DIFS after the frame that they heard, and collide.
-p = 1 is flooding.
+(In §VI, §4.2 and §4.1 of their papers.) The source always sends. A node that receives an event for the first time
+forwards it with probability p, after a random assessment delay. Without the delay, all nodes would forward one DIFS
+after the frame that they heard, and collide. p = 1 is flooding.
 """
 
 from __future__ import annotations

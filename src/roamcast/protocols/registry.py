@@ -1,7 +1,8 @@
-"""Protocols by name: the built-in ones, those of installed packages, and any class in reach.
+"""Protocols by name: the built-in ones, those of installed packages, and any class that can be imported.
 
-A module is imported only when its protocol is asked for. A package adds protocols of its own through the entry point
-group `roamcast.protocols`; a class that is in no package is named by `module:Class`. Built-in names cannot be taken.
+A module is imported only when its protocol is requested. A package adds protocols of its own through the entry point
+group `roamcast.protocols`; a class that is in no package is named by `module:Class`. A package cannot replace a
+built-in name.
 """
 
 from __future__ import annotations
@@ -42,13 +43,13 @@ def get(name: str) -> type[Protocol]:
     target = _target(name)
     module, _, attribute = target.partition(":")
     try:
-        found = getattr(import_module(module), attribute)
-    except Exception as error:  # a module of somebody else's can fail at import in any way
+        protocol = getattr(import_module(module), attribute)
+    except Exception as error:  # a module of another package can fail at import in any way
         why = one_line(error)
         raise InputError(f"protocol {name!r} cannot be loaded: {why}") from error
-    if not (isinstance(found, type) and issubclass(found, Protocol)):
+    if not (isinstance(protocol, type) and issubclass(protocol, Protocol)):
         raise InputError(f"protocol {name!r}: {target} is no subclass of roamcast.protocols.kit.interface.Protocol")
-    return found
+    return protocol
 
 
 def _target(name: str) -> str:

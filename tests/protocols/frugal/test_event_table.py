@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roamcast.protocols.frugal.event_table import COUNTERS_BYTES, GONE, EventTable, StoredEvent
-from roamcast.protocols.frugal.frames import filed
+from roamcast.protocols.frugal.event_table import COLLECTED, COUNTERS_BYTES, EventTable, StoredEvent
+from roamcast.protocols.frugal.frames import table_id
 from roamcast.pubsub.event import FOREVER, Event, event_id
 
 validities = st.sampled_from([1, 2, 3, 7, 20, FOREVER - 1, FOREVER])
@@ -50,7 +50,7 @@ def test_what_goes_is_what_a_look_at_every_row_would_find(steps: list[Any]) -> N
             dumb.rows[event.id] = (Fraction(1), row.expiry_us, row.own)
         elif what == "forward" and dumb.rows:
             id = list(dumb.rows)[more[0] % len(dumb.rows)]
-            row = table.known[filed(id)]
+            row = table.known[table_id(id)]
             for _ in range(more[1]):
                 table.count_forward(row)
             validity_us = row.event.validity_us
@@ -68,7 +68,7 @@ def test_what_goes_is_what_a_look_at_every_row_would_find(steps: list[Any]) -> N
         assert [row.event.id for row in table.rows] == list(dumb.rows)
         assert [row.event.id for row in table.own.values()] == [id for id, (_, _, own) in dumb.rows.items() if own]
         assert [row for row in table.rows if row.expired] == table.expired
-        forwarded = [id for id in dumb.rows if table.known[filed(id)].fwd]
+        forwarded = [id for id in dumb.rows if table.known[table_id(id)].fwd]
         assert [row.event.id for row in reversed(table.forwarded)] == sorted(forwarded, key=lambda id: dumb.rows[id][0])
 
 
@@ -124,7 +124,7 @@ def test_what_has_gone_is_known_for_a_while() -> None:
         gone = [rows[m].id for m in (k - 1, k) if m > 0]
         assert sorted(table.known) == sorted([rows[0].id, *gone])
         assert table.known[rows[0].id] is rows[0]
-        assert all(table.known[id] is GONE for id in gone)
+        assert all(table.known[id] is COLLECTED for id in gone)
 
 
 def test_what_is_here_is_known_whatever_the_limit() -> None:

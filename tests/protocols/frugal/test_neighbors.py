@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roamcast.protocols.frugal.event_table import GONE, EventTable, StoredEvent
-from roamcast.protocols.frugal.frames import Events, EventsIds, Heartbeat, filed, ids_frame_bytes
+from roamcast.protocols.frugal.event_table import COLLECTED, EventTable, StoredEvent
+from roamcast.protocols.frugal.frames import Events, EventsIds, Heartbeat, ids_frame_bytes, table_id
 from roamcast.protocols.frugal.neighbors import NeighborhoodTable, matches_any, share_topics
 from roamcast.protocols.frugal.protocol import DELAYED, Frugal
 from roamcast.protocols.kit.interface import Frame
@@ -33,14 +33,14 @@ def news(k: int) -> Event:
 
 @given(st.integers(0, (1 << 63) - 1))
 def test_what_is_filed_is_found_again_and_has_the_size_of_its_id(id: int) -> None:
-    assert filed(filed(id)) == id
-    assert EventsIds([filed(id)]).fields() == [[id]]
-    assert EventsIds([filed(id)]).size == EventsIds([id]).size
+    assert table_id(table_id(id)) == id
+    assert EventsIds([table_id(id)]).fields() == [[id]]
+    assert EventsIds([table_id(id)]).size == EventsIds([id]).size
 
 
 def test_events_of_many_publishers_and_many_events_of_one_are_filed_in_different_places() -> None:
     for ids in ([event_id(k, 1) for k in range(512)], [event_id(7, k) for k in range(512)]):
-        assert len({hash(filed(id)) % 512 for id in ids}) == 512
+        assert len({hash(table_id(id)) % 512 for id in ids}) == 512
 
 
 @given(st.lists(st.integers(1, 20), unique=True), st.lists(st.integers(1, 20), unique=True))
@@ -147,14 +147,14 @@ class Twin(ScriptHost):
         known = self.frugal.events_table.known
         if who:
             self.holders.setdefault(id, set()).update(who)
-            elsewhere = [other for other in self.holders if filed(other) not in known]
+            elsewhere = [other for other in self.holders if table_id(other) not in known]
             if id in elsewhere and len(elsewhere) > self.limit:
                 del self.holders[elsewhere[0]]
 
     def wanting(self, neighbors: list[int], event: Event) -> set[int]:
         return {j for j in neighbors if j in self.last and matches_any(self.asks[j], event)}
 
-    def mention_list(self, j: int, ids: list[int]) -> None:
+    def record_list(self, j: int, ids: list[int]) -> None:
         """Of an id that was named before nothing is known any more if it was forgotten since."""
         for id in EventsIds(ids).added(EventsIds(self.last[j])):
             self.mention(id, {j})
@@ -170,7 +170,7 @@ class Twin(ScriptHost):
                 self.listed.pop(j, None)
         for id, who in list(self.holders.items()):
             who &= {*self.last}
-            if not who or (table.known.get(filed(id)) is GONE):
+            if not who or (table.known.get(table_id(id)) is COLLECTED):
                 del self.holders[id]
 
     # ---- what the protocol does
@@ -205,12 +205,12 @@ class Twin(ScriptHost):
         if j in self.frugal.neighborhood_table.rows:
             self.last.setdefault(j, [])
             if early is not None and j not in self.frugal.early_ids:
-                self.mention_list(j, early[1].fields()[0])
+                self.record_list(j, early[1].fields()[0])
 
     def do_ids(self, j: int, events: list[Event]) -> None:
         if j in self.last:
-            self.mention_list(j, [event.id for event in events])
-        self.frugal.on_frame(EventsIds([filed(event.id) for event in events]), j)
+            self.record_list(j, [event.id for event in events])
+        self.frugal.on_frame(EventsIds([table_id(event.id) for event in events]), j)
 
     def do_events(self, j: int, events: list[Event], named: list[int]) -> None:
         taken: dict[int, set[int]] = {}
@@ -220,7 +220,7 @@ class Twin(ScriptHost):
                 taken[event.id] |= who
                 continue
             self.mention(event.id, who)
-            if filed(event.id) not in self.frugal.events_table.known and matches_any(self.frugal.topics, event):
+            if table_id(event.id) not in self.frugal.events_table.known and matches_any(self.frugal.topics, event):
                 taken[event.id] = self.holders.pop(event.id, set())  # it is stored before the next one is looked at
         self.holders.update(taken)
         self.frugal.on_frame(Events(events, [0] * len(events), named), j)
@@ -275,11 +275,13 @@ def test_what_is_needed_is_what_a_look_at_everything_finds(
         }
         assert table.presumed == sum(len(who) for who in twin.holders.values())
         for j, neighbor in table.rows.items():
-            assert neighbor.interest.shares == share_topics(frugal.topics, twin.asks[j])
-        for interest in table.interests.values():
+            assert neighbor.subscription_set.shares == share_topics(frugal.topics, twin.asks[j])
+        for interest in table.subscription_sets.values():
             assert interest.ids == [row.id for row in held if not row.expired and interest.wants(row.event)]
             assert ids_frame_bytes(len(interest.ids), interest.ids_bytes) == EventsIds(interest.ids).size
-            assert table.named(interest.bits) == [j for j, row in table.rows.items() if row.interest is interest]
+            assert table.named(interest.bits) == [
+                j for j, row in table.rows.items() if row.subscription_set is interest
+            ]
         assert table.awaited == [row for row in table.awaited if row.awaited]
         if frugal.backing_off and not table.fresh:
             assert set(needed) <= {row.event.id for row in table.awaited}
@@ -300,7 +302,7 @@ def table_of(*subscriptions: Filter) -> NeighborhoodTable:
     table = NeighborhoodTable(8, 8, EventTable(8, 100))
     table.share_again([EVERYTHING])
     for j, filter in enumerate(subscriptions, 1):
-        table.join(j, table.interest([filter]))
+        table.join(j, table.set_for([filter]))
     return table
 
 
@@ -331,7 +333,7 @@ def test_needs_are_awaited_once_by_neighbors_and_then_by_events() -> None:
 def test_what_is_no_longer_needed_does_not_come_to_be_awaited() -> None:
     table = table_of(NEWS)
     store(table, news(1))
-    table.mention_list(table.rows[1], EventsIds([filed(news(1).id)]))
+    table.record_list(table.rows[1], EventsIds([table_id(news(1).id)]))
     assert (awaited(table), table.needed) == ([], [])
 
 
@@ -339,11 +341,11 @@ def test_who_shares_no_topic_any_more_needs_nothing_and_leaves_nothing_to_whoeve
     table = table_of(topic("sport"))
     table.share_again([topic("sport")])
     store(table, news(1))
-    table.ask(table.rows[1], table.interest([NEWS]))
+    table.change_set(table.rows[1], table.set_for([NEWS]))
     assert in_need(table) == []
-    table.ask(table.rows[1], table.interest([topic("sport")]))
+    table.change_set(table.rows[1], table.set_for([topic("sport")]))
     table.leave(1)
-    table.join(5, table.interest([NEWS]))
+    table.join(5, table.set_for([NEWS]))
     assert (in_need(table), table.sharing) == ([], 0)
 
 
@@ -362,15 +364,15 @@ def test_an_own_event_is_for_neighbors_that_share_no_topic_too() -> None:
     store(table, news(1), own=True)
     store(table, news(2))
     assert in_need(table) == [(news(1).id, 1)]
-    table.mention_list(table.rows[1], EventsIds([filed(news(1).id)]))
+    table.record_list(table.rows[1], EventsIds([table_id(news(1).id)]))
     assert in_need(table) == []
 
 
 def test_what_a_neighbor_has_counts_when_it_asks_for_it_later() -> None:
     table = table_of(topic("sport"), NEWS)
     store(table, news(1))
-    table.mention_list(table.rows[1], EventsIds([filed(news(1).id)]))
-    table.ask(table.rows[1], table.interest([NEWS]))
+    table.record_list(table.rows[1], EventsIds([table_id(news(1).id)]))
+    table.change_set(table.rows[1], table.set_for([NEWS]))
     assert in_need(table) == [(news(1).id, 2)]
 
 
@@ -378,21 +380,21 @@ def test_an_id_that_was_mentioned_before_its_publication() -> None:
     """Neighbour 1 named it, and 2 and 1 are presumed to have it when it is sent and then stored."""
     table = table_of(NEWS, NEWS, topic("news.now"))
     for j in (1, 3):
-        table.mention_list(table.rows[j], EventsIds([filed(news(1).id)]))
+        table.record_list(table.rows[j], EventsIds([table_id(news(1).id)]))
     row = StoredEvent(news(1), FOREVER, own=True)
     row.wanting = table.interested(row.event)
     assert table.presume_sent([row]) == [1, 2]
     table.events.add(row)
     table.stored(row)
     assert [table.ids_of(table.rows[j]) for j in (1, 2, 3)] == 3 * [[news(1).id]]
-    assert (table.presumed, table.elsewhere) == (3, {})
+    assert (table.presumed, table.unknown_holders) == (3, {})
 
 
 def test_of_a_list_only_what_is_new_is_looked_at() -> None:
     table = table_of(NEWS)
-    table.mention_list(table.rows[1], EventsIds(list(range(1, 11))))
+    table.record_list(table.rows[1], EventsIds(list(range(1, 11))))
     assert table.ids_of(table.rows[1]) == list(range(3, 11))
-    table.mention_list(table.rows[1], EventsIds([11, *range(1, 11)]))
+    table.record_list(table.rows[1], EventsIds([11, *range(1, 11)]))
     assert table.ids_of(table.rows[1]) == list(range(4, 12))
 
 
@@ -402,23 +404,23 @@ def test_who_comes_has_nothing_of_one_that_has_gone() -> None:
     for k in (1, 2):
         store(table, news(k))
     for j in (1, 2, 3):
-        table.mention_list(table.rows[j], EventsIds([filed(news(1).id), filed(news(2).id), 77, 70 + j]))
+        table.record_list(table.rows[j], EventsIds([table_id(news(1).id), table_id(news(2).id), 77, 70 + j]))
     table.leave(2)
     for j in (4, 5):
-        table.join(j, table.interest([NEWS]))
+        table.join(j, table.set_for([NEWS]))
     assert in_need(table) == [(news(1).id, 4), (news(2).id, 4)]
     assert [len(table.ids_of(table.rows[j])) for j in (1, 3, 4, 5)] == [4, 4, 0, 0]
     assert sorted(neighbor.bit for neighbor in table.rows.values()) == [1, 2, 4, 8]
-    assert (table.presumed, list(table.elsewhere)) == (8, [77, 71, 73])
+    assert (table.presumed, list(table.unknown_holders)) == (8, [77, 71, 73])
 
 
 def test_neighbors_that_ask_for_the_same_have_one_interest() -> None:
     table = table_of(NEWS, topic("news"), EVERYTHING)
-    assert table.rows[1].interest is table.rows[2].interest
-    assert len(table.interests) == 2
+    assert table.rows[1].subscription_set is table.rows[2].subscription_set
+    assert len(table.subscription_sets) == 2
     table.leave(1)
     table.leave(2)
-    assert [interest.subscriptions for interest in table.interests.values()] == [[EVERYTHING]]
+    assert [interest.subscriptions for interest in table.subscription_sets.values()] == [[EVERYTHING]]
 
 
 def test_a_list_is_made_anew_only_when_the_events_have_changed() -> None:
@@ -447,8 +449,8 @@ def test_a_stranger_is_looked_at_again_after_a_publication(published: bool) -> N
     frugal.on_subscribe(1, NEWS)
     sport: list[Filter] = [topic("sport")]
     frugal.on_frame(Heartbeat(sport, nan), 4)
-    assert frugal.neighborhood_table.is_stranger(4, [topic("sport")])
-    assert not frugal.neighborhood_table.is_stranger(4, [NEWS])
+    assert frugal.neighborhood_table.is_known_irrelevant(4, [topic("sport")])
+    assert not frugal.neighborhood_table.is_known_irrelevant(4, [NEWS])
     if published:
         frugal.on_publish(Event(event_id(0, 1), "sport"))
     frugal.on_frame(Heartbeat(sport, nan), 4)
@@ -467,8 +469,8 @@ def test_a_stranger_is_looked_at_again_after_a_subscription() -> None:
 def test_strangers_that_are_remembered_are_as_many_as_neighbors_can_be() -> None:
     table = table_of()
     for j in range(20):
-        table.remember_stranger(j, [NEWS])
-    assert list(table.strangers) == list(range(12, 20))
+        table.remember_irrelevant(j, [NEWS])
+    assert list(table.irrelevant) == list(range(12, 20))
 
 
 def test_the_average_speed_follows_whoever_comes_and_goes() -> None:

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roamcast.errors import InputError, Malformed
-from roamcast.protocols.frugal.frames import MOST, Events, EventsIds, Heartbeat, filed
+from roamcast.protocols.frugal.frames import MOST, Events, EventsIds, Heartbeat, table_id
 from roamcast.protocols.frugal.protocol import BACK_OFF, EVENTS_IDS, HEARTBEAT, NEIGHBORHOOD_GC, Frugal
 from roamcast.protocols.kit.interface import Frame
 from roamcast.protocols.kit.parameters import build
@@ -282,7 +282,7 @@ def test_state_stays_bounded_over_a_long_steady_run() -> None:
         assert len(protocol.neighborhood_table.awaited) <= 15
         assert len(protocol.answers) <= 20
         assert len(protocol.events_table.known) <= 30 + 15
-        assert len(protocol.neighborhood_table.elsewhere) <= 15
+        assert len(protocol.neighborhood_table.unknown_holders) <= 15
         assert len(host.timers) <= 4
     assert len(protocol.neighborhood_table) == 20
     protocol.on_unsubscribe(1)
@@ -336,7 +336,7 @@ def waiting_for_neighbor_4(**params: Any) -> tuple[Frugal, ScriptHost]:
 def test_what_another_node_sent_in_the_meantime_is_explained() -> None:
     """Neighbour 4 has it by now and says so: nothing is left to send before the back-off ends."""
     protocol, host = waiting_for_neighbor_4()
-    host.hear(protocol, EventsIds([filed(news(1).id)]), 4)
+    host.hear(protocol, EventsIds([table_id(news(1).id)]), 4)
     assert protocol.events_to_send() == []
     host.advance(protocol, SECOND)
     assert host.notes[-1] == ("suppress", "no longer needed", news(1).id, -1, 0)
@@ -407,7 +407,7 @@ def test_what_was_needed_before_a_crash_is_awaited_after_it() -> None:
     protocol.on_start()
     assert protocol.neighborhood_table.awaited == []
     host.hear(protocol, EventsIds([]), 4)
-    host.hear(protocol, EventsIds([filed(news(1).id)]), 4)
+    host.hear(protocol, EventsIds([table_id(news(1).id)]), 4)
     host.advance(protocol, SECOND)
     assert host.labels("suppress") == ["no longer needed"]
 

@@ -1,11 +1,11 @@
 """The frames of frugal dissemination (protocol.py): heartbeats, lists of ids, and events.
 
-All hearers share a frame, so what each of them would work out of it anew is kept with it: what is new in a list, for
-those who heard the same one before.
+In the simulator all receivers share a frame. So a list of ids keeps what is new in it since the sender's last list,
+which every receiver would compute.
 
-Ids that are only looked up are objects here (`Id`), handed on from table to table and from frame to frame: compiled
-code would take an int apart and make a new object for every look, and a thousand nodes, each with objects of its own
-for the same few ids, would find none of them in the cache. Those of events are not their ids as such, but `filed`.
+Ids that are only looked up are Python objects here (`Id`), passed from table to table and from frame to frame. Compiled
+code would unpack an int and make a new object for every lookup, and a thousand nodes, each with its own objects for the
+same few ids, would find none of them in the processor's cache. Ids of events are changed by `table_id` for that.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ Id = Any
 
 AS_ENCODED: Final = -1
 MOST: Final = 4096
-"""Elements of any list on the air."""
+"""The most elements of any list in a frame."""
 NODE_MAX: Final = (1 << 31) - 1
 
 PAPER_HEARTBEAT_BYTES: Final = 50
 PAPER_EVENT_BYTES: Final = 400
 PAPER_ID_BYTES: Final = 16
-"""What they weigh in the paper (§5.2), under `sizes="paper"`."""
+"""Their sizes in the paper (§5.2), with `sizes="paper"`."""
 
 
-def filed(id: int) -> Id:
-    """An event's id as tables file it, and the other way round; of the same size on the air.
+def table_id(id: int) -> Id:
+    """An event's id as the key of a table, and the inverse; both are equally long in a frame.
 
-    A dict looks for an int by its last bits, and ids end in the publishers' sequence numbers: those of events that many
-    publish at about the same time would all be looked for in the same place. For ids as the wire has them: not below 0.
+    A dict places an int by its last bits, and ids end in the sequence numbers of publishers: the ids of events that
+    many nodes publish at about the same time would all have the same place. For ids that are not below 0.
     """
     return id ^ id >> 32
 
 
 @final
 class Heartbeat(Frame):
-    """The sender's subscriptions, and its speed in m/s (NaN when it has no tachometer; nothing on the air)."""
+    """The sender's subscriptions, and its speed in m/s (NaN if it has no tachometer; then nil is sent)."""
 
     __slots__ = ("speed_mps", "subscriptions")
 
@@ -82,22 +82,22 @@ class EventsIds(Frame):
 
     def __init__(self, ids: list[Id], size: int = AS_ENCODED) -> None:
         super().__init__("ids", 0, size)
-        self.ids = ids  # as `filed`
+        self.ids = ids  # changed by `table_id`
         self._earlier: EventsIds | None = None
         self._added: list[Id] = []
         if size == AS_ENCODED:
             self.size = 2 + ints_size(ids)
 
     def added(self, earlier: EventsIds) -> list[Id]:
-        """What an earlier list does not have."""
+        """The ids that an earlier list does not have."""
         if self._earlier is not earlier:
             self._added = self._compare(earlier)
             self._earlier = earlier
-            earlier._earlier = None  # else each list keeps all before it; who still compares that one does so anew
+            earlier._earlier = None  # otherwise each list would keep all earlier ones alive
         return self._added
 
     def _compare(self, earlier: EventsIds) -> list[Id]:
-        """Lists of one sender mostly differ by some that are gone and some new ones at the end."""
+        """Two lists of one sender mostly differ by some ids that are gone and some new ones at the end."""
         ids = self.ids
         n: i64 = len(ids)
         same: i64 = 0
@@ -110,17 +110,17 @@ class EventsIds(Frame):
         return [id for id in ids[same:] if id not in gone]
 
     def fields(self) -> list[Any]:
-        return [[filed(id) for id in self.ids]]
+        return [[table_id(id) for id in self.ids]]
 
     @classmethod
     def from_fields(cls, fields: list[Any]) -> EventsIds:
         (ids,) = counted(fields, 1)
-        return EventsIds([filed(as_int(id)) for id in as_list(ids, MOST)])
+        return EventsIds([table_id(as_int(id)) for id in as_list(ids, MOST)])
 
 
 @final
 class Events(Frame):
-    """Events, the age of each when it was handed to the MAC, and the neighbours of the sender that want them."""
+    """Events, the age of each when it was handed to the MAC, and the neighbours of the sender that are interested."""
 
     __slots__ = ("ages_us", "carried", "ids", "neighbors_ids")
 
@@ -134,7 +134,7 @@ class Events(Frame):
     ) -> None:
         super().__init__("event", 0, size)
         self.carried = carried
-        self.ids = [filed(event.id) for event in carried] if ids is None else ids
+        self.ids = [table_id(event.id) for event in carried] if ids is None else ids
         self.ages_us = ages_us
         self.neighbors_ids = neighbors_ids
         if not size:
@@ -170,13 +170,13 @@ def event_bytes(event: Event, age_us: int) -> int:
     return uint_size(age_us) + event.size
 
 
-def events_frame_bytes(events: int, their_bytes: int) -> int:
+def events_frame_bytes(events: int, events_bytes: int) -> int:
     """A frame of events without the neighbours it names."""
-    return 2 + header_size(2 * events) + their_bytes
+    return 2 + header_size(2 * events) + events_bytes
 
 
-def ids_frame_bytes(ids: int, their_bytes: int) -> int:
-    return 2 + header_size(ids) + their_bytes
+def ids_frame_bytes(ids: int, ids_bytes: int) -> int:
+    return 2 + header_size(ids) + ids_bytes
 
 
 def header_size(n: int) -> int:

@@ -1,21 +1,22 @@
-"""The neighbourhood table of frugal dissemination (Baehni et al., 001_a488c218c5fd0a02, Fig. 2): who needs what.
+"""The neighbourhood table of frugal dissemination (Baehni et al., Fig. 2): which neighbour needs which event.
 
-Fig. 7 goes through all neighbours and all events whenever something is heard. Here the same is kept up to date instead.
-Each neighbour is one bit, so that those who have an event, or lack it, are one number: a row of the event table has its
-`holders`, who are presumed to have it, `wanting`, whose subscriptions match it, and `lacking`, who need it: it is
-valid, they want it, they are not presumed to have it, and either they share topics with this node, and have sent a list
-of ids where that is asked for (R20 of protocol.py), or the event is this node's own and they share none. `needed` are
-the rows that somebody lacks. Whoever changes one of the conditions calls the table:
+Fig. 7 goes through all neighbours and all events whenever a frame arrives. Here the same result is kept up to date
+instead. Each neighbour has one bit, so that a set of neighbours is one number. A row of the event table has three sets:
+`holders` are presumed to have the event, `wanting` have a subscription that matches it, and `lacking` need it. A
+neighbour needs an event if the event is valid, the neighbour wants it and is not presumed to have it, and either shares
+topics with this node, and has sent a list of ids where that is required (R20 of protocol.py), or shares none and the
+event is this node's own. `needed` are the rows that some neighbour lacks. A change of one of these conditions is
+reported to the table:
 
-  a neighbour comes, goes, or asks for something else      join, leave, ask
+  a neighbour comes, goes, or changes its subscriptions    join, leave, change_set
   this node's own topics have changed                      share_again
-  a neighbour has named ids, or is presumed to have some   mention_list, presume_received, presume_sent
+  a neighbour has listed ids, or is presumed to have some  record_list, presume_received, presume_sent
   an event is stored, collected, or has expired            stored, collected, expired
 
-Neighbours that ask for the same have one `Interest` between them: a row is matched once for all of them. The holders of
-events that this node never had are kept, too, because it may get the event later (`elsewhere`): of the last `ids_limit`
-such ids. It forgets nothing about its rows, which it would send again, and has nothing to know about events that have
-gone, which it does not take again.
+Neighbours with the same subscriptions have one `SubscriptionSet` together, so that a row is matched once for all of
+them. The table also keeps the holders of events that this node never had, because it may get such an event later
+(`unknown_holders`): of the last `ids_limit` such ids. It forgets nothing about stored events, because this node could
+send them again, and knows nothing about collected events, because this node does not take them again.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from typing import Final, final
 
 from roamcast.errors import InputError
 from roamcast.protocols.frugal.event_table import EventTable, StoredEvent, place
-from roamcast.protocols.frugal.frames import EventsIds, Id, filed
+from roamcast.protocols.frugal.frames import EventsIds, Id, table_id
 from roamcast.protocols.kit.interface import NOBODY
 from roamcast.protocols.kit.wire import uint_size
 from roamcast.pubsub.event import Event
@@ -48,10 +49,10 @@ def matches_any(filters: list[Filter], event: Event) -> bool:
     return False
 
 
-def share_topics(ours: list[Filter], theirs: list[Filter]) -> bool:
+def share_topics(own: list[Filter], others: list[Filter]) -> bool:
     """Whether some event could match both sides (R7)."""
-    for a in ours:
-        for b in theirs:
+    for a in own:
+        for b in others:
             if overlap(a, b):
                 return True
     return False
@@ -62,7 +63,7 @@ def overlap(a: Filter, b: Filter) -> bool:
         return _above(a.name, b.name) or _above(b.name, a.name)
     try:
         return not unsatisfiable(And([a, b]))
-    except InputError:  # too long together to be one filter: nothing is excluded
+    except InputError:  # together they are too long for one filter, so a match is not excluded
         return True
 
 
@@ -73,7 +74,7 @@ def _above(general: str, special: str) -> bool:
 # --------------------------------------------------------------------------------------------------------- neighbours
 
 
-def how_many(bits: int) -> int:
+def count_bits(bits: int) -> int:
     count = 0
     while bits:
         bits &= bits - 1
@@ -82,18 +83,18 @@ def how_many(bits: int) -> int:
 
 
 @final
-class Interest:
-    """Subscriptions of one or more neighbours, whether they share topics with this node, and what they match."""
+class SubscriptionSet:
+    """Subscriptions that one or more neighbours have, whether they share topics with this node, and what they match."""
 
     __slots__ = ("bits", "ids", "ids_bytes", "list", "shares", "subscriptions")
 
     def __init__(self, subscriptions: list[Filter], shares: bool) -> None:
         self.subscriptions = subscriptions
         self.shares = shares
-        self.bits = 0  # of the members
-        self.ids: list[Id] = []  # of the valid rows that the members want, in the order of the event table
+        self.bits = 0  # of the neighbours
+        self.ids: list[Id] = []  # of the valid rows that match, in the order of the event table
         self.ids_bytes = 0
-        self.list: EventsIds | None = None  # of these, as it was sent; None when they have changed since
+        self.list: EventsIds | None = None  # the frame with these ids; None if they have changed since it was sent
 
     def wants(self, event: Event) -> bool:
         return matches_any(self.subscriptions, event)
@@ -113,19 +114,28 @@ class Interest:
 class Neighbor:
     """A row of the neighbourhood table (Fig. 2). Its event ids are `NeighborhoodTable.ids_of`."""
 
-    __slots__ = ("bit", "interest", "introduced", "last", "size", "speed_mps", "store_time_us", "subscriptions")
+    __slots__ = (
+        "bit",
+        "introduced",
+        "last",
+        "size",
+        "speed_mps",
+        "store_time_us",
+        "subscription_set",
+        "subscriptions",
+    )
 
-    def __init__(self, interest: Interest, bit: int) -> None:
+    def __init__(self, subscription_set: SubscriptionSet, bit: int) -> None:
         self.bit = bit
-        self.last = NO_IDS  # the list it sent last
+        self.last = NO_IDS  # the last list that it sent
         self.store_time_us = 0
-        self.interest = interest
-        self.subscriptions = interest.subscriptions  # or equal ones, as it sent them last
+        self.subscription_set = subscription_set
+        self.subscriptions = subscription_set.subscriptions  # or equal ones, from its last heartbeat
         self.speed_mps = nan
-        self.introduced = False  # has been sent ids for the subscriptions as they are
+        self.introduced = False  # it got ids for its present subscriptions
         self.size = 0  # of its heartbeat
 
-    def asks(self, subscriptions: list[Filter]) -> bool:
+    def has(self, subscriptions: list[Filter]) -> bool:
         return self.subscriptions is subscriptions or self.subscriptions == subscriptions
 
 
@@ -140,19 +150,19 @@ class NeighborhoodTable:
         self.limit = limit
         self.ids_limit = ids_limit
         self.events = events
-        self.presume_lack = presume_lack  # of whoever has not sent a list (R20)
+        self.presume_lack = presume_lack  # of neighbours that have not sent a list (R20)
         self.rows: dict[Id, Neighbor] = {}
-        self.free_bits: list[int] = []  # of neighbours that have gone
-        self.interests: dict[tuple[Filter, ...], Interest] = {}
-        self.strangers: dict[int, tuple[list[Filter], int]] = {}
-        self.elsewhere: dict[Id, int] = {}  # holders of events that are not in `events`
+        self.free_bits: list[int] = []  # of neighbours that have left
+        self.subscription_sets: dict[tuple[Filter, ...], SubscriptionSet] = {}
+        self.irrelevant: dict[int, tuple[list[Filter], int]] = {}  # nodes that are not kept (R11)
+        self.unknown_holders: dict[Id, int] = {}  # holders of events that are not in `events`
         self.presumed = 0  # pairs of a neighbour and an id it is presumed to have
         self.needed: list[StoredEvent] = []  # in the order of the event table
-        self.awaited: list[StoredEvent] = []  # all that were to be sent at some time of this back-off
-        self.fresh = False  # something may be needed and not awaited
+        self.awaited: list[StoredEvent] = []  # all rows that were needed at some time of this back-off
+        self.fresh = False  # there may be needed rows that are not awaited
         self.topics: list[Filter] = []  # this node's own
-        self.sharing = 0  # the bits of those that share some of them
-        self.listed = 0  # the bits of those whose list is known, or need not be (R20)
+        self.sharing = 0  # the bits of neighbours that share some of them
+        self.listed = 0  # the bits of neighbours whose list is known, or not required (R20)
         self.speed_known = True
         self.speed_mps = nan
 
@@ -161,96 +171,96 @@ class NeighborhoodTable:
 
     # ---- neighbours
 
-    def interest(self, subscriptions: list[Filter]) -> Interest:
-        """That of the neighbours which have these subscriptions, or a new one."""
-        interest = self.interests.get(tuple(subscriptions))
-        if interest is None:
-            interest = Interest(subscriptions, share_topics(self.topics, subscriptions))
-        return interest
+    def set_for(self, subscriptions: list[Filter]) -> SubscriptionSet:
+        """The set of the neighbours that have these subscriptions, or a new one."""
+        subscription_set = self.subscription_sets.get(tuple(subscriptions))
+        if subscription_set is None:
+            subscription_set = SubscriptionSet(subscriptions, share_topics(self.topics, subscriptions))
+        return subscription_set
 
-    def concerns(self, interest: Interest) -> bool:
-        """Whether its members are kept: they share topics, or want a valid event that this node published (R11)."""
-        if interest.shares:
+    def is_relevant(self, subscription_set: SubscriptionSet) -> bool:
+        """Whether its neighbours are kept: they share topics, or want a valid event that this node published (R11)."""
+        if subscription_set.shares:
             return True
         for row in self.events.own.values():  # noqa: SIM110 (a generator costs more than the loop)
-            if not row.expired and interest.wants(row.event):
+            if not row.expired and subscription_set.wants(row.event):
                 return True
         return False
 
-    def join(self, j: int, interest: Interest) -> Neighbor:
-        neighbor = Neighbor(interest, self.free_bits.pop() if self.free_bits else 1 << len(self.rows))
+    def join(self, j: int, subscription_set: SubscriptionSet) -> Neighbor:
+        neighbor = Neighbor(subscription_set, self.free_bits.pop() if self.free_bits else 1 << len(self.rows))
         self.rows[j] = neighbor
         if self.presume_lack:
             self.listed |= neighbor.bit
-        self._enter(neighbor, interest)
+        self._enter_set(neighbor, subscription_set)
         return neighbor
 
     def leave(self, j: int) -> None:
         neighbor = self.rows.pop(j, None)
         if neighbor is not None:
-            self._leave_interest(neighbor)
+            self._leave_set(neighbor)
             self._forget(neighbor.bit)
             self.listed &= ~neighbor.bit
             self.free_bits.append(neighbor.bit)
             self.speed_known = False
 
-    def ask(self, neighbor: Neighbor, interest: Interest) -> None:
-        if neighbor.interest is not interest:
-            self._leave_interest(neighbor)
-            self._enter(neighbor, interest)
+    def change_set(self, neighbor: Neighbor, subscription_set: SubscriptionSet) -> None:
+        if neighbor.subscription_set is not subscription_set:
+            self._leave_set(neighbor)
+            self._enter_set(neighbor, subscription_set)
 
-    def _enter(self, neighbor: Neighbor, interest: Interest) -> None:
-        others = interest.bits
-        interest.bits |= neighbor.bit
-        neighbor.interest = interest
-        if interest.shares:
+    def _enter_set(self, neighbor: Neighbor, subscription_set: SubscriptionSet) -> None:
+        members = subscription_set.bits
+        subscription_set.bits |= neighbor.bit
+        neighbor.subscription_set = subscription_set
+        if subscription_set.shares:
             self.sharing |= neighbor.bit
-        if not others:
-            self.interests[tuple(interest.subscriptions)] = interest
+        if not members:
+            self.subscription_sets[tuple(subscription_set.subscriptions)] = subscription_set
         for row in self.events.rows:
-            is_wanted = row.wanting & others != 0 if others else interest.wants(row.event)
+            is_wanted = row.wanting & members != 0 if members else subscription_set.wants(row.event)
             if is_wanted:
                 row.wanting |= neighbor.bit
-                self._settle(row)
-                if not others and not row.expired:
-                    interest.add(row)
+                self._update_lacking(row)
+                if not members and not row.expired:
+                    subscription_set.add(row)
 
-    def _leave_interest(self, neighbor: Neighbor) -> None:
-        interest = neighbor.interest
-        interest.bits &= ~neighbor.bit
-        if not interest.bits:
-            del self.interests[tuple(interest.subscriptions)]
+    def _leave_set(self, neighbor: Neighbor) -> None:
+        subscription_set = neighbor.subscription_set
+        subscription_set.bits &= ~neighbor.bit
+        if not subscription_set.bits:
+            del self.subscription_sets[tuple(subscription_set.subscriptions)]
         self.sharing &= ~neighbor.bit
         for row in self.events.rows:
             if row.wanting & neighbor.bit:
                 row.wanting &= ~neighbor.bit
-                self._settle(row)
+                self._update_lacking(row)
 
     def share_again(self, topics: list[Filter]) -> None:
-        """This node asks for these topics now."""
+        """This node has these topics now."""
         self.topics = topics
-        self.strangers = {}
+        self.irrelevant = {}
         if not self.presume_lack:
-            self.listed = 0  # lists were about the topics as they were
+            self.listed = 0  # the lists were about the former topics
         self.sharing = 0
-        for interest in self.interests.values():
-            interest.shares = share_topics(topics, interest.subscriptions)
-            if interest.shares:
-                self.sharing |= interest.bits
+        for subscription_set in self.subscription_sets.values():
+            subscription_set.shares = share_topics(topics, subscription_set.subscriptions)
+            if subscription_set.shares:
+                self.sharing |= subscription_set.bits
         for row in self.events.rows:
-            self._settle(row)
+            self._update_lacking(row)
 
-    def is_stranger(self, j: int, subscriptions: list[Filter]) -> bool:
-        """Whether these concern nobody here, as was found before; a publication since may have changed that."""
-        known = self.strangers.get(j)
+    def is_known_irrelevant(self, j: int, subscriptions: list[Filter]) -> bool:
+        """Whether these were irrelevant before, and this node has published no event since then."""
+        known = self.irrelevant.get(j)
         if known is None or known[1] != self.events.published:
             return False
         return known[0] is subscriptions or known[0] == subscriptions
 
-    def remember_stranger(self, j: int, subscriptions: list[Filter]) -> None:
-        self.strangers[j] = (subscriptions, self.events.published)
-        if len(self.strangers) > self.limit:
-            del self.strangers[next(iter(self.strangers))]
+    def remember_irrelevant(self, j: int, subscriptions: list[Filter]) -> None:
+        self.irrelevant[j] = (subscriptions, self.events.published)
+        if len(self.irrelevant) > self.limit:
+            del self.irrelevant[next(iter(self.irrelevant))]
 
     def set_speed(self, neighbor: Neighbor, speed_mps: float) -> None:
         if neighbor.speed_mps != speed_mps:  # NaN always differs
@@ -258,7 +268,7 @@ class NeighborhoodTable:
             self.speed_known = False
 
     def average_speed(self) -> float:
-        """Of the neighbours that tell their speed; NaN if none does."""
+        """Of the neighbours whose speed is known; NaN if none is."""
         if not self.speed_known:
             total = 0.0
             known = 0
@@ -273,12 +283,12 @@ class NeighborhoodTable:
     # ---- what neighbours have
 
     def ids_of(self, neighbor: Neighbor) -> list[int]:
-        """The ids it is presumed to have, but for events that were here and have gone."""
+        """The ids it is presumed to have, except those of collected events."""
         ids = [row.event.id for row in self.events.rows if row.holders & neighbor.bit]
-        return ids + [filed(id) for id, holders in self.elsewhere.items() if holders & neighbor.bit]
+        return ids + [table_id(id) for id, holders in self.unknown_holders.items() if holders & neighbor.bit]
 
-    def mention_list(self, neighbor: Neighbor, list_: EventsIds) -> None:
-        """It has named what it has; most of that it has named before."""
+    def record_list(self, neighbor: Neighbor, list_: EventsIds) -> None:
+        """A neighbour has sent a list of its ids; mostly it has listed them before."""
         last = neighbor.last
         if list_ is not last:
             bit = neighbor.bit
@@ -286,15 +296,15 @@ class NeighborhoodTable:
             for id in list_.added(last):
                 row = known.get(id)
                 if row is None:
-                    self._mention_elsewhere(id, bit)
+                    self._record_unknown(id, bit)
                 elif not row.holders & bit:
-                    self._mention(row, bit)
+                    self._record_holders(row, bit)
             neighbor.last = list_
         if not self.listed & neighbor.bit:
             self.listed |= neighbor.bit
             for row in self.events.rows:
                 if row.wanting & neighbor.bit:
-                    self._settle(row)
+                    self._update_lacking(row)
 
     def named(self, bits: int) -> list[Id]:
         return [j for j, neighbor in self.rows.items() if neighbor.bit & bits]
@@ -307,111 +317,111 @@ class NeighborhoodTable:
                 bits |= neighbor.bit
         return bits
 
-    def presume_received(self, event: Event, id: Id, sender: int, near: int) -> bool:
-        """The sender has what it sent (R8), and those near it what they are interested in (R9); all of them are bits.
+    def presume_received(self, event: Event, id: Id, sender: int, named: int) -> bool:
+        """The sender has what it sent (R8), and the neighbours it named what they are interested in (R9); all as bits.
 
-        Gives whether the event has been here. A copy counts as the event that is here, whatever it says of itself.
+        Returns whether the event is stored or was collected. Then the stored event counts, not the received copy.
         """
         row = self.events.known.get(id)
         if row is None:
-            self._mention_elsewhere(id, sender | self.interested(event) & near)
+            self._record_unknown(id, sender | self.interested(event) & named)
             return False
-        if (sender | near) & ~row.holders:
-            self._mention(row, sender | row.wanting & near)
+        if (sender | named) & ~row.holders:
+            self._record_holders(row, sender | row.wanting & named)
         return True
 
     def interested(self, event: Event) -> int:
-        """The bits of those who want it."""
+        """The bits of the neighbours that want it."""
         bits = 0
-        for interest in self.interests.values():
-            if interest.wants(event):
-                bits |= interest.bits
+        for subscription_set in self.subscription_sets.values():
+            if subscription_set.wants(event):
+                bits |= subscription_set.bits
         return bits
 
     def presume_sent(self, rows: list[StoredEvent]) -> list[Id]:
-        """All were in range of these events; gives those that are interested in any (R9)."""
+        """All neighbours were in range of these events; returns those that are interested in any (R9)."""
         interested = 0
         for row in rows:
-            self._mention(row, row.wanting)
+            self._record_holders(row, row.wanting)
             interested |= row.wanting
         return self.named(interested)
 
-    def _mention(self, row: StoredEvent, who: int) -> None:
-        more = who & ~row.holders
-        if more:
-            row.holders |= more
-            self.presumed += how_many(more)
-            if row.lacking & more:
-                self._lack(row, row.lacking & ~more)
+    def _record_holders(self, row: StoredEvent, holders: int) -> None:
+        new = holders & ~row.holders
+        if new:
+            row.holders |= new
+            self.presumed += count_bits(new)
+            if row.lacking & new:
+                self._set_lacking(row, row.lacking & ~new)
 
-    def _mention_elsewhere(self, id: Id, who: int) -> None:
-        elsewhere = self.elsewhere
-        holders = elsewhere.get(id, 0)
-        more = who & ~holders
-        if more:
-            self.presumed += how_many(more)
-            elsewhere[id] = holders | more
-            if len(elsewhere) > self.ids_limit:
-                self.presumed -= how_many(elsewhere.pop(next(iter(elsewhere))))
+    def _record_unknown(self, id: Id, holders: int) -> None:
+        unknown = self.unknown_holders
+        before = unknown.get(id, 0)
+        new = holders & ~before
+        if new:
+            self.presumed += count_bits(new)
+            unknown[id] = before | new
+            if len(unknown) > self.ids_limit:
+                self.presumed -= count_bits(unknown.pop(next(iter(unknown))))
 
     def _forget(self, bit: int) -> None:
-        """A neighbour has gone: its bit may be another's soon."""
+        """A neighbour has left, and another one may get its bit."""
         for row in self.events.rows:
             if row.holders & bit:
                 row.holders &= ~bit
                 self.presumed -= 1
-        for id, holders in list(self.elsewhere.items()):
+        for id, holders in list(self.unknown_holders.items()):
             if holders & bit:
                 self.presumed -= 1
                 if holders == bit:
-                    del self.elsewhere[id]
+                    del self.unknown_holders[id]
                 else:
-                    self.elsewhere[id] = holders & ~bit
+                    self.unknown_holders[id] = holders & ~bit
 
     # ---- events
 
     def stored(self, row: StoredEvent) -> None:
-        holders = self.elsewhere.get(row.id)
+        holders = self.unknown_holders.get(row.id)
         if holders is not None:
-            del self.elsewhere[row.id]
-            self.presumed -= how_many(holders & row.holders)
+            del self.unknown_holders[row.id]
+            self.presumed -= count_bits(holders & row.holders)
             row.holders |= holders
         row.wanting = self.interested(row.event)
-        for interest in self.interests.values():
-            if interest.bits & row.wanting:
-                interest.add(row)
-        self._settle(row)
+        for subscription_set in self.subscription_sets.values():
+            if subscription_set.bits & row.wanting:
+                subscription_set.add(row)
+        self._update_lacking(row)
 
     def expired(self, row: StoredEvent) -> None:
         self._unlist(row)
-        self._lack(row, 0)
+        self._set_lacking(row, 0)
 
     def collected(self, row: StoredEvent) -> None:
         if not row.expired:
             self._unlist(row)
-        self._lack(row, 0)
+        self._set_lacking(row, 0)
         if row.awaited:
             self.awaited.remove(row)
-        self.presumed -= how_many(row.holders)
+        self.presumed -= count_bits(row.holders)
 
     def _unlist(self, row: StoredEvent) -> None:
-        for interest in self.interests.values():
-            if interest.bits & row.wanting:
-                interest.remove(row)
+        for subscription_set in self.subscription_sets.values():
+            if subscription_set.bits & row.wanting:
+                subscription_set.remove(row)
 
     # ---- what is needed
 
-    def _settle(self, row: StoredEvent) -> None:
+    def _update_lacking(self, row: StoredEvent) -> None:
         if row.expired:
-            self._lack(row, 0)
+            self._set_lacking(row, 0)
         else:
             served = self.sharing & self.listed
             if row.own:
                 served |= ~self.sharing  # R11
-            self._lack(row, row.wanting & served & ~row.holders)
+            self._set_lacking(row, row.wanting & served & ~row.holders)
 
-    def _lack(self, row: StoredEvent, lacking: int) -> None:
-        """These lack it now."""
+    def _set_lacking(self, row: StoredEvent, lacking: int) -> None:
+        """From now on these neighbours lack it."""
         if lacking and not row.lacking:
             self.needed.insert(place(self.needed, row), row)
             self.fresh = True
@@ -448,7 +458,7 @@ class NeighborhoodTable:
         return 0, NOBODY
 
     def await_needed(self) -> None:
-        """What has come to be needed is awaited from now on, in the order of `in_need`."""
+        """From now on needed rows are awaited, in the order of `in_need`."""
         if self.fresh:
             self.fresh = False
             for row, _ in self._in_turn([row for row in self.needed if not row.awaited]):
@@ -462,7 +472,7 @@ class NeighborhoodTable:
         self.fresh = True
 
     def bytes(self) -> int:
-        """Rows, subscriptions as they came, and 8 bytes for each id."""
+        """Of the rows, subscriptions as received, and 8 bytes for each id."""
         size = 8 * self.presumed
         for neighbor in self.rows.values():
             size += NEIGHBOR_BYTES + neighbor.size

@@ -21,7 +21,7 @@ class FrugalParams(Params):
     )
     need: str = param(
         "presumed",
-        "who lacks events: everybody not known to have them, or only who has sent a list of ids",
+        "which neighbours lack events: all not known to have them, or only those that have sent a list of ids",
         "Fig. 7; §3 (R20)",
         choices=("presumed", "listed"),
     )
@@ -30,7 +30,7 @@ class FrugalParams(Params):
     )
     events_table_size: int = param(100, "events held", "ours; bounded in §4.1", low=1, high=MOST)
     neighbors_limit: int = param(256, "neighbours held", "ours; bounded in §3", low=1, high=1024)
-    ids_limit: int = param(512, "events known that only neighbours have had", "ours", low=1)
+    ids_limit: int = param(512, "most ids of events known only from neighbours", "ours", low=1)
     seen_limit: int = param(4096, "ids of events that are not delivered again", "ours (R12)", low=1)
     frame_limit: int = param(2304, "events in one frame", "ours; IEEE 802.11", unit="B", low=1, high=32_000)
     sizes: str = param("wire", "frame sizes: as encoded, or as in §5.2", "ours; §5.2 (R19)", choices=("wire", "paper"))

@@ -1,18 +1,18 @@
-"""Frugal event dissemination (Baehni, Chhabra, Guerraoui; 001_a488c218c5fd0a02, Figs. 4 to 10).
+"""Frugal event dissemination (Baehni, Chhabra, Guerraoui 2005, Figs. 4 to 10).
 
-Subscribers send heartbeats with their subscriptions and their speed; who shares a topic with the sender keeps it in the
-neighbourhood table. Neighbours tell each other the ids of the valid events they hold. Who holds an event that a
-neighbour wants and is not known to have waits a back-off, the shorter the more events it could send, and broadcasts
-what is still needed then, with the ids of the interested neighbours: whoever overhears the frame knows that those now
-have the events. Only subscribers store and pass on events. The event table (event_table.py) is bounded, and so is all
-else.
+Subscribers send heartbeats with their subscriptions and their speed. A process that shares a topic with the sender
+keeps it in the neighbourhood table. Neighbours send each other the ids of the valid events they hold. A process that
+holds an event which a neighbour wants and is not known to have waits a back-off, which is shorter the more events it
+could send. Then it broadcasts what is still needed, with the ids of the interested neighbours: every process that
+overhears the frame knows that these now have the events. Only subscribers store and forward events. The event table
+(event_table.py) is bounded, and so are all other tables.
 
-The process id i of the paper's messages is the link address that every frame comes with. Lines are the figures'.
+The process id i of the paper's messages is the link address that comes with every frame. Lines are the figures'.
 
 Readings, one test each:
   R1  two comparisons are printed the wrong way round (Fig. 7 l. 7, Fig. 10 l. 13): an event is valid while the time is
-      before its expiry. Clocks are not shared, so an event travels with its age, and expires by the node's own clock.
-  R2  HBDelay is 15 s (Fig. 4) until the first heartbeat of anybody is heard, which brings it between its bounds.
+      before its expiry. Clocks are not shared, so a frame carries the event's age, and it expires by the node's clock.
+  R2  HBDelay is 15 s (Fig. 4) until the first heartbeat of any node is heard, which brings it between its bounds.
   R3  ids are sent on detecting a new neighbour (§3, §4.2) or on every heartbeat of one that shares topics (Fig. 6 as
       printed): `ids_on`.
   R4  a neighbour whose entry expired is new when it is heard again.
@@ -21,41 +21,41 @@ Readings, one test each:
   R6  the radio range belongs to the scenario.
   R7  two processes share topics when some event could match subscriptions of both: one topic is above the other, or
       the same. For other filters, when a match of both cannot be excluded.
-  R8  who sends an event has it. As printed nobody would note that, and every receiver of a fresh event would send it
-      back to its publisher.
+  R8  the sender of an event has it. As printed no process would record that, and every receiver of a fresh event would
+      send it back to its publisher.
   R9  the list sent with events names the neighbours that are interested in one of them (§3; "its neighbor
       identifiers", §4.3), and a neighbour is presumed to have those it is interested in: others it has dropped.
   R10 PUBLISH sends when a neighbour's subscriptions include the event's topic (§4.3; Fig. 9 l. 36 has: shares any
       topic). Its DELIVER is left out: the publishing application has its event.
   R11 a publisher that did not subscribe to the topic keeps the neighbours that want a valid event of its own, and
-      serves them when it hears their heartbeat. It sends no heartbeat and so gets no ids. As printed its table stays
-      empty and its event never leaves, yet PUBLISH starts the table's garbage collection for just such publishers,
-      and Fig. 14 counts them. The collection stops when there are neither subscriptions nor neighbours.
+      sends it to them when it hears their heartbeat. It sends no heartbeat and so gets no ids. As printed its table
+      stays empty and its event is never sent, yet PUBLISH starts the table's garbage collection for just such
+      publishers, and Fig. 14 counts them. The collection stops when there are neither subscriptions nor neighbours.
   R12 an event is delivered once, also when it was collected in between (§3 "have not received it yet"): the last
-      `seen_limit` ids are remembered. Not until expiry only: clocks run apart, and a neighbour may send a little later.
-  R13 the events to send are computed anew when the back-off ends (§4.3; not in Fig. 9). The back-off starts once all
-      neighbours were looked at, for the total number of events (footnote 10), and not at the first one (Fig. 7 l. 14).
+      `seen_limit` ids are remembered, not only until expiry: clocks differ, and a neighbour may send a little later.
+  R13 the events to send are computed again when the back-off ends (§4.3; not in Fig. 9). The back-off starts after all
+      neighbours were examined, for the total number of events (footnote 10), and not at the first one (Fig. 7 l. 14).
       STOP backOff leaves BODelay as it was, as printed: the next back-off can only be as long or shorter.
-  R14 an id list is sent when it is empty, too: it is what makes the neighbour look for events to send (Fig. 6 l. 30).
-  R15 with ids_on="new", ids heard before their sender's heartbeat are kept for it. Otherwise, of two that meet, only
-      the one that was heard first could ever send: the other's list came before its heartbeat (Fig. 6 l. 26). A
-      neighbour is new also when its subscriptions, or one's own, have changed.
+  R14 an id list is sent when it is empty, too: it makes the neighbour look for events to send (Fig. 6 l. 30).
+  R15 with ids_on="new", ids heard before their sender's heartbeat are kept for it. Otherwise, of two processes that
+      meet, only the one that was heard first could ever send: the other's list came before its heartbeat (Fig. 6
+      l. 26). A neighbour is new also when its subscriptions, or one's own, have changed.
   R16 the first heartbeat comes at a random phase. A computed delay that is shorter than the wait that is running
       shortens that wait in proportion; a longer one counts from the next period on.
-  R17 those that hear the same frame would answer it in the same microsecond and collide: id lists and back-offs have a
-      random part below `jitter_ms` on top. Answers to several heartbeats in that time are one list.
+  R17 processes that hear the same frame would answer it in the same microsecond and collide: a random part below
+      `jitter_ms` is added to id lists and back-offs. Answers to several heartbeats in that time are one list.
   R18 AVERAGESPEED is over the neighbours whose speed is known (Fig. 8 l. 3), without one's own. At rest, HBDelay is
       its upper bound. UPDATENEIGHBOREVENTINFO renews the store time for ids that the neighbour itself sent (Fig. 6
       l. 28 passes the time, Fig. 9 does not).
   R19 sizes="paper": a heartbeat has 50 bytes, an event 400, an id 16, and nothing else counts. Events that do not fit
       into one frame of `frame_limit` bytes, with the neighbours that want them, go in several. If not even one event
-      does, as many of the neighbours are named as there is room for; a frame is longer only if its event is.
-  R20 that a neighbour lacks an event is found by comparing the list of ids it sent (§3): need="listed". As printed
-      (Fig. 7) one that was heard, and has not sent a list yet, lacks everything: need="presumed". Then whoever hears a
-      newcomer's heartbeat and anybody's list, such as another answer to that heartbeat, sends the newcomer all it
+      fits, as many of the neighbours are named as there is room for; a frame is longer only if its event is.
+  R20 that a neighbour lacks an event follows from the list of ids it sent (§3): need="listed". As printed (Fig. 7) a
+      neighbour that was heard, and has not sent a list yet, lacks everything: need="presumed". Then a process that
+      hears a newcomer's heartbeat and any list, such as another answer to that heartbeat, sends the newcomer all it
       wants, which it may well have: with several events the back-off is shorter than the wait for its list. Any list
-      counts, whoever it answers, until one's own subscriptions change (R15). Neighbours that share no topics send none,
-      and R11 serves them all the same.
+      counts, whichever process it answers, until one's own subscriptions change (R15). Neighbours that share no topics
+      send none, and R11 serves them nevertheless.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ from roamcast.protocols.frugal.frames import (
     Id,
     ids_frame_bytes,
 )
-from roamcast.protocols.frugal.neighbors import Interest, Neighbor, NeighborhoodTable, how_many, matches_any
+from roamcast.protocols.frugal.neighbors import Neighbor, NeighborhoodTable, SubscriptionSet, count_bits, matches_any
 from roamcast.protocols.frugal.params import FrugalParams
 from roamcast.protocols.frugal.sending import EventSender
 from roamcast.protocols.kit.interface import NOBODY, Frame, Host, Params, Protocol, reason
@@ -99,7 +99,7 @@ PARASITE: Final = reason("drop", "parasite", "{event} from {peer} is of a topic 
 HEARD_AGAIN: Final = reason("drop", "heard again", "{event} from {peer} was here before")
 EXPIRED: Final = reason("drop", "expired", "{event} is past its validity")
 TABLE_FULL: Final = reason("drop", "table full", "{event}, forwarded {value} times, made room for another")
-NEIGHBORS_FULL: Final = reason("note", "neighbours full", "{peer} finds no room in the neighbourhood table")
+NEIGHBORS_FULL: Final = reason("note", "neighbours full", "no room for {peer} in the neighbourhood table")
 
 
 @final
@@ -113,9 +113,9 @@ class Frugal(Protocol):
         self.params = params
         self.paper_sizes = params.sizes == "paper"
         self.subscriptions: dict[int, Filter] = {}
-        self.topics: list[Filter] = []  # the distinct ones of `subscriptions`, as heartbeats carry them
+        self.topics: list[Filter] = []  # the distinct filters of `subscriptions`, as in heartbeats
         self.topics_bytes = 0
-        self.events_table = EventTable(params.events_table_size, params.seen_limit)  # and what was (R12)
+        self.events_table = EventTable(params.events_table_size, params.seen_limit)  # with ids of earlier events (R12)
         self.neighborhood_table = NeighborhoodTable(
             params.neighbors_limit, params.ids_limit, self.events_table, params.need == "presumed"
         )
@@ -124,13 +124,13 @@ class Frugal(Protocol):
         self.heartbeat = Task(host, HEARTBEAT)
         self.neighborhood_gc = Task(host, NEIGHBORHOOD_GC)
         self.backing_off = False
-        self.answers: dict[int, None] = {}  # the neighbours that are to get our ids (R17)
-        self.early_ids: dict[int, tuple[int, EventsIds]] = {}  # node: when, ids (R15)
+        self.answers: dict[int, None] = {}  # the neighbours that get the next list of ids (R17)
+        self.early_ids: dict[int, tuple[int, EventsIds]] = {}  # node -> (time, list of ids) (R15)
 
-    # ---- what the driver calls
+    # ---- what the host calls
 
     def on_start(self) -> None:
-        """Timers do not survive a crash; tables may, with neighbours that have gone since."""
+        """Timers do not survive a crash; tables may, with neighbours that have left since."""
         self.expire_events()
         self.backing_off = False
         self.delays.restart_bo_delay()
@@ -166,7 +166,7 @@ class Frugal(Protocol):
         self.publish(event)
 
     def expire_events(self) -> None:
-        """Before anything else: what is past its validity is neither listed nor needed (R1)."""
+        """Before anything else: an event past its validity is neither listed nor needed (R1)."""
         now_us = self.host.now()
         if now_us >= self.events_table.next_expiry_us:
             for row in self.events_table.expire(now_us):
@@ -207,7 +207,7 @@ class Frugal(Protocol):
         table.share_again(topics)
         for j, neighbor in list(table.rows.items()):
             neighbor.introduced = False  # R15
-            if not table.concerns(neighbor.interest):  # §3
+            if not table.is_relevant(neighbor.subscription_set):  # §3
                 table.leave(j)
 
     # ---- Fig. 6: neighborhood detection
@@ -225,50 +225,50 @@ class Frugal(Protocol):
         self.heartbeat.shorten(self.delays.hb_delay_us)
         self.neighborhood_gc.shorten(self.delays.ngc_delay_us)
         if neighbor is not None:
-            self.meet(j, neighbor)
+            self.answer_heartbeat(j, neighbor)
 
     def update_neighbor(self, j: int, frame: Heartbeat) -> Neighbor | None:
-        """Only those whose subscriptions match are kept (§3), and those that want an event of this node's own (R11)."""
+        """Only nodes that share topics are kept (§3), and those that want an event of this node's own (R11)."""
         table = self.neighborhood_table
         neighbor = table.rows.get(j)
-        if neighbor is None and table.is_stranger(j, frame.subscriptions):
+        if neighbor is None and table.is_known_irrelevant(j, frame.subscriptions):
             return None
-        if neighbor is not None and neighbor.asks(frame.subscriptions):
-            interest = neighbor.interest
+        if neighbor is not None and neighbor.has(frame.subscriptions):
+            subscription_set = neighbor.subscription_set
         else:
-            interest = table.interest(frame.subscriptions)
-        if not table.concerns(interest):
+            subscription_set = table.set_for(frame.subscriptions)
+        if not table.is_relevant(subscription_set):
             table.leave(j)
-            table.remember_stranger(j, frame.subscriptions)
+            table.remember_irrelevant(j, frame.subscriptions)
             return None
         if neighbor is None:
-            neighbor = self.add_neighbor(j, interest)
+            neighbor = self.add_neighbor(j, subscription_set)
         if neighbor is not None:
-            self.update_neighbor_info(neighbor, frame, interest)
+            self.update_neighbor_info(neighbor, frame, subscription_set)
         return neighbor
 
-    def add_neighbor(self, j: int, interest: Interest) -> Neighbor | None:
+    def add_neighbor(self, j: int, subscription_set: SubscriptionSet) -> Neighbor | None:
         if len(self.neighborhood_table) >= self.params.neighbors_limit:
             self.host.note(NEIGHBORS_FULL, 0, j)
             return None
-        neighbor = self.neighborhood_table.join(j, interest)
+        neighbor = self.neighborhood_table.join(j, subscription_set)
         self.start_tasks()
         return neighbor
 
-    def update_neighbor_info(self, neighbor: Neighbor, frame: Heartbeat, interest: Interest) -> None:
-        if neighbor.interest is not interest:
+    def update_neighbor_info(self, neighbor: Neighbor, frame: Heartbeat, subscription_set: SubscriptionSet) -> None:
+        if neighbor.subscription_set is not subscription_set:
             neighbor.introduced = False  # R15
-            self.neighborhood_table.ask(neighbor, interest)
+            self.neighborhood_table.change_set(neighbor, subscription_set)
         neighbor.subscriptions = frame.subscriptions
         self.neighborhood_table.set_speed(neighbor, frame.speed_mps)
         neighbor.store_time_us = self.host.now()
         neighbor.size = frame.size
 
-    def meet(self, j: int, neighbor: Neighbor) -> None:
-        """A heartbeat of a neighbour has come: is it new (R3), and are there ids that came before it (R15)?"""
+    def answer_heartbeat(self, j: int, neighbor: Neighbor) -> None:
+        """Is the neighbour new (R3), and did ids come before its heartbeat (R15)?"""
         new = not neighbor.introduced
         neighbor.introduced = True
-        if not neighbor.interest.shares:
+        if not neighbor.subscription_set.shares:
             if new:
                 self.retrieve_events_to_send()  # R11
             return
@@ -284,29 +284,29 @@ class Frugal(Protocol):
         self.answers[j] = None
 
     def send_events_ids(self) -> None:
-        """To those that still are neighbours (R17)."""
-        asked: list[Interest] = []
+        """To the nodes that are still neighbours (R17)."""
+        answered: list[SubscriptionSet] = []
         for j in self.answers:
             neighbor = self.neighborhood_table.rows.get(j)
-            if neighbor is not None and neighbor.interest not in asked:
-                asked.append(neighbor.interest)
+            if neighbor is not None and neighbor.subscription_set not in answered:
+                answered.append(neighbor.subscription_set)
         self.answers = {}
-        if asked:
-            self.host.broadcast(self.get_events_ids(asked))  # R14
+        if answered:
+            self.host.broadcast(self.get_events_ids(answered))  # R14
 
-    def get_events_ids(self, asked: list[Interest]) -> EventsIds:
-        """Of the valid events (§3) that match one of the subscriptions."""
-        if len(asked) > 1:
+    def get_events_ids(self, answered: list[SubscriptionSet]) -> EventsIds:
+        """The ids of the valid events (§3) that match one of the subscriptions."""
+        if len(answered) > 1:
             bits = 0
-            for interest in asked:
-                bits |= interest.bits
+            for subscription_set in answered:
+                bits |= subscription_set.bits
             ids: list[Id] = [r.id for r in self.events_table.rows if r.wanting & bits and not r.expired]
             return self.ids_frame(ids, AS_ENCODED)
-        interest = asked[0]
-        if interest.list is None:
-            size = ids_frame_bytes(len(interest.ids), interest.ids_bytes)
-            interest.list = self.ids_frame(list(interest.ids), size)
-        return interest.list
+        subscription_set = answered[0]
+        if subscription_set.list is None:
+            size = ids_frame_bytes(len(subscription_set.ids), subscription_set.ids_bytes)
+            subscription_set.list = self.ids_frame(list(subscription_set.ids), size)
+        return subscription_set.list
 
     def ids_frame(self, ids: list[Id], size: int) -> EventsIds:
         return EventsIds(ids, PAPER_ID_BYTES * len(ids) if self.paper_sizes else size)
@@ -316,7 +316,7 @@ class Frugal(Protocol):
         if neighbor is None:
             self.keep_early_ids(j, frame)
             return
-        self.neighborhood_table.mention_list(neighbor, frame)
+        self.neighborhood_table.record_list(neighbor, frame)
         neighbor.store_time_us = self.host.now()  # R18
         self.retrieve_events_to_send()
 
@@ -345,7 +345,7 @@ class Frugal(Protocol):
                 self.host.set_timer(BACK_OFF, delay_us)
 
     def jitter_us(self) -> int:
-        """A random part against ties (R17)."""
+        """A random part against collisions (R17)."""
         return int(self.host.random() * self.params.jitter_ms * 1000) if self.params.jitter_ms else 0
 
     # ---- Fig. 9: dissemination
@@ -363,7 +363,7 @@ class Frugal(Protocol):
             self.sender.send(rows)
 
     def explain_silence(self) -> None:
-        """Say why events that waited for the back-off are not sent after it."""
+        """Note why events that waited for the back-off are not sent after it."""
         for row in self.neighborhood_table.awaited:
             if not row.lacking:
                 self.host.note(EXPIRED if row.expired else NO_LONGER_NEEDED, row.event.id)
@@ -373,12 +373,12 @@ class Frugal(Protocol):
         table = self.neighborhood_table
         neighbor = table.rows.get(j)
         sender = 0 if neighbor is None else neighbor.bit
-        near = table.bits_of(frame.neighbors_ids)
+        named = table.bits_of(frame.neighbors_ids)
         interested = False
         for k in range(len(frame.carried)):
             event = frame.carried[k]
             id = frame.ids[k]
-            again = table.presume_received(event, id, sender, near)
+            again = table.presume_received(event, id, sender, named)
             if self.accept(event, id, frame.ages_us[k], again, j):
                 interested = True
         if interested:
@@ -412,7 +412,7 @@ class Frugal(Protocol):
             return
         row.wanting = self.neighborhood_table.interested(event)  # R10
         if row.wanting:
-            self.host.note(PUBLISHED, event.id, NOBODY, how_many(row.wanting))
+            self.host.note(PUBLISHED, event.id, NOBODY, count_bits(row.wanting))
             self.sender.send_batch([row])
         else:
             self.host.note(NOBODY_NEEDS, event.id)
@@ -448,6 +448,6 @@ class Frugal(Protocol):
                 del self.early_ids[j]
 
     def memory(self) -> tuple[int, int]:
-        """Of the two tables: their rows, subscriptions as they came, and 8 bytes for each id."""
+        """Of the two tables: their rows, subscriptions as received, and 8 bytes for each id."""
         size = self.events_table.bytes + self.neighborhood_table.bytes()
         return (len(self.neighborhood_table) + len(self.events_table), size)

@@ -23,7 +23,7 @@ from roamcast.protocols.kit.interface import Host
 
 @final
 class EventSender:
-    """Broadcasts rows of the event table, and records in the neighbourhood table who has them now."""
+    """Broadcasts rows of the event table, and records in the neighbourhood table which neighbours have them now."""
 
     def __init__(self, host: Host, params: FrugalParams, neighborhood_table: NeighborhoodTable) -> None:
         self.host = host

@@ -1,11 +1,11 @@
 """What systems share. Nothing here knows any of them.
 
 interface.py      Protocol, Host, Frame, Params: what a protocol may rely on and what it promises; reasons
-wire.py           frames on the air, and the checks of what comes from there
+wire.py           the encoding of frames, and checks of received values
 parameters.py     parameters from what people type
 frames.py         EventFrame: one event on its way
-subscriptions.py  Subscriptions: what the application on a node asked for
+subscriptions.py  Subscriptions: the filters of the application on a node
 seen.py           Seen: the ids of events that were seen, with a bound
-relay.py          Relay: the base of protocols that send an event on once or not at all
+relay.py          Relay: the base of protocols that forward an event once or not at all
 tree.py           a node's place in a tree, without loops; heartbeats, and which neighbour to trust
 """

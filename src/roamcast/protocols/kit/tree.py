@@ -101,7 +101,7 @@ class Place:
         return label is None or count > label[0] or (count == label[0] and level < label[1])
 
     def attach(self, parent: int, tree: int, count: int, level: int, now_us: int) -> None:
-        """Take a place below `parent`, whose label this is."""
+        """Take a place below `parent`, which has this label."""
         if tree != self.tree or count > self.count:
             self.fresh_us = now_us
         self.parent = parent

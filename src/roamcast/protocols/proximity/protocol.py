@@ -76,7 +76,7 @@ NO_CLOSER: Final = reason("drop", "no closer", "{event}: no new destination, non
 EXPIRED: Final = reason("drop", "expired", "{event} is past its validity")
 FORGOTTEN: Final = reason("drop", "forgotten", "{event} gave way to newer ones before it was sent")
 RESTARTED: Final = reason("drop", "restarted", "{event} was waiting when the node went down")
-TABLE_FULL: Final = reason("note", "table full", "no room in the table: what it had of {peer} is forgotten")
+TABLE_FULL: Final = reason("note", "table full", "no room in the table: the entry of {peer} is removed")
 
 _SENT: Final = {DELAY_NEW: SENT_NEW, DELAY_CLOSER: SENT_CLOSER, DELAY_CREDIT: SENT_CREDIT}
 

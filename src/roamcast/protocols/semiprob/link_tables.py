@@ -171,10 +171,10 @@ class BeaconFrame(Frame):
         for entry in as_list(lacks, WANTED_MAX):
             numbers = as_list(entry, 1 + WANTED_MAX)
             if not numbers:
-                raise Malformed("pages of nobody")
+                raise Malformed("pages without a node")
             requested[as_int(numbers[0], 0, NODE_MAX)] = [as_int(page, 0, PAGES_MAX - 1) for page in numbers[1:]]
         if len(requested) != len(lacks):
-            raise Malformed("a node is asked twice")
+            raise Malformed("a node twice")
         return BeaconFrame(
             as_int(boot, 1, NUMBER_MAX),
             [as_int(version, 0, NUMBER_MAX) for version in as_list(versions, PAGES_MAX)],

@@ -63,12 +63,12 @@ SECOND_US: Final = 1_000_000
 SYNC_US: Final = 50_000
 """Ours: changes within this time are advertised together."""
 
-NOWHERE: Final = reason("suppress", "no link left", "{event}: nobody left to send it to, or tau asks for none")
+NOWHERE: Final = reason("suppress", "no link left", "{event}: no link is left, or tau is 0")
 TTL: Final = reason("suppress", "ttl", "{event} has gone as far as its time-to-live lets it")
 LINK_UP: Final = reason("note", "link up", "{peer} and this node hear each other")
 LINK_DOWN: Final = reason("note", "link down", "{peer} is no longer linked")
-CROWDED: Final = reason("note", "neighbours full", "{peer} finds no room in the neighbourhood table")
-LEFT_OUT: Final = reason("note", "rows left out", "{value} subscriptions, the farthest, find no room in what is told")
+CROWDED: Final = reason("note", "neighbours full", "no room for {peer} in the neighbourhood table")
+LEFT_OUT: Final = reason("note", "rows left out", "no room to advertise {value} subscriptions, the farthest ones")
 
 
 @dataclass(frozen=True)

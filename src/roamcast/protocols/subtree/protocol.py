@@ -11,8 +11,8 @@ tree_links.py, the choice of what to advertise in filter_table.py, the frames in
 link quality in kit/tree.py.
 
 Readings, one test each:
-  R1  neither paper says how the tree comes about (they cite others, who build it on demand). The lowest id leads: any
-      agreement will do, and this one needs only heartbeats.
+  R1  neither paper says how the tree comes about (they cite other papers, which build it on demand). The lowest id
+      leads: any agreement will do, and this one needs only heartbeats.
   R2  the heartbeat period is 1 s, as in treegroup; a neighbour missed three times is gone.
   R3  a broker that loses a neighbour forgets at once what that neighbour wanted, and advertises the change with its
       next heartbeat: most of these filters come back by another neighbour in that time.
@@ -81,8 +81,8 @@ EXPIRED: Final = reason("drop", "expired", "{event} is past its validity")
 class SubTreeParams(Params):
     mode: str = param(
         "subscription",
-        "what travels: subscriptions to all brokers, or messages",
-        "Baldoni §II, Fig. 1",
+        "what goes to all brokers: subscriptions, or messages",
+        "Baldoni et al. 2005, §II, Fig. 1",
         choices=("subscription", "message"),
     )
     heartbeat_s: float = param(1.0, "time between two heartbeats", "ours (R2)", unit="s", low=0.05, high=3600)

@@ -1,4 +1,4 @@
-"""Who leads a group (Li et al. §3.1): the weight of a node, and which of two nodes is the better leader.
+"""Which node leads a group (Li et al. §3.1): the weight of a node, and which of two nodes is the better leader.
 
 W = wf1 · P_A + wf2 · s + wf3 · C_L + wf4 · Δdd, every term in [0, 1] (R3 of `protocol.py`).
 """
