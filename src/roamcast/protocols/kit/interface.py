@@ -1,4 +1,4 @@
-"""The interface between a protocol and its host: the events that a protocol handles, and what it may request.
+"""The interface between a protocol and its host: which calls a protocol handles, and what it may request.
 
 The host calls one of the protocol's `on_…` methods when something happens, and the protocol requests effects from its
 `Host`. It has no clock, no socket and no randomness of its own, learns about other nodes only from frames, and never
@@ -19,7 +19,7 @@ What every protocol promises, for speed and for determinism (tests/protocols/tes
     Two things at module level do change: the list of reasons, while modules are imported, and the memory of which
     filters cover which (subtree/cover_table.py), from which a broker learns nothing that it could not compute itself;
   - parameters are held as `self.params`. An attribute beside it is computed from them, such as a time in microseconds;
-  - frame ids and timer keys are ints; nothing iterates over a set; time is read from the host, not stored;
+  - frame ids and timer keys are ints; nothing iterates over a set; the time comes from the host;
   - a decision is reported with a reason constant and ints (`note`): its text is made when a person reads it.
 """
 
@@ -43,7 +43,7 @@ NOBODY: Final = -1
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Frame:
-    """One link-layer payload: an immutable value with a wire encoding.
+    """One link-layer payload: a value whose content does not change, with a wire encoding.
 
     `kind` is its name in the log ("event", "beacon"), `id` is what `Host.mute` refers to (an event's id, or 0 if the
     frame is never muted), and `size` is the length of its wire encoding in bytes (see `wire.py`). A frame that carries

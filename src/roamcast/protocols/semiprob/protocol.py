@@ -76,7 +76,7 @@ class SemiProbParams(Params):
     phi: int = param(
         2,
         "horizon: how often a subscription is broadcast in all",
-        "ours: §IV likes 2 from N = 200 on",
+        "ours: §IV prefers 2 from N = 200 on",
         low=0,
         high=HOPS_MAX,
     )

@@ -57,9 +57,9 @@ class Heartbeat(PlaceHeartbeat):
 
     def version_of(self, peer: int) -> int | None:
         """The version that the sender has received from this tree neighbour; None if it does not list the neighbour."""
-        for at in range(0, len(self.links), 2):
-            if self.links[at] == peer:
-                return self.links[at + 1]
+        for index in range(0, len(self.links), 2):
+            if self.links[index] == peer:
+                return self.links[index + 1]
         return None
 
 

@@ -94,7 +94,7 @@ def combinations(parts: list[str], starts: list[str]) -> list[str]:
 
 def topics_above(topic: str) -> list[str]:
     """A topic and its ancestors, except the root of all topics, which has no name."""
-    ancestors = [topic[:at] for at, character in enumerate(topic) if character == "."]
+    ancestors = [topic[:end] for end, character in enumerate(topic) if character == "."]
     return [name for name in dict.fromkeys([topic, *ancestors]) if name]
 
 

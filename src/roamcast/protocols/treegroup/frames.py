@@ -103,9 +103,9 @@ class Heartbeat(PlaceHeartbeat):
 
         None if it does not list the child.
         """
-        for at in range(0, len(self.children), 3):
-            if self.children[at] == child:
-                return self.children[at + 1], self.children[at + 2]
+        for index in range(0, len(self.children), 3):
+            if self.children[index] == child:
+                return self.children[index + 1], self.children[index + 2]
         return None
 
 

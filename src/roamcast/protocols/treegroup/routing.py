@@ -42,8 +42,11 @@ EXPIRED: Final = reason("drop", "expired", "{event} is past its validity")
 
 
 def slot(id: int) -> int:
-    """The key of an event: a different int for each id. A dict looks at the low bits first. In ids these are the same
-    for the first events of all publishers; here they differ."""
+    """The key of an event: a different int for each id.
+
+    A dict looks at the low bits first. In ids these are the same for the first events of all publishers; here they
+    differ.
+    """
     return id ^ id >> 32 << 3
 
 
