@@ -50,7 +50,8 @@ class PublishedEvents:
     def __init__(self, nodes: int) -> None:
         self.nodes = nodes
         self.by_publisher: list[list[PublishedEvent]] = [NO_EVENTS] * nodes
-        self.current: PublishedEvent | None = None  # the event of the frame that was handed to a protocol last
+        # the event of the frame that was handed to a protocol last; most of what that does is about it
+        self.current: PublishedEvent | None = None
         self.template = vec[i32]([0] * nodes)
         self.interested: list[int] = []  # what the template is for
 
@@ -63,9 +64,6 @@ class PublishedEvents:
         self.by_publisher[publisher].append(PublishedEvent(id, t, flags))
 
     def find(self, id: int) -> PublishedEvent | None:
-        current = self.current
-        if current is not None and current.id == id:
-            return current
         if id <= 0 or id > LAST_ID:
             return None
         number: i64 = id

@@ -46,7 +46,9 @@ class Recorder:
 
     def deliver(self, t: i64, node: i64, event: Event) -> None:
         self.fingerprint.delivered(node, event.id)
-        published = self.events.find(event.id)
+        published = self.events.current
+        if published is None or published.id != event.id:
+            published = self.events.find(event.id)
         if published is not None:
             flags = published.flags[node]
             if flags & (PAIRED | DELIVERED) == PAIRED:

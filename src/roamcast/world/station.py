@@ -218,7 +218,9 @@ class Station(Receiver):
             recorder.rows.noted(self.events.now, self.index, reason, event, peer, value)
 
     def mute(self, id: int) -> None:
-        event = self.recorder.events.find(id)
+        event = self.recorder.events.current
+        if event is None or event.id != id:
+            event = self.recorder.events.find(id)
         if event is not None:
             event.flags[self.index] |= MUTED
 
