@@ -32,8 +32,9 @@ class SteadyAir(SwiftAir):
             station.turns_away()
 
     def start_addressed(self, station: Station, tx: Transmission, s: i64, t: i64, end: i64) -> None:
+        mac = self.mac
         nav = self.reserved(tx, end)
-        ifs = self.mac.ifs
+        ifs = mac.ifs
         to = tx.to
         locked: i64 = 0
         hearers: list[Station] = []
@@ -41,7 +42,12 @@ class SteadyAir(SwiftAir):
             if other.busy_until > t:
                 self.clash(other, t, end)
                 continue
-            self.lock_on(other, s, t, end)
+            if other.contending:  # `lock_on`, written out
+                mac.freeze(other, t)
+            elif other.slots > 0:
+                mac.count_down(other, t)
+            other.busy_until = end
+            other.receiving = s
             locked += 1
             if other.index != to:
                 if other.idle_since < nav:
@@ -95,8 +101,9 @@ class MeteredAir(SteadyAir):
     """The same for a protocol that asks how much of its battery is left: each station counts its own listening."""
 
     def start_addressed(self, station: Station, tx: Transmission, s: i64, t: i64, end: i64) -> None:
+        mac = self.mac
         nav = self.reserved(tx, end)
-        ifs = self.mac.ifs
+        ifs = mac.ifs
         to = tx.to
         locked: i64 = 0
         hearers: list[Station] = []
@@ -104,7 +111,12 @@ class MeteredAir(SteadyAir):
             if other.busy_until > t:
                 self.clash(other, t, end)
                 continue
-            self.lock_on(other, s, t, end)
+            if other.contending:  # `lock_on`, written out
+                mac.freeze(other, t)
+            elif other.slots > 0:
+                mac.count_down(other, t)
+            other.busy_until = end
+            other.receiving = s
             locked += 1
             other.listens(t, end)
             if other.index != to:
