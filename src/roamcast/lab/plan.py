@@ -115,7 +115,7 @@ def _digest(parts: list[Any]) -> str:
 
 def estimate_s(cell: Cell) -> float:
     """Seconds of processor time of the compiled program, roughly: as if every event were flooded once, and every node
-    said hello as often as the protocol's parameters have it.
+    sent its beacons as often as the parameters of the protocol say.
 
     It serves to begin with the longest runs and to say whether a campaign takes minutes or days.
     """

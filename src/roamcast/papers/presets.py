@@ -70,8 +70,8 @@ class Preset(msgspec.Struct, frozen=True):
 
 
 def names() -> list[str]:
-    found = files("roamcast.papers").joinpath("presets").iterdir()
-    return sorted(path.name.removesuffix(".toml") for path in found if path.name.endswith(".toml"))
+    paths = files("roamcast.papers").joinpath("presets").iterdir()
+    return sorted(path.name.removesuffix(".toml") for path in paths if path.name.endswith(".toml"))
 
 
 def load(name: str, reading: str = "") -> Preset:

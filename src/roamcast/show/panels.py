@@ -82,25 +82,25 @@ def panel(plot: Plot, rows: Sequence[Row]) -> Panel:
     return _complete(plot, series, merged)
 
 
-def _complete(plot: Plot, found: list[Series], merged: int) -> Panel:
-    names = {series.name: k for k, series in reversed(list(enumerate(found)))}
+def _complete(plot: Plot, series: list[Series], merged: int) -> Panel:
+    names = {one.name: k for k, one in reversed(list(enumerate(series)))}
     marks = [
         Mark(_number(s.x), s.y, s.label, names.get(s.label, names.get(_series_name(plot.series, s.label))))
         for s in plot.published
     ]
-    xs = [p.x for series in found for p in series.points if p.x is not None] + [mark.x for mark in marks]
+    xs = [p.x for one in series for p in one.points if p.x is not None] + [mark.x for mark in marks]
     by_name = any(isinstance(x, str) for x in xs)
     if by_name:
         marks = [msgspec.structs.replace(mark, x=_text(mark.x)) for mark in marks]
-        found = [_named(series) for series in found]
+        series = [_named(one) for one in series]
         xs = [_text(x) for x in xs]
     else:
-        found = [msgspec.structs.replace(s, points=sorted(s.points, key=_place)) for s in found]
+        series = [msgspec.structs.replace(one, points=sorted(one.points, key=_place)) for one in series]
     return Panel(
         title=plot.title,
         x_label=plot.x_label,
         y_label=plot.y_label,
-        series=found,
+        series=series,
         marks=marks,
         categories=list(dict.fromkeys(str(x) for x in xs)) if by_name else [],
         log_y=plot.log_y,

@@ -97,7 +97,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     partition_from_s: Seconds = 0.0
     partition_until_s: Seconds = 0.0  # nothing crosses the middle of the field between the two instants
 
-    # what is said and who listens
+    # publishers, subscribers and events
     workload: Literal["single", "topics", "ranges", "interests"] = "single"
     publishers: Annotated[int, Meta(ge=0)] = 1
     subscribers: Annotated[int, Meta(ge=0)] = 10

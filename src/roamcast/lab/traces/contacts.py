@@ -71,7 +71,7 @@ def legs(positions: DataFrame, standing: tuple[int, int] | None = None) -> DataF
     following = {name: F.lead(name).over(track).alias(f"to_{name}") for name in ("t_us", "x_m", "y_m")}
     took = F.col("to_t_us") - F.col("t_us")
     walked = positions.select("node", "t_us", "x_m", "y_m", *following.values()).where(took > 0)
-    found = walked.select(
+    moving = walked.select(
         "node",
         F.col("t_us").alias("from_us"),
         F.col("to_t_us").alias("until_us"),
@@ -81,7 +81,7 @@ def legs(positions: DataFrame, standing: tuple[int, int] | None = None) -> DataF
         ((F.col("to_y_m") - F.col("y_m")) / took).alias("vy_mpus"),
     )
     if standing is None:
-        return found
+        return moving
     begin, end = standing
     place = F.struct("t_us", "x_m", "y_m")
     ends = positions.groupBy("node").agg(F.min_by(place, "t_us").alias("first"), F.max_by(place, "t_us").alias("last"))
@@ -96,8 +96,8 @@ def legs(positions: DataFrame, standing: tuple[int, int] | None = None) -> DataF
             F.lit(0.0).alias("vx_mpus"),
             F.lit(0.0).alias("vy_mpus"),
         )
-        found = found.unionAll(still.where(F.col("from_us") < F.col("until_us")))
-    return found
+        moving = moving.unionAll(still.where(F.col("from_us") < F.col("until_us")))
+    return moving
 
 
 def contacts(legs: DataFrame, range_m: float, slice_us: int = 0, cell_m: float = 0.0) -> DataFrame:
@@ -121,8 +121,8 @@ def solve_batches(batches: Iterator[pa.RecordBatch], slice_us: int, range_m: flo
     schema = to_arrow_schema(CONTACTS)
     for batch in batches:
         columns = [column.to_numpy() for column in batch.columns]
-        found = solved(columns[1:8], columns[8:], columns[0] * slice_us, slice_us, range_m)
-        yield pa.RecordBatch.from_arrays([pa.array(column, pa.int64()) for column in found], schema=schema)
+        contacts = solved(columns[1:8], columns[8:], columns[0] * slice_us, slice_us, range_m)
+        yield pa.RecordBatch.from_arrays([pa.array(column, pa.int64()) for column in contacts], schema=schema)
 
 
 def _slice_us(legs: DataFrame, range_m: float, cell_m: float) -> int:
