@@ -262,11 +262,14 @@ def _measured(v: Verdict) -> Html:
     )
 
 
-def _others(v: Verdict) -> str:
+def _others(v: Verdict) -> Child:
     if not v.others:
         return NOTHING
     undecided = sum(other.verdict == OPEN for other in v.others)
-    return f"{v.agreeing} of {len(v.others)}" + (f", {undecided} undecided" if undecided else "")
+    return joined(
+        f"{v.agreeing} of {len(v.others)}",
+        tag("span", f" {undecided} undecided", class_="soft seeds") if undecided else None,
+    )
 
 
 def _now(entry: Entry) -> Child:
