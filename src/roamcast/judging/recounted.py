@@ -33,7 +33,7 @@ class Recounted(msgspec.Struct, frozen=True):
     @property
     def text(self) -> str:
         n = len(self.runs)
-        return f"{n} {'run' if n == 1 else 'runs'} counted again from their logs: equal"
+        return f"{'1 run' if n == 1 else f'{n} runs'} counted again from {'its log' if n == 1 else 'their logs'}: equal"
 
 
 def compare(run: str, command: str, tally: Row, from_log: Row) -> None:
