@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from roamcast import files
-from roamcast.errors import InputError, LogsDiffer
+from roamcast.errors import InputError, LogsDiffer, error_text
 from roamcast.log import catalogue
 from roamcast.log.metric import OVER_TIME, Metric, Row
 
@@ -90,7 +90,7 @@ def read(folder: Path) -> Recounted | None:
     try:
         return msgspec.json.decode(path.read_bytes(), type=Recounted)
     except (msgspec.DecodeError, OSError) as error:
-        raise InputError(f"cannot read {path}: {error}") from None
+        raise InputError(f"cannot read {path}: {error_text(error)}") from None
 
 
 def write(recounted: Recounted, folder: Path) -> None:

@@ -116,7 +116,7 @@ class Envelope:
         return inner
 
     def _remember(self, name: tuple[int, int, int], session: ChaCha20Poly1305) -> None:
-        """Only sessions of senders that have the key are kept, so that others cannot push them out of the table."""
+        """Called only for senders that have proved to have the key: others cannot push these out of the table."""
         self._sessions[name] = session
         if len(self._sessions) > self._sessions_max:
             self._sessions.popitem(last=False)
