@@ -2,7 +2,7 @@
 
 Nodes walk straight legs, so the distance of two nodes is the root of a quadratic in time, and the instants at which it
 passes a reach can be solved. A kinetic cell list keeps the number of pairs to solve small: the plane is cut into square
-cells that are a little wider than the largest reach, hence whoever is in contact is in the same or an adjacent cell. A
+cells that are a little wider than the largest reach, so nodes in contact are in the same or in adjacent cells. A
 pair is solved when it can begin to matter: when one of the two starts a leg (with all nodes in the nine cells around)
 and when one enters a cell (with all nodes in the three cells that became adjacent). What is solved goes to a queue of
 its own:
