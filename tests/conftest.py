@@ -15,8 +15,11 @@ from hypothesis import settings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Spark's jobs in tests are so short that compiling them well takes longer than running them.
-os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+# Spark's jobs in tests are so short that compiling them well takes longer than running them. A Java that compiles only
+# a little reserves 48 MB for compiled code, and a session for hundreds of tests needs more: it failed in the middle.
+os.environ.setdefault(
+    "JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
+)
 
 settings.register_profile("same", derandomize=True, deadline=None)
 settings.register_profile("explore", deadline=None)
