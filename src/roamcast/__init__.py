@@ -1,3 +1,98 @@
-"""roamcast: publish/subscribe for networks that have no network."""
+"""roamcast: publish/subscribe for networks that have no network.
+
+    import roamcast as rc
+
+    rc.simulate("baldoni", "gossip", {"p": 0.5})        one run, and what it came to
+    rc.compare("baldoni", ["proximity", "gossip"])      protocols in the same worlds, seed by seed
+    rc.sweep("baldoni", "gossip", {"p": [0.1, 0.5]})    one protocol under several settings
+    rc.open("out/credits")                              the tables of a campaign
+    rc.Node(key="group.key"), rc.connect("~/node")      real nodes
+
+These names are what the documentation uses and what stays stable. A name is loaded when it is used for the first time,
+so that importing roamcast costs next to nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from roamcast.api.nodes import Node, connect
+    from roamcast.api.simulation import Simulation, preset, simulate
+    from roamcast.api.studies import compare, sweep
+    from roamcast.api.study import Study
+    from roamcast.errors import InputError, RoamcastError
+    from roamcast.lab import open
+    from roamcast.protocols.kit.frames import EventFrame
+    from roamcast.protocols.kit.interface import Frame, Host, Params, Protocol, param, reason
+    from roamcast.pubsub.event import Event, event_id
+    from roamcast.pubsub.filters import Filter
+    from roamcast.pubsub.text import parse_subscription
+    from roamcast.world.scenario import Scenario
 
 __version__ = "0.1.0"
+
+_HOMES = {
+    "Event": "roamcast.pubsub.event",
+    "EventFrame": "roamcast.protocols.kit.frames",
+    "Filter": "roamcast.pubsub.filters",
+    "Frame": "roamcast.protocols.kit.interface",
+    "Host": "roamcast.protocols.kit.interface",
+    "InputError": "roamcast.errors",
+    "Node": "roamcast.api.nodes",
+    "Params": "roamcast.protocols.kit.interface",
+    "Protocol": "roamcast.protocols.kit.interface",
+    "RoamcastError": "roamcast.errors",
+    "Scenario": "roamcast.world.scenario",
+    "Simulation": "roamcast.api.simulation",
+    "Study": "roamcast.api.study",
+    "compare": "roamcast.api.studies",
+    "connect": "roamcast.api.nodes",
+    "event_id": "roamcast.pubsub.event",
+    "open": "roamcast.lab",
+    "param": "roamcast.protocols.kit.interface",
+    "parse_subscription": "roamcast.pubsub.text",
+    "preset": "roamcast.api.simulation",
+    "reason": "roamcast.protocols.kit.interface",
+    "simulate": "roamcast.api.simulation",
+    "sweep": "roamcast.api.studies",
+}
+"""Where each public name is defined."""
+
+__all__ = [
+    "Event",
+    "EventFrame",
+    "Filter",
+    "Frame",
+    "Host",
+    "InputError",
+    "Node",
+    "Params",
+    "Protocol",
+    "RoamcastError",
+    "Scenario",
+    "Simulation",
+    "Study",
+    "__version__",
+    "compare",
+    "connect",
+    "event_id",
+    "open",
+    "param",
+    "parse_subscription",
+    "preset",
+    "reason",
+    "simulate",
+    "sweep",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'roamcast' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -13,9 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
-from roamcast.cli.outcome import Outcome
+from roamcast.api.simulation import Simulation
+from roamcast.cli import outcome
 from roamcast.cli.progress import Progress
 from roamcast.papers import joint
+from roamcast.world.scenario import Scenario
 from tests.cli.conftest import Typed
 
 SMALL = {"nodes": 30, "duration_s": 4, "publish_from_s": 1, "rate_hz": 5, "range_m": 200}
@@ -197,16 +199,28 @@ def nothing_delivered() -> dict[str, Any]:
     }
 
 
-def outcome(**world: Any) -> Outcome:
+def simulation(**world: Any) -> Simulation:
     result: Any = FakeResult(nothing_delivered())
-    return Outcome("li", "", "my mod:X", {"p": 1.0}, {"mode": "a b"}, world, 4, 9, result)
+    return Simulation(
+        preset="li",
+        reading="",
+        protocol="my mod:X",
+        params={"p": 1.0},
+        given={"mode": "a b"},
+        world=world,
+        scenario=Scenario(nodes=10),
+        seed=4,
+        result=result,
+        _protocol="my mod:X",
+        _log=None,
+    )
 
 
 def test_what_is_not_known_is_null_in_json_and_a_dash_for_people() -> None:
-    run = json.loads(outcome().as_json())
+    run = json.loads(outcome.as_json(simulation()))
     assert [run[k] for k in ("delivery", "of_possible", "overhead", "latency_p95_s")] == [None] * 4
     console = Console(width=100, record=True, file=open("/dev/null", "w"))  # noqa: SIM115, PTH123
-    outcome().show(console)
+    outcome.show(simulation(), console)
     lines = console.export_text().splitlines()
     assert lines[0].split() == ["delivery", "–", "0", "of", "0", "(event,", "interested)", "pairs"]
     assert "25.0 %" in next(line for line in lines if line.startswith("deterministic"))
@@ -214,14 +228,14 @@ def test_what_is_not_known_is_null_in_json_and_a_dash_for_people() -> None:
 
 
 def test_reception_is_shown_where_publishers_subscribe(capsys: pytest.CaptureFixture[str]) -> None:
-    shown = outcome()
+    shown = simulation()
     shown.result.metrics.update(own=3, reception=0.75)
-    shown.show()
+    outcome.show(shown)
     assert "75.0 %" in next(line for line in capsys.readouterr().out.splitlines() if line.startswith("reception "))
 
 
 def test_the_command_to_repeat_a_run_is_quoted_for_a_shell() -> None:
-    command = outcome(nodes=9, keep_tables=True, range_m=0.1, mac="dcf").command()
+    command = simulation(nodes=9, keep_tables=True, range_m=0.1, mac="dcf").command
     assert shlex.split(command) == [
         *("roamcast", "run", "li", "--protocol", "my mod:X", "--set", "mode=a b", "--world", "nodes=9"),
         *("--world", "keep_tables=true", "--world", "range_m=0.1", "--world", "mac=dcf", "--seed", "4"),

@@ -21,7 +21,7 @@ from roamcast.pubsub.event import FOREVER, Event, event_id
 from roamcast.pubsub.filters import EVERYTHING, Filter, attr, topic
 from roamcast.world.mobility import build
 from roamcast.world.mobility.city import CitySection
-from tests.support.host import ScriptHost
+from roamcast.testing import ScriptHost
 from tests.support.net import TinyNet
 
 SECOND = 1_000_000

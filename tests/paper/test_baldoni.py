@@ -15,7 +15,7 @@ from roamcast.pubsub.event import Event, event_id
 from roamcast.pubsub.filters import NOTHING, Filter, topic
 from roamcast.world.scenario import Scenario
 from roamcast.world.simulate import simulate
-from tests.support.host import ScriptHost, make
+from roamcast.testing import ScriptHost, make
 from tests.support.net import TinyNet
 
 INTERVAL_US = 5_000_000

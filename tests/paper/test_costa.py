@@ -19,7 +19,7 @@ from roamcast.world.density import mean_neighbours
 from roamcast.world.scenario import with_values
 from roamcast.world.simulate import simulate
 from roamcast.world.streams import Stream
-from tests.support.host import ScriptHost, make
+from roamcast.testing import ScriptHost, make
 from tests.support.net import TinyNet
 
 SECOND = 1_000_000

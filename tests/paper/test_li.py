@@ -45,7 +45,7 @@ from roamcast.protocols.treegroup.tables import ANSWER_US
 from roamcast.pubsub.bloom import positions
 from roamcast.pubsub.event import GLOBAL, LOCAL, Event, event_id
 from roamcast.pubsub.filters import Filter, attr, topic
-from tests.support.host import ScriptHost, make
+from roamcast.testing import ScriptHost, make
 from tests.support.net import TinyNet
 
 SECOND = 1_000_000

@@ -19,7 +19,7 @@ from roamcast.world.mobility.base import Leg
 from roamcast.world.mobility.stationary import Speeds
 from roamcast.world.streams import Stream
 from roamcast.world.workload import NUMBERS, Workload
-from tests.support.host import ScriptHost, make
+from roamcast.testing import ScriptHost, make
 from tests.support.net import TinyNet
 
 SECOND = 1_000_000

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from roamcast.protocols.gossip import Gossip, GossipParams
 from roamcast.protocols.kit.frames import EventFrame
 from roamcast.pubsub.event import Event, event_id
-from tests.support.host import ScriptHost, make
+from roamcast.testing import ScriptHost, make
 
 
 def news(sequence: int = 1) -> Event:

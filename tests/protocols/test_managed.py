@@ -15,7 +15,7 @@ from roamcast.protocols.kit.frames import EventFrame
 from roamcast.protocols.managed import Managed, ManagedParams
 from roamcast.pubsub.event import Event, event_id
 from roamcast.pubsub.filters import topic
-from tests.support.host import ScriptHost, make
+from roamcast.testing import ScriptHost, make
 from tests.support.net import TinyNet
 
 NEWS = Event(event_id(7, 1), "news")

@@ -18,7 +18,7 @@ from roamcast.protocols.frugal.frames import EventsIds
 from roamcast.protocols.kit.interface import Frame
 from roamcast.protocols.kit.wire import encode
 from roamcast.world.streams import Stream
-from tests.support.host import ScriptHost
+from roamcast.testing import ScriptHost
 from tests.support.net import TinyNet
 from tests.support.storm import DOINGS, Plan, planned, plans, steps, weather
 

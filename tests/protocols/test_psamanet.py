@@ -21,7 +21,7 @@ from roamcast.protocols.psamanet import (
 )
 from roamcast.pubsub.event import FOREVER, Event, event_id
 from roamcast.pubsub.filters import EVERYTHING, Range, topic
-from tests.support.host import make
+from roamcast.testing import make
 from tests.support.net import TinyNet
 from tests.support.storm import VALUES, Plan, check_encoding, plans, weather
 

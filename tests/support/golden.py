@@ -24,7 +24,7 @@ from typing import Any
 import roamcast.protocols.kit.tree as tree
 import roamcast.pubsub.event as events
 import roamcast.pubsub.filters as filters
-from tests.support.host import ScriptHost
+from roamcast.testing import ScriptHost
 
 
 def replay(path: Path) -> tuple[str, str]:

@@ -14,7 +14,7 @@ from roamcast.protocols.kit.interface import BROADCAST, Frame, Protocol
 from roamcast.pubsub.event import Event, event_id
 from roamcast.pubsub.filters import Filter
 from roamcast.world.streams import Stream
-from tests.support.host import ScriptHost, round_trip
+from roamcast.testing import ScriptHost, round_trip
 
 HOP_US = 1000
 

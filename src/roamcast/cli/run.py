@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from roamcast.cli.options import Parameters, import_from_here, pairs
 from roamcast.errors import InputError
-
-if TYPE_CHECKING:
-    from roamcast.papers.presets import Preset
 
 
 def run(
@@ -40,64 +37,45 @@ def run(
     ] = "",
 ) -> None:
     """Simulate one run and show its metrics."""
-    from roamcast.papers import presets
-
-    loaded = presets.load(preset, reading)
-    _run(
-        loaded,
-        loaded.protocol if protocol is None else protocol,
-        pairs("--set", set_),
-        pairs("--world", world),
-        seed,
-        json,
-        log,
-        checked_level(level, log),
-    )
+    _run(preset, protocol, pairs("--set", set_), pairs("--world", world), reading, seed, json, log, level)
 
 
 def _run(
-    preset: Preset,
-    protocol: str,
+    preset: str,
+    protocol: str | None,
     given: dict[str, str],
     world: dict[str, str],
+    reading: str,
     seed: int,
     json: bool,
     log: Path | None,
     level: str,
 ) -> None:
-    from dataclasses import asdict
-
+    from roamcast.api.simulation import simulate
+    from roamcast.cli import outcome
     from roamcast.cli.build import warn_if_stale
-    from roamcast.cli.outcome import Outcome
     from roamcast.cli.progress import Progress
-    from roamcast.protocols import registry
-    from roamcast.protocols.kit import parameters
-    from roamcast.world.simulate import simulate
 
+    level = checked_level(level, log)
     warn_if_stale()
-    if seed < 0:
-        raise InputError(f"seed={seed}: must be a whole number of at least 0")
-    if ":" in protocol:
+    if ":" in (protocol or ""):
         import_from_here()
-    scenario = preset.scenario(world)
-    params = asdict(parameters.build(registry.get(protocol), preset.parameters(protocol, given), protocol))
-    with Progress(f"{preset.name}, {protocol}") as progress:
-        result = simulate(scenario, protocol, params, seed, level=level, log=log, progress=progress.update)
-    outcome = Outcome(
-        preset=preset.name,
-        reading=preset.reading,
-        protocol=protocol,
-        params=params,
-        given=given,
-        world={field: getattr(scenario, field) for field in world},
-        seed=seed,
-        nodes=scenario.nodes,
-        result=result,
-    )
+    with Progress(f"{preset}, {protocol or 'its protocol'}") as progress:
+        simulation = simulate(
+            preset,
+            protocol,
+            given,
+            seed=seed,
+            world=world,
+            reading=reading,
+            log=log,
+            level=level,
+            progress=progress.update,
+        )
     if json:
-        print(outcome.as_json())
+        print(outcome.as_json(simulation))
     else:
-        outcome.show()
+        outcome.show(simulation)
 
 
 def checked_level(level: str, log: Path | None) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from importlib import import_module
 from importlib.metadata import entry_points
-from typing import Final
+from typing import Any, Final
 
 from roamcast.errors import InputError, one_line, unknown
 from roamcast.protocols.kit.interface import Protocol
@@ -50,6 +50,16 @@ def get(name: str) -> type[Protocol]:
     if not (isinstance(protocol, type) and issubclass(protocol, Protocol)):
         raise InputError(f"protocol {name!r}: {target} is no subclass of roamcast.protocols.kit.interface.Protocol")
     return protocol
+
+
+def name_of(protocol: type[Protocol]) -> str:
+    """The name that `get` knows a class by: a built-in one, or `module:Class`."""
+    named: Any = protocol  # the compiler takes __module__ for an attribute of objects
+    target = f"{named.__module__}:{named.__qualname__}"
+    for name, known in BUILT_IN.items():
+        if known == target:
+            return name
+    return target
 
 
 def _target(name: str) -> str:

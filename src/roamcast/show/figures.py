@@ -29,6 +29,7 @@ FRONT_SIZE_IN = (3.7, 3.1)
 LEGEND_ROW_IN = 0.19
 DPI = 200
 STATED = "stated in the paper"
+NEEDED = "figures need matplotlib: pip install 'roamcast[figures]'"
 STYLE: dict[str, Any] = {
     "svg.hashsalt": "roamcast",  # ids in the file depend on what is drawn, not on when
     "svg.fonttype": "none",
@@ -74,6 +75,18 @@ def draw(panel: Panel) -> Drawn:
 
 def draw_front(front: Front) -> Drawn:
     return _drawn(lambda figure: _draw_front(figure, front), FRONT_SIZE_IN, [e.name for e in front.entrants])
+
+
+def plotted(panel: Panel) -> Axes:
+    """As a figure of pyplot, which a notebook shows and a script can go on with."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise InputError(NEEDED) from None
+    with plt.rc_context(STYLE):  # type: ignore[arg-type]
+        figure = plt.figure(figsize=SIZE_IN, layout="constrained")
+        _draw_panel(figure, panel)
+    return figure.axes[0]
 
 
 # ---- a panel
@@ -257,7 +270,7 @@ def _drawn(draw_into: Callable[[Figure], None], size_in: tuple[float, float], la
         import matplotlib
         from matplotlib.figure import Figure
     except ImportError:
-        raise InputError("figures need matplotlib: pip install 'roamcast[figures]'") from None
+        raise InputError(NEEDED) from None
 
     width, height = size_in
     rows = -(-len(labels) // _columns(labels, width))

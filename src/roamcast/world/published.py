@@ -76,6 +76,11 @@ class PublishedEvents:
         k = (number & SEQUENCE) - 1
         return events[k] if 0 <= k < len(events) else None
 
+    def ids(self) -> list[int]:
+        """Of all events, in order of time."""
+        events = [event for of_one in self.by_publisher for event in of_one]
+        return [event.id for event in sorted(events, key=_when)]
+
     def flags_for(self, interested: list[int], paired: list[int]) -> vec[i32]:
         """The flags of an event that `interested` nodes want. `paired` of them count as interested live subscribers."""
         flags = self.all_paired(interested)
@@ -101,3 +106,7 @@ class PublishedEvents:
         for events in self.by_publisher:
             for event in events:
                 event.unmute(node)
+
+
+def _when(event: PublishedEvent) -> tuple[int, int]:
+    return event.t, event.id

@@ -20,7 +20,7 @@ from roamcast.log.schema import LEVELS
 from roamcast.log.writer import LogSink, ParquetSink
 from roamcast.protocols import registry
 from roamcast.protocols.kit import parameters
-from roamcast.protocols.kit.interface import Params
+from roamcast.protocols.kit.interface import Params, Protocol
 from roamcast.world.assembly import build, decodable_ranges, motion_of, radio_of
 from roamcast.world.kernel import World
 from roamcast.world.possible import possible_pairs
@@ -38,11 +38,15 @@ class Result:
     wall_s: float
     cpu_s: float
     sim_s: float
+    events: list[int]
+    """The ids of what was published, in order of time."""
+    latencies_us: list[int]
+    """Of every delivery to an interested node, in order of time."""
 
 
 def simulate(
     scenario: Scenario,
-    protocol: str,
+    protocol: str | type[Protocol],
     params: dict[str, Any] | None = None,
     seed: int = 1,
     *,
@@ -53,16 +57,18 @@ def simulate(
     sink: LogSink | None = None,
     possible: bool = True,
 ) -> Result:
-    """Run `protocol` in `scenario`. Rows go to the Parquet file `log`, or to `sink`, as far as `level` asks for them.
+    """Run `protocol` (a name or a class) in `scenario`. Rows go to the Parquet file `log`, or to `sink`, as far as
+    `level` asks for them.
 
     `possible` tells whether to find out what an ideal flood could have delivered.
     """
     if level not in LEVELS:
         raise InputError(f"level={level}: must be one of {', '.join(LEVELS)}")
-    chosen = registry.get(protocol)
-    settings = parameters.build(chosen, params or {}, protocol)
+    chosen = registry.get(protocol) if isinstance(protocol, str) else protocol
+    name = protocol if isinstance(protocol, str) else registry.name_of(protocol)
+    settings = parameters.build(chosen, params or {}, name)
     if log is not None:
-        sink = ParquetSink(log, run or run_id(scenario, protocol, settings, seed))
+        sink = ParquetSink(log, run or run_id(scenario, name, settings, seed))
     elif sink is None:
         sink = LogSink()
     try:
@@ -80,7 +86,8 @@ def simulate(
     except BaseException:
         sink.abandon()
         raise
-    return Result(metrics, fingerprint, wall_s, cpu_s, scenario.duration_s)
+    latencies = list(world.recorder.tally.latencies)
+    return Result(metrics, fingerprint, wall_s, cpu_s, scenario.duration_s, world.recorder.events.ids(), latencies)
 
 
 def run_id(scenario: Scenario, protocol: str, params: Params, seed: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from roamcast.protocols.frugal.delays import Task
-from tests.support.host import ScriptHost
+from roamcast.testing import ScriptHost
 
 
 def test_a_stopped_task_is_not_shortened() -> None:

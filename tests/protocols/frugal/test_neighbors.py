@@ -18,7 +18,7 @@ from roamcast.protocols.frugal.protocol import DELAYED, Frugal
 from roamcast.protocols.kit.interface import Frame
 from roamcast.pubsub.event import FOREVER, Event, event_id
 from roamcast.pubsub.filters import EVERYTHING, Filter, attr, topic
-from tests.support.host import ScriptHost
+from roamcast.testing import ScriptHost
 
 NEWS = topic("news")
 SECOND = 1_000_000

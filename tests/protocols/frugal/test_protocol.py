@@ -20,7 +20,7 @@ from roamcast.protocols.kit.parameters import build
 from roamcast.protocols.kit.wire import decode, encode
 from roamcast.pubsub.event import FOREVER, Event, event_id
 from roamcast.pubsub.filters import EVERYTHING, Filter, attr, topic
-from tests.support.host import ScriptHost, make
+from roamcast.testing import ScriptHost, make
 from tests.support.net import TinyNet
 from tests.support.storm import check_encoding, plans, weather
 

@@ -15,7 +15,7 @@ from roamcast.protocols.kit.relay import Relay
 from roamcast.protocols.managed import Managed
 from roamcast.pubsub.event import Event, event_id
 from roamcast.pubsub.filters import topic
-from tests.support.host import ScriptHost, make
+from roamcast.testing import ScriptHost, make
 from tests.support.net import HOP_US, TinyNet
 from tests.support.storm import Plan, plans, weather
 

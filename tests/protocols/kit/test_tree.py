@@ -14,7 +14,7 @@ from roamcast.protocols.kit.tree import (
     tree_name,
 )
 from roamcast.protocols.subtree.frames import Heartbeat
-from tests.support.host import ScriptHost
+from roamcast.testing import ScriptHost
 
 
 def test_versions_start_again_at_one_since_zero_means_none() -> None:

@@ -28,7 +28,7 @@ from roamcast.protocols.proximity.protocol import BEACON_TIMER, Proximity, Proxi
 from roamcast.pubsub.covering import summarise
 from roamcast.pubsub.event import FOREVER, Event, event_id
 from roamcast.pubsub.filters import EVERYTHING, NOTHING, topic
-from tests.support.host import ScriptHost, make, round_trip
+from roamcast.testing import ScriptHost, make, round_trip
 from tests.support.net import TinyNet
 from tests.support.storm import Plan, check_encoding, plans, weather
 

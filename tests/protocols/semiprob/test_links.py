@@ -28,7 +28,7 @@ from roamcast.protocols.semiprob.link_tables import (
 from roamcast.protocols.semiprob.links import BEACON, SYNC, SYNC_US, SemiProbLinks
 from roamcast.pubsub.event import FOREVER, Event, event_id
 from roamcast.pubsub.filters import Filter, Range, topic
-from tests.support.host import ScriptHost, make
+from roamcast.testing import ScriptHost, make
 from tests.support.net import TinyNet
 from tests.support.storm import VALUES, Plan, check_encoding, plans, weather
 

@@ -15,7 +15,7 @@ from roamcast.protocols.kit.wire import decode, encode
 from roamcast.protocols.semiprob.protocol import PublicationFrame, SemiProb, SemiProbParams, SubscriptionFrame
 from roamcast.pubsub.event import FOREVER, Event, event_id
 from roamcast.pubsub.filters import EVERYTHING, Compare, Range, topic
-from tests.support.host import make
+from roamcast.testing import make
 from tests.support.net import TinyNet
 from tests.support.storm import VALUES, Plan, check_encoding, plans, weather
 

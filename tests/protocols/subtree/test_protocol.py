@@ -24,7 +24,7 @@ from roamcast.pubsub.event import LOCAL, Event, event_id
 from roamcast.pubsub.filters import EVERYTHING, Filter, Range, attr, topic
 from tests.protocols.subtree.test_filter_table import keys, worth_telling
 from tests.protocols.treegroup.test_protocol import networks
-from tests.support.host import ScriptHost, make
+from roamcast.testing import ScriptHost, make
 from tests.support.net import TinyNet
 from tests.support.storm import VALUES, Plan, check_encoding, plans, weather
 

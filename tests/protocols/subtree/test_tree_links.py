@@ -16,7 +16,7 @@ from roamcast.pubsub.event import Event
 from roamcast.pubsub.filters import EVERYTHING, Filter, topic
 from tests.protocols.subtree.test_cover_table import FILTERS
 from tests.protocols.subtree.test_filter_table import Plain, worth_telling
-from tests.support.host import ScriptHost
+from roamcast.testing import ScriptHost
 
 SOURCES = st.sampled_from([OWN, 6, 7])
 

@@ -45,7 +45,7 @@ from roamcast.protocols.treegroup.tables import ANSWER_US, Child, GatewayRecord,
 from roamcast.pubsub.event import FOREVER, GLOBAL, LOCAL, Event, event_id
 from roamcast.pubsub.filters import EVERYTHING, Filter, attr, topic
 from roamcast.world.streams import Stream
-from tests.support.host import ScriptHost, make
+from roamcast.testing import ScriptHost, make
 from tests.support.net import TinyNet
 from tests.support.storm import VALUES, Plan, check_encoding, plans, weather
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
 from roamcast.errors import InputError, error_text
 from roamcast.net.control import messages
-from roamcast.net.control.messages import Failure, Publish, ReceivedEvent, Reply, Request
+from roamcast.net.control.messages import GONE, Expected, Publish, ReceivedEvent, Request
 
 ANSWER_S: Final = 10.0
 """How long to wait for an answer."""
-
-Expected = TypeVar("Expected", bound=Reply)
 
 
 class Connection:
@@ -25,10 +23,8 @@ class Connection:
         self._socket.settimeout(ANSWER_S)
         try:
             self._socket.connect(str(messages.socket_path(state)))
-        except (FileNotFoundError, ConnectionRefusedError):  # refused: the node was killed, and its socket is left
-            raise InputError(f"no node runs on the state {state} (`roamcast node --state {state}`)") from None
         except OSError as error:
-            raise InputError(f"cannot reach the node of {state}: {error_text(error)}") from None
+            raise unreachable(state, error) from None
         self._lines = self._socket.makefile("rb")
 
     def __enter__(self) -> Connection:
@@ -48,7 +44,7 @@ class Connection:
         except TimeoutError:
             raise InputError("the node does not answer") from None
         except OSError:
-            raise InputError("the node has gone") from None
+            raise InputError(GONE) from None
 
     def events(self, patience_s: float | None = None) -> Iterator[ReceivedEvent]:
         """After a `Subscribe` request; ends when no event comes for `patience_s` seconds."""
@@ -66,11 +62,11 @@ class Connection:
             raise
         except OSError:
             line = b""
-        if not line:
-            raise InputError("the node has gone")
-        reply = messages.read_reply(line)
-        if isinstance(reply, Failure):
-            raise InputError(reply.error)
-        if not isinstance(reply, expected):
-            raise InputError(f"the node sent a {type(reply).__name__}, not a {expected.__name__}")
-        return reply
+        return messages.expected_reply(line, expected)
+
+
+def unreachable(state: str | Path, error: OSError) -> InputError:
+    """Why there is no connection to the node of a state."""
+    if isinstance(error, FileNotFoundError | ConnectionRefusedError):  # refused: it was killed, and its socket is left
+        return InputError(f"no node runs on the state {state} (`roamcast node --state {state}`)")
+    return InputError(f"cannot reach the node of {state}: {error_text(error)}")

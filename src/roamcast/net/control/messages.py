@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -28,6 +28,7 @@ SOCKET: Final = "control"
 REQUEST_MAX: Final = 1 << 20
 """Bytes of the longest request."""
 PATH_MAX: Final = 100
+GONE: Final = "the node has gone"
 _REPLY: Final = "reply"
 
 
@@ -95,6 +96,7 @@ class Failure(_Reply, frozen=True, tag="error"):
 
 Request = Publish | Subscribe | Forget | Status
 Reply = Published | Subscribed | ReceivedEvent | Done | StatusReply | Failure
+Expected = TypeVar("Expected", bound=Reply)
 
 _encoder: Final = msgspec.json.Encoder()
 _requests: Final[msgspec.json.Decoder[Request]] = msgspec.json.Decoder(Request)
@@ -120,6 +122,18 @@ def read_reply(line: bytes) -> Reply:
         return _replies.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise InputError("the node's answer is not understood: it may run another version of roamcast") from None
+
+
+def expected_reply(line: bytes, expected: type[Expected]) -> Expected:
+    """The reply in a line, which is empty if the connection has ended; a failure becomes an InputError."""
+    if not line:
+        raise InputError(GONE)
+    reply = read_reply(line)
+    if isinstance(reply, Failure):
+        raise InputError(reply.error)
+    if not isinstance(reply, expected):
+        raise InputError(f"the node sent a {type(reply).__name__}, not a {expected.__name__}")
+    return reply
 
 
 def plain(message: Reply) -> dict[str, Any]:

@@ -1,4 +1,12 @@
-"""A host for tests, which stores every effect."""
+"""For tests of a protocol: one node without network and clock. The project's own tests of protocols use it.
+
+from roamcast.testing import ScriptHost, make
+
+protocol, host = make(Fading, fade=1.0)
+host.hear(protocol, EventFrame(event, 10, 0), sender=3)
+host.advance(protocol, to_us=50_000)                      # its timers expire on the way
+assert host.frames("event") and host.labels("forward") == ["lucky"]
+"""
 
 from __future__ import annotations
 
@@ -11,7 +19,7 @@ from roamcast.world.streams import Stream
 
 
 class ScriptHost(Host):
-    """One node with a clock that the test sets.
+    """One node with a clock that the test sets. It stores every effect that the protocol requests:
 
     `sent` is a list of (to, frame), `delivered` of events, `notes` of (kind, label, event, peer, value), `timers` maps
     key to the time it is due, and `effects` has a readable line for each effect in order.
@@ -126,5 +134,6 @@ def round_trip(protocol: type[Protocol], frame: Frame) -> Frame:
 
 
 def make(protocol: type[Protocol], host: ScriptHost | None = None, **params: Any) -> tuple[Protocol, ScriptHost]:
+    """A protocol object with these parameters, and its host."""
     host = host or ScriptHost()
     return protocol(host, protocol.params_class(**params)), host

@@ -1,0 +1,194 @@
+"""One run: `rc.simulate`, and what it gives."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from roamcast.errors import InputError
+from roamcast.papers import presets
+from roamcast.papers.presets import Preset
+from roamcast.protocols import registry
+from roamcast.protocols.kit import parameters
+from roamcast.protocols.kit.interface import Protocol
+from roamcast.show import run as shown
+from roamcast.world import simulate as runs
+from roamcast.world.scenario import Scenario
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from roamcast.log.reader import Log
+
+Start = str | Path | Scenario
+"""What a run starts from: a preset's name, a scenario file, or a scenario."""
+AnyProtocol = str | type[Protocol]
+"""A protocol's name, `module:Class`, or the class itself."""
+
+
+def simulate(
+    start: Start,
+    protocol: AnyProtocol | None = None,
+    params: Mapping[str, Any] | None = None,
+    *,
+    seed: int = 1,
+    world: Mapping[str, Any] | None = None,
+    reading: str = "",
+    log: str | Path | None = None,
+    level: str = "frames",
+    progress: Callable[[float], None] | None = None,
+) -> Simulation:
+    """Run a protocol in a world, once.
+
+    start     a preset's name ("baldoni"), a scenario file ("my.toml"), or a `Scenario`
+    protocol  a name, "module:Class", or a class; by default the preset's own
+    params    the protocol's parameters; those you leave out have the values of the preset's paper, or their defaults
+    seed      the same seed gives the same run, byte for byte
+    world     fields of the scenario that are to be different: {"nodes": 200}
+    reading   another reading of the preset's paper
+    log       write the event log to this file, with as much detail as `level` says
+    """
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise InputError(f"seed={seed}: must be a whole number of at least 0")
+    base = preset(start, reading)
+    chosen = protocol if protocol is not None else base.protocol
+    if not chosen:
+        raise InputError("which protocol? this scenario names none")
+    name = chosen if isinstance(chosen, str) else registry.name_of(chosen)
+    given, changes = dict(params or {}), dict(world or {})
+    scenario = base.scenario(changes)
+    kind = registry.get(chosen) if isinstance(chosen, str) else chosen
+    settings = asdict(parameters.build(kind, base.parameters(name, given), name))
+    place = None if log is None else Path(log)
+    result = runs.simulate(
+        scenario,
+        chosen,
+        settings,
+        seed,
+        level=level if log is not None else "summary",
+        log=place,
+        progress=progress,
+    )
+    return Simulation(
+        preset=base.name,
+        reading=base.reading,
+        protocol=name,
+        params=settings,
+        given=given,
+        world={field: getattr(scenario, field) for field in changes},
+        scenario=scenario,
+        seed=seed,
+        result=result,
+        _protocol=chosen,
+        _log=place,
+    )
+
+
+def preset(start: Start, reading: str = "") -> Preset:
+    """What a run starts from, with every value and where it comes from."""
+    if isinstance(start, Scenario):
+        if reading:
+            raise InputError(f"reading={reading}: a scenario has no paper that could be read in another way")
+        values = msgspec.to_builtins(start)
+        return Preset(name="", title="", paper="", values=values, sources={}, protocol="", params={})
+    return presets.load(str(start), reading)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Simulation:
+    """One run and its results. Every metric is an attribute too: `r.delivery`, `r.overhead`, `r.latency_p50_s`.
+
+    `params` are all parameters in effect and `given` those of them that you gave; `world` are the scenario fields that
+    you changed. `result` has the metrics, the fingerprint, the ids of all events and the latencies.
+    """
+
+    preset: str
+    reading: str
+    protocol: str
+    params: dict[str, Any]
+    given: dict[str, Any]
+    world: dict[str, Any]
+    scenario: Scenario
+    seed: int
+    result: runs.Result
+    _protocol: AnyProtocol
+    _log: Path | None
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("_") and name != "result" and name in self.result.metrics:
+            return self.result.metrics[name]
+        raise AttributeError(f"a simulation has no attribute {name!r}; its metrics: {', '.join(self._names)}")
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self._names})
+
+    @property
+    def _names(self) -> list[str]:
+        return [] if "result" not in self.__dict__ else list(self.result.metrics)
+
+    @property
+    def metrics(self) -> dict[str, Any]:
+        """Every metric by name: docs/reference/metrics.md says what each means."""
+        return self.result.metrics
+
+    @property
+    def events(self) -> list[int]:
+        """The ids of the events that were published, in order of time."""
+        return self.result.events
+
+    @property
+    def fingerprint(self) -> str:
+        """Of everything that happened: runs that did the same have the same one."""
+        return self.result.fingerprint
+
+    @property
+    def command(self) -> str:
+        """What to type to see this run again."""
+        return presets.command(self.preset, self.protocol, self.given, self.world, self.seed, self.reading)
+
+    # ---- its log
+
+    def log(self) -> Log:
+        """The event log: what happened on every node, and why. `r.log().why(node=7, event=r.events[0])`.
+
+        A run that was made without a log is done again for it: with the same seed it is the same run.
+        """
+        from roamcast.log.reader import Log
+
+        return Log(self._log or self._logged)
+
+    @cached_property
+    def _logged(self) -> Path:
+        path = Path(self._folder.name) / "run.parquet"
+        again = runs.simulate(self.scenario, self._protocol, self.params, self.seed, level="frames", log=path)
+        if again.fingerprint != self.fingerprint:
+            raise InputError(f"{self.protocol}: a second run with the same seed was another one; is its state global?")
+        return path
+
+    @cached_property
+    def _folder(self) -> tempfile.TemporaryDirectory[str]:
+        return tempfile.TemporaryDirectory(prefix="roamcast-")
+
+    # ---- for people
+
+    def plot(self) -> Axes:
+        """The share of all (event, interested node) pairs that was served, by the time since publication."""
+        from roamcast.api import drawing
+
+        return drawing.plot(drawing.latencies(self))
+
+    def __repr__(self) -> str:
+        where = self.preset or "a scenario"
+        what = "; ".join(f"{title} {value}" for title, value, _ in shown.lines(self.metrics)[:3] if title)
+        return f"<{self.protocol} on {where}, seed {self.seed}: {what}>"
+
+    def _repr_html_(self) -> str:
+        from roamcast.api.drawing import simulation_html
+
+        return simulation_html(self)

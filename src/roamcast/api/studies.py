@@ -1,0 +1,151 @@
+"""Many runs on this machine, without Spark: protocols compared seed by seed, settings swept.
+
+A study is a campaign without a file. Its cells, its seeds, its checks and the rows of its runs are those of campaigns
+(roamcast.lab), so that what began in a notebook can go on as a campaign file, and the other way round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from roamcast.api.simulation import AnyProtocol, Start, preset
+from roamcast.api.study import Study
+from roamcast.errors import InputError, unknown
+from roamcast.lab import campaign
+from roamcast.lab.campaign import Campaign
+from roamcast.lab.local.pool import Job, run_all
+from roamcast.lab.plan import Run
+from roamcast.lab.tables import rows
+from roamcast.papers.presets import Preset
+from roamcast.protocols import registry
+from roamcast.protocols.kit import parameters
+from roamcast.protocols.kit.interface import Protocol
+from roamcast.world.scenario import FIELDS
+
+Entrant = AnyProtocol | tuple[AnyProtocol, Mapping[str, Any]]
+"""A protocol, or one with some of its parameters."""
+Progress = Callable[[int, int], None]
+"""Is told how many runs have ended, of how many."""
+
+
+class _Entered(NamedTuple):
+    label: str
+    name: str
+    protocol: type[Protocol]
+    params: dict[str, Any]
+
+
+def compare(
+    start: Start,
+    protocols: Sequence[Entrant] | Mapping[str, Entrant],
+    *,
+    seeds: int | Sequence[int] = 10,
+    world: Mapping[str, Any] | None = None,
+    reading: str = "",
+    processes: int | None = None,
+    progress: Progress | None = None,
+) -> Study:
+    """Run several protocols in the same worlds: under one seed all of them face the same movement and the same events.
+
+    start      a preset's name, a scenario file, or a `Scenario`
+    protocols  names, classes, or (name or class, parameters); a dictionary gives them labels of your own
+    seeds      how many, or which
+    world      fields of the scenario that are to be different; a list of values makes a grid
+    reading    another reading of the preset's paper
+    processes  how many runs at a time; by default one for each core
+    """
+    return _study("comparison", preset(start, reading), _entered(protocols), world or {}, seeds, processes, progress)
+
+
+def sweep(
+    start: Start,
+    protocol: Entrant | Sequence[Entrant] | Mapping[str, Entrant],
+    settings: Mapping[str, Any],
+    *,
+    seeds: int | Sequence[int] = 10,
+    world: Mapping[str, Any] | None = None,
+    reading: str = "",
+    processes: int | None = None,
+    progress: Progress | None = None,
+) -> Study:
+    """Run a protocol under every combination of settings: `{"p": [0.1, 0.5, 1.0], "speed_max_mps": [5, 20]}`.
+
+    A name is a parameter of the protocol, or else a field of the scenario; for the rest see `compare`.
+    """
+    entered = _entered(protocol if isinstance(protocol, list | Mapping) else [protocol])  # type: ignore[list-item]
+    changes = dict(world or {})
+    for name, values in settings.items():
+        having = [entrant for entrant in entered if name in _parameters_of(entrant)]
+        for entrant in having:
+            entrant.params[name] = values
+        if not having:
+            if name not in FIELDS:
+                known = {*FIELDS, *(parameter for entrant in entered for parameter in _parameters_of(entrant))}
+                raise unknown("parameter or scenario field", name, known)
+            changes[name] = values
+    return _study("sweep", preset(start, reading), entered, changes, seeds, processes, progress)
+
+
+# ---- from what was asked for to runs
+
+
+def _entered(protocols: Sequence[Entrant] | Mapping[str, Entrant]) -> list[_Entered]:
+    if isinstance(protocols, str | type):
+        raise InputError("protocols: must be a list of them, or a dictionary from labels to them")
+    labelled = protocols.items() if isinstance(protocols, Mapping) else ((None, each) for each in protocols)
+    entered: list[_Entered] = []
+    for label, each in labelled:
+        protocol, params = each if isinstance(each, tuple) else (each, {})
+        name = protocol if isinstance(protocol, str) else registry.name_of(protocol)
+        kind = registry.get(protocol) if isinstance(protocol, str) else protocol
+        entered.append(_Entered(label or _label(name, params), name, kind, dict(params)))
+    return entered
+
+
+def _label(name: str, params: Mapping[str, Any]) -> str:
+    """`gossip, p=0.5`; of `module:Class` the class."""
+    return ", ".join([name.rpartition(":")[2], *(f"{key}={value}" for key, value in params.items())])
+
+
+def _parameters_of(entrant: _Entered) -> list[str]:
+    return [parameter.name for parameter in parameters.describe(entrant.protocol)]
+
+
+def _study(
+    name: str,
+    base: Preset,
+    entered: list[_Entered],
+    world: Mapping[str, Any],
+    seeds: int | Sequence[int],
+    processes: int | None,
+    progress: Progress | None,
+) -> Study:
+    content = {
+        "name": name,
+        "seeds": seeds if isinstance(seeds, int) else list(seeds),
+        "world": {field: _values(value) for field, value in world.items()},
+        "protocol": [
+            {"name": e.name, "label": e.label, "set": {key: _values(value) for key, value in e.params.items()}}
+            for e in entered
+        ],
+    }
+    classes = {entrant.name: entrant.protocol for entrant in entered}
+    planned = campaign.understood(content, base=base, classes=classes)
+    return Study(planned, _done(planned, classes, processes, progress))
+
+
+def _values(value: Any) -> Any:
+    """A range, a tuple or an array of values is a list; everything else is one value."""
+    if isinstance(value, str | bytes | Mapping) or not hasattr(value, "__iter__"):
+        return value
+    return value.tolist() if hasattr(value, "tolist") else list(value)
+
+
+def _done(
+    planned: Campaign, classes: Mapping[str, type[Protocol]], processes: int | None, progress: Progress | None
+) -> list[dict[str, Any]]:
+    runs = [Run("", planned, k, seed, 0.0) for k in range(len(planned.cells)) for seed in planned.seeds]
+    jobs = [Job(run.cell.scenario, classes[run.cell.protocol], run.cell.params, run.seed) for run in runs]
+    tallies = run_all(jobs, processes=processes, progress=progress)
+    return [rows.of_metrics(run, tally) for run, tally in zip(runs, tallies, strict=True)]

@@ -1,0 +1,68 @@
+"""What `import roamcast` offers: a small face that stays as it is, and costs nothing until it is used."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+import typing
+
+import pytest
+
+import roamcast as rc
+import roamcast.testing
+
+NAMES = [
+    *("Event", "EventFrame", "Filter", "Frame", "Host", "InputError", "Node", "Params", "Protocol", "RoamcastError"),
+    *("Scenario", "Simulation", "Study", "__version__", "compare", "connect", "event_id", "open", "param"),
+    *("parse_subscription", "preset", "reason", "simulate", "sweep"),
+]
+
+
+def test_the_public_names_are_these() -> None:
+    assert sorted(rc.__all__) == NAMES
+    assert set(NAMES) <= set(dir(rc))
+    for name in NAMES:
+        assert getattr(rc, name) is not None
+
+
+def test_each_name_is_documented() -> None:
+    for name in NAMES[:-1]:
+        value = getattr(rc, name)
+        if inspect.isclass(value) or inspect.isfunction(value):
+            assert (inspect.getdoc(value) or "").strip(), name
+
+
+def test_what_is_not_there_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="module 'roamcast' has no attribute 'simulat'"):
+        rc.simulat  # noqa: B018
+
+
+def test_importing_loads_nothing_else() -> None:
+    """Type checkers see every name all the same: `typing.TYPE_CHECKING` guards their imports."""
+    script = (
+        "import sys, roamcast; print(sorted(m for m in sys.modules if m.startswith(('roamcast', 'msgspec', 'numpy'))))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "['roamcast']"
+
+
+def test_signatures_of_the_functions_do_not_change_unnoticed() -> None:
+    parameters = {
+        name: list(inspect.signature(getattr(rc, name)).parameters) for name in ("simulate", "compare", "sweep")
+    }
+    both = ["seeds", "world", "reading", "processes", "progress"]
+    assert parameters == {
+        "simulate": ["start", "protocol", "params", "seed", "world", "reading", "log", "level", "progress"],
+        "compare": ["start", "protocols", *both],
+        "sweep": ["start", "protocol", "settings", *both],
+    }
+
+
+def test_the_hints_of_the_functions_can_be_resolved() -> None:
+    assert typing.get_type_hints(rc.simulate)["return"] is rc.Simulation
+    assert typing.get_type_hints(rc.compare)["return"] is rc.Study
+
+
+def test_the_tests_of_protocols_use_the_public_host() -> None:
+    assert issubclass(roamcast.testing.ScriptHost, rc.Host)
