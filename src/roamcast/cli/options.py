@@ -17,6 +17,14 @@ Parameters = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A parameter of the protocol. Repeatable.")
 ]
 
+World = Annotated[
+    list[str] | None,
+    typer.Option(metavar="KEY=VALUE", help="A field of the scenario (`roamcast fields`). Repeatable."),
+]
+Reading = Annotated[
+    str, typer.Option(metavar="NAME", help="Another reading of the paper: `roamcast presets PRESET` lists them.")
+]
+
 
 def pairs(option: str, texts: list[str] | None) -> dict[str, str]:
     """`["p=0.5", …]` as a dictionary; `option` is named if one of them is wrong."""

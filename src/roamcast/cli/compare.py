@@ -1,0 +1,229 @@
+"""`roamcast compare`, `sweep` and `league`: many runs on this machine, without Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from roamcast.cli.options import Reading, World, import_from_here, pairs
+from roamcast.errors import InputError, unknown
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from roamcast.api.study import Study
+
+Start = Annotated[str, typer.Argument(metavar="START", help="A preset (`roamcast presets`) or a scenario file.")]
+Seeds = Annotated[int, typer.Option(metavar="N", min=1, help="How many seeds: 1 … N.")]
+Processes = Annotated[
+    int | None, typer.Option(metavar="N", min=1, help="How many runs at a time.", show_default="one for each core")
+]
+Out = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="Keep runs and tables there, as a campaign does.", show_default="nowhere"),
+]
+Plot = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Draw the metric (SVG, PNG or PDF).", show_default="no figure")
+]
+Metric = Annotated[str, typer.Option(metavar="NAME", help="What differences and figure are about.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
+
+
+def compare(
+    start: Start,
+    protocols: Annotated[
+        list[str], typer.Argument(metavar="PROTOCOL...", help="Two or more: gossip, gossip,p=0.5, mine:Class.")
+    ],
+    seeds: Seeds = 10,
+    world: World = None,
+    reading: Reading = "",
+    metric: Metric = "delivery",
+    processes: Processes = None,
+    out: Out = None,
+    plot: Plot = None,
+    json: Json = False,
+) -> None:
+    """Run protocols in the same worlds, and show by how much they differ, seed by seed."""
+    from roamcast.api import studies
+
+    import_from_here()
+    entrants = [_entrant(text) for text in protocols]
+    with _Bar("comparing") as bar:
+        study = studies.compare(
+            start,
+            entrants,
+            seeds=seeds,
+            world=_lists("--world", world),
+            reading=reading,
+            processes=processes,
+            out=out,
+            progress=bar.update,
+        )
+    _show(study, metric, out, plot, json)
+
+
+def sweep(
+    start: Start,
+    protocol: Annotated[str, typer.Argument(metavar="PROTOCOL", help="gossip, gossip,ttl=5, mine:Class.")],
+    settings: Annotated[
+        list[str],
+        typer.Argument(metavar="NAME=VALUE,VALUE...", help="Parameters or scenario fields: p=0.1,0.5 nodes=50,100."),
+    ],
+    seeds: Seeds = 10,
+    world: World = None,
+    reading: Reading = "",
+    metric: Metric = "delivery",
+    processes: Processes = None,
+    out: Out = None,
+    plot: Plot = None,
+    json: Json = False,
+) -> None:
+    """Run a protocol under every combination of settings."""
+    from roamcast.api import studies
+
+    import_from_here()
+    with _Bar("sweeping") as bar:
+        study = studies.sweep(
+            start,
+            [_entrant(protocol)],
+            _lists("setting", settings),
+            seeds=seeds,
+            world=_lists("--world", world),
+            reading=reading,
+            processes=processes,
+            out=out,
+            progress=bar.update,
+        )
+    _show(study, metric, out, plot, json)
+
+
+def league(
+    start: Start,
+    seeds: Seeds = 5,
+    world: World = None,
+    reading: Reading = "",
+    without: Annotated[
+        list[str] | None, typer.Option(metavar="PROTOCOL", help="Leave one out, perhaps a slow one. Repeatable.")
+    ] = None,
+    more: Annotated[
+        list[str] | None, typer.Option("--with", metavar="PROTOCOL", help="One more, perhaps mine:Class. Repeatable.")
+    ] = None,
+    metric: Metric = "delivery",
+    processes: Processes = None,
+    out: Out = None,
+    plot: Plot = None,
+    json: Json = False,
+) -> None:
+    """Run every protocol in your scenario, each with the parameters that its own paper recommends."""
+    from roamcast.api import studies
+    from roamcast.papers import experiments
+
+    import_from_here()
+    entrants: dict[str, Any] = {entrant.name: (entrant.name, entrant.set) for entrant in experiments.entrants()}
+    for name in without or []:
+        if name not in entrants:
+            raise unknown("protocol of the league", name, entrants)
+        del entrants[name]
+    entrants |= {text: _entrant(text) for text in more or []}
+    with _Bar("the league") as bar:
+        study = studies.compare(
+            start,
+            entrants,
+            seeds=seeds,
+            world=_lists("--world", world),
+            reading=reading,
+            processes=processes,
+            out=out,
+            progress=bar.update,
+        )
+    _show(study, metric, out, plot, json)
+
+
+# ---- what was typed
+
+
+def _entrant(text: str) -> tuple[str, dict[str, Any]]:
+    """`gossip,p=0.5`: a protocol with some of its parameters."""
+    name, *given = text.split(",")
+    return name, dict(pairs(f"protocol {text!r}: parameter", given))
+
+
+def _lists(option: str, texts: list[str] | None) -> dict[str, Any]:
+    """`p=0.1,0.5` has two values, `p=0.1` one."""
+    values = {name: text.split(",") for name, text in pairs(option, texts).items()}
+    return {name: several if len(several) > 1 else several[0] for name, several in values.items()}
+
+
+# ---- for people
+
+
+class _Bar:
+    """A bar for work that takes longer than a moment; `update` gets the runs that have ended, and all."""
+
+    def __init__(self, title: str) -> None:
+        from roamcast.cli.progress import Progress
+
+        self._progress = Progress(title)
+
+    def __enter__(self) -> _Bar:
+        self._progress.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._progress.__exit__(*error)
+
+    def update(self, done: int, all: int) -> None:
+        self._progress.update(done / all)
+
+
+def _show(study: Study, metric: str, out: Path | None, plot: Path | None, json: bool) -> None:
+    from rich.console import Console
+
+    differences = study.compared(metric)
+    if plot is not None:
+        _draw(study, metric, plot)
+    if json:
+        import json as format
+
+        facts = {"runs": study.rows, "summary": study.summary, "differences": differences}
+        print(format.dumps(facts))
+        return
+    from roamcast.cli import cells
+
+    console = Console(highlight=False)
+    cells.show_summary(console, study.summary, str(out or ""))
+    if differences:
+        _show_differences(console, metric, differences)
+    if out is not None:
+        console.print(f"\ntables are in {out}; roamcast report {out} draws them", markup=False, soft_wrap=True)
+
+
+def _show_differences(console: Console, metric: str, differences: list[dict[str, Any]]) -> None:
+    """Seed by seed, because that is what an interval of a mean does not show."""
+    from roamcast.cli.tables import Column, table
+    from roamcast.show import numbers
+
+    console.print(f"\n{metric}, difference seed by seed:", markup=False)
+    spreads = [(row["difference"], row["half_width"]) for row in differences]
+    columns = [
+        Column("", [f"{row['cell']} − {row['than']}" for row in differences], text=True),
+        Column("mean", numbers.column(spreads)),
+        Column("p", [_p_value(row["p_value"]) for row in differences]),
+    ]
+    console.print(table(columns))
+
+
+def _p_value(p: float | None) -> str:
+    if p is None:
+        return "–"
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def _draw(study: Study, metric: str, path: Path) -> None:
+    kinds = (".svg", ".png", ".pdf")
+    if path.suffix not in kinds:
+        raise InputError(f"--plot {path}: must end with {', '.join(kinds)}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    study.plot(y=metric).figure.savefig(path)
