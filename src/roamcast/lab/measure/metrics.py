@@ -99,9 +99,8 @@ def _joined(parts: list[DataFrame], runs: DataFrame, simulated: bool) -> DataFra
     joined = joined.withColumns({name: F.lit(None).cast(tally[name].dataType) for name in unknown})
     counts = [m.name for m in catalogue.METRICS if m.kind in WHOLE and m.name not in unknown]
     joined = joined.fillna(0, counts)
-    empty = F.create_map().cast("map<string, bigint>")
     by_name = [m.name for m in catalogue.METRICS if m.kind == BY_NAME]
-    joined = joined.withColumns({name: F.coalesce(name, empty) for name in by_name})
+    joined = joined.withColumns({name: F.coalesce(name, F.create_map().cast(tally[name].dataType)) for name in by_name})
     joined = joined.withColumns({m.name: _quotient(m.quotient) for m in catalogue.METRICS if m.quotient})
     return joined.select([F.col(f.name).cast(f.dataType) for f in tally.fields])
 
