@@ -31,10 +31,10 @@ from roamcast.lab.campaign import parse
 from roamcast.lab.conduct import conduct
 from roamcast.lab.measure.metrics import measured
 from roamcast.lab.plan import Run
-from roamcast.lab.simulate import planned, simulated
+from roamcast.lab.spark.engine import SparkEngine, planned, simulated
+from roamcast.lab.spark.frames import read_log
 from roamcast.lab.spark.session import cores, session
 from roamcast.lab.tables.folder import Folder
-from roamcast.lab.tables.laboratory import read_log
 from roamcast.world.simulate import simulate
 
 SHORT = """
@@ -75,7 +75,7 @@ def compared(spark: Any, pool: Any, folder: Path, duration_s: float) -> dict[str
     sides = {
         "plain": lambda k: plainly(pool, folder / f"plain{k}", runs),
         "stage": lambda k: through_spark(spark, Folder(folder / f"stage{k}"), runs),
-        "campaign": lambda k: conduct([campaign], Folder(folder / f"campaign{k}"), spark),
+        "campaign": lambda k: conduct([campaign], Folder(folder / f"campaign{k}"), SparkEngine(spark)),
     }
     took: dict[str, list[float]] = {side: [] for side in sides}
     for k in range(ROUNDS):

@@ -19,6 +19,7 @@ import pytest
 
 from roamcast.lab import conduct
 from roamcast.lab.campaign import parse
+from roamcast.lab.spark.engine import SparkEngine
 from roamcast.lab.tables.folder import Folder
 from roamcast.lab.traces import contacts, summary
 from roamcast.lab.traces import trace as traces
@@ -129,7 +130,7 @@ def test_a_cluster_without_roamcast_that_loses_a_worker_gives_what_embedded_spar
     cluster.kill("first")
     _, said = running.communicate(timeout=PATIENCE_S)
     assert running.returncode == 0, said.decode()
-    conduct.conduct([parse(FORTY)], Folder(tmp_path / "embedded"), spark)
+    conduct.conduct([parse(FORTY)], Folder(tmp_path / "embedded"), SparkEngine(spark))
     clustered, embedded = (metrics(path) for path in (out, tmp_path / "embedded"))
     assert len(clustered) == 40
     for measured, counted in zip(clustered, embedded, strict=True):

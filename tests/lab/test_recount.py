@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from roamcast import lab
 from roamcast.errors import LogsDiffer
 from roamcast.lab import reproduce
 from roamcast.lab.campaign import parse
 from roamcast.lab.conduct import conduct
 from roamcast.lab.progress import Watcher
 from roamcast.lab.recount import logged_run, recount
+from roamcast.lab.spark.engine import SparkEngine
 from roamcast.lab.tables.folder import Folder
 
 if TYPE_CHECKING:
@@ -45,19 +47,21 @@ class Listening(Watcher):
 
 def test_a_sample_is_done_again_with_logs_once(spark: SparkSession, tmp_path: Path) -> None:
     campaigns, folder, watcher = [parse(TINY)], Folder(tmp_path / "out", tmp_path / "log"), Listening()
-    metrics = reproduce.rows(conduct(campaigns, folder, spark))
+    engine = SparkEngine(spark)
+    conduct(campaigns, folder, engine)
+    metrics = reproduce.rows(lab.open(folder.path))
     without = folder.finished()
-    result = recount(campaigns, metrics, folder, spark, watcher)
+    result = recount(campaigns, metrics, folder, engine, watcher)
     (run,) = result.runs
     row = next(row for row in metrics["tiny"] if row["run"] == run)
     assert row["deliveries"] > 0
     assert folder.finished() - without == {logged_run(campaigns, row).id}
     assert watcher.stages
     watcher.stages.clear()
-    assert recount(campaigns, metrics, folder, spark, watcher) == result and not watcher.stages
+    assert recount(campaigns, metrics, folder, engine, watcher) == result and not watcher.stages
 
     (folder.path / "recounted.json").unlink()
     row["duplicates_wanted"] += 1
     with pytest.raises(LogsDiffer, match=f"run {run}: duplicates_wanted is"):
-        recount(campaigns, metrics, folder, spark, watcher)
+        recount(campaigns, metrics, folder, engine, watcher)
     assert not (folder.path / "recounted.json").exists()

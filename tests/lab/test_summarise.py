@@ -1,8 +1,8 @@
-"""Intervals and paired differences, against scipy and by hand."""
+"""Means, intervals and paired differences are those of scipy, in whatever order the rows come."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,75 +11,68 @@ from scipy import stats
 from roamcast.lab import summarise
 from roamcast.lab.tables import schemas
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
 A = {1: 0.5, 2: 0.75, 3: 0.8, 4: 0.3}
 B = {1: 0.4, 2: 0.7, 3: 0.6, 5: 0.9}
 
 
-@pytest.fixture(scope="module")
-def metrics(spark: SparkSession) -> DataFrame:
-    rows = []
-    for cell, label, values in ((0, "a", A), (1, "b", B)):
-        for seed, value in values.items():
-            given = {
-                "run": f"{cell}{seed}",
-                "campaign": "c",
-                "preset": "p",
-                "cell": cell,
-                "protocol": label,
-                "label": label,
-                "params": {"k": "1"},
-                "world": {},
-                "seed": seed,
-                "nodes": 10,
-                "delivery": value,
-                "deliveries": round(100 * value),
-                "overhead": None if seed == 1 else 2.0,
-            }
-            rows.append([given.get(name) for name in schemas.METRICS.fieldNames()])
-    return spark.createDataFrame(rows, schemas.METRICS)
+def row(cell: int, label: str, seed: int, value: float) -> dict[str, Any]:
+    about = {"run": f"{cell}{seed}", "campaign": "c", "cell": cell, "label": label, "params": {"k": "1"}, "seed": seed}
+    counted = {"delivery": value, "deliveries": round(100 * value), "overhead": None if seed == 1 else 2.0}
+    return {**dict.fromkeys(schemas.METRICS.names), **about, **counted}
 
 
-def test_means_have_students_interval(metrics: DataFrame) -> None:
-    found = {(row.label, row.metric): row for row in summarise.summary(metrics).collect()}
-    row = found["a", "delivery"]
+METRICS = [
+    row(cell, label, seed, value)
+    for cell, label, values in ((0, "a", A), (1, "b", B))
+    for seed, value in values.items()
+]
+
+
+def of(rows: list[dict[str, Any]]) -> dict[tuple[str, str], dict[str, Any]]:
+    return {(row["label"], row["metric"]): row for row in summarise.summary(rows)}
+
+
+def difference(metric: str) -> dict[str, Any]:
+    return next(row for row in summarise.differences(METRICS, 0, 1) if row["metric"] == metric)
+
+
+def test_means_have_students_interval() -> None:
+    found = of(METRICS)["a", "delivery"]
     values = np.array(list(A.values()))
     low, high = stats.t.interval(0.95, 3, values.mean(), stats.sem(values))
-    assert (row.n, row.cell, row.params) == (4, 0, {"k": "1"})
-    assert row.mean == pytest.approx(values.mean(), rel=1e-12)
-    assert row.sd == pytest.approx(values.std(ddof=1), rel=1e-12)
-    assert (row.low, row.high) == pytest.approx((low, high), rel=1e-12)
+    assert (found["n"], found["cell"], found["params"]) == (4, 0, {"k": "1"})
+    assert found["mean"] == pytest.approx(values.mean(), rel=1e-12)
+    assert found["sd"] == pytest.approx(values.std(ddof=1), rel=1e-12)
+    assert (found["low"], found["high"]) == pytest.approx((low, high), rel=1e-12)
 
 
-def test_runs_without_the_metric_do_not_count_and_one_run_has_no_interval(metrics: DataFrame) -> None:
-    assert {(row.label, row.n) for row in summarise.summary(metrics).where("metric = 'overhead'").collect()} == {
-        ("a", 3),
-        ("b", 3),
-    }
-    alone = summarise.summary(metrics.where("seed = 4 and cell = 0")).where("metric = 'delivery'").collect()[0]
-    assert (alone.n, alone.mean, alone.sd, alone.half_width, alone.low) == (1, 0.3, None, None, None)
+def test_runs_without_the_metric_do_not_count_and_one_run_has_no_interval() -> None:
+    found = of(METRICS)
+    assert (found["a", "overhead"]["n"], found["b", "overhead"]["n"]) == (3, 3)
+    alone = of([row for row in METRICS if (row["cell"], row["seed"]) == (0, 4)])["a", "delivery"]
+    assert (alone["n"], alone["mean"], alone.get("sd"), alone.get("low")) == (1, 0.3, None, None)
+    assert ("a", "parasites") not in found
 
 
-def test_differences_are_paired_by_the_seeds_that_both_have(metrics: DataFrame) -> None:
-    row = summarise.differences(metrics, 0, 1).where("metric = 'delivery'").collect()[0]
+def test_differences_are_paired_by_the_seeds_that_both_have() -> None:
+    found = difference("delivery")
     pairs = np.array([A[s] - B[s] for s in (1, 2, 3)])
     test = stats.ttest_rel([A[s] for s in (1, 2, 3)], [B[s] for s in (1, 2, 3)])
     low, high = test.confidence_interval(0.95)
-    assert (row.n, row.label, row.other_label) == (3, "a", "b")
-    assert row.difference == pytest.approx(pairs.mean(), rel=1e-9)
-    assert row.p_value == pytest.approx(test.pvalue, rel=1e-9)
-    assert (row.low, row.high) == pytest.approx((low, high), rel=1e-9)
+    assert (found["n"], found["label"], found["other_label"]) == (3, "a", "b")
+    assert found["difference"] == pytest.approx(pairs.mean(), rel=1e-9)
+    assert found["p_value"] == pytest.approx(test.pvalue, rel=1e-9)
+    assert (found["low"], found["high"]) == pytest.approx((low, high), rel=1e-9)
 
 
-def test_equal_values_differ_by_nothing_for_certain(metrics: DataFrame) -> None:
-    row = summarise.differences(metrics, 0, 1).where("metric = 'overhead'").collect()[0]
-    assert (row.difference, row.half_width, row.p_value) == (0.0, 0.0, 1.0)
+def test_cells_without_a_common_seed_have_no_difference() -> None:
+    assert summarise.differences([row(0, "a", 1, 0.5), row(1, "b", 2, 0.5)], 0, 1) == []
 
 
-def test_the_order_of_rows_does_not_show_in_the_digits(spark: SparkSession, metrics: DataFrame) -> None:
-    rows = metrics.collect()
-    backwards = spark.createDataFrame(rows[::-1], schemas.METRICS).repartition(5)
-    there, here = (summarise.summary(rows).orderBy("cell", "metric").collect() for rows in (backwards, metrics))
-    assert there == here
+def test_equal_values_differ_by_nothing_for_certain() -> None:
+    found = difference("overhead")
+    assert (found["difference"], found["half_width"], found["p_value"]) == (0.0, 0.0, 1.0)
+
+
+def test_the_order_of_rows_does_not_show() -> None:
+    assert summarise.summary(METRICS[::-1]) == summarise.summary(METRICS)

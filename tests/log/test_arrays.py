@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roamcast.log.arrays import numbers, texts
+from roamcast.log.arrays import column, numbers, texts
 
 
 @given(st.lists(st.none() | st.text(max_size=20), max_size=40))
@@ -23,10 +24,37 @@ def test_texts_are_what_arrow_would_make_of_them(values: list[str | None]) -> No
     assert made.null_count == values.count(None)
 
 
+COUNTS = pa.map_(pa.string(), pa.field("value", pa.int64(), nullable=False))
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        (pa.int32(), [1, None, -(2**31)]),
+        (pa.int64(), [2**63 - 1, 0]),
+        (pa.float64(), [0.1, None, 1e300, 7]),
+        (pa.string(), ["ä", None]),
+        (pa.int64(), []),
+    ],
+)
+def test_columns_are_what_arrow_would_make_of_them(kind: pa.DataType, values: list[Any]) -> None:
+    for many in (values, values * 9):
+        made = column(many, kind)
+        made.validate(full=True)
+        assert made.equals(pa.array(many, kind))
+
+
+@given(st.lists(st.none() | st.dictionaries(st.text(max_size=3), st.integers(0, 9), max_size=3), max_size=12))
+def test_maps_are_what_arrow_would_make_of_their_entries(values: list[dict[str, int] | None]) -> None:
+    made = column(values, COUNTS)
+    made.validate(full=True)
+    assert made.equals(pa.array([None if value is None else list(value.items()) for value in values], COUNTS))
+
+
 @pytest.mark.parametrize("kind", ["int32", "int64"])
 def test_numbers_are_what_arrow_would_make_of_them(kind: str) -> None:
-    for column in (np.array([], kind), np.array([1, -2, 2**31 - 1], kind)):
-        assert numbers(column).equals(pa.array(column))
+    for values in (np.array([], kind), np.array([1, -2, 2**31 - 1], kind)):
+        assert numbers(values).equals(pa.array(values))
 
 
 def test_a_run_writes_its_log_without_pandas(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`roamcast campaign`: thousands of runs on Spark, resumable; `plan` shows them first, `status` how far they are."""
+"""`roamcast campaign`: many runs, on Spark or on this machine; `plan` shows them first, `status` how far they are."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from roamcast.cli.options import Conf, Master, import_from_here, start_spark
+from roamcast.cli.options import EMBEDDED, Conf, Master, import_from_here, start_spark
 from roamcast.cli.screen import Screen, duration
+from roamcast.errors import InputError
 
 if TYPE_CHECKING:
     from roamcast.lab.campaign import Campaign
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from roamcast.lab.tables.laboratory import Laboratory
 
 app = typer.Typer(
-    help="Run a campaign of simulations on Spark. Stopped at any moment, it goes on where it was.",
+    help="Run a campaign of simulations, on Spark or with --local. Stopped at any moment, it goes on where it was.",
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -34,7 +35,13 @@ def run(
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Where results go.", show_default="out/ and the file's name")
     ] = None,
-    master: Master = "local[*]",
+    local: Annotated[
+        bool, typer.Option("--local", help="On processes of this machine, without Spark: quick to start.")
+    ] = False,
+    processes: Annotated[
+        int, typer.Option(metavar="N", min=0, help="With --local: how many.", show_default="one per processor")
+    ] = 0,
+    master: Master = EMBEDDED,
     conf: Conf = None,
     ui: Annotated[bool, typer.Option("--ui", help="Serve Spark's own pages and say where.")] = False,
     extend: Annotated[
@@ -44,26 +51,55 @@ def run(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
 ) -> None:
     """Run what is left of a campaign, and show what came of it."""
+    from roamcast import lab
     from roamcast.cli.build import warn_if_stale
     from roamcast.lab import campaign, conduct
     from roamcast.lab.tables.folder import Folder
 
+    _check(local, processes, master, conf, ui)
     warn_if_stale()
     import_from_here()
     loaded = campaign.load(file)
     folder = Folder(out or Path("out") / file.stem)
     with Screen(loaded.name) as screen:
-        screen.stage("starting Spark")
-        spark = start_spark(folder.path, master, conf, ui)
-        if ui:
-            screen.say(f"Spark's pages: {spark.sparkContext.uiWebUrl}")
+        engine = _pool(processes) if local else _spark(folder.path, master, conf, ui, screen)
         try:
-            laboratory = conduct.conduct([loaded], folder, spark, screen, extend=extend, retry=retry)
+            conduct.conduct([loaded], folder, engine, screen, extend=extend, retry=retry)
         except KeyboardInterrupt:
-            spark.sparkContext.cancelAllJobs()
+            if not local:
+                engine.spark.sparkContext.cancelAllJobs()
             screen.say("stopped; the same command goes on from here")
             raise typer.Exit(130) from None
-    show(laboratory, json)
+    show(lab.open(folder.path), json)
+
+
+def _check(local: bool, processes: int, master: str, conf: list[str] | None, ui: bool) -> None:
+    from importlib.util import find_spec
+
+    spark_only = {"--master": master != EMBEDDED, "--conf": bool(conf), "--ui": ui}
+    given = [option for option, is_given in spark_only.items() if is_given]
+    if local and given:
+        raise InputError(f"{given[0]} is about Spark: it must not be given with --local")
+    if processes and not local:
+        raise InputError(f"--processes {processes}: must come with --local")
+    if not local and find_spec("pyspark") is None:
+        raise InputError("this needs Spark: install roamcast[lab], or use --local for the processes of this machine")
+
+
+def _pool(processes: int) -> Any:
+    from roamcast.lab.local.engine import PoolEngine
+
+    return PoolEngine(processes)
+
+
+def _spark(folder: Path, master: str, conf: list[str] | None, ui: bool, screen: Screen) -> Any:
+    screen.stage("starting Spark")
+    spark = start_spark(folder, master, conf, ui)
+    if ui:
+        screen.say(f"Spark's pages: {spark.sparkContext.uiWebUrl}")
+    from roamcast.lab.spark.engine import SparkEngine
+
+    return SparkEngine(spark)
 
 
 @app.command()
@@ -108,8 +144,11 @@ def status(
 
 def show(laboratory: Laboratory, json: bool) -> None:
     """What a campaign came to."""
-    rows = laboratory.summary.where("metric in ('delivery', 'overhead', 'latency_p50_s')").collect()
-    failed = [row.asDict() for row in laboratory.runs.where("status = 'failed'").collect()]
+    from types import SimpleNamespace
+
+    summary = laboratory.rows("summary")
+    rows = [SimpleNamespace(**row) for row in summary if row["metric"] in ("delivery", "overhead", "latency_p50_s")]
+    failed = [row for row in laboratory.rows("runs") if row["status"] == "failed"]
     if json:
         _print_json(laboratory, rows, failed)
         return
@@ -124,7 +163,7 @@ def show(laboratory: Laboratory, json: bool) -> None:
 def _print_json(laboratory: Laboratory, rows: list[Any], failed: list[dict[str, Any]]) -> None:
     import json
 
-    cells = [row.asDict() for row in rows]
+    cells = [vars(row) for row in rows]
     print(json.dumps({"out": str(laboratory.folder.path), "summary": cells, "failed": failed}))
 
 

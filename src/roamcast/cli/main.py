@@ -50,7 +50,7 @@ app.add_typer(trace.app, name="trace")
 
 
 @app.command(
-    help="Run a campaign of simulations on Spark: `campaign FILE`; `campaign plan FILE`; `campaign status DIR`.",
+    help="Run a campaign of simulations: `campaign FILE`; `campaign plan FILE`; `campaign status DIR`.",
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
 )
 def campaign(context: typer.Context) -> Any:

@@ -47,6 +47,7 @@ def import_from_here() -> None:
 
 # ---- Spark
 
+EMBEDDED = "local[*]"
 Master = Annotated[str, typer.Option(metavar="URL", help="Spark's master: local[N], spark://host:port, yarn, …")]
 Conf = Annotated[
     list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark's. Repeatable.")

@@ -6,34 +6,24 @@ killed goes on when it is started again, and one that ended only writes its tabl
 
 from __future__ import annotations
 
-import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from roamcast.errors import RoamcastError
 from roamcast.judging.student import ALPHA, interval, values_for
 from roamcast.lab import plan, summarise
 from roamcast.lab.campaign import Campaign
-from roamcast.lab.measure.metrics import WITH_FRAMES, measured
+from roamcast.lab.engine import WITH_FRAMES, Engine, Tallies
 from roamcast.lab.plan import Run
 from roamcast.lab.progress import Watcher
-from roamcast.lab.simulate import planned, simulated
-from roamcast.lab.spark.session import cores
 from roamcast.lab.tables import rows, schemas
 from roamcast.lab.tables.folder import MOST_ATTEMPTS, Folder
-from roamcast.lab.tables.laboratory import Laboratory, read_log, tally_table
 from roamcast.lab.tables.write import write_table
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
 POLL_S = 0.3
-Tallies = dict[str, dict[str, Any]]
-"""What runs counted, by run."""
 Further = Callable[[Sequence[Run], Mapping[str, Mapping[str, Any]]], list[Run]]
 """From the runs so far, and what they counted by run, to runs that are wanted besides."""
 
@@ -41,13 +31,13 @@ Further = Callable[[Sequence[Run], Mapping[str, Mapping[str, Any]]], list[Run]]
 def conduct(
     campaigns: Sequence[Campaign],
     folder: Folder,
-    spark: SparkSession,
+    engine: Engine,
     watcher: Watcher | None = None,
     *,
     extend: bool = False,
     retry: bool = False,
     further: Further | None = None,
-) -> Laboratory:
+) -> None:
     """Do what is left to do of one or more campaigns. `retry`: also runs that have failed.
 
     `further` may ask for more runs once it sees what the others gave, again and again until it asks for none.
@@ -60,24 +50,23 @@ def conduct(
         if retry:
             folder.retry_failed()
         while True:
-            tallies = complete(wanted, folder, spark, watcher)
+            tallies = complete(wanted, folder, engine, watcher)
             more = [run for campaign in campaigns for run in _more(campaign, wanted, tallies)]
             more += further(wanted, tallies) if further else []
-            if not more and _write(wanted, tallies, folder, spark, watcher):
+            if not more and _write(wanted, tallies, folder, engine, watcher):
                 break
             wanted = [*wanted, *more]
-    return Laboratory(folder.path, spark)
 
 
-def complete(wanted: list[Run], folder: Folder, spark: SparkSession, watcher: Watcher) -> Tallies:
+def complete(wanted: list[Run], folder: Folder, engine: Engine, watcher: Watcher) -> Tallies:
     """Have all wanted runs ended; what the finished ones counted, by run."""
     tallies: Tallies = {}
     while True:
-        tallies |= _simulate(wanted, folder, spark, watcher)
+        tallies |= _simulate(wanted, folder, engine, watcher)
         unread = sorted({run.id for run in wanted} & folder.finished() - tallies.keys())
         if unread:
             watcher.stage("reading what the runs counted")
-        read, corrupt = _tallies(spark, folder, unread)
+        read, corrupt = engine.tallies(unread, folder)
         tallies |= read
         _put_aside(corrupt, folder, watcher)
         if not corrupt:
@@ -90,8 +79,8 @@ def _put_aside(corrupt: dict[str, str], folder: Folder, watcher: Watcher) -> Non
         watcher.warn(f"{why}; put aside as {place.name}, the run is done again")
 
 
-def _simulate(wanted: list[Run], folder: Folder, spark: SparkSession, watcher: Watcher) -> Tallies:
-    """Have all wanted runs ended; what those counted that Spark tallies of, by run."""
+def _simulate(wanted: list[Run], folder: Folder, engine: Engine, watcher: Watcher) -> Tallies:
+    """Have all wanted runs ended; what those counted that the engine did not have to give up, by run."""
     tallies: Tallies = {}
     distinct = {run.id: run for run in wanted}  # campaigns may share runs
     ended = folder.ended()
@@ -102,10 +91,10 @@ def _simulate(wanted: list[Run], folder: Folder, spark: SparkSession, watcher: W
     with _watched(folder, list(distinct.values()), watcher):
         while left:
             try:
-                tallies |= _do(simulated(planned(spark, plan.partitions(left, cores(spark))), folder))
+                tallies |= engine.simulate(left, folder)
             except RoamcastError:
                 for run in (run for run in left if run.id in folder.begun()):
-                    _alone(run, folder, spark)
+                    _alone(run, folder, engine)
                 if not folder.ended() & {run.id for run in left}:  # it would fail again
                     raise
             ended = folder.ended()
@@ -113,29 +102,18 @@ def _simulate(wanted: list[Run], folder: Folder, spark: SparkSession, watcher: W
     return tallies
 
 
-def _alone(run: Run, folder: Folder, spark: SparkSession) -> None:
-    """One of the runs that were under way when Spark gave up: if it kills workers, it takes no others with it now."""
+def _alone(run: Run, folder: Folder, engine: Engine) -> None:
+    """One of the runs that were under way when the engine gave up: if it kills workers, it takes no others with it
+    now."""
     for _ in range(MOST_ATTEMPTS + 1):
         if run.id not in folder.ended():
             with suppress(RoamcastError):
-                _do(simulated(planned(spark, [[run]]), folder))
-
-
-def _do(work: DataFrame) -> Tallies:
-    """Have Spark do it: what the runs counted. It is in the folder too, should Spark give up."""
-    from py4j.protocol import Py4JJavaError
-    from pyspark.errors import PySparkException
-
-    try:
-        return {row.run: json.loads(row.tally) for row in work.collect() if row.tally is not None}
-    except (PySparkException, Py4JJavaError) as error:
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        raise RoamcastError(f"Spark gave up: {lines[-1] if lines else error}") from error
+                engine.simulate([run], folder)
 
 
 @contextmanager
 def _watched(folder: Folder, wanted: list[Run], watcher: Watcher) -> Iterator[None]:
-    """Tell the watcher what has ended, while Spark is busy."""
+    """Tell the watcher what has ended, while the engine is busy."""
     costs = {run.id: run.cost_s for run in wanted}
     before = folder.ended() & costs.keys()
     total_s = sum(costs.values()) - sum(costs[run] for run in before)
@@ -161,17 +139,6 @@ def _watched(folder: Folder, wanted: list[Run], watcher: Watcher) -> Iterator[No
         over.set()
         thread.join()
     look()
-
-
-def _tallies(
-    spark: SparkSession, folder: Folder, runs: list[str], *, all_rows: bool = False
-) -> tuple[Tallies, dict[str, str]]:
-    """What the runs counted; and of which files cannot be read, why."""
-    if not runs:
-        return {}, {}
-    table = tally_table(spark, folder, runs, cores(spark), all_rows).collect()
-    tallies = {row.run: json.loads(row.tally) for row in table if row.tally is not None}
-    return tallies, {row.run: row.error for row in table if row.error is not None}
 
 
 # ---- until it is tight enough
@@ -204,60 +171,32 @@ def _needed(n: int, width: float | None, asked: float) -> int:
 # ---- tables
 
 
-def _write(wanted: list[Run], tallies: Tallies, folder: Folder, spark: SparkSession, watcher: Watcher) -> bool:
+def _write(wanted: list[Run], tallies: Tallies, folder: Folder, engine: Engine, watcher: Watcher) -> bool:
     """Write the tables; or put logs aside that turned out to be damaged, so that their runs are done again."""
-    from py4j.protocol import Py4JJavaError
-    from pyspark.errors import PySparkException
-
+    watcher.stage("measuring")
+    framed = {run.id: run for run in wanted if run.campaign.level in WITH_FRAMES and run.id in tallies}
     try:
-        _write_tables(wanted, tallies, folder, spark, watcher)
-    except (PySparkException, Py4JJavaError):
-        _, damaged = _tallies(spark, folder, sorted(_framed(wanted) & tallies.keys()), all_rows=True)
+        from_logs = engine.measured([*framed.values()], tallies, folder)
+    except RoamcastError:
+        _, damaged = engine.tallies(sorted(framed), folder, all_rows=True)
         _put_aside(damaged, folder, watcher)
         if not damaged:
             raise
         return False
+    watcher.stage("summing up")
+    _write_tables(wanted, tallies, from_logs, folder)
     return True
 
 
-def _write_tables(wanted: list[Run], tallies: Tallies, folder: Folder, spark: SparkSession, watcher: Watcher) -> None:
-    watcher.stage("measuring")
+def _write_tables(wanted: list[Run], tallies: Tallies, from_logs: Tallies, folder: Folder) -> None:
+    """Metrics are from the logs where they have frames, otherwise from what the runs counted."""
+    ordered = sorted(wanted, key=lambda run: (run.campaign.name, run.place, run.seed))
     failures = folder.failures()
-    listed = [rows.of_run(run, tallies.get(run.id), failures.get(run.id)) for run in wanted]
-    runs = schemas.table(spark, listed, schemas.RUNS)
+    listed = [rows.of_run(run, tallies.get(run.id), failures.get(run.id)) for run in ordered]
+    metrics = [
+        rows.of_metrics(run, tallies[run.id] | from_logs.get(run.id, {})) for run in ordered if run.id in tallies
+    ]
     with folder.writing_tables():
-        metrics = _metrics_table(wanted, tallies, runs, folder, spark)
-        watcher.stage("summing up")
-        with ThreadPoolExecutor() as beside:
-            written = [
-                beside.submit(write_table, runs, folder.path / "runs", "campaign", "cell", "seed"),
-                beside.submit(write_table, metrics, folder.path / "metrics", "campaign", "cell", "seed"),
-                beside.submit(write_table, summarise.summary(metrics), folder.path / "summary"),
-            ]
-        for table in written:
-            table.result()
-
-
-def _framed(wanted: list[Run]) -> set[str]:
-    """Runs whose logs have all that metrics need; of the others, their own tallies are taken."""
-    return {run.id for run in wanted if run.campaign.level in WITH_FRAMES}
-
-
-def _metrics_table(
-    wanted: list[Run], tallies: Tallies, runs: DataFrame, folder: Folder, spark: SparkSession
-) -> DataFrame:
-    """The metrics table: from the logs where they have frames, otherwise from what the runs counted."""
-    framed = _framed(wanted) & tallies.keys()
-
-    def counted(which: Set[str]) -> DataFrame:
-        listed = [rows.of_metrics(run, tallies[run.id]) for run in wanted if run.id in which]
-        return schemas.table(spark, listed, schemas.METRICS)
-
-    by_tally = counted(tallies.keys() - framed)
-    if not framed:
-        return by_tally
-    logged = runs.where("status = 'finished'").where(runs.level.isin(*WITH_FRAMES)).dropDuplicates(["run"])
-    with measured(read_log(spark, folder, sorted(framed)), logged) as from_logs:
-        about = counted(framed).select(*schemas.COORDINATES.fieldNames(), "fingerprint")
-        table = about.join(from_logs, "run").select(schemas.METRICS.fieldNames()).toArrow()
-    return by_tally.unionByName(spark.createDataFrame(table, schemas.METRICS))
+        write_table(listed, schemas.RUNS, folder.path / "runs")
+        write_table(metrics, schemas.METRICS, folder.path / "metrics")
+        write_table(summarise.summary(metrics), schemas.SUMMARY, folder.path / "summary")

@@ -10,7 +10,7 @@ from roamcast.judging.runs import Spec
 from roamcast.lab import plan
 from roamcast.lab.campaign import Campaign
 from roamcast.lab.plan import Run
-from roamcast.lab.tables.rows import as_dict, texts
+from roamcast.lab.tables.rows import of_metrics, texts
 from roamcast.papers.claims import Claim
 
 
@@ -29,7 +29,7 @@ class Deciding:
             cell = (run.campaign.name, run.place)
             have[cell] = have.get(cell, 0) + 1
             if run.id in tallies:
-                runs.setdefault(run.campaign.name, []).append(as_dict(run, tallies[run.id]))
+                runs.setdefault(run.campaign.name, []).append(of_metrics(run, tallies[run.id]))
         count: dict[tuple[str, int], int] = {}
         for claim in self._claims:
             for cell, needed in self._needed(claim, runs):
@@ -56,4 +56,4 @@ def cells_of(check: Spec, campaign: Campaign) -> list[int]:
 def _as_row(campaign: Campaign, place: int) -> dict[str, Any]:
     cell = campaign.cells[place]
     about = {"label": cell.label, "protocol": cell.protocol, "preset": campaign.preset, "campaign": campaign.name}
-    return {**about, "params": dict(texts(cell.given)), "world": dict(texts(cell.world)), "nodes": cell.scenario.nodes}
+    return {**about, "params": texts(cell.given), "world": texts(cell.world), "nodes": cell.scenario.nodes}

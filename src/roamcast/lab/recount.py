@@ -18,13 +18,12 @@ from roamcast.judging import recounted
 from roamcast.judging.recounted import Recounted
 from roamcast.lab import code, plan
 from roamcast.lab.campaign import Campaign
-from roamcast.lab.conduct import Tallies, complete
-from roamcast.lab.measure.metrics import WITH_FRAMES, measured
+from roamcast.lab.conduct import complete
+from roamcast.lab.engine import WITH_FRAMES, Tallies
 from roamcast.lab.plan import Run
 from roamcast.lab.progress import Watcher
-from roamcast.lab.tables import rows, schemas
+from roamcast.lab.spark.engine import SparkEngine
 from roamcast.lab.tables.folder import Folder
-from roamcast.lab.tables.laboratory import read_log
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,7 +34,7 @@ Metrics = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
 def recount(
-    campaigns: Sequence[Campaign], metrics: Metrics, folder: Folder, spark: SparkSession, watcher: Watcher
+    campaigns: Sequence[Campaign], metrics: Metrics, folder: Folder, engine: SparkEngine, watcher: Watcher
 ) -> Recounted:
     """Count a sample of the campaigns' runs again; LogsDiffer if a log says otherwise than the metrics table."""
     finished = {row["run"]: row for campaign in campaigns for row in metrics.get(campaign.name, [])}
@@ -45,8 +44,8 @@ def recount(
     watcher.stage("counting a sample of the runs again from their logs")
     again = {run: logged_run(campaigns, finished[run]) for run in result.runs}
     with folder.held():
-        tallies = complete([*again.values()], folder, spark, watcher)
-    from_logs = _from_logs([*again.values()], tallies, folder, spark)
+        tallies = complete([*again.values()], folder, engine, watcher)
+    from_logs = _from_logs([*again.values()], tallies, folder, engine)
     for id, run in again.items():
         if run.id not in from_logs:
             raise RoamcastError(f"run {id}: done again with its log, it failed ({run.command()})")
@@ -63,14 +62,9 @@ def logged_run(campaigns: Sequence[Campaign], row: Mapping[str, Any]) -> Run:
     return run
 
 
-def _from_logs(runs: Sequence[Run], tallies: Tallies, folder: Folder, spark: SparkSession) -> Tallies:
-    finished = [run for run in runs if run.id in tallies]
-    if not finished:
-        return {}
-    about = schemas.table(spark, [rows.of_run(run, tallies[run.id], None) for run in finished], schemas.RUNS)
-    log = read_log(spark, folder, [run.id for run in finished])
-    with _few_partitions(spark), measured(log, about) as metrics:
-        return {row.run: row.asDict() for row in metrics.collect()}
+def _from_logs(runs: Sequence[Run], tallies: Tallies, folder: Folder, engine: SparkEngine) -> Tallies:
+    with _few_partitions(engine.spark):
+        return engine.measured([run for run in runs if run.id in tallies], tallies, folder)
 
 
 @contextmanager

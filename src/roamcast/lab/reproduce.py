@@ -24,6 +24,7 @@ from roamcast.lab.conduct import conduct
 from roamcast.lab.deciding import Deciding
 from roamcast.lab.progress import Watcher
 from roamcast.lab.recount import recount
+from roamcast.lab.spark.engine import SparkEngine
 from roamcast.lab.tables.folder import Folder
 from roamcast.lab.tables.laboratory import Laboratory
 from roamcast.papers import claims, experiments, joint
@@ -85,19 +86,23 @@ def reproduce(
     own = campaigns_of(names, scale)
     asked = claims_of(names)
     full = scale == "full"
-    laboratory = conduct(
+    engine = SparkEngine(spark)
+    folder = Folder(path, path.parent / "log")
+    conduct(
         [*own, *(sensitivity_of(names) if full else [])],
-        Folder(path, path.parent / "log"),
-        spark,
+        folder,
+        engine,
         watcher,
         extend=True,
         further=Deciding(asked, own) if full else None,
     )
+    laboratory = Laboratory(path, spark)
     metrics = rows(laboratory)
-    recounted = recount(own, metrics, laboratory.folder, spark, watcher or Watcher())
+    recounted = recount(own, metrics, folder, engine, watcher or Watcher())
     scorecard = judge.scorecard(asked, metrics)
     verdicts.write(scorecard, scale, path)
-    return Reproduction(laboratory, scorecard, recounted, laboratory.runs.where("status = 'failed'").count())
+    failed = sum(row["status"] == "failed" for row in laboratory.rows("runs"))
+    return Reproduction(laboratory, scorecard, recounted, failed)
 
 
 def claims_of(names: Iterable[str]) -> list[Claim]:
@@ -109,8 +114,8 @@ def claims_of(names: Iterable[str]) -> list[Claim]:
 def rows(laboratory: Laboratory) -> dict[str, list[dict[str, Any]]]:
     """The metrics table by experiment. It has a row a run: small, whatever the runs' logs are."""
     by_campaign: dict[str, list[dict[str, Any]]] = {}
-    for row in laboratory.metrics.collect():
-        by_campaign.setdefault(row.campaign, []).append(row.asDict())
+    for row in laboratory.rows("metrics"):
+        by_campaign.setdefault(row["campaign"], []).append(row)
     return by_campaign
 
 

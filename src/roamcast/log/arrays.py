@@ -1,4 +1,4 @@
-"""Arrow arrays of numbers and texts, made from their bytes.
+"""Arrow arrays of numbers, texts and maps, made from their bytes.
 
 `pyarrow.array` could do this, but it imports pandas to check for pandas objects. That takes a quarter of a second,
 longer than most runs.
@@ -7,7 +7,7 @@ longer than most runs.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -23,9 +23,46 @@ def texts(values: Sequence[str | None]) -> Any:
     import pyarrow as pa
 
     encoded = [b"" if value is None else value.encode() for value in values]
-    ends = array("i", accumulate(map(len, encoded), initial=0))
-    buffers = [None, pa.py_buffer(ends), pa.py_buffer(b"".join(encoded))]
-    if None in values:
-        present = sum(1 << k for k, value in enumerate(values) if value is not None)  # a bit each
-        buffers[0] = pa.py_buffer(present.to_bytes((len(values) + 7) // 8, "little"))
+    buffers = [_present(values), _ends(encoded), pa.py_buffer(b"".join(encoded))]
     return pa.Array.from_buffers(pa.string(), len(values), buffers)
+
+
+def maps(values: Sequence[Mapping[str, Any] | None], kind: Any) -> Any:
+    """Of dictionaries, as the map type `kind`, with their entries in their order."""
+    import pyarrow as pa
+
+    given = [value or {} for value in values]
+    keys = texts([key for value in given for key in value])
+    items = column([item for value in given for item in value.values()], kind.item_type)
+    entries = pa.StructArray.from_arrays([keys, items], fields=[kind.key_field, kind.item_field])
+    return pa.Array.from_buffers(kind, len(values), [_present(values), _ends(given)], children=[entries])
+
+
+def column(values: Sequence[Any], kind: Any) -> Any:
+    """Values, some of them perhaps None, as one of the types that tables have: text, whole number, double or map."""
+    import pyarrow as pa
+
+    if pa.types.is_map(kind):
+        return maps(values, kind)
+    if pa.types.is_string(kind):
+        return texts(values)
+    code = {pa.int32(): "i", pa.int64(): "q", pa.float64(): "d"}[kind]
+    content = array(code, (0 if value is None else value for value in values))
+    return pa.Array.from_buffers(kind, len(values), [_present(values), pa.py_buffer(content)])
+
+
+def _ends(values: Sequence[Any]) -> Any:
+    """Where each value begins and the last one ends, if they stand one behind the other."""
+    import pyarrow as pa
+
+    return pa.py_buffer(array("i", accumulate(map(len, values), initial=0)))
+
+
+def _present(values: Sequence[Any]) -> Any:
+    """A bit for each value that is not None, the first one lowest; nothing if all are there."""
+    import pyarrow as pa
+
+    if None not in values:
+        return None
+    bits = "".join("0" if value is None else "1" for value in reversed(values))
+    return pa.py_buffer(int(bits, 2).to_bytes((len(values) + 7) // 8, "little"))

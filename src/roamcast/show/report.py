@@ -33,7 +33,7 @@ from roamcast.show.panels import Panel, panel
 from roamcast.show.tables import Results, Row, read
 
 DISTANCE_PAPER = "000"
-VERSIONS = ("numpy", "pyarrow", "pyspark", "scipy", "matplotlib")
+VERSIONS = ("numpy", "pyarrow", "pyspark", "matplotlib")
 
 
 def write(folder: Path, target: Path | None = None) -> Path:

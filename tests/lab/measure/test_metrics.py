@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from roamcast.lab.measure.metrics import measured
+from roamcast.lab.spark.frames import read_log
 from roamcast.lab.tables import schemas
 from roamcast.lab.tables.folder import Folder
-from roamcast.lab.tables.laboratory import read_log
 from roamcast.log import reader
 from roamcast.protocols import registry
 from roamcast.protocols.kit.interface import Protocol, reason
@@ -57,7 +57,7 @@ def both(
     runs = spark.createDataFrame(rows, "run string, nodes int, sim_s double, scenario string, seed bigint")
     before = kept(spark)
     with measured(read_log(spark, folder, list(scenarios)), runs) as found:
-        assert found.columns == schemas.TALLY.fieldNames()
+        assert found.columns == schemas.TALLY.names
         from_logs = {row.run: row.asDict() for row in found.collect()}
         assert kept(spark) > before
     assert kept(spark) == before
@@ -68,9 +68,7 @@ def both(
 def test_spark_measures_what_the_run_counted(name: str, both: dict[str, tuple[dict[str, Any], dict[str, Any]]]) -> None:
     measured, counted = both[name]
     for key, value in counted.items():
-        if key == "energy_j":
-            assert measured[key] == pytest.approx(value, rel=1e-12)
-        elif key not in ("fingerprint", "wall_s", "cpu_s"):
+        if key not in ("fingerprint", "wall_s", "cpu_s"):
             assert measured[key] == value, key
     assert set(measured) - {"run"} == set(counted) - {"fingerprint", "wall_s", "cpu_s"}
 

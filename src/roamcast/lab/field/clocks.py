@@ -169,4 +169,4 @@ def merged(rows: DataFrame, knots: Knots) -> DataFrame:
     remaining = right.where("kind != 'publish'").unionByName(published.where("nth = 1").drop("nth"))
     of_run = Window.partitionBy("run").orderBy(*order)
     placed = remaining.withColumn("seq", F.row_number().over(of_run).cast("bigint") - 1)
-    return placed.select([field.name for field in schemas.LOG.fields] + ["seq"])
+    return placed.select([*schemas.LOG.names, "seq"])

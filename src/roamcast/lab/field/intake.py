@@ -30,6 +30,7 @@ from roamcast.errors import InputError
 from roamcast.lab.code import version
 from roamcast.lab.field.clocks import Knots, clocks, merged
 from roamcast.lab.measure.metrics import measured
+from roamcast.lab.spark.frames import struct
 from roamcast.lab.tables import schemas
 from roamcast.lab.tables.folder import Folder
 from roamcast.lab.tables.write import write_table
@@ -150,7 +151,7 @@ class Field:
 
     def _stream(self, take: Callable[[DataFrame, int], None], follow: bool, every_s: float) -> Any:
         rows = (
-            self.spark.readStream.schema(schemas.LOG)
+            self.spark.readStream.schema(struct(schemas.LOG))
             .option("recursiveFileLookup", "true")
             .option("pathGlobFilter", "*.parquet")
             .option("maxFileAge", "36500d")  # however late it is brought
@@ -189,24 +190,14 @@ class Field:
             target = self.folder.log_of(live.run)
             with files.completed(target) as draft:
                 pq.write_table(one.cast(schema).replace_schema_metadata(schema.metadata), draft, compression="zstd")
-        coordinates = [field.name for field in schemas.COORDINATES.fields]
-        table = latest.runs.select(coordinates).join(latest.tally, "run")
-        table = table.selectExpr("*", "cast(null as string) as fingerprint")
+        runs = {row.run: row.asDict() for row in latest.runs.orderBy("run").collect()}
+        metrics = {row.run: row.asDict() for row in latest.tally.orderBy("run").collect()}
         path = self.folder.path
         with self.folder.writing_tables():
-            write_table(latest.runs.select([field.name for field in schemas.RUNS.fields]), path / "runs")
-            write_table(table.select([field.name for field in schemas.METRICS.fields]), path / "metrics")
-            write_table(self.spark.createDataFrame([], schemas.SUMMARY), path / "summary")
-            write_table(self._clock_table(latest.knots), path / "clocks")
-
-    def _clock_table(self, knots: Knots) -> DataFrame:
-        rows = [
-            (run, int(node), life, int(t), offset)
-            for key, (times, offsets) in sorted(knots.items())
-            for run, node, life in [key.rsplit(" ", 2)]
-            for t, offset in zip(times, offsets, strict=True)
-        ]
-        return self.spark.createDataFrame(rows, "run string, node int, life string, t long, offset_us double")
+            write_table([*runs.values()], schemas.RUNS, path / "runs")
+            write_table([{**runs[run], **tally} for run, tally in metrics.items()], schemas.METRICS, path / "metrics")
+            write_table([], schemas.SUMMARY, path / "summary")
+            write_table(_clock_rows(latest.knots), schemas.CLOCKS, path / "clocks")
 
     def _runs(self, log: DataFrame) -> DataFrame:
         """What a campaign's table of runs would say; nothing is known of a scenario."""
@@ -215,7 +206,7 @@ class Field:
         about = log.groupBy("run").agg(
             F.countDistinct("node").cast("int").alias("nodes"), ((F.max("t") - F.min("t")) / 1e6).alias("sim_s")
         )
-        texts = F.create_map().cast(schemas.TEXTS)
+        texts = F.create_map().cast("map<string, string>")
         known = {
             "campaign": F.lit("field"),
             "preset": F.lit("field"),
@@ -244,6 +235,15 @@ def _why(error: Exception) -> str:
     lines = str(error).splitlines()
     causes = [line for line in lines if line.startswith("Caused by: ")]
     return causes[-1].removeprefix("Caused by: ").partition(": ")[2] if causes else lines[0]
+
+
+def _clock_rows(knots: Knots) -> list[dict[str, Any]]:
+    return [
+        {"run": run, "node": int(node), "life": life, "t": int(t), "offset_us": float(offset)}
+        for key, (times, offsets) in sorted(knots.items())
+        for run, node, life in [key.rsplit(" ", 2)]
+        for t, offset in zip(times, offsets, strict=True)
+    ]
 
 
 def _lives(log: DataFrame, runs: DataFrame, tally: DataFrame) -> list[Live]:

@@ -23,6 +23,7 @@ import msgspec
 import pyarrow as pa
 
 from roamcast.lab.measure import interest
+from roamcast.lab.spark.frames import struct
 from roamcast.lab.spark.worker import stage
 from roamcast.lab.tables import schemas
 from roamcast.log import catalogue
@@ -34,8 +35,6 @@ from roamcast.world.simulate import what_was_possible
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-WITH_FRAMES = ("frames", "full")
-"""Levels whose logs have all that metrics need."""
 POWERS = ("tx_w", "rx_w", "idle_w", "sleep_w")
 
 
@@ -96,14 +95,14 @@ def _joined(parts: list[DataFrame], runs: DataFrame, simulated: bool) -> DataFra
     if simulated:
         joined = joined.withColumn("energy_j", energy())
     unknown = [m.name for m in catalogue.METRICS if m.simulated and not simulated]
-    joined = joined.withColumns({name: F.lit(None).cast(schemas.TALLY[name].dataType) for name in unknown})
+    tally = struct(schemas.TALLY)
+    joined = joined.withColumns({name: F.lit(None).cast(tally[name].dataType) for name in unknown})
     counts = [m.name for m in catalogue.METRICS if m.kind in WHOLE and m.name not in unknown]
     joined = joined.fillna(0, counts)
-    empty = F.create_map().cast(schemas.COUNTS)
     by_name = [m.name for m in catalogue.METRICS if m.kind == BY_NAME]
-    joined = joined.withColumns({name: F.coalesce(name, empty) for name in by_name})
+    joined = joined.withColumns({name: F.coalesce(name, F.create_map().cast(tally[name].dataType)) for name in by_name})
     joined = joined.withColumns({m.name: _quotient(m.quotient) for m in catalogue.METRICS if m.quotient})
-    return joined.select([F.col(f.name).cast(f.dataType) for f in schemas.TALLY.fields])
+    return joined.select([F.col(f.name).cast(f.dataType) for f in tally.fields])
 
 
 # ---- deliveries

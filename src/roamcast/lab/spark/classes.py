@@ -59,9 +59,12 @@ def make() -> Path:
 def _load(spark: SparkSession, folder: Path) -> None:
     from roamcast.lab.campaign import parse
     from roamcast.lab.conduct import conduct
+    from roamcast.lab.spark.engine import SparkEngine
     from roamcast.lab.tables.folder import Folder
+    from roamcast.lab.tables.laboratory import Laboratory
 
-    opened = conduct([parse(SMALL)], Folder(folder / "campaign"), spark)
+    conduct([parse(SMALL)], Folder(folder / "campaign"), SparkEngine(spark))
+    opened = Laboratory(folder / "campaign", spark)
     opened.ask("select label, avg(delivery) from metrics group by 1 order by 1", 10)
 
 

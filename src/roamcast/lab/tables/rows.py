@@ -1,4 +1,4 @@
-"""Rows of the tables `runs` and `metrics`, from planned runs and what they counted."""
+"""Rows of the tables `runs` and `metrics`, from planned runs and what they counted. Maps are dictionaries in them."""
 
 from __future__ import annotations
 
@@ -12,55 +12,51 @@ from roamcast.lab import plan
 from roamcast.lab.plan import Run
 from roamcast.lab.tables import schemas
 
+Row = dict[str, Any]
 
-def of_run(run: Run, tally: Mapping[str, Any] | None, failure: Mapping[str, Any] | None) -> tuple[Any, ...]:
+
+def of_run(run: Run, tally: Mapping[str, Any] | None, failure: Mapping[str, Any] | None) -> Row:
     """For the table of runs; `failure` is the record of one that raised."""
     cell = run.cell
     status = "finished" if tally is not None else "failed" if failure is not None else "planned"
-    return (
-        *_coordinates(run),
-        cell.scenario.duration_s,
-        run.campaign.level,
-        msgspec.json.encode(cell.scenario).decode(),
-        json.dumps(cell.params),
-        plan.code_version(cell.protocol),
-        status,
-        failure["error"] if failure is not None and tally is None else None,
-        run.command(),
-        tally["wall_s"] if tally is not None else None,
-        tally["cpu_s"] if tally is not None else None,
-    )
+    return {
+        **_coordinates(run),
+        "sim_s": cell.scenario.duration_s,
+        "level": run.campaign.level,
+        "scenario": msgspec.json.encode(cell.scenario).decode(),
+        "all_params": json.dumps(cell.params),
+        "code": plan.code_version(cell.protocol),
+        "status": status,
+        "error": failure["error"] if failure is not None and tally is None else None,
+        "command": run.command(),
+        "wall_s": tally["wall_s"] if tally is not None else None,
+        "cpu_s": tally["cpu_s"] if tally is not None else None,
+    }
 
 
-def as_dict(run: Run, tally: Mapping[str, Any]) -> dict[str, Any]:
-    """A finished run as the metrics table will have it."""
-    columns = zip(schemas.METRICS.fieldNames(), of_metrics(run, tally), strict=True)
-    return {name: dict(value) if isinstance(value, list) else value for name, value in columns}
+def of_metrics(run: Run, tally: Mapping[str, Any]) -> Row:
+    """For the metrics table. Counts by name are in the order of the names, whoever counted."""
+    counted = {name: tally[name] for name in schemas.METRICS.names[len(schemas.COORDINATES) :]}
+    in_order = {name: dict(sorted(value.items())) for name, value in counted.items() if isinstance(value, dict)}
+    return {**_coordinates(run), **counted, **in_order}
 
 
-def _coordinates(run: Run) -> tuple[Any, ...]:
+def _coordinates(run: Run) -> Row:
     cell = run.cell
-    return (
-        run.id,
-        run.campaign.name,
-        run.campaign.preset,
-        run.campaign.reading,
-        run.place,
-        cell.protocol,
-        cell.label,
-        texts(cell.given),
-        texts(cell.world),
-        run.seed,
-        cell.scenario.nodes,
-    )
+    return {
+        "run": run.id,
+        "campaign": run.campaign.name,
+        "preset": run.campaign.preset,
+        "reading": run.campaign.reading,
+        "cell": run.place,
+        "protocol": cell.protocol,
+        "label": cell.label,
+        "params": texts(cell.given),
+        "world": texts(cell.world),
+        "seed": run.seed,
+        "nodes": cell.scenario.nodes,
+    }
 
 
-def texts(values: dict[str, Any]) -> list[tuple[str, str]]:
-    """As Arrow takes a map."""
-    return [(name, value if isinstance(value, str) else json.dumps(value)) for name, value in values.items()]
-
-
-def of_metrics(run: Run, tally: Mapping[str, Any]) -> tuple[Any, ...]:
-    """For the metrics table."""
-    counted = (tally[name] for name in schemas.METRICS.fieldNames()[len(schemas.COORDINATES) :])
-    return (*_coordinates(run), *(list(value.items()) if isinstance(value, dict) else value for value in counted))
+def texts(values: dict[str, Any]) -> dict[str, str]:
+    return {name: value if isinstance(value, str) else json.dumps(value) for name, value in values.items()}

@@ -4,146 +4,126 @@ runs      one row a run of the campaign: what it is and how it ended
 log       one row a thing that happened (log/schema.py), with `seq`, the row's place in its run
 metrics   one row a finished run: its coordinates and every metric (log/catalogue.py says what each means)
 summary   one row a cell and metric: mean and confidence interval over the seeds
+
+They are Arrow's, because the tables are written without Spark (write.py); spark/frames.py has them as Spark's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
-
 import pyarrow as pa
-from pyspark.sql.types import (
-    DataType,
-    DoubleType,
-    IntegerType,
-    LongType,
-    MapType,
-    StringType,
-    StructField,
-    StructType,
-)
 
 from roamcast.log import catalogue
 from roamcast.log.metric import BY_NAME, WHOLE, Metric
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-COUNTS = MapType(StringType(), LongType(), valueContainsNull=False)
-TEXTS = MapType(StringType(), StringType(), valueContainsNull=False)
+TEXT, INT, LONG, DOUBLE = pa.string(), pa.int32(), pa.int64(), pa.float64()
+COUNTS = pa.map_(TEXT, pa.field("value", LONG, nullable=False))
+TEXTS = pa.map_(TEXT, pa.field("value", TEXT, nullable=False))
 
 
-def _table(**columns: object) -> StructType:
-    return StructType([StructField(name, kind, nullable=True) for name, kind in columns.items()])  # type: ignore[arg-type]
+def _table(**columns: pa.DataType) -> pa.Schema:
+    return pa.schema(list(columns.items()))
 
 
-def _kind(metric: Metric) -> DataType:
+def _kind(metric: Metric) -> pa.DataType:
     if metric.kind == BY_NAME:
         return COUNTS
-    return LongType() if metric.kind in WHOLE else DoubleType()
+    return LONG if metric.kind in WHOLE else DOUBLE
 
 
 COORDINATES = _table(
-    run=StringType(),  # digest of all that decides the run
-    campaign=StringType(),
-    preset=StringType(),
-    reading=StringType(),  # another reading of the preset's paper; empty for the joint one
-    cell=IntegerType(),  # place of the experiment in the campaign
-    protocol=StringType(),
-    label=StringType(),  # what the campaign calls protocol and parameters
+    run=TEXT,  # digest of all that decides the run
+    campaign=TEXT,
+    preset=TEXT,
+    reading=TEXT,  # another reading of the preset's paper; empty for the joint one
+    cell=INT,  # place of the experiment in the campaign
+    protocol=TEXT,
+    label=TEXT,  # what the campaign calls protocol and parameters
     params=TEXTS,  # what the campaign set
     world=TEXTS,  # what the campaign changed in the preset's scenario
-    seed=LongType(),
-    nodes=IntegerType(),
+    seed=LONG,
+    nodes=INT,
 )
 
-RUNS = StructType(
+RUNS = pa.schema(
     [
-        *COORDINATES.fields,
+        *COORDINATES,
         *_table(
-            sim_s=DoubleType(),
-            level=StringType(),
-            scenario=StringType(),  # every field of it, as JSON
-            all_params=StringType(),  # every parameter in effect, as JSON
-            code=StringType(),  # version of the program
-            status=StringType(),  # finished, failed, or planned
-            error=StringType(),  # of a failed run, in one line
-            command=StringType(),  # what to type to see it again
-            wall_s=DoubleType(),
-            cpu_s=DoubleType(),
-        ).fields,
+            sim_s=DOUBLE,
+            level=TEXT,
+            scenario=TEXT,  # every field of it, as JSON
+            all_params=TEXT,  # every parameter in effect, as JSON
+            code=TEXT,  # version of the program
+            status=TEXT,  # finished, failed, or planned
+            error=TEXT,  # of a failed run, in one line
+            command=TEXT,  # what to type to see it again
+            wall_s=DOUBLE,
+            cpu_s=DOUBLE,
+        ),
     ]
 )
 
 PLAN = _table(  # what a worker gets of a run
-    partition=IntegerType(),
-    run=StringType(),
-    protocol=StringType(),
-    params=StringType(),
-    scenario=StringType(),
-    seed=LongType(),
-    level=StringType(),
-    command=StringType(),
+    partition=INT,
+    run=TEXT,
+    protocol=TEXT,
+    params=TEXT,
+    scenario=TEXT,
+    seed=LONG,
+    level=TEXT,
+    command=TEXT,
 )
 
-FILES = _table(run=StringType(), path=StringType())
+FILES = _table(run=TEXT, path=TEXT)
 
 LOG = _table(
-    run=StringType(),
-    t=LongType(),
-    node=IntegerType(),
-    kind=StringType(),
-    event=LongType(),
-    frame=LongType(),
-    peer=IntegerType(),
-    bytes=IntegerType(),
-    value=LongType(),
-    reason=StringType(),
+    run=TEXT,
+    t=LONG,
+    node=INT,
+    kind=TEXT,
+    event=LONG,
+    frame=LONG,
+    peer=INT,
+    bytes=INT,
+    value=LONG,
+    reason=TEXT,
 )
 
-TALLY = StructType(
+TALLY = pa.schema(
     [
-        StructField("run", StringType()),
-        *(StructField(metric.name, _kind(metric)) for metric in catalogue.METRICS),
+        pa.field("run", TEXT),
+        *(pa.field(metric.name, _kind(metric)) for metric in catalogue.METRICS),
     ]
 )
 
-METRICS = StructType([*COORDINATES.fields, *TALLY.fields[1:], StructField("fingerprint", StringType())])
+METRICS = pa.schema([*COORDINATES, *list(TALLY)[1:], pa.field("fingerprint", TEXT)])
 
-SUMMARY = StructType(
+SUMMARY = pa.schema(
     [
-        *(field for field in COORDINATES.fields if field.name not in ("run", "seed")),
+        *(field for field in COORDINATES if field.name not in ("run", "seed")),
         *_table(
-            metric=StringType(),
-            n=IntegerType(),  # runs that have the metric
-            mean=DoubleType(),
-            sd=DoubleType(),
-            half_width=DoubleType(),  # of the 95 % interval, Student's t
-            low=DoubleType(),
-            high=DoubleType(),
-        ).fields,
+            metric=TEXT,
+            n=INT,  # runs that have the metric
+            mean=DOUBLE,
+            sd=DOUBLE,
+            half_width=DOUBLE,  # of the 95 % interval, Student's t
+            low=DOUBLE,
+            high=DOUBLE,
+        ),
     ]
 )
+
+CLOCKS = _table(run=TEXT, node=INT, life=TEXT, t=LONG, offset_us=DOUBLE)  # of real nodes (field/intake.py)
 
 DIFFERENCES = _table(
-    cell=IntegerType(),
-    label=StringType(),
-    other_cell=IntegerType(),
-    other_label=StringType(),
-    metric=StringType(),
-    n=IntegerType(),  # seeds that both have
-    difference=DoubleType(),  # mean of (the one - the other), pairwise by seed
-    half_width=DoubleType(),
-    low=DoubleType(),
-    high=DoubleType(),
-    p_value=DoubleType(),  # two-sided, paired t-test
+    cell=INT,
+    label=TEXT,
+    other_cell=INT,
+    other_label=TEXT,
+    metric=TEXT,
+    n=INT,  # seeds that both have
+    difference=DOUBLE,  # mean of (the one - the other), pairwise by seed
+    half_width=DOUBLE,
+    low=DOUBLE,
+    high=DOUBLE,
+    p_value=DOUBLE,  # two-sided, paired t-test
 )
-
-
-def table(spark: SparkSession, rows: Sequence[tuple[Any, ...]], schema: StructType) -> DataFrame:
-    """The driver's own rows as a DataFrame, by way of Arrow: a list would pass through Python workers of its own."""
-    from pyspark.sql.pandas.types import to_arrow_schema
-
-    columns = zip(*rows, strict=True) if rows else [()] * len(schema)
-    arrays = [pa.array(column, field.type) for column, field in zip(columns, to_arrow_schema(schema), strict=True)]
-    return spark.createDataFrame(pa.table(arrays, schema.names), schema)

@@ -1,23 +1,37 @@
-"""Writing a table of the laboratory."""
+"""Writing a table of the laboratory: by pyarrow in the process that conducts the campaign, wherever its runs were done.
+
+So the same rows are the same bytes, with Spark and without.
+"""
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from roamcast.log.arrays import column
+
+FILE = "part-00000.parquet"
+"""The only file of a table, named as Spark names its own."""
 
 
-def write_table(table: DataFrame, target: Path, *order: str) -> None:
-    """As one Parquet file in its folder, which is replaced whole. A sort in one partition takes no sample first."""
-    fresh = target.with_name(f".{target.name}.new")
-    one = table.coalesce(1)
-    one = one.sortWithinPartitions(*order) if order else one
-    one.write.mode("overwrite").parquet(str(fresh.absolute()))
-    old = target.with_name(f".{target.name}.old")
-    shutil.rmtree(old, ignore_errors=True)
+def table_of(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
+    """Rows, whose maps are dictionaries, as a table; a column that a row does not have is null there."""
+    columns = [column([row.get(field.name) for row in rows], field.type) for field in schema]
+    return pa.table(columns, schema=schema)
+
+
+def write_table(rows: Sequence[Mapping[str, Any]], schema: pa.Schema, target: Path) -> None:
+    """As one Parquet file in its folder, which is replaced whole."""
+    fresh, old = (target.with_name(f".{target.name}.{state}") for state in ("new", "old"))
+    for place in (fresh, old):
+        shutil.rmtree(place, ignore_errors=True)
+    fresh.mkdir()
+    pq.write_table(table_of(rows, schema), fresh / FILE, compression="zstd")
     if target.exists():
         target.replace(old)
     fresh.replace(target)
