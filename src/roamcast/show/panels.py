@@ -16,9 +16,8 @@ from roamcast.judging.runs import coordinate, samples, selected
 from roamcast.judging.student import ALPHA, interval
 from roamcast.log.metric import Row
 from roamcast.papers.experiments import Plot
+from roamcast.show import cells
 
-UNITS = {"": "", "s": "s", "m": "m", "mps": "m/s", "hz": "Hz", "bps": "Mbit/s", "bytes": "bytes", "db": "dB"}
-"""What parameters and fields have at the end of their names, and what people write."""
 X = float | str
 
 
@@ -145,13 +144,8 @@ def _series_name(series: str, value: str | None) -> str:
         return "others"
     if series in ("label", "protocol", "preset", "campaign"):
         return value
-    name, _, unit = series.rpartition("_")
-    if unit not in UNITS:
-        name, unit = series, ""
-    number = _number(value)
-    if unit == "bps" and isinstance(number, float):
-        number /= 1e6
-    return f"{name.replace('_', ' ')} = {_text(number)} {UNITS[unit]}".rstrip()
+    name, unit = cells.split_unit(series)
+    return f"{name.replace('_', ' ')} = {cells.shown(series, _text(_number(value)))} {unit}".rstrip()
 
 
 def _named(series: Series) -> Series:
