@@ -43,7 +43,7 @@ def show_summary(console: Console, rows: Sequence[Row], place: str) -> None:
     if len(known) > len(page):
         console.print(
             f"the first {len(page)} of {len(known):,} cells; all of them: roamcast report {place}, or\n"
-            f'  roamcast query {place} "select * from summary where metric = \'delivery\'" --limit {len(known)}',
+            f"  roamcast query {place} \"select * from summary where metric = 'delivery'\" --limit {len(known)}",
             markup=False,
             soft_wrap=True,
         )

@@ -15,7 +15,17 @@ import msgspec
 Row = Mapping[str, Any]
 Settings = dict[str, str]
 
-UNITS = {"": "", "s": "s", "ms": "ms", "m": "m", "mps": "m/s", "hz": "Hz", "bps": "Mbit/s", "bytes": "bytes", "db": "dB"}
+UNITS = {
+    "": "",
+    "s": "s",
+    "ms": "ms",
+    "m": "m",
+    "mps": "m/s",
+    "hz": "Hz",
+    "bps": "Mbit/s",
+    "bytes": "bytes",
+    "db": "dB",
+}
 """What parameters and fields have at the end of their names, and what people write."""
 
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SIZE_IN = (4.8, 3.5)
-FRONT_SIZE_IN = (3.7, 3.1)
-"""Fronts stand three in a row."""
+SMALL_SIZE_IN = (3.7, 3.1)
+"""Of what stands three in a row."""
 LEGEND_ROW_IN = 0.19
 DPI = 200
 STATED = "stated in the paper"
@@ -69,14 +69,19 @@ class Drawn(msgspec.Struct, frozen=True):
 
 def draw(panel: Panel) -> Drawn:
     labels = [*(series.name for series in panel.series), *([STATED] if panel.marks else [])]
-    return _drawn(lambda figure: _draw_panel(figure, panel), SIZE_IN, labels)
+    return _drawn(lambda figure: _draw_panel(figure, panel), _size_in(panel), labels, panel.key)
 
 
 def draw_front(front: Front) -> Drawn:
-    return _drawn(lambda figure: _draw_front(figure, front), FRONT_SIZE_IN, [e.name for e in front.entrants])
+    labels = list(dict.fromkeys(entrant.name for entrant in front.entrants))
+    return _drawn(lambda figure: _draw_front(figure, front), SMALL_SIZE_IN, labels)
 
 
 # ---- a panel
+
+
+def _size_in(panel: Panel) -> tuple[float, float]:
+    return SMALL_SIZE_IN if panel.small else SIZE_IN
 
 
 def _draw_panel(figure: Figure, panel: Panel) -> None:
@@ -144,8 +149,13 @@ def _label(axes: Axes, panel: Panel) -> None:
     if panel.title:
         axes.set_title(panel.title)
     values = [p.mean for series in panel.series for p in series.points] + [mark.y for mark in panel.marks]
+    if panel.log_x:
+        _logarithmic(axes, "x", [p.x for series in panel.series for p in series.points if isinstance(p.x, float)])
     if panel.log_y:
         _logarithmic(axes, "y", values)
+        return
+    if panel.top:
+        axes.set_ylim(0, panel.top)
         return
     if min(values) >= 0:
         axes.set_ylim(bottom=0)
@@ -161,7 +171,9 @@ def _legend(figure: Figure, axes: Axes, panel: Panel) -> None:
         (published,) = axes.plot([], [], ls="none", marker="*", ms=11, mfc=PAPER, mec=INK, mew=1.2)
         handles, labels = [*handles, published], [*labels, STATED]
     if len(handles) > 1:
-        figure.legend(handles, labels, loc="outside lower center", ncols=_columns(labels, SIZE_IN[0]))
+        columns = _columns(labels, _size_in(panel)[0])
+        legend = figure.legend(handles, labels, loc="outside lower center", ncols=columns, title=panel.key or None)
+        legend.get_title().set_fontsize(STYLE["legend.fontsize"])
 
 
 def _columns(labels: list[str], width_in: float) -> int:
@@ -175,14 +187,18 @@ def _columns(labels: list[str], width_in: float) -> int:
 
 def _draw_front(figure: Figure, front: Front) -> None:
     axes = figure.subplots()
-    for k, entrant in enumerate(front.entrants):
+    names = list(dict.fromkeys(entrant.name for entrant in front.entrants))
+    leaders = {front.entrants[k].name for k in front.best}
+    for k, name in enumerate(names):
         style = look(k)
+        face = style.colour if name in leaders else "none"
+        axes.plot([], [], ls="none", marker=style.marker, ms=6, color=style.colour, mfc=face, label=name)
+    for k, entrant in enumerate(front.entrants):
+        style = look(names.index(entrant.name))
         cost, benefit = entrant.of(front.cost), entrant.of("delivery")
-        best = k in front.best
-        face = style.colour if best else "none"
-        axes.plot([], [], ls="none", marker=style.marker, ms=6, color=style.colour, mfc=face, label=entrant.name)
         if cost is None or benefit is None:
             continue
+        best = k in front.best
         axes.errorbar(
             [cost.mean * front.factor],
             [benefit.mean],
@@ -192,7 +208,7 @@ def _draw_front(figure: Figure, front: Front) -> None:
             marker=style.marker,
             ms=7 if best else 5.5,
             color=style.colour,
-            mfc=face,
+            mfc=style.colour if best else "none",
             elinewidth=0.8,
             zorder=4 if best else 3,
         )
@@ -202,7 +218,7 @@ def _draw_front(figure: Figure, front: Front) -> None:
     axes.set_ylim(0, 1.04)
     _frame(axes, front)
     handles, labels = axes.get_legend_handles_labels()
-    columns = _columns(labels, FRONT_SIZE_IN[0])
+    columns = _columns(labels, SMALL_SIZE_IN[0])
     figure.legend(handles, labels, loc="outside lower center", ncols=columns, columnspacing=1.0, handlelength=1.4)
 
 
@@ -252,7 +268,9 @@ def _draw_staircase(axes: Axes, front: Front) -> None:
 # ---- files
 
 
-def _drawn(draw_into: Callable[[Figure], None], size_in: tuple[float, float], labels: list[str]) -> Drawn:
+def _drawn(
+    draw_into: Callable[[Figure], None], size_in: tuple[float, float], labels: list[str], key: str = ""
+) -> Drawn:
     try:
         import matplotlib
         from matplotlib.figure import Figure
@@ -260,7 +278,7 @@ def _drawn(draw_into: Callable[[Figure], None], size_in: tuple[float, float], la
         raise InputError("figures need matplotlib: pip install 'roamcast[figures]'") from None
 
     width, height = size_in
-    rows = -(-len(labels) // _columns(labels, width))
+    rows = -(-len(labels) // _columns(labels, width)) + bool(key)
     with matplotlib.rc_context(STYLE):  # type: ignore[arg-type]
         figure = Figure(figsize=(width, height + LEGEND_ROW_IN * rows), layout="constrained")
         draw_into(figure)

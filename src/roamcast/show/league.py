@@ -39,6 +39,10 @@ class Entrant(msgspec.Struct, frozen=True):
     means: dict[str, Mean]
     params: str = ""
 
+    @property
+    def called(self) -> str:
+        return f"{self.name} {self.settings}".rstrip()
+
     def of(self, metric: str) -> Mean | None:
         return self.means.get(metric)
 
