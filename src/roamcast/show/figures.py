@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable
+from itertools import pairwise
 from math import floor, log10
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -100,6 +101,8 @@ def _draw_panel(figure: Figure, panel: Panel) -> None:
         turned: dict[str, Any] = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if crowded else {}
         axes.set_xticks(list(places.values()), list(places), **turned)
         axes.set_xlim(-0.5, len(places) - 0.5)
+    else:
+        _mark_values(axes, panel)
     _label(axes, panel)
     _legend(figure, axes, panel)
 
@@ -119,8 +122,9 @@ def _draw_series(axes: Axes, series: Series, k: int, places: dict[str, float], p
         every = max(1, len(xs) // 12)
         axes.plot(xs, ys, color=style.colour, ls=line, marker=style.marker, markevery=every, label=series.name)
         return
-    if places and len(panel.series) > 1:  # side by side, so that bars do not hide each other
-        xs = [x + 0.5 * ((k + 0.5) / len(panel.series) - 0.5) for x in xs]
+    if len(panel.series) > 1:  # side by side, so that bars do not hide each other
+        room = 0.5 if places else _room(panel)
+        xs = [x + room * ((k + 0.5) / len(panel.series) - 0.5) for x in xs]
     bars = [_bar(p) for p in series.points]
     axes.errorbar(
         xs,
@@ -139,6 +143,26 @@ def _draw_series(axes: Axes, series: Series, k: int, places: dict[str, float], p
     )
 
 
+def _numbers(panel: Panel) -> list[float]:
+    """The values on the x axis."""
+    return sorted({p.x for series in panel.series for p in series.points if isinstance(p.x, float)})
+
+
+def _room(panel: Panel) -> float:
+    """For the series at one value of x. Of small panels only: those of the papers are drawn as the papers have them."""
+    xs = _numbers(panel)
+    return 0.08 * (xs[-1] - xs[0]) if panel.small and not panel.log_x else 0.0
+
+
+def _mark_values(axes: Axes, panel: Panel) -> None:
+    """Ticks where the values are, if they are few and not crowded."""
+    xs = _numbers(panel)
+    if not panel.small or panel.log_x or not 1 < len(xs) <= 6:
+        return
+    if min(b - a for a, b in pairwise(xs)) >= 0.1 * (xs[-1] - xs[0]):
+        axes.set_xticks(xs, [f"{x:g}" for x in xs])
+
+
 def _bar(point: Point) -> float:
     return point.half if point.half is not None else 0.0
 
@@ -150,7 +174,7 @@ def _label(axes: Axes, panel: Panel) -> None:
         axes.set_title(panel.title)
     values = [p.mean for series in panel.series for p in series.points] + [mark.y for mark in panel.marks]
     if panel.log_x:
-        _logarithmic(axes, "x", [p.x for series in panel.series for p in series.points if isinstance(p.x, float)])
+        _logarithmic(axes, "x", _numbers(panel))
     if panel.log_y:
         _logarithmic(axes, "y", values)
         return

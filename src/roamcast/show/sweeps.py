@@ -15,18 +15,20 @@ from roamcast.log.metric import SHARE, Metric, Row
 from roamcast.show import cells
 from roamcast.show.cells import Cells
 from roamcast.show.league import COLUMNS
-from roamcast.show.panels import Panel, Series, along, curves
+from roamcast.show.panels import Panel, along, curves
 
 MOST_LINES = 6
 """Of one protocol in one panel."""
 MOST_TOGETHER = 8
 """Protocols in one panel, if each has one line."""
+MOST_FIGURES = 12
+"""Settings times protocols for which every metric is drawn."""
 WIDE = 50.0
 """A logarithmic axis has values that are so many times as large as others."""
 
 
 class Sweep(msgspec.Struct, frozen=True):
-    """The figure of one setting: for each metric a list of panels, one for each protocol or one for all.
+    """The figure of one setting: by metric its panels, one for each protocol or one for several.
 
     `tied` are settings that change together with it; `held` says, by label, which values of other settings are shown
     if not all are.
@@ -35,7 +37,16 @@ class Sweep(msgspec.Struct, frozen=True):
     setting: str
     tied: list[str]
     held: dict[str, str]
-    panels: list[list[Panel]]
+    panels: dict[str, list[Panel]]
+
+    def all_panels(self) -> list[Panel]:
+        return [panel for panels in self.panels.values() for panel in panels]
+
+
+def metrics(varied: Cells) -> Sequence[Metric]:
+    """Those that are drawn: the columns of tables, or only delivery and its costs if there are many figures."""
+    many = len(varied.swept()) * len(varied.labels) > MOST_FIGURES
+    return [m for m in COLUMNS if m.cost or m.name == "delivery"] if many else COLUMNS
 
 
 def sweeps(rows: Sequence[Row], varied: Cells) -> list[Sweep]:
@@ -47,13 +58,15 @@ def sweeps(rows: Sequence[Row], varied: Cells) -> list[Sweep]:
         tied = [each for each in varied.swept() if each != setting and _follows(curved, setting, each)]
         if any(other.setting in tied and setting in other.tied for other in figures):
             continue
-        sweep = _sweep(setting, tied, curved, varied)
+        sweep = _sweep(setting, tied, curved, varied, metrics(varied))
         if sweep.panels:
             figures.append(sweep)
     return figures
 
 
-def _sweep(setting: str, tied: list[str], by_label: dict[str, list[Row]], varied: Cells) -> Sweep:
+def _sweep(
+    setting: str, tied: list[str], by_label: dict[str, list[Row]], varied: Cells, metrics: Sequence[Metric]
+) -> Sweep:
     chosen: dict[str, list[Row]] = {}
     lines: dict[str, list[str]] = {}
     held: dict[str, str] = {}
@@ -62,21 +75,32 @@ def _sweep(setting: str, tied: list[str], by_label: dict[str, list[Row]], varied
         chosen[label], lines[label], held[label] = _few(
             [each for each in others if _values(members, each)[1:]], members
         )
-    together = not any(lines.values()) and len(chosen) <= MOST_TOGETHER
-    panels: list[list[Panel]] = []
-    for metric in COLUMNS:
-        if together:
-            everybody = [row for members in chosen.values() for row in members]
-            drawn = [_panel(setting, metric, everybody, ["label"], "")]
-        else:
-            drawn = [
-                _panel(setting, metric, chosen[label], lines[label] or ["label"], label if varied.labels[1:] else "")
-                for label in chosen
-            ]
+    groups = _groups(chosen, lines, varied)
+    panels: dict[str, list[Panel]] = {}
+    for metric in metrics:
+        drawn = [_panel(setting, metric, group) for group in groups]
         shown = [panel for panel in drawn if panel is not None]
         if any(p.mean for panel in shown for series in panel.series for p in series.points):
-            panels.append(_comparable(shown, metric))
+            panels[metric.name] = _comparable(shown, metric)
     return Sweep(setting, tied, {label: text for label, text in held.items() if text}, panels)
+
+
+class Group(msgspec.Struct, frozen=True):
+    """The runs of one panel. `lines` are the settings whose combinations are lines; without any, labels are."""
+
+    title: str
+    lines: list[str]
+    rows: list[Row]
+
+
+def _groups(chosen: dict[str, list[Row]], lines: dict[str, list[str]], varied: Cells) -> list[Group]:
+    """A group for each protocol, or for several that have one line each."""
+    if any(lines.values()):
+        several = len(varied.labels) > 1
+        return [Group(label if several else "", lines[label], rows) for label, rows in chosen.items()]
+    members = list(chosen.values())
+    parts = [members[k : k + MOST_TOGETHER] for k in range(0, len(members), MOST_TOGETHER)]
+    return [Group("", [], [row for rows in part for row in rows]) for part in parts]
 
 
 # ---- which lines
@@ -119,32 +143,30 @@ def _few(others: list[str], rows: list[Row]) -> tuple[list[Row], list[str], str]
 # ---- panels
 
 
-def _panel(setting: str, metric: Metric, rows: Sequence[Row], lines: list[str], title: str) -> Panel | None:
+def _panel(setting: str, metric: Metric, group: Group) -> Panel | None:
     unit, factor = metric.shown_unit
-    by_label = lines == ["label"]
 
     def x(row: Row) -> str | None:
         value = cells.settings(row).get(setting)
         return None if value is None else cells.shown(setting, value)
 
     def name(row: Row) -> str:
-        if by_label:
-            return str(row["label"])
         have = cells.settings(row)
-        return ", ".join(cells.shown(each, have[each]) if each in have else "preset's" for each in lines)
+        values = [cells.shown(each, have[each]) if each in have else "preset's" for each in group.lines]
+        return ", ".join(values) or str(row["label"])
 
-    series, _ = curves(rows, x, name, metric.name, factor)
+    series, _ = curves(group.rows, x, name, metric.name, factor)
     if not series:
         return None
     series, _, categories = along(series, [])
     xs = [p.x for each in series for p in each.points if isinstance(p.x, float)]
     return Panel(
-        title=title,
+        title=group.title,
         x_label=cells.heading(setting),
         y_label=_axis(metric, unit),
         series=series,
         categories=categories,
-        key="" if by_label else ", ".join(map(cells.heading, lines)),
+        key=", ".join(map(cells.heading, group.lines)),
         log_x=not categories and len(set(xs)) > 2 and _wide(xs),
         small=True,
     )
@@ -161,7 +183,7 @@ def _wide(values: Sequence[float]) -> bool:
 
 
 def _comparable(panels: list[Panel], metric: Metric) -> list[Panel]:
-    """With one y axis for all. Intervals of two runs can be longer than all that there is to see, so they may be cut."""
+    """With one y axis for all. Intervals of two runs can be longer than all that there is to see: they may be cut."""
     points = [p for panel in panels for series in panel.series for p in series.points]
     most = max(p.mean for p in points)
     if metric.unit != SHARE and _wide([p.mean for p in points]):
@@ -170,7 +192,3 @@ def _comparable(panels: list[Panel], metric: Metric) -> list[Panel]:
     if metric.unit == SHARE:
         top = 1.04 if most > 0.5 else min(top, 1.04)
     return [msgspec.structs.replace(panel, top=top) for panel in panels]
-
-
-def all_series(sweep: Sweep) -> list[Series]:
-    return [series for panels in sweep.panels for panel in panels for series in panel.series]
