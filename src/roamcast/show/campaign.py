@@ -63,9 +63,8 @@ def _same_runs(listed: Sequence[Entrant]) -> bool:
 
 def _entrants(rows: Sequence[Row], known: Sequence[Row], varied: Cells) -> list[Entrant]:
     """The cells, with what distinguishes those of one label."""
-    settings = [varied.full_name(row).removeprefix(row["label"]).strip() for row in known]
     listed = entrants([dict(row) for row in rows])
-    return [msgspec.structs.replace(e, settings=text) for e, text in zip(listed, settings, strict=True)]
+    return [msgspec.structs.replace(e, settings=varied.varying(row)) for e, row in zip(listed, known, strict=True)]
 
 
 # ---- what each setting does

@@ -102,8 +102,12 @@ class Cells(msgspec.Struct, frozen=True):
 
     def full_name(self, row: Row) -> str:
         """With the columns: "gossip p=0.3 speed_max_mps=20"."""
-        words = [self.name(row), *self._values(row, self.columns)]
-        return " ".join(word for word in words if word) or row["label"]
+        label = row["label"] if len(self.labels) > 1 else ""
+        return f"{label} {self.varying(row)}".strip() or str(row["label"])
+
+    def varying(self, row: Row) -> str:
+        """What distinguishes the cell from others with its label: "p=0.3 speed_max_mps=20"."""
+        return " ".join(self._values(row, [*self.own[row["label"]], *self.columns]))
 
     def swept(self) -> list[str]:
         """All settings that vary within a label."""
