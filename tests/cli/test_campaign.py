@@ -40,7 +40,17 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_campaign_is_planned_run_told_and_asked(roamcast: Typed, here: Path, spark: SparkSession) -> None:
     status, out, err = roamcast("campaign", "plan", "tiny.toml")
     assert (status, err) == (0, "")
-    assert "tiny (baldoni)" in out and "6 runs; very roughly" in out
+    assert out.startswith("tiny: 3 cells\nall cells: baldoni, ") and "6 runs; very roughly" in out
+    assert "gossip p=0.4" in out and "broken:Broken" in out
+    status, out, err = roamcast("campaign", "plan", "tiny.toml", "--json")
+    planned = json.loads(out)
+    assert (status, err, planned["campaign"], planned["runs"]) == (0, "", "tiny", 6)
+    assert [(cell["label"], cell["params"], cell["runs"]) for cell in planned["cells"]] == [
+        ("gossip", {"p": "0.4"}, 2),
+        ("gossip", {"p": "0.8"}, 2),
+        ("broken:Broken", {}, 2),
+    ]
+    assert planned["cost_s"] == pytest.approx(sum(cell["cost_s"] for cell in planned["cells"]))
     assert not (here / "out").exists()
 
     status, out, err = roamcast("campaign", "tiny.toml", "--json")
@@ -74,7 +84,14 @@ def test_a_campaign_is_planned_run_told_and_asked(roamcast: Typed, here: Path, s
     assert (status, err, told["columns"]) == (0, "", ["seed", "[p]", "delivery"])
     assert [row[:2] for row in told["rows"]] == [[1, "0.4"], [2, "0.4"], [1, "0.8"], [2, "0.8"]]
     status, out, err = roamcast("query", "out/tiny", asked, "--limit", "3")
-    assert "[p]" in out and out.count("│ 0.4 ") == 2 and out.count("│ 0.8 ") == 1
+    assert [line.split()[:2] for line in out.splitlines()] == [
+        ["seed", "[p]"],
+        ["1", "0.4"],
+        ["2", "0.4"],
+        ["1", "0.8"],
+    ]
+    status, out, err = roamcast("query", "out/tiny", "select * from metrics order by cell, seed", "--limit", "1")
+    assert "protocol" in out and "…" not in out and max(map(len, out.splitlines())) <= 100
     assert err == "the first 3 rows; --limit N for more\n"
     status, out, err = roamcast("query", "out/tiny", "select nothing from metrics")
     assert (status, out) == (2, "") and len(err.splitlines()) == 1

@@ -15,6 +15,7 @@ from roamcast.papers.experiments import Experiment, Plot
 from roamcast.show import report
 from tests.show.browser import Browser, started
 from tests.show.made_up import campaign, folder, verdict
+from tests.show.test_campaign import sweep
 
 MADE = kept.Made("0.1.0", "0.1.0+abc", "2026-01-31", 12345, 600.0)
 CONTRAST = Path(__file__).with_name("contrast.js").read_text()
@@ -59,6 +60,12 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A quick run has one column more: beside the full campaign's verdicts."""
     return written(tmp_path_factory.mktemp("quick"), "quick")
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A campaign of one's own, in which a parameter and a field of the world vary."""
+    return report.write(folder(tmp_path_factory.mktemp("sweep"), sweep(["5", "20", "40"], ["0.3", "0.6", "1.0"])))
 
 
 @pytest.fixture
@@ -160,6 +167,31 @@ def test_figures_are_seen_and_named(opened: Browser) -> None:
     assert "gossip from" in sizes[2][2]
 
 
+def test_panels_of_a_campaign_are_seen_and_named(browser: Browser, swept: Path) -> None:
+    browser.emulate()
+    for width, columns in ((1280, 2), (390, 1)):
+        browser.open(swept, width)
+        rows = browser.run(
+            "return [...document.querySelectorAll('#fig-sweep-speed-max-mps .panels')].map(row => {"
+            " row.scrollIntoView({behavior: 'instant'});"
+            " return [...row.querySelectorAll('svg')].map(s => { const b = s.getBoundingClientRect();"
+            " return [Math.round(b.x), b.width, s.getAttribute('aria-label')]; }); })"
+        )
+        assert len(rows) == 3 and all(len(row) == 2 for row in rows)  # delivery, overhead, energy; two protocols
+        assert all(len({x for x, _, _ in row}) == columns for row in rows)
+        assert all(panel_width > 250 for row in rows for _, panel_width, _ in row)
+        assert rows[0][0][2].startswith("gossip: delivery against speed max [m/s] by p: 0.3 from ")
+
+
+def test_numbers_behind_the_panels_of_a_campaign_can_be_unfolded(browser: Browser, swept: Path) -> None:
+    browser.emulate()
+    browser.open(swept)
+    browser.run("document.querySelector('#fig-sweep-p summary').click()")
+    text = browser.run("return document.querySelector('#fig-sweep-p table').innerText")
+    assert text.split("\n")[1].split("\t")[:2] == ["speed max [m/s]", "p"] or "speed max [m/s]" in text
+    assert browser.complaints() == []
+
+
 def test_marks_of_a_figure_have_ink_in_light_and_dark(browser: Browser, page: Path) -> None:
     """Axes follow the page's colour of text."""
     for scheme in ("light", "dark"):
@@ -174,20 +206,23 @@ def test_marks_of_a_figure_have_ink_in_light_and_dark(browser: Browser, page: Pa
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
-def test_text_stands_out_from_what_is_behind_it(browser: Browser, page: Path, scheme: str, width: int) -> None:
+def test_text_stands_out_from_what_is_behind_it(
+    browser: Browser, page: Path, swept: Path, scheme: str, width: int
+) -> None:
     """WCAG AA: 4.5 to 1, or 3 to 1 for large text."""
     browser.emulate(scheme)
-    browser.open(page, width)
-    browser.run("for (const each of document.querySelectorAll('details')) each.open = true")
-    checked, faint = browser.run(CONTRAST)
-    assert checked > 150
-    assert faint == []
+    for each, least in ((page, 150), (swept, 100)):
+        browser.open(each, width)
+        browser.run("for (const each of document.querySelectorAll('details')) each.open = true")
+        checked, faint = browser.run(CONTRAST)
+        assert checked > least
+        assert faint == []
 
 
 @pytest.mark.parametrize("width", [320, 390, 768, 900, 1280, 1920])
-def test_no_width_needs_scrolling_sideways(browser: Browser, page: Path, quick: Path, width: int) -> None:
+def test_no_width_needs_scrolling_sideways(browser: Browser, page: Path, quick: Path, swept: Path, width: int) -> None:
     browser.emulate()
-    for each in (page, quick):
+    for each in (page, quick, swept):
         browser.open(each, width)
         assert browser.run("return document.documentElement.scrollWidth") <= width
 

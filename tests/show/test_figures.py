@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import io
 import itertools
+import re
 import xml.etree.ElementTree as ET
 
 import matplotlib
+import msgspec
 import pytest
 from PIL import Image
 
@@ -114,6 +116,45 @@ def test_a_front_shows_everybody_and_the_cost() -> None:
     for front in fronts(entrants(rows)):
         found = texts(figures.draw_front(front).svg)
         assert {"a", "b", "c", "silent", front.label, "delivery"} <= set(found)
+
+
+def test_cells_of_one_name_share_a_marker_and_a_line_of_the_legend() -> None:
+    rows = campaign("c", ["a", "b"], [0.1, 0.5, 0.9])
+    for front in fronts(entrants(rows)):
+        found = texts(figures.draw_front(front).svg)
+        assert (found.count("a"), found.count("b")) == (1, 1)
+
+
+def swept() -> Panel:
+    rows = campaign("c", ["gossip", "proximity"], [0.3, 0.6, 1.0])
+    found = panel(Plot(x="p", y="delivery", x_label="p", y_label="share"), rows)
+    return msgspec.structs.replace(found, small=True, key="what varies", top=1.04)
+
+
+def test_a_small_panel_has_ticks_where_the_values_are_and_a_title_of_its_legend() -> None:
+    found = texts(figures.draw(swept()).svg)
+    assert {"0.3", "0.6", "1", "what varies"} <= set(found) and "0.4" in found and "0.5" not in found
+
+
+def test_bars_at_one_value_stand_beside_each_other_in_a_small_panel() -> None:
+    def places(shown: Panel) -> set[str]:
+        root = ET.fromstring(figures.draw(shown).svg)
+        (axes,) = [g for g in root.iter(f"{SVG}g") if g.get("id") == "axes_1"]
+        bars = [g for g in axes.iter(f"{SVG}g") if g.get("id", "").startswith("LineCollection")]
+        return {path.get("d", "").split()[1] for bar in bars for path in bar.iter(f"{SVG}path")}
+
+    assert len(places(swept())) == 6
+    assert len(places(msgspec.structs.replace(swept(), small=False))) == 3
+
+
+def test_panels_beside_each_other_have_the_same_axis() -> None:
+    low, high = ([row("a", k, 1, params={"p": str(k)}, delivery=0.1 * v) for k in range(2)] for v in (1, 8))
+    axes = []
+    for rows in (low, high):
+        found = panel(Plot(x="p", y="delivery", x_label="p", y_label="share"), rows)
+        ticks = texts(figures.draw(msgspec.structs.replace(found, top=1.04)).svg)
+        axes.append([text for text in ticks if re.fullmatch(r"0\.\d|1\.0", text)])
+    assert "0.8" in axes[0] and axes[0][-6:] == axes[1][-6:]
 
 
 # ---- in a page

@@ -46,6 +46,24 @@ def test_units_are_changed_before_decimals_are_chosen() -> None:
     assert numbers.spread(0.0213, 0.0012, 1000.0) == "21.3 ± 1.2"
 
 
+@pytest.mark.parametrize(
+    ("intervals", "least", "shown"),
+    [
+        ([(0.9123, 0.0134), (0.5, 0.1)], 3, ["0.912 ± 0.013", "0.500 ± 0.100"]),
+        ([(56.78, 16.9), (108.0, 128.5)], 0, ["56.8 ±  16.9", "108.0 ± 128.5"]),
+        ([(5000.0, 0.31), (5010.0, 0.29)], 0, ["5\u202f000.0 ± 0.3", "5\u202f010.0 ± 0.3"]),
+        ([(3.0, None), None, (4.0, 0.5)], 0, ["3.00", "–", "4.00 ± 0.50"]),
+        ([None], 3, ["–"]),
+        ([(0.0, 0.0)], 3, ["0.000 ± 0.000"]),
+        ([], 0, []),
+    ],
+)
+def test_numbers_below_each_other_have_the_same_decimals(
+    intervals: list[tuple[float, float | None] | None], least: int, shown: list[str]
+) -> None:
+    assert numbers.column(intervals, least=least) == shown
+
+
 def test_a_verdicts_interval_is_told_once() -> None:
     assert numbers.interval(0.7, 0.68, 0.72) == "0.700 (0.680 … 0.720)"
     assert numbers.interval(0.7, 0.7, 0.7) == "0.700"

@@ -5,14 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 import typer
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
+from roamcast.cli import cells
 from roamcast.cli.options import EMBEDDED, Conf, Master, import_from_here, start_spark
 from roamcast.cli.screen import Screen, duration
 from roamcast.errors import InputError
+from roamcast.show import numbers
 
 if TYPE_CHECKING:
     from roamcast.lab.campaign import Campaign
@@ -103,7 +104,9 @@ def _spark(folder: Path, master: str, conf: list[str] | None, ui: bool, screen: 
 
 
 @app.command()
-def plan(file: FILE) -> None:
+def plan(
+    file: FILE, json: Annotated[bool, typer.Option("--json", help="Print one JSON object, with all cells.")] = False
+) -> None:
     """Show the runs of a campaign and about how long they take, without running any."""
     import os
 
@@ -112,7 +115,11 @@ def plan(file: FILE) -> None:
 
     import_from_here()
     loaded = campaign.load(file)
-    _show_plan(loaded, planning.runs(loaded), os.cpu_count() or 1)
+    runs, cores = planning.runs(loaded), os.cpu_count() or 1
+    if json:
+        _print_plan(loaded, runs, cores)
+    else:
+        _show_plan(loaded, runs, cores, file)
 
 
 @app.command()
@@ -121,8 +128,6 @@ def status(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """How far a campaign is, and what failed."""
-    import msgspec
-
     from roamcast.lab import progress
     from roamcast.lab.tables.folder import Folder
 
@@ -143,56 +148,24 @@ def status(
 
 
 def show(laboratory: Laboratory, json: bool) -> None:
-    """What a campaign came to."""
-    from types import SimpleNamespace
-
-    summary = laboratory.rows("summary")
-    rows = [SimpleNamespace(**row) for row in summary if row["metric"] in ("delivery", "overhead", "latency_p50_s")]
+    """The results of a campaign: what each cell gave, and what failed."""
+    rows = [row for row in laboratory.rows("summary") if row["metric"] in cells.METRICS]
     failed = [row for row in laboratory.rows("runs") if row["status"] == "failed"]
+    place = laboratory.folder.path
     if json:
-        _print_json(laboratory, rows, failed)
+        _print_json({"out": str(place), "summary": rows, "failed": failed})
         return
     console = Console(highlight=False)
-    console.print(_summary(rows))
+    cells.show_summary(console, rows, str(place))
     if failed:
         show_failures(console, failed)
-    place = laboratory.folder.path
     console.print(f"tables are in {place}; ask them: roamcast query {place} SQL", soft_wrap=True)
 
 
-def _print_json(laboratory: Laboratory, rows: list[Any], failed: list[dict[str, Any]]) -> None:
+def _print_json(facts: dict[str, Any]) -> None:
     import json
 
-    cells = [vars(row) for row in rows]
-    print(json.dumps({"out": str(laboratory.folder.path), "summary": cells, "failed": failed}))
-
-
-def _summary(rows: list[Any]) -> Table:
-    """A line a cell; what all cells have in common is left out."""
-    cells: dict[int, dict[str, Any]] = {}
-    for row in rows:
-        cells.setdefault(row.cell, {"about": row})[row.metric] = row
-    settings = sorted({name for cell in cells.values() for name in {**cell["about"].world, **cell["about"].params}})
-    table = Table("protocol", *settings, "runs", "delivery", "overhead", "latency ms")
-    for k in sorted(cells):
-        cell = cells[k]
-        about = {**cell["about"].world, **cell["about"].params}
-        table.add_row(
-            escape(cell["about"].label),
-            *(escape(about.get(name, "")) for name in settings),
-            str(cell["about"].n),
-            interval(cell.get("delivery"), 3),
-            interval(cell.get("overhead"), 2),
-            interval(cell.get("latency_p50_s"), 1, 1000.0),
-        )
-    return table
-
-
-def interval(row: Any, digits: int, factor: float = 1.0) -> str:
-    if row is None:
-        return "–"
-    spread = f" ± {row.half_width * factor:.{digits}f}" if row.half_width is not None else ""
-    return f"{row.mean * factor:,.{digits}f}{spread}"
+    print(json.dumps(facts))
 
 
 def show_failures(console: Console, failed: list[dict[str, Any]]) -> None:
@@ -205,18 +178,50 @@ def show_failures(console: Console, failed: list[dict[str, Any]]) -> None:
         console.print(f"  … and {len(failed) - MOST_FAILURES} more", markup=False)
 
 
-def _show_plan(campaign: Campaign, runs: list[Run], cores: int) -> None:
+def _show_plan(campaign: Campaign, runs: list[Run], cores: int, file: Path) -> None:
     console = Console(highlight=False)
-    settings = sorted({name for cell in campaign.cells for name in {**cell.world, **cell.given}})
-    table = Table("protocol", *settings, "runs", "about", title=escape(f"{campaign.name} ({campaign.preset})"))
-    for cell in campaign.cells:
-        mine = [run for run in runs if run.cell is cell]
-        about = {**cell.world, **cell.given}
-        values = (escape(str(about.get(name, ""))) for name in settings)
-        table.add_row(escape(cell.label), *values, str(len(mine)), duration(sum(run.cost_s for run in mine)))
-    console.print(table)
+    console.print(f"{campaign.name}: {numbers.several(len(campaign.cells), 'cell')}", markup=False)
+    rows = [_planned(campaign, place) for place in range(len(campaign.cells))]
+    times = [duration(cost_s) for cost_s in _costs_s(campaign, runs)]
+    cells.show_planned(console, rows, times, len(campaign.seeds), str(file))
     total_s = sum(run.cost_s for run in runs)
     until = campaign.until
     more = f", more until {until.metric} is within ± {until.half_width:g}" if until else ""
     time = f"{duration(total_s)} of processor time, {duration(total_s / cores)} on {cores} cores"
     console.print(f"{len(runs):,} runs{more}; very roughly {time}", soft_wrap=True)
+
+
+def _print_plan(campaign: Campaign, runs: list[Run], cores: int) -> None:
+    costs_s = _costs_s(campaign, runs)
+    planned = [
+        {**_planned(campaign, place), "runs": len(campaign.seeds), "cost_s": cost_s}
+        for place, cost_s in enumerate(costs_s)
+    ]
+    until = None if campaign.until is None else msgspec.to_builtins(campaign.until)
+    _print_json(
+        {
+            **{"campaign": campaign.name, "preset": campaign.preset, "reading": campaign.reading},
+            **{"level": campaign.level, "seeds": campaign.seeds, "until": until, "cells": planned},
+            **{"runs": len(runs), "cost_s": sum(costs_s), "cores": cores},
+        }
+    )
+
+
+def _costs_s(campaign: Campaign, runs: list[Run]) -> list[float]:
+    """Of each cell."""
+    costs_s = [0.0] * len(campaign.cells)
+    for run in runs:
+        costs_s[run.place] += run.cost_s
+    return costs_s
+
+
+def _planned(campaign: Campaign, place: int) -> dict[str, Any]:
+    """A cell with the keys and texts that the tables will have."""
+    from roamcast.lab.tables.rows import texts
+
+    cell = campaign.cells[place]
+    return {
+        **{"campaign": campaign.name, "preset": campaign.preset, "reading": campaign.reading, "cell": place},
+        **{"protocol": cell.protocol, "label": cell.label},
+        **{"params": dict(texts(cell.given)), "world": dict(texts(cell.world))},
+    }

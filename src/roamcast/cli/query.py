@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from roamcast.cli.options import Conf, Master, pairs, start_spark
+from roamcast.cli.tables import Column, print_fitting
 from roamcast.errors import InputError
 
 MOST_ROWS = 1000
@@ -37,12 +38,21 @@ def query(
         print(format.dumps({"columns": columns, "rows": rows}, default=str))
         return
     from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
 
-    table = Table(*map(escape, columns))
-    for row in rows:
-        table.add_row(*(f"{value:.6g}" if isinstance(value, float) else escape(str(value)) for value in row))
-    Console(highlight=False).print(table)
+    shown = [_column(name, [row[k] for row in rows]) for k, name in enumerate(columns)]
+    print_fitting(Console(highlight=False), shown)
     if len(rows) == limit:
         Console(stderr=True).print(f"the first {limit} rows; --limit N for more")
+
+
+def _column(name: str, values: list[Any]) -> Column:
+    numeric = all(value is None or (isinstance(value, int | float) and not isinstance(value, bool)) for value in values)
+    return Column(name, [_text(value) for value in values], text=not numeric)
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, dict):  # settings, or counts by name
+        return ", ".join(f"{name}={_text(each)}" for name, each in value.items())
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -5,6 +5,8 @@
     distance.py  the one figure that no simulation makes         league.py    protocols compared: Pareto fronts
     page.py      the parts of the report                         report.py    all of it, in one file
     scorecard.py the claims of the papers, judged                findings.py  the pages of findings
+    cells.py     cells of a campaign, named by what varies       sweeps.py    what each setting of a campaign does
+    campaign.py  the part of the report about a campaign         album.py     figures as files and in the page
     numbers.py   numbers for people
 
 Everything here is a function of the tables: the same results give the same bytes, whenever and wherever.

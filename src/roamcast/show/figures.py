@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable
+from itertools import pairwise
 from math import floor, log10
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SIZE_IN = (4.8, 3.5)
-FRONT_SIZE_IN = (3.7, 3.1)
-"""Fronts stand three in a row."""
+SMALL_SIZE_IN = (3.7, 3.1)
+"""Of what stands three in a row."""
 LEGEND_ROW_IN = 0.19
 DPI = 200
 STATED = "stated in the paper"
@@ -70,11 +71,12 @@ class Drawn(msgspec.Struct, frozen=True):
 
 def draw(panel: Panel) -> Drawn:
     labels = [*(series.name for series in panel.series), *([STATED] if panel.marks else [])]
-    return _drawn(lambda figure: _draw_panel(figure, panel), SIZE_IN, labels)
+    return _drawn(lambda figure: _draw_panel(figure, panel), _size_in(panel), labels, panel.key)
 
 
 def draw_front(front: Front) -> Drawn:
-    return _drawn(lambda figure: _draw_front(figure, front), FRONT_SIZE_IN, [e.name for e in front.entrants])
+    labels = list(dict.fromkeys(entrant.name for entrant in front.entrants))
+    return _drawn(lambda figure: _draw_front(figure, front), SMALL_SIZE_IN, labels)
 
 
 def plotted(panel: Panel) -> Axes:
@@ -90,6 +92,10 @@ def plotted(panel: Panel) -> Axes:
 
 
 # ---- a panel
+
+
+def _size_in(panel: Panel) -> tuple[float, float]:
+    return SMALL_SIZE_IN if panel.small else SIZE_IN
 
 
 def _draw_panel(figure: Figure, panel: Panel) -> None:
@@ -108,6 +114,8 @@ def _draw_panel(figure: Figure, panel: Panel) -> None:
         turned: dict[str, Any] = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if crowded else {}
         axes.set_xticks(list(places.values()), list(places), **turned)
         axes.set_xlim(-0.5, len(places) - 0.5)
+    else:
+        _mark_values(axes, panel)
     _label(axes, panel)
     _legend(figure, axes, panel)
 
@@ -127,8 +135,9 @@ def _draw_series(axes: Axes, series: Series, k: int, places: dict[str, float], p
         every = max(1, len(xs) // 12)
         axes.plot(xs, ys, color=style.colour, ls=line, marker=style.marker, markevery=every, label=series.name)
         return
-    if places and len(panel.series) > 1:  # side by side, so that bars do not hide each other
-        xs = [x + 0.5 * ((k + 0.5) / len(panel.series) - 0.5) for x in xs]
+    if len(panel.series) > 1:  # side by side, so that bars do not hide each other
+        room = 0.5 if places else _room(panel)
+        xs = [x + room * ((k + 0.5) / len(panel.series) - 0.5) for x in xs]
     bars = [_bar(p) for p in series.points]
     axes.errorbar(
         xs,
@@ -147,6 +156,26 @@ def _draw_series(axes: Axes, series: Series, k: int, places: dict[str, float], p
     )
 
 
+def _numbers(panel: Panel) -> list[float]:
+    """The values on the x axis."""
+    return sorted({p.x for series in panel.series for p in series.points if isinstance(p.x, float)})
+
+
+def _room(panel: Panel) -> float:
+    """For the series at one value of x. Of small panels only: those of the papers are drawn as the papers have them."""
+    xs = _numbers(panel)
+    return 0.08 * (xs[-1] - xs[0]) if panel.small and not panel.log_x else 0.0
+
+
+def _mark_values(axes: Axes, panel: Panel) -> None:
+    """Ticks where the values are, if they are few and not crowded."""
+    xs = _numbers(panel)
+    if not panel.small or panel.log_x or not 1 < len(xs) <= 6:
+        return
+    if min(b - a for a, b in pairwise(xs)) >= 0.1 * (xs[-1] - xs[0]):
+        axes.set_xticks(xs, [f"{x:g}" for x in xs])
+
+
 def _bar(point: Point) -> float:
     return point.half if point.half is not None else 0.0
 
@@ -157,8 +186,13 @@ def _label(axes: Axes, panel: Panel) -> None:
     if panel.title:
         axes.set_title(panel.title)
     values = [p.mean for series in panel.series for p in series.points] + [mark.y for mark in panel.marks]
+    if panel.log_x:
+        _logarithmic(axes, "x", _numbers(panel))
     if panel.log_y:
         _logarithmic(axes, "y", values)
+        return
+    if panel.top:
+        axes.set_ylim(0, panel.top)
         return
     if min(values) >= 0:
         axes.set_ylim(bottom=0)
@@ -174,7 +208,9 @@ def _legend(figure: Figure, axes: Axes, panel: Panel) -> None:
         (published,) = axes.plot([], [], ls="none", marker="*", ms=11, mfc=PAPER, mec=INK, mew=1.2)
         handles, labels = [*handles, published], [*labels, STATED]
     if len(handles) > 1:
-        figure.legend(handles, labels, loc="outside lower center", ncols=_columns(labels, SIZE_IN[0]))
+        columns = _columns(labels, _size_in(panel)[0])
+        legend = figure.legend(handles, labels, loc="outside lower center", ncols=columns, title=panel.key or None)
+        legend.get_title().set_fontsize(STYLE["legend.fontsize"])
 
 
 def _columns(labels: list[str], width_in: float) -> int:
@@ -188,14 +224,18 @@ def _columns(labels: list[str], width_in: float) -> int:
 
 def _draw_front(figure: Figure, front: Front) -> None:
     axes = figure.subplots()
-    for k, entrant in enumerate(front.entrants):
+    names = list(dict.fromkeys(entrant.name for entrant in front.entrants))
+    leaders = {front.entrants[k].name for k in front.best}
+    for k, name in enumerate(names):
         style = look(k)
+        face = style.colour if name in leaders else "none"
+        axes.plot([], [], ls="none", marker=style.marker, ms=6, color=style.colour, mfc=face, label=name)
+    for k, entrant in enumerate(front.entrants):
+        style = look(names.index(entrant.name))
         cost, benefit = entrant.of(front.cost), entrant.of("delivery")
-        best = k in front.best
-        face = style.colour if best else "none"
-        axes.plot([], [], ls="none", marker=style.marker, ms=6, color=style.colour, mfc=face, label=entrant.name)
         if cost is None or benefit is None:
             continue
+        best = k in front.best
         axes.errorbar(
             [cost.mean * front.factor],
             [benefit.mean],
@@ -205,7 +245,7 @@ def _draw_front(figure: Figure, front: Front) -> None:
             marker=style.marker,
             ms=7 if best else 5.5,
             color=style.colour,
-            mfc=face,
+            mfc=style.colour if best else "none",
             elinewidth=0.8,
             zorder=4 if best else 3,
         )
@@ -215,7 +255,7 @@ def _draw_front(figure: Figure, front: Front) -> None:
     axes.set_ylim(0, 1.04)
     _frame(axes, front)
     handles, labels = axes.get_legend_handles_labels()
-    columns = _columns(labels, FRONT_SIZE_IN[0])
+    columns = _columns(labels, SMALL_SIZE_IN[0])
     figure.legend(handles, labels, loc="outside lower center", ncols=columns, columnspacing=1.0, handlelength=1.4)
 
 
@@ -265,7 +305,9 @@ def _draw_staircase(axes: Axes, front: Front) -> None:
 # ---- files
 
 
-def _drawn(draw_into: Callable[[Figure], None], size_in: tuple[float, float], labels: list[str]) -> Drawn:
+def _drawn(
+    draw_into: Callable[[Figure], None], size_in: tuple[float, float], labels: list[str], key: str = ""
+) -> Drawn:
     try:
         import matplotlib
         from matplotlib.figure import Figure
@@ -273,7 +315,7 @@ def _drawn(draw_into: Callable[[Figure], None], size_in: tuple[float, float], la
         raise InputError(NEEDED) from None
 
     width, height = size_in
-    rows = -(-len(labels) // _columns(labels, width))
+    rows = -(-len(labels) // _columns(labels, width)) + bool(key)
     with matplotlib.rc_context(STYLE):  # type: ignore[arg-type]
         figure = Figure(figsize=(width, height + LEGEND_ROW_IN * rows), layout="constrained")
         draw_into(figure)

@@ -39,6 +39,10 @@ class Entrant(msgspec.Struct, frozen=True):
     means: dict[str, Mean]
     params: str = ""
 
+    @property
+    def called(self) -> str:
+        return f"{self.name} {self.settings}".rstrip()
+
     def of(self, metric: str) -> Mean | None:
         return self.means.get(metric)
 
@@ -117,10 +121,13 @@ def _entrant(rows: list[Row], params: Mapping[str, str]) -> Entrant:
         except NoData:
             continue  # what delivers nothing has no latency
     in_effect: dict[str, Any] = json.loads(params.get(first["run"]) or "{}")
-    return Entrant(first["label"], _listed({**first["world"], **first["params"]}), len(rows), means, _listed(in_effect))
+    return Entrant(
+        first["label"], listed_values({**first["world"], **first["params"]}), len(rows), means, listed_values(in_effect)
+    )
 
 
-def _listed(values: Mapping[str, Any]) -> str:
+def listed_values(values: Mapping[str, Any]) -> str:
+    """Parameters as a page lists them."""
     return ", ".join(f"{name} = {_plain(value)}" for name, value in values.items())
 
 

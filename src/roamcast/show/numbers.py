@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import floor, isfinite, log10
+from statistics import median
 
 NOTHING = "–"
 
@@ -22,6 +24,22 @@ def spread(mean: float | None, half: float | None, factor: float = 1.0) -> str:
         return number(mean * factor)
     decimals = _decimals(half * factor, 2) if half else _decimals(mean * factor, 3)
     return f"{_written(mean * factor, decimals)} ± {_written(half * factor, decimals)}"
+
+
+def column(intervals: Sequence[tuple[float, float | None] | None], factor: float = 1.0, least: int = 0) -> list[str]:
+    """Means with half widths below each other: all with the same decimals, which are at least `least`. None is a
+    value that does not exist."""
+    means = [abs(each[0]) * factor for each in intervals if each is not None]
+    halves = [each[1] * factor for each in intervals if each is not None and each[1]]
+    decimals = max(least, _decimals(median(means), 3) if means else 0, _decimals(median(halves), 1) if halves else 0)
+    texts = [None if each is None else _pair(each, factor, decimals) for each in intervals]
+    width = max((len(half) for _, half in filter(None, texts)), default=0)
+    return [NOTHING if text is None else f"{text[0]} ± {text[1]:>{width}}" if text[1] else text[0] for text in texts]
+
+
+def _pair(interval: tuple[float, float | None], factor: float, decimals: int) -> tuple[str, str]:
+    mean, half = interval
+    return _written(mean * factor, decimals), "" if half is None else _written(half * factor, decimals)
 
 
 def _decimals(value: float, digits: int) -> int:

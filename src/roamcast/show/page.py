@@ -30,7 +30,7 @@ class Shown(msgspec.Struct, frozen=True):
 
 
 class Contest(msgspec.Struct, frozen=True):
-    """A world of the league, or any campaign: its entrants, the Pareto fronts, and these as SVG."""
+    """A world of the league: its entrants, the Pareto fronts, and these as SVG."""
 
     id: str
     name: str
@@ -46,7 +46,17 @@ class Contest(msgspec.Struct, frozen=True):
 
 
 def figure_id(name: str) -> str:
-    return "fig-" + "".join(c if c.isalnum() else "-" for c in name)
+    return f"fig-{slug(name)}"
+
+
+def section_id(name: str) -> str:
+    """Of the part of the page about a campaign."""
+    return f"at-{slug(name)}"
+
+
+def slug(name: str) -> str:
+    """For ids and names of files."""
+    return "".join(c if c.isalnum() else "-" for c in name)
 
 
 def figure(shown: Shown) -> Html:
@@ -60,7 +70,7 @@ def figure(shown: Shown) -> Html:
         ),
         tag("div", [drawing for drawing in shown.drawings if drawing], class_="panels"),
         [tag("p", line, class_="noruns") for line in shown.missing],
-        tag("details", tag("summary", "the numbers"), [_numbers(panel) for panel in shown.data])
+        tag("details", tag("summary", "the numbers"), [numbers_of(panel) for panel in shown.data])
         if shown.data
         else None,
         id=shown.id,
@@ -80,10 +90,12 @@ def described(panel: Panel) -> str:
             )
     published = f"; {several(len(panel.marks), 'value')} stated in the paper" if panel.marks else ""
     title = f"{panel.title}: " if panel.title else ""
-    return f"{title}{panel.y_label} against {panel.x_label}: {'; '.join(parts)}{published}."
+    key = f" by {panel.key}" if panel.key else ""
+    return f"{title}{panel.y_label} against {panel.x_label}{key}: {'; '.join(parts)}{published}."
 
 
-def _numbers(panel: Panel) -> Html:
+def numbers_of(panel: Panel) -> Html:
+    """All that a panel shows, as a table."""
     rows = []
     for series in panel.series:
         every = max(1, len(series.points) // 12) if panel.smooth else 1
@@ -92,7 +104,7 @@ def _numbers(panel: Panel) -> Html:
             rows.append((series.name, _x(p.x), spread(p.mean, p.half), runs))
     for mark in panel.marks:
         rows.append((f"stated in the paper{': ' + mark.label if mark.label else ''}", _x(mark.x), number(mark.y), ""))
-    head = ("series", panel.x_label, panel.y_label, "pairs" if panel.smooth else "runs")
+    head = (panel.key or "series", panel.x_label, panel.y_label, "pairs" if panel.smooth else "runs")
     return _table(head, rows, panel.title)
 
 
@@ -186,16 +198,11 @@ def league(contests: Sequence[Contest]) -> Html:
     )
 
 
-def campaign(shown: Contest) -> Html:
-    """A campaign that belongs to no paper."""
-    return tag("section", contest(shown, "h2"), class_="part", aria_labelledby=shown.id)
-
-
-def contest(c: Contest, heading: str = "h3") -> Html:
+def contest(c: Contest) -> Html:
     drawings = tag("div", c.drawings, class_="panels three")
     caption = tag("figcaption", tag("strong", "Delivery against cost. "), tag("span", FRONT, class_="soft"))
     return joined(
-        tag(heading, c.title, id=c.id),
+        tag("h3", c.title, id=c.id),
         tag("p", c.about, class_="soft"),
         tag("p", tag("strong", "Cut: "), c.cut) if c.cut else None,
         tag("figure", caption, drawings) if c.drawings else None,

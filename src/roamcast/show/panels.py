@@ -8,6 +8,7 @@ A series that does not have the parameter on the x axis (flooding has no probabi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import msgspec
 
@@ -16,10 +17,10 @@ from roamcast.judging.runs import coordinate, samples, selected
 from roamcast.judging.student import ALPHA, interval
 from roamcast.log.metric import Row
 from roamcast.papers.experiments import Plot
+from roamcast.show import cells
 
-UNITS = {"": "", "s": "s", "m": "m", "mps": "m/s", "hz": "Hz", "bps": "Mbit/s", "bytes": "bytes", "db": "dB"}
-"""What parameters and fields have at the end of their names, and what people write."""
 X = float | str
+Key = TypeVar("Key", str, str | None)
 
 
 class Point(msgspec.Struct, frozen=True):
@@ -50,7 +51,11 @@ class Mark(msgspec.Struct, frozen=True):
 
 
 class Panel(msgspec.Struct, frozen=True):
-    """`categories` are the values of an x axis that has no numbers; `merged` is how many cells a point has at most."""
+    """`categories` are the values of an x axis that has no numbers; `merged` is how many cells a point has at most.
+
+    `key` says what the names of the series are values of. `top` is where the y axis ends, 0 if the values decide. A
+    `small` panel stands beside others with the same axes.
+    """
 
     title: str
     x_label: str
@@ -61,51 +66,68 @@ class Panel(msgspec.Struct, frozen=True):
     log_y: bool = False
     merged: int = 1
     smooth: bool = False
+    key: str = ""
+    top: float = 0.0
+    log_x: bool = False
+    small: bool = False
 
 
 def panel(plot: Plot, rows: Sequence[Row]) -> Panel:
     """NoData if the experiment has no runs that the plot shows."""
-    chosen = selected(rows, plot.where)
-    series: list[Series] = []
-    merged = 1
-    for name, members in _grouped(chosen, lambda row: coordinate(row, plot.series)).items():
-        shown = _series_name(plot.series, name)
-        points: list[Point] = []
-        for x, there in _grouped(members, lambda row: coordinate(row, plot.x)).items():
-            point = _point(None if x is None else _number(x), there, plot.y)
-            if point is not None:
-                points.append(point)
-                merged = max(merged, len({row["cell"] for row in there}))
-        series += [Series(shown, part) for part in _parts(points)]
+    series, merged = curves(
+        selected(rows, plot.where),
+        lambda row: coordinate(row, plot.x),
+        lambda row: _series_name(plot.series, coordinate(row, plot.series)),
+        plot.y,
+    )
     if not series:
         raise NoData(f"no run has a {plot.y}")
-    return _complete(plot, series, merged)
-
-
-def _complete(plot: Plot, series: list[Series], merged: int) -> Panel:
-    names = {one.name: k for k, one in reversed(list(enumerate(series)))}
+    names = {each.name: k for k, each in reversed(list(enumerate(series)))}
     marks = [
         Mark(_number(s.x), s.y, s.label, names.get(s.label, names.get(_series_name(plot.series, s.label))))
         for s in plot.published
     ]
-    xs = [p.x for one in series for p in one.points if p.x is not None] + [mark.x for mark in marks]
-    by_name = any(isinstance(x, str) for x in xs)
-    if by_name:
-        marks = [msgspec.structs.replace(mark, x=_text(mark.x)) for mark in marks]
-        series = [_named(one) for one in series]
-        xs = [_text(x) for x in xs]
-    else:
-        series = [msgspec.structs.replace(one, points=sorted(one.points, key=_place)) for one in series]
+    series, marks, categories = along(series, marks)
     return Panel(
         title=plot.title,
         x_label=plot.x_label,
         y_label=plot.y_label,
         series=series,
         marks=marks,
-        categories=list(dict.fromkeys(str(x) for x in xs)) if by_name else [],
+        categories=categories,
         log_y=plot.log_y,
         merged=merged,
     )
+
+
+def curves(
+    rows: Sequence[Row],
+    x: Callable[[Row], str | None],
+    name: Callable[[Row], str],
+    metric: str,
+    factor: float = 1.0,
+) -> tuple[list[Series], int]:
+    """A series for each name, and how many cells a point has at most."""
+    series: list[Series] = []
+    merged = 1
+    for called, members in _grouped(rows, name).items():
+        points: list[Point] = []
+        for at, there in _grouped(members, x).items():
+            point = _point(None if at is None else _number(at), there, metric, factor)
+            if point is not None:
+                points.append(point)
+                merged = max(merged, len({row["cell"] for row in there}))
+        series += [Series(called, part) for part in _parts(points)]
+    return series, merged
+
+
+def along(series: list[Series], marks: list[Mark]) -> tuple[list[Series], list[Mark], list[str]]:
+    """Both in the order of the x axis, and its categories if not all of its values are numbers."""
+    xs = [p.x for each in series for p in each.points if p.x is not None] + [mark.x for mark in marks]
+    if not any(isinstance(x, str) for x in xs):
+        return [msgspec.structs.replace(each, points=sorted(each.points, key=_place)) for each in series], marks, []
+    marks = [msgspec.structs.replace(mark, x=_text(mark.x)) for mark in marks]
+    return [_named(each) for each in series], marks, list(dict.fromkeys(_text(x) for x in xs))
 
 
 def mean_and_half(values: Sequence[float]) -> tuple[float, float | None]:
@@ -117,12 +139,12 @@ def mean_and_half(values: Sequence[float]) -> tuple[float, float | None]:
     return mean, mean - low
 
 
-def _point(x: X | None, rows: Sequence[Row], metric: str) -> Point | None:
+def _point(x: X | None, rows: Sequence[Row], metric: str, factor: float) -> Point | None:
     try:
         by_seed = samples(rows, metric)
     except NoData:
         return None  # nothing was delivered there, so that latency and overhead do not exist
-    mean, half = mean_and_half([*by_seed.values()])
+    mean, half = mean_and_half([factor * value for value in by_seed.values()])
     return Point(x, mean, half, len(by_seed))
 
 
@@ -132,9 +154,9 @@ def _parts(points: list[Point]) -> list[list[Point]]:
     return [part for part in (curve, level) if part]
 
 
-def _grouped(rows: Sequence[Row], key: Callable[[Row], str | None]) -> dict[str | None, list[Row]]:
+def _grouped(rows: Sequence[Row], key: Callable[[Row], Key]) -> dict[Key, list[Row]]:
     """In the order in which the experiment's file has them."""
-    groups: dict[str | None, list[Row]] = {}
+    groups: dict[Key, list[Row]] = {}
     for row in sorted(rows, key=lambda row: (row["cell"], row["seed"])):
         groups.setdefault(key(row), []).append(row)
     return groups
@@ -145,13 +167,8 @@ def _series_name(series: str, value: str | None) -> str:
         return "others"
     if series in ("label", "protocol", "preset", "campaign"):
         return value
-    name, _, unit = series.rpartition("_")
-    if unit not in UNITS:
-        name, unit = series, ""
-    number = _number(value)
-    if unit == "bps" and isinstance(number, float):
-        number /= 1e6
-    return f"{name.replace('_', ' ')} = {_text(number)} {UNITS[unit]}".rstrip()
+    name, unit = cells.split_unit(series)
+    return f"{name.replace('_', ' ')} = {cells.shown(series, _text(_number(value)))} {unit}".rstrip()
 
 
 def _named(series: Series) -> Series:

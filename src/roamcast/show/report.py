@@ -1,8 +1,4 @@
-"""All of it in one file: a page that needs no network, and the figures beside the tables as SVG and PNG.
-
-Drawing takes most of the time, so a figure whose panel has not changed since it was drawn is taken from its file:
-`figures/drawn.json` has a digest of what each file shows.
-"""
+"""All of it in one file: a page that needs no network, and the figures beside the tables as SVG and PNG."""
 
 from __future__ import annotations
 
@@ -10,12 +6,8 @@ import hashlib
 import json
 import sys
 from base64 import b64encode
-from collections.abc import Callable
 from importlib import resources
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-
-import msgspec
 
 import roamcast
 from roamcast import files
@@ -24,10 +16,10 @@ from roamcast.judging import kept
 from roamcast.judging.verdicts import Scorecard
 from roamcast.papers import experiments
 from roamcast.papers.experiments import PAPERS, UNDER, Experiment, cited
-from roamcast.show import distance, figures, findings, numbers, page, palette, scorecard
-from roamcast.show.figures import Drawn
-from roamcast.show.league import Front, entrants, fronts, is_league
-from roamcast.show.markup import Html, joined, tag, trusted
+from roamcast.show import campaign, distance, findings, numbers, page, scorecard
+from roamcast.show.album import Album, version
+from roamcast.show.league import entrants, fronts, is_league
+from roamcast.show.markup import Html, tag, trusted
 from roamcast.show.page import Contest, Shown
 from roamcast.show.panels import Panel, panel
 from roamcast.show.tables import Results, Row, read
@@ -51,61 +43,6 @@ def write(folder: Path, target: Path | None = None) -> Path:
     return target
 
 
-class Album:
-    """The figures' files. What was drawn before is not drawn again; what is no longer shown is removed."""
-
-    def __init__(self, place: Path) -> None:
-        self.place = place
-        self._index = place / "drawn.json"
-        self._before: dict[str, str] = _read_index(self._index)
-        self._now: dict[str, str] = {}
-
-    def svg(self, name: str, shows: Panel | Front, draw: Callable[[], Drawn]) -> bytes:
-        """The SVG of a figure, drawn if need be; its PNG lies beside it."""
-        name = name.replace("/", "-")
-        digest = hashlib.blake2b(_STYLE + msgspec.json.encode(shows), digest_size=16).hexdigest()
-        vector, pixels = self.place / f"{name}.svg", self.place / f"{name}.png"
-        self._now[name] = digest
-        if self._before.get(name) == digest and vector.exists() and pixels.exists():
-            return vector.read_bytes()
-        drawn = draw()
-        self.place.mkdir(parents=True, exist_ok=True)
-        files.write(vector, drawn.svg)
-        files.write(pixels, drawn.png)
-        return drawn.svg
-
-    def close(self) -> None:
-        for name in self._before.keys() - self._now.keys():
-            for kind in ("svg", "png"):
-                (self.place / f"{name}.{kind}").unlink(missing_ok=True)
-        if self._now:
-            files.write(self._index, json.dumps(self._now, indent=1, sort_keys=True).encode())
-
-
-def _read_index(path: Path) -> dict[str, str]:
-    try:
-        index = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return {}  # then everything is drawn
-    return index if isinstance(index, dict) else {}
-
-
-def _style() -> bytes:
-    """What decides how a panel looks."""
-    sources = [Path(module.__file__ or "").read_bytes() for module in (figures, palette)]
-    return hashlib.blake2b(b"".join([*sources, _version("matplotlib").encode()])).digest()
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "not installed"
-
-
-_STYLE = _style()
-
-
 # ---- the page
 
 
@@ -116,7 +53,6 @@ def report(results: Results, album: Album) -> str:
     params = {row["run"]: row["all_params"] for row in results.runs}
     league = [_contest(name, known[name], rows, params, album) for name, rows in shown.items() if is_league(name)]
     others = [name for name, e in known.items() if e is None and not is_league(name)]
-    campaigns = [_contest(name, None, shown[name], params, album) for name in others]
     claims = _entries(results.scorecard)
     verdicts = [entry.verdict for entry in claims]
     finding = findings.findings() if papers else {}
@@ -132,9 +68,9 @@ def report(results: Results, album: Album) -> str:
     if league:
         entries.append(("league", "The league"))
         body.append(page.league(league))
-    for contest in campaigns:
-        entries.append((contest.id, contest.name))
-        body.append(page.campaign(contest))
+    for name in others:
+        entries.append((page.section_id(name), name))
+        body.append(campaign.section(name, shown[name], params, album))
     entries.append(("provenance", "Provenance"))
     body.append(page.provenance(_facts(results), _campaigns(results), _failed(results)))
     return _document(_top(results, bool(papers)), entries, body)
@@ -248,7 +184,7 @@ def _figure(experiment: Experiment, rows: list[Row], album: Album) -> Shown:
         number=experiment.figure,
         title=experiment.title,
         about=page.about(experiment, merged, (min(counts, default=0), max(counts, default=0))),
-        drawings=_drawings(experiment.name, panels, album),
+        drawings=album.panels(experiment.name, panels),
         data=panels,
         missing=missing,
     )
@@ -262,25 +198,12 @@ def _distance(album: Album) -> Shown:
         title="Distance of a node against the time since it was last heard",
         about=f"Left: the paper's Markov model, solved exactly (§V; A = {distance.A}, L = {distance.L}). "
         f"Right: the same quantity in simulated movement ({distance.movement_of_preset()}).",
-        drawings=_drawings("baldoni/fig9", panels, album),
+        drawings=album.panels("baldoni/fig9", panels),
         data=panels,
     )
 
 
-def _drawings(name: str, panels: list[Panel], album: Album) -> list[Html | None]:
-    drawings: list[Html | None] = []
-    for k, each in enumerate(panels):
-        own = name if len(panels) == 1 else f"{name}-{k + 1}"
-        svg = album.svg(own, each, lambda each=each: figures.draw(each))  # type: ignore[misc]
-        drawings.append(_inline(svg, own, page.described(each)))
-    return drawings
-
-
-def _inline(svg: bytes, name: str, alternative: str) -> Html:
-    return trusted(figures.inline(svg, page.figure_id(name), joined(alternative)))
-
-
-# ---- contests
+# ---- the league
 
 
 def _contest(
@@ -288,21 +211,15 @@ def _contest(
 ) -> Contest:
     listed = entrants(rows, params)
     edges = fronts(listed) if len(listed) > 1 else []
-    drawings = []
-    for front in edges:
-        own = f"{name}-{front.short}"
-        svg = album.svg(page.figure_id(own).removeprefix("fig-"), front, lambda front=front: figures.draw_front(front))  # type: ignore[misc]
-        best = ", ".join(listed[k].name for k in front.best)
-        drawings.append(_inline(svg, own, f"Delivery against {front.label}. On the front, cheapest first: {best}."))
     short = name.removeprefix("league/")
     return Contest(
-        id=page.figure_id(name).replace("fig-", "at-", 1),
+        id=page.section_id(name),
         name=short,
         title=f"{experiment.title} ({short})" if experiment else name,
         about=f"World: {experiment.source}." if experiment else f"Preset {rows[0]['preset']}.",
         entrants=listed,
         fronts=edges,
-        drawings=drawings,
+        drawings=[album.front(f"{name}-{front.short}", front) for front in edges],
         cut=_cut(experiment, rows) if experiment else "",
     )
 
@@ -330,7 +247,7 @@ def _facts(results: Results) -> list[tuple[str, str]]:
     finished = [row for row in runs if row["status"] == "finished"]
     distinct = {row["run"]: row for row in finished}.values()  # experiments share runs
     code = sorted({row["code"] for row in runs})
-    made = ", ".join(f"{name} {_version(name)}" for name in VERSIONS)
+    made = ", ".join(f"{name} {version(name)}" for name in VERSIONS)
     return [
         ("runs", f"{numbers.several(len(distinct), 'distinct run')} finished, {len(runs) - len(finished)} not"),
         ("simulated time", numbers.duration(sum(row["sim_s"] for row in distinct))),

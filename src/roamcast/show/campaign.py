@@ -1,0 +1,196 @@
+"""The part of the report about a campaign that belongs to no paper: what each setting does, costs, all cells."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from roamcast.show import cells, page
+from roamcast.show.album import Album
+from roamcast.show.cells import Cells, Row
+from roamcast.show.league import COLUMNS, Entrant, Front, entrants, fronts, listed_values
+from roamcast.show.markup import Html, joined, tag
+from roamcast.show.numbers import NOTHING, several, spread
+from roamcast.show.sweeps import Sweep, metrics, sweeps
+
+MOST_WORLDS = 3
+"""Whose Pareto fronts are drawn; with more, those of the one in the middle."""
+MOST_OPEN = 60
+"""Cells in a table that is not folded."""
+
+
+class World(msgspec.Struct, frozen=True):
+    """Cells that can be compared, and their Pareto fronts. `name` is empty if all cells have the same world."""
+
+    name: str
+    fronts: list[Front]
+
+
+def section(name: str, rows: Sequence[Row], params: Mapping[str, str], album: Album) -> Html:
+    known = cells.distinct(rows)
+    varied = cells.compare(known)
+    listed = _entrants(rows, known, varied)
+    worlds = _worlds(listed, known, varied)
+    return tag(
+        "section",
+        tag("h2", name, id=page.section_id(name)),
+        tag("p", _about(known, varied, listed), class_="soft"),
+        _sweeps(name, rows, varied, album),
+        _fronts(name, worlds, album),
+        _table(known, varied, listed, worlds),
+        _parameters(known, varied, params),
+        class_="part",
+        aria_labelledby=page.section_id(name),
+    )
+
+
+def _about(known: Sequence[Row], varied: Cells, listed: Sequence[Entrant]) -> str:
+    first = known[0]
+    reading = f", read as {first['reading']}" if first.get("reading") else ""
+    each = f", {several(listed[0].runs, 'run')} each" if _same_runs(listed) else ""
+    sentences = [f"Preset {first['preset']}{reading}; {several(len(known), 'cell')}{each}."]
+    if varied.common:
+        sentences.append(f"All cells: {cells.listed(varied.common)}.")
+    sentences += [f"{label}: {cells.listed(settings)}." for label, settings in varied.fixed.items() if settings]
+    return " ".join(sentences)
+
+
+def _same_runs(listed: Sequence[Entrant]) -> bool:
+    return len({entrant.runs for entrant in listed}) == 1
+
+
+def _entrants(rows: Sequence[Row], known: Sequence[Row], varied: Cells) -> list[Entrant]:
+    """The cells, with what distinguishes those of one label."""
+    listed = entrants([dict(row) for row in rows])
+    return [msgspec.structs.replace(e, settings=varied.varying(row)) for e, row in zip(listed, known, strict=True)]
+
+
+# ---- what each setting does
+
+
+def _sweeps(name: str, rows: Sequence[Row], varied: Cells, album: Album) -> Html | None:
+    drawn = sweeps(rows, varied)
+    if not drawn:
+        return None
+    shown = metrics(varied)
+    only = f"Of many figures, only those of {', '.join(m.column for m in shown)}; the table has all metrics."
+    return joined(
+        tag("h3", "What each setting does"),
+        tag("p", only) if len(shown) < len(COLUMNS) else None,
+        [_sweep(name, sweep, album) for sweep in drawn],
+    )
+
+
+def _sweep(name: str, sweep: Sweep, album: Album) -> Html:
+    own = f"{name}-{sweep.setting}"
+    caption = tag(
+        "figcaption",
+        tag("strong", cells.heading(sweep.setting)),
+        tag("span", _caption(sweep), class_="soft"),
+    )
+    drawings = [album.panels(f"{own}-{metric}", panels) for metric, panels in sweep.panels.items()]
+    if all(len(panels) == 1 for panels in drawings):
+        drawings = [[drawing for panels in drawings for drawing in panels]]
+    return tag(
+        "figure",
+        caption,
+        [tag("div", panels, class_="panels three") for panels in drawings],
+        tag("details", tag("summary", "the numbers"), [page.numbers_of(panel) for panel in sweep.all_panels()]),
+        id=page.figure_id(own),
+    )
+
+
+def _caption(sweep: Sweep) -> str:
+    counts = [p.runs for panel in sweep.all_panels() for series in panel.series for p in series.points]
+    low, high = min(counts), max(counts)
+    runs = several(high, "run") if low == high else f"{low} to {high} runs"
+    sentences = [f"Means over {runs} with 95 % intervals (Student)."]
+    if any(panel.key for panel in sweep.all_panels()):
+        sentences.append("A line is a combination of the other settings.")
+    if sweep.tied:
+        sentences.append(f"{', '.join(sweep.tied)} {'changes' if len(sweep.tied) == 1 else 'change'} with it.")
+    for label, text in sweep.held.items():
+        sentences.append(f"{label}: only {text}; the other cells are in the table.")
+    return " ".join(sentences)
+
+
+# ---- costs
+
+
+def _worlds(listed: Sequence[Entrant], known: Sequence[Row], varied: Cells) -> list[World]:
+    """Only cells in the same world compete."""
+    fields = [name for name in varied.columns if any(name in row["world"] for row in known)]
+    members: dict[str, list[Entrant]] = {}
+    for entrant, row in zip(listed, known, strict=True):
+        world = cells.listed({name: row["world"][name] for name in fields if name in row["world"]})
+        members.setdefault(world, []).append(entrant)
+    return [World(name, fronts(competing)) for name, competing in members.items() if len(competing) > 1]
+
+
+def _fronts(name: str, worlds: Sequence[World], album: Album) -> Html | None:
+    if not worlds:
+        return None
+    drawn = worlds if len(worlds) <= MOST_WORLDS else [worlds[len(worlds) // 2]]
+    only = (
+        f" One of {len(worlds)} worlds; stars in the table are about all of them." if len(drawn) < len(worlds) else ""
+    )
+    figures = []
+    for world in drawn:
+        own = f"{name}-{world.name}" if world.name else name
+        drawings = [album.front(f"{own}-{front.short}", front) for front in world.fronts]
+        title = f"Delivery against cost{', ' if world.name else ''}{world.name}. "
+        caption = tag("figcaption", tag("strong", title), tag("span", page.FRONT + only, class_="soft"))
+        figures.append(tag("figure", caption, tag("div", drawings, class_="panels three")))
+    return joined(tag("h3", "What delivery costs"), figures)
+
+
+# ---- all cells
+
+
+def _table(known: Sequence[Row], varied: Cells, listed: Sequence[Entrant], worlds: Sequence[World]) -> Html:
+    best = {(front.cost, id(front.entrants[k])) for world in worlds for front in world.fronts for k in front.best}
+    same_runs = _same_runs(listed)
+    shown = [metric for metric in COLUMNS if any(entrant.of(metric.name) for entrant in listed)]
+    lines = []
+    for row, entrant in zip(known, listed, strict=True):
+        values = cells.settings(row)
+        named = [cells.shown(name, values[name]) if name in values else NOTHING for name in varied.columns]
+        means = []
+        for metric in shown:
+            mean = entrant.of(metric.name)
+            text = spread(mean.mean, mean.half, metric.shown_unit[1]) if mean else NOTHING
+            means.append(tag("td", text, class_="num best" if (metric.name, id(entrant)) in best else "num"))
+        settings = [tag("td", text, class_="num") for text in [*named, *([] if same_runs else [str(entrant.runs)])]]
+        lines.append(tag("tr", tag("th", varied.name(row) or row["label"], scope="row"), settings, means))
+    heads = [
+        *map(cells.heading, varied.columns),
+        *([] if same_runs else ["runs"]),
+        *(metric.column for metric in shown),
+    ]
+    head = [tag("th", "protocol", scope="col"), [tag("th", text, scope="col", class_="num") for text in heads]]
+    table = tag("table", tag("thead", tag("tr", head)), tag("tbody", lines))
+    scrolled = tag("div", table, class_="scroll names", tabindex=0, role="region", aria_label="all cells")
+    title = tag("h3", "All cells")
+    about = tag(
+        "p", "A star marks a cell on the Pareto front of its world: no other cell there delivers as much for less."
+    )
+    explained = about if worlds else None
+    if len(known) <= MOST_OPEN:
+        return joined(title, explained, scrolled)
+    return joined(title, explained, tag("details", tag("summary", f"all {several(len(known), 'cell')}"), scrolled))
+
+
+def _parameters(known: Sequence[Row], varied: Cells, params: Mapping[str, str]) -> Html | None:
+    """Those that were in effect in all cells of a label."""
+    lines = []
+    for label in varied.labels:
+        in_effect = [json.loads(params.get(row["run"]) or "{}") for row in known if row["label"] == label]
+        same = {name: value for name, value in in_effect[0].items() if all(e.get(name) == value for e in in_effect)}
+        if same:
+            lines.append(joined(tag("dt", label), tag("dd", listed_values(same))))
+    if not lines:
+        return None
+    summary = tag("summary", "the other parameters" if varied.swept() else "the parameters")
+    return tag("details", summary, tag("dl", lines, class_="facts"))
