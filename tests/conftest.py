@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 
 # Spark's jobs in tests are so short that compiling them well takes longer than running them. A Java that compiles only
 # a little reserves 48 MB for compiled code, and a session for hundreds of tests needs more: it failed in the middle.
-os.environ.setdefault(
-    "JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
-)
+os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC")
 
 settings.register_profile("same", derandomize=True, deadline=None)
 settings.register_profile("explore", deadline=None)

@@ -1,0 +1,274 @@
+"""Why an event did not come to a node.
+
+The causes in the order in which they are looked for; the first one that applies gives the word, and the clauses of all
+that apply make the summary:
+
+    undelivered     the node received it and did not deliver it
+    collision, half-duplex, loss      frames with it were lost at the node
+    no-ack, queue   frames with it that were addressed to the node were given up by their sender
+    overheard       it was only in frames for other nodes
+    asleep, down    a node that had links with this one sent it while this one was absent
+    suppressed, dropped, waiting, silent      near nodes had it and did not send it: their last decision, or none
+    out of range    near nodes sent it when this one did not hear them
+    expired         near nodes had it, but heard this one only after it had expired
+    not sent, not heard     only its publisher ever had it
+    not reached     no node near this one had it
+    alone           no frame went to or from the node while the event was valid
+    not in the log  no row is about the event's way
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from roamcast.log.explanation import words
+from roamcast.log.explanation.links import Links
+from roamcast.log.explanation.spread import AT_SENDER, NEVER_US, Spread
+from roamcast.log.reader import LogRow
+
+LATELY_US: Final = 10_000_000
+"""Nodes that heard each other at most so long before one had the event count as near."""
+
+BY_LAST_DECISION: Final = {"suppress": "suppressed", "drop": "dropped", "delay": "waiting"}
+CLAUSES: Final = {
+    "suppressed": "had it and suppressed it",
+    "dropped": "had it and dropped it",
+    "waiting": "had it and still waited to send it",
+    "silent": "had it and did not send it",
+}
+
+
+@dataclass(frozen=True)
+class Absence:
+    """From `sleep` to `wake`, or from `crash` to `recover`."""
+
+    state: str
+    from_us: int
+    until_us: int
+
+    def covers(self, t_us: int) -> bool:
+        return self.from_us <= t_us <= self.until_us
+
+
+@dataclass(frozen=True)
+class Holder:
+    """A node near the one in question that had the event."""
+
+    node: int
+    had_us: int
+    way: list[int]
+    heard_before_us: int | None
+    """The last frame between the two nodes before it had the event, if that was lately."""
+    heard_after_us: int | None
+    """The first frame between the two afterwards."""
+    sent_us: list[int]
+    unnoticed_us: list[int]
+    """Those of its sends that left no trace at the node in question."""
+    decisions: list[LogRow]
+    expires_us: int
+
+    @property
+    def in_time(self) -> bool:
+        """Whether it was near while it had the event and the event was valid."""
+        after = self.heard_after_us is not None and self.heard_after_us <= self.expires_us
+        return after or self.heard_before_us is not None
+
+    @property
+    def conduct(self) -> str:
+        """The word for what it did about the event: `sent`, or why not."""
+        if self.sent_us:
+            return "sent"
+        last = next((row for row in reversed(self.decisions) if row.kind != "note"), None)
+        return "silent" if last is None else BY_LAST_DECISION.get(last.kind, "silent")
+
+    @property
+    def label(self) -> str:
+        last = next((row for row in reversed(self.decisions) if row.kind in BY_LAST_DECISION), None)
+        return "" if last is None else last.reason
+
+    @property
+    def gap_us(self) -> int:
+        """How near in time the two nodes heard each other."""
+        before = NEVER_US if self.heard_before_us is None else self.had_us - self.heard_before_us
+        after = NEVER_US if self.heard_after_us is None else self.heard_after_us - self.had_us
+        return min(before, after)
+
+
+@dataclass(frozen=True)
+class Cause:
+    word: str
+    clauses: list[str]
+    holders: list[Holder]
+    path: list[int]
+    """If no near node had it: the way over links to the nearest node that did."""
+
+
+def absences(rows: Iterable[LogRow]) -> dict[int, list[Absence]]:
+    """When each node slept or was down; `rows` are those of faults, in order."""
+    began: dict[tuple[int, str], int] = {}
+    ended: dict[int, list[Absence]] = {}
+    for row in rows:
+        state = "asleep" if row.kind in ("sleep", "wake") else "down"
+        if row.kind in ("sleep", "crash"):
+            began.setdefault((row.node, state), row.t)
+        elif (row.node, state) in began:
+            ended.setdefault(row.node, []).append(Absence(state, began.pop((row.node, state)), row.t))
+    for (node, state), t in began.items():
+        ended.setdefault(node, []).append(Absence(state, t, NEVER_US))
+    return ended
+
+
+def cause(spread: Spread, node: int, links: Links | None, absent: list[Absence]) -> Cause:
+    """Why `node` did not deliver the event; `links` are None if the log has no frames."""
+    if links is None:
+        return Cause("not in the log", ["the log has no frames that could say why"], [], [])
+    near = holders(spread, node, links)
+    reasons = [
+        *_at_the_node(spread, node),
+        *_given_up(spread, node),
+        *_missed_in_absence(spread, node, links, absent),
+        *_kept_back([holder for holder in near if holder.in_time]),
+        *_out_of_range(node, [holder for holder in near if holder.in_time]),
+    ]
+    path: list[int] = []
+    if not reasons:
+        reasons, path = _from_afar(spread, node, links, near)
+    return Cause(reasons[0][0], [clause for _, clause in reasons], near, path)
+
+
+def holders(spread: Spread, node: int, links: Links) -> list[Holder]:
+    """The nodes near `node` that had the event, those first that heard it soonest before or after."""
+    own = spread.rows_at.get(node, [])
+    noticed = {row.frame for row in own if row.kind in ("receive", "lose", "overhear")}
+    near: list[Holder] = []
+    for holder in links.of(node):
+        had = spread.had_us.get(holder)
+        if had is None or holder == node:
+            continue
+        before, after = links.meeting(node, holder, had)
+        if before is not None and had - before > LATELY_US:
+            before = None
+        if before is None and after is None:
+            continue
+        sends = spread.sends(holder)
+        unnoticed = [row.t for row in sends if row.frame not in noticed]
+        near.append(
+            Holder(
+                holder,
+                had,
+                spread.way_to(holder),
+                before,
+                after,
+                [row.t for row in sends],
+                unnoticed,
+                spread.decisions(holder),
+                spread.expires_us,
+            )
+        )
+    return sorted(near, key=lambda holder: (not holder.in_time, holder.gap_us, holder.node))
+
+
+# ---- the causes, one by one: (word, clause)
+
+Reasons = list[tuple[str, str]]
+
+
+def _at_the_node(spread: Spread, node: int) -> Reasons:
+    """Frames with the event that came to the node's radio."""
+    rows = spread.rows_at.get(node, [])
+    if any(row.kind == "receive" for row in rows):
+        refusals = [row for row in spread.decisions(node) if row.kind in BY_LAST_DECISION]
+        why = f": {refusals[-1].kind} ({refusals[-1].reason})" if refusals else ""
+        return [("undelivered", f"it received it and did not deliver it{why}")]
+    lost = [row for row in rows if row.kind == "lose" and row.reason not in AT_SENDER]
+    reasons: Reasons = []
+    if lost:
+        by_reason = Counter(row.reason for row in lost)
+        why = ", ".join(f"{reason} {n}" if len(by_reason) > 1 else reason for reason, n in by_reason.most_common())
+        senders = list(dict.fromkeys(row.peer for row in lost))
+        frames = "the frame" if len(lost) == 1 else words.counted(len(lost), "frames")
+        reasons.append(
+            (by_reason.most_common(1)[0][0], f"it lost {frames} with it from {words.nodes(senders)} ({why})")
+        )
+    elif any(row.kind == "overhear" for row in rows):
+        senders = list(dict.fromkeys(row.peer for row in rows if row.kind == "overhear"))
+        reasons.append(("overheard", f"it heard it only in frames of {words.nodes(senders)} for other nodes"))
+    return reasons
+
+
+def _given_up(spread: Spread, node: int) -> Reasons:
+    """Frames for the node that their sender gave up, although the node's radio noticed nothing."""
+    reasons: Reasons = []
+    for word, what in (("no-ack", "got no acknowledgement"), ("queue", "had no room in the queue")):
+        senders = [
+            sender
+            for sender, rows in spread.rows_at.items()
+            if any(row.kind == "lose" and row.peer == node and row.reason == word for row in rows)
+        ]
+        if senders:
+            reasons.append((word, f"{words.nodes(senders)} sent it to n{node} and {what}"))
+    return reasons
+
+
+def _missed_in_absence(spread: Spread, node: int, links: Links, absent: list[Absence]) -> Reasons:
+    for absence in absent:
+        senders = [
+            peer
+            for peer in links.of(node)
+            if any(row.peer in (-1, node) and absence.covers(row.t) for row in spread.sends(peer))
+        ]
+        if senders:
+            return [(absence.state, f"it was {absence.state} when {words.nodes(sorted(senders))} sent it")]
+    return []
+
+
+def _kept_back(near: list[Holder]) -> Reasons:
+    grouped: dict[tuple[str, str], list[int]] = {}
+    for holder in near:
+        if holder.conduct != "sent":
+            grouped.setdefault((holder.conduct, holder.label), []).append(holder.node)
+    largest_first = sorted(grouped.items(), key=lambda entry: -len(entry[1]))
+    return [
+        (conduct, f"{words.nodes(numbers)} {CLAUSES[conduct]}" + (f" ({label})" if label else ""))
+        for (conduct, label), numbers in largest_first
+    ]
+
+
+def _out_of_range(node: int, near: list[Holder]) -> Reasons:
+    senders = [holder.node for holder in near if holder.unnoticed_us]
+    return [("out of range", f"{words.nodes(senders)} sent it when n{node} did not hear them")] if senders else []
+
+
+def _from_afar(spread: Spread, node: int, links: Links, near: list[Holder]) -> tuple[Reasons, list[int]]:
+    """Nothing that happened near the node explains it."""
+    if near:
+        numbers = [holder.node for holder in near]
+        return [("expired", f"{words.nodes(numbers)} had it, but came near only after it had expired")], []
+    if not spread.had_us:
+        return [("not in the log", "the log has no row about its way")], []
+    begins, until = spread.begins_us, spread.expires_us
+    if set(spread.had_us) == {spread.event >> 32}:
+        return [_only_its_publisher(spread)], []
+    if not links.neighbours(node, begins, until):
+        return [("alone", f"no frame went to or from n{node} while it was valid")], []
+    path = links.path_to_nearest(node, set(spread.had_us), begins, until)
+    if not path:
+        return [("not reached", f"no node that n{node} had a link with had it, nor any node behind those")], []
+    clause = f"no node near n{node} had it; the nearest that did is n{path[-1]}, {len(path) - 1} hops away"
+    return [("not reached", clause)], path
+
+
+def _only_its_publisher(spread: Spread) -> tuple[str, str]:
+    publisher = spread.event >> 32
+    sends = spread.sends(publisher)
+    if sends:
+        return (
+            "not heard",
+            f"its publisher n{publisher} sent it {words.counted(len(sends), 'times')}, and no node heard it",
+        )
+    refusals = [row for row in spread.decisions(publisher) if row.kind in BY_LAST_DECISION]
+    why = f" ({refusals[-1].kind}: {refusals[-1].reason})" if refusals else ""
+    return "not sent", f"its publisher n{publisher} did not send it{why}"
