@@ -9,12 +9,14 @@ that apply make the summary:
     overheard       it was only in frames for other nodes
     asleep, down    a node that had links with this one sent it while this one was absent
     suppressed, dropped, waiting, silent      near nodes had it and did not send it: their last decision, or none
-    out of range    near nodes sent it when this one did not hear them
-    expired         near nodes had it, but heard this one only after it had expired
+    out of range    near nodes sent it when this one did not hear it
     not sent, not heard     only its publisher ever had it
+    alone           no frame went to or from the node while the event was on its way
     not reached     no node near this one had it
-    alone           no frame went to or from the node while the event was valid
     not in the log  no row is about the event's way
+
+A node is *near* if a frame went between it and the node in question while it was busy with the event, or at most
+`LATELY_US` before or after that. The log does not have ranges, and at most levels no places.
 """
 
 from __future__ import annotations
@@ -29,8 +31,8 @@ from roamcast.log.explanation.links import Links
 from roamcast.log.explanation.spread import AT_SENDER, NEVER_US, Spread
 from roamcast.log.reader import LogRow
 
-LATELY_US: Final = 10_000_000
-"""Nodes that heard each other at most so long before one had the event count as near."""
+LATELY_US: Final = 5_000_000
+"""Ours: longer than most beacon periods, and short enough that nodes do not move out of range."""
 
 BY_LAST_DECISION: Final = {"suppress": "suppressed", "drop": "dropped", "delay": "waiting"}
 CLAUSES: Final = {
@@ -60,21 +62,16 @@ class Holder:
     node: int
     had_us: int
     way: list[int]
-    heard_before_us: int | None
-    """The last frame between the two nodes before it had the event, if that was lately."""
-    heard_after_us: int | None
+    contact_before_us: int | None
+    """The last frame between the two nodes before it had the event."""
+    contact_after_us: int | None
     """The first frame between the two afterwards."""
+    is_near: bool
+    """Whether these frames are near enough in time; otherwise the two only met later, while the event was valid."""
     sent_us: list[int]
     unnoticed_us: list[int]
     """Those of its sends that left no trace at the node in question."""
     decisions: list[LogRow]
-    expires_us: int
-
-    @property
-    def in_time(self) -> bool:
-        """Whether it was near while it had the event and the event was valid."""
-        after = self.heard_after_us is not None and self.heard_after_us <= self.expires_us
-        return after or self.heard_before_us is not None
 
     @property
     def conduct(self) -> str:
@@ -91,9 +88,9 @@ class Holder:
 
     @property
     def gap_us(self) -> int:
-        """How near in time the two nodes heard each other."""
-        before = NEVER_US if self.heard_before_us is None else self.had_us - self.heard_before_us
-        after = NEVER_US if self.heard_after_us is None else self.heard_after_us - self.had_us
+        """The shortest time between having the event and a frame between the two nodes."""
+        before = NEVER_US if self.contact_before_us is None else self.had_us - self.contact_before_us
+        after = NEVER_US if self.contact_after_us is None else self.contact_after_us - self.had_us
         return min(before, after)
 
 
@@ -125,50 +122,54 @@ def cause(spread: Spread, node: int, links: Links | None, absent: list[Absence])
     """Why `node` did not deliver the event; `links` are None if the log has no frames."""
     if links is None:
         return Cause("not in the log", ["the log has no frames that could say why"], [], [])
-    near = holders(spread, node, links)
+    known = holders(spread, node, links)
+    near = [holder for holder in known if holder.is_near]
     reasons = [
         *_at_the_node(spread, node),
         *_given_up(spread, node),
         *_missed_in_absence(spread, node, links, absent),
-        *_kept_back([holder for holder in near if holder.in_time]),
-        *_out_of_range(node, [holder for holder in near if holder.in_time]),
+        *_kept_back(near),
+        *_out_of_range(node, near),
     ]
     path: list[int] = []
     if not reasons:
-        reasons, path = _from_afar(spread, node, links, near)
-    return Cause(reasons[0][0], [clause for _, clause in reasons], near, path)
+        reasons, path = _from_afar(spread, node, links, known)
+    return Cause(reasons[0][0], [clause for _, clause in reasons], known, path)
 
 
 def holders(spread: Spread, node: int, links: Links) -> list[Holder]:
-    """The nodes near `node` that had the event, those first that heard it soonest before or after."""
+    """The nodes that had the event and were in contact with `node` near that time, or later while it was valid."""
     own = spread.rows_at.get(node, [])
     noticed = {row.frame for row in own if row.kind in ("receive", "lose", "overhear")}
-    near: list[Holder] = []
+    known: list[Holder] = []
     for holder in links.of(node):
         had = spread.had_us.get(holder)
         if had is None or holder == node:
             continue
         before, after = links.meeting(node, holder, had)
-        if before is not None and had - before > LATELY_US:
-            before = None
-        if before is None and after is None:
+        busy_until = max(had, *(row.t for row in spread.rows_at[holder]))
+        is_near = any(
+            t is not None and had - LATELY_US <= t <= min(busy_until + LATELY_US, spread.expires_us)
+            for t in (before, after)
+        )
+        if not is_near and (after is None or after > spread.expires_us):
             continue
         sends = spread.sends(holder)
         unnoticed = [row.t for row in sends if row.frame not in noticed]
-        near.append(
+        known.append(
             Holder(
                 holder,
                 had,
                 spread.way_to(holder),
                 before,
                 after,
+                is_near,
                 [row.t for row in sends],
                 unnoticed,
                 spread.decisions(holder),
-                spread.expires_us,
             )
         )
-    return sorted(near, key=lambda holder: (not holder.in_time, holder.gap_us, holder.node))
+    return sorted(known, key=lambda holder: (not holder.is_near, holder.gap_us, holder.node))
 
 
 # ---- the causes, one by one: (word, clause)
@@ -239,26 +240,33 @@ def _kept_back(near: list[Holder]) -> Reasons:
 
 def _out_of_range(node: int, near: list[Holder]) -> Reasons:
     senders = [holder.node for holder in near if holder.unnoticed_us]
-    return [("out of range", f"{words.nodes(senders)} sent it when n{node} did not hear them")] if senders else []
+    return [("out of range", f"{words.nodes(senders)} sent it when n{node} did not hear it")] if senders else []
 
 
-def _from_afar(spread: Spread, node: int, links: Links, near: list[Holder]) -> tuple[Reasons, list[int]]:
-    """Nothing that happened near the node explains it."""
-    if near:
-        numbers = [holder.node for holder in near]
-        return [("expired", f"{words.nodes(numbers)} had it, but came near only after it had expired")], []
+def _from_afar(spread: Spread, node: int, links: Links, later: list[Holder]) -> tuple[Reasons, list[int]]:
+    """No node near the one in question had the event; `later` are those that met it afterwards."""
     if not spread.had_us:
         return [("not in the log", "the log has no row about its way")], []
-    begins, until = spread.begins_us, spread.expires_us
+    met = _met_later(node, later)
     if set(spread.had_us) == {spread.event >> 32}:
-        return [_only_its_publisher(spread)], []
+        return [_only_its_publisher(spread), *met], []
+    begins, until = spread.begins_us - LATELY_US, min(spread.busy_until_us + LATELY_US, spread.expires_us)
     if not links.neighbours(node, begins, until):
-        return [("alone", f"no frame went to or from n{node} while it was valid")], []
+        return [("alone", f"no frame went to or from n{node} while the event was on its way"), *met], []
     path = links.path_to_nearest(node, set(spread.had_us), begins, until)
-    if not path:
-        return [("not reached", f"no node that n{node} had a link with had it, nor any node behind those")], []
-    clause = f"no node near n{node} had it; the nearest that did is n{path[-1]}, {len(path) - 1} hops away"
-    return [("not reached", clause)], path
+    if path:
+        clause = f"no node near n{node} had it; the nearest that did is n{path[-1]}, {len(path) - 1} hops away"
+    else:
+        clause = f"no node that n{node} could hear had it, nor any node behind those"
+    return [("not reached", clause), *met], path
+
+
+def _met_later(node: int, later: list[Holder]) -> Reasons:
+    if not later:
+        return []
+    numbers = [holder.node for holder in later]
+    soonest = words.duration(min(holder.gap_us for holder in later))
+    return [("met later", f"{words.nodes(numbers)} had it, and met n{node} {soonest} later at the earliest")]
 
 
 def _only_its_publisher(spread: Spread) -> tuple[str, str]:
@@ -267,7 +275,7 @@ def _only_its_publisher(spread: Spread) -> tuple[str, str]:
     if sends:
         return (
             "not heard",
-            f"its publisher n{publisher} sent it {words.counted(len(sends), 'times')}, and no node heard it",
+            f"its publisher n{publisher} sent it {words.times(len(sends))}, and no node heard it",
         )
     refusals = [row for row in spread.decisions(publisher) if row.kind in BY_LAST_DECISION]
     why = f" ({refusals[-1].kind}: {refusals[-1].reason})" if refusals else ""

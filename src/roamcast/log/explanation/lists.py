@@ -81,9 +81,12 @@ class EventAtNodes:
     def __str__(self) -> str:
         missed = [outcome for outcome in self.nodes if outcome.status == "missed"]
         got = len(self.nodes) - len(missed)
-        lines = [f"Event {self.name}, {self.about}.", f"{words.counted(got, 'nodes')} got it, {_missed(missed)}."]
+        lines = [
+            f"Event {self.name}, {self.about}.",
+            f"{words.counted(got, 'nodes')} got it; {len(missed):,} missed it{_causes(missed)}.",
+        ]
         rows = [(f"n{o.node}", o.status, _took(o), _source(o), o.cause) for o in self.nodes[:MOST_ROWS]]
-        return _shown(lines, ("node", "", "after", "from", "cause"), rows, len(self.nodes), self.remarks)
+        return _shown(lines, ("node", "result", "after", "from", "cause"), rows, len(self.nodes), self.remarks)
 
     __repr__ = __str__
 
@@ -103,14 +106,13 @@ class EventsAtNode:
         missed = [outcome for outcome in self.events if outcome.status == "missed"]
         counts = Counter(outcome.status for outcome in self.events)
         published = words.counted(counts["published"], "events")
-        lines = [
-            f"n{self.node} published {published}; of others' events it got {counts['got']:,} and {_missed(missed)}."
-        ]
+        got = f"of others' events it got {counts['got']:,} and missed {len(missed):,}"
+        lines = [f"n{self.node} published {published}; {got}{_causes(missed)}."]
         rows = [
             (o.name, words.clock(o.t_us), f"n{o.publisher}", o.status, _took(o), _source(o), o.cause)
             for o in self.events[:MOST_ROWS]
         ]
-        heading = ("event", "published", "by", "", "after", "from", "cause")
+        heading = ("event", "published", "by", "result", "after", "from", "cause")
         return _shown(lines, heading, rows, len(self.events), self.remarks)
 
     __repr__ = __str__
@@ -149,12 +151,9 @@ def missed_first(outcomes: Iterable[Outcome]) -> list[Outcome]:
     return sorted(outcomes, key=lambda o: (order.index(o.status), o.t_us, o.node))
 
 
-def _missed(missed: list[Outcome]) -> str:
-    if not missed:
-        return "missed none"
-    causes = Counter(outcome.cause for outcome in missed)
-    known = ", ".join(f"{word} {n}" for word, n in causes.most_common())
-    return f"missed {len(missed):,} ({known})"
+def _causes(missed: list[Outcome]) -> str:
+    counts = Counter(outcome.cause for outcome in missed)
+    return ": " + ", ".join(f"{word} {n}" for word, n in counts.most_common()) if missed else ""
 
 
 def _took(outcome: Outcome) -> str:

@@ -26,13 +26,14 @@ class Entry:
 
 @dataclass(frozen=True)
 class NearNode:
-    """A node near this one that had the event, and what it did about it."""
+    """A node that had the event and was in contact with this one then or later, and what it did about the event."""
 
     node: int
     had_us: int
     way: list[int]
-    heard_before_us: int | None
-    heard_after_us: int | None
+    contact_before_us: int | None
+    contact_after_us: int | None
+    is_near: bool
     sent_us: list[int]
     decisions: list[Entry]
     distance_m: float | None
@@ -124,7 +125,7 @@ def _summary(spread: Spread, node: int, status: str, why: Cause | None) -> str:
     reached = len([other for other in spread.had_us if other != node])
     if status == "published":
         sends = spread.sends(node)
-        sent = f"sent it {words.counted(len(sends), 'times')}" if sends else "never sent it"
+        sent = f"sent it {words.times(len(sends))}" if sends else "never sent it"
         return f"n{node} published {name} and {sent}; {words.counted(reached, 'other nodes')} had it."
     if status == "got":
         took = latency_us(spread, node)
@@ -134,7 +135,7 @@ def _summary(spread: Spread, node: int, status: str, why: Cause | None) -> str:
         return f"n{node} got {name}{'' if took is None else f' {words.duration(took)} after its publication'}{by}."
     if status == "received":
         copies = [row for row in spread.rows_at[node] if row.kind == "receive"]
-        return f"n{node} was not interested in {name}; it received it {words.counted(len(copies), 'times')}."
+        return f"n{node} was not interested in {name}; it received it {words.times(len(copies))}."
     clauses = "; ".join(why.clauses[:3]) if why else ""
     if status == "not interested":
         return f"n{node} was not interested in {name} and never received it: {clauses}."
@@ -190,7 +191,7 @@ def _nearest(spread: Spread, why: Cause | None) -> list[str]:
     if decisions:
         lines.append(f"n{nearest}: {words.decision(decisions[-1])}.")
     if sends:
-        lines.append(f"n{nearest} sent it {words.counted(sends, 'times')}.")
+        lines.append(f"n{nearest} sent it {words.times(sends)}.")
     return lines
 
 
@@ -299,8 +300,9 @@ def _near(why: Cause | None, distances: dict[int, float | None]) -> list[NearNod
             holder.node,
             holder.had_us,
             holder.way,
-            holder.heard_before_us,
-            holder.heard_after_us,
+            holder.contact_before_us,
+            holder.contact_after_us,
+            holder.is_near,
             holder.sent_us,
             _folded([Entry(row.t, row.t, row.kind, words.decision(row), [], []) for row in holder.decisions]),
             distances.get(holder.node),

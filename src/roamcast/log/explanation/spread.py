@@ -60,6 +60,11 @@ class Spread:
             return NEVER_US
         return self.published.t_us + self.published.event.validity_us
 
+    @property
+    def busy_until_us(self) -> int:
+        """The last row about it."""
+        return max((rows[-1].t for rows in self.rows_at.values()), default=self.begins_us)
+
     def sends(self, node: int) -> list[LogRow]:
         return [row for row in self.rows_at.get(node, []) if row.kind == "send"]
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 WIDTH: Final = 100
 MOST_NEAR: Final = 8
+MOST_LATER: Final = 3
 MOST_ENTRIES: Final = 60
 MOST_DECISIONS: Final = 5
 
@@ -29,16 +30,21 @@ def explanation(of: Explanation) -> str:
             "",
             f"At n{of.node} nothing happened about it: no frame with it was received, lost or overheard there.",
         ]
-    if of.near:
-        lines += ["", f"Nodes near n{of.node} that had it:"]
-        for holder in of.near[:MOST_NEAR]:
-            lines += _near_node(holder, of)
-        if len(of.near) > MOST_NEAR:
-            lines.append(f"  … and {len(of.near) - MOST_NEAR} more")
+    near = [holder for holder in of.near if holder.is_near]
+    lines += _section(f"Nodes near n{of.node} that had it:", near, MOST_NEAR, of)
+    lines += _section(f"Nodes that had it and met n{of.node} later:", of.near[len(near) :], MOST_LATER, of)
     if of.remarks:
         lines.append("")
         lines += [line for remark in of.remarks for line in wrap(remark, WIDTH)]
     return "\n".join(lines)
+
+
+def _section(title: str, holders: list[NearNode], most: int, of: Explanation) -> list[str]:
+    if not holders:
+        return []
+    lines = [line for holder in holders[:most] for line in _near_node(holder, of)]
+    rest = [f"  … and {len(holders) - most} more"] if len(holders) > most else []
+    return ["", title, *lines, *rest]
 
 
 def _field(title: str, value: str) -> list[str]:
@@ -67,27 +73,26 @@ def _near_node(holder: NearNode, of: Explanation) -> Iterator[str]:
     way = "" if len(holder.way) < 2 else f" by {' → '.join(f'n{step}' for step in holder.way)}"
     meters = "" if holder.distance_m is None else f", then {holder.distance_m:.0f} m away"
     lead = f"  n{holder.node}: "
-    yield from _hanging(lead, f"had it from {since} s{way}{meters}; {_heard(holder, of.node)}")
+    yield from _hanging(lead, f"had it from {since} s{way}{meters}; {_contact(holder, of.node)}")
     indent = " " * len(lead)
     for decision in holder.decisions[-MOST_DECISIONS:]:
         yield from _hanging(f"{indent}{words.after(decision.t_us - of.begins_us)}  ", decision.text)
     if holder.sent_us:
         first = words.after(holder.sent_us[0] - of.begins_us)
-        yield f"{indent}sent it {words.counted(len(holder.sent_us), 'times')}, first at {first} s"
+        at = "at" if len(holder.sent_us) == 1 else "first at"
+        yield f"{indent}sent it {words.times(len(holder.sent_us))}, {at} {first} s"
     elif not holder.decisions:
         yield f"{indent}never sent it; the log has no decision of it"
 
 
-def _heard(holder: NearNode, node: int) -> str:
-    """When the two nodes heard each other."""
-    before = None if holder.heard_before_us is None else holder.had_us - holder.heard_before_us
-    after = None if holder.heard_after_us is None else holder.heard_after_us - holder.had_us
-    pair = f"frames between n{holder.node} and n{node}:"
-    if before is None:
-        return f"{pair} next {words.duration(after or 0)} later"
-    if after is None:
-        return f"{pair} last {words.duration(before)} earlier"
-    return f"{pair} last {words.duration(before)} earlier, next {words.duration(after)} later"
+def _contact(holder: NearNode, node: int) -> str:
+    """When the last and the next frame went between the two nodes."""
+    parts = []
+    if holder.contact_before_us is not None:
+        parts.append(f"{words.duration(holder.had_us - holder.contact_before_us)} before")
+    if holder.contact_after_us is not None:
+        parts.append(f"{words.duration(holder.contact_after_us - holder.had_us)} after")
+    return f"in contact with n{node} {words.together(parts)}"
 
 
 def columns(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

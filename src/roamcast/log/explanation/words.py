@@ -75,6 +75,10 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number != 1 else f"1 {noun}".removesuffix("s")
 
 
+def times(number: int) -> str:
+    return "once" if number == 1 else f"{number:,} times"
+
+
 def content(event: Event) -> str:
     """Topic and attributes, in short."""
     attributes = [f"{name}={value}" for name, value in list(event.attrs.items())[:MOST_ATTRIBUTES]]
