@@ -17,7 +17,7 @@ from roamcast.log.explanation import words
 from roamcast.log.explanation.causes import Absence, absences
 from roamcast.log.explanation.links import Links
 from roamcast.log.explanation.lists import EventAtNodes, Events, EventsAtNode, list_events, missed_first, outcome
-from roamcast.log.explanation.pair import Explanation, about, explain_pair
+from roamcast.log.explanation.pair import Explanation, about, explain_pair, reach
 from roamcast.log.explanation.places import Places
 from roamcast.log.explanation.select import (
     DECISION_KINDS,
@@ -107,7 +107,9 @@ class Log:
         interested = spread.published.interested if spread.published else set()
         nodes = sorted(interested | set(spread.delivered_us))
         outcomes = [outcome(spread, node, self._links, self._absences.get(node, [])) for node in nodes]
-        return EventAtNodes(words.event_name(event), about(spread), missed_first(outcomes), self._remarks())
+        return EventAtNodes(
+            words.event_name(event), about(spread), missed_first(outcomes), [*reach(spread)[1:], *self._remarks()]
+        )
 
     def _events_at_node(self, node: int) -> EventsAtNode:
         import pyarrow.compute as pc

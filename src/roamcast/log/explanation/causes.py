@@ -35,11 +35,12 @@ LATELY_US: Final = 5_000_000
 """Ours: longer than most beacon periods, and short enough that nodes do not move out of range."""
 
 BY_LAST_DECISION: Final = {"suppress": "suppressed", "drop": "dropped", "delay": "waiting"}
-CLAUSES: Final = {
-    "suppressed": "had it and suppressed it",
-    "dropped": "had it and dropped it",
-    "waiting": "had it and still waited to send it",
-    "silent": "had it and did not send it",
+CONDUCT: Final = {
+    "sent": "sent it",
+    "suppressed": "suppressed it",
+    "dropped": "dropped it",
+    "waiting": "still waited to send it",
+    "silent": "did not send it",
 }
 
 
@@ -74,19 +75,6 @@ class Holder:
     decisions: list[LogRow]
 
     @property
-    def conduct(self) -> str:
-        """The word for what it did about the event: `sent`, or why not."""
-        if self.sent_us:
-            return "sent"
-        last = next((row for row in reversed(self.decisions) if row.kind != "note"), None)
-        return "silent" if last is None else BY_LAST_DECISION.get(last.kind, "silent")
-
-    @property
-    def label(self) -> str:
-        last = next((row for row in reversed(self.decisions) if row.kind in BY_LAST_DECISION), None)
-        return "" if last is None else last.reason
-
-    @property
     def gap_us(self) -> int:
         """The shortest time between having the event and a frame between the two nodes."""
         before = NEVER_US if self.contact_before_us is None else self.had_us - self.contact_before_us
@@ -101,6 +89,14 @@ class Cause:
     holders: list[Holder]
     path: list[int]
     """If no near node had it: the way over links to the nearest node that did."""
+
+
+def conduct(sent: bool, decisions: list[LogRow]) -> tuple[str, str]:
+    """What a node that had the event did about it: a word of `CONDUCT`, and the label of its reason not to send."""
+    last = next((row for row in reversed(decisions) if row.kind != "note"), None)
+    if sent or last is None or last.kind not in BY_LAST_DECISION:
+        return "sent" if sent else "silent", ""
+    return BY_LAST_DECISION[last.kind], last.reason
 
 
 def absences(rows: Iterable[LogRow]) -> dict[int, list[Absence]]:
@@ -229,12 +225,13 @@ def _missed_in_absence(spread: Spread, node: int, links: Links, absent: list[Abs
 def _kept_back(near: list[Holder]) -> Reasons:
     grouped: dict[tuple[str, str], list[int]] = {}
     for holder in near:
-        if holder.conduct != "sent":
-            grouped.setdefault((holder.conduct, holder.label), []).append(holder.node)
+        word, label = conduct(bool(holder.sent_us), holder.decisions)
+        if word != "sent":
+            grouped.setdefault((word, label), []).append(holder.node)
     largest_first = sorted(grouped.items(), key=lambda entry: -len(entry[1]))
     return [
-        (conduct, f"{words.nodes(numbers)} {CLAUSES[conduct]}" + (f" ({label})" if label else ""))
-        for (conduct, label), numbers in largest_first
+        (word, f"{words.nodes(numbers)} had it and {CONDUCT[word]}" + (f" ({label})" if label else ""))
+        for (word, label), numbers in largest_first
     ]
 
 

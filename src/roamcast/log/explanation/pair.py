@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from roamcast.log.explanation import text, words
-from roamcast.log.explanation.causes import Absence, Cause, cause
+from roamcast.log.explanation.causes import CONDUCT, Absence, Cause, cause, conduct
 from roamcast.log.explanation.links import Links
 from roamcast.log.explanation.spread import AT_SENDER, NEVER_US, Spread
 from roamcast.log.reader import LogRow
@@ -97,7 +98,7 @@ def explain_pair(
         begins_us=spread.begins_us,
         timeline=_timeline(spread, node, absent),
         near=_near(why, distances),
-        remarks=[*_reach(spread), *_nearest(spread, why), *remarks],
+        remarks=[*reach(spread), *_nearest(spread, why), *remarks],
     )
 
 
@@ -131,7 +132,7 @@ def _summary(spread: Spread, node: int, status: str, why: Cause | None) -> str:
         took = latency_us(spread, node)
         way = spread.way_to(node)
         hops = words.counted(len(way) - 1, "hops")
-        by = f" from n{way[-2]}, over {hops} ({' → '.join(f'n{step}' for step in way)})" if len(way) > 1 else ""
+        by = f" from n{way[-2]}, over {hops} ({words.way(way)})" if len(way) > 1 else ""
         return f"n{node} got {name}{'' if took is None else f' {words.duration(took)} after its publication'}{by}."
     if status == "received":
         copies = [row for row in spread.rows_at[node] if row.kind == "receive"]
@@ -162,7 +163,12 @@ def _interest(spread: Spread, node: int, subscriptions: list[str]) -> str:
     if not matching:
         if not subscriptions:
             return "no: it had no subscription"
-        return f"no: none of its {len(subscriptions)} subscriptions matches ({'; '.join(subscriptions[:3])})"
+        which = (
+            "its subscription does not match"
+            if len(subscriptions) == 1
+            else f"none of its {len(subscriptions)} matches"
+        )
+        return f"no: {which} ({'; '.join(subscriptions[:3])})"
     yes = f"yes: {'; '.join(matching[:3])}"
     if node in published.interested or node == published.publisher:
         return yes
@@ -171,12 +177,18 @@ def _interest(spread: Spread, node: int, subscriptions: list[str]) -> str:
     return f"{yes}; but n{node} was asleep or down at that moment, so no metric counts it"
 
 
-def _reach(spread: Spread) -> list[str]:
+def reach(spread: Spread) -> list[str]:
+    """How far the event came in all, and what the nodes that had it did about it."""
     published = spread.published
-    if published is None:
-        return []
-    got = len(published.interested & set(spread.delivered_us))
-    return [f"{got:,} of {words.counted(len(published.interested), 'interested nodes')} got it."]
+    lines = []
+    if published is not None:
+        got = len(published.interested & set(spread.delivered_us))
+        lines.append(f"{got:,} of {words.counted(len(published.interested), 'interested nodes')} got it.")
+    did = Counter(conduct(bool(spread.sends(node)), spread.decisions(node)) for node in spread.had_us)
+    if any(word != "silent" for word, _ in did):
+        parts = [f"{n:,} {CONDUCT[word]}" + (f" ({label})" if label else "") for (word, label), n in did.most_common()]
+        lines.append(f"{words.counted(len(spread.had_us), 'nodes')} had it: {words.together(parts)}.")
+    return lines
 
 
 def _nearest(spread: Spread, why: Cause | None) -> list[str]:
@@ -184,7 +196,7 @@ def _nearest(spread: Spread, why: Cause | None) -> list[str]:
         return []
     nearest = why.path[-1]
     since = words.after(spread.had_us[nearest] - spread.begins_us)
-    way = " – ".join(f"n{step}" for step in why.path)
+    way = words.way(why.path, "–")
     lines = [f"The nearest node that had it is n{nearest} (since {since} s), by the links {way}."]
     decisions = spread.decisions(nearest)
     sends = len(spread.sends(nearest))
@@ -253,9 +265,8 @@ def _sent(spread: Spread, row: LogRow) -> str:
     losers = spread.losers.get(row.frame, [])
     to = "everybody in range" if row.peer < 0 else f"n{row.peer}"
     outcome = f"received by {words.nodes(hearers)}" if hearers else "received by no node"
-    if losers:
-        outcome += f"; lost at {words.together([f'n{node} ({why})' for node, why in losers[:3]])}"
-        outcome += f" and {len(losers) - 3} more" if len(losers) > 3 else ""
+    for why in dict.fromkeys(why for _, why in losers):
+        outcome += f"; lost at {words.nodes([node for node, reason in losers if reason == why])} ({why})"
     return f"{verb} to {to} ({row.reason} frame {row.frame}): {outcome}"
 
 

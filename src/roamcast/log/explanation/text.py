@@ -70,7 +70,7 @@ def _limited(lines: list[str]) -> list[str]:
 
 def _near_node(holder: NearNode, of: Explanation) -> Iterator[str]:
     since = words.after(holder.had_us - of.begins_us)
-    way = "" if len(holder.way) < 2 else f" by {' → '.join(f'n{step}' for step in holder.way)}"
+    way = "" if len(holder.way) < 2 else f" by {words.way(holder.way)}"
     meters = "" if holder.distance_m is None else f", then {holder.distance_m:.0f} m away"
     lead = f"  n{holder.node}: "
     yield from _hanging(lead, f"had it from {since} s{way}{meters}; {_contact(holder, of.node)}")

@@ -15,6 +15,7 @@ UNIX_US: Final = 10**14
 """Clocks that show more count from 1970 (real nodes); those of simulations begin at 0."""
 MOST_NODES: Final = 4
 MOST_ATTRIBUTES: Final = 6
+LONG_WAY: Final = 7
 
 
 def event_name(event: int) -> str:
@@ -71,12 +72,20 @@ def together(parts: Sequence[str]) -> str:
     return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + " and " + parts[-1]
 
 
+def way(numbers: Sequence[int], arrow: str = "→") -> str:
+    """`n3 → n4 → n7`; of a long one, the ends."""
+    shown = [f"n{node}" for node in numbers]
+    if len(shown) > LONG_WAY:
+        shown = [*shown[:2], "…", *shown[-3:]]
+    return f" {arrow} ".join(shown)
+
+
 def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number != 1 else f"1 {noun}".removesuffix("s")
 
 
 def times(number: int) -> str:
-    return "once" if number == 1 else f"{number:,} times"
+    return {1: "once", 2: "twice"}.get(number, f"{number:,} times")
 
 
 def content(event: Event) -> str:
