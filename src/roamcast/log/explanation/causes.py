@@ -125,7 +125,7 @@ def cause(spread: Spread, node: int, links: Links | None, absent: list[Absence])
         *_given_up(spread, node),
         *_missed_in_absence(spread, node, links, absent),
         *_kept_back(near),
-        *_out_of_range(node, near),
+        *_out_of_range(node, near, absent),
     ]
     path: list[int] = []
     if not reasons:
@@ -211,14 +211,16 @@ def _given_up(spread: Spread, node: int) -> Reasons:
 
 
 def _missed_in_absence(spread: Spread, node: int, links: Links, absent: list[Absence]) -> Reasons:
+    """A node that is absent has no rows about frames, so those around its absence tell which nodes were near."""
     for absence in absent:
+        near = links.neighbours(node, absence.from_us - LATELY_US, absence.until_us + LATELY_US)
         senders = [
             peer
-            for peer in links.of(node)
+            for peer in sorted(near)
             if any(row.peer in (-1, node) and absence.covers(row.t) for row in spread.sends(peer))
         ]
         if senders:
-            return [(absence.state, f"it was {absence.state} when {words.nodes(sorted(senders))} sent it")]
+            return [(absence.state, f"it was {absence.state} when {words.nodes(senders)} sent it")]
     return []
 
 
@@ -235,8 +237,11 @@ def _kept_back(near: list[Holder]) -> Reasons:
     ]
 
 
-def _out_of_range(node: int, near: list[Holder]) -> Reasons:
-    senders = [holder.node for holder in near if holder.unnoticed_us]
+def _out_of_range(node: int, near: list[Holder], absent: list[Absence]) -> Reasons:
+    def present(t_us: int) -> bool:
+        return not any(absence.covers(t_us) for absence in absent)
+
+    senders = [holder.node for holder in near if any(map(present, holder.unnoticed_us))]
     return [("out of range", f"{words.nodes(senders)} sent it when n{node} did not hear it")] if senders else []
 
 

@@ -186,8 +186,11 @@ def reach(spread: Spread) -> list[str]:
         lines.append(f"{got:,} of {words.counted(len(published.interested), 'interested nodes')} got it.")
     did = Counter(conduct(bool(spread.sends(node)), spread.decisions(node)) for node in spread.had_us)
     if any(word != "silent" for word, _ in did):
-        parts = [f"{n:,} {CONDUCT[word]}" + (f" ({label})" if label else "") for (word, label), n in did.most_common()]
-        lines.append(f"{words.counted(len(spread.had_us), 'nodes')} had it: {words.together(parts)}.")
+        parts = [
+            f"{n:,} {CONDUCT[word]}" + (f" ({label})" if label else "")
+            for (word, label), n in sorted(did.items(), key=lambda entry: (-entry[1], entry[0]))
+        ]
+        lines.append(f"{words.counted(len(spread.had_us), 'nodes')} had it; {words.together(parts)}.")
     return lines
 
 
@@ -200,10 +203,10 @@ def _nearest(spread: Spread, why: Cause | None) -> list[str]:
     lines = [f"The nearest node that had it is n{nearest} (since {since} s), by the links {way}."]
     decisions = spread.decisions(nearest)
     sends = len(spread.sends(nearest))
-    if decisions:
-        lines.append(f"n{nearest}: {words.decision(decisions[-1])}.")
     if sends:
         lines.append(f"n{nearest} sent it {words.times(sends)}.")
+    elif decisions:
+        lines.append(f"n{nearest}: {words.decision(decisions[-1])}.")
     return lines
 
 
@@ -216,7 +219,8 @@ def _timeline(spread: Spread, node: int, absent: list[Absence]) -> list[Entry]:
     until = max([last, *spread.had_us.values()]) if spread.expires_us == NEVER_US else spread.expires_us
     for absence in absent:
         if absence.until_us >= spread.begins_us and absence.from_us <= until:
-            end = "the end of the log" if absence.until_us == NEVER_US else words.clock(absence.until_us)
+            forever = absence.until_us == NEVER_US
+            end = "the end of the log" if forever else words.after(absence.until_us - spread.begins_us)
             entries.append(
                 Entry(absence.from_us, absence.until_us, absence.state, f"{absence.state} until {end}", [], [])
             )

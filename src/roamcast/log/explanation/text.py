@@ -25,14 +25,15 @@ def explanation(of: Explanation) -> str:
     if of.timeline:
         lines += ["", f"What happened at n{of.node}, in seconds after the publication:"]
         lines += _limited([line for entry in of.timeline for line in _entry(entry, of.begins_us)])
-    elif of.status in ("missed", "not interested"):
+    elif of.cause not in ("", "not in the log"):
         lines += [
             "",
             f"At n{of.node} nothing happened about it: no frame with it was received, lost or overheard there.",
         ]
     near = [holder for holder in of.near if holder.is_near]
     lines += _section(f"Nodes near n{of.node} that had it:", near, MOST_NEAR, of)
-    lines += _section(f"Nodes that had it and met n{of.node} later:", of.near[len(near) :], MOST_LATER, of)
+    if not near:
+        lines += _section(f"Nodes that had it and met n{of.node} later:", of.near, MOST_LATER, of)
     if of.remarks:
         lines.append("")
         lines += [line for remark in of.remarks for line in wrap(remark, WIDTH)]
