@@ -33,11 +33,9 @@ def why(
     from roamcast.log.opened import Log
     from roamcast.protocols import registry
 
-    for name in registry.BUILT_IN:  # their sentences are declared when they are loaded
-        registry.get(name)
     if protocol is not None:
         import_from_here()
-        registry.get(protocol)
+        registry.get(protocol)  # its sentences are declared when it is loaded
     answer = Log(log).why(node=node, event=event)
     if json:
         import json as format

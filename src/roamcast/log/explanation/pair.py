@@ -57,6 +57,8 @@ class Explanation:
     latency_us: int | None
     way: list[int]
     begins_us: int
+    """The publication, or the first row about the event if the log has no publication."""
+    is_published: bool
     timeline: list[Entry]
     near: list[NearNode]
     remarks: list[str]
@@ -96,6 +98,7 @@ def explain_pair(
         latency_us=latency_us(spread, node),
         way=spread.way_to(node) if node in spread.had_us else [],
         begins_us=spread.begins_us,
+        is_published=spread.published is not None,
         timeline=_timeline(spread, node, absent),
         near=_near(why, distances),
         remarks=[*reach(spread), *_nearest(spread, why), *remarks],
@@ -183,14 +186,18 @@ def reach(spread: Spread) -> list[str]:
     lines = []
     if published is not None:
         got = len(published.interested & set(spread.delivered_us))
-        lines.append(f"{got:,} of {words.counted(len(published.interested), 'interested nodes')} got it.")
+        total = len(published.interested)
+        lines.append(
+            f"{got:,} of {words.counted(total, 'interested nodes')} got it." if total else "No node was interested."
+        )
     did = Counter(conduct(bool(spread.sends(node)), spread.decisions(node)) for node in spread.had_us)
-    if any(word != "silent" for word, _ in did):
+    if spread.has_hearers and any(word != "silent" for word, _ in did):
         parts = [
             f"{n:,} {CONDUCT[word]}" + (f" ({label})" if label else "")
             for (word, label), n in sorted(did.items(), key=lambda entry: (-entry[1], entry[0]))
         ]
-        lines.append(f"{words.counted(len(spread.had_us), 'nodes')} had it; {words.together(parts)}.")
+        actions = words.together(parts) if len(parts) > 1 else f"all of them {parts[0].partition(' ')[2]}"
+        lines.append(f"{words.counted(len(spread.had_us), 'nodes')} had it; {actions}.")
     return lines
 
 
@@ -268,6 +275,8 @@ def _sent(spread: Spread, row: LogRow) -> str:
     hearers = spread.hearers.get(row.frame, [])
     losers = spread.losers.get(row.frame, [])
     to = "everybody in range" if row.peer < 0 else f"n{row.peer}"
+    if not spread.has_hearers:
+        return f"{verb} to {to} ({row.reason} frame {row.frame})"
     outcome = f"received by {words.nodes(hearers)}" if hearers else "received by no node"
     for why in dict.fromkeys(why for _, why in losers):
         outcome += f"; lost at {words.nodes([node for node, reason in losers if reason == why])} ({why})"

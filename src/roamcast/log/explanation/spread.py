@@ -15,9 +15,13 @@ NEVER_US: Final = 1 << 62
 
 
 class Spread:
-    def __init__(self, event: int, published: PublishedEvent | None, rows: list[LogRow]) -> None:
+    def __init__(
+        self, event: int, published: PublishedEvent | None, rows: list[LogRow], has_hearers: bool = True
+    ) -> None:
+        """`has_hearers` is False for the log of a single node, which cannot know where its frames arrived."""
         self.event = event
         self.published = published
+        self.has_hearers = has_hearers
         self.rows_at: dict[int, list[LogRow]] = {}
         self.had_us: dict[int, int] = {}
         """When each node had it first: it published, received or delivered it."""

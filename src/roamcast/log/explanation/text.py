@@ -23,7 +23,8 @@ def explanation(of: Explanation) -> str:
     lines += _field(f"event {of.name}", of.about)
     lines += _field(f"n{of.node} interested", of.interest)
     if of.timeline:
-        lines += ["", f"What happened at n{of.node}, in seconds after the publication:"]
+        begin = "the publication" if of.is_published else "the first row about it"
+        lines += ["", f"What happened at n{of.node}, in seconds after {begin}:"]
         lines += _limited([line for entry in of.timeline for line in _entry(entry, of.begins_us)])
     elif of.cause not in ("", "not in the log"):
         lines += [
