@@ -43,7 +43,9 @@ INTERPRETED = {
     # before and after a run, so that compiling them would only take time:
     "log/arrays.py",
     "log/catalogue.py",
+    "log/interest.py",
     "log/metric.py",
+    "log/opened.py",
     "log/reader.py",
     "world/assembly.py",
     "world/simulate.py",

@@ -31,9 +31,7 @@ may begin late) interests nobody and is nobody's parasite.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -41,12 +39,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from roamcast.errors import InputError
-from roamcast.log.schema import ANEW, DECISIONS, KINDS, OVERHEARD
-from roamcast.pubsub.event import SCOPES, Event
-from roamcast.pubsub.filters import Filter
-from roamcast.pubsub.text import parse
-
-FAULTS = ("sleep", "wake", "crash", "recover")
+from roamcast.log.interest import FAULTS, Audience, PublishedEvent, published_events
+from roamcast.log.interest import KINDS as KINDS_OF_INTEREST
+from roamcast.log.reader import LogRow
+from roamcast.log.schema import DECISIONS, KINDS, OVERHEARD
 
 
 def metrics(table: pa.Table) -> dict[str, object]:
@@ -55,7 +51,7 @@ def metrics(table: pa.Table) -> dict[str, object]:
     publications = _publications(table)
     sends, losses = _rows(table, "send"), _rows(table, "lose")
     latencies_us = sorted(_first_deliveries(table, publications).values())
-    interested = sum(len(publication.pairs) for publication in publications.values())
+    interested = sum(len(publication.interested) for publication in publications.values())
     own = sum(publication.own for publication in publications.values())
     warmup = _rows(_before_the_first(table, "publish"), "send")
     duplicates, duplicates_wanted, parasites = _unneeded(table, publications)
@@ -117,97 +113,24 @@ def energy(
 # ------------------------------------------------------------------------------------------------------ who wants what
 
 
-@dataclass
-class Publication:
-    t_us: int
-    publisher: int
-    wanting: set[int]
-    """Nodes with a matching subscription, the publisher too if it has one."""
-    pairs: set[int]
-    """Those of them that count as interested live subscribers."""
-    own: bool
-    """Whether the publisher is one of those that want it, and up."""
-
-
-@dataclass
-class _Audience:
-    """Who is subscribed to what and who is up, as the rows so far tell."""
-
-    filters: dict[str, Filter] = field(default_factory=dict)
-    subscriptions: dict[tuple[int, int], str] = field(default_factory=dict)
-    subscribers: dict[str, Counter[int]] = field(default_factory=dict)
-    asleep: set[int] = field(default_factory=set)
-    crashed: set[int] = field(default_factory=set)
-
-    def subscribe(self, node: int, number: int, text: str) -> None:
-        self.unsubscribe(node, number)
-        if text not in self.filters:
-            self.filters[text] = parse(text)
-        self.subscriptions[node, number] = text
-        self.subscribers.setdefault(text, Counter())[node] += 1
-
-    def unsubscribe(self, node: int, number: int) -> None:
-        text = self.subscriptions.pop((node, number), None)
-        if text is not None:
-            self.subscribers[text][node] -= 1
-
-    def forget(self, node: int) -> None:
-        for whose, number in [key for key in self.subscriptions if key[0] == node]:
-            self.unsubscribe(whose, number)
-
-    def fault(self, node: int, kind: str) -> None:
-        where = self.asleep if kind in ("sleep", "wake") else self.crashed
-        if kind in ("sleep", "crash"):
-            where.add(node)
-        else:
-            where.discard(node)
-
-    def publication(self, row: dict[str, Any]) -> Publication:
-        content = json.loads(row["reason"])
-        scope = SCOPES.index(content["scope"])
-        event = Event(row["event"], content["topic"], content["attrs"], b"", row["value"], scope)
-        wanting: set[int] = set()
-        for text, nodes in self.subscribers.items():
-            if self.filters[text].matches(event):
-                wanting.update(node for node, subscriptions in nodes.items() if subscriptions)
-        live = wanting - self.asleep - self.crashed
-        pairs = live - {row["node"]}
-        if content["scope"] == "local":
-            pairs &= set(content["near"])
-        return Publication(row["t"], row["node"], wanting, pairs, row["node"] in live)
-
-
-def _publications(table: pa.Table) -> dict[int, Publication]:
-    audience = _Audience()
-    found: dict[int, Publication] = {}
-    for row in _rows(table, "publish", "subscribe", "unsubscribe", *FAULTS).to_pylist():
-        if row["kind"] == "publish":
-            found[row["event"]] = audience.publication(row)
-        elif row["kind"] == "subscribe":
-            audience.subscribe(row["node"], row["event"], row["reason"])
-        elif row["kind"] == "unsubscribe":
-            audience.unsubscribe(row["node"], row["event"])
-        else:
-            audience.fault(row["node"], row["kind"])
-            if row["kind"] == "recover" and row["reason"] == ANEW:
-                audience.forget(row["node"])
-    return found
+def _publications(table: pa.Table) -> dict[int, PublishedEvent]:
+    return published_events(LogRow(*row.values()) for row in _rows(table, *KINDS_OF_INTEREST).to_pylist())
 
 
 # ---------------------------------------------------------------------------------------------------- what became of it
 
 
-def _first_deliveries(table: pa.Table, publications: dict[int, Publication]) -> dict[tuple[int, int], int]:
+def _first_deliveries(table: pa.Table, publications: dict[int, PublishedEvent]) -> dict[tuple[int, int], int]:
     """Latency in microseconds of each counted pair (event, node)."""
     latencies_us: dict[tuple[int, int], int] = {}
     for row in _rows(table, "deliver").to_pylist():
         publication = publications.get(row["event"])
-        if publication is not None and row["node"] in publication.pairs:
+        if publication is not None and row["node"] in publication.interested:
             latencies_us.setdefault((row["event"], row["node"]), row["t"] - publication.t_us)
     return latencies_us
 
 
-def _unneeded(table: pa.Table, publications: dict[int, Publication]) -> tuple[int, int, int]:
+def _unneeded(table: pa.Table, publications: dict[int, PublishedEvent]) -> tuple[int, int, int]:
     """(duplicates, those where the event is wanted, parasites)."""
     heard = _rows(table, "receive").filter(pc.field("event") != 0)
     by_pair = heard.group_by(["event", "node"]).aggregate([([], "count_all")])
@@ -217,7 +140,7 @@ def _unneeded(table: pa.Table, publications: dict[int, Publication]) -> tuple[in
         own = publication is not None and publication.publisher == pair["node"]
         again = pair["count_all"] - (0 if own else 1)
         duplicates += again
-        if publication is not None and pair["node"] in publication.wanting:
+        if publication is not None and pair["node"] in publication.subscribers:
             duplicates_wanted += again
         elif publication is not None:
             parasites += pair["count_all"]
@@ -257,7 +180,7 @@ def _receiving_s(table: pa.Table, nodes: int) -> np.ndarray[Any, np.dtype[np.flo
 def _absences_s(table: pa.Table, nodes: int, duration_s: float) -> tuple[Any, Any]:
     """Seconds that each node slept, and that it was down; a node that is down does not sleep."""
     asleep_s, off_s = np.zeros(nodes), np.zeros(nodes)
-    audience = _Audience()
+    audience = Audience()
     since_s = np.zeros(nodes)
 
     def settle(node: int, t_s: float) -> None:

@@ -25,6 +25,7 @@ from roamcast.cli import (
     status,
     subscribe,
     trace,
+    why,
 )
 from roamcast.errors import RoamcastError
 
@@ -35,6 +36,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(run.run)
+app.command()(why.why)
 app.command()(protocols.protocols)
 app.command()(presets.presets)
 app.command()(query.query)

@@ -1,4 +1,4 @@
-"""Reading a log: as a table, row by row, or as sentences about one node and one event."""
+"""Reading a log file: as a table, or row by row. Questions about it are answered by opened.py."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from roamcast.errors import InputError
-from roamcast.log.schema import DECISIONS, KINDS, SUMMARY_KEY, VERSION, VERSION_KEY, arrow_schema
-from roamcast.protocols.kit.interface import explain
+from roamcast.log.schema import SUMMARY_KEY, VERSION, VERSION_KEY, arrow_schema
 
 BATCH: Final = 65_536
 
@@ -44,50 +43,11 @@ def summary(path: str | Path) -> dict[str, Any]:
 def rows(path: str | Path) -> Iterator[LogRow]:
     """The rows of the log in order; memory holds one batch of them."""
     for batch in _opened(path).iter_batches(BATCH):
-        yield from _rows_of(batch)
+        yield from rows_of(batch)
 
 
-def why(path: str | Path, node: int, event: int) -> list[str]:
-    """What a node did about an event, and why: a sentence for each row, in order.
-
-    The sentences behind decisions are those that protocols declared (`protocols.kit.interface.reason`), so the
-    protocol's module must have been imported; without it, only the label appears.
-    """
-    import pyarrow.compute as pc
-
-    sentences: list[str] = []
-    for batch in _opened(path).iter_batches(BATCH):
-        wanted = pc.and_(pc.equal(batch["node"], node), pc.equal(batch["event"], event))
-        for row in _rows_of(batch.filter(wanted)):
-            sentence = _sentence(row)
-            if sentence:
-                sentences.append(f"{row.t / 1e6:.6f} s  {sentence}")
-    return sentences
-
-
-def _sentence(row: LogRow) -> str:
-    """Empty for kinds whose column `event` is not the id of an event."""
-    if row.kind in [KINDS[code] for code in DECISIONS]:
-        return explain(row.kind, row.reason, row.event, row.peer, row.value)
-    if row.kind == "publish":
-        return f"publish: {row.reason}"
-    if row.kind == "send":
-        to = "everybody in range" if row.peer < 0 else f"n{row.peer}"
-        return f"send: {row.reason} frame {row.frame} to {to}"
-    if row.kind == "repeat":
-        return f"repeat: frame {row.frame} goes out again: n{row.peer} did not acknowledge it"
-    if row.kind == "receive":
-        return f"receive: {row.reason} frame {row.frame} from n{row.peer}"
-    if row.kind == "lose":
-        return f"lose: frame {row.frame} ({row.reason})"
-    if row.kind == "overhear":
-        return f"overhear: frame {row.frame} from n{row.peer} ({row.reason})"
-    if row.kind == "deliver":
-        return "deliver: given to the application"
-    return ""
-
-
-def _rows_of(batch: Any) -> list[LogRow]:
+def rows_of(batch: Any) -> list[LogRow]:
+    """The rows of a table or a record batch of the log."""
     columns = [column.to_pylist() for column in batch.columns]
     return [LogRow(*values) for values in zip(*columns, strict=True)]
 
