@@ -6,9 +6,9 @@ a class that is in no package is named by `module:Class`. A package cannot repla
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from importlib import import_module
-from importlib.metadata import entry_points
 from typing import Any
 
 from roamcast.errors import InputError, one_line, unknown
@@ -56,7 +56,15 @@ class Registry:
         return installed[name]
 
     def _installed(self) -> dict[str, str]:
+        from importlib.metadata import entry_points  # here, because most never ask and it takes long to load
+
         return {point.name: point.value for point in entry_points(group=self.group)}
+
+
+def import_from(folder: str) -> None:
+    """A class that is named `module:Class` is most likely in a file of the folder where the command was typed."""
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
 
 
 def _load(target: str) -> Any:

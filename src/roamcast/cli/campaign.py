@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from roamcast.cli.help import Verbs
 from roamcast.cli.options import Conf, Master, import_from_here, start_spark
 from roamcast.cli.screen import Screen, duration
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from roamcast.lab.tables.laboratory import Laboratory
 
 app = typer.Typer(
+    cls=Verbs,
     help="Run a campaign of simulations on Spark. Stopped at any moment, it goes on where it was.",
     add_completion=False,
     no_args_is_help=True,

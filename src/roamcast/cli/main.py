@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from roamcast.cli import (
+    fields,
     key,
     lab,
     node,
@@ -26,9 +27,11 @@ from roamcast.cli import (
     subscribe,
     trace,
 )
+from roamcast.cli.help import Verbs
 from roamcast.errors import RoamcastError
 
 app = typer.Typer(
+    cls=Verbs,
     help="Publish/subscribe for networks that have no network.",
     add_completion=False,
     no_args_is_help=True,
@@ -37,6 +40,7 @@ app = typer.Typer(
 app.command()(run.run)
 app.command()(protocols.protocols)
 app.command()(presets.presets)
+app.command()(fields.fields)
 app.command()(query.query)
 app.command()(reproduce.reproduce)
 app.command()(node.node)

@@ -15,21 +15,34 @@ if TYPE_CHECKING:
 
 
 def run(
-    preset: Annotated[str, typer.Argument(metavar="PRESET", help="A paper's scenario: see `roamcast presets`.")],
+    preset: Annotated[
+        str,
+        typer.Argument(
+            metavar="[PRESET or FILE]",
+            help="A paper's scenario (see `roamcast presets`), or a scenario file (TOML).",
+            show_default="the scenario's defaults",
+        ),
+    ] = "",
     protocol: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="See `roamcast protocols`; module:Class for your own.", show_default="the paper's"
+            metavar="NAME",
+            help="See `roamcast protocols`; module:Class for your own.",
+            show_default="the paper's, or the file's",
         ),
     ] = None,
     set_: Parameters = None,
     world: Annotated[
-        list[str] | None, typer.Option(metavar="KEY=VALUE", help="A field of the scenario. Repeatable.")
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE", help="A field of the scenario: see `roamcast fields`. Repeatable."),
     ] = None,
     reading: Annotated[
         str, typer.Option(metavar="NAME", help="Another reading of the paper: `roamcast presets PRESET` lists them.")
     ] = "",
-    seed: Annotated[int, typer.Option(metavar="N", help="Same seed, same run, byte for byte.")] = 1,
+    seed: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Same seed, same run, byte for byte.", show_default="1, or the file's"),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
     log: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the event log (Parquet).")] = None,
     level: Annotated[
@@ -42,13 +55,14 @@ def run(
     """Simulate one run and show its metrics."""
     from roamcast.papers import presets
 
+    import_from_here()
     loaded = presets.load(preset, reading)
     _run(
         loaded,
         loaded.protocol if protocol is None else protocol,
         pairs("--set", set_),
         pairs("--world", world),
-        seed,
+        loaded.seed if seed is None else seed,
         json,
         log,
         checked_level(level, log),
@@ -72,16 +86,17 @@ def _run(
     from roamcast.cli.progress import Progress
     from roamcast.protocols import registry
     from roamcast.protocols.kit import parameters
+    from roamcast.world.parts import given_in
     from roamcast.world.simulate import simulate
 
     warn_if_stale()
     if seed < 0:
         raise InputError(f"seed={seed}: must be a whole number of at least 0")
-    if ":" in protocol:
-        import_from_here()
+    if not protocol:
+        raise InputError('which protocol? --protocol NAME, or protocol = "NAME" in the file; see `roamcast protocols`')
     scenario = preset.scenario(world)
     params = asdict(parameters.build(registry.get(protocol), preset.parameters(protocol, given), protocol))
-    with Progress(f"{preset.name}, {protocol}") as progress:
+    with Progress(f"{preset.name}, {protocol}".removeprefix(", ")) as progress:
         result = simulate(scenario, protocol, params, seed, level=level, log=log, progress=progress.update)
     outcome = Outcome(
         preset=preset.name,
@@ -89,7 +104,7 @@ def _run(
         protocol=protocol,
         params=params,
         given=given,
-        world={field: getattr(scenario, field) for field in world},
+        world={field: given_in(scenario, field) for field in world},
         seed=seed,
         nodes=scenario.nodes,
         result=result,

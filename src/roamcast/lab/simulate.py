@@ -22,6 +22,7 @@ from roamcast.lab.spark.worker import stage
 from roamcast.lab.tables import schemas
 from roamcast.lab.tables.folder import MOST_ATTEMPTS, Folder, tally_in
 from roamcast.log.arrays import texts
+from roamcast.plugins import import_from
 from roamcast.world.scenario import Scenario
 from roamcast.world.simulate import simulate
 
@@ -62,10 +63,9 @@ def simulated(plan: DataFrame, folder: Folder) -> DataFrame:
 
 def simulate_batches(batches: Iterator[pa.RecordBatch], path: str, log: str, cwd: str) -> Iterator[pa.RecordBatch]:
     folder = Folder(Path(path), Path(log))
+    import_from(cwd)
     for batch in batches:
         for row in batch.to_pylist():
-            if ":" in row["protocol"]:
-                _reach(cwd)
             status, error = one(folder, row)
             tally = _tally(folder.log_of(row["run"])) if status == "finished" else None
             yield pa.RecordBatch.from_arrays([texts([text]) for text in (row["run"], status, error, tally)], ENDING)
@@ -106,11 +106,3 @@ def _tally(path: Path) -> str | None:
     with suppress(InputError):  # conduct.py finds it among the finished runs and puts it aside
         return tally_in(path)
     return None
-
-
-def _reach(folder: str) -> None:
-    """A class of the caller's own lies most likely in a file where the campaign was started."""
-    import sys
-
-    if folder not in sys.path:
-        sys.path.insert(0, folder)

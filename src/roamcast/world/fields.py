@@ -6,7 +6,7 @@ All of it is taken from the types in scenario.py; `roamcast fields` and the refe
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import msgspec
 
@@ -48,9 +48,11 @@ class Field(msgspec.Struct, frozen=True):
         """The values that are allowed, in one line."""
         if self.choices:
             return " | ".join(self.choices)
+        if self.least is not None and self.most is not None:
+            return f"{_number(self.least)} … {_number(self.most)}"
         limits = ((">", self.above), ("≥", self.least), ("≤", self.most))
-        bounds = ", ".join(f"{sign} {bound:,.10g}" for sign, bound in limits if bound is not None)
-        return f"{self.kind} {bounds}".rstrip()
+        bounds = [f"{sign} {_number(bound)}" for sign, bound in limits if bound is not None]
+        return ", ".join(bounds) or self.kind
 
 
 @cache
@@ -82,7 +84,7 @@ def sections() -> dict[str, list[Field]]:
 def _field(field: msgspec.structs.FieldInfo, about: Any, section: str) -> Field:
     name, kind = field.name, bare(field.type)
     ends = next((unit for end, unit in UNITS.items() if name.endswith(end)), "")
-    choices = [str(value) for value in getattr(kind, "values", ())]
+    choices = [str(value) for value in get_args(get_args(field.type)[0])] if _kind(name, kind) == "choice" else []
     return Field(
         name=name,
         section=section,
@@ -102,13 +104,9 @@ def _kind(name: str, kind: Any) -> str:
         return "file"
     if name in PARTS or isinstance(kind, msgspec.inspect.LiteralType):
         return "choice"
-    names = {
-        msgspec.inspect.BoolType: "true | false",
-        msgspec.inspect.IntType: "whole number",
-        msgspec.inspect.FloatType: "number",
-        msgspec.inspect.DictType: "table",
-    }
-    return names[type(kind)]
+    return {"BoolType": "true | false", "IntType": "whole number", "FloatType": "number", "DictType": "table"}[
+        type(kind).__name__
+    ]
 
 
 def shown(value: object) -> str:
@@ -116,3 +114,7 @@ def shown(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return f"{value:.10g}" if isinstance(value, float) else str(value)
+
+
+def _number(bound: float) -> str:
+    return f"{bound:,.10g}"

@@ -80,3 +80,9 @@ def folded(values: dict[str, Any]) -> dict[str, Any]:
             field = f"{part}_set"
             fields[field] = {**fields.get(field, {}), key: value}
     return fields
+
+
+def given_in(scenario: Scenario, field: str) -> Any:
+    """The value of a field, or of the parameter `mobility.KEY`."""
+    part, dot, key = field.partition(".")
+    return getattr(scenario, f"{part}_set")[key] if dot else getattr(scenario, field)

@@ -52,8 +52,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         int, Meta(ge=0, le=MOST_SEED), means("seed of movement, ranges and faults; 0 means the seed of the run")
     ] = 0
 
-    mobility: Annotated[str, means("how nodes move; module:Class for your own", section="mobility")] = "waypoint"
-    mobility_set: Annotated[dict[str, Any], means("parameters of a mobility of your own")] = {}
+    mobility: Annotated[str, means("how nodes move", section="mobility")] = "waypoint"
+    mobility_set: Annotated[dict[str, Any], means("parameters of a mobility that is none of ours")] = {}
     placement: Annotated[
         Literal["uniform", "grid", "triangle"], means("static: anywhere, or each node in a cell of a lattice")
     ] = "uniform"
@@ -86,10 +86,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     parking_max_s: Annotated[Seconds, means("city: longest parking pause at a destination")] = 60.0
     trace: Annotated[str, means("trace, contacts: the file of positions or contacts")] = ""
 
-    radio: Annotated[
-        str, means("how far frames reach and how strong they arrive; module:Class for your own", section="radio")
-    ] = "disc"
-    radio_set: Annotated[dict[str, Any], means("parameters of a radio of your own")] = {}
+    radio: Annotated[str, means("how far frames reach, and how strong they arrive", section="radio")] = "disc"
+    radio_set: Annotated[dict[str, Any], means("parameters of a radio that is none of ours")] = {}
     range_m: Annotated[Metres, means("distance up to which a frame can be received")] = 150.0
     range_max_m: Annotated[
         float, Meta(ge=0, le=1e7), means("above range_m: ranges are uniform between range_m and this")
@@ -115,8 +113,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     links: Annotated[str, means("table: a file of measured links")] = ""
     loss: Annotated[Share, means("probability that a reception fails by chance")] = 0.0
 
-    mac: Annotated[str, means("when a node may send; module:Class for your own", section="medium access")] = "dcf"
-    mac_set: Annotated[dict[str, Any], means("parameters of a MAC of your own")] = {}
+    mac: Annotated[str, means("when a node may send", section="medium access")] = "dcf"
+    mac_set: Annotated[dict[str, Any], means("parameters of a MAC that is none of ours")] = {}
     rate_bps: Annotated[float, Meta(ge=1, le=1e12), means("rate at which frames are sent")] = 1_000_000.0
     queue: Annotated[
         int, Meta(ge=1, le=1_000_000), means("length of a node's queue of frames; ideal has no limit", unit="frames")
@@ -135,17 +133,17 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     battery_j: Annotated[float, Meta(gt=0), means("energy in a full battery")] = 10_000.0
 
     awake_s: Annotated[Seconds, means("duty cycle: how long a node is awake", section="faults")] = 0.0
-    asleep_s: Annotated[Seconds, means("duty cycle: how long it then sleeps; 0 means never")] = 0.0
+    asleep_s: Annotated[Seconds, means("duty cycle: how long a node then sleeps; 0 means that it never does")] = 0.0
     crash_mean_s: Annotated[Seconds, means("mean time until a node crashes; 0 means never")] = 0.0
     repair_mean_s: Annotated[float, Meta(gt=0, le=1e9), means("mean time until a crashed node is back")] = 10.0
     keep_tables: Annotated[bool, means("whether a node that comes back still has its tables")] = False
-    partition_from_s: Annotated[Seconds, means("from then on nothing crosses the middle of the area, …")] = 0.0
-    partition_until_s: Annotated[Seconds, means("… until then; 0 means that there is no partition")] = 0.0
+    partition_from_s: Annotated[Seconds, means("from then on nothing crosses the middle of the area")] = 0.0
+    partition_until_s: Annotated[Seconds, means("until then nothing crosses it; 0 means no partition")] = 0.0
 
     workload: Annotated[
         Literal["single", "topics", "ranges", "interests"],
         means(
-            "who is interested in what: one topic; one that publishers subscribe to; ranges of numbers; attributes",
+            "one topic; topics: publishers subscribe to it, too; ranges of numbers; interests: sets of attributes",
             section="publishers, subscribers and events",
         ),
     ] = "single"

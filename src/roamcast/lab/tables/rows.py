@@ -23,7 +23,7 @@ def of_run(run: Run, tally: Mapping[str, Any] | None, failure: Mapping[str, Any]
         run.campaign.level,
         msgspec.json.encode(cell.scenario).decode(),
         json.dumps(cell.params),
-        plan.code_version(cell.protocol),
+        plan.cell_version(cell),
         status,
         failure["error"] if failure is not None and tally is None else None,
         run.command(),
