@@ -46,9 +46,9 @@ def parse(text: str, name: str, understand: Callable[[dict[str, Any]], T]) -> T:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         line = re.search(r"line (\d+)", str(error))
-        where = f"{name}:{line[1]}" if line else name
-        reason = str(error).partition(" (at line")[0].lower()
-        raise InputError(f"{where}: {reason}") from None
+        number = line[1] if line else max(1, len(text.splitlines()))  # without one, the end of the file was too early
+        reason = str(error).partition(" (at ")[0].lower()
+        raise InputError(f"{name}:{number}: {reason}") from None
     try:
         return understand(content)
     except Misplaced as error:
@@ -67,7 +67,7 @@ def convert(content: dict[str, Any], kind: type[T]) -> T:
 def named(fields: Iterable[str], message: str) -> str:
     """The field that a message speaks of first."""
     places = {field: re.search(rf"(?<![\w.]){re.escape(field)}\b", message) for field in fields}
-    return min((place.start(), field) for field, place in places.items() if place)[1] if any(places.values()) else ""
+    return min(((p.start(), -len(field), field) for field, p in places.items() if p), default=(0, 0, ""))[2]
 
 
 # ---- in plain words

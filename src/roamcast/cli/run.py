@@ -93,7 +93,7 @@ def _run(
     if seed < 0:
         raise InputError(f"seed={seed}: must be a whole number of at least 0")
     if not protocol:
-        raise InputError('which protocol? --protocol NAME, or protocol = "NAME" in the file; see `roamcast protocols`')
+        raise InputError(_which_protocol(preset.name))
     scenario = preset.scenario(world)
     params = asdict(parameters.build(registry.get(protocol), preset.parameters(protocol, given), protocol))
     with Progress(f"{preset.name}, {protocol}".removeprefix(", ")) as progress:
@@ -113,6 +113,12 @@ def _run(
         print(outcome.as_json())
     else:
         outcome.show()
+
+
+def _which_protocol(file: str) -> str:
+    if not file:
+        return "run what? Name a preset (see `roamcast presets`), a scenario file, or at least a --protocol"
+    return f"{file} names no protocol: type --protocol NAME, or write protocol = \"NAME\" into it"
 
 
 def checked_level(level: str, log: Path | None) -> str:

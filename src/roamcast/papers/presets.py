@@ -65,7 +65,7 @@ class ScenarioFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     preset: str = ""
     reading: str = ""
     protocol: str = ""
-    seed: Annotated[int, Meta(ge=0, lt=1 << 63)] = 1
+    seed: Annotated[int, Meta(ge=0, le=(1 << 63) - 1)] = 1
     set: dict[str, Any] = {}
     world: dict[str, Any] = {}
 

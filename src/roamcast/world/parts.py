@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from roamcast.errors import InputError
 from roamcast.plugins import Registry
 from roamcast.protocols.kit import parameters
+from roamcast.protocols.kit.interface import Params
 
 if TYPE_CHECKING:
     from roamcast.world.scenario import Scenario
@@ -35,7 +36,7 @@ class Part(Registry):
     def checked(self, name: str, given: dict[str, Any]) -> dict[str, Any]:
         """The parameters as its class takes them."""
         if self.outside(name):
-            made = asdict(parameters.of_class(self.get(name).params_class, given, name))
+            made = asdict(self._params(name, given))
             return {key: made[key] for key in given}
         self.check(name)
         for key, value in given.items():
@@ -45,12 +46,18 @@ class Part(Registry):
     def make(self, scenario: Scenario, seed: int) -> Any:
         """The part of a scenario, if it comes from outside."""
         name = getattr(scenario, self.what)
-        found = self.get(name)
-        params = parameters.of_class(found.params_class, getattr(scenario, f"{self.what}_set"), name)
+        params = self._params(name, getattr(scenario, f"{self.what}_set"))
         try:
-            return found(scenario, params, seed)
+            return self.get(name)(scenario, params, seed)
         except TypeError as error:
             raise InputError(f"{self.what} {name!r} cannot be made: {error}") from error
+
+    def _params(self, name: str, given: dict[str, Any]) -> Params:
+        try:
+            return parameters.of_class(self.get(name).params_class, given, f"{self.what}={name}")
+        except InputError as error:
+            of_one = str(error).partition("=")[0] in given
+            raise InputError(f"{self.what}.{error}" if of_one else str(error)) from None
 
 
 MOBILITY: Final = Part(
