@@ -48,6 +48,8 @@ INTERPRETED = {
     "log/opened.py",
     "log/reader.py",
     "world/assembly.py",
+    "world/fields.py",
+    "world/parts.py",
     "world/simulate.py",
     "world/workload.py",
 }
@@ -74,7 +76,7 @@ def digest() -> str:
     tools = f"{wanted()} {sys.version} {platform.machine()} {compiler} {shutil.which(os.environ.get('CC', 'cc'))}"
     state = hashlib.blake2b(tools.encode(), digest_size=16)
     layers = (SOURCE / "roamcast" / name for name in ("pubsub", "protocols", "log", "world"))
-    below = (SOURCE / "roamcast" / name for name in ("errors.py", "files.py"))
+    below = (SOURCE / "roamcast" / name for name in ("errors.py", "files.py", "plugins.py"))
     for path in [Path(__file__), *below, *(p for layer in layers for p in layer.rglob("*.py"))]:
         state.update(f"{path.relative_to(ROOT)} {hashlib.blake2b(path.read_bytes()).hexdigest()}".encode())
     return state.hexdigest()

@@ -12,7 +12,7 @@ RoamcastError
 └── WorkerDied          a worker process of Spark ended during a run, several times
 
 Two kinds stay with the code that raises and catches them: `net` refuses a datagram by raising `Refused`, which never
-leaves that package, and `lab/campaign.py` adds the line of the file to an InputError.
+leaves that package, and `toml.py` adds the line of the file to an InputError.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ def test_no_arguments_show_the_help(roamcast: Typed, words: tuple[str, ...]) -> 
     ("words", "line"),
     [
         (["fly"], "No such command 'fly'."),
-        (["run"], "Missing argument 'PRESET'."),
+        (["run"], "run what? Name a preset (see `roamcast presets`), a scenario file, or at least a --protocol"),
         (["run", "baldoni", "--fast"], "No such option: --fast"),
         (["run", "baldoni", "--seed", "x"], "Invalid value for '--seed'"),
         (["presets", "baldon"], "unknown preset 'baldon'; did you mean 'baldoni'?"),
@@ -154,3 +154,15 @@ def test_a_system_of_a_paper_is_shown_with_its_readings(roamcast: Typed, name: s
 
 def test_a_protocol_without_readings_says_nothing_of_them(roamcast: Typed) -> None:
     assert "How the paper" not in roamcast("protocols", "gossip")[1]
+
+
+VERBS = ["run", "fields", "protocols", "presets", "query", "reproduce", "node", "publish", "subscribe", "status", "key"]
+VERBS += ["lab field", "report", "trace stats", "campaign run", "campaign plan", "model distance", ""]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_flag_takes_no_value_and_help_shows_none(roamcast: Typed, verb: str) -> None:
+    status, out, _ = roamcast(*verb.split(), "--help")
+    assert status == 0
+    assert "--help" in out
+    assert "<bool>" not in out

@@ -259,3 +259,68 @@ def test_a_long_run_shows_a_bar_on_standard_error(
     out, err = capsys.readouterr()
     assert out == ""
     assert "a run" in err
+
+
+# ---- scenario files
+
+FILE = """\
+preset = "baldoni"
+protocol = "gossip"
+seed = 5
+set = { p = 0.7 }
+[world]
+nodes = 30
+duration_s = 4
+publish_from_s = 1
+rate_hz = 5
+range_m = 200
+"""
+
+
+def test_a_scenario_file_is_run_as_its_preset_with_its_changes(roamcast: Typed, tmp_path: Path) -> None:
+    file = tmp_path / "my.toml"
+    file.write_text(FILE)
+    run = facts(roamcast("run", str(file), "--json"))
+    assert (run["preset"], run["protocol"], run["seed"], run["params"]["p"]) == (str(file), "gossip", 5, 0.7)
+    typed = facts(roamcast(*WORDS, "--set", "p=0.7", "--seed", "5", "--json"))
+    assert run["fingerprint"] == typed["fingerprint"]
+
+
+def test_what_is_typed_wins_over_the_file_and_the_command_shows_the_run_again(roamcast: Typed, tmp_path: Path) -> None:
+    file = tmp_path / "my.toml"
+    file.write_text(FILE)
+    words = ["run", str(file), "--seed", "1", "--set", "p=0.9", "--world", "nodes=40"]
+    out = roamcast(*words)[1]
+    again = facts(roamcast(*shlex.split(out.splitlines()[-1])[1:], "--json"))
+    assert (again["seed"], again["params"]["p"], again["nodes"]) == (1, 0.9, 40)
+    assert again["fingerprint"] in out
+
+
+def test_a_file_without_a_protocol_needs_a_typed_one(roamcast: Typed, tmp_path: Path) -> None:
+    file = tmp_path / "my.toml"
+    file.write_text("[world]\nnodes = 30\nduration_s = 2\n")
+    status, out, err = roamcast("run", str(file))
+    assert (status, out) == (2, "")
+    assert err == f'roamcast: {file} names no protocol: type --protocol NAME, or write protocol = "NAME" into it\n'
+    assert facts(roamcast("run", str(file), "--protocol", "gossip", "--json"))["nodes"] == 30
+
+
+def test_without_preset_and_file_the_scenarios_defaults_are_run(roamcast: Typed) -> None:
+    out = roamcast("run", "--protocol", "gossip", "--world", "nodes=20", "--world", "duration_s=2")[1]
+    assert out.splitlines()[-1] == "roamcast run --protocol gossip --world nodes=20 --world duration_s=2.0 --seed 1"
+
+
+def test_a_class_in_the_current_folder_is_a_part_of_the_world(
+    roamcast: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "lanes_mod.py").write_text(
+        "from tests.world.outside import Shuttle\nclass Lanes(Shuttle):\n    pass\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    words = [*WORDS, "--world", "mobility=lanes_mod:Lanes"]
+    out = roamcast(*words, "--world", "mobility.lanes=2")[1]
+    assert "--world mobility=lanes_mod:Lanes --world mobility.lanes=2" in out.splitlines()[-1]
+    two = facts(roamcast(*words, "--world", "mobility.lanes=2", "--json"))
+    assert two["world"]["mobility.lanes"] == 2
+    assert two["fingerprint"] in out
+    assert two["fingerprint"] != facts(roamcast(*words, "--json"))["fingerprint"]

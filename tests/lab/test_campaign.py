@@ -10,6 +10,7 @@ from roamcast.errors import InputError
 from roamcast.lab import campaign, plan
 from roamcast.lab.campaign import parse
 from roamcast.papers import joint
+from roamcast.world.scenario import Scenario
 
 SPEEDS = """\
 name = "speeds"
@@ -110,7 +111,16 @@ def test_seeds_are_counted_from_one_or_listed_and_go_on_after_the_last() -> None
         ("seeds = 3", "sedes = 3", "x.toml:3: unknown field 'sedes'; did you mean 'seeds'?"),
         ("seeds = 3", 'level = "some"', "x.toml:3: unknown level 'some'"),
         ('preset = "baldoni"', 'preset = "baldonni"', "x.toml:2: unknown preset 'baldonni'; did you mean 'baldoni'?"),
-        ('preset = "baldoni"', "", "x.toml:1: preset: is missing"),
+        ('name = "speeds"', "", "x.toml:1: name: is missing"),
+        ('preset = "baldoni"', 'preset = "my.toml"', "x.toml:2: cannot read the scenario "),
+        ('preset = "baldoni"', 'reading = "x"', "x.toml:2: reading=x: must come with a preset"),
+        ("nodes = 50", 'mobility = "waypont"', "x.toml:7: unknown mobility 'waypont'; did you mean 'waypoint'?"),
+        (
+            "nodes = 50",
+            'mobility = "tests.world.outside:Shuttle"\n"mobility.lanes" = [1, 0]',
+            "x.toml:8: mobility.lanes=0: must be a whole number of at least 1",
+        ),
+        ("seeds = 3", 'until = { metric = "delivery", half_with = 1 }', "x.toml:3: unknown field 'half_with'; did you"),
         ("seeds = 3", "seeds = = 3", "x.toml:3: invalid value"),
         ("label = ", "lable = ", "x.toml:15: unknown field 'lable'; did you mean 'label'?"),
         (
@@ -174,3 +184,57 @@ def test_a_file_that_cannot_be_read_is_said_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "x.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(InputError, match="not text in UTF-8"):
         campaign.load(tmp_path / "x.toml")
+
+
+# ---- where it starts from, and files that it names
+
+
+def test_without_a_preset_a_campaign_starts_from_the_scenarios_defaults() -> None:
+    found = parse('name = "x"\n[world]\nnodes = 30\n[[protocol]]\nname = "gossip"\n')
+    assert found.preset == ""
+    assert found.cells[0].scenario == Scenario(nodes=30)
+    words = plan.runs(found)[0].command()
+    assert words == "roamcast run --protocol gossip --world nodes=30 --seed 1"
+
+
+def test_a_campaign_may_start_from_a_scenario_file_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "my.toml").write_text('preset = "baldoni"\nprotocol = "gossip"\nset = { p = 0.3 }\n[world]\nnodes = 31\n')
+    file = tmp_path / "c.toml"
+    file.write_text('name = "x"\npreset = "my.toml"\n[world]\nloss = [0.0, 0.1]\n[[protocol]]\nname = "gossip"\n')
+    found = campaign.load(file)
+    assert found.preset == str(tmp_path / "my.toml")
+    assert [(cell.scenario.nodes, cell.scenario.loss, cell.params["p"]) for cell in found.cells] == [
+        (31, 0.0, 0.3),
+        (31, 0.1, 0.3),
+    ]
+    assert plan.runs(found)[0].command().startswith(f"roamcast run {tmp_path / 'my.toml'} --protocol gossip")
+
+
+def test_a_mistake_in_the_scenario_file_names_both_lines(tmp_path: Path) -> None:
+    (tmp_path / "my.toml").write_text("[world]\nnodes = 0\n")
+    file = tmp_path / "c.toml"
+    file.write_text('name = "x"\npreset = "my.toml"\n[[protocol]]\nname = "gossip"\n')
+    with pytest.raises(InputError, match=r"^c.toml:2: my.toml:2: nodes=0: must be a whole number, at least 1"):
+        campaign.load(file)
+
+
+def test_files_are_relative_to_the_campaigns_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "sub").mkdir()
+    for name in ("a", "b"):
+        (tmp_path / "sub" / name).write_text("20 0 1\n")
+    file = tmp_path / "sub" / "c.toml"
+    world = 'mobility = "contacts"\ntrace = ["a", "b"]\nnodes = 5\nsubscribers = 2\n'
+    file.write_text(f'name = "x"\n[world]\n{world}[[protocol]]\nname = "gossip"\n')
+    monkeypatch.chdir(tmp_path)
+    named = [str(tmp_path / "sub" / name) for name in ("a", "b")]
+    found = campaign.load(Path("sub/c.toml"))
+    assert [cell.scenario.trace for cell in found.cells] == named
+    assert [cell.world["trace"] for cell in found.cells] == named
+    assert f"--world trace={named[1]}" in plan.runs(found)[-1].command()
+
+
+def test_parameters_of_a_part_of_the_world_can_be_a_grid() -> None:
+    world = 'mobility = "tests.world.outside:Shuttle"\n"mobility.lanes" = [2, 3]\n'
+    found = parse(f'name = "x"\n[world]\n{world}[[protocol]]\nname = "gossip"\n')
+    assert [cell.scenario.mobility_set for cell in found.cells] == [{"lanes": 2}, {"lanes": 3}]
+    assert "--world mobility.lanes=3" in plan.runs(found)[-1].command()

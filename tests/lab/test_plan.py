@@ -97,6 +97,23 @@ def test_an_id_depends_on_the_source_of_somebody_elses_protocol(
     assert plan.code_version("mine_a:Mine") != plan.code_version("gossip")
 
 
+@pytest.mark.parametrize(
+    ("part", "base"),
+    [("mobility", "world.mobility.base.Mobility"), ("radio", "world.radio.law.Law"), ("mac", "world.mac.rules.Rules")],
+)
+def test_an_id_depends_on_the_source_of_somebody_elses_part_of_the_world(
+    part: str, base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module, _, name = base.rpartition(".")
+    source = f"from roamcast.{module} import {name}\nclass Mine({name}):\n    pass\n"
+    (tmp_path / f"{part}_a.py").write_text(source)
+    (tmp_path / f"{part}_b.py").write_text(source + "# changed\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    cells = [campaign(("[world]", f'[world]\n{part} = "{part}_{k}:Mine"')).cells[0] for k in "ab"]
+    assert plan.cell_version(cells[0]) != plan.cell_version(cells[1])
+    assert plan.cell_version(campaign().cells[0]) == plan.code_version("gossip")
+
+
 def test_the_command_shows_the_very_run() -> None:
     told = campaign(("[world]", "[world]\nkeep_tables = true"))
     run = runs(told)[3]

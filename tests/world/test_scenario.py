@@ -54,8 +54,8 @@ def typed(**changes: str) -> Scenario:
         ("loss=-0.1", "loss=-0.1: must be a number, at least 0 and at most 1"),
         ("carrier_sense_ratio=0.5", "carrier_sense_ratio=0.5: must be a number, at least 1"),
         ("keep_tables=maybe", "keep_tables=maybe: must be true or false"),
-        ("mobility=walk", "mobility=walk: must be one of city, contacts, direction,"),
-        ("mac=DCF", "mac=DCF: must be one of dcf, ideal, tinyos"),
+        ("mobility=walk", "unknown mobility 'walk'; known: city, contacts, direction,"),
+        ("mac=DCF", "unknown mac 'DCF'; known: dcf, ideal, tinyos"),
         ("rate_bps=0.5", "rate_bps=0.5: must be a number, at least 1"),
         ("queue=0", "queue=0: must be a whole number, at least 1"),
         ("queue=99999999999999999999999999", "queue=99999999999999999999999999: must be a whole number"),
@@ -90,7 +90,7 @@ def test_a_wrong_value_is_named_with_what_would_be_right(text: str, said: str) -
         ({"battery_j": float("inf")}, "battery_j=inf: must be finite"),
         ({"keep_tables": 1}, "keep_tables=1: must be true or false"),
         ({"street_map": 3}, "street_map=3: must be a text"),
-        ({"radio": "laser"}, "radio=laser: must be one of disc,"),
+        ({"radio": "laser"}, "unknown radio 'laser'; "),
     ],
 )
 def test_a_wrong_value_in_a_program_or_a_preset_is_named_alike(changes: dict[str, Any], said: str) -> None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import FrozenInstanceError, fields, replace
-from typing import get_args, get_type_hints
 
 import pytest
 
 from roamcast.log.writer import LogSink
-from roamcast.world import air, mac, radio
+from roamcast.world import air
 from roamcast.world.assembly import build, spec_of
 from roamcast.world.scenario import Scenario
 from roamcast.world.specs import FaultSpec, MacSpec, PowerSpec, RadioSpec, WorldSpec
@@ -25,12 +24,6 @@ def test_defaults_are_those_of_a_scenario() -> None:
     scenario = Scenario()
     wall = replace(FaultSpec(), wall_m=scenario.width_m / 2)
     assert spec_of(scenario) == WorldSpec(faults=wall)
-
-
-def test_every_mac_and_every_radio_can_be_named_in_a_scenario() -> None:
-    kinds = get_type_hints(Scenario)
-    assert set(get_args(kinds["mac"])) == set(mac.MACS)
-    assert set(get_args(kinds["radio"])) == set(radio.RADIOS)
 
 
 QUIET: dict[str, object] = {"nodes": 3, "subscribers": 2}

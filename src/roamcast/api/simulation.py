@@ -19,12 +19,13 @@ from roamcast.protocols.kit import parameters
 from roamcast.protocols.kit.interface import Protocol
 from roamcast.show import run as shown
 from roamcast.world import simulate as runs
+from roamcast.world.parts import given_in
 from roamcast.world.scenario import Scenario
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from roamcast.log.reader import Log
+    from roamcast.log.opened import Log
 
 Start = str | Path | Scenario
 """What a run starts from: a preset's name, a scenario file, or a scenario."""
@@ -37,7 +38,7 @@ def simulate(
     protocol: AnyProtocol | None = None,
     params: Mapping[str, Any] | None = None,
     *,
-    seed: int = 1,
+    seed: int | None = None,
     world: Mapping[str, Any] | None = None,
     reading: str = "",
     log: str | Path | None = None,
@@ -49,17 +50,18 @@ def simulate(
     start     a preset's name ("baldoni"), a scenario file ("my.toml"), or a `Scenario`
     protocol  a name, "module:Class", or a class; by default the preset's own
     params    the protocol's parameters; those you leave out have the values of the preset's paper, or their defaults
-    seed      the same seed gives the same run, byte for byte
+    seed      the same seed gives the same run, byte for byte; by default 1, or what the file says
     world     fields of the scenario that are to be different: {"nodes": 200}
     reading   another reading of the preset's paper
     log       write the event log to this file, with as much detail as `level` says
     """
+    base = preset(start, reading)
+    seed = base.seed if seed is None else seed
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise InputError(f"seed={seed}: must be a whole number of at least 0")
-    base = preset(start, reading)
-    chosen = protocol if protocol is not None else base.protocol
+    chosen = protocol or base.protocol
     if not chosen:
-        raise InputError("which protocol? this scenario names none")
+        raise InputError(f"which protocol? {base.name or 'the scenario'} names none")
     name = chosen if isinstance(chosen, str) else registry.name_of(chosen)
     given, changes = dict(params or {}), dict(world or {})
     scenario = base.scenario(changes)
@@ -81,7 +83,7 @@ def simulate(
         protocol=name,
         params=settings,
         given=given,
-        world={field: getattr(scenario, field) for field in changes},
+        world=chosen_fields(start) | {field: given_in(scenario, field) for field in changes},
         scenario=scenario,
         seed=seed,
         result=result,
@@ -95,9 +97,22 @@ def preset(start: Start, reading: str = "") -> Preset:
     if isinstance(start, Scenario):
         if reading:
             raise InputError(f"reading={reading}: a scenario has no paper that could be read in another way")
-        values = msgspec.to_builtins(start)
-        return Preset(name="", title="", paper="", values=values, sources={}, protocol="", params={})
+        return msgspec.structs.replace(presets.DEFAULTS, values=msgspec.to_builtins(start))
     return presets.load(str(start), reading)
+
+
+def chosen_fields(start: Start) -> dict[str, Any]:
+    """The fields of a scenario that are not as by default: what to write into a file to get it again."""
+    if not isinstance(start, Scenario):
+        return {}
+    default, derived = Scenario(), ("width_m", "height_m") if start.neighbours else ()
+    names = [name for name in start.__struct_fields__ if getattr(start, name) != getattr(default, name)]
+    chosen: dict[str, Any] = {}
+    for name in (name for name in names if name not in derived):
+        part, is_set, _ = name.partition("_set")
+        value = getattr(start, name)
+        chosen |= {f"{part}.{key}": entry for key, entry in value.items()} if is_set else {name: value}
+    return chosen
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -105,7 +120,7 @@ class Simulation:
     """One run and its results. Every metric is an attribute too: `r.delivery`, `r.overhead`, `r.latency_p50_s`.
 
     `params` are all parameters in effect and `given` those of them that you gave; `world` are the scenario fields that
-    you changed. `result` has the metrics, the fingerprint, the ids of all events and the latencies.
+    you chose. `result` has the metrics, the fingerprint, the ids of all events and the latencies.
     """
 
     preset: str
@@ -159,7 +174,7 @@ class Simulation:
 
         A run that was made without a log is done again for it: with the same seed it is the same run.
         """
-        from roamcast.log.reader import Log
+        from roamcast.log.opened import Log
 
         return Log(self._log or self._logged)
 

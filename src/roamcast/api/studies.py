@@ -7,26 +7,31 @@ A study is a campaign without a file. Its cells, its seeds, its checks and the r
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from roamcast.api.simulation import AnyProtocol, Start, preset
+from roamcast.api.simulation import AnyProtocol, Start, chosen_fields
 from roamcast.api.study import Study
-from roamcast.errors import InputError, unknown
-from roamcast.lab import campaign
+from roamcast.errors import InputError, RoamcastError, unknown
+from roamcast.lab import campaign, conduct
 from roamcast.lab.campaign import Campaign
-from roamcast.lab.local.pool import Job, run_all
+from roamcast.lab.local.engine import PoolEngine
+from roamcast.lab.local.jobs import Job, JobFailed, run_all
 from roamcast.lab.plan import Run
+from roamcast.lab.progress import Watcher
 from roamcast.lab.tables import rows
-from roamcast.papers.presets import Preset
+from roamcast.lab.tables.folder import Folder
+from roamcast.lab.tables.laboratory import Laboratory
 from roamcast.protocols import registry
 from roamcast.protocols.kit import parameters
 from roamcast.protocols.kit.interface import Protocol
-from roamcast.world.scenario import FIELDS
+from roamcast.world.scenario import Scenario
 
 Entrant = AnyProtocol | tuple[AnyProtocol, Mapping[str, Any]]
 """A protocol, or one with some of its parameters."""
-Progress = Callable[[int, int], None]
-"""Is told how many runs have ended, of how many."""
+Progress = Callable[[float], None]
+"""Gets the share of the runs that have ended."""
+Row = dict[str, Any]
 
 
 class _Entered(NamedTuple):
@@ -44,6 +49,7 @@ def compare(
     world: Mapping[str, Any] | None = None,
     reading: str = "",
     processes: int | None = None,
+    out: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Study:
     """Run several protocols in the same worlds: under one seed all of them face the same movement and the same events.
@@ -54,8 +60,10 @@ def compare(
     world      fields of the scenario that are to be different; a list of values makes a grid
     reading    another reading of the preset's paper
     processes  how many runs at a time; by default one for each core
+    out        a folder in which runs and tables stay, as those of a campaign; `rc.open` reads them
     """
-    return _study("comparison", preset(start, reading), _entered(protocols), world or {}, seeds, processes, progress)
+    content = _content("comparison", start, reading, seeds, world or {})
+    return _study(content, _entered(protocols), processes, out, progress)
 
 
 def sweep(
@@ -67,6 +75,7 @@ def sweep(
     world: Mapping[str, Any] | None = None,
     reading: str = "",
     processes: int | None = None,
+    out: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Study:
     """Run a protocol under every combination of settings: `{"p": [0.1, 0.5, 1.0], "speed_max_mps": [5, 20]}`.
@@ -80,11 +89,11 @@ def sweep(
         for entrant in having:
             entrant.params[name] = values
         if not having:
-            if name not in FIELDS:
-                known = {*FIELDS, *(parameter for entrant in entered for parameter in _parameters_of(entrant))}
-                raise unknown("parameter or scenario field", name, known)
+            if "." not in name and name not in Scenario.__struct_fields__:
+                parameters_known = (parameter for entrant in entered for parameter in _parameters_of(entrant))
+                raise unknown("parameter or scenario field", name, {*Scenario.__struct_fields__, *parameters_known})
             changes[name] = values
-    return _study("sweep", preset(start, reading), entered, changes, seeds, processes, progress)
+    return _study(_content("sweep", start, reading, seeds, changes), entered, processes, out, progress)
 
 
 # ---- from what was asked for to runs
@@ -112,27 +121,35 @@ def _parameters_of(entrant: _Entered) -> list[str]:
     return [parameter.name for parameter in parameters.describe(entrant.protocol)]
 
 
+def _content(
+    name: str, start: Start, reading: str, seeds: int | Sequence[int], world: Mapping[str, Any]
+) -> dict[str, Any]:
+    """As a campaign file would say it."""
+    return {
+        "name": name,
+        "preset": "" if isinstance(start, Scenario) else str(start),
+        "reading": reading,
+        "seeds": seeds if isinstance(seeds, int) else list(seeds),
+        "world": {field: _values(value) for field, value in {**chosen_fields(start), **world}.items()},
+    }
+
+
 def _study(
-    name: str,
-    base: Preset,
+    content: dict[str, Any],
     entered: list[_Entered],
-    world: Mapping[str, Any],
-    seeds: int | Sequence[int],
     processes: int | None,
+    out: str | Path | None,
     progress: Progress | None,
 ) -> Study:
-    content = {
-        "name": name,
-        "seeds": seeds if isinstance(seeds, int) else list(seeds),
-        "world": {field: _values(value) for field, value in world.items()},
-        "protocol": [
-            {"name": e.name, "label": e.label, "set": {key: _values(value) for key, value in e.params.items()}}
-            for e in entered
-        ],
-    }
+    content["protocol"] = [
+        {"name": e.name, "label": e.label, "set": {key: _values(value) for key, value in e.params.items()}}
+        for e in entered
+    ]
     classes = {entrant.name: entrant.protocol for entrant in entered}
-    planned = campaign.understood(content, base=base, classes=classes)
-    return Study(planned, _done(planned, classes, processes, progress))
+    planned = campaign.understood(content, classes=classes)
+    if out is None:
+        return Study(planned, _done(planned, classes, processes or 0, progress))
+    return Study(planned, _kept(planned, Path(out), processes or 0, progress))
 
 
 def _values(value: Any) -> Any:
@@ -143,9 +160,38 @@ def _values(value: Any) -> Any:
 
 
 def _done(
-    planned: Campaign, classes: Mapping[str, type[Protocol]], processes: int | None, progress: Progress | None
-) -> list[dict[str, Any]]:
+    planned: Campaign, classes: Mapping[str, type[Protocol]], processes: int, progress: Progress | None
+) -> list[Row]:
     runs = [Run("", planned, k, seed, 0.0) for k in range(len(planned.cells)) for seed in planned.seeds]
     jobs = [Job(run.cell.scenario, classes[run.cell.protocol], run.cell.params, run.seed) for run in runs]
-    tallies = run_all(jobs, processes=processes, progress=progress)
+    try:
+        tallies = run_all(jobs, processes, progress)
+    except JobFailed as error:
+        failed = runs[error.index]
+        failure = RoamcastError(f"{failed.cell.label}, seed {failed.seed}: {error}")
+        failure.add_note(error.details)  # where in the protocol it was
+        raise failure from None
     return [rows.of_metrics(run, tally) for run, tally in zip(runs, tallies, strict=True)]
+
+
+def _kept(planned: Campaign, out: Path, processes: int, progress: Progress | None) -> list[Row]:
+    """As a campaign in this folder: what it has of these runs is not done again."""
+    conduct.conduct([planned], Folder(out), PoolEngine(processes), _Share(progress), extend=True)
+    laboratory = Laboratory(out)
+    for row in laboratory.rows("runs"):
+        if row["status"] == "failed":
+            raise RoamcastError(f"{row['label']}, seed {row['seed']}: {row['error']}")
+    return laboratory.rows("metrics")
+
+
+class _Share(Watcher):
+    def __init__(self, progress: Progress | None) -> None:
+        self._progress = progress
+        self._total = 0
+
+    def runs(self, total: int, done: int) -> None:
+        self._total = total
+
+    def progress(self, done: int, cost_done_s: float, cost_left_s: float) -> None:
+        if self._progress is not None and self._total:
+            self._progress(done / self._total)

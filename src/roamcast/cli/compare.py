@@ -47,10 +47,11 @@ def compare(
 ) -> None:
     """Run protocols in the same worlds, and show by how much they differ, seed by seed."""
     from roamcast.api import studies
+    from roamcast.cli.progress import Progress
 
     import_from_here()
     entrants = [_entrant(text) for text in protocols]
-    with _Bar("comparing") as bar:
+    with Progress("comparing") as progress:
         study = studies.compare(
             start,
             entrants,
@@ -59,7 +60,7 @@ def compare(
             reading=reading,
             processes=processes,
             out=out,
-            progress=bar.update,
+            progress=progress.update,
         )
     _show(study, metric, out, plot, json)
 
@@ -82,9 +83,10 @@ def sweep(
 ) -> None:
     """Run a protocol under every combination of settings."""
     from roamcast.api import studies
+    from roamcast.cli.progress import Progress
 
     import_from_here()
-    with _Bar("sweeping") as bar:
+    with Progress("sweeping") as progress:
         study = studies.sweep(
             start,
             [_entrant(protocol)],
@@ -94,7 +96,7 @@ def sweep(
             reading=reading,
             processes=processes,
             out=out,
-            progress=bar.update,
+            progress=progress.update,
         )
     _show(study, metric, out, plot, json)
 
@@ -118,6 +120,7 @@ def league(
 ) -> None:
     """Run every protocol in your scenario, each with the parameters that its own paper recommends."""
     from roamcast.api import studies
+    from roamcast.cli.progress import Progress
     from roamcast.papers import experiments
 
     import_from_here()
@@ -127,7 +130,7 @@ def league(
             raise unknown("protocol of the league", name, entrants)
         del entrants[name]
     entrants |= {text: _entrant(text) for text in more or []}
-    with _Bar("the league") as bar:
+    with Progress("the league") as progress:
         study = studies.compare(
             start,
             entrants,
@@ -136,7 +139,7 @@ def league(
             reading=reading,
             processes=processes,
             out=out,
-            progress=bar.update,
+            progress=progress.update,
         )
     _show(study, metric, out, plot, json)
 
@@ -157,25 +160,6 @@ def _lists(option: str, texts: list[str] | None) -> dict[str, Any]:
 
 
 # ---- for people
-
-
-class _Bar:
-    """A bar for work that takes longer than a moment; `update` gets the runs that have ended, and all."""
-
-    def __init__(self, title: str) -> None:
-        from roamcast.cli.progress import Progress
-
-        self._progress = Progress(title)
-
-    def __enter__(self) -> _Bar:
-        self._progress.__enter__()
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self._progress.__exit__(*error)
-
-    def update(self, done: int, all: int) -> None:
-        self._progress.update(done / all)
 
 
 def _show(study: Study, metric: str, out: Path | None, plot: Path | None, json: bool) -> None:
@@ -226,4 +210,5 @@ def _draw(study: Study, metric: str, path: Path) -> None:
     if path.suffix not in kinds:
         raise InputError(f"--plot {path}: must end with {', '.join(kinds)}")
     path.parent.mkdir(parents=True, exist_ok=True)
-    study.plot(y=metric).figure.savefig(path)
+    figure: Any = study.plot(y=metric).figure
+    figure.savefig(path)

@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help="The keys of a group of nodes.")
+from roamcast.cli.help import Verbs
+
+app = typer.Typer(cls=Verbs, no_args_is_help=True, add_completion=False, help="The keys of a group of nodes.")
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="The file of the group's keys.")]
 

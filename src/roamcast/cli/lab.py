@@ -9,9 +9,10 @@ from typing import Annotated, Any
 import typer
 
 from roamcast.cli import options
+from roamcast.cli.help import Verbs
 from roamcast.errors import InputError
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help="The laboratory, for data from outside.")
+app = typer.Typer(cls=Verbs, no_args_is_help=True, add_completion=False, help="The laboratory, for data from outside.")
 
 
 @app.callback()

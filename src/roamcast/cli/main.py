@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from roamcast.cli import (
+    fields,
     key,
     lab,
     node,
@@ -27,9 +28,11 @@ from roamcast.cli import (
     trace,
     why,
 )
+from roamcast.cli.help import Verbs
 from roamcast.errors import RoamcastError
 
 app = typer.Typer(
+    cls=Verbs,
     help="Publish/subscribe for networks that have no network.",
     add_completion=False,
     no_args_is_help=True,
@@ -39,6 +42,7 @@ app.command()(run.run)
 app.command()(why.why)
 app.command()(protocols.protocols)
 app.command()(presets.presets)
+app.command()(fields.fields)
 app.command()(query.query)
 app.command()(reproduce.reproduce)
 app.command()(node.node)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from roamcast.errors import InputError
+from roamcast.plugins import import_from
 
 # ---- KEY=VALUE
 
@@ -41,8 +41,8 @@ def pairs(option: str, texts: list[str] | None) -> dict[str, str]:
 
 
 def import_from_here() -> None:
-    """A protocol that is named `module:Class` is most likely in a file of the current folder."""
-    sys.path.insert(0, str(Path.cwd()))
+    """A class that is named `module:Class` is most likely in a file of the current folder."""
+    import_from(str(Path.cwd()))
 
 
 # ---- Spark

@@ -7,26 +7,34 @@ from typing import Annotated
 
 import typer
 
-from roamcast.cli.options import Parameters, import_from_here, pairs
+from roamcast.cli.options import Parameters, Reading, World, import_from_here, pairs
 from roamcast.errors import InputError
 
 
 def run(
-    preset: Annotated[str, typer.Argument(metavar="PRESET", help="A paper's scenario: see `roamcast presets`.")],
+    preset: Annotated[
+        str,
+        typer.Argument(
+            metavar="[PRESET or FILE]",
+            help="A paper's scenario (see `roamcast presets`), or a scenario file (TOML).",
+            show_default="the scenario's defaults",
+        ),
+    ] = "",
     protocol: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="See `roamcast protocols`; module:Class for your own.", show_default="the paper's"
+            metavar="NAME",
+            help="See `roamcast protocols`; module:Class for your own.",
+            show_default="the paper's, or the file's",
         ),
     ] = None,
     set_: Parameters = None,
-    world: Annotated[
-        list[str] | None, typer.Option(metavar="KEY=VALUE", help="A field of the scenario. Repeatable.")
+    world: World = None,
+    reading: Reading = "",
+    seed: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Same seed, same run, byte for byte.", show_default="1, or the file's"),
     ] = None,
-    reading: Annotated[
-        str, typer.Option(metavar="NAME", help="Another reading of the paper: `roamcast presets PRESET` lists them.")
-    ] = "",
-    seed: Annotated[int, typer.Option(metavar="N", help="Same seed, same run, byte for byte.")] = 1,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
     log: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the event log (Parquet).")] = None,
     level: Annotated[
@@ -37,20 +45,6 @@ def run(
     ] = "",
 ) -> None:
     """Simulate one run and show its metrics."""
-    _run(preset, protocol, pairs("--set", set_), pairs("--world", world), reading, seed, json, log, level)
-
-
-def _run(
-    preset: str,
-    protocol: str | None,
-    given: dict[str, str],
-    world: dict[str, str],
-    reading: str,
-    seed: int,
-    json: bool,
-    log: Path | None,
-    level: str,
-) -> None:
     from roamcast.api.simulation import simulate
     from roamcast.cli import outcome
     from roamcast.cli.build import warn_if_stale
@@ -58,15 +52,14 @@ def _run(
 
     level = checked_level(level, log)
     warn_if_stale()
-    if ":" in (protocol or ""):
-        import_from_here()
-    with Progress(f"{preset}, {protocol or 'its protocol'}") as progress:
+    import_from_here()
+    with Progress(f"{preset}, {protocol or 'its protocol'}".removeprefix(", ")) as progress:
         simulation = simulate(
             preset,
             protocol,
-            given,
+            pairs("--set", set_),
             seed=seed,
-            world=world,
+            world=pairs("--world", world),
             reading=reading,
             log=log,
             level=level,

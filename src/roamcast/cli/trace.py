@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from roamcast.cli.help import Verbs
 from roamcast.errors import InputError, error_text
 
 if TYPE_CHECKING:
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
     from roamcast.lab.traces.trace import Trace
     from roamcast.world.traces.plan import Options
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help="Mobility and contact traces, in and out.")
+app = typer.Typer(
+    cls=Verbs, no_args_is_help=True, add_completion=False, help="Mobility and contact traces, in and out."
+)
 
 Input = Annotated[str, typer.Argument(metavar="IN", help="A file, or a folder of files.")]
 From = Annotated[str, typer.Option("--from", metavar="FORMAT", help="If it is not recognised.")]

@@ -1,7 +1,7 @@
 """Campaign files: which worlds, which protocols, how often.
 
     name = "how often to beacon"
-    preset = "baldoni"                 # the papers' scenarios: `roamcast presets`
+    preset = "baldoni"                 # the papers' scenarios: `roamcast presets`; or a scenario file; or none
     seeds = 10                         # 1 … 10, or a list of seeds
     until = { metric = "delivery", half_width = 0.02, max_seeds = 100 }
     level = "summary"                  # how much of each run's log is kept
@@ -19,15 +19,16 @@
     label = "proximity, 2 credits"     # what tables call it; by default the name
     set = { credits = 2, beacon_s = [2.0, 4.0] }   # parameters; a list is a grid
 
-Everything is checked before anything runs; an error names the file, the line and what would be right. A campaign is a
-value: `Campaign.cells` are its distinct experiments, and a run is a cell with a seed.
+Files that it names are relative to the campaign's own. Everything is checked before anything runs; an error names the
+file, the line and what would be right. A campaign is a value: `Campaign.cells` are its distinct experiments, and a run
+is a cell with a seed.
 """
 
 from __future__ import annotations
 
 import itertools
-import re
-import tomllib
+from collections.abc import Mapping
+from functools import partial
 from math import prod
 from pathlib import Path
 from typing import Annotated, Any
@@ -35,17 +36,19 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from roamcast.errors import InputError, error_text, unknown
+from roamcast import toml
+from roamcast.errors import InputError, unknown
 from roamcast.log.catalogue import AVERAGED
 from roamcast.log.schema import LEVELS
 from roamcast.papers import presets
+from roamcast.papers.presets import Preset
 from roamcast.protocols import registry
 from roamcast.protocols.kit import parameters
+from roamcast.protocols.kit.interface import Protocol
+from roamcast.toml import Misplaced
 from roamcast.world.scenario import Scenario, with_values
 
 MOST_RUNS = 1_000_000
-FILES = ("street_map", "trace", "links")
-"""Scenario fields that name a file."""
 
 
 class Until(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -68,8 +71,8 @@ class Written(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A campaign as it stands in its file."""
 
     name: str
-    preset: str
     protocol: Annotated[list[Chosen], Meta(min_length=1)]
+    preset: str = ""
     seeds: int | list[int] = 10
     until: Until | None = None
     level: str = "summary"
@@ -90,6 +93,8 @@ class Cell(msgspec.Struct, frozen=True):
 
 
 class Campaign(msgspec.Struct, frozen=True):
+    """`preset` is a paper's, the whole path of a scenario file, or empty."""
+
     name: str
     preset: str
     seeds: list[int]
@@ -107,71 +112,41 @@ class Campaign(msgspec.Struct, frozen=True):
 
 def load(path: Path) -> Campaign:
     """The campaign in a file, checked; whatever is wrong with it is an InputError that names the line."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read the campaign {path}: {error_text(error)}") from None
-    return parse(text, path.name)
+    return toml.load(path, "campaign", partial(understood, folder=path.parent))
 
 
 def parse(text: str, name: str = "campaign") -> Campaign:
-    lines = Lines(text)
-    try:
-        content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        line = re.search(r"line (\d+)", str(error))
-        where = f"{name}:{line[1]}" if line else name
-        what = str(error).partition(" (at line")[0].lower()
-        raise InputError(f"{where}: {what}") from None
-    try:
-        return understood(content)
-    except _At as error:
-        raise InputError(f"{name}:{lines.of(error.path)}: {error}") from None
+    return toml.parse(text, name, understood)
 
 
-def understood(content: dict[str, Any]) -> Campaign:
-    """The campaign that a file with this content describes."""
-    try:
-        written = msgspec.convert(content, Written)
-    except msgspec.ValidationError as error:
-        message, path = _plainly(str(error))
-        raise _At(message, *path) from None
-    return _campaign(written)
+def understood(
+    content: dict[str, Any], folder: Path = Path(), classes: Mapping[str, type[Protocol]] | None = None
+) -> Campaign:
+    """The campaign that a file with this content describes; it names other files relative to the folder.
+
+    A program may have protocols that no file can name: `classes` has them by the name that the content gives them.
+    """
+    return _campaign(toml.convert(content, Written), folder, classes or {})
 
 
 # ---- meaning
 
 
-class _At(InputError):
-    """Something is wrong at a place in the file."""
-
-    def __init__(self, message: str, *path: str | int) -> None:
-        super().__init__(message)
-        self.path = path
-
-
-def _campaign(written: Written) -> Campaign:
-    try:
-        preset = presets.load(written.preset)
-    except InputError as error:
-        raise _At(str(error), "preset") from None
-    try:
-        preset = presets.load(written.preset, written.reading)
-    except InputError as error:
-        raise _At(str(error), "reading") from None
+def _campaign(written: Written, folder: Path, classes: Mapping[str, type[Protocol]]) -> Campaign:
+    preset = presets.start_from(written.preset, written.reading, folder)
     if written.level not in LEVELS:
-        raise _At(str(unknown("level", written.level, LEVELS)), "level")
+        raise Misplaced(str(unknown("level", written.level, LEVELS)), "level")
     if not written.name.strip():
-        raise _At("name: must not be empty", "name")
+        raise Misplaced("name: must not be empty", "name")
     seeds = _seeds(written)
     _check_size(written, len(seeds))
-    worlds = _worlds(written, preset)
+    worlds = _worlds(written, preset, folder)
     cells: list[Cell] = []
     for k, chosen in enumerate(written.protocol):
-        for (world, scenario), (given, params) in itertools.product(worlds, _parameters(chosen, k, preset)):
+        for (world, scenario), (given, params) in itertools.product(worlds, _parameters(chosen, k, preset, classes)):
             cells.append(Cell(chosen.name, chosen.label or chosen.name, given, params, world, scenario))
     _distinct(cells)
-    return Campaign(written.name, written.preset, seeds, written.until, written.level, cells, written.reading)
+    return Campaign(written.name, preset.name, seeds, written.until, written.level, cells, written.reading)
 
 
 def _check_size(written: Written, seeds: int) -> None:
@@ -181,7 +156,7 @@ def _check_size(written: Written, seeds: int) -> None:
     runs = seeds * _size(written.world) * points * sum(_size(chosen.set) for chosen in written.protocol)
     if runs > MOST_RUNS:
         most = f", {seeds:,} seeds each (until.max_seeds)" if written.until else ""
-        raise _At(f"{runs:,} runs{most}; there must not be over {MOST_RUNS:,}", "protocol")
+        raise Misplaced(f"{runs:,} runs{most}; there must not be over {MOST_RUNS:,}", "protocol")
 
 
 def _size(fields: dict[str, Any]) -> int:
@@ -193,79 +168,69 @@ def _distinct(cells: list[Cell]) -> None:
     for cell in cells:
         key = msgspec.json.encode([cell.protocol, cell.label, cell.params, cell.world], order="deterministic")
         if key in seen:
-            raise _At(f"{cell.label}: the same experiment twice (same world, same parameters)", "protocol")
+            raise Misplaced(f"{cell.label}: the same experiment twice (same world, same parameters)", "protocol")
         seen.add(key)
 
 
 def _seeds(written: Written) -> list[int]:
     if isinstance(written.seeds, int) and written.seeds > MOST_RUNS:
-        raise _At(f"seeds: {written.seeds:,} of them; there must not be over {MOST_RUNS:,}", "seeds")
+        raise Misplaced(f"seeds: {written.seeds:,} of them; there must not be over {MOST_RUNS:,}", "seeds")
     seeds = list(range(1, written.seeds + 1)) if isinstance(written.seeds, int) else written.seeds
     if not seeds:
-        raise _At("seeds: must be a number of at least 1, or a list of seeds", "seeds")
+        raise Misplaced("seeds: must be a number of at least 1, or a list of seeds", "seeds")
     if not all(0 <= seed < 1 << 63 for seed in seeds):
-        raise _At("seeds: must be whole numbers of at least 0 and below 2^63", "seeds")
+        raise Misplaced("seeds: must be whole numbers of at least 0 and below 2^63", "seeds")
     if len(set(seeds)) < len(seeds):
-        raise _At("seeds: none must stand twice", "seeds")
+        raise Misplaced("seeds: none must stand twice", "seeds")
     until = written.until
     if until is not None:
         if until.metric not in AVERAGED:
-            raise _At(str(unknown("metric", until.metric, AVERAGED)), "until", "metric")
+            raise Misplaced(str(unknown("metric", until.metric, AVERAGED)), "until", "metric")
         if until.max_seeds < len(seeds):
             least = f"max_seeds={until.max_seeds}: must not be below the number of seeds ({len(seeds)})"
-            raise _At(least, "until", "max_seeds")
+            raise Misplaced(least, "until", "max_seeds")
     return seeds
 
 
-def _worlds(written: Written, preset: presets.Preset) -> list[tuple[dict[str, Any], Scenario]]:
+def _worlds(written: Written, preset: Preset, folder: Path) -> list[tuple[dict[str, Any], Scenario]]:
     worlds: list[tuple[dict[str, Any], Scenario]] = []
     for k, point in enumerate(written.point or [{}]):
         for field in point:
             if field in written.world:
-                raise _At(f"{field}: stands in [world] and in a [[point]]", "point", k, field)
+                raise Misplaced(f"{field}: stands in [world] and in a [[point]]", "point", k, field)
         for grid in _grid(written.world, "world"):
             for spread in _grid(point, "point", k):
-                world = {**grid, **spread}
-                worlds.append((world, _scenario(preset, world, written, k)))
+                worlds.append(_world(preset, {**grid, **spread}, written, k, folder))
     return worlds
 
 
-def _scenario(preset: presets.Preset, world: dict[str, Any], written: Written, k: int) -> Scenario:
+def _world(
+    preset: Preset, world: dict[str, Any], written: Written, k: int, folder: Path
+) -> tuple[dict[str, Any], Scenario]:
+    """The fields that the campaign gives, and the scenario with them."""
     try:
-        return _with_files(with_values({**preset.values, **world}, {}))
+        named = presets.with_files(world, folder)
+        return named, with_values({**preset.values, **named}, {})
     except InputError as error:
-        field = _named(world, str(error))
+        field = toml.named(world, str(error))
         path = ("point", k, field) if written.point and field in written.point[k] else ("world", field)
-        raise _At(str(error), *path) from None
+        raise Misplaced(str(error), *path) from None
 
 
-def _with_files(scenario: Scenario) -> Scenario:
-    """Workers are in folders of their own: files are named from the root, and are there."""
-    named = {field: Path(getattr(scenario, field)).absolute() for field in FILES if getattr(scenario, field)}
-    for field, path in named.items():
-        if not path.is_file():
-            raise InputError(f"{field}={getattr(scenario, field)}: there is no such file")
-    return msgspec.structs.replace(scenario, **{field: str(path) for field, path in named.items()})
-
-
-def _named(fields: dict[str, Any], message: str) -> str:
-    """The field that a message speaks of first."""
-    places = {field: re.search(rf"\b{re.escape(field)}\b", message) for field in fields}
-    return min((place.start(), field) for field, place in places.items() if place)[1] if any(places.values()) else ""
-
-
-def _parameters(chosen: Chosen, k: int, preset: presets.Preset) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+def _parameters(
+    chosen: Chosen, k: int, preset: Preset, classes: Mapping[str, type[Protocol]]
+) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     """(what the campaign gives, all that is in effect) of each combination."""
     try:
-        protocol = registry.get(chosen.name)
+        protocol = classes.get(chosen.name) or registry.get(chosen.name)
     except InputError as error:
-        raise _At(str(error), "protocol", k, "name") from None
+        raise Misplaced(str(error), "protocol", k, "name") from None
     combinations = []
     for given in _grid(chosen.set, "protocol", k, "set"):
         try:
             params = parameters.build(protocol, preset.parameters(chosen.name, given))
         except InputError as error:
-            raise _At(str(error), "protocol", k, "set", _named(given, str(error))) from None
+            raise Misplaced(str(error), "protocol", k, "set", toml.named(given, str(error))) from None
         combinations.append((given, _asdict(params)))
     return combinations
 
@@ -280,81 +245,10 @@ def _grid(fields: dict[str, Any], *path: str | int) -> list[dict[str, Any]]:
     """Every combination of the fields' values, the last one varying fastest."""
     for field, value in fields.items():
         if isinstance(value, list) and not value:
-            raise _At(f"{field}: must not be an empty list", *path, field)
+            raise Misplaced(f"{field}: must not be an empty list", *path, field)
         if isinstance(value, dict) or (isinstance(value, list) and any(isinstance(v, (list, dict)) for v in value)):
-            raise _At(f"{field}: must be a value or a list of values", *path, field)
+            raise Misplaced(f"{field}: must be a value or a list of values", *path, field)
         if isinstance(value, list) and len({repr(v) for v in value}) < len(value):
-            raise _At(f"{field}: no value must stand twice", *path, field)
+            raise Misplaced(f"{field}: no value must stand twice", *path, field)
     choices = [value if isinstance(value, list) else [value] for value in fields.values()]
     return [dict(zip(fields, values, strict=True)) for values in itertools.product(*choices)]
-
-
-# ---- places in the file
-
-
-def _plainly(message: str) -> tuple[str, tuple[str | int, ...]]:
-    """msgspec's "Expected `int`, got `str` - at `$.protocol[0].name`" as a line of ours, and the path."""
-    what, _, where = message.partition(" - at ")
-    steps = re.findall(r"\.(\w+)|\[(\d+)\]|\[\.\.\.\]", where)
-    path: tuple[str | int, ...] = tuple(name or int(number) for name, number in steps if name or number)
-    missing = re.search(r"missing required field `(\w+)`", what)
-    if missing:
-        return f"{missing[1]}: is missing", path
-    extra = re.search(r"contains unknown field `(\w+)`", what)
-    if extra:
-        known = {"until": Until, "protocol": Chosen}.get(str(path[0]) if path else "", Written)
-        return str(unknown("field", extra[1], known.__struct_fields__)), (*path, extra[1])
-    field = ".".join(str(step) for step in path if isinstance(step, str))
-    wanted = what.replace("`", "").replace("Expected ", "must be ").replace(", got ", ", not ")
-    return f"{field}: {wanted}" if field else wanted, path
-
-
-class Lines:
-    """Where in a TOML text a key stands, as far as one pass over its lines can tell; what it cannot find is where the
-    table begins that should have it."""
-
-    def __init__(self, text: str) -> None:
-        self._lines = text.splitlines()
-        self._at: dict[tuple[str | int, ...], int] = {(): 1}
-        table: tuple[str | int, ...] = ()
-        counts: dict[str, int] = {}
-        for number, line in enumerate(self._lines, 1):
-            header = re.match(r"\s*(\[\[?)\s*([\w.\-]+)\s*\]", line)
-            if header:
-                table = self._table(header[1] == "[[", header[2].split("."), counts)
-                self._at.setdefault(table, number)
-                self._at.setdefault(table[:1], number)
-                continue
-            key = re.match(r"""\s*["']?([\w\-]+)["']?\s*(?:\.\s*["']?([\w\-]+)["']?\s*)?=""", line)
-            if key:
-                self._at.setdefault((*table, key[1]), number)
-                if key[2]:
-                    self._at.setdefault((*table, key[1], key[2]), number)
-
-    @staticmethod
-    def _table(repeated: bool, names: list[str], counts: dict[str, int]) -> tuple[str | int, ...]:
-        first, rest = names[0], names[1:]
-        if repeated and not rest:
-            counts[first] = counts.get(first, -1) + 1
-        return (first, counts[first], *rest) if first in counts else (first, *rest)
-
-    def of(self, path: tuple[str | int, ...]) -> int:
-        while path not in self._at:
-            inside = self._inside(path)
-            if inside:
-                return inside
-            path = path[:-1]
-        return self._at[path]
-
-    def _inside(self, path: tuple[str | int, ...]) -> int:
-        """The line of a key in a value that is written over several lines, such as an inline table."""
-        above = self._at.get(path[:-1], 0)
-        if not above or not isinstance(path[-1], str) or not path[-1]:
-            return 0
-        for number in range(above, len(self._lines) + 1):
-            line = self._lines[number - 1]
-            if number > above and re.match(r"\s*\[", line):
-                return 0
-            if re.search(rf"""(?<![\w\-])["']?{re.escape(path[-1])}["']?\s*=""", line):
-                return number
-        return 0

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import roamcast
 
-DECIDING = ("errors.py", "pubsub", "protocols", "log", "world")
+DECIDING = ("errors.py", "plugins.py", "pubsub", "protocols", "log", "world")
 """The parts of the package that decide what a run gives."""
 
 

@@ -14,11 +14,12 @@ import msgspec
 
 from roamcast.errors import InputError, error_text
 from roamcast.lab import code
-from roamcast.lab.campaign import FILES, Campaign, Cell
+from roamcast.lab.campaign import Campaign, Cell
 from roamcast.papers import presets
 from roamcast.protocols import registry
 from roamcast.world import streets
-from roamcast.world.scenario import Scenario
+from roamcast.world.parts import PARTS
+from roamcast.world.scenario import FILES, Scenario
 from roamcast.world.traces import bonnmotion
 
 # Fitted to 5,790 runs, compiled, of all protocols in all papers' worlds, with 5 ms more for what their own clocks leave
@@ -71,11 +72,11 @@ def runs(campaign: Campaign, seeds: dict[int, list[int]] | None = None) -> list[
 
 def _decides(cell: Cell) -> str:
     """Everything except the seed; code and files by their contents."""
-    world: dict[str, Any] = msgspec.to_builtins(cell.scenario)
+    world = cell.scenario.facts()
     for field in FILES:  # what decides is in the file, not its name
         if world[field]:
             world[field] = contents(field, world[field])
-    return _digest([code_version(cell.protocol), world, cell.protocol, cell.params])
+    return _digest([cell_version(cell), world, cell.protocol, cell.params])
 
 
 def contents(field: str, path: str) -> list[Any]:
@@ -92,18 +93,24 @@ def file_digest(path: str) -> str:
         raise InputError(f"cannot read {path}: {error_text(error)}") from None
 
 
+def cell_version(cell: Cell) -> str:
+    """Of the program that decides what a run of this cell gives: ours, and what comes from outside."""
+    names = {part: getattr(cell.scenario, part) for part in PARTS}
+    return code_version(cell.protocol, **{part: name for part, name in names.items() if PARTS[part].outside(name)})
+
+
 @cache
-def code_version(protocol: str) -> str:
-    """Of the program that decides what a run of this protocol gives."""
-    if protocol in registry.BUILT_IN:
-        return code.version()
-    return f"{code.version()}+{hashlib.blake2b(_source(registry.get(protocol)), digest_size=8).hexdigest()}"
+def code_version(protocol: str, **parts: str) -> str:
+    """Of a protocol, and of those parts of the world that are none of ours."""
+    outside = [] if protocol in registry.BUILT_IN else [registry.get(protocol)]
+    outside += [PARTS[part].get(name) for part, name in parts.items()]
+    return "+".join([code.version(), *(hashlib.blake2b(_source(c), digest_size=8).hexdigest() for c in outside)])
 
 
-def _source(protocol: type) -> bytes:
-    """The module of a protocol from outside: what it imports is not looked at, so its author changes a name there."""
-    path = inspect.getsourcefile(protocol)
-    return Path(path).read_bytes() if path else protocol.__qualname__.encode()
+def _source(found: type) -> bytes:
+    """The module of a class from outside: what it imports is not looked at, so its author changes a name there."""
+    path = inspect.getsourcefile(found)
+    return Path(path).read_bytes() if path else found.__qualname__.encode()
 
 
 def _digest(parts: list[Any]) -> str:

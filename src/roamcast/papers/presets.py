@@ -4,21 +4,41 @@ A preset is the world of its paper under the joint reading (joint.py), which als
 
 A source is a place in the paper ("Fig. 10"), a numbered reading of it ("reading R7", see the protocol's module), or
 "ours: why" where the paper is silent. Fields that a preset leaves out have the scenario's defaults.
+
+People write scenario files of their own, which may start from a preset; `load` takes both:
+
+    title = "Half of them asleep"      # all entries are optional
+    preset = "baldoni"                 # what to start from; otherwise the scenario's defaults
+    reading = "everybody-beacons"      # another reading of the preset's paper
+    protocol = "gossip"                # otherwise the preset's
+    seed = 7
+    set = { p = 0.8 }                  # parameters of that protocol, over the preset's
+    [world]                            # fields of the scenario, over the preset's
+    awake_s = 3
+    asleep_s = 1
+    street_map = "town.wkt"            # files are relative to this one
 """
 
 from __future__ import annotations
 
 import shlex
 import tomllib
+from functools import partial
 from importlib.resources import files
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
+from roamcast import toml
 from roamcast.errors import InputError, unknown
 from roamcast.papers import joint
 from roamcast.papers.joint import Change
-from roamcast.world.scenario import Scenario, with_values
+from roamcast.protocols import registry
+from roamcast.protocols.kit import parameters
+from roamcast.toml import Misplaced
+from roamcast.world.scenario import FILES, Scenario, with_values
 
 
 class Sourced(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -38,9 +58,23 @@ class Written(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     params: dict[str, dict[str, Sourced]] = {}
 
 
+class ScenarioFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A scenario file as it stands there."""
+
+    title: str = ""
+    preset: str = ""
+    reading: str = ""
+    protocol: str = ""
+    seed: Annotated[int, Meta(ge=0, le=(1 << 63) - 1)] = 1
+    set: dict[str, Any] = {}
+    world: dict[str, Any] = {}
+
+
 class Preset(msgspec.Struct, frozen=True):
     """`values` are scenario fields; `params` are parameters by protocol; `sources` has both, as `field` and
-    `protocol.parameter`. `protocol` is the paper's own. `reading` names the change that it is under, if any."""
+    `protocol.parameter`. `protocol` is the paper's own. `reading` names the change that it is under, if any.
+
+    Of a scenario file, `name` is the path, `protocol` may be empty, and `seed` is the one to take if none is typed."""
 
     name: str
     title: str
@@ -50,6 +84,7 @@ class Preset(msgspec.Struct, frozen=True):
     protocol: str
     params: dict[str, dict[str, Any]]
     reading: str = ""
+    seed: int = 1
 
     def scenario(self, changes: dict[str, str] | None = None) -> Scenario:
         """The scenario, with what was typed (`--world KEY=VALUE`) over the preset's values."""
@@ -75,12 +110,22 @@ def names() -> list[str]:
 
 
 def load(name: str, reading: str = "") -> Preset:
-    """The preset of this name, its values checked; under another reading of its paper, if one is named."""
+    """The preset of this name, or what a scenario file says; checked. `reading` is another reading of its paper."""
+    if is_file(name):
+        path = Path(name)
+        return toml.load(path, "scenario", partial(_of_file, name=name, folder=path.parent, reading=reading))
+    if not name:
+        return DEFAULTS
     if name not in names():
         raise unknown("preset", name, names())
     text = files("roamcast.papers").joinpath("presets", f"{name}.toml").read_text(encoding="utf-8")
     preset = parse(name, text)
     return preset.under(joint.of_preset(name).change(reading)) if reading else preset
+
+
+def is_file(name: str) -> bool:
+    """Whether this is the path of a scenario file, and no preset's name."""
+    return name.endswith(".toml") or "/" in name or "\\" in name
 
 
 def parse(name: str, text: str) -> Preset:
@@ -110,11 +155,93 @@ def parse(name: str, text: str) -> Preset:
     return preset
 
 
+DEFAULTS = Preset(name="", title="", paper="", values={}, sources={}, protocol="", params={})
+"""Where those begin who name no preset: the scenario's own defaults."""
+
+
+# ---- scenario files
+
+
+def start_from(preset: str, reading: str, folder: Path) -> Preset:
+    """What the entries `preset` and `reading` of a file in this folder name; both may be empty."""
+    name = str((folder / preset).absolute()) if is_file(preset) else preset
+    if reading and not name:
+        raise Misplaced(f"reading={reading}: must come with a preset", "reading")
+    try:
+        base = load(name)
+    except InputError as error:
+        raise Misplaced(str(error), "preset") from None
+    try:
+        return load(name, reading) if reading else base
+    except InputError as error:
+        raise Misplaced(str(error), "reading") from None
+
+
+def with_files(world: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Fields of a scenario as a file in this folder has them, where other files are named from the root: a run may
+    take place in any folder."""
+    named = dict(world)
+    for field in FILES:
+        if world.get(field) and isinstance(world[field], str):
+            named[field] = str((folder / world[field]).absolute())
+            if not Path(named[field]).is_file():
+                raise InputError(f"{field}={world[field]}: there is no such file")
+    return named
+
+
+def _of_file(content: dict[str, Any], name: str, folder: Path, reading: str) -> Preset:
+    written = toml.convert(content, ScenarioFile)
+    if is_file(written.preset):
+        raise Misplaced(f"preset={written.preset}: must be one of {', '.join(names())}, and no file", "preset")
+    base = start_from(written.preset, reading or written.reading, folder)
+    protocol = written.protocol or base.protocol
+    preset = msgspec.structs.replace(
+        base,
+        name=name,
+        title=written.title or base.title,
+        values={**base.values, **_world_of(written, base, folder)},
+        sources={**base.sources, **dict.fromkeys(written.world, name)},
+        protocol=protocol,
+        params={**base.params, protocol: base.parameters(protocol, written.set)},
+        seed=written.seed,
+    )
+    _check_protocol(written, preset)
+    return preset
+
+
+def _world_of(written: ScenarioFile, base: Preset, folder: Path) -> dict[str, Any]:
+    try:
+        world = with_files(written.world, folder)
+        with_values({**base.values, **world}, {})
+    except InputError as error:
+        raise Misplaced(str(error), "world", toml.named(written.world, str(error))) from None
+    return world
+
+
+def _check_protocol(written: ScenarioFile, preset: Preset) -> None:
+    """The protocol and the parameters that a file names."""
+    if not preset.protocol:
+        if written.set:
+            raise Misplaced("set: must come with a protocol, or with a preset", "set")
+        return
+    try:
+        protocol = registry.get(preset.protocol)
+    except InputError as error:
+        raise Misplaced(str(error), "protocol") from None
+    try:
+        parameters.build(protocol, written.set, preset.protocol)
+    except InputError as error:
+        raise Misplaced(str(error), "set", toml.named(written.set, str(error))) from None
+
+
+# ---- commands
+
+
 def command(
     preset: str, protocol: str, given: dict[str, Any], world: dict[str, Any], seed: int, reading: str = ""
 ) -> str:
     """What to type to see a run: `given` are parameters of the protocol, `world` fields of the scenario."""
-    words = ["roamcast", "run", preset, "--protocol", protocol]
+    words = ["roamcast", "run", *([preset] if preset else []), "--protocol", protocol]
     words += ["--reading", reading] if reading else []
     for name, value in given.items():
         words += ["--set", f"{name}={_plain(value)}"]

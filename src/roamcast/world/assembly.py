@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from roamcast.errors import InputError
 from roamcast.log.writer import LogSink
-from roamcast.world import links, mac, mobility
+from roamcast.world import links, mac, mobility, parts
 from roamcast.world import radio as radios
 from roamcast.world.air import Medium
 from roamcast.world.contacts.kinetic import KineticContacts
@@ -29,7 +29,7 @@ SAMPLES = 20
 def build(scenario: Scenario, seed: int, level: str, sink: LogSink) -> World:
     """The world of a scenario, without a protocol."""
     s = scenario
-    spec = spec_of(s)
+    spec = spec_of(s, seed)
     radio = radio_of(s, seed)
     motion = motion_of(s, seed, sensed_ranges(radio, s.nodes))
     faults = Faults(spec.faults, s.nodes, traffic_of(s, seed))
@@ -78,9 +78,18 @@ def assemble(
     return world
 
 
-def spec_of(s: Scenario) -> WorldSpec:
+def spec_of(s: Scenario, seed: int = 0) -> WorldSpec:
+    """What a scenario says of its world. The seed is that of the run; only parts from outside may need it here."""
+    places = traffic_of(s, seed)
     return WorldSpec(
-        mac=MacSpec(name=s.mac, rate_bps=s.rate_bps, queue=s.queue, retries=s.retries, overhead_bytes=s.overhead_bytes),
+        mac=MacSpec(
+            name=s.mac,
+            rate_bps=s.rate_bps,
+            queue=s.queue,
+            retries=s.retries,
+            overhead_bytes=s.overhead_bytes,
+            rules=parts.MAC.make(s, places) if parts.MAC.outside(s.mac) else None,
+        ),
         radio=RadioSpec(
             name=s.radio,
             range_m=s.range_m,
@@ -91,6 +100,7 @@ def spec_of(s: Scenario) -> WorldSpec:
             crossover_m=s.crossover_m,
             path_loss_exponent=s.path_loss_exponent,
             shadowing_db=s.shadowing_db,
+            law=parts.RADIO.make(s, places) if parts.RADIO.outside(s.radio) else None,
         ),
         faults=FaultSpec(
             awake_us=micros(s.awake_s),
@@ -117,7 +127,7 @@ def traffic_of(s: Scenario, seed: int) -> int:
 
 
 def radio_of(s: Scenario, seed: int) -> Radio:
-    return radios.build(spec_of(s).radio, s.nodes, seed, traffic_of(s, seed))
+    return radios.build(spec_of(s, seed).radio, s.nodes, seed, traffic_of(s, seed))
 
 
 def sensed_ranges(radio: Radio, nodes: int) -> list[float]:

@@ -11,121 +11,191 @@ from msgspec import Meta
 
 from roamcast.errors import InputError, unknown
 from roamcast.world.density import side_for
+from roamcast.world.parts import PARAMETERS, PARTS, folded
 from roamcast.world.queue import LONGEST_S
 
 MOST_EVENTS: Final = 10_000_000
 MOST_SEED: Final = 2**31 - 1
 SHORTEST_S: Final = 0.001
 """Of the periods of faults, where they are not 0."""
+FILES: Final = ("street_map", "trace", "links")
+"""Fields that name a file."""
 
-Positive = Annotated[float, Meta(gt=0)]
+
+def means(text: str, *, unit: str = "", section: str = "") -> Meta:
+    """What a field means, for people (world/fields.py). The unit is needed where the name does not end with it, and
+    the section where one begins."""
+    return Meta(description=text, extra={"unit": unit, "section": section})
+
+
 Metres = Annotated[float, Meta(ge=0.01, le=1e7)]  # from a finger's breadth to a quarter of the way round the earth
 Speed = Annotated[float, Meta(ge=0, le=1e5)]
 Watts = Annotated[float, Meta(ge=0, le=1e6)]
 Seconds = Annotated[float, Meta(ge=0, le=1e9)]
 Share = Annotated[float, Meta(ge=0, le=1)]
+Count = Annotated[int, Meta(ge=0)]
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Units are in the names. Presets (roamcast.papers) fill these in, each value with its source."""
 
-    # the field and its people
-    nodes: Annotated[int, Meta(ge=1, le=1_000_000)] = 100
-    width_m: Metres = 1000.0
-    height_m: Metres = 1000.0
-    neighbours: Annotated[float, Meta(ge=0, le=1e6)] = 0.0  # above 0: the mean, and the field a square as large as that
-    duration_s: Annotated[float, Meta(gt=0, le=LONGEST_S)] = 100.0
-    traffic_seed: Annotated[int, Meta(ge=0, le=MOST_SEED)] = 0  # of movement, ranges and faults; 0 means the run's
+    nodes: Annotated[int, Meta(ge=1, le=1_000_000), means("how many nodes there are", section="area and nodes")] = 100
+    width_m: Annotated[Metres, means("width of the area")] = 1000.0
+    height_m: Annotated[Metres, means("height of the area")] = 1000.0
+    neighbours: Annotated[
+        float,
+        Meta(ge=0, le=1e6),
+        means("above 0: the area is a square in which a node has so many neighbours on average", unit="nodes"),
+    ] = 0.0
+    duration_s: Annotated[float, Meta(gt=0, le=LONGEST_S), means("how long the run lasts")] = 100.0
+    traffic_seed: Annotated[
+        int, Meta(ge=0, le=MOST_SEED), means("seed of movement, ranges and faults; 0 means the seed of the run")
+    ] = 0
 
-    # mobility
-    mobility: Literal["static", "waypoint", "direction", "gauss-markov", "manhattan", "city", "trace", "contacts"] = (
-        "waypoint"
+    mobility: Annotated[str, means("how nodes move", section="mobility")] = "waypoint"
+    mobility_set: Annotated[dict[str, Any], means("parameters of a mobility that is none of ours")] = {}
+    placement: Annotated[
+        Literal["uniform", "grid", "triangle"], means("static: anywhere, or each node in a cell of a lattice")
+    ] = "uniform"
+    placement_jitter: Annotated[
+        Share, means("grid, triangle: the share of its cell's width and height in which a node may stand")
+    ] = 1.0
+    speed_min_mps: Annotated[Speed, means("lowest speed of a moving node")] = 1.0
+    speed_max_mps: Annotated[Speed, means("highest speed of a moving node; 0 means that nodes stand")] = 2.0
+    speed_law: Annotated[
+        Literal["uniform", "normal"], means("distribution of speeds between the lowest and the highest one")
+    ] = "uniform"
+    speed_per: Annotated[
+        Literal["leg", "node"], means("waypoint, direction, manhattan: a speed is drawn for each leg, or once and kept")
+    ] = "leg"
+    pause_min_s: Annotated[Seconds, means("waypoint, direction, manhattan: shortest pause after a leg")] = 0.0
+    pause_max_s: Annotated[Seconds, means("waypoint, direction, manhattan: longest pause after a leg")] = 0.0
+    start: Annotated[
+        Literal["stationary", "moving"], means("waypoint: as if long under way, or all nodes set off at once")
+    ] = "stationary"
+    memory: Annotated[Share, means("gauss-markov: how much of the last velocity stays")] = 0.75
+    step_s: Annotated[float, Meta(ge=0.001, le=1e6), means("gauss-markov: length of a step")] = 1.0
+    block_m: Annotated[Metres, means("manhattan: distance between streets")] = 100.0
+    turn: Annotated[Share, means("manhattan: probability of turning at a crossing")] = 0.5
+    street_map: Annotated[str, means("city: a WKT, CSV or SUMO file; empty means the campus generator")] = ""
+    roads: Annotated[
+        Literal["all", "main"], means("city: roads to drive on; main ones weigh half of the heaviest or more")
+    ] = "all"
+    stop_share: Annotated[Share, means("city: share of intersections that stop a car")] = 0.3
+    stop_max_s: Annotated[Seconds, means("city: longest stop")] = 20.0
+    parking_max_s: Annotated[Seconds, means("city: longest parking pause at a destination")] = 60.0
+    trace: Annotated[str, means("trace, contacts: the file of positions or contacts")] = ""
+
+    radio: Annotated[str, means("how far frames reach, and how strong they arrive", section="radio")] = "disc"
+    radio_set: Annotated[dict[str, Any], means("parameters of a radio that is none of ours")] = {}
+    range_m: Annotated[Metres, means("distance up to which a frame can be received")] = 150.0
+    range_max_m: Annotated[
+        float, Meta(ge=0, le=1e7), means("above range_m: ranges are uniform between range_m and this")
+    ] = 0.0
+    range_per: Annotated[
+        Literal["node", "frame"], means("with range_max_m: a range is drawn for each node, or for each frame")
+    ] = "node"
+    carrier_sense_ratio: Annotated[
+        float, Meta(ge=1, le=100), means("distance up to which a frame is sensed, divided by the range")
+    ] = 1.0
+    capture_db: Annotated[
+        float, Meta(ge=0, le=100), means("how much stronger than all others a frame must be to survive them; not disc")
+    ] = 10.0
+    crossover_m: Annotated[
+        Metres, means("two-ray: 4 pi h h / wavelength: antennas 1.5 m high, 914 MHz (2.4 GHz: 226.2)")
+    ] = 86.1
+    path_loss_exponent: Annotated[
+        float, Meta(ge=1, le=10), means("log-distance: with which power of the distance strength falls")
+    ] = 3.0
+    shadowing_db: Annotated[
+        float, Meta(ge=0, le=30), means("log-distance: standard deviation of the strength between pairs of nodes")
+    ] = 0.0
+    links: Annotated[str, means("table: a file of measured links")] = ""
+    loss: Annotated[Share, means("probability that a reception fails by chance")] = 0.0
+
+    mac: Annotated[str, means("when a node may send", section="medium access")] = "dcf"
+    mac_set: Annotated[dict[str, Any], means("parameters of a MAC that is none of ours")] = {}
+    rate_bps: Annotated[float, Meta(ge=1, le=1e12), means("rate at which frames are sent")] = 1_000_000.0
+    queue: Annotated[
+        int, Meta(ge=1, le=1_000_000), means("length of a node's queue of frames; ideal has no limit", unit="frames")
+    ] = 50
+    retries: Annotated[
+        int, Meta(ge=0, le=255), means("how often a frame for one neighbour is repeated if no acknowledgement comes")
+    ] = 7
+    overhead_bytes: Annotated[
+        int, Meta(ge=0, le=10_000), means("added to every frame: what a link layer or security adds")
+    ] = 0
+
+    tx_w: Annotated[Watts, means("power of a radio that sends", section="power")] = 1.4
+    rx_w: Annotated[Watts, means("power of a radio that receives")] = 1.0
+    idle_w: Annotated[Watts, means("power of a radio that is on and neither sends nor receives")] = 0.83
+    sleep_w: Annotated[Watts, means("power of a radio that sleeps")] = 0.13
+    battery_j: Annotated[float, Meta(gt=0), means("energy in a full battery")] = 10_000.0
+
+    awake_s: Annotated[Seconds, means("duty cycle: how long a node is awake", section="faults")] = 0.0
+    asleep_s: Annotated[Seconds, means("duty cycle: how long a node then sleeps; 0 means that it never does")] = 0.0
+    crash_mean_s: Annotated[Seconds, means("mean time until a node crashes; 0 means never")] = 0.0
+    repair_mean_s: Annotated[float, Meta(gt=0, le=1e9), means("mean time until a crashed node is back")] = 10.0
+    keep_tables: Annotated[bool, means("whether a node that comes back still has its tables")] = False
+    partition_from_s: Annotated[Seconds, means("from then on nothing crosses the middle of the area")] = 0.0
+    partition_until_s: Annotated[Seconds, means("until then nothing crosses it; 0 means no partition")] = 0.0
+
+    workload: Annotated[
+        Literal["single", "topics", "ranges", "interests"],
+        means(
+            "one topic; topics: publishers subscribe to it, too; ranges of numbers; interests: sets of attributes",
+            section="publishers, subscribers and events",
+        ),
+    ] = "single"
+    publishers: Annotated[Count, means("how many nodes publish", unit="nodes")] = 1
+    subscribers: Annotated[Count, means("single, topics: how many nodes subscribe", unit="nodes")] = 10
+    rate_hz: Annotated[float, Meta(ge=0, le=1e6), means("how often each publisher publishes")] = 1.0
+    arrivals: Annotated[
+        Literal["poisson", "periodic"], means("publications at random instants, or at regular ones")
+    ] = "poisson"
+    events: Annotated[
+        int, Meta(ge=0, le=MOST_EVENTS), means("above 0: exactly so many publications in all, instead of a rate")
+    ] = 0
+    publish_from_s: Annotated[Seconds, means("when publishing begins")] = 0.0
+    publish_until_s: Annotated[Seconds, means("when publishing ends; 0 means at the end of the run")] = 0.0
+    validity_s: Annotated[Seconds, means("how long an event is valid; 0 means for ever")] = 0.0
+    payload_bytes: Annotated[int, Meta(ge=0, le=60_000), means("content of an event")] = 100
+    bystanders: Annotated[
+        Literal["silent", "subscribed"], means("topics: other nodes subscribe to nothing, or to another topic")
+    ] = "silent"
+    subscriptions_per_node: Annotated[
+        int, Meta(ge=1, le=1000), means("ranges, interests: how many subscriptions a node has")
+    ] = 1
+    interested: Annotated[Share, means("ranges: share of the nodes that an event interests")] = 0.2
+    ranges_within: Annotated[bool, means("ranges: they begin in (0, R] as Rezende et al. draw them, never below")] = (
+        False
     )
-    placement: Literal["uniform", "grid", "triangle"] = "uniform"  # static: anywhere, or each in a cell of a lattice
-    placement_jitter: Share = 1.0  # grid, triangle: share of its cell's width and height in which a node may stand
-    speed_min_mps: Speed = 1.0
-    speed_max_mps: Speed = 2.0
-    speed_law: Literal["uniform", "normal"] = "uniform"
-    speed_per: Literal["leg", "node"] = "leg"  # waypoint, direction, manhattan: drawn for each leg, or once and kept
-    pause_min_s: Seconds = 0.0
-    pause_max_s: Seconds = 0.0
-    start: Literal["stationary", "moving"] = "stationary"  # waypoint: as if long under way, or all set off at once
-    memory: Share = 0.75  # gauss-markov: how much of the last velocity stays
-    step_s: Annotated[float, Meta(ge=0.001, le=1e6)] = 1.0  # gauss-markov: length of a step
-    block_m: Metres = 100.0  # manhattan: distance between streets
-    turn: Share = 0.5  # manhattan: probability of turning at a crossing
-    street_map: str = ""  # city: a WKT, CSV or SUMO file; empty means the campus generator
-    roads: Literal["all", "main"] = "all"  # city: which are driven on; main ones weigh half of the heaviest or more
-    stop_share: Share = 0.3  # city: share of intersections that stop a car
-    stop_max_s: Seconds = 20.0  # city: longest stop
-    parking_max_s: Seconds = 60.0  # city: longest parking pause at a destination
-    trace: str = ""  # trace, contacts: the file
-
-    # radio
-    radio: Literal["disc", "free-space", "two-ray", "log-distance", "table"] = "disc"
-    range_m: Metres = 150.0
-    range_max_m: Annotated[float, Meta(ge=0, le=1e7)] = 0.0  # above range_m: ranges are uniform between the two
-    range_per: Literal["node", "frame"] = "node"
-    carrier_sense_ratio: Annotated[float, Meta(ge=1, le=100)] = 1.0  # carrier-sense range / range
-    capture_db: Annotated[float, Meta(ge=0, le=100)] = 10.0
-    crossover_m: Metres = 86.1  # two-ray: 4 pi h h / wavelength: antennas 1.5 m high, 914 MHz (2.4 GHz: 226.2)
-    path_loss_exponent: Annotated[float, Meta(ge=1, le=10)] = 3.0  # log-distance
-    shadowing_db: Annotated[float, Meta(ge=0, le=30)] = 0.0  # log-distance
-    links: str = ""  # table: a file of measured links
-    loss: Share = 0.0  # of every reception, independently
-
-    # medium access
-    mac: Literal["ideal", "dcf", "tinyos"] = "dcf"
-    rate_bps: Annotated[float, Meta(ge=1, le=1e12)] = 1_000_000.0
-    queue: Annotated[int, Meta(ge=1, le=1_000_000)] = 50
-    retries: Annotated[int, Meta(ge=0, le=255)] = 7
-    overhead_bytes: Annotated[int, Meta(ge=0, le=10_000)] = 0  # of every frame: what a link layer or security adds
-
-    # power, in watts
-    tx_w: Watts = 1.4
-    rx_w: Watts = 1.0
-    idle_w: Watts = 0.83
-    sleep_w: Watts = 0.13
-    battery_j: Positive = 10_000.0
-
-    # faults
-    awake_s: Seconds = 0.0  # duty cycle: awake for so long, …
-    asleep_s: Seconds = 0.0  # … then asleep; 0 means always awake
-    crash_mean_s: Seconds = 0.0  # mean time to a crash; 0 means never
-    repair_mean_s: Annotated[float, Meta(gt=0, le=1e9)] = 10.0
-    keep_tables: bool = False  # whether a node that comes back still has its tables
-    partition_from_s: Seconds = 0.0
-    partition_until_s: Seconds = 0.0  # nothing crosses the middle of the field between the two instants
-
-    # publishers, subscribers and events
-    workload: Literal["single", "topics", "ranges", "interests"] = "single"
-    publishers: Annotated[int, Meta(ge=0)] = 1
-    subscribers: Annotated[int, Meta(ge=0)] = 10
-    rate_hz: Annotated[float, Meta(ge=0, le=1e6)] = 1.0  # of each publisher
-    arrivals: Literal["poisson", "periodic"] = "poisson"
-    events: Annotated[int, Meta(ge=0, le=MOST_EVENTS)] = 0  # above 0: exactly so many in all, instead of a rate
-    publish_from_s: Seconds = 0.0
-    publish_until_s: Seconds = 0.0  # 0 means to the end
-    validity_s: Seconds = 0.0  # 0 means for ever
-    payload_bytes: Annotated[int, Meta(ge=0, le=60_000)] = 100
-    bystanders: Literal["silent", "subscribed"] = "silent"  # topics: others subscribe to nothing, or to another one
-    subscriptions_per_node: Annotated[int, Meta(ge=1, le=1000)] = 1
-    interested: Share = 0.2  # ranges: share of the nodes that an event interests
-    ranges_within: bool = False  # ranges: they begin in (0, R] as Rezende et al. draw them, never below
-    interests: Annotated[int, Meta(ge=1, le=100_000)] = 50  # interests: how many distinct ones
-    attributes_max: Annotated[int, Meta(ge=1, le=8)] = 1  # interests: attributes of an event
-    local_share: Share = 0.0  # share of events whose scope is local, counted in …
-    local_of: Literal["publications", "notifications"] = "publications"  # … events, or in (event, node) pairs
-    local_range_m: Metres = 450.0  # whom a local event can interest: nodes so near when it is published
+    interests: Annotated[int, Meta(ge=1, le=100_000), means("interests: how many distinct ones there are")] = 50
+    attributes_max: Annotated[int, Meta(ge=1, le=8), means("interests: most attributes of an event")] = 1
+    local_share: Annotated[Share, means("share of events that only nearby nodes are interested in")] = 0.0
+    local_of: Annotated[
+        Literal["publications", "notifications"], means("local_share is one of events, or of (event, node) pairs")
+    ] = "publications"
+    local_range_m: Annotated[
+        Metres, means("how near a node must be to a local event when it is published to be interested in it")
+    ] = 450.0
 
     def __post_init__(self) -> None:
         for name, kind in _kinds().items():
             msgspec.structs.force_setattr(self, name, _checked(name, kind, getattr(self, name), strict=True))
+        for part, registry in PARTS.items():
+            given = getattr(self, f"{part}_set")
+            msgspec.structs.force_setattr(self, f"{part}_set", registry.checked(getattr(self, part), given))
         check(self)
         if self.neighbours:
             side_m = side_for(self.nodes, self.neighbours, self.range_m, self.placement, self.placement_jitter)
             msgspec.structs.force_setattr(self, "width_m", side_m)
             msgspec.structs.force_setattr(self, "height_m", side_m)
+
+    def facts(self) -> dict[str, Any]:
+        """All fields, for digests. Parameters that no part has are left out: they decide nothing."""
+        facts: dict[str, Any] = msgspec.to_builtins(self)
+        return {name: value for name, value in facts.items() if name not in PARAMETERS or value}
 
 
 def check(s: Scenario) -> None:
@@ -180,7 +250,8 @@ def _check_interests(s: Scenario) -> None:
             f"interested={s.interested:g}: must be at most {most:.4g} with ranges_within=true and "
             f"subscriptions_per_node={s.subscriptions_per_node}"
         )
-    if s.local_of == "notifications" and s.mobility in ("city", "trace"):
+    everywhere = s.mobility in PARTS["mobility"].built_in and s.mobility not in ("city", "trace")
+    if s.local_of == "notifications" and not everywhere:
         raise InputError(f"local_of must be publications with mobility={s.mobility}: nodes are not all over the field")
 
 
@@ -212,14 +283,17 @@ def _check_files(s: Scenario) -> None:
 
 
 def with_values(base: dict[str, Any], changes: dict[str, str]) -> Scenario:
-    """A scenario from a preset's values and what was typed (`--world KEY=VALUE`)."""
+    """A scenario from a preset's values and what was typed (`--world KEY=VALUE`).
+
+    `mobility.KEY`, `radio.KEY` and `mac.KEY` are parameters of these parts.
+    """
     kinds = _kinds()
     for name in (*base, *changes):
-        if name not in kinds:
+        if name not in kinds and name.partition(".")[0] not in PARTS:
             raise unknown("scenario field", name, kinds)
-    typed = {name: _checked(name, kinds[name], text, strict=False) for name, text in changes.items()}
+    typed = {name: _checked(name, kinds.get(name, Any), text, strict=False) for name, text in changes.items()}
     _check_shortened(base, typed)
-    scenario = Scenario(**{**base, **typed})
+    scenario = Scenario(**folded({**base, **typed}))
     for name in ("width_m", "height_m"):
         if name in typed and scenario.neighbours:
             raise InputError(f"{name}={changes[name]}: neighbours={scenario.neighbours:g} decides it; make that 0")
@@ -255,10 +329,16 @@ def _checked(name: str, kind: Any, value: Any, *, strict: bool) -> Any:
     try:
         right = msgspec.convert(value, kind, strict=strict)
     except msgspec.ValidationError:
-        raise InputError(f"{name}={value}: must be {_wanted(msgspec.inspect.type_info(kind))}") from None
+        raise InputError(f"{name}={value}: must be {_wanted(bare(kind))}") from None
     if isinstance(right, float) and not isfinite(right):
         raise InputError(f"{name}={value}: must be finite")
     return right
+
+
+def bare(kind: Any) -> Any:
+    """What msgspec knows of a field's type, without what we say about it."""
+    info = msgspec.inspect.type_info(kind)
+    return info.type if isinstance(info, msgspec.inspect.Metadata) else info
 
 
 def _wanted(kind: Any) -> str:
@@ -268,6 +348,8 @@ def _wanted(kind: Any) -> str:
         return "true or false"
     if isinstance(kind, msgspec.inspect.StrType):
         return "a text"
+    if isinstance(kind, msgspec.inspect.DictType):
+        return "a table of parameters"
     what = "a whole number" if isinstance(kind, msgspec.inspect.IntType) else "a number"
     bounds = [
         f"{word} {bound:.10g}" for word, bound in (("above", kind.gt), ("at least", kind.ge)) if bound is not None

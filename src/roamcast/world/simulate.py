@@ -11,8 +11,6 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from roamcast import __version__
 from roamcast.errors import InputError
 from roamcast.log import catalogue
@@ -92,7 +90,7 @@ def simulate(
 
 def run_id(scenario: Scenario, protocol: str, params: Params, seed: int) -> str:
     """A name for a run: a digest of all that decides it."""
-    decides = [__version__, msgspec.to_builtins(scenario), protocol, asdict(params), seed]
+    decides = [__version__, scenario.facts(), protocol, asdict(params), seed]
     return blake2b(json.dumps(decides, sort_keys=True).encode(), digest_size=8).hexdigest()
 
 

@@ -1,11 +1,17 @@
 """What a world is built from: frozen specifications with names, the same for scenarios, the calibration and tests.
 
-A MAC or a radio gets its whole specification and uses the fields that its rules need.
+A MAC or a radio gets its whole specification and uses the fields that its rules need. If it comes from outside
+(parts.py), `rules` or `law` is what it decides itself.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from roamcast.world.mac.rules import Rules
+    from roamcast.world.radio.law import Law
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,6 +23,7 @@ class MacSpec:
     queue: int = 50  # frames
     retries: int = 7  # of a frame for one neighbour
     overhead_bytes: int = 0  # of every frame, on top of the MAC header
+    rules: Rules | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +54,7 @@ class RadioSpec:
     crossover_m: float = 86.1
     path_loss_exponent: float = 3.0
     shadowing_db: float = 0.0
+    law: Law | None = None
 
     @property
     def varies(self) -> bool:

@@ -17,6 +17,7 @@ import operator
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import reduce
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -29,6 +30,7 @@ from roamcast.lab.tables import schemas
 from roamcast.log import catalogue
 from roamcast.log.metric import BY_NAME, WHOLE, Quotient, Term
 from roamcast.log.schema import DECISIONS, KINDS, LOSSES, OVERHEARD
+from roamcast.plugins import import_from
 from roamcast.world.scenario import Scenario
 from roamcast.world.simulate import what_was_possible
 
@@ -302,10 +304,11 @@ def possible(published: DataFrame, pairs: DataFrame, absent: DataFrame, runs: Da
     switches = absent.groupBy("run").agg(F.collect_list(F.struct("node", "kind", "from_t", "until_t")).alias("absent"))
     rows = runs.select("run", "scenario", "seed").join(events, "run").join(switches, "run", "left")
     spread = rows.repartition(2 * rows.sparkSession.sparkContext.defaultParallelism)  # or a small table is one task
-    return spread.mapInArrow(stage(f"{__name__}:flood"), "run string, possible bigint")
+    return spread.mapInArrow(stage(f"{__name__}:flood", cwd=str(Path.cwd())), "run string, possible bigint")
 
 
-def flood(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def flood(batches: Iterator[pa.RecordBatch], cwd: str) -> Iterator[pa.RecordBatch]:
+    import_from(cwd)
     for batch in batches:
         rows = batch.to_pylist()
         pairs = pa.array([_possible(row) for row in rows], pa.int64())

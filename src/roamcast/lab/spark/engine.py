@@ -25,6 +25,7 @@ from roamcast.lab.spark.worker import stage
 from roamcast.lab.tables import read, rows, schemas
 from roamcast.lab.tables.folder import Folder
 from roamcast.log.arrays import texts
+from roamcast.plugins import import_from
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -100,10 +101,9 @@ def _strings(names: list[str]) -> str:
 
 def simulate_batches(batches: Iterator[pa.RecordBatch], path: str, log: str, cwd: str) -> Iterator[pa.RecordBatch]:
     folder = Folder(Path(path), Path(log))
+    import_from(cwd)
     for batch in batches:
         for row in batch.to_pylist():
-            if ":" in row["protocol"]:
-                _reach(cwd)
             ending = (row["run"], *done(folder, row))
             yield pa.RecordBatch.from_arrays([texts([text]) for text in ending], ENDING)
 
@@ -113,11 +113,3 @@ def read_tallies(batches: Iterator[pa.RecordBatch], all_rows: bool) -> Iterator[
         for row in batch.to_pylist():
             counted = (row["run"], *read.tally(row["path"], all_rows))
             yield pa.RecordBatch.from_arrays([texts([text]) for text in counted], COUNTED)
-
-
-def _reach(folder: str) -> None:
-    """A class of the caller's own lies most likely in a file where the campaign was started."""
-    import sys
-
-    if folder not in sys.path:
-        sys.path.insert(0, folder)

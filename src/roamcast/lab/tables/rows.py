@@ -25,7 +25,7 @@ def of_run(run: Run, tally: Mapping[str, Any] | None, failure: Mapping[str, Any]
         "level": run.campaign.level,
         "scenario": msgspec.json.encode(cell.scenario).decode(),
         "all_params": json.dumps(cell.params),
-        "code": plan.code_version(cell.protocol),
+        "code": plan.cell_version(cell),
         "status": status,
         "error": failure["error"] if failure is not None and tally is None else None,
         "command": run.command(),

@@ -34,16 +34,21 @@ def build(protocol: type[Protocol], given: Mapping[str, object], called: str = "
 
     `called` is the protocol's name for people; without it, errors name the class.
     """
-    known: dict[str, Field[Any]] = {field.name: field for field in fields(protocol.params_class)}
+    return of_class(protocol.params_class, given, called or protocol.__name__)
+
+
+def of_class(params_class: type[Params], given: Mapping[str, object], called: str) -> Params:
+    """The same for the parameters of anything that has some."""
+    known: dict[str, Field[Any]] = {field.name: field for field in fields(params_class)}
     values: dict[str, Any] = {}
     for name, value in given.items():
         if name not in known:
             if not known:
-                raise InputError(f"{name}={value}: {called or protocol.__name__} has no parameters")
-            raise unknown(f"{called or protocol.__name__} parameter", name, known)
+                raise InputError(f"{name}={value}: {called} has no parameters")
+            raise unknown(f"{called} parameter", name, known)
         values[name] = _convert(known[name], value)
     try:
-        return protocol.params_class(**values)
+        return params_class(**values)
     except ValueError as error:
         raise InputError(str(error)) from error
 

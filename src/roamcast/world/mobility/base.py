@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import ClassVar, final
 
 from mypy_extensions import mypyc_attr
 
+from roamcast.protocols.kit.interface import Params
 from roamcast.world.streams import Stream
 
 
@@ -30,7 +31,11 @@ class Mobility:
 
     `stream` belongs to the node; a model draws only from it. Legs of a node follow each other without a gap and
     without a jump (`next` starts where and when the leg before ended), and never have zero length in time.
+
+    A model from outside (parts.py) is made with the scenario, its parameters and a seed for what nodes share.
     """
+
+    params_class: ClassVar[type[Params]] = Params
 
     def first(self, node: int, stream: Stream) -> Leg:
         raise NotImplementedError

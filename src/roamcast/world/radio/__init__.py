@@ -1,4 +1,7 @@
-"""Radios: one law of propagation a file. A new one is a file, a line here, and its name in `Scenario.radio`."""
+"""Radios: one law of propagation a file. A new one is a file, a line here, and its name in parts.py.
+
+A law from outside (law.py) needs none of these.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from typing import Final
 from roamcast.world.radio.base import SENSITIVITY_DBM, Radio, dbm
 from roamcast.world.radio.disc import Disc
 from roamcast.world.radio.free_space import FreeSpace
+from roamcast.world.radio.law import LawRadio
 from roamcast.world.radio.log_distance import SHADOW_SIGMAS, LogDistance
 from roamcast.world.radio.table import Table
 from roamcast.world.radio.two_ray import TwoRay
@@ -29,7 +33,10 @@ def build(
 ) -> Radio:
     """`place_seed` is that of what belongs to nodes and places: their ranges (unless given) and shadowing."""
     place_seed = seed if place_seed is None else place_seed
-    return RADIOS[spec.name](spec, ranges or _ranges(spec, nodes, place_seed), seed, place_seed)
+    ranges = ranges or _ranges(spec, nodes, place_seed)
+    if spec.law is not None:
+        return LawRadio(spec, ranges, seed, spec.law)
+    return RADIOS[spec.name](spec, ranges, seed, place_seed)
 
 
 def _ranges(spec: RadioSpec, nodes: int, place_seed: int) -> list[float]:

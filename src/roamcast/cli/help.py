@@ -1,0 +1,28 @@
+"""What all help pages have in common: a flag takes no value, so none is shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from typer.core import TyperGroup, TyperOption
+
+
+class Verbs(TyperGroup):
+    """Commands whose flags appear without `<bool>`."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        command = super().get_command(ctx, cmd_name)
+        if command is not None:
+            _without_types(command.get_params(ctx))
+        return command
+
+    def get_params(self, ctx: Any) -> Any:
+        params = super().get_params(ctx)
+        _without_types(params)
+        return params
+
+
+def _without_types(params: list[Any]) -> None:
+    for param in params:
+        if isinstance(param, TyperOption) and param.is_flag:
+            param.metavar = ""

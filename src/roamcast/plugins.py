@@ -1,0 +1,72 @@
+"""Classes by name: those of roamcast itself, those of installed packages, and any class that can be imported.
+
+A module is imported only when its class is requested. A package adds classes of its own through an entry point group;
+a class that is in no package is named by `module:Class`. A package cannot replace a built-in name.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+from roamcast.errors import InputError, one_line, unknown
+
+
+class Registry:
+    """The classes of one kind. `what` people call it; `base` is the class ("module:Class") that all of them extend."""
+
+    def __init__(self, what: str, group: str, base: str, built_in: Mapping[str, str]) -> None:
+        self.what = what
+        self.group = group
+        self.base = base
+        self.built_in = built_in
+
+    def names(self) -> list[str]:
+        """Every name that `get` knows: the built-in ones in their order, then other packages' by name."""
+        return [*self.built_in, *sorted(name for name in self._installed() if name not in self.built_in)]
+
+    def check(self, name: str) -> None:
+        """Refuse a name that `get` does not know; nothing is imported."""
+        self._target(name)
+
+    def get(self, name: str) -> Any:
+        """The class behind a name, or behind `module:Class`."""
+        target = self._target(name)
+        try:
+            found = _load(target)
+        except Exception as error:  # a module of another package can fail at import in any way
+            raise InputError(f"{self.what} {name!r} cannot be loaded: {one_line(error)}") from error
+        if not (isinstance(found, type) and issubclass(found, _load(self.base))):
+            raise InputError(f"{self.what} {name!r}: {target} is no subclass of {self.base.replace(':', '.')}")
+        return found
+
+    def _target(self, name: str) -> str:
+        if name in self.built_in:
+            return self.built_in[name]
+        module, colon, attribute = name.partition(":")
+        if colon:
+            if not module or not attribute:
+                raise InputError(f"{self.what} {name!r}: must be a name or module:Class")
+            return name
+        installed = self._installed()
+        if name not in installed:
+            raise unknown(self.what, name, self.names())
+        return installed[name]
+
+    def _installed(self) -> dict[str, str]:
+        from importlib.metadata import entry_points  # here, because most never ask and it takes long to load
+
+        return {point.name: point.value for point in entry_points(group=self.group)}
+
+
+def import_from(folder: str) -> None:
+    """A class that is named `module:Class` is most likely in a file of the folder where the command was typed."""
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+
+
+def _load(target: str) -> Any:
+    module, _, attribute = target.partition(":")
+    return getattr(import_module(module), attribute)

@@ -1,0 +1,116 @@
+"""Scenario files: a preset to start from or none, with what is changed; errors name their line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from roamcast.errors import InputError
+from roamcast.papers import joint, presets
+from roamcast.papers.presets import Preset
+from roamcast.world.scenario import Scenario
+
+MINE = """\
+title = "half of them asleep"
+preset = "li"
+protocol = "gossip"
+seed = 7
+set = { p = 0.8 }
+
+[world]
+nodes = 600
+"""
+
+
+def load(folder: Path, text: str, reading: str = "") -> Preset:
+    (folder / "my.toml").write_text(text)
+    return presets.load(str(folder / "my.toml"), reading)
+
+
+def test_a_file_changes_its_preset(tmp_path: Path) -> None:
+    mine, li = load(tmp_path, MINE), presets.load("li")
+    assert (mine.title, mine.protocol, mine.seed) == ("half of them asleep", "gossip", 7)
+    assert mine.name == str(tmp_path / "my.toml")
+    assert mine.values == {**li.values, "nodes": 600}
+    assert mine.sources["nodes"] == mine.name
+    assert mine.sources["width_m"] == li.sources["width_m"]
+
+
+def test_the_papers_parameters_hold_unless_the_file_or_the_command_line_says_otherwise(tmp_path: Path) -> None:
+    mine = load(tmp_path, MINE)
+    assert mine.parameters("gossip", {}) == {"p": 0.8, "ttl": 0, "jitter_ms": 2.0}
+    assert mine.parameters("gossip", {"p": "0.1"})["p"] == "0.1"
+    assert mine.parameters("treegroup", {}) == presets.load("li").parameters("treegroup", {})
+
+
+def test_parameters_without_a_protocol_are_those_of_the_presets(tmp_path: Path) -> None:
+    mine = load(tmp_path, 'preset = "baldoni"\n[set]\ncredits = 2\n')
+    assert mine.protocol == "proximity"
+    assert mine.parameters("proximity", {})["credits"] == 2
+
+
+def test_without_a_preset_a_file_starts_from_the_scenarios_defaults(tmp_path: Path) -> None:
+    mine = load(tmp_path, "[world]\nnodes = 30\n")
+    assert (mine.scenario(), mine.protocol, mine.seed) == (Scenario(nodes=30), "", 1)
+
+
+def test_no_name_means_the_scenarios_defaults() -> None:
+    assert presets.load("").scenario() == Scenario()
+
+
+def test_a_file_may_be_of_another_reading_and_a_typed_one_wins(tmp_path: Path) -> None:
+    first, second = [change.name for change in joint.of_preset("baldoni").changes if change.needs_runs][:2]
+    text = f'preset = "baldoni"\nreading = "{first}"\n'
+    assert load(tmp_path, text).reading == first
+    assert load(tmp_path, text).values == presets.load("baldoni", first).values
+    assert load(tmp_path, text, second).reading == second
+
+
+def test_files_are_relative_to_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "met").write_text("20 0 1\n")
+    (tmp_path / "sub" / "my.toml").write_text(
+        'protocol = "gossip"\n[world]\nmobility = "contacts"\ntrace = "met"\nnodes = 5\nsubscribers = 2\n'
+    )
+    monkeypatch.chdir(tmp_path)
+    assert presets.load("sub/my.toml").scenario().trace == str(tmp_path / "sub" / "met")
+
+
+@pytest.mark.parametrize(("name", "file"), [("li", False), ("my.toml", True), ("./li", True), ("a/b", True)])
+def test_a_path_is_told_from_a_presets_name(name: str, file: bool) -> None:
+    assert presets.is_file(name) is file
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("nodes = 600", "nodes = 0", "my.toml:8: nodes=0: must be a whole number, at least 1"),
+        ("nodes = 600", "nodez = 5", "my.toml:8: unknown scenario field 'nodez'; did you mean 'nodes'?"),
+        ("nodes = 600", "nodes = 5", "my.toml:8: publishers (500) must not be above nodes (5)"),
+        ("nodes = 600", 'street_map = "none.wkt"', "my.toml:8: street_map=none.wkt: there is no such file"),
+        ("nodes = 600", "[wrld]", "my.toml:8: unknown field 'wrld'; did you mean 'world'?"),
+        ('"li"', '"lii"', "my.toml:2: unknown preset 'lii'; did you mean 'li'?"),
+        ('"li"', '"other.toml"', "my.toml:2: preset=other.toml: must be one of baehni-city, "),
+        ('"gossip"', '"gosip"', "my.toml:3: unknown protocol 'gosip'; did you mean 'gossip'?"),
+        ("p = 0.8", "p = 1.8", "my.toml:5: p=1.8: must be a number between 0 and 1"),
+        ("p = 0.8", "q = 1", "my.toml:5: unknown gossip parameter 'q'; known: "),
+        ("seed = 7", "seed = -7", "my.toml:4: seed: must be int >= 0"),
+        ("seed = 7", "sead = 7", "my.toml:4: unknown field 'sead'; did you mean 'seed'?"),
+        ("seed = 7", 'reading = "x"', "my.toml:4: unknown reading 'x'"),
+        ('preset = "li"\nprotocol = "gossip"', "", "my.toml:4: set: must come with a protocol, or with a preset"),
+        ('preset = "li"', 'reading = "x"', "my.toml:2: reading=x: must come with a preset"),
+        ("[world]", "[world", "my.toml:7: "),
+    ],
+)
+def test_an_error_names_file_line_and_what_would_be_right(old: str, new: str, message: str, tmp_path: Path) -> None:
+    assert old in MINE
+    with pytest.raises(InputError) as caught:
+        load(tmp_path, MINE.replace(old, new))
+    assert str(caught.value).startswith(message)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_is_not_there_is_said_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"^cannot read the scenario .*none.toml: no such file or directory$"):
+        presets.load(str(tmp_path / "none.toml"))

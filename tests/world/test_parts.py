@@ -1,0 +1,163 @@
+"""Mobility, radios and MACs by name: roamcast's own, other packages', and any class as module:Class."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from roamcast.errors import InputError
+from roamcast.log.writer import LogSink
+from roamcast.world import air, mac, mobility, radio
+from roamcast.world.assembly import build
+from roamcast.world.parts import MAC, MOBILITY, PARTS, RADIO, folded
+from roamcast.world.scenario import Scenario, with_values
+from roamcast.world.simulate import simulate
+
+HERE = "tests.world.outside"
+SMALL: dict[str, Any] = {"nodes": 40, "width_m": 400.0, "height_m": 400.0, "duration_s": 8.0, "subscribers": 20}
+SMALL |= {"publishers": 5, "rate_hz": 4.0}
+
+
+def small(**changes: Any) -> Scenario:
+    return Scenario(**(SMALL | changes))
+
+
+def run(protocol: str = "gossip", **changes: Any) -> str:
+    return simulate(small(**changes), protocol, seed=3).fingerprint
+
+
+# ---- what they decide
+
+
+def test_a_mobility_from_outside_moves_nodes_as_one_of_ours_does() -> None:
+    assert run(mobility=f"{HERE}:Scattered") == run(mobility="static")
+
+
+def test_a_radio_from_outside_gives_frames_the_strength_that_one_of_ours_does() -> None:
+    for changes in ({}, {"carrier_sense_ratio": 2.0}, {"mac": "ideal"}):
+        assert run(radio=f"{HERE}:InverseSquare", **changes) == run(radio="free-space", **changes)
+    assert run(radio="free-space") != run(radio="disc")
+
+
+@pytest.mark.parametrize("protocol", ["gossip", "subtree"])
+def test_a_mac_from_outside_backs_off_as_one_of_ours_does(protocol: str) -> None:
+    """subtree also sends frames for one neighbour, whose repetitions have larger windows."""
+    assert run(protocol, mac=f"{HERE}:Dsss") == run(protocol, mac="dcf")
+
+
+def test_a_mac_may_count_only_the_silence_after_a_frame_came() -> None:
+    assert run(mac=f"{HERE}:Mote", rate_bps=19_200.0) == run(mac="tinyos", rate_bps=19_200.0)
+
+
+def test_a_mac_may_do_without_a_shared_medium() -> None:
+    world = build(small(mac=f"{HERE}:Alone"), 1, "summary", LogSink())
+    assert type(air.build(world.medium, False)).__name__ == "IdealAir"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"radio": f"{HERE}:Sick"}, f"radio={HERE}:Sick: a strength of -1.0; it must be a number of at least 0"),
+        ({"mac": f"{HERE}:Impatient"}, f"mac={HERE}:Impatient: a back-off of -1 slots; it must be a number from 0"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line(changes: dict[str, str], message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        run(**changes)
+    assert str(caught.value).startswith(message)
+
+
+# ---- their parameters
+
+
+def test_parameters_of_a_part_change_the_world() -> None:
+    slow = small(mobility=f"{HERE}:Shuttle", mobility_set={"speed_mps": 2})
+    assert slow.mobility_set == {"speed_mps": 2.0}
+    motion = build(slow, 1, "summary", LogSink()).medium.motion
+    assert motion.speed(0) == pytest.approx(2.0)
+    fast = build(small(mobility=f"{HERE}:Shuttle"), 1, "summary", LogSink()).medium.motion
+    assert fast.speed(0) == pytest.approx(5.0)
+
+
+def test_parameters_are_typed_with_the_name_of_their_part() -> None:
+    typed = with_values(SMALL, {"mobility": f"{HERE}:Shuttle", "mobility.lanes": "7"})
+    assert typed == small(mobility=f"{HERE}:Shuttle", mobility_set={"lanes": 7})
+
+
+def test_one_typed_parameter_leaves_the_others_of_a_preset() -> None:
+    assert folded({"mobility_set": {"a": 1, "b": 2}, "mobility.b": 3, "nodes": 4}) == {
+        "mobility_set": {"a": 1, "b": 3},
+        "nodes": 4,
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"mobility": "waypont"}, "unknown mobility 'waypont'; did you mean 'waypoint'?"),
+        ({"radio": "dics"}, "unknown radio 'dics'; did you mean 'disc'?"),
+        ({"mac": "csma:"}, "mac 'csma:': must be a name or module:Class"),
+        ({"mac": f"{HERE}:NoPart"}, f"mac '{HERE}:NoPart': {HERE}:NoPart is no subclass of roamcast.world.mac.rules.R"),
+        ({"radio": f"{HERE}:Dsss"}, f"radio '{HERE}:Dsss': {HERE}:Dsss is no subclass of roamcast.world.radio.law.Law"),
+        ({"mobility": "no_such_module:X"}, "mobility 'no_such_module:X' cannot be loaded: No module named"),
+        ({"mobility": 5}, "mobility=5: must be a text"),
+        ({"mobility_set": {"lanes": 2}}, "mobility.lanes=2: mobility=waypoint has no parameters of its own"),
+        ({"mobility": f"{HERE}:Shuttle", "mobility_set": {"lanes": 0}}, "mobility.lanes=0: must be a whole number of at least"),
+        (
+            {"mobility": f"{HERE}:Shuttle", "mobility_set": {"lane": 1}},
+            f"unknown mobility={HERE}:Shuttle parameter 'lane'; did you mean 'lanes'?",
+        ),
+        ({"mobility": f"{HERE}:Scattered", "mobility_set": {"lane": 1}}, "mobility.lane=1: mobility=tests.world.outside:Scattered has no"),
+        ({"mobility_set": 5}, "mobility_set=5: must be a table of parameters"),
+    ],
+)
+def test_a_wrong_part_gets_one_clear_line(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        small(**changes)
+    assert str(caught.value).startswith(message)
+
+
+def test_a_class_that_cannot_be_made_gets_one_clear_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "odd_part.py").write_text(
+        "from roamcast.world.mobility.base import Mobility\nclass Odd(Mobility):\n    def __init__(self): pass\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(InputError, match=r"^mobility 'odd_part:Odd' cannot be made: .*takes 1 positional argument"):
+        run(mobility="odd_part:Odd")
+
+
+# ---- names
+
+
+def test_every_part_of_ours_can_be_named_and_only_those() -> None:
+    assert set(MAC.built_in) == set(mac.MACS)
+    assert set(RADIO.built_in) == set(radio.RADIOS)
+    for name in set(MOBILITY.built_in) - {"trace", "contacts"}:
+        assert isinstance(mobility.build(small(mobility=name), 1), mobility.Mobility)
+
+
+def test_an_installed_package_adds_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    info = tmp_path / "town_parts-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: town-parts\nVersion: 1.0\n")
+    groups = {"mobility": "Scattered", "radios": "InverseSquare", "macs": "Dsss"}
+    text = "".join(f"[roamcast.{group}]\ntown = {HERE}:{found}\n" for group, found in groups.items())
+    (info / "entry_points.txt").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    ours = run(mobility="static", radio="free-space", mac="dcf")
+    assert run(mobility="town", radio="town", mac="town") == ours
+    for part in PARTS.values():
+        assert part.names()[-1] == "town"
+
+
+def test_a_scenario_with_parts_from_outside_can_be_sent_to_a_worker() -> None:
+    scenario = small(mobility=f"{HERE}:Shuttle", mobility_set={"lanes": 2}, mac=f"{HERE}:Dsss")
+    assert msgspec.json.decode(msgspec.json.encode(scenario), type=Scenario) == scenario
+
+
+def test_parameters_decide_a_run_only_where_there_are_any() -> None:
+    assert not {"mobility_set", "radio_set", "mac_set"} & small().facts().keys()
+    assert small(mobility=f"{HERE}:Shuttle", mobility_set={"lanes": 2}).facts()["mobility_set"] == {"lanes": 2}
