@@ -9,25 +9,11 @@
     rc.Node(key="group.key"), rc.connect("~/node")      real nodes
 
 These names are what the documentation uses and what stays stable. A name is loaded when it is used for the first time,
-so that importing roamcast costs next to nothing.
+so that importing roamcast costs next to nothing. Type checkers read `__init__.pyi`.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from roamcast.api.nodes import Node, connect
-    from roamcast.api.simulation import Simulation, preset, simulate
-    from roamcast.api.studies import compare, sweep
-    from roamcast.api.study import Study
-    from roamcast.errors import InputError, RoamcastError
-    from roamcast.lab import open
-    from roamcast.protocols.kit.frames import EventFrame
-    from roamcast.protocols.kit.interface import Frame, Host, Params, Protocol, param, reason
-    from roamcast.pubsub.event import Event, event_id
-    from roamcast.pubsub.filters import Filter
-    from roamcast.pubsub.text import parse_subscription
-    from roamcast.world.scenario import Scenario
+from typing import Any
 
 __version__ = "0.1.0"
 

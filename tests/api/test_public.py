@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import subprocess
 import sys
 import typing
+from pathlib import Path
 
 import pytest
 
@@ -26,6 +28,15 @@ def test_the_public_names_are_these() -> None:
         assert getattr(rc, name) is not None
 
 
+def test_type_checkers_see_the_same_names() -> None:
+    stub = ast.parse((Path(rc.__file__).parent / "__init__.pyi").read_text())
+    imported = {
+        alias.asname: (n.module, alias.name) for n in stub.body if isinstance(n, ast.ImportFrom) for alias in n.names
+    }
+    assert imported == {name: (home, name) for name, home in rc._HOMES.items()}
+    assert sorted([*imported, "__version__"]) == NAMES
+
+
 def test_each_name_is_documented() -> None:
     for name in NAMES[:-1]:
         value = getattr(rc, name)
@@ -39,7 +50,6 @@ def test_what_is_not_there_is_an_attribute_error() -> None:
 
 
 def test_importing_loads_nothing_else() -> None:
-    """Type checkers see every name all the same: `typing.TYPE_CHECKING` guards their imports."""
     script = (
         "import sys, roamcast; print(sorted(m for m in sys.modules if m.startswith(('roamcast', 'msgspec', 'numpy'))))"
     )

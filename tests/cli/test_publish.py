@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from roamcast.cli.publish import value
+from roamcast.cli.options import typed_value
 from tests.cli.conftest import OneLine
 
 
@@ -11,8 +11,8 @@ from tests.cli.conftest import OneLine
     [("1", 1), ("-2.5", -2.5), ("true", True), ("false", False), ("lab", "lab"), ('"1"', "1"), ('"', '"')],
 )
 def test_values_are_what_they_read_like(text: str, meant: object) -> None:
-    assert value(text) == meant
-    assert type(value(text)) is type(meant)
+    assert typed_value(text) == meant
+    assert type(typed_value(text)) is type(meant)
 
 
 @pytest.mark.parametrize(

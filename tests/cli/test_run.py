@@ -313,9 +313,7 @@ def test_without_preset_and_file_the_scenarios_defaults_are_run(roamcast: Typed)
 def test_a_class_in_the_current_folder_is_a_part_of_the_world(
     roamcast: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "lanes_mod.py").write_text(
-        "from tests.world.outside import Shuttle\nclass Lanes(Shuttle):\n    pass\n"
-    )
+    (tmp_path / "lanes_mod.py").write_text("from tests.world.outside import Shuttle\nclass Lanes(Shuttle):\n    pass\n")
     monkeypatch.chdir(tmp_path)
     words = [*WORDS, "--world", "mobility=lanes_mod:Lanes"]
     out = roamcast(*words, "--world", "mobility.lanes=2")[1]

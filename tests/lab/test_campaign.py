@@ -198,7 +198,9 @@ def test_without_a_preset_a_campaign_starts_from_the_scenarios_defaults() -> Non
 
 
 def test_a_campaign_may_start_from_a_scenario_file_beside_it(tmp_path: Path) -> None:
-    (tmp_path / "my.toml").write_text('preset = "baldoni"\nprotocol = "gossip"\nset = { p = 0.3 }\n[world]\nnodes = 31\n')
+    (tmp_path / "my.toml").write_text(
+        'preset = "baldoni"\nprotocol = "gossip"\nset = { p = 0.3 }\n[world]\nnodes = 31\n'
+    )
     file = tmp_path / "c.toml"
     file.write_text('name = "x"\npreset = "my.toml"\n[world]\nloss = [0.0, 0.1]\n[[protocol]]\nname = "gossip"\n')
     found = campaign.load(file)

@@ -19,9 +19,9 @@ from roamcast.protocols.frugal.protocol import BACK_OFF, EVENTS_IDS, HEARTBEAT, 
 from roamcast.protocols.kit.interface import BROADCAST
 from roamcast.pubsub.event import FOREVER, Event, event_id
 from roamcast.pubsub.filters import EVERYTHING, Filter, attr, topic
+from roamcast.testing import ScriptHost
 from roamcast.world.mobility import build
 from roamcast.world.mobility.city import CitySection
-from roamcast.testing import ScriptHost
 from tests.support.net import TinyNet
 
 SECOND = 1_000_000

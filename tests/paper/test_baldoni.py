@@ -13,9 +13,9 @@ from roamcast.protocols.proximity.frames import INFINITE, Beacon, Message
 from roamcast.protocols.proximity.protocol import Proximity
 from roamcast.pubsub.event import Event, event_id
 from roamcast.pubsub.filters import NOTHING, Filter, topic
+from roamcast.testing import ScriptHost, make
 from roamcast.world.scenario import Scenario
 from roamcast.world.simulate import simulate
-from roamcast.testing import ScriptHost, make
 from tests.support.net import TinyNet
 
 INTERVAL_US = 5_000_000

@@ -13,13 +13,13 @@ from roamcast.protocols.semiprob.links import SemiProbLinks
 from roamcast.protocols.semiprob.protocol import TICK, PublicationFrame, SemiProb, SemiProbParams, SubscriptionFrame
 from roamcast.pubsub.event import Event, event_id
 from roamcast.pubsub.filters import Filter, Range, topic
+from roamcast.testing import ScriptHost, make
 from roamcast.world import mac, mobility
 from roamcast.world.assembly import spec_of
 from roamcast.world.density import mean_neighbours
 from roamcast.world.scenario import with_values
 from roamcast.world.simulate import simulate
 from roamcast.world.streams import Stream
-from roamcast.testing import ScriptHost, make
 from tests.support.net import TinyNet
 
 SECOND = 1_000_000

@@ -13,13 +13,13 @@ from roamcast.papers import presets
 from roamcast.protocols.psamanet import Psamanet, PsamanetParams, PublicationFrame, SubscriptionFrame
 from roamcast.pubsub.event import Event, event_id
 from roamcast.pubsub.filters import Range
+from roamcast.testing import ScriptHost, make
 from roamcast.world import mobility
 from roamcast.world.assembly import build
 from roamcast.world.mobility.base import Leg
 from roamcast.world.mobility.stationary import Speeds
 from roamcast.world.streams import Stream
 from roamcast.world.workload import NUMBERS, Workload
-from roamcast.testing import ScriptHost, make
 from tests.support.net import TinyNet
 
 SECOND = 1_000_000

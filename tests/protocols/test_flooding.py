@@ -24,8 +24,8 @@ from roamcast.protocols.kit.frames import EventFrame
 from roamcast.protocols.kit.interface import BROADCAST
 from roamcast.pubsub.event import Event, event_id
 from roamcast.pubsub.filters import EVERYTHING, topic
-from tests.pubsub.strategies import filters
 from roamcast.testing import ScriptHost, make
+from tests.pubsub.strategies import filters
 from tests.support.net import HOP_US, TinyNet
 from tests.support.storm import Plan, check_encoding, plans, weather
 

@@ -17,8 +17,8 @@ from roamcast.protocols.frugal.event_table import COLLECTED
 from roamcast.protocols.frugal.frames import EventsIds
 from roamcast.protocols.kit.interface import Frame
 from roamcast.protocols.kit.wire import encode
-from roamcast.world.streams import Stream
 from roamcast.testing import ScriptHost
+from roamcast.world.streams import Stream
 from tests.support.net import TinyNet
 from tests.support.storm import DOINGS, Plan, planned, plans, steps, weather
 

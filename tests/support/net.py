@@ -13,8 +13,8 @@ from typing import Any
 from roamcast.protocols.kit.interface import BROADCAST, Frame, Protocol
 from roamcast.pubsub.event import Event, event_id
 from roamcast.pubsub.filters import Filter
-from roamcast.world.streams import Stream
 from roamcast.testing import ScriptHost, round_trip
+from roamcast.world.streams import Stream
 
 HOP_US = 1000
 

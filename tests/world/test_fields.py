@@ -26,15 +26,28 @@ def test_every_field_has_a_meaning_a_section_and_allowed_values(one: Field) -> N
 
 @pytest.mark.parametrize(
     ("name", "unit"),
-    [("width_m", "m"), ("speed_max_mps", "m/s"), ("rate_bps", "bit/s"), ("payload_bytes", "bytes"), ("queue", "frames")]
-    + [("crash_mean_s", "s"), ("rate_hz", "1/s"), ("tx_w", "W"), ("battery_j", "J"), ("loss", ""), ("capture_db", "dB")],
+    [
+        ("width_m", "m"),
+        ("speed_max_mps", "m/s"),
+        ("rate_bps", "bit/s"),
+        ("payload_bytes", "bytes"),
+        ("queue", "frames"),
+        ("crash_mean_s", "s"),
+        ("rate_hz", "1/s"),
+        ("tx_w", "W"),
+        ("battery_j", "J"),
+        ("loss", ""),
+        ("capture_db", "dB"),
+    ],
 )
 def test_a_unit_is_that_of_the_name_or_given(name: str, unit: str) -> None:
     assert field(name).unit == unit
 
 
 def test_a_field_whose_name_ends_with_a_unit_has_it() -> None:
-    without = [f.name for f in fields().values() if f.unit not in UNITS and f.name.rpartition("_")[2] in ("s", "m", "w")]
+    without = [
+        f.name for f in fields().values() if f.unit not in UNITS and f.name.rpartition("_")[2] in ("s", "m", "w")
+    ]
     assert without == []
 
 

@@ -105,12 +105,18 @@ def test_one_typed_parameter_leaves_the_others_of_a_preset() -> None:
         ({"mobility": "no_such_module:X"}, "mobility 'no_such_module:X' cannot be loaded: No module named"),
         ({"mobility": 5}, "mobility=5: must be a text"),
         ({"mobility_set": {"lanes": 2}}, "mobility.lanes=2: mobility=waypoint has no parameters of its own"),
-        ({"mobility": f"{HERE}:Shuttle", "mobility_set": {"lanes": 0}}, "mobility.lanes=0: must be a whole number of at least"),
+        (
+            {"mobility": f"{HERE}:Shuttle", "mobility_set": {"lanes": 0}},
+            "mobility.lanes=0: must be a whole number of at least",
+        ),
         (
             {"mobility": f"{HERE}:Shuttle", "mobility_set": {"lane": 1}},
             f"unknown mobility={HERE}:Shuttle parameter 'lane'; did you mean 'lanes'?",
         ),
-        ({"mobility": f"{HERE}:Scattered", "mobility_set": {"lane": 1}}, "mobility.lane=1: mobility=tests.world.outside:Scattered has no"),
+        (
+            {"mobility": f"{HERE}:Scattered", "mobility_set": {"lane": 1}},
+            "mobility.lane=1: mobility=tests.world.outside:Scattered has no",
+        ),
         ({"mobility_set": 5}, "mobility_set=5: must be a table of parameters"),
     ],
 )

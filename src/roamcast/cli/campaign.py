@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from roamcast.cli import cells
-from roamcast.cli.help import Verbs
+from roamcast.cli.help import HELP, Verbs
 from roamcast.cli.options import EMBEDDED, Conf, Master, import_from_here, start_spark
 from roamcast.cli.screen import Screen, duration
 from roamcast.errors import InputError
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     cls=Verbs,
+    context_settings=HELP,
     help="Run a campaign of simulations, on Spark or with --local. Stopped at any moment, it goes on where it was.",
     add_completion=False,
     no_args_is_help=True,

@@ -72,7 +72,9 @@ def _show_shared(console: Console, first: Row, varied: Cells, runs: str) -> None
     preset = f"{first['preset']} ({first['reading']})" if first.get("reading") else first["preset"]
     parts = [preset, label, cells.listed(varied.common), runs]
     console.print(f"all cells: {', '.join(part for part in parts if part)}", markup=False)
-    fixed = [(label, settings) for label, settings in varied.fixed.items() if settings]
+    fixed = [
+        (label, settings) for label, settings in varied.fixed.items() if not label.endswith(cells.listed(settings))
+    ]
     for label, settings in fixed[:MOST_CELLS]:
         console.print(f"{label}: {cells.listed(settings)}", markup=False)
     console.print()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from roamcast.cli.options import Reading, World, import_from_here, pairs
+from roamcast.cli.options import Reading, World, import_from_here, pairs, typed_value
 from roamcast.errors import InputError, unknown
 
 if TYPE_CHECKING:
@@ -150,12 +150,12 @@ def league(
 def _entrant(text: str) -> tuple[str, dict[str, Any]]:
     """`gossip,p=0.5`: a protocol with some of its parameters."""
     name, *given = text.split(",")
-    return name, dict(pairs(f"protocol {text!r}: parameter", given))
+    return name, {key: typed_value(value) for key, value in pairs(f"protocol {text!r}: parameter", given).items()}
 
 
 def _lists(option: str, texts: list[str] | None) -> dict[str, Any]:
     """`p=0.1,0.5` has two values, `p=0.1` one."""
-    values = {name: text.split(",") for name, text in pairs(option, texts).items()}
+    values = {name: [typed_value(one) for one in text.split(",")] for name, text in pairs(option, texts).items()}
     return {name: several if len(several) > 1 else several[0] for name, several in values.items()}
 
 

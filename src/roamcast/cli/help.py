@@ -1,4 +1,4 @@
-"""What all help pages have in common: a flag takes no value, so none is shown."""
+"""What all help pages have in common: -h, examples at the end, and flags without a type, because they take no value."""
 
 from __future__ import annotations
 
@@ -6,13 +6,19 @@ from typing import Any
 
 from typer.core import TyperGroup, TyperOption
 
+from roamcast.cli import examples
+
+HELP = {"help_option_names": ["-h", "--help"]}
+"""Settings of a group of commands."""
+
 
 class Verbs(TyperGroup):
-    """Commands whose flags appear without `<bool>`."""
+    """Commands whose help ends with examples, and whose flags appear without `<bool>`."""
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         command = super().get_command(ctx, cmd_name)
         if command is not None:
+            command.epilog = examples.text(f"{ctx.command_path} {cmd_name}") or None
             _without_types(command.get_params(ctx))
         return command
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from roamcast.cli import (
+    compare,
     fields,
     key,
     lab,
@@ -28,53 +29,63 @@ from roamcast.cli import (
     trace,
     why,
 )
-from roamcast.cli.help import Verbs
+from roamcast.cli.help import HELP, Verbs
 from roamcast.errors import RoamcastError
+
+SIMULATE, COMPARE, PAPERS, LIVE, DATA = "Simulate", "Compare", "Papers", "Live", "Data"
+"""The groups of the help page."""
+LATER = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+"""For a verb that loads much: it gets its words, also -h, when that is done."""
 
 app = typer.Typer(
     cls=Verbs,
     help="Publish/subscribe for networks that have no network.",
-    add_completion=False,
+    context_settings=HELP,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-app.command()(run.run)
-app.command()(why.why)
-app.command()(protocols.protocols)
-app.command()(presets.presets)
-app.command()(fields.fields)
-app.command()(query.query)
-app.command()(reproduce.reproduce)
-app.command()(node.node)
-app.command()(publish.publish)
-app.command()(subscribe.subscribe)
-app.command()(status.status)
-app.add_typer(key.app, name="key")
-app.add_typer(lab.app, name="lab")
-app.command()(report.report)
-app.add_typer(trace.app, name="trace")
+app.command(rich_help_panel=SIMULATE)(run.run)
+app.command(rich_help_panel=SIMULATE)(why.why)
+app.command(rich_help_panel=SIMULATE)(protocols.protocols)
+app.command(rich_help_panel=SIMULATE)(fields.fields)
+app.command(rich_help_panel=COMPARE)(compare.compare)
+app.command(rich_help_panel=COMPARE)(compare.sweep)
+app.command(rich_help_panel=COMPARE)(compare.league)
 
 
 @app.command(
     help="Run a campaign of simulations: `campaign FILE`; `campaign plan FILE`; `campaign status DIR`.",
-    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
+    rich_help_panel=COMPARE,
+    context_settings=LATER,
 )
 def campaign(context: typer.Context) -> Any:
     from roamcast.cli.campaign import app as campaigns  # here, because it loads the laboratory
 
-    named = context.args[:1] in (["run"], ["plan"], ["status"], ["--help"], [])
+    named = context.args[:1] in (["run"], ["plan"], ["status"], ["--help"], ["-h"], [])
     words = context.args if named else ["run", *context.args]
     return campaigns(words, standalone_mode=False, prog_name="roamcast campaign")
 
 
-@app.command(
-    help="The papers' stochastic models, solved and drawn.",
-    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
-)
+app.command(rich_help_panel=COMPARE)(query.query)
+app.command(rich_help_panel=COMPARE)(report.report)
+app.command(rich_help_panel=PAPERS)(presets.presets)
+app.command(rich_help_panel=PAPERS)(reproduce.reproduce)
+
+
+@app.command(help="The papers' stochastic models, solved and drawn.", rich_help_panel=PAPERS, context_settings=LATER)
 def model(context: typer.Context) -> Any:
     from roamcast.cli.model import app as models  # here, because it loads numpy
 
     return models(context.args, standalone_mode=False, prog_name="roamcast model")
+
+
+app.command(rich_help_panel=LIVE)(node.node)
+app.command(rich_help_panel=LIVE)(publish.publish)
+app.command(rich_help_panel=LIVE)(subscribe.subscribe)
+app.command(rich_help_panel=LIVE)(status.status)
+app.add_typer(key.app, name="key", rich_help_panel=LIVE)
+app.add_typer(trace.app, name="trace", rich_help_panel=DATA)
+app.add_typer(lab.app, name="lab", rich_help_panel=DATA)
 
 
 def _version(wanted: bool) -> None:

@@ -8,10 +8,12 @@ from typing import Annotated, Any
 
 import typer
 
-from roamcast.cli.help import Verbs
+from roamcast.cli.help import HELP, Verbs
 from roamcast.errors import InputError, error_text
 
-app = typer.Typer(cls=Verbs, no_args_is_help=True, add_completion=False, help="The papers' stochastic models.")
+app = typer.Typer(
+    cls=Verbs, context_settings=HELP, no_args_is_help=True, add_completion=False, help="The papers' stochastic models."
+)
 
 # Okabe and Ito's palette, and a marker for each speed, so that the curves can be distinguished in any print.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")

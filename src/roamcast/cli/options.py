@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from roamcast.errors import InputError
 from roamcast.plugins import import_from
+
+if TYPE_CHECKING:
+    from roamcast.pubsub.event import Value
 
 # ---- KEY=VALUE
 
@@ -43,6 +46,20 @@ def pairs(option: str, texts: list[str] | None) -> dict[str, str]:
 def import_from_here() -> None:
     """A class that is named `module:Class` is most likely in a file of the current folder."""
     import_from(str(Path.cwd()))
+
+
+def typed_value(text: str) -> Value:
+    """A number or a truth value if it reads like one; what is in quotes is a text in any case."""
+    if len(text) >= 2 and text[0] == text[-1] == '"':
+        return text[1:-1]
+    if text in ("true", "false"):
+        return text == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
 
 
 # ---- Spark

@@ -9,12 +9,17 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from roamcast.papers.joint import Change
+
 
 def presets(
     name: Annotated[str, typer.Argument(metavar="[NAME]", help="Show this preset's values.", show_default=False)] = "",
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
 ) -> None:
     """List the papers' scenarios, or the values of one with their sources."""
-    if name:
+    if json:
+        _print_json(name)
+    elif name:
         _show_one(name)
     else:
         _list()
@@ -33,6 +38,20 @@ def _list() -> None:
         preset = papers.load(name)
         table.add_row(name, f"{preset.title}\n[dim]{preset.paper}[/]")
     Console(highlight=False).print(table)
+
+
+def _print_json(name: str) -> None:
+    import json
+
+    from roamcast.papers import presets as papers
+
+    if name:
+        preset = papers.load(name)
+        about = {key: getattr(preset, key) for key in ("title", "paper", "protocol", "values", "params", "sources")}
+        print(json.dumps({"name": name, **about, "readings": {change.name: change.says for change in _readings(name)}}))
+        return
+    loaded = [papers.load(each) for each in papers.names()]
+    print(json.dumps({"presets": [{"name": p.name, "title": p.title, "paper": p.paper} for p in loaded]}))
 
 
 def _show_one(name: str) -> None:
@@ -56,13 +75,17 @@ def _show_one(name: str) -> None:
     _show_readings(name, console)
 
 
-def _show_readings(name: str, console: Console) -> None:
+def _readings(name: str) -> list[Change]:
     """The other readings of the preset's paper that `--reading` takes."""
-    from rich.table import Table
-
     from roamcast.papers import joint
 
-    changes = [change for change in joint.of_preset(name).changes if change.needs_runs and change.applies_to(name)]
+    return [change for change in joint.of_preset(name).changes if change.needs_runs and change.applies_to(name)]
+
+
+def _show_readings(name: str, console: Console) -> None:
+    from rich.table import Table
+
+    changes = _readings(name)
     if not changes:
         return
     console.print("\nother readings of the paper (--reading NAME):")

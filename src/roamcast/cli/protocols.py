@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from roamcast.cli.options import import_from_here
 from roamcast.papers.readings import headline, readings
 
 if TYPE_CHECKING:
@@ -18,9 +19,13 @@ def protocols(
     name: Annotated[
         str, typer.Argument(metavar="[NAME]", help="Show this protocol's parameters.", show_default=False)
     ] = "",
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
 ) -> None:
     """List the protocols, or the parameters of one."""
-    if name:
+    import_from_here()
+    if json:
+        _print_json(name)
+    elif name:
         _show_one(name)
     else:
         _list()
@@ -30,19 +35,41 @@ def _list() -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from roamcast.errors import InputError
-    from roamcast.protocols import registry
-
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(style="bold", no_wrap=True)
     table.add_column()
-    for name in registry.names():
-        try:
-            line = headline(registry.get(name))
-        except InputError as error:
-            line = str(error)
+    for name, line in _lines().items():
         table.add_row(name, line)
     Console(highlight=False).print(table)
+
+
+def _lines() -> dict[str, str]:
+    """What each protocol is; of one that cannot be loaded, why."""
+    from roamcast.errors import InputError
+    from roamcast.protocols import registry
+
+    lines: dict[str, str] = {}
+    for name in registry.names():
+        try:
+            lines[name] = headline(registry.get(name))
+        except InputError as error:
+            lines[name] = str(error)
+    return lines
+
+
+def _print_json(name: str) -> None:
+    import json
+
+    from roamcast.protocols import registry
+    from roamcast.protocols.kit import parameters
+
+    if not name:
+        print(json.dumps({"protocols": [{"name": each, "is": line} for each, line in _lines().items()]}))
+        return
+    protocol = registry.get(name)
+    described = parameters.describe(protocol)
+    facts = [{key: getattr(p, key) for key in ("name", "default", "unit", "range", "doc", "source")} for p in described]
+    print(json.dumps({"name": name, "is": headline(protocol), "parameters": facts, "readings": readings(protocol)}))
 
 
 def _show_one(name: str) -> None:

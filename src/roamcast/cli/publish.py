@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from roamcast.cli.options import ConfigFile, State, pairs, state_of
-
-if TYPE_CHECKING:
-    from roamcast.pubsub.event import Value
+from roamcast.cli.options import ConfigFile, State, pairs, state_of, typed_value
 
 
 def publish(
@@ -33,24 +30,10 @@ def publish(
     from roamcast.net.control.messages import Publish, Published, plain
 
     content = sys.stdin.buffer.read() if payload == "-" else payload.encode()
-    attrs = {name: value(text) for name, text in pairs("attribute", attributes).items()}
+    attrs = {name: typed_value(text) for name, text in pairs("attribute", attributes).items()}
     with Connection(state_of(config, state)) as node:
         published = node.request(Publish(topic, attrs, content, validity, local), Published)
     if json:
         import json as format
 
         print(format.dumps(plain(published)))
-
-
-def value(text: str) -> Value:
-    """A number or a truth value if it reads like one; what is in quotes is a text in any case."""
-    if len(text) >= 2 and text[0] == text[-1] == '"':
-        return text[1:-1]
-    if text in ("true", "false"):
-        return text == "true"
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text

@@ -50,6 +50,8 @@ def run(
     from roamcast.cli.build import warn_if_stale
     from roamcast.cli.progress import Progress
 
+    if not preset and not protocol:
+        raise InputError("run what? Name a preset (see `roamcast presets`), a scenario file, or at least a --protocol")
     level = checked_level(level, log)
     warn_if_stale()
     import_from_here()

@@ -13,8 +13,8 @@ from roamcast.protocols.gossip import Gossip
 from roamcast.protocols.kit.frames import TTL_MAX, EventFrame
 from roamcast.protocols.kit.wire import encode
 from roamcast.pubsub.event import FOREVER, Event, event_id
-from tests.protocols.strategies import events
 from roamcast.testing import round_trip
+from tests.protocols.strategies import events
 from tests.support.storm import check_encoding
 
 NEWS = Event(event_id(7, 1), "news")

@@ -22,9 +22,9 @@ from roamcast.protocols.subtree.frames import MAX_LINKS, PER_FRAME, Heartbeat, J
 from roamcast.protocols.subtree.protocol import SYNC, SYNC_US, SubTree, SubTreeParams
 from roamcast.pubsub.event import LOCAL, Event, event_id
 from roamcast.pubsub.filters import EVERYTHING, Filter, Range, attr, topic
+from roamcast.testing import ScriptHost, make
 from tests.protocols.subtree.test_filter_table import keys, worth_telling
 from tests.protocols.treegroup.test_protocol import networks
-from roamcast.testing import ScriptHost, make
 from tests.support.net import TinyNet
 from tests.support.storm import VALUES, Plan, check_encoding, plans, weather
 

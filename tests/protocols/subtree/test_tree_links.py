@@ -14,9 +14,9 @@ from roamcast.protocols.subtree.frames import MAX_LINKS, PER_FRAME, REMOVED_PER_
 from roamcast.protocols.subtree.tree_links import MAX_EARLY, NOT_ADVERTISED, WANTED, TreeLink, TreeLinks
 from roamcast.pubsub.event import Event
 from roamcast.pubsub.filters import EVERYTHING, Filter, topic
+from roamcast.testing import ScriptHost
 from tests.protocols.subtree.test_cover_table import FILTERS
 from tests.protocols.subtree.test_filter_table import Plain, worth_telling
-from roamcast.testing import ScriptHost
 
 SOURCES = st.sampled_from([OWN, 6, 7])
 

@@ -44,8 +44,8 @@ from roamcast.protocols.treegroup.routing import slot
 from roamcast.protocols.treegroup.tables import ANSWER_US, Child, GatewayRecord, GroupNeighbour
 from roamcast.pubsub.event import FOREVER, GLOBAL, LOCAL, Event, event_id
 from roamcast.pubsub.filters import EVERYTHING, Filter, attr, topic
-from roamcast.world.streams import Stream
 from roamcast.testing import ScriptHost, make
+from roamcast.world.streams import Stream
 from tests.support.net import TinyNet
 from tests.support.storm import VALUES, Plan, check_encoding, plans, weather
 
