@@ -14,7 +14,7 @@ from typing import Any
 from roamcast.errors import InputError
 from roamcast.log import reader
 from roamcast.log.explanation.answers import Answer, Answers
-from roamcast.log.explanation.select import of_kinds
+from roamcast.log.explanation.select import Columns
 from roamcast.log.reader import LogRow, rows_of
 
 
@@ -50,7 +50,8 @@ class Log:
     @cached_property
     def events(self) -> list[int]:
         """The ids of the published events, in order."""
-        return list(dict.fromkeys(of_kinds(self._table, ("publish",))["event"].to_pylist()))
+        columns = Columns(self._table)
+        return list(dict.fromkeys(columns["event"][columns.are(("publish",))].tolist()))
 
     def why(self, node: int | str | None = None, event: int | str | None = None) -> Answer:
         """What became of `event` at `node`; without one of the two, or both, a list.

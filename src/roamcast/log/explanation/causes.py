@@ -5,81 +5,49 @@ that apply make the summary:
 
     undelivered     the node received it and did not deliver it
     collision, half-duplex, loss      frames with it were lost at the node
-    no-ack, queue   frames with it that were addressed to the node were given up by their sender
-    overheard       it was only in frames for other nodes
-    asleep, down    a node that had links with this one sent it while this one was absent
+    no-ack, queue   frames with it for the node, or for all in range, were given up by their sender
+    asleep, down    a near node sent it while this one was absent
     suppressed, dropped, waiting, silent      near nodes had it and did not send it: their last decision, or none
-    out of range    near nodes sent it when this one did not hear it
+    sent to others  near nodes sent it only to other nodes
+    out of range    near nodes sent it, and this one did not hear it
+
+and if no near node had it:
+
+    asleep, down    the node was absent as long as the event was on its way
     not sent, not heard     only its publisher ever had it
     alone           no frame went to or from the node while the event was on its way
-    not reached     no node near this one had it
+    not reached     it stopped on the way: the summary says where and why
+    cut off         no frame went between the nodes that had it and those that are connected with this one
     not in the log  no row is about the event's way
 
-A node is *near* if a frame went between it and the node in question while it was busy with the event, or at most
-`LATELY_US` before or after that. The log does not have ranges, and at most levels no places.
+What *near* means is written in holders.py.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from roamcast.log.explanation import words
+from roamcast.log.explanation.holders import (
+    BY_LAST_DECISION,
+    CONDUCT,
+    LATELY_US,
+    Absence,
+    Holder,
+    decided,
+    holders,
+    window,
+)
 from roamcast.log.explanation.links import Links
-from roamcast.log.explanation.spread import AT_SENDER, NEVER_US, Spread
-from roamcast.log.reader import LogRow
+from roamcast.log.explanation.spread import NEVER_US, Spread
 
-LATELY_US: Final = 5_000_000
-"""Ours: longer than most beacon periods, and short enough that nodes do not move out of range."""
-
-BY_LAST_DECISION: Final = {"suppress": "suppressed", "drop": "dropped", "delay": "waiting"}
-CONDUCT: Final = {
-    "sent": "sent it",
-    "suppressed": "suppressed it",
-    "dropped": "dropped it",
-    "waiting": "still waited to send it",
-    "silent": "did not send it",
-}
-
-
-@dataclass(frozen=True)
-class Absence:
-    """From `sleep` to `wake`, or from `crash` to `recover`."""
-
-    state: str
-    from_us: int
-    until_us: int
-
-    def covers(self, t_us: int) -> bool:
-        return self.from_us <= t_us <= self.until_us
-
-
-@dataclass(frozen=True)
-class Holder:
-    """A node near the one in question that had the event."""
-
-    node: int
-    had_us: int
-    way: list[int]
-    contact_before_us: int | None
-    """The last frame between the two nodes before it had the event."""
-    contact_after_us: int | None
-    """The first frame between the two afterwards."""
-    is_near: bool
-    """Whether these frames are near enough in time; otherwise the two only met later, while the event was valid."""
-    sent_us: list[int]
-    unnoticed_us: list[int]
-    """Those of its sends that left no trace at the node in question."""
-    decisions: list[LogRow]
-
-    @property
-    def gap_us(self) -> int:
-        """The shortest time between having the event and a frame between the two nodes."""
-        before = NEVER_US if self.contact_before_us is None else self.had_us - self.contact_before_us
-        after = NEVER_US if self.contact_after_us is None else self.contact_after_us - self.had_us
-        return min(before, after)
+Reasons = list[tuple[str, str]]
+"""Words and clauses."""
+NOT_OF_ITS_OWN: Final = ("sent", "queue", "no-ack")
+"""Conduct that other clauses are about: what became of the frames."""
 
 
 @dataclass(frozen=True)
@@ -87,198 +55,175 @@ class Cause:
     word: str
     clauses: list[str]
     holders: list[Holder]
+    """Those that met the node; if the event stopped on the way, those that met the node where it stopped."""
     path: list[int]
-    """If no near node had it: the way over links to the nearest node that did."""
+    """If it stopped on the way: the links from the node in question to the nearest node that had it."""
 
 
-def conduct(sent: bool, decisions: list[LogRow]) -> tuple[str, str]:
-    """What a node that had the event did about it: a word of `CONDUCT`, and the label of its reason not to send."""
-    last = next((row for row in reversed(decisions) if row.kind != "note"), None)
-    if sent or last is None or last.kind not in BY_LAST_DECISION:
-        return "sent" if sent else "silent", ""
-    return BY_LAST_DECISION[last.kind], last.reason
+Absences = Mapping[int, list[Absence]]
 
 
-def absences(rows: Iterable[LogRow]) -> dict[int, list[Absence]]:
-    """When each node slept or was down; `rows` are those of faults, in order."""
-    began: dict[tuple[int, str], int] = {}
-    ended: dict[int, list[Absence]] = {}
-    for row in rows:
-        state = "asleep" if row.kind in ("sleep", "wake") else "down"
-        if row.kind in ("sleep", "crash"):
-            began.setdefault((row.node, state), row.t)
-        elif (row.node, state) in began:
-            ended.setdefault(row.node, []).append(Absence(state, began.pop((row.node, state)), row.t))
-    for (node, state), t in began.items():
-        ended.setdefault(node, []).append(Absence(state, t, NEVER_US))
-    return ended
-
-
-def cause(spread: Spread, node: int, links: Links | None, absent: list[Absence]) -> Cause:
+def cause(spread: Spread, node: int, links: Links | None, absences: Absences) -> Cause:
     """Why `node` did not deliver the event; `links` are None if the log has no frames."""
     if links is None:
         return Cause("not in the log", ["the log has no frames that could say why"], [], [])
-    known = holders(spread, node, links)
-    near = [holder for holder in known if holder.is_near]
-    reasons = [
-        *_at_the_node(spread, node),
-        *_given_up(spread, node),
-        *_missed_in_absence(spread, node, links, absent),
-        *_kept_back(near),
-        *_out_of_range(node, near, absent),
-    ]
-    path: list[int] = []
-    if not reasons:
-        reasons, path = _from_afar(spread, node, links, known)
-    return Cause(reasons[0][0], [clause for _, clause in reasons], known, path)
+    absent = absences.get(node, [])
+    known = holders(spread, node, links, absent)
+    reasons = _from_near(spread, node, [holder for holder in known if holder.is_near])
+    if reasons:
+        return Cause(reasons[0][0], [clause for _, clause in reasons], known, [])
+    return _from_afar(spread, node, links, absences, known)
 
 
-def holders(spread: Spread, node: int, links: Links) -> list[Holder]:
-    """The nodes that had the event and were in contact with `node` near that time, or later while it was valid."""
-    own = spread.rows_at.get(node, [])
-    noticed = {row.frame for row in own if row.kind in ("receive", "lose", "overhear")}
-    known: list[Holder] = []
-    for holder in links.of(node):
-        had = spread.had_us.get(holder)
-        if had is None or holder == node:
-            continue
-        before, after = links.meeting(node, holder, had)
-        busy_until = max(had, *(row.t for row in spread.rows_at[holder]))
-        is_near = any(
-            t is not None and had - LATELY_US <= t <= min(busy_until + LATELY_US, spread.expires_us)
-            for t in (before, after)
-        )
-        if not is_near and (after is None or after > spread.expires_us):
-            continue
-        sends = spread.sends(holder)
-        unnoticed = [row.t for row in sends if row.frame not in noticed]
-        known.append(
-            Holder(
-                holder,
-                had,
-                spread.way_to(holder),
-                before,
-                after,
-                is_near,
-                [row.t for row in sends],
-                unnoticed,
-                spread.decisions(holder),
-            )
-        )
-    return sorted(known, key=lambda holder: (not holder.is_near, holder.gap_us, holder.node))
+# ---- near nodes had it, or frames came to the node
 
 
-# ---- the causes, one by one: (word, clause)
-
-Reasons = list[tuple[str, str]]
-
-
-def _at_the_node(spread: Spread, node: int) -> Reasons:
-    """Frames with the event that came to the node's radio."""
-    rows = spread.rows_at.get(node, [])
-    if any(row.kind == "receive" for row in rows):
+def _from_near(spread: Spread, node: int, near: list[Holder]) -> Reasons:
+    received = spread.at(node, "receive")
+    if received:
         refusals = [row for row in spread.decisions(node) if row.kind in BY_LAST_DECISION]
         why = f": {refusals[-1].kind} ({refusals[-1].reason})" if refusals else ""
-        return [("undelivered", f"it received it and did not deliver it{why}")]
-    lost = [row for row in rows if row.kind == "lose" and row.reason not in AT_SENDER]
-    reasons: Reasons = []
-    if lost:
-        by_reason = Counter(row.reason for row in lost)
-        why = ", ".join(f"{reason} {n}" if len(by_reason) > 1 else reason for reason, n in by_reason.most_common())
-        senders = list(dict.fromkeys(row.peer for row in lost))
-        frames = "the frame" if len(lost) == 1 else words.counted(len(lost), "frames")
-        reasons.append(
-            (by_reason.most_common(1)[0][0], f"it lost {frames} with it from {words.nodes(senders)} ({why})")
-        )
-    elif any(row.kind == "overhear" for row in rows):
-        senders = list(dict.fromkeys(row.peer for row in rows if row.kind == "overhear"))
-        reasons.append(("overheard", f"it heard it only in frames of {words.nodes(senders)} for other nodes"))
-    return reasons
+        return [("undelivered", f"n{node} received it from n{received[0].peer} and did not deliver it{why}")]
+    return [*_lost(spread, node), *_given_up(spread, node, near), *_missed_in_absence(node, near), *_kept(node, near)]
 
 
-def _given_up(spread: Spread, node: int) -> Reasons:
-    """Frames for the node that their sender gave up, although the node's radio noticed nothing."""
+def _lost(spread: Spread, node: int) -> Reasons:
+    lost = spread.lost(node)
+    if not lost:
+        return []
+    by_reason = Counter(row.reason for row in lost).most_common()
+    why = ", ".join(f"{reason} {n}" if len(by_reason) > 1 else reason for reason, n in by_reason)
+    senders = list(dict.fromkeys(row.peer for row in lost))
+    frames = "the frame" if len(lost) == 1 else words.counted(len(lost), "frames")
+    return [(by_reason[0][0], f"n{node} lost {frames} with it from {words.nodes(senders)} ({why})")]
+
+
+def _given_up(spread: Spread, node: int, near: list[Holder]) -> Reasons:
+    """Frames that their sender gave up, although the node's radio noticed nothing of them."""
+    in_reach = {holder.node for holder in near}
     reasons: Reasons = []
-    for word, what in (("no-ack", "got no acknowledgement"), ("queue", "had no room in the queue")):
+    for word, what in (("no-ack", f"sent it to n{node} and got no acknowledgement"), ("queue", CONDUCT["queue"])):
         senders = [
             sender
-            for sender, rows in spread.rows_at.items()
-            if any(row.kind == "lose" and row.peer == node and row.reason == word for row in rows)
+            for sender in spread.rows_at
+            for row in spread.given_up(sender)
+            if row.reason == word and (row.peer == node or (row.peer == -1 and sender in in_reach))
         ]
         if senders:
-            reasons.append((word, f"{words.nodes(senders)} sent it to n{node} and {what}"))
+            reasons.append((word, f"{words.nodes(list(dict.fromkeys(senders)))} {what}"))
     return reasons
 
 
-def _missed_in_absence(spread: Spread, node: int, links: Links, absent: list[Absence]) -> Reasons:
-    """A node that is absent has no rows about frames, so those around its absence tell which nodes were near."""
-    for absence in absent:
-        near = links.neighbours(node, absence.from_us - LATELY_US, absence.until_us + LATELY_US)
+def _missed_in_absence(node: int, near: list[Holder]) -> Reasons:
+    reasons: Reasons = []
+    for state in ("asleep", "down"):
         senders = [
-            peer
-            for peer in sorted(near)
-            if any(row.peer in (-1, node) and absence.covers(row.t) for row in spread.sends(peer))
+            holder.node
+            for holder in near
+            if any(sending.fate == state and sending.to in (-1, node) for sending in holder.sendings)
         ]
         if senders:
-            return [(absence.state, f"it was {absence.state} when {words.nodes(senders)} sent it")]
+            reasons.append((state, f"n{node} was {state} when {words.nodes(senders)} sent it"))
+    return reasons
+
+
+def _kept(node: int, near: list[Holder]) -> Reasons:
+    """What the near nodes did, in one clause."""
+    grouped: dict[tuple[str, str], list[int]] = {}
+    for holder in near:
+        if holder.conduct not in NOT_OF_ITS_OWN:
+            grouped.setdefault((holder.conduct, holder.label), []).append(holder.node)
+    if not grouped:
+        return []
+    groups = sorted(
+        grouped.items(), key=lambda group: (group[0][0] in ("sent to others", "out of range"), -len(group[1]))
+    )
+    deeds = [
+        f"{words.nodes(numbers)} {CONDUCT[word]}" + (f" ({label})" if label else "")
+        for (word, label), numbers in groups
+    ]
+    return [(groups[0][0][0], f"near n{node}, {words.together(deeds)}")]
+
+
+# ---- no near node had it
+
+
+def _from_afar(spread: Spread, node: int, links: Links, absences: Absences, later: list[Holder]) -> Cause:
+    """`later` are the holders that met the node afterwards."""
+    if not spread.had_us:
+        return Cause("not in the log", ["the log has no row about its way"], [], [])
+    met = _met_later(node, later)
+    for find in (_absent, _only_its_publisher, _alone):
+        reasons = find(spread, node, links, absences)
+        if reasons:
+            return Cause(reasons[0][0], [clause for _, clause in reasons] + met, later, [])
+    path, connected = links.path(node, _next_to_holders(spread, links) - {node}, *_span(spread))
+    if path:
+        return _stopped(spread, links, absences, path)
+    others = words.counted(connected - 1, "other nodes")
+    clause = f"frames connected n{node} with {others} in that time, and none of them had it or met a node that had it"
+    return Cause("cut off", [clause, *met], later, [])
+
+
+def _span(spread: Spread) -> tuple[int, int]:
+    """The time in which the event was on its way."""
+    return spread.begins_us - LATELY_US, min(spread.busy_until_us + LATELY_US, spread.expires_us)
+
+
+def _next_to_holders(spread: Spread, links: Links) -> set[int]:
+    """The nodes that did not have the event and were near one that had it."""
+    near = {other for holder in spread.had_us for other in links.neighbours(holder, *window(spread, holder))}
+    return near - set(spread.had_us)
+
+
+def _stopped(spread: Spread, links: Links, absences: Absences, path: list[int]) -> Cause:
+    """The last node of `path` was near nodes that had the event, and did not get it: why?"""
+    node, stop = path[0], path[-1]
+    known = holders(spread, stop, links, absences.get(stop, []))
+    near = [holder for holder in known if holder.is_near]
+    whole = [*path, near[0].node]
+    hops = words.counted(len(whole) - 1, "hops")
+    why = "; ".join(clause for _, clause in _from_near(spread, stop, near)[:2])
+    clause = f"it came as far as n{near[0].node}, {hops} away, and no nearer: {why}"
+    return Cause("not reached", [f"no node near n{node} had it", clause], near, whole)
+
+
+def _absent(spread: Spread, node: int, links: Links, absences: Absences) -> Reasons:
+    for absence in absences.get(node, []):
+        if absence.covers(spread.begins_us) and absence.covers(spread.busy_until_us):
+            since = words.duration(spread.begins_us - absence.from_us)
+            until = (
+                "the end of the log"
+                if absence.until_us == NEVER_US
+                else (f"{words.duration(absence.until_us - spread.begins_us)} after it")
+            )
+            return [(absence.state, f"n{node} was {absence.state} from {since} before its publication until {until}")]
     return []
 
 
-def _kept_back(near: list[Holder]) -> Reasons:
-    grouped: dict[tuple[str, str], list[int]] = {}
-    for holder in near:
-        word, label = conduct(bool(holder.sent_us), holder.decisions)
-        if word != "sent":
-            grouped.setdefault((word, label), []).append(holder.node)
-    largest_first = sorted(grouped.items(), key=lambda entry: -len(entry[1]))
-    return [
-        (word, f"{words.nodes(numbers)} had it and {CONDUCT[word]}" + (f" ({label})" if label else ""))
-        for (word, label), numbers in largest_first
-    ]
-
-
-def _out_of_range(node: int, near: list[Holder], absent: list[Absence]) -> Reasons:
-    def present(t_us: int) -> bool:
-        return not any(absence.covers(t_us) for absence in absent)
-
-    senders = [holder.node for holder in near if any(map(present, holder.unnoticed_us))]
-    return [("out of range", f"{words.nodes(senders)} sent it when n{node} did not hear it")] if senders else []
-
-
-def _from_afar(spread: Spread, node: int, links: Links, later: list[Holder]) -> tuple[Reasons, list[int]]:
-    """No node near the one in question had the event; `later` are those that met it afterwards."""
-    if not spread.had_us:
-        return [("not in the log", "the log has no row about its way")], []
-    met = _met_later(node, later)
-    if set(spread.had_us) == {spread.event >> 32}:
-        return [_only_its_publisher(spread), *met], []
-    begins, until = spread.begins_us - LATELY_US, min(spread.busy_until_us + LATELY_US, spread.expires_us)
-    if not links.neighbours(node, begins, until):
-        return [("alone", f"no frame went to or from n{node} while the event was on its way"), *met], []
-    path = links.path_to_nearest(node, set(spread.had_us), begins, until)
-    if path:
-        clause = f"no node near n{node} had it; the nearest that did is n{path[-1]}, {len(path) - 1} hops away"
-    else:
-        clause = f"no node that n{node} could hear had it, nor any node behind those"
-    return [("not reached", clause), *met], path
-
-
-def _met_later(node: int, later: list[Holder]) -> Reasons:
-    if not later:
+def _alone(spread: Spread, node: int, links: Links, absences: Absences) -> Reasons:
+    if links.neighbours(node, *_span(spread)):
         return []
-    numbers = [holder.node for holder in later]
-    soonest = words.duration(min(holder.gap_us for holder in later))
-    return [("met later", f"{words.nodes(numbers)} had it, and met n{node} {soonest} later at the earliest")]
+    return [("alone", f"no frame went to or from n{node} while the event was on its way")]
 
 
-def _only_its_publisher(spread: Spread) -> tuple[str, str]:
-    publisher = spread.event >> 32
+def _only_its_publisher(spread: Spread, node: int, links: Links, absences: Absences) -> Reasons:
+    publisher = spread.publisher
+    if set(spread.had_us) != {publisher}:
+        return []
     sends = spread.sends(publisher)
     if sends:
-        return (
-            "not heard",
-            f"its publisher n{publisher} sent it {words.times(len(sends))}, and no node heard it",
-        )
-    refusals = [row for row in spread.decisions(publisher) if row.kind in BY_LAST_DECISION]
-    why = f" ({refusals[-1].kind}: {refusals[-1].reason})" if refusals else ""
-    return "not sent", f"its publisher n{publisher} did not send it{why}"
+        return [("not heard", f"its publisher n{publisher} sent it {words.times(len(sends))}, and no node received it")]
+    given_up = spread.given_up(publisher)
+    word, label = (given_up[-1].reason, "") if given_up else decided(spread.decisions(publisher))
+    return [("not sent", f"its publisher n{publisher} {CONDUCT[word]}" + (f" ({label})" if label else ""))]
+
+
+def _met_later(node: int, later: list[Holder]) -> list[str]:
+    gaps = [holder.contact_after_us - holder.had_us for holder in later if holder.contact_after_us is not None]
+    if not gaps:
+        return []
+    numbers = [holder.node for holder in later]
+    return [
+        f"{words.nodes(numbers)} had it and met n{node} later, {words.duration(min(gaps))} after getting it at the earliest"
+    ]

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from roamcast.log.explanation import text, words
-from roamcast.log.explanation.causes import Absence, cause
+from roamcast.log.explanation.causes import Absences, cause
 from roamcast.log.explanation.links import Links
 from roamcast.log.explanation.pair import latency_us, status_of
 from roamcast.log.explanation.spread import Spread
@@ -38,13 +38,12 @@ class Events:
     def __str__(self) -> str:
         interested, got = sum(line.interested for line in self.events), sum(line.got for line in self.events)
         lines = [
-            f"{words.counted(len(self.events), 'events')}; {got:,} of {interested:,} (event, interested node) pairs "
+            f"{words.counted(len(self.events), 'events')}; {got:,} of {interested:,} (event, interested node) pairs were "
             "delivered. The events that the most nodes missed come first."
         ]
-        heading = ("event", "published", "by", "got it", "interested", "content")
+        heading = ("event", "published", "got it", "content")
         rows = [
-            (e.name, words.clock(e.t_us), f"n{e.publisher}", str(e.got), str(e.interested), e.content)
-            for e in self.events[:MOST_ROWS]
+            (e.name, words.clock(e.t_us), f"{e.got:,} of {e.interested:,}", e.content) for e in self.events[:MOST_ROWS]
         ]
         return _shown(lines, heading, rows, len(self.events), self.remarks)
 
@@ -73,18 +72,18 @@ class Outcome:
 class EventAtNodes:
     """One event at every node that was interested in it or delivered it; those that missed it first."""
 
+    event: int
     name: str
     about: str
+    network: str
     nodes: list[Outcome]
     remarks: list[str]
 
     def __str__(self) -> str:
         missed = [outcome for outcome in self.nodes if outcome.status == "missed"]
-        got = len(self.nodes) - len(missed)
-        lines = [
-            f"Event {self.name}, {self.about}.",
-            f"{words.counted(got, 'nodes')} got it; {len(missed):,} missed it{_causes(missed)}.",
-        ]
+        lines = [f"Event {self.name}, {self.about}.", f"{self.network[:1].upper()}{self.network[1:]}."]
+        if missed:
+            lines.append(f"{words.counted(len(missed), 'nodes')} missed it: {_causes(missed)}.")
         rows = [(f"n{o.node}", o.status, _took(o), _source(o), o.cause) for o in self.nodes[:MOST_ROWS]]
         return _shown(lines, ("node", "result", "after", "from", "cause"), rows, len(self.nodes), self.remarks)
 
@@ -103,22 +102,23 @@ class EventsAtNode:
     remarks: list[str]
 
     def __str__(self) -> str:
-        missed = [outcome for outcome in self.events if outcome.status == "missed"]
-        counts = Counter(outcome.status for outcome in self.events)
-        published = words.counted(counts["published"], "events")
-        got = f"of others' events it got {counts['got']:,} and missed {len(missed):,}"
-        lines = [f"n{self.node} published {published}; {got}{_causes(missed)}."]
-        rows = [
-            (o.name, words.clock(o.t_us), f"n{o.publisher}", o.status, _took(o), _source(o), o.cause)
-            for o in self.events[:MOST_ROWS]
-        ]
-        heading = ("event", "published", "by", "result", "after", "from", "cause")
-        return _shown(lines, heading, rows, len(self.events), self.remarks)
+        rows = [(o.name, words.clock(o.t_us), o.status, _took(o), _source(o), o.cause) for o in self.events[:MOST_ROWS]]
+        heading = ("event", "published", "result", "after", "from", "cause")
+        return _shown([self._summary()], heading, rows, len(self.events), self.remarks)
 
     __repr__ = __str__
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+    def _summary(self) -> str:
+        counts = Counter(outcome.status for outcome in self.events)
+        missed = [outcome for outcome in self.events if outcome.status == "missed"]
+        published = words.counted(counts["published"], "events") if counts["published"] else "no events"
+        if not counts["got"] and not missed:
+            return f"n{self.node} published {published}, and no event of other nodes interested it."
+        got = f"Of the events of other nodes that interested it, it got {counts['got']:,} and missed {len(missed):,}"
+        return f"n{self.node} published {published}. {got}{f': {_causes(missed)}' if missed else ''}."
 
 
 def list_events(events: dict[int, PublishedEvent], delivered: Iterable[tuple[int, int]], remarks: list[str]) -> Events:
@@ -134,10 +134,10 @@ def list_events(events: dict[int, PublishedEvent], delivered: Iterable[tuple[int
     return Events(sorted(lines, key=lambda line: (line.got - line.interested, line.t_us)), remarks)
 
 
-def outcome(spread: Spread, node: int, links: Links | None, absent: list[Absence]) -> Outcome:
+def outcome(spread: Spread, node: int, links: Links | None, absences: Absences) -> Outcome:
     """`links` are None if the log has no frames."""
     status = status_of(spread, node)
-    word = cause(spread, node, links, absent).word if status == "missed" else ""
+    word = cause(spread, node, links, absences).word if status == "missed" else ""
     publisher = spread.event >> 32
     name = words.event_name(spread.event)
     came_from = spread.came_from.get(node, -1)
@@ -147,13 +147,12 @@ def outcome(spread: Spread, node: int, links: Links | None, absent: list[Absence
 
 
 def missed_first(outcomes: Iterable[Outcome]) -> list[Outcome]:
-    order = ("missed", "got", "published")
+    order = ("missed", "not counted", "got", "published")
     return sorted(outcomes, key=lambda o: (order.index(o.status), o.t_us, o.node))
 
 
 def _causes(missed: list[Outcome]) -> str:
-    counts = Counter(outcome.cause for outcome in missed)
-    return ": " + ", ".join(f"{word} {n}" for word, n in counts.most_common()) if missed else ""
+    return ", ".join(f"{word} {n:,}" for word, n in Counter(outcome.cause for outcome in missed).most_common())
 
 
 def _took(outcome: Outcome) -> str:
@@ -165,8 +164,10 @@ def _source(outcome: Outcome) -> str:
 
 
 def _shown(
-    lines: list[str], heading: Sequence[str], rows: Sequence[Sequence[str]], total: int, remarks: list[str]
+    sentences: list[str], heading: Sequence[str], rows: Sequence[Sequence[str]], total: int, remarks: list[str]
 ) -> str:
-    table = text.columns(heading, rows) if rows else []
+    lines = [line for sentence in sentences for line in text.wrapped(sentence)]
+    table = ["", *text.columns(heading, rows)] if rows else []
     rest = [f"… and {total - len(rows):,} more; --json has them all"] if total > len(rows) else []
-    return "\n".join([*lines, *([""] if table else []), *table, *rest, *remarks])
+    notes = ["", *(line for remark in remarks for line in text.wrapped(remark))] if remarks else []
+    return "\n".join([*lines, *table, *rest, *notes])
