@@ -37,7 +37,7 @@ from roamcast.log.explanation.holders import (
     LATELY_US,
     Absence,
     Holder,
-    decided,
+    conduct_of_all,
     holders,
     window,
 )
@@ -128,21 +128,23 @@ def _missed_in_absence(node: int, near: list[Holder]) -> Reasons:
 
 
 def _kept(node: int, near: list[Holder]) -> Reasons:
-    """What the near nodes did, in one clause."""
+    """What near nodes did instead of sending it to all in range; then those that this node did not hear."""
     grouped: dict[tuple[str, str], list[int]] = {}
     for holder in near:
-        if holder.conduct not in NOT_OF_ITS_OWN:
-            grouped.setdefault((holder.conduct, holder.label), []).append(holder.node)
-    if not grouped:
-        return []
+        grouped.setdefault((holder.conduct, holder.label), []).append(holder.node)
+    unheard = grouped.pop(("out of range", ""), [])
     groups = sorted(
-        grouped.items(), key=lambda group: (group[0][0] in ("sent to others", "out of range"), -len(group[1]))
+        ((key, numbers) for key, numbers in grouped.items() if key[0] not in NOT_OF_ITS_OWN),
+        key=lambda group: (group[0][0] == "sent to others", -len(group[1])),
     )
-    deeds = [
-        f"{words.nodes(numbers)} {CONDUCT[word]}" + (f" ({label})" if label else "")
-        for (word, label), numbers in groups
-    ]
-    return [(groups[0][0][0], f"near n{node}, {words.together(deeds)}")]
+    reasons: Reasons = []
+    if groups:
+        deeds = [f"{words.nodes(numbers)} {words.did(CONDUCT[word], label)}" for (word, label), numbers in groups]
+        reasons.append((groups[0][0][0], f"near n{node}, {words.together(deeds)}"))
+    if unheard:
+        near_it = "" if groups else f"near n{node}, "
+        reasons.append(("out of range", f"{near_it}{words.nodes(unheard)} sent it, and n{node} did not hear it"))
+    return reasons
 
 
 # ---- no near node had it
@@ -152,17 +154,13 @@ def _from_afar(spread: Spread, node: int, links: Links, absences: Absences, late
     """`later` are the holders that met the node afterwards."""
     if not spread.had_us:
         return Cause("not in the log", ["the log has no row about its way"], [], [])
-    met = _met_later(node, later)
-    for find in (_absent, _only_its_publisher, _alone):
-        reasons = find(spread, node, links, absences)
-        if reasons:
-            return Cause(reasons[0][0], [clause for _, clause in reasons] + met, later, [])
-    path, connected = links.path(node, _next_to_holders(spread, links) - {node}, *_span(spread))
-    if path:
-        return _stopped(spread, links, absences, path)
-    others = words.counted(connected - 1, "other nodes")
-    clause = f"frames connected n{node} with {others} in that time, and none of them had it or met a node that had it"
-    return Cause("cut off", [clause, *met], later, [])
+    reasons = _absent(spread, node, absences) or _only_its_publisher(spread) or _alone(spread, node, links)
+    if not reasons:
+        path, connected = links.path(node, _next_to_holders(spread, links) - {node}, *_span(spread))
+        if path:
+            return _stopped(spread, links, absences, path)
+        reasons = [_cut_off(node, connected - 1)]
+    return Cause(reasons[0][0], [clause for _, clause in reasons] + _met_later(node, later), later, [])
 
 
 def _span(spread: Spread) -> tuple[int, int]:
@@ -188,7 +186,7 @@ def _stopped(spread: Spread, links: Links, absences: Absences, path: list[int]) 
     return Cause("not reached", [f"no node near n{node} had it", clause], near, whole)
 
 
-def _absent(spread: Spread, node: int, links: Links, absences: Absences) -> Reasons:
+def _absent(spread: Spread, node: int, absences: Absences) -> Reasons:
     for absence in absences.get(node, []):
         if absence.covers(spread.begins_us) and absence.covers(spread.busy_until_us):
             since = words.duration(spread.begins_us - absence.from_us)
@@ -201,29 +199,32 @@ def _absent(spread: Spread, node: int, links: Links, absences: Absences) -> Reas
     return []
 
 
-def _alone(spread: Spread, node: int, links: Links, absences: Absences) -> Reasons:
+def _alone(spread: Spread, node: int, links: Links) -> Reasons:
     if links.neighbours(node, *_span(spread)):
         return []
     return [("alone", f"no frame went to or from n{node} while the event was on its way")]
 
 
-def _only_its_publisher(spread: Spread, node: int, links: Links, absences: Absences) -> Reasons:
+def _only_its_publisher(spread: Spread) -> Reasons:
     publisher = spread.publisher
     if set(spread.had_us) != {publisher}:
         return []
     sends = spread.sends(publisher)
     if sends:
         return [("not heard", f"its publisher n{publisher} sent it {words.times(len(sends))}, and no node received it")]
-    given_up = spread.given_up(publisher)
-    word, label = (given_up[-1].reason, "") if given_up else decided(spread.decisions(publisher))
-    return [("not sent", f"its publisher n{publisher} {CONDUCT[word]}" + (f" ({label})" if label else ""))]
+    word, label = conduct_of_all(spread, publisher)
+    return [("not sent", f"its publisher n{publisher} {words.did(CONDUCT[word], label)}")]
+
+
+def _cut_off(node: int, others: int) -> tuple[str, str]:
+    connected = f"frames connected n{node} with {words.counted(others, 'other nodes')} while the event was on its way"
+    return "cut off", f"{connected}, and no node near these had it"
 
 
 def _met_later(node: int, later: list[Holder]) -> list[str]:
     gaps = [holder.contact_after_us - holder.had_us for holder in later if holder.contact_after_us is not None]
     if not gaps:
         return []
-    numbers = [holder.node for holder in later]
-    return [
-        f"{words.nodes(numbers)} had it and met n{node} later, {words.duration(min(gaps))} after getting it at the earliest"
-    ]
+    numbers = words.nodes([holder.node for holder in later])
+    first = "" if len(gaps) == 1 else "later, the first "
+    return [f"{numbers} had it, and met n{node} {first}{words.duration(min(gaps))} after getting it"]

@@ -104,7 +104,7 @@ def window(spread: Spread, holder: int) -> tuple[int, int]:
 
 
 def holders(spread: Spread, node: int, links: Links, absent: list[Absence]) -> list[Holder]:
-    """Near ones first, and among them those first whose conduct matters most."""
+    """Near ones first, those before others whose conduct matters more; then the ones that were met later, in order."""
     traces = _traces(spread, node)
     known: list[Holder] = []
     for other in links.all_neighbours(node):
@@ -117,8 +117,13 @@ def holders(spread: Spread, node: int, links: Links, absent: list[Absence]) -> l
                 did, label = _conduct(spread, node, other, links, sendings)
                 way = spread.way_to(other)
                 known.append(Holder(other, spread.had_us[other], way, *meeting, is_near, sendings, did, label))
-    order = list(CONDUCT)
-    return sorted(known, key=lambda h: (not h.is_near, order.index(h.conduct), h.gap_us, h.node))
+    return sorted(known, key=_by_importance)
+
+
+def _by_importance(holder: Holder) -> tuple[bool, int, int, int]:
+    if holder.is_near:
+        return False, list(CONDUCT).index(holder.conduct), holder.gap_us, holder.node
+    return True, 0, holder.contact_after_us or 0, holder.node
 
 
 def conduct_of_all(spread: Spread, node: int) -> tuple[str, str]:

@@ -38,8 +38,8 @@ class Events:
     def __str__(self) -> str:
         interested, got = sum(line.interested for line in self.events), sum(line.got for line in self.events)
         lines = [
-            f"{words.counted(len(self.events), 'events')}; {got:,} of {interested:,} (event, interested node) pairs were "
-            "delivered. The events that the most nodes missed come first."
+            f"{words.counted(len(self.events), 'events')}; {got:,} of {interested:,} (event, interested node) pairs "
+            "were delivered. The events that the most nodes missed come first."
         ]
         heading = ("event", "published", "got it", "content")
         rows = [

@@ -102,7 +102,7 @@ def explain_pair(
         timeline=timeline(spread, node, absent),
         path=why.path if why else [],
         near=_near(spread, node, why, distances) if why else [],
-        remarks=remarks,
+        remarks=[*_nearest_place(why, distances), *remarks],
     )
 
 
@@ -141,6 +141,15 @@ def _near(spread: Spread, node: int, why: Cause, distances: dict[int, float | No
         )
         for holder in why.holders
     ]
+
+
+def _nearest_place(why: Cause | None, distances: dict[int, float | None]) -> list[str]:
+    """If no near node had the event, and the log has movements: how far away it was."""
+    known = sorted((metres, holder) for holder, metres in distances.items() if metres is not None)
+    if why is None or not known or any(holder.is_near for holder in why.holders if not why.path):
+        return []
+    metres, holder = known[0]
+    return [f"Of the nodes that had it, n{holder} was the nearest by its place when it got it: {metres:.0f} m away."]
 
 
 # ---- the sentences
@@ -216,7 +225,7 @@ def network(spread: Spread) -> str:
     did = Counter(conduct_of_all(spread, node) for node in spread.had_us)
     if spread.has_hearers and any(word != "silent" for word, _ in did):
         deeds = [
-            f"{n:,} {CONDUCT[word]}" + (f" ({label})" if label else "")
+            f"{n:,} {words.did(CONDUCT[word], label)}"
             for (word, label), n in sorted(did.items(), key=lambda entry: (-entry[1], entry[0]))
         ]
         parts.append(f"{words.counted(len(spread.had_us), 'nodes')} had it: {', '.join(deeds)}")

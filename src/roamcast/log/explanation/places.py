@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from math import hypot
 from collections.abc import Iterable
+from math import hypot
 
 from roamcast.log.reader import LogRow
 

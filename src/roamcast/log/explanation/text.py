@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 WIDTH: Final = 80
 MOST_NEAR: Final = 6
 MOST_LATER: Final = 3
-MOST_LINES: Final = 30
-MOST_ENTRIES: Final = 8
-"""Lines for each of the near nodes."""
+MOST_ENTRIES: Final = 18
+MOST_OF_NEAR: Final = 8
+"""Entries for each of the near nodes."""
+TIED: Final = "\N{NO-BREAK SPACE}"
 MOST_FRAME: Final = 10**9
 """Serials of real nodes have 63 bits, and help nobody who reads them."""
 
@@ -38,13 +39,9 @@ def explanation(of: Explanation) -> str:
 
 def wrapped(sentence: str, lead: str = "", rest: str | None = None) -> list[str]:
     """Lines that fit; `lead` begins the first one, and the others are indented as far, unless `rest` begins them."""
-    return wrap(
-        sentence,
-        WIDTH,
-        initial_indent=lead,
-        subsequent_indent=" " * len(lead) if rest is None else rest,
-        break_on_hyphens=False,
-    )
+    rest = " " * len(lead) if rest is None else rest
+    lines = wrap(sentence, WIDTH, initial_indent=lead, subsequent_indent=rest, break_on_hyphens=False)
+    return [line.replace(TIED, " ") for line in lines]
 
 
 def _field(title: str, value: str) -> list[str]:
@@ -54,8 +51,8 @@ def _field(title: str, value: str) -> list[str]:
 def _at_the_node(of: Explanation) -> list[str]:
     if of.timeline:
         begin = "the publication" if of.is_published else "the first row about it"
-        lines = [line for entry in of.timeline for line in _entry(entry, of.begins_us, " ")]
-        return ["", f"At n{of.node}, in seconds after {begin}:", *_limited(lines, MOST_LINES)]
+        lines = _entries(of.timeline, of.begins_us, " ", MOST_ENTRIES)
+        return ["", f"At n{of.node}, in seconds after {begin}:", *lines]
     if of.cause in ("", "not in the log"):
         return []
     return ["", f"At n{of.node} nothing happened: no frame with it was received, lost or overheard."]
@@ -65,11 +62,8 @@ def _around(of: Explanation) -> list[str]:
     """The nodes that had the event and were near, or met the node later."""
     near = [holder for holder in of.near if holder.is_near]
     if of.path:
-        lines = [
-            "",
-            *wrapped(f"By the links {words.way(of.path, '–')}, n{of.path[-1]} is the nearest node that had it."),
-        ]
-        return lines + _section(f"Nodes near n{of.path[-2]} that had it:", near, MOST_NEAR, of)
+        way = wrapped(f"The way to the nearest node that had it: {words.way(of.path, '–')}.")
+        return ["", *way, *_section(f"Nodes that had it near n{of.path[-2]}, where it stopped:", near, MOST_NEAR, of)]
     if near:
         return _section(f"Nodes near n{of.node} that had it:", near, MOST_NEAR, of)
     return _section(f"Nodes that had it and met n{of.node} later:", of.near, MOST_LATER, of)
@@ -85,27 +79,28 @@ def _section(title: str, holders: list[NearNode], most: int, of: Explanation) ->
 
 
 def _near_node(holder: NearNode, of: Explanation) -> Iterator[str]:
-    label = f" ({holder.reason})" if holder.reason else ""
     away = "" if holder.distance_m is None else f", {holder.distance_m:.0f} m away"
-    yield from wrapped(f"n{holder.node}{away}: {CONDUCT[holder.conduct]}{label}", "  ", "    ")
-    yield from _limited(
-        [line for entry in holder.timeline for line in _entry(entry, of.begins_us, "   ")], MOST_ENTRIES
-    )
+    yield from wrapped(f"n{holder.node}{away}: {words.did(CONDUCT[holder.conduct], holder.reason)}", "  ", "    ")
+    yield from _entries(holder.timeline, of.begins_us, "   ", MOST_OF_NEAR)
 
 
 def _entry(entry: Entry, begins_us: int, indent: str) -> list[str]:
     when = words.after(entry.t_us - begins_us)
     until = f", until {words.after(entry.until_us - begins_us)}" if len(entry.frames) > 1 else ""
     one = entry.frames[0] if len(entry.frames) == 1 else MOST_FRAME
-    frame = f" [frame {one}]" if one < MOST_FRAME else ""
+    frame = f" [frame{TIED}{one}]" if one < MOST_FRAME else ""
     return wrapped(entry.text + until + frame, f"{indent}{when:>9}  ")
 
 
-def _limited(lines: list[str], most: int) -> list[str]:
-    if len(lines) <= most:
-        return lines
-    half = most // 2
-    return [*lines[:half], f"  … {len(lines) - 2 * half} lines left out; --json has everything …", *lines[-half:]]
+def _entries(entries: list[Entry], begins_us: int, indent: str, most: int) -> list[str]:
+    """The first and the last few of them."""
+    first, last = entries, entries[:0]
+    if len(entries) > most + 1:
+        first, last = entries[: most - most // 3], entries[-(most // 3) :]
+    lines = [line for entry in first for line in _entry(entry, begins_us, indent)]
+    if last:
+        lines.append(f"{indent}… {len(entries) - len(first) - len(last):,} more left out; --json has everything …")
+    return lines + [line for entry in last for line in _entry(entry, begins_us, indent)]
 
 
 def columns(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

@@ -69,7 +69,14 @@ def nodes(numbers: Sequence[int], most: int = MOST_NODES) -> str:
 
 
 def together(parts: Sequence[str]) -> str:
-    return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + " and " + parts[-1]
+    """Parts that may have an "and" of their own are told apart by a comma."""
+    last = ", and " if any(" and " in part for part in parts) else " and "
+    return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + last + parts[-1]
+
+
+def did(deed: str, label: str) -> str:
+    """What a node did, and the label of its reason."""
+    return f"{deed} ({label})" if label else deed
 
 
 def way(numbers: Sequence[int], arrow: str = "→") -> str:
