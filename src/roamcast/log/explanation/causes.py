@@ -7,7 +7,7 @@ that apply make the summary:
     collision, half-duplex, loss      frames with it were lost at the node
     no-ack, queue   frames with it for the node, or for all in range, were given up by their sender
     asleep, down    a near node sent it while this one was absent
-    suppressed, dropped, waiting, silent      near nodes had it and did not send it: their last decision, or none
+    suppressed, dropped, waiting, forwarded, silent      near nodes had it: their last decision, or none
     sent to others  near nodes sent it only to other nodes
     out of range    near nodes sent it, and this one did not hear it
 

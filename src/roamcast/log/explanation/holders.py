@@ -25,6 +25,7 @@ CONDUCT: Final = {
     "suppressed": "suppressed it",
     "dropped": "dropped it",
     "waiting": "still waited to send it",
+    "forwarded": "decided to send it, but no node received it",
     "silent": "did not send it",
     "sent to others": "sent it only to other nodes",
     "out of range": "sent it out of range",
@@ -135,10 +136,10 @@ def conduct_of_all(spread: Spread, node: int) -> tuple[str, str]:
 
 
 def decided(decisions: list[LogRow]) -> tuple[str, str]:
-    """By the last decision of a node that did not send the event."""
+    """By the last decision of a node that sent no frame of which the log knows that it had the event."""
     last = next((row for row in reversed(decisions) if row.kind != "note"), None)
-    if last is None or last.kind not in BY_LAST_DECISION:
-        return "silent", ""
+    if last is None or last.kind == "forward":
+        return ("silent" if last is None else "forwarded"), ""
     return BY_LAST_DECISION[last.kind], last.reason
 
 
