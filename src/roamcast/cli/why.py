@@ -41,5 +41,8 @@ def why(
         import json as format
 
         print(format.dumps(answer.as_dict()))
-    else:
-        print(answer)
+        return
+    print(answer)
+    question = answer.next_question()
+    if question:
+        print(f"\nroamcast why {log}" + "".join(f" --{option} {value}" for option, value in question.items()))

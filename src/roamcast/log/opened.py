@@ -6,6 +6,7 @@ only as comparable as their clocks were; `roamcast lab field` makes one log with
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -71,17 +72,18 @@ class Log:
 
     @cached_property
     def _table(self) -> Any:
+        runs = {run for path in self._files for run in reader.runs(path)}
+        if len(runs) > 1:
+            example = f"; give the log of one, as {self._files[0]}" if len(self._files) > 1 else ", and must be of one"
+            raise InputError(f"{self.path} has the rows of {len(runs)} runs{example}")
+        parts = [reader.read(path) for path in self._files]
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        if len(self._files) == 1:
-            table = reader.read(self._files[0])
-        else:
-            table = pa.concat_tables([reader.read(path) for path in self._files]).unify_dictionaries()
+        table = parts[0]
+        if len(parts) > 1:
+            table = pa.concat_tables(parts).unify_dictionaries()
             table = table.take(pc.sort_indices(table["t"]))  # stable: rows of one file stay in order
-        runs = pc.unique(table["run"]).to_pylist()
-        if len(runs) > 1:
-            raise InputError(f"{self.path} has the rows of {len(runs)} runs; give the log of one, as {self._files[0]}")
         return table
 
 
@@ -90,9 +92,20 @@ def _files_of(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
     if (path / "campaign.json").exists():
-        example = next(iter(sorted((path / "log").glob("[!.]*.parquet"))), path / "log" / "RUN.parquet")
-        raise InputError(f"{path} is a campaign's folder, which has a log for each run: give one of them, as {example}")
-    files = sorted(path.rglob("[!.]*.parquet"))
+        return [_only_log_of(path)]
+    files = [file for file in sorted(path.rglob("[!.]*.parquet")) if reader.is_log(file)]
     if not files:
-        raise InputError(f"{path} has no logs: there is no Parquet file in this folder")
+        raise InputError(f"{path} has no logs: no file in this folder is a log")
     return files
+
+
+def _only_log_of(campaign: Path) -> Path:
+    """A field test has a folder like a campaign's, with one run."""
+    elsewhere = campaign / "log.json"
+    folder = Path(json.loads(elsewhere.read_text())["log"]) if elsewhere.exists() else campaign / "log"
+    logs = sorted(folder.glob("[!.]*.parquet"))
+    if len(logs) == 1:
+        return logs[0]
+    if not logs:
+        raise InputError(f"{campaign} is a campaign's folder that has no log of a run yet")
+    raise InputError(f"{campaign} is a campaign's folder with the logs of {len(logs)} runs: give one, as {logs[0]}")

@@ -20,9 +20,9 @@ from roamcast.protocols import registry
 
 Answer = Explanation | EventAtNodes | EventsAtNode | Events
 
-NEEDS_FRAMES: Final = "The log has no frames, so it cannot say why: write it with --level frames (or full)."
+NEEDED: Final = "write it with --level frames or full (in a campaign file: level)"
+NEEDS_FRAMES: Final = f"The log has no frames: no node sent any, or its level is deliveries. To see more, {NEEDED}."
 OWN_CLOCKS: Final = "Times are each node's own; `roamcast lab field` makes one log with one clock."
-NO_PUBLICATIONS: Final = "The log has no publications; --node N lists the events that a node got."
 
 
 class Answers:
@@ -34,9 +34,7 @@ class Answers:
 
     def answer(self, node: int | str | None, event: int | str | None) -> Answer:
         if not len(self._columns):
-            raise InputError(
-                f"{self._name} has no rows: it is of level summary; write it with --level frames (or full)"
-            )
+            raise InputError(f"{self._name} has no rows, because its level is summary: {NEEDED}")
         declare_sentences()
         number = None if node is None else self._known_node(words.node_of(node))
         id = None if event is None else self._known_event(words.event_of(event))
@@ -49,8 +47,15 @@ class Answers:
     def _events(self) -> Events:
         is_delivery = self._columns.are(("deliver",))
         pairs = (self._columns[name][is_delivery].tolist() for name in ("event", "node"))
-        events = self._published()
-        return list_events(events, zip(*pairs, strict=True), self._remarks() + ([] if events else [NO_PUBLICATIONS]))
+        return list_events(self._published(), self._first_rows(), zip(*pairs, strict=True), self._remarks())
+
+    def _first_rows(self) -> dict[int, int]:
+        """When each event occurs in the log for the first time."""
+        import numpy as np
+
+        about = np.flatnonzero(self._columns.are(EVENT_KINDS) & (self._columns["event"] > 0))
+        events, places = np.unique(self._columns["event"][about], return_index=True)
+        return dict(zip(events.tolist(), self._columns["t"][about[places]].tolist(), strict=True))
 
     def _pair(self, node: int, event: int) -> Explanation:
         spread = self._spread(event)
@@ -128,17 +133,19 @@ class Answers:
         if node in self._nodes or (self._columns["peer"] == node).any():
             return node
         first, last = self._nodes[0], self._nodes[-1]
-        known = f"it has n{first} to n{last}" if first != last else f"it is of n{first}"
-        raise InputError(f"node {node}: the log {self._name} has no row about it; {known}")
+        known = words.nodes(self._nodes) if len(self._nodes) <= words.MOST_NODES else f"n{first} to n{last}"
+        raise InputError(f"node {node}: the log {self._name} has no row about it; it has {known}")
 
     def _known_event(self, event: int) -> int:
         if (self._columns.are(EVENT_KINDS) & (self._columns["event"] == event)).any():
             return event
         publisher, name = event >> 32, words.event_name(event)
         own = [id for id in self._published() if id >> 32 == publisher]
-        known = f"n{publisher} published none"
+        known = f"n{publisher} published no event in it"
         if own:
             known = f"n{publisher} published {words.event_name(own[0])} to {words.event_name(own[-1])}"
+        if len(self._nodes) == 1:
+            known = f"it is the log of n{self._nodes[0]} alone"
         raise InputError(f"event {name}: the log {self._name} has no row about it; {known}")
 
 

@@ -44,6 +44,7 @@ from roamcast.log.explanation.holders import (
 from roamcast.log.explanation.links import Links
 from roamcast.log.explanation.spread import NEVER_US, Spread
 
+UNKNOWN: Final = "not in the log"
 Reasons = list[tuple[str, str]]
 """Words and clauses."""
 NOT_OF_ITS_OWN: Final = ("sent", "queue", "no-ack")
@@ -66,7 +67,7 @@ Absences = Mapping[int, list[Absence]]
 def cause(spread: Spread, node: int, links: Links | None, absences: Absences) -> Cause:
     """Why `node` did not deliver the event; `links` are None if the log has no frames."""
     if links is None:
-        return Cause("not in the log", ["the log has no frames that could say why"], [], [])
+        return Cause(UNKNOWN, ["the log has no frames that could say why"], [], [])
     absent = absences.get(node, [])
     known = holders(spread, node, links, absent)
     reasons = _from_near(spread, node, [holder for holder in known if holder.is_near])
@@ -153,7 +154,7 @@ def _kept(node: int, near: list[Holder]) -> Reasons:
 def _from_afar(spread: Spread, node: int, links: Links, absences: Absences, later: list[Holder]) -> Cause:
     """`later` are the holders that met the node afterwards."""
     if not spread.had_us:
-        return Cause("not in the log", ["the log has no row about its way"], [], [])
+        return Cause(UNKNOWN, ["the log has no row about its way"], [], [])
     reasons = _absent(spread, node, absences) or _only_its_publisher(spread) or _alone(spread, node, links)
     if not reasons:
         path, connected = links.path(node, _next_to_holders(spread, links) - {node}, *_span(spread))

@@ -24,8 +24,14 @@ class EventLine:
     t_us: int
     publisher: int
     content: str
-    interested: int
+    interested: int | None
+    """None if the log does not have the publication."""
     got: int
+    """Of the interested nodes, or of all if these are not known."""
+
+    @property
+    def share(self) -> str:
+        return f"{self.got:,}" if self.interested is None else f"{self.got:,} of {self.interested:,}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -36,21 +42,26 @@ class Events:
     remarks: list[str]
 
     def __str__(self) -> str:
-        interested, got = sum(line.interested for line in self.events), sum(line.got for line in self.events)
-        lines = [
-            f"{words.counted(len(self.events), 'events')}; {got:,} of {interested:,} (event, interested node) pairs "
-            "were delivered. The events that the most nodes missed come first."
-        ]
         heading = ("event", "published", "got it", "content")
-        rows = [
-            (e.name, words.clock(e.t_us), f"{e.got:,} of {e.interested:,}", e.content) for e in self.events[:MOST_ROWS]
-        ]
-        return _shown(lines, heading, rows, len(self.events), self.remarks)
+        rows = [(e.name, words.clock(e.t_us), e.share, e.content) for e in self.events[:MOST_ROWS]]
+        return _shown([self._summary()], heading, rows, len(self.events), self.remarks)
+
+    def _summary(self) -> str:
+        number = words.counted(len(self.events), "events")
+        known = [line for line in self.events if line.interested is not None]
+        if not known:
+            return f"{number}; the log does not have their publications."
+        interested, got = sum(line.interested or 0 for line in known), sum(line.got for line in known)
+        pairs = f"{got:,} of {interested:,} (event, interested node) pairs were delivered"
+        return f"{number}; {pairs}. The events that the most nodes missed come first."
 
     __repr__ = __str__
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+    def next_question(self) -> dict[str, str]:
+        return {"event": self.events[0].name} if self.events else {}
 
 
 @dataclass(frozen=True)
@@ -92,6 +103,9 @@ class EventAtNodes:
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
 
+    def next_question(self) -> dict[str, str]:
+        return {"event": self.name, "node": str(self.nodes[0].node)} if self.nodes else {}
+
 
 @dataclass(frozen=True, repr=False)
 class EventsAtNode:
@@ -111,6 +125,9 @@ class EventsAtNode:
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
 
+    def next_question(self) -> dict[str, str]:
+        return {"event": self.events[0].name, "node": str(self.node)} if self.events else {}
+
     def _summary(self) -> str:
         counts = Counter(outcome.status for outcome in self.events)
         missed = [outcome for outcome in self.events if outcome.status == "missed"]
@@ -121,17 +138,27 @@ class EventsAtNode:
         return f"n{self.node} published {published}. {got}{f': {_causes(missed)}' if missed else ''}."
 
 
-def list_events(events: dict[int, PublishedEvent], delivered: Iterable[tuple[int, int]], remarks: list[str]) -> Events:
-    """`delivered` has the pairs (event, node) of deliver rows."""
+def list_events(
+    events: dict[int, PublishedEvent],
+    first_us: dict[int, int],
+    delivered: Iterable[tuple[int, int]],
+    remarks: list[str],
+) -> Events:
+    """`first_us` has the first row about each event, `delivered` the pairs (event, node) of deliver rows."""
     got: Counter[int] = Counter()
     for event, node in set(delivered):
-        if event in events and node in events[event].interested:
+        if event not in events or node in events[event].interested:
             got[event] += 1
     lines = [
         EventLine(id, words.event_name(id), e.t_us, e.publisher, words.content(e.event), len(e.interested), got[id])
         for id, e in events.items()
     ]
-    return Events(sorted(lines, key=lambda line: (line.got - line.interested, line.t_us)), remarks)
+    lines += [
+        EventLine(id, words.event_name(id), t_us, id >> 32, "(the log does not have its publication)", None, got[id])
+        for id, t_us in first_us.items()
+        if id not in events
+    ]
+    return Events(sorted(lines, key=lambda line: (line.got - (line.interested or line.got), line.t_us)), remarks)
 
 
 def outcome(spread: Spread, node: int, links: Links | None, absences: Absences) -> Outcome:

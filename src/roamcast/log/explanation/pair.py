@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from roamcast.log.explanation import text, words
-from roamcast.log.explanation.causes import Absences, Cause, cause
+from roamcast.log.explanation.causes import UNKNOWN, Absences, Cause, cause
 from roamcast.log.explanation.holders import CONDUCT, Absence, conduct_of_all
 from roamcast.log.explanation.links import Links
 from roamcast.log.explanation.spread import Spread
@@ -70,6 +70,9 @@ class Explanation:
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+    def next_question(self) -> dict[str, str]:
+        return {}
 
 
 def explain_pair(
@@ -166,6 +169,9 @@ def _summary(spread: Spread, node: int, status: str, why: Cause | None) -> str:
         return _got(spread, node, name)
     copies = spread.at(node, "receive")
     clauses = "; ".join(why.clauses[:MOST_CLAUSES]) if why else ""
+    if why and why.word == UNKNOWN:
+        fact = "was not interested in" if status == "not interested" else "never delivered"
+        return f"n{node} {fact} {name}; {clauses}."
     if status in ("received", "not interested"):
         received = f"received it {words.times(len(copies))}." if copies else f"never received it: {clauses}."
         return f"n{node} was not interested in {name} and {received}"

@@ -8,6 +8,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Final
 
 from roamcast.log.explanation import words
+from roamcast.log.explanation.causes import UNKNOWN
 from roamcast.log.explanation.holders import CONDUCT
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def _at_the_node(of: Explanation) -> list[str]:
         begin = "the publication" if of.is_published else "the first row about it"
         lines = _entries(of.timeline, of.begins_us, " ", MOST_ENTRIES)
         return ["", f"At n{of.node}, in seconds after {begin}:", *lines]
-    if of.cause in ("", "not in the log"):
+    if of.cause in ("", UNKNOWN):
         return []
     return ["", f"At n{of.node} nothing happened: no frame with it was received, lost or overheard."]
 
