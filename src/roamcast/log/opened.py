@@ -75,7 +75,7 @@ class Log:
         runs = {run for path in self._files for run in reader.runs(path)}
         if len(runs) > 1:
             example = f"; give the log of one, as {self._files[0]}" if len(self._files) > 1 else ", and must be of one"
-            raise InputError(f"{self.path} has the rows of {len(runs)} runs{example}")
+            raise InputError(f"{self.path} has the rows of several runs{example}")
         parts = [reader.read(path) for path in self._files]
         import pyarrow as pa
         import pyarrow.compute as pc

@@ -102,7 +102,11 @@ class Answers:
     @cached_property
     def _links(self) -> Links | None:
         """None if the log has no frames."""
-        return Links(self._columns) if self._columns.are((*FRAME_KINDS, *DECISION_KINDS)).any() else None
+        return Links(self._columns) if self._has_frames else None
+
+    @cached_property
+    def _has_frames(self) -> bool:
+        return bool(self._columns.are((*FRAME_KINDS, *DECISION_KINDS)).any())
 
     @cached_property
     def _absences(self) -> dict[int, list[Absence]]:
@@ -118,7 +122,7 @@ class Answers:
         return [text for (subscriber, _), text in audience.subscriptions.items() if subscriber == node]
 
     def _remarks(self) -> list[str]:
-        remarks = [NEEDS_FRAMES] if self._links is None else []
+        remarks = [] if self._has_frames else [NEEDS_FRAMES]
         return remarks + ([OWN_CLOCKS] if len(self._nodes) > 1 and self._merged else [])
 
     @cached_property

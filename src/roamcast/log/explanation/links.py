@@ -36,7 +36,11 @@ class Links:
         others = np.stack([peer, node], axis=1).ravel()
         is_small = not len(ends) or ends.max() < SMALL
         order = np.argsort(ends.astype(np.uint16) if is_small else ends, kind="stable")  # stable: by time at each node
-        self._nodes, self._others, self._times = ends[order], others[order], np.repeat(t, 2)[order]
+        nodes, starts = np.unique(ends[order], return_index=True)
+        pieces = zip(np.split(others[order], starts[1:]), np.split(np.repeat(t, 2)[order], starts[1:]), strict=True)
+        self._frames = dict(zip(nodes.tolist(), pieces, strict=False))
+        """Of each node, for each frame between it and another: the other node, and when, ascending."""
+        self._none = others[:0], t[:0]
 
     def neighbours(self, node: int, from_us: int, until_us: int) -> list[int]:
         """The nodes with a frame between them and `node` in this time, ascending."""
@@ -75,6 +79,4 @@ class Links:
         return [], len(came_from)
 
     def _frames_of(self, node: int) -> tuple[Any, Any]:
-        """Of each frame that came to the node or from it and was heard: the other node, and the time, ascending."""
-        first, last = self._nodes.searchsorted([node, node + 1])
-        return self._others[first:last], self._times[first:last]
+        return self._frames.get(node, self._none)

@@ -154,7 +154,7 @@ def list_events(
         for id, e in events.items()
     ]
     lines += [
-        EventLine(id, words.event_name(id), t_us, id >> 32, "(the log does not have its publication)", None, got[id])
+        EventLine(id, words.event_name(id), t_us, id >> 32, "not in the log", None, got[id])
         for id, t_us in first_us.items()
         if id not in events
     ]
