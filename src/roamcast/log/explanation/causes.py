@@ -72,7 +72,8 @@ def cause(spread: Spread, node: int, links: Links | None, absences: Absences) ->
     known = holders(spread, node, links, absent)
     reasons = _from_near(spread, node, [holder for holder in known if holder.is_near])
     if reasons:
-        return Cause(reasons[0][0], [clause for _, clause in reasons], known, [])
+        word = reasons[0][0]
+        return Cause(word, [clause for _, clause in reasons], [] if word == "undelivered" else known, [])
     return _from_afar(spread, node, links, absences, known)
 
 
@@ -83,7 +84,7 @@ def _from_near(spread: Spread, node: int, near: list[Holder]) -> Reasons:
     received = spread.at(node, "receive")
     if received:
         refusals = [row for row in spread.decisions(node) if row.kind in BY_LAST_DECISION]
-        why = f": {refusals[-1].kind} ({refusals[-1].reason})" if refusals else ""
+        why = f": {refusals[-1].kind} ({refusals[-1].reason})" if refusals else "; the log has no decision about it"
         return [("undelivered", f"n{node} received it from n{received[0].peer} and did not deliver it{why}")]
     return [*_lost(spread, node), *_given_up(spread, node, near), *_missed_in_absence(node, near), *_kept(node, near)]
 
@@ -227,5 +228,6 @@ def _met_later(node: int, later: list[Holder]) -> list[str]:
     if not gaps:
         return []
     numbers = words.nodes([holder.node for holder in later])
-    first = "" if len(gaps) == 1 else "later, the first "
-    return [f"{numbers} had it, and met n{node} {first}{words.duration(min(gaps))} after getting it"]
+    soonest = words.duration(min(gaps))
+    when = f"{soonest} later" if len(gaps) == 1 else f"later, the first after {soonest}"
+    return [f"{numbers}, which had it, met n{node} {when}"]

@@ -25,7 +25,7 @@ CONDUCT: Final = {
     "suppressed": "suppressed it",
     "dropped": "dropped it",
     "waiting": "still waited to send it",
-    "forwarded": "decided to send it, but no node received it",
+    "forwarded": "decided to send it, but no frame with it was received",
     "silent": "did not send it",
     "sent to others": "sent it only to other nodes",
     "out of range": "sent it out of range",

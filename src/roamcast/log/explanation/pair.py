@@ -152,7 +152,7 @@ def _nearest_place(why: Cause | None, distances: dict[int, float | None]) -> lis
     if why is None or not known or any(holder.is_near for holder in why.holders if not why.path):
         return []
     metres, holder = known[0]
-    return [f"Of the nodes that had it, n{holder} was the nearest by its place when it got it: {metres:.0f} m away."]
+    return [f"By the places of nodes, n{holder} was the nearest that had it: {metres:.0f} m away when it got it."]
 
 
 # ---- the sentences
