@@ -59,8 +59,7 @@ class Answers:
 
     def _pair(self, node: int, event: int) -> Explanation:
         spread = self._spread(event)
-        places = Places(self._columns.rows_of_kinds(("move",)))
-        distances = {holder: places.distance_m(node, holder, had_us) for holder, had_us in spread.had_us.items()}
+        distances = {holder: self._places.distance_m(node, holder, had_us) for holder, had_us in spread.had_us.items()}
         subscriptions = self._subscriptions(node, event)
         return explain_pair(spread, node, self._links, self._absences, subscriptions, distances, self._remarks())
 
@@ -107,6 +106,10 @@ class Answers:
     @cached_property
     def _has_frames(self) -> bool:
         return bool(self._columns.are((*FRAME_KINDS, *DECISION_KINDS)).any())
+
+    @cached_property
+    def _places(self) -> Places:
+        return Places(self._columns.rows_of_kinds(("move",)))
 
     @cached_property
     def _absences(self) -> dict[int, list[Absence]]:
