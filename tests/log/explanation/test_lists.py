@@ -31,7 +31,7 @@ def test_all_events_those_first_that_the_most_nodes_missed() -> None:
 def test_one_event_at_all_nodes_those_first_that_missed_it() -> None:
     assert str(at_nodes(log().answers(), EVENT)).splitlines() == [
         "Event 1:1, published by n1 at 1.000 s: topic news; valid for ever.",
-        "1 of 2 interested nodes got it; 2 nodes had it: 1 did not send it, 1 sent it.",
+        "1 of 2 interested nodes got it; 2 nodes had it: 1 sent it, 1 did not send it.",
         "1 node missed it: collision 1.",
         "",
         "node  result  after  from  cause",

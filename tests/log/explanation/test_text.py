@@ -26,22 +26,22 @@ def test_an_explanation_of_an_event_that_came() -> None:
 
 def test_an_explanation_of_an_event_that_did_not_come() -> None:
     log = Hand().subscribe(0, 9).publish(1000).send(1000, 1, 1).receive(1001, 2, 1, 1).beacon(500, 2, 9)
-    log.decide(1001, 2, "suppress", "heard again")
+    log.decide(1001, 2, "suppress", "too late")
     assert str(log.explain(9)).splitlines() == [
-        "n9 never received event 1:1: near n9, n2 suppressed it (heard again).",
+        "n9 never received event 1:1: near n9, n2 suppressed it (too late).",
         "",
         "event     1:1, published by n1 at 1.000 s: topic news; valid for ever",
         "interest  n9 was interested: topic news",
         "network   0 of 1 interested node got it; 2 nodes had it: 1 sent it, 1 suppressed",
-        "          it (heard again)",
+        "          it (too late)",
         "",
         "At n9 nothing happened: no frame with it was received, lost or overheard.",
         "",
         "Nodes near n9 that had it:",
-        "  n2: suppressed it (heard again)",
+        "  n2: suppressed it (too late)",
         "     -0.5000  a frame between n2 and n9",
         "     +0.0010  received it from n1",
-        "     +0.0010  suppress: heard again",
+        "     +0.0010  suppress: too late",
     ]
 
 

@@ -30,12 +30,12 @@ def test_published_sent_and_received_again() -> None:
 
 def test_received_delayed_and_delivered() -> None:
     log = Hand().publish(0).send(1, 1, 1).lose(2, 5, 1, 1, "half-duplex").send(3, 1, 2).receive(4, 5, 2, 1)
-    log.deliver(4, 5).decide(4, 5, "delay", "back-off")
+    log.deliver(4, 5).decide(4, 5, "delay", "later")
     assert told(log, 5) == [
         (2, "lost a frame from n1 with it: half-duplex (it was sending itself)"),
         (4, "received it from n1"),
         (4, "delivered it to the application"),
-        (4, "delay: back-off"),
+        (4, "delay: later"),
     ]
 
 
@@ -99,14 +99,13 @@ def of_holder(log: Hand, is_far: bool = False) -> list[tuple[int, str]]:
 
 def test_a_near_node_how_it_got_it_what_it_decided_and_what_came_of_its_frames() -> None:
     log = Hand().publish(0).send(0, 1, 1).receive(1, 3, 1, 1).send(2, 3, 2).receive(3, 2, 2, 3).beacon(1, 2, 9)
-    log.decide(3, 2, "forward", "drawn").send(4, 2, 4).lose(5, 9, 4, 2).send(6, 2, 5, to=7).overhear(7, 9, 5, 2)
+    log.decide(3, 2, "forward", "lucky").send(4, 2, 4).lose(5, 9, 4, 2).send(6, 2, 5, to=7).overhear(7, 9, 5, 2)
     log.send(8, 2, 6, to=7).send(9, 2, 8).row(10, 9, "sleep").send(11, 2, 10).lose(12, 2, 0, 9, "queue")
     assert of_holder(log) == [
         (1, "a frame between n2 and n9"),
         (3, "received it from n3, 2 hops from n1"),
-        (3, "forward: drawn"),
+        (3, "forward: lucky"),
         (4, "sent it to all in range: n9 lost it (collision)"),
-        (5, "a frame between n2 and n9"),
         (6, "sent it to n7: n9 overheard it"),
         (8, "sent it to n7"),
         (9, "sent it to all in range: n9 did not hear it"),

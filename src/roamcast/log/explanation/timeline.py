@@ -47,8 +47,10 @@ def holder_timeline(spread: Spread, holder: Holder, node: int, is_far: bool) -> 
     `is_far`: the two only met later, so that the fate of its frames there tells nothing.
     """
     entries = [_arrival(spread, holder)]
+    frames = {sending.frame for sending in holder.sendings}
+    told = {row.t for row in spread.rows_at.get(node, []) if row.frame in frames}
     for t in (holder.contact_before_us, holder.contact_after_us):
-        if t is not None and not any(t == sending.t_us for sending in holder.sendings):
+        if t is not None and t not in told:
             entries.append(Entry(t, t, "contact", f"a frame between n{holder.node} and n{node}"))
     entries += [_decision(row) for row in spread.decisions(holder.node)]
     entries += [_given_up(row) for row in spread.given_up(holder.node)]
