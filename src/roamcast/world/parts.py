@@ -1,7 +1,8 @@
 """The parts of a world that can come from outside: how nodes move, how strong frames arrive, when a node may send.
 
 `Scenario.mobility`, `radio` and `mac` name one of roamcast's own, one of an installed package (entry points, see the
-groups below), or a class as `module:Class`. A class from outside extends the base that is named here, and is made as
+groups below), or a class as `module:Class`. A class from outside extends the base that is named here (people import it
+from `roamcast.parts`), and is made as
 
     Class(scenario, params, seed)
 
@@ -27,7 +28,7 @@ class Part(Registry):
     """One of the parts, `what` is its field in a scenario; those of `own` are made by their packages."""
 
     def __init__(self, what: str, group: str, base: str, own: tuple[str, ...]) -> None:
-        super().__init__(what, group, base, dict.fromkeys(own, ""))
+        super().__init__(what, group, base, dict.fromkeys(own, ""), f"roamcast.parts.{base.rpartition(':')[2]}")
 
     def outside(self, name: str) -> bool:
         """Whether this is none of roamcast's own."""
@@ -69,13 +70,18 @@ MOBILITY: Final = Part(
 RADIO: Final = Part(
     "radio",
     "roamcast.radios",
-    "roamcast.world.radio.law:Law",
+    "roamcast.world.radio.outside:Radio",
     ("disc", "free-space", "two-ray", "log-distance", "table"),
 )
-MAC: Final = Part("mac", "roamcast.macs", "roamcast.world.mac.rules:Rules", ("ideal", "dcf", "tinyos"))
+MAC: Final = Part("mac", "roamcast.macs", "roamcast.world.mac.outside:Mac", ("ideal", "dcf", "tinyos"))
 PARTS: Final = {part.what: part for part in (MOBILITY, RADIO, MAC)}
 PARAMETERS: Final = tuple(f"{part}_set" for part in PARTS)
 """The fields of a scenario that have their parameters."""
+
+
+def named(field: str, value: Any) -> Any:
+    """The value of a field as a scenario keeps it: a program may give a class, of which the name is kept."""
+    return PARTS[field].name_of(value) if field in PARTS and isinstance(value, type) else value
 
 
 def folded(values: dict[str, Any]) -> dict[str, Any]:

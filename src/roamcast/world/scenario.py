@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from roamcast.errors import InputError, unknown
 from roamcast.world.density import side_for
-from roamcast.world.parts import PARAMETERS, PARTS, folded
+from roamcast.world.parts import PARAMETERS, PARTS, folded, named
 from roamcast.world.queue import LONGEST_S
 
 MOST_EVENTS: Final = 10_000_000
@@ -327,7 +327,7 @@ def _kinds() -> dict[str, Any]:
 def _checked(name: str, kind: Any, value: Any, *, strict: bool) -> Any:
     """The value as its field wants it; a text will do unless `strict`."""
     try:
-        right = msgspec.convert(value, kind, strict=strict)
+        right = msgspec.convert(named(name, value), kind, strict=strict)
     except msgspec.ValidationError:
         raise InputError(f"{name}={value}: must be {_wanted(bare(kind))}") from None
     if isinstance(right, float) and not isfinite(right):
