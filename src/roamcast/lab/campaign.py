@@ -49,6 +49,8 @@ from roamcast.toml import Misplaced
 from roamcast.world.scenario import Scenario, with_values
 
 MOST_RUNS = 1_000_000
+SCENARIO_ONLY = ("title", "set", "seed")
+"""Entries that scenario files have (papers/presets.py) and campaign files do not."""
 
 
 class Until(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -126,6 +128,10 @@ def understood(
 
     A program may have protocols that no file can name: `classes` has them by the name that the content gives them.
     """
+    for entry, value in content.items():
+        if entry in SCENARIO_ONLY or (entry == "protocol" and isinstance(value, str)):
+            hint = 'type roamcast run FILE, or start a campaign from it by preset = "FILE"'
+            raise Misplaced(f"{entry}: this is a scenario file; {hint}", entry)
     return _campaign(toml.convert(content, Written), folder, classes or {})
 
 

@@ -38,6 +38,7 @@ from roamcast.papers.joint import Change
 from roamcast.protocols import registry
 from roamcast.protocols.kit import parameters
 from roamcast.toml import Misplaced
+from roamcast.world.parts import named
 from roamcast.world.scenario import FILES, Scenario, with_values
 
 
@@ -117,6 +118,8 @@ def load(name: str, reading: str = "") -> Preset:
     if not name:
         return DEFAULTS
     if name not in names():
+        if Path(f"{name}.toml").is_file():
+            raise InputError(f"unknown preset {name!r}; did you mean the file {name}.toml?")
         raise unknown("preset", name, names())
     text = files("roamcast.papers").joinpath("presets", f"{name}.toml").read_text(encoding="utf-8")
     preset = parse(name, text)
@@ -161,6 +164,9 @@ DEFAULTS = Preset(name="", title="", paper="", values={}, sources={}, protocol="
 
 # ---- scenario files
 
+CAMPAIGN_ONLY = ("seeds", "until", "point")
+"""Entries that campaign files have (lab/campaign.py) and scenario files do not."""
+
 
 def start_from(preset: str, reading: str, folder: Path) -> Preset:
     """What the entries `preset` and `reading` of a file in this folder name; both may be empty."""
@@ -178,18 +184,21 @@ def start_from(preset: str, reading: str, folder: Path) -> Preset:
 
 
 def with_files(world: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Fields of a scenario as a file in this folder has them, where other files are named from the root: a run may
-    take place in any folder."""
-    named = dict(world)
+    """Fields of a scenario as a file in this folder has them, where other files are named from the root (a run may take
+    place in any folder), and classes by their names."""
+    complete = {field: named(field, value) for field, value in world.items()}
     for field in FILES:
         if world.get(field) and isinstance(world[field], str):
-            named[field] = str((folder / world[field]).absolute())
-            if not Path(named[field]).is_file():
+            complete[field] = str((folder / Path(world[field]).expanduser()).absolute())
+            if not Path(complete[field]).exists():
                 raise InputError(f"{field}={world[field]}: there is no such file")
-    return named
+    return complete
 
 
 def _of_file(content: dict[str, Any], name: str, folder: Path, reading: str) -> Preset:
+    for entry, value in content.items():
+        if entry in CAMPAIGN_ONLY or (entry == "protocol" and isinstance(value, list)):
+            raise Misplaced(f"{entry}: this is a campaign; type roamcast campaign run {name}", entry)
     written = toml.convert(content, ScenarioFile)
     if is_file(written.preset):
         raise Misplaced(f"preset={written.preset}: must be one of {', '.join(names())}, and no file", "preset")
@@ -200,7 +209,7 @@ def _of_file(content: dict[str, Any], name: str, folder: Path, reading: str) -> 
         name=name,
         title=written.title or base.title,
         values={**base.values, **_world_of(written, base, folder)},
-        sources={**base.sources, **dict.fromkeys(written.world, name)},
+        sources={**base.sources, **dict.fromkeys([*written.world, *(f"{protocol}.{key}" for key in written.set)], name)},
         protocol=protocol,
         params={**base.params, protocol: base.parameters(protocol, written.set)},
         seed=written.seed,
