@@ -104,7 +104,7 @@ def test_a_path_is_told_from_a_presets_name(name: str, file: bool) -> None:
         ('"gossip"', '"gosip"', "my.toml:3: unknown protocol 'gosip'; did you mean 'gossip'?"),
         ("p = 0.8", "p = 1.8", "my.toml:5: p=1.8: must be a number between 0 and 1"),
         ("p = 0.8", "q = 1", "my.toml:5: unknown gossip parameter 'q'; known: "),
-        ("seed = 7", "seed = -7", "my.toml:4: seed: must be int >= 0"),
+        ("seed = 7", "seed = -7", "my.toml:4: seed: must be a whole number of at least 0"),
         ("seed = 7", "sead = 7", "my.toml:4: unknown field 'sead'; did you mean 'seed'?"),
         ("seed = 7", 'reading = "x"', "my.toml:4: unknown reading 'x'"),
         ('preset = "li"\nprotocol = "gossip"', "", "my.toml:4: set: must come with a protocol, or with a preset"),

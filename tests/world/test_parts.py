@@ -111,11 +111,11 @@ def test_one_typed_parameter_leaves_the_others_of_a_preset() -> None:
         ),
         (
             {"mobility": f"{HERE}:Shuttle", "mobility_set": {"lane": 1}},
-            f"unknown mobility={HERE}:Shuttle parameter 'lane'; did you mean 'lanes'?",
+            f"mobility.lane=1: mobility={HERE}:Shuttle has no such parameter; did you mean 'lanes'?",
         ),
         (
             {"mobility": f"{HERE}:Scattered", "mobility_set": {"lane": 1}},
-            "mobility.lane=1: mobility=tests.world.outside:Scattered has no",
+            f"mobility.lane=1: mobility={HERE}:Scattered has no such parameter; it has none",
         ),
         ({"mobility_set": 5}, "mobility_set=5: must be a table of parameters"),
     ],

@@ -39,7 +39,7 @@ from roamcast.papers.joint import Change
 from roamcast.protocols import registry
 from roamcast.protocols.kit import parameters
 from roamcast.toml import Misplaced
-from roamcast.world.parts import named
+from roamcast.world.parts import flat, named
 from roamcast.world.scenario import FILES, Scenario, with_values
 
 
@@ -242,8 +242,16 @@ def _world_of(written: ScenarioFile, base: Preset, folder: Path) -> dict[str, An
         world = with_files(written.world, folder)
         with_values(base.changed(world), {})
     except InputError as error:
-        raise Misplaced(str(error), "world", toml.named(written.world, str(error))) from None
+        raise Misplaced(str(error), "world", *place(written.world, str(error))) from None
     return world
+
+
+def place(world: dict[str, Any], message: str) -> tuple[str, ...]:
+    """Where in a table of scenario fields the one stands that a message speaks of first. `mobility.KEY` may stand in
+    the table `mobility_set`."""
+    field = toml.named(flat(world), message)
+    part, dot, key = field.partition(".")
+    return (f"{part}_set", key) if dot and field not in world else (field,)
 
 
 def _check_protocol(written: ScenarioFile, preset: Preset) -> None:
@@ -273,7 +281,7 @@ def command(
     words += ["--reading", reading] if reading else []
     for name, value in given.items():
         words += ["--set", f"{name}={_plain(value)}"]
-    for name, value in world.items():
+    for name, value in flat(world).items():
         words += ["--world", f"{name}={_plain(value)}"]
     return shlex.join([*words, "--seed", str(seed)])
 

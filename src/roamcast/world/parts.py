@@ -12,10 +12,10 @@ a protocol's are. `mobility.KEY=VALUE` is another way to write one of them.
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any, Final
 
-from roamcast.errors import InputError
+from roamcast.errors import InputError, meant
 from roamcast.plugins import Registry
 from roamcast.protocols.kit import parameters
 from roamcast.protocols.kit.interface import Params
@@ -54,8 +54,14 @@ class Part(Registry):
             raise InputError(f"{self.what} {name!r} cannot be made: {error}") from error
 
     def _params(self, name: str, given: dict[str, Any]) -> Params:
+        params_class = self.get(name).params_class
+        known = [field.name for field in fields(params_class)]
+        for key, value in given.items():
+            if key not in known:
+                hint = meant(key, known) if known else "it has none"
+                raise InputError(f"{self.what}.{key}={value}: {self.what}={name} has no such parameter; {hint}")
         try:
-            return parameters.of_class(self.get(name).params_class, given, f"{self.what}={name}")
+            return parameters.of_class(params_class, given, f"{self.what}={name}")
         except InputError as error:
             of_one = str(error).partition("=")[0] in given
             raise InputError(f"{self.what}.{error}" if of_one else str(error)) from None
@@ -86,13 +92,24 @@ def named(field: str, value: Any) -> Any:
 
 def folded(values: dict[str, Any]) -> dict[str, Any]:
     """Fields of a scenario, with `mobility.KEY` and so on where parameters belong."""
-    fields = {name: value for name, value in values.items() if "." not in name}
+    complete = {name: value for name, value in values.items() if "." not in name}
     for name, value in values.items():
         part, dot, key = name.partition(".")
         if dot:
             field = f"{part}_set"
-            fields[field] = {**fields.get(field, {}), key: value}
-    return fields
+            complete[field] = {**complete.get(field, {}), key: value}
+    return complete
+
+
+def flat(values: dict[str, Any]) -> dict[str, Any]:
+    """The other way round: fields of a scenario as people type them, with `mobility.KEY` for each parameter."""
+    typed: dict[str, Any] = {}
+    for name, value in values.items():
+        if name in PARAMETERS and isinstance(value, dict):
+            typed |= {f"{name.removesuffix('_set')}.{key}": entry for key, entry in value.items()}
+        else:
+            typed[name] = value
+    return typed
 
 
 def given_in(scenario: Scenario, field: str) -> Any:
