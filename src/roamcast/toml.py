@@ -100,7 +100,7 @@ def _plainly(message: str, kind: type) -> tuple[str, Steps]:
 
 
 def _in_words(wanted: str) -> str:
-    """"`int | array` >= 1" as "a whole number or a list of at least 1"."""
+    """ "`int | array` >= 1" as "a whole number or a list of at least 1"."""
     kinds = re.match(r"`([\w |]+)`", wanted)
     if not kinds:
         return wanted.replace("`", "")

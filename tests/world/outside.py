@@ -9,7 +9,6 @@ from roamcast import Params, Scenario, param
 from roamcast.parts import DSSS, Leg, Mac, Mobility, Radio, Random, Stream, Timing, end_x, end_y, walk
 
 
-
 class Scattered(Mobility):
     """static"""
 

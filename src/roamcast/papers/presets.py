@@ -227,7 +227,10 @@ def _of_file(content: dict[str, Any], name: str, folder: Path, reading: str) -> 
         name=name,
         title=written.title or base.title,
         values=base.changed(_world_of(written, base, folder)),
-        sources={**base.sources, **dict.fromkeys([*written.world, *(f"{protocol}.{key}" for key in written.set)], name)},
+        sources={
+            **base.sources,
+            **dict.fromkeys([*written.world, *(f"{protocol}.{key}" for key in written.set)], name),
+        },
         protocol=protocol,
         params={**base.params, protocol: base.parameters(protocol, written.set)},
         shares=tuple(field for field in base.shares if field not in written.world),

@@ -12,6 +12,7 @@ a protocol's are. `mobility.KEY=VALUE` is another way to write one of them.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,16 +20,19 @@ from roamcast.errors import InputError, meant
 from roamcast.plugins import Registry
 from roamcast.protocols.kit import parameters
 from roamcast.protocols.kit.interface import Params
+from roamcast.protocols.kit.parameters import Parameter
 
 if TYPE_CHECKING:
     from roamcast.world.scenario import Scenario
 
 
 class Part(Registry):
-    """One of the parts, `what` is its field in a scenario; those of `own` are made by their packages."""
+    """One of the parts, `what` is its field in a scenario. `own` are roamcast's, with what each is; their packages make
+    them."""
 
-    def __init__(self, what: str, group: str, base: str, own: tuple[str, ...]) -> None:
+    def __init__(self, what: str, group: str, base: str, own: Mapping[str, str]) -> None:
         super().__init__(what, group, base, dict.fromkeys(own, ""), f"roamcast.parts.{base.rpartition(':')[2]}")
+        self.own = own
 
     def outside(self, name: str) -> bool:
         """Whether this is none of roamcast's own."""
@@ -53,6 +57,10 @@ class Part(Registry):
         except TypeError as error:
             raise InputError(f"{self.what} {name!r} cannot be made: {error}") from error
 
+    def parameters(self, name: str) -> list[Parameter]:
+        """What its class can be given; roamcast's own parts have fields of the scenario instead."""
+        return parameters.describe_class(self.get(name).params_class) if self.outside(name) else []
+
     def _params(self, name: str, given: dict[str, Any]) -> Params:
         params_class = self.get(name).params_class
         known = [field.name for field in fields(params_class)]
@@ -71,15 +79,39 @@ MOBILITY: Final = Part(
     "mobility",
     "roamcast.mobility",
     "roamcast.world.mobility.base:Mobility",
-    ("static", "waypoint", "direction", "gauss-markov", "manhattan", "city", "trace", "contacts"),
+    {
+        "static": "nodes stand still",
+        "waypoint": "straight to a random point of the area, a pause, and on to the next one",
+        "direction": "straight to the border, a pause, and on in a random direction (Royer et al. 2001)",
+        "gauss-markov": "velocities that depend on the ones before (Liang and Haas 1999)",
+        "manhattan": "along streets that cross at equal distances",
+        "city": "cars on the streets of a map",
+        "trace": "as a file of positions says",
+        "contacts": "a file says who meets whom; nodes have no positions",
+    },
 )
 RADIO: Final = Part(
     "radio",
     "roamcast.radios",
     "roamcast.world.radio.outside:Radio",
-    ("disc", "free-space", "two-ray", "log-distance", "table"),
+    {
+        "disc": "every node in range receives a frame, and frames that overlap are lost",
+        "free-space": "strength falls with the square of the distance",
+        "two-ray": "the ground reflects: beyond crossover_m strength falls with the fourth power of the distance",
+        "log-distance": "strength falls with some power of the distance, and differs between pairs of nodes",
+        "table": "a file of measured links says who receives whom",
+    },
 )
-MAC: Final = Part("mac", "roamcast.macs", "roamcast.world.mac.outside:Mac", ("ideal", "dcf", "tinyos"))
+MAC: Final = Part(
+    "mac",
+    "roamcast.macs",
+    "roamcast.world.mac.outside:Mac",
+    {
+        "ideal": "no contention, no collisions, no limit to the queue",
+        "dcf": "IEEE 802.11: carrier sense, and a back-off that is counted in slots of silence",
+        "tinyos": "the radio stack of TinyOS 1.x for MICA2 motes",
+    },
+)
 PARTS: Final = {part.what: part for part in (MOBILITY, RADIO, MAC)}
 PARAMETERS: Final = tuple(f"{part}_set" for part in PARTS)
 """The fields of a scenario that have their parameters."""

@@ -53,7 +53,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ] = 0
 
     mobility: Annotated[str, means("how nodes move", section="mobility")] = "waypoint"
-    mobility_set: Annotated[dict[str, Any], means("parameters of a mobility that is none of ours")] = {}
+    mobility_set: Annotated[dict[str, Any], means("parameters of a mobility that is not roamcast's own")] = {}
     placement: Annotated[
         Literal["uniform", "grid", "triangle"], means("static: anywhere, or each node in a cell of a lattice")
     ] = "uniform"
@@ -87,7 +87,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     trace: Annotated[str, means("trace, contacts: the file of positions or contacts")] = ""
 
     radio: Annotated[str, means("how far frames reach, and how strong they arrive", section="radio")] = "disc"
-    radio_set: Annotated[dict[str, Any], means("parameters of a radio that is none of ours")] = {}
+    radio_set: Annotated[dict[str, Any], means("parameters of a radio that is not roamcast's own")] = {}
     range_m: Annotated[Metres, means("distance up to which a frame can be received")] = 150.0
     range_max_m: Annotated[
         float, Meta(ge=0, le=1e7), means("above range_m: ranges are uniform between range_m and this")
@@ -114,7 +114,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     loss: Annotated[Share, means("probability that a reception fails by chance")] = 0.0
 
     mac: Annotated[str, means("when a node may send", section="medium access")] = "dcf"
-    mac_set: Annotated[dict[str, Any], means("parameters of a MAC that is none of ours")] = {}
+    mac_set: Annotated[dict[str, Any], means("parameters of a MAC that is not roamcast's own")] = {}
     rate_bps: Annotated[float, Meta(ge=1, le=1e12), means("rate at which frames are sent")] = 1_000_000.0
     queue: Annotated[
         int, Meta(ge=1, le=1_000_000), means("length of a node's queue of frames; ideal has no limit", unit="frames")
