@@ -39,7 +39,7 @@ from roamcast.papers.joint import Change
 from roamcast.protocols import registry
 from roamcast.protocols.kit import parameters
 from roamcast.toml import Misplaced
-from roamcast.world.parts import flat, named
+from roamcast.world.parts import changed, flat, named
 from roamcast.world.scenario import FILES, Scenario, with_values
 
 
@@ -98,7 +98,7 @@ class Preset(msgspec.Struct, frozen=True):
 
     def changed(self, world: Mapping[str, Any]) -> dict[str, Any]:
         """The values with these over them."""
-        return self.values | self._shares_of(world.get("nodes")) | dict(world)
+        return changed(self.values | self._shares_of(world.get("nodes")), world)
 
     def _shares_of(self, nodes: Any) -> dict[str, int]:
         """The fields that follow when there are so many nodes; a wrong number is refused where numbers are checked."""
@@ -222,15 +222,13 @@ def _of_file(content: dict[str, Any], name: str, folder: Path, reading: str) -> 
         raise Misplaced(f"preset={written.preset}: must be one of {', '.join(names())}, and no file", "preset")
     base = start_from(written.preset, reading or written.reading, folder)
     protocol = written.protocol or base.protocol
+    own = [*written.world, *(f"{protocol}.{parameter}" for parameter in written.set)]
     preset = msgspec.structs.replace(
         base,
         name=name,
         title=written.title or base.title,
         values=base.changed(_world_of(written, base, folder)),
-        sources={
-            **base.sources,
-            **dict.fromkeys([*written.world, *(f"{protocol}.{key}" for key in written.set)], name),
-        },
+        sources={**base.sources, **dict.fromkeys(own, name)},
         protocol=protocol,
         params={**base.params, protocol: base.parameters(protocol, written.set)},
         shares=tuple(field for field in base.shares if field not in written.world),

@@ -68,7 +68,7 @@ def fields() -> dict[str, Field]:
 
 
 def field(name: str) -> Field:
-    part, dot, key = name.partition(".")
+    part, dot, _ = name.partition(".")
     if dot and part in PARTS:
         raise InputError(f"{name}: a parameter of which {part}? roamcast fields {part}=NAME lists those of one")
     if name not in fields():

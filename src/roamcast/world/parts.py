@@ -122,6 +122,19 @@ def named(field: str, value: Any) -> Any:
     return PARTS[field].name_of(value) if field in PARTS and isinstance(value, type) else value
 
 
+def changed(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of a scenario with changes over them. The parameters of a part go when another takes its place."""
+    kept = dict(values)
+    for part in PARTS:
+        if changes.get(part, values.get(part)) != values.get(part):
+            kept = {name: value for name, value in kept.items() if not _is_parameter(name, part)}
+    return kept | dict(changes)
+
+
+def _is_parameter(name: str, part: str) -> bool:
+    return name == f"{part}_set" or name.startswith(f"{part}.")
+
+
 def folded(values: dict[str, Any]) -> dict[str, Any]:
     """Fields of a scenario, with `mobility.KEY` and so on where parameters belong."""
     complete = {name: value for name, value in values.items() if "." not in name}

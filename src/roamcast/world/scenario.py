@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from roamcast.errors import InputError, unknown
 from roamcast.world.density import side_for
-from roamcast.world.parts import PARAMETERS, PARTS, folded, named
+from roamcast.world.parts import PARAMETERS, PARTS, changed, folded, named
 from roamcast.world.queue import LONGEST_S
 
 MOST_EVENTS: Final = 10_000_000
@@ -293,7 +293,7 @@ def with_values(base: dict[str, Any], changes: dict[str, str]) -> Scenario:
             raise unknown("scenario field", name, kinds)
     typed = {name: _checked(name, kinds.get(name, Any), text, strict=False) for name, text in changes.items()}
     _check_shortened(base, typed)
-    scenario = Scenario(**folded({**base, **typed}))
+    scenario = Scenario(**folded(changed(base, typed)))
     for name in ("width_m", "height_m"):
         if name in typed and scenario.neighbours:
             raise InputError(f"{name}={changes[name]}: neighbours={scenario.neighbours:g} decides it; make that 0")
