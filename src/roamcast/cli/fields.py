@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -180,7 +181,7 @@ def _parts(*fields: str) -> list[dict[str, Any]]:
 # ---- printing
 
 
-def _show_rows(rows: list[tuple[str, ...]], console: Console, headed: bool = False) -> None:
+def _show_rows(rows: Sequence[tuple[str, ...]], console: Console, headed: bool = False) -> None:
     from rich.table import Table
     from rich.text import Text
 

@@ -40,7 +40,8 @@ class Radio:
         return range_m
 
     def sensed_from(self, range_m: float, sensed_m: float) -> float:
-        """The strength from which on frames are sensed, and disturb others: that at the carrier-sense range."""
+        """The strength from which on frames are sensed, and disturb others: that at the carrier-sense range, between
+        the nodes 0 and 1. Override it where strength depends on who sends to whom."""
         return self.strength(0, 1, sensed_m, range_m)
 
 
