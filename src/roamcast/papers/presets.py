@@ -62,15 +62,19 @@ class Written(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ScenarioFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A scenario file as it stands there."""
+    """A scenario file as it stands there. The descriptions are for the reference page."""
 
-    title: str = ""
-    preset: str = ""
-    reading: str = ""
-    protocol: str = ""
-    seed: Annotated[int, Meta(ge=0, le=(1 << 63) - 1)] = 1
-    set: dict[str, Any] = {}
-    world: dict[str, Any] = {}
+    title: Annotated[str, Meta(description="what people call the scenario")] = ""
+    preset: Annotated[
+        str, Meta(description="the paper's scenario to start from; without one, every field has its default")
+    ] = ""
+    reading: Annotated[str, Meta(description="another reading of the preset's paper")] = ""
+    protocol: Annotated[str, Meta(description="a protocol, or `module:Class`; without one, the preset's")] = ""
+    seed: Annotated[
+        int, Meta(ge=0, le=(1 << 63) - 1, description="the seed of a single run, unless another one is given there")
+    ] = 1
+    set: Annotated[dict[str, Any], Meta(description="parameters of that protocol, over the preset's")] = {}
+    world: Annotated[dict[str, Any], Meta(description="fields of the scenario, over the preset's")] = {}
 
 
 class Preset(msgspec.Struct, frozen=True):
