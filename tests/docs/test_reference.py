@@ -42,8 +42,9 @@ def table(headings: list[str], rows: list[list[str]]) -> str:
 SCENARIO = """
 Everything about a run except the protocol and the seed: `--world FIELD=VALUE` on the command line, the table `[world]`
 of a [scenario file](scenario-files.md) or a [campaign file](campaign-files.md), `world={…}` in Python. Units are in the
-names. A meaning that begins with a value, such as "city:", holds if the field that the section begins with has that
-value. `roamcast fields` shows the same, `roamcast fields NAME` also what the papers' presets set, and
+names. What begins with a value, such as "city:", matters only if a field of its section has that value.
+
+`roamcast fields` shows the same, `roamcast fields NAME` also what the papers' presets set, and
 `roamcast fields mobility=city` the fields that one value needs.
 """
 OWN = """

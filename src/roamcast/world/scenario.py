@@ -326,6 +326,8 @@ def _kinds() -> dict[str, Any]:
 
 def _checked(name: str, kind: Any, value: Any, *, strict: bool) -> Any:
     """The value as its field wants it; a text will do unless `strict`."""
+    if name in PARTS and isinstance(value, dict):
+        raise InputError(f"{name}: must be a name; its parameters stand in a table of their own, {name}_set")
     try:
         right = msgspec.convert(named(name, value), kind, strict=strict)
     except msgspec.ValidationError:
