@@ -50,8 +50,8 @@ def test_an_unknown_name_gets_a_suggestion(roamcast: Typed) -> None:
     assert roamcast("fields", "nods") == (2, "", "roamcast: unknown scenario field 'nods'; did you mean 'nodes'?\n")
 
 
-def test_the_list_fits_into_80_columns(roamcast: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
-    out = at_80(roamcast, monkeypatch, "fields")
+def test_the_list_fits_into_80_columns(roamcast: Typed) -> None:
+    out = roamcast("fields", columns=80)[1]
     assert max(len(line.rstrip()) for line in out.splitlines()) <= 80
     assert set(fields()) <= {line.split()[0] for line in out.splitlines() if line.strip()}
     words = " ".join(out.split())
@@ -60,20 +60,10 @@ def test_the_list_fits_into_80_columns(roamcast: Typed, monkeypatch: pytest.Monk
             assert word in words, field.name
 
 
-def at_80(roamcast: Typed, monkeypatch: pytest.MonkeyPatch, *words: str) -> str:
-    """The fixture sets 100 columns, and what was set last holds."""
-    set_ = monkeypatch.setenv
-    with monkeypatch.context() as patch:
-        patch.setattr(monkeypatch, "setenv", lambda name, value: set_(name, "80" if name == "COLUMNS" else value))
-        return roamcast(*words)[1]
-
-
 def test_a_part_of_the_world_says_what_each_value_is(roamcast: Typed) -> None:
     out = roamcast("fields", "mobility")[1]
-    for name, text in MOBILITY.own.items():
-        assert [line.split(maxsplit=1)[1].startswith(text[:20]) for line in out.splitlines() if line.startswith(name)][
-            0
-        ]
+    found = dict(line.split(maxsplit=1) for line in out.splitlines() if line.split(" ")[0] in MOBILITY.own)
+    assert {name: text.rstrip() for name, text in found.items()} == MOBILITY.own
     assert json.loads(roamcast("fields", "mobility", "--json")[1])["values"] == MOBILITY.own
 
 
