@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 from roamcast import Params, Scenario, param
-from roamcast.parts import DSSS, Leg, Mac, Mobility, Radio, Random, Stream, Timing, end_x, end_y, walk
+from roamcast.parts import DSSS, Leg, Mac, Mobility, Radio, Random, Stream, Timing, end_x, end_y, rest, walk
 
 
 class Scattered(Mobility):
@@ -54,6 +54,11 @@ class Sick(Radio):
         return -1.0
 
 
+class Endless(InverseSquare):
+    def farthest(self, range_m: float) -> float:
+        return inf
+
+
 class Dsss(Mac):
     """dcf"""
 
@@ -96,6 +101,34 @@ class Alone(Dsss):
 class Impatient(Dsss):
     def begin(self, node: int, left: int, busy: bool, window: int, random: Random) -> int:
         return -1
+
+
+class Hasty(Dsss):
+    def timing(self) -> Timing:
+        return replace(DSSS, slot_us=0)
+
+
+class Backwards(Dsss):
+    def eifs_us(self) -> int:
+        return -1
+
+
+class Unsure(Dsss):
+    def timing(self) -> Timing:
+        return replace(DSSS, slot_us=9.5)  # type: ignore[arg-type]
+
+
+class Jumping(Mobility):
+    def first(self, node: int, stream: Stream) -> Leg:
+        return rest(0.0, 0.0, 0.0, 1.0)
+
+    def next(self, node: int, leg: Leg, stream: Stream) -> Leg:
+        return rest(leg.end_s, 5.0, 0.0, inf)
+
+
+class Stuck(Jumping):
+    def next(self, node: int, leg: Leg, stream: Stream) -> Leg:
+        return rest(leg.end_s, 0.0, 0.0, leg.end_s)
 
 
 class NoPart:
