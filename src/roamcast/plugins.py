@@ -41,13 +41,13 @@ class Registry:
             found = _load(target)
         except Exception as error:  # a module of another package can fail at import in any way
             raise InputError(f"{self.what} {name!r} cannot be loaded: {one_line(error)}") from error
-        if not (isinstance(found, type) and issubclass(found, _load(self.base))):
-            raise InputError(f"{self.what} {name!r}: {target} is no subclass of {self.public}")
+        self._check_class(name, target, found)
         return found
 
     def name_of(self, found: type) -> str:
         """The name that `get` knows a class by: `module:Class`."""
         name = f"{found.__module__}:{found.__qualname__}"
+        self._check_class(name, name, found)
         try:
             known = self.get(name)
         except InputError as error:
@@ -55,6 +55,10 @@ class Registry:
         if known is not found:
             raise InputError(f"{self.what} {name!r}: that is another class by now")
         return name
+
+    def _check_class(self, name: str, target: str, found: object) -> None:
+        if not (isinstance(found, type) and issubclass(found, _load(self.base))):
+            raise InputError(f"{self.what} {name!r}: {target} is no subclass of {self.public}")
 
     def _target(self, name: str) -> str:
         if name in self.built_in:
