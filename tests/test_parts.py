@@ -35,6 +35,11 @@ def test_the_public_names_are_these() -> None:
         assert hasattr(roamcast.parts, name)
 
 
+@pytest.mark.parametrize("name", [name for name in NAMES if name[0].isupper() and name not in ("DSSS", "Random")])
+def test_each_class_is_documented(name: str) -> None:
+    assert len(getattr(roamcast.parts, name).__doc__) > 20
+
+
 @pytest.mark.parametrize("name", METHODS)
 def test_what_a_class_can_override_does_not_change_unnoticed(name: str) -> None:
     """From the source: compiled methods have no signature."""

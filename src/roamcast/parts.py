@@ -8,8 +8,11 @@ package gives it (entry point groups `roamcast.mobility`, `roamcast.radios` and 
 stable; docs/how-to/write-a-world.md shows one class of each kind.
 """
 
+import sys
+
 from librt.random import Random as Random
 
+from roamcast import _docstring
 from roamcast.world.mac.dcf import DSSS as DSSS
 from roamcast.world.mac.outside import Mac as Mac
 from roamcast.world.mobility.base import Leg as Leg
@@ -36,3 +39,7 @@ __all__ = [
     "rest",
     "walk",
 ]
+
+for _class in (Leg, Mac, Mobility, Radio, Stream):
+    if not _class.__doc__:  # compiled classes have lost theirs
+        _class.__doc__ = _docstring(sys.modules[_class.__module__], _class.__name__)
