@@ -24,7 +24,7 @@ from roamcast.pubsub.text import parse
 from roamcast.world import fields
 from roamcast.world.parts import PARTS
 from roamcast.world.scenario import FILES
-from tests.docs import frames
+from tests.docs import frames, python_page
 from tests.docs.pages import ROOT, UPDATE
 
 CORPUS = ROOT / "tests" / "net" / "corpus"
@@ -270,6 +270,7 @@ def metrics_page() -> str:
         ("presets", presets_page),
         ("log", log_page),
         ("metrics", metrics_page),
+        ("python", python_page.page),
     ],
 )
 def test_reference_page_says_what_the_code_says(name: str, make: Any) -> None:
