@@ -16,10 +16,10 @@ import pytest
 from nbclient import NotebookClient
 
 from tests.docs.pages import ROOT, UPDATE
+from tests.docs.test_examples import PUBLIC
 
 FOLDER = ROOT / "docs" / "notebooks"
 NOTEBOOKS = sorted(path.name for path in FOLDER.glob("*.ipynb"))
-PUBLIC = {"roamcast", "roamcast.testing"}
 
 
 def test_there_are_three() -> None:
