@@ -10,7 +10,7 @@ import pytest
 
 from roamcast.errors import InputError
 from roamcast.log.explanation.pair import Explanation
-from roamcast.log.opened import Log, why
+from roamcast.log.opened import Log
 from roamcast.log.reader import read
 from roamcast.log.schema import KINDS
 from roamcast.log.writer import ParquetSink
@@ -50,10 +50,10 @@ def test_a_file(tmp_path: Path) -> None:
 
 def test_a_question_to_a_file(tmp_path: Path) -> None:
     path = write(tmp_path / "run.parquet", *ONE[:2], *TWO)
-    answer = why(path, 2, "1:1")
+    answer = Log(str(path)).why(node=2, event="1:1")
     assert isinstance(answer, Explanation)
     assert answer.status == "got"
-    assert str(answer) == str(Log(str(path)).why(node=2, event=EVENT)) == repr(answer)
+    assert str(answer) == repr(answer) == str(Log(path).why(2, EVENT))
 
 
 def test_the_files_of_a_folder_are_merged_by_time(tmp_path: Path) -> None:

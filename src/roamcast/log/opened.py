@@ -19,17 +19,15 @@ from roamcast.log.explanation.select import Columns
 from roamcast.log.reader import LogRow, rows_of
 
 
-def why(path: str | Path, node: int | str | None = None, event: int | str | None = None) -> Answer:
-    """What became of an event at a node; without one of the two, or both, a list. `str` of the answer is its text."""
-    return Log(path).why(node, event)
-
-
 class Log:
-    """`events`, `summary` and `rows` are data; `why` explains them."""
+    """What happened in a run, row by row. `why` explains it; the other names are data."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self._files = _files_of(self.path)
+        if len({run for file in self._files for run in reader.runs(file)}) > 1:
+            which = f"; give the log of one, as {self._files[0]}" if len(self._files) > 1 else ", and must be of one"
+            raise InputError(f"{path} has the rows of several runs{which}")
 
     def table(self) -> Any:
         """The whole log as a `pyarrow.Table`."""
@@ -72,10 +70,6 @@ class Log:
 
     @cached_property
     def _table(self) -> Any:
-        runs = {run for path in self._files for run in reader.runs(path)}
-        if len(runs) > 1:
-            example = f"; give the log of one, as {self._files[0]}" if len(self._files) > 1 else ", and must be of one"
-            raise InputError(f"{self.path} has the rows of several runs{example}")
         parts = [reader.read(path) for path in self._files]
         import pyarrow as pa
         import pyarrow.compute as pc

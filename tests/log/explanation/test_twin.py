@@ -286,7 +286,7 @@ def causes(worlds: Iterable[str]) -> set[str]:
     return {
         explained(world, node, line.event).cause
         for world in worlds
-        for line in all_events(answers(world)).events[::2]
+        for line in all_events(answers(world)).events[1::2]
         for node in range(NODES)
     }
 

@@ -38,7 +38,7 @@ class Links:
         order = np.argsort(ends.astype(np.uint16) if is_small else ends, kind="stable")  # stable: by time at each node
         nodes, starts = np.unique(ends[order], return_index=True)
         pieces = zip(np.split(others[order], starts[1:]), np.split(np.repeat(t, 2)[order], starts[1:]), strict=True)
-        self._frames = dict(zip(nodes.tolist(), pieces, strict=False))
+        self._frames: dict[int, tuple[Any, Any]] = dict(zip(nodes.tolist(), pieces, strict=False))
         """Of each node, for each frame between it and another: the other node, and when, ascending."""
         self._none = others[:0], t[:0]
 
