@@ -74,7 +74,7 @@ def test_a_protocol_of_ones_own_has_its_own_sentences(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "hoard.py").write_text(MINE)
-    world = ["nodes=5", "duration_s=5", "publishers=1", "rate_hz=2"]
+    world = ["nodes=10", "duration_s=5", "publishers=1", "rate_hz=2"]
     words = [word for field in world for word in ("--world", field)]
     assert roamcast("run", "--protocol", "hoard:Miser", *words, "--log", "run.parquet")[0] == 0
     first = json.loads(roamcast("why", "run.parquet", "--json")[1])["events"][0]
@@ -115,7 +115,7 @@ def test_a_log_with_too_little_detail_says_which_level_is_needed(
 ) -> None:
     for level in ("summary", "deliveries"):
         path = tmp_path / f"{level}.parquet"
-        simulate(Scenario(nodes=5, duration_s=5), "gossip", {}, 1, level=level, log=path, possible=False)
+        simulate(Scenario(nodes=10, duration_s=5), "gossip", {}, 1, level=level, log=path, possible=False)
     needed = "write it with --level frames or full (in a campaign file: level)"
     one_line(["why", "summary.parquet"], f"summary.parquet has no rows, because its level is summary: {needed}")
     assert " ".join(roamcast("why", "deliveries.parquet")[1].split()).count(f"To see more, {needed}.") == 1

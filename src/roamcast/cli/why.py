@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -45,4 +46,5 @@ def why(
     print(answer)
     question = answer.next_question()
     if question:
-        print(f"\nroamcast why {log}" + "".join(f" --{option} {value}" for option, value in question.items()))
+        options = "".join(f" --{option} {value}" for option, value in question.items())
+        print(f"\nroamcast why {quote(str(log))}{options}")

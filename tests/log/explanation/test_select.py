@@ -65,3 +65,14 @@ def test_many_events_at_once_give_the_rows_of_each(world: str) -> None:
     for event in others:
         own = [row for row in simulated_rows(world) if row.node == 4 and row.event == event and row.kind == "deliver"]
         assert [row for row in by_event[event] if row.kind == "deliver" and row.node == 4] == own
+
+
+def test_frames_on_the_air_together_are_those_whose_times_overlap() -> None:
+    log = Hand()
+    for frame, (begin, end) in enumerate([(10, 20), (19, 25), (20, 30), (5, 10), (12, 14), (5, 40)], 1):
+        log.row(begin, 10 + frame, "send", EVENT, frame, -1, (end - begin) * 1000)
+        log.lose(end, 5, frame, 10 + frame) if frame != 5 else None
+    columns = log.columns()
+    assert columns.senders_during(1, 5) == [12, 16]  # not 15, of which node 5 noticed nothing
+    assert columns.senders_during(4, 5) == [16]
+    assert columns.senders_during(99, 5) == []

@@ -54,6 +54,15 @@ def test_frames_for_one_neighbour() -> None:
     assert told(log, 4) == [(2, "lost a frame from n1 to n2 with it: collision")]
 
 
+def test_a_collision_names_the_other_senders() -> None:
+    event = spread(Hand().publish(0).send(1, 1, 1).lose(2, 5, 1, 1).send(3, 1, 2).lose(4, 5, 2, 1))
+    event.colliding = {1: [7], 2: [7, 8]}
+    assert [entry.text for entry in timeline(event, 5, [])] == [
+        "lost a frame from n1 with it: collision with one from n7",
+        "lost a frame from n1 with it: collision with frames from n7 and n8",
+    ]
+
+
 def test_absences_and_expiry_are_part_of_it() -> None:
     log = Hand().row(0, 5, "sleep").row(50, 5, "wake").row(60, 5, "crash").publish(10, validity_us=90_000)
     log.send(10, 1, 1).receive(200, 5, 1, 1).row(500, 5, "sleep")

@@ -159,6 +159,26 @@ def test_it_names_exactly_the_frames_that_were_lost(which: tuple[str, int, int])
             assert reasons.count(answer.cause) == max(reasons.count(reason) for reason in reasons)
 
 
+@settings(max_examples=200)
+@given(pairs())
+def test_frames_that_collided_were_on_the_air_at_the_same_time(which: tuple[str, int, int]) -> None:
+    world, node, event = which
+    sent = {row.frame: (row.t, row.t + row.value, row.node) for row in simulated_rows(world) if row.kind == "send"}
+    here = {
+        row.frame for row in simulated_rows(world) if row.node == node and row.kind in ("receive", "lose", "overhear")
+    }
+    for entry in explained(world, node, event).timeline:
+        if entry.what == "lost" and entry.reason == "collision" and len(entry.frames) == 1:
+            begin, end, _ = sent[entry.frames[0]]
+            others = {
+                sender
+                for frame, (t, until, sender) in sent.items()
+                if frame in here and frame != entry.frames[0] and t < end and until > begin
+            }
+            _, _, named = entry.text.partition("collision")
+            assert {f"n{sender}" for sender in others} == set(re.findall(r"n\d+", named)) or "more" in named
+
+
 @settings(max_examples=300)
 @given(pairs())
 def test_near_nodes_are_those_that_had_it_while_frames_went_between_them(which: tuple[str, int, int]) -> None:

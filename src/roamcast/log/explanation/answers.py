@@ -59,6 +59,11 @@ class Answers:
 
     def _pair(self, node: int, event: int) -> Explanation:
         spread = self._spread(event)
+        spread.colliding = {
+            row.frame: self._columns.senders_during(row.frame, node)
+            for row in spread.at(node, "lose")
+            if row.reason == "collision"
+        }
         distances = {holder: self._places.distance_m(node, holder, had_us) for holder, had_us in spread.had_us.items()}
         subscriptions = self._subscriptions(node, event)
         return explain_pair(spread, node, self._links, self._absences, subscriptions, distances, self._remarks())

@@ -74,6 +74,21 @@ class Columns:
                 by_event.setdefault(event, []).append(row)
         return by_event
 
+    def senders_during(self, frame: int, node: int) -> list[int]:
+        """The senders of other frames that were on the air together with `frame`, and that `node` noticed as well."""
+        import numpy as np
+
+        sent = np.flatnonzero(self.are(("send",)))
+        begins, frames = self["t"][sent], self["frame"][sent]
+        ends = begins + self["value"][sent]
+        of_this = frames == frame
+        if not of_this.any():
+            return []
+        together = (begins < ends[of_this][0]) & (ends > begins[of_this][0]) & ~of_this
+        noticed = (self["node"] == node) & self.are(("receive", "lose", "overhear"))
+        senders: list[int] = np.unique(self["peer"][noticed & np.isin(self["frame"], frames[together])]).tolist()
+        return [sender for sender in senders if sender != node]
+
     def _of_frames_in(self, mask: Any) -> Any:
         """A mask of all rows about the frames of the rows in `mask`."""
         import numpy as np

@@ -35,6 +35,8 @@ class Spread:
         """By frame: the nodes that received it."""
         self.losers: dict[int, list[tuple[int, str]]] = {}
         """By frame: the nodes that lost it, and why."""
+        self.colliding: dict[int, list[int]] = {}
+        """By frame that the node in question lost in a collision: senders of frames that were on the air then."""
         for row in rows:
             self._take(row)
 

@@ -99,7 +99,9 @@ def _given_up(row: LogRow) -> Entry:
 def _lost(spread: Spread, row: LogRow) -> Entry:
     to = spread.addressees.get(row.frame, -1)
     frame = f"a frame from n{row.peer}" + (f" to n{to}" if to >= 0 and to != row.node else "")
-    return _of_frame(row, "lost", f"lost {frame} with it: {words.loss(row.reason)}", row.reason)
+    others = spread.colliding.get(row.frame, [])
+    which = f" with {'one' if len(others) == 1 else 'frames'} from {words.nodes(others)}" if others else ""
+    return _of_frame(row, "lost", f"lost {frame} with it: {words.loss(row.reason)}{which}", row.reason)
 
 
 def _sent(spread: Spread, row: LogRow) -> str:
