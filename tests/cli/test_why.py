@@ -116,6 +116,6 @@ def test_a_log_with_too_little_detail_says_which_level_is_needed(
     for level in ("summary", "deliveries"):
         path = tmp_path / f"{level}.parquet"
         simulate(Scenario(nodes=10, duration_s=5), "gossip", {}, 1, level=level, log=path, possible=False)
-    needed = "write it with --level frames or full (in a campaign file: level)"
+    needed = "write it with --level frames or full (in a campaign file and in Python: level)"
     one_line(["why", "summary.parquet"], f"summary.parquet has no rows, because its level is summary: {needed}")
     assert " ".join(roamcast("why", "deliveries.parquet")[1].split()).count(f"To see more, {needed}.") == 1

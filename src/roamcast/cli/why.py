@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from roamcast.cli import completion
 from roamcast.cli.options import import_from_here
 
 
@@ -25,7 +26,10 @@ def why(
     protocol: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="module:Class, for the sentences of your own protocol.", show_default="all built-in"
+            metavar="NAME",
+            help="module:Class, for the sentences of your own protocol.",
+            show_default="all built-in",
+            autocompletion=completion.protocols,
         ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object with everything.")] = False,

@@ -62,7 +62,7 @@ def test_a_log_without_rows_says_which_level_is_needed() -> None:
         Hand().answers().answer(None, None)
     assert str(error.value) == (
         "by-hand.parquet has no rows, because its level is summary: write it with --level frames or full "
-        "(in a campaign file: level)"
+        "(in a campaign file and in Python: level)"
     )
 
 

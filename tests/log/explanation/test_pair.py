@@ -95,6 +95,12 @@ def test_a_log_without_the_publication() -> None:
     assert answer.interest == "not known, because the log does not have the publication"
 
 
+def test_without_the_publication_a_node_that_only_received_it_may_not_have_wanted_it() -> None:
+    answer = Hand().receive(5, 9, 1, 2).receive(6, 9, 2, 3).explain(9)
+    assert (answer.status, answer.cause) == ("received", "")
+    assert answer.summary == "n9 received event 1:1 twice and did not deliver it."
+
+
 def test_a_log_without_frames() -> None:
     log = Hand().subscribe(0, 9).publish(1000).subscribe(0, 8).deliver(1001, 8).deliver(1001, 7, event_id(1, 2))
     answer = log.explain(9)

@@ -94,8 +94,8 @@ def test_a_frame_and_its_number_stay_on_one_line() -> None:
 
 def test_remarks_come_last() -> None:
     log = Hand().subscribe(0, 9).publish(0, event=event_id(1, 2)).publish(0)
-    assert str(pair(log.answers(), 9, EVENT)).splitlines()[-3:] == [
+    assert str(pair(log.answers(), 9, EVENT)).splitlines()[-4:-1] == [
         "",
         "The log has no frames: no node sent any, or its level is deliveries. To see",
-        "more, write it with --level frames or full (in a campaign file: level).",
+        "more, write it with --level frames or full (in a campaign file and in Python:",
     ]

@@ -20,7 +20,7 @@ from roamcast.protocols import registry
 
 Answer = Explanation | EventAtNodes | EventsAtNode | Events
 
-NEEDED: Final = "write it with --level frames or full (in a campaign file: level)"
+NEEDED: Final = "write it with --level frames or full (in a campaign file and in Python: level)"
 NEEDS_FRAMES: Final = f"The log has no frames: no node sent any, or its level is deliveries. To see more, {NEEDED}."
 OWN_CLOCKS: Final = "Times are each node's own; `roamcast lab field` makes one log with one clock."
 

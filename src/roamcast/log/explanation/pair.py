@@ -36,21 +36,28 @@ class NearNode:
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """What became of an event at a node. `str` of it is the text for people."""
+    """What became of an event at a node. `str` of it is the text for people, `as_dict` has everything as data.
+
+    status    published, got, missed, received (not wanted), not interested, or not counted (see `interest`)
+    interest  whether the node had a matching subscription, and whether it counts
+    cause     one word, if the node did not get the event: docs/how-to/read-a-log.md lists them
+    summary   the answer in a sentence
+    timeline  what happened at the node, in order
+    way       the nodes over which the first copy came
+    path      if no near node had it: the links to the nearest one that had it; it stopped at the last but one
+    near      the nodes near the node, or near the one where it stopped, that had it, and what each of them did
+    network   how far the event came in all, and what the nodes that had it did
+    """
 
     node: int
     event: int
     name: str
     status: str
-    """published, got, missed, received (without interest), not interested, or not counted (interested, but absent or
-    too far from a local event when it was published)."""
     cause: str
-    """One word, if the event was not delivered: the table in causes.py."""
     summary: str
     about: str
     interest: str
     network: str
-    """How far the event came in all, and what the nodes that had it did about it."""
     latency_us: int | None
     way: list[int]
     begins_us: int
@@ -58,9 +65,7 @@ class Explanation:
     is_published: bool
     timeline: list[Entry]
     path: list[int]
-    """If the event stopped on the way: the links from this node to the nearest one that had it."""
     near: list[NearNode]
-    """Those of this node, or of the last but one of `path`: that is where the event stopped."""
     remarks: list[str]
 
     def __str__(self) -> str:
@@ -69,9 +74,11 @@ class Explanation:
     __repr__ = __str__
 
     def as_dict(self) -> dict[str, Any]:
+        """What `roamcast why --json` prints."""
         return asdict(self)
 
     def next_question(self) -> dict[str, str]:
+        """What to ask next, as options of `roamcast why`: nothing."""
         return {}
 
 
@@ -115,7 +122,9 @@ def status_of(spread: Spread, node: int) -> str:
         return "published"
     if node in spread.delivered_us:
         return "got"
-    if published is None or node in published.interested:
+    if published is None:
+        return "received" if node in spread.had_us else "missed"
+    if node in published.interested:
         return "missed"
     if node in published.subscribers:
         return "not counted"
@@ -168,6 +177,8 @@ def _summary(spread: Spread, node: int, status: str, why: Cause | None) -> str:
     if status == "got":
         return _got(spread, node, name)
     copies = spread.at(node, "receive")
+    if status == "received" and spread.published is None:
+        return f"n{node} received {name} {words.times(len(copies))} and did not deliver it."
     clauses = "; ".join(why.clauses[:MOST_CLAUSES]) if why else ""
     if why and why.word == UNKNOWN:
         fact = "was not interested in" if status == "not interested" else "never delivered"
