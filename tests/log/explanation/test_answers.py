@@ -57,6 +57,11 @@ def test_the_log_of_one_node_says_that_it_is_alone() -> None:
         Hand().receive(5, 9, 1, 1).answers().answer(None, "4:1")
 
 
+def test_the_number_of_a_subscription_is_no_event() -> None:
+    with pytest.raises(InputError, match=r"event 0:1: .* n0 published no event in it$"):
+        log().answers().answer(None, event_id(0, 1))
+
+
 def test_a_log_without_rows_says_which_level_is_needed() -> None:
     with pytest.raises(InputError) as error:
         Hand().answers().answer(None, None)

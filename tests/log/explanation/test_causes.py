@@ -148,7 +148,10 @@ def test_a_part_of_the_network_that_it_did_not_come_to() -> None:
     log = far().beacon(10_000, NODE, 8, 7)
     assert (why(log).word, why(log).clauses) == (
         "cut off",
-        ["frames connected n9 with 2 other nodes while the event was on its way, and no node near these had it"],
+        [
+            "frames connected n9 with 2 other nodes while the event was on its way, "
+            "and none of them met a node that had it"
+        ],
     )
 
 
@@ -162,6 +165,39 @@ def test_it_stopped_on_the_way() -> None:
         "it came as far as n2, 3 hops away, and no nearer: n7 lost the frame with it from n2 (collision)",
     ]
     assert [holder.node for holder in stopped.holders] == [2]
+
+
+def test_it_met_a_holder_while_the_event_was_on_its_way_but_not_near_enough() -> None:
+    log = far().send(10_200, 2, 3).receive(40_000, 3, 3, 2).beacon(30_000, NODE, 2)
+    assert (why(log).word, why(log).clauses) == (
+        "met later",
+        ["no node near n9 had it", "n2, which had it, met n9 19.9 s later"],
+    )
+
+
+def test_it_stopped_at_a_node_that_met_a_holder_later() -> None:
+    log = far().send(10_200, 2, 3).receive(40_000, 3, 3, 2)  # so that the event is on its way for half a minute
+    log.beacon(30_000, NODE, 8).beacon(30_000, 8, 2)
+    stopped = why(log)
+    assert (stopped.word, stopped.path) == ("not reached", [9, 8, 2])
+    assert stopped.clauses[1] == (
+        "it came as far as n2, 2 hops away, and no nearer: n2, which had it, met n8 19.9 s later"
+    )
+    assert [(holder.node, holder.is_near) for holder in stopped.holders] == [(2, False)]
+
+
+def test_links_over_a_node_before_it_had_the_event_lead_nowhere() -> None:
+    log = far().send(10_200, 2, 3).receive(40_000, 3, 3, 2).beacon(10_000, NODE, 8).beacon(10_000, 8, 3)
+    log.beacon(10_000, 3, 7).beacon(10_000, 7, 2)  # to nodes that had it, only over node 3
+    assert (why(log).word, why(log).clauses[0]) == (
+        "cut off",
+        "frames connected n9 with 1 other node while the event was on its way, and none of them met a node that had it",
+    )
+
+
+def test_a_node_that_woke_up_while_it_was_on_its_way_was_not_absent_all_the_time() -> None:
+    log = Hand().row(4_000, NODE, "sleep").row(10_050, NODE, "wake").publish(10_000).send(10_000, 1, 1)
+    assert why(log.receive(10_100, 2, 1, 1)).word == "alone"
 
 
 def test_a_log_without_frames_knows_no_cause() -> None:

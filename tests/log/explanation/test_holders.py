@@ -111,6 +111,8 @@ def test_what_it_decided_while_near_counts_more_than_what_it_sent_elsewhere() ->
     log = start().beacon(10_200, 2, NODE).decide(10_100, 2, "suppress", "unwanted")
     log.decide(60_000, 2, "forward", "asked").send(60_001, 2, 2)
     assert (holder(log).conduct, holder(log).label) == ("suppressed", "unwanted")
+    left = start().beacon(9_000, 2, NODE).decide(10_100, 2, "suppress", "unwanted").send(60_001, 2, 2)
+    assert holder(left).conduct == "suppressed"  # a little later than the last contact
     waited = start().beacon(10_200, 2, NODE).decide(10_100, 2, "delay", "tick").send(60_001, 2, 2)
     assert holder(waited).conduct == "out of range"
 

@@ -40,16 +40,24 @@ def test_the_frames_next_to_a_time() -> None:
 def test_a_path_is_the_shortest_over_links_of_its_time() -> None:
     log = Hand().receive(1, 2, 1, 1).receive(2, 3, 2, 2).receive(3, 4, 3, 3).receive(50, 4, 4, 1)
     links = Links(log.columns())
-    assert links.path(1, {4}, 0, 10 * MS)[0] == [1, 2, 3, 4]
-    assert links.path(1, {4}, 0, 60 * MS)[0] == [1, 4]
-    assert links.path(1, {1}, 0, 0)[0] == [1]
+    assert links.path(1, {4}, (), 0, 10 * MS)[0] == [1, 2, 3, 4]
+    assert links.path(1, {4}, (), 0, 60 * MS)[0] == [1, 4]
+    assert links.path(1, {1}, (), 0, 0)[0] == [1]
+
+
+def test_a_path_does_not_go_over_avoided_nodes() -> None:
+    log = Hand().receive(1, 2, 1, 1).receive(1, 4, 1, 2).receive(2, 3, 2, 1).receive(2, 5, 2, 3).receive(3, 4, 3, 5)
+    links = Links(log.columns())
+    assert links.path(1, {4}, (), 0, 9 * MS)[0] == [1, 2, 4]
+    assert links.path(1, {4}, {2}, 0, 9 * MS)[0] == [1, 3, 5, 4]
+    assert links.path(1, {4}, {2, 3}, 0, 9 * MS) == ([], 1)
 
 
 def test_without_a_path_the_connected_nodes_are_counted() -> None:
     links = Links(Hand().receive(1, 2, 1, 1).receive(2, 3, 2, 2).receive(50, 4, 4, 1).columns())
-    assert links.path(1, {9}, 0, 10 * MS) == ([], 3)
-    assert links.path(1, {9}, 0, 60 * MS) == ([], 4)
-    assert links.path(5, {1}, 0, 10 * MS) == ([], 1)
+    assert links.path(1, {9}, (), 0, 10 * MS) == ([], 3)
+    assert links.path(1, {9}, (), 0, 60 * MS) == ([], 4)
+    assert links.path(5, {1}, (), 0, 10 * MS) == ([], 1)
 
 
 @given(

@@ -132,7 +132,10 @@ def test_the_nearest_place_is_named_if_no_near_node_had_it() -> None:
 
 def test_what_is_near_where_it_stopped() -> None:
     log = start().receive(1001, 2, 1, 1).beacon(1000, 9, 8).beacon(1000, 8, 7).beacon(1000, 7, 2)
+    for node in (2, 7, 8, 9):
+        log.row(0, node, "move", value=10**9, reason=f"{node} 0 0 0")
     answer = log.decide(1001, 2, "drop", "tired").explain(9)
+    assert answer.near[0].distance_m is None  # it would be the distance from node 9
     assert (answer.cause, answer.path) == ("not reached", [9, 8, 7, 2])
     assert [(holder.node, holder.conduct, holder.reason) for holder in answer.near] == [(2, "dropped", "tired")]
     assert "a frame between n2 and n7" in [entry.text for entry in answer.near[0].timeline]

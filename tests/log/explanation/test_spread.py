@@ -17,7 +17,7 @@ def spread(log: Hand, event: int = EVENT) -> Spread:
 
 def test_a_node_has_it_from_the_first_copy_on_and_owes_it_to_its_sender() -> None:
     log = Hand().publish(0).send(1, 1, 1).receive(2, 2, 1, 1).send(3, 2, 2).receive(4, 3, 2, 2).receive(4, 1, 2, 2)
-    log.send(5, 3, 3).receive(6, 2, 3, 3).deliver(7, 3)
+    log.send(5, 3, 3).receive(6, 2, 3, 3).deliver(7, 3).deliver(8, 3)
     event = spread(log)
     assert event.had_us == {1: 0, 2: 2000, 3: 4000}
     assert event.came_from == {2: 1, 3: 2}

@@ -190,7 +190,7 @@ def test_near_nodes_are_those_that_had_it_while_frames_went_between_them(which: 
     end = answer.path[-2] if answer.path else node
     assert {holder.node for holder in answer.near if holder.is_near} == near(world, end, event)
     assert bool(answer.path) == (answer.cause == "not reached")
-    if answer.path or answer.cause in ("alone", "cut off"):
+    if answer.cause in ("not reached", "met later", "cut off", "alone"):
         assert near(world, node, event) == set()
     for holder in answer.near:
         times = [t for t, ends in links(world) if ends == {end, holder.node}]
@@ -240,10 +240,11 @@ def test_the_way_follows_first_receptions_and_the_path_follows_links(which: tupl
     if node in first_had(world, event):
         assert answer.way[0] == event >> 32 and answer.way[-1] == node
         assert all(first[after] == before for before, after in zip(answer.way, answer.way[1:], strict=False))
-    if answer.cause in ("not reached", "cut off", "alone"):
+    if answer.cause in ("not reached", "met later", "cut off", "alone"):
         begins, last = answer.begins_us - LATELY_US, max(row.t for row in rows_with(world, event)) + LATELY_US
         last = min(last, expiry(world, event))
-        assert distance(world, node, event, begins, last) == len(answer.path) - 2
+        hops = {"not reached": len(answer.path) - 2, "met later": 0}.get(answer.cause, -1)
+        assert distance(world, node, event, begins, last) == hops
         edges = {ends for t, ends in links(world) if begins <= t <= last}
         assert all(frozenset(ends) in edges for ends in zip(answer.path, answer.path[1:], strict=False))
         if answer.cause == "alone":
@@ -251,15 +252,22 @@ def test_the_way_follows_first_receptions_and_the_path_follows_links(which: tupl
 
 
 def distance(world: str, node: int, event: int, begins: int, last: int) -> int:
-    """How many links it takes to a node without the event that was near one with it; -2 if there is no way."""
-    holders = set(first_had(world, event))
-    targets = {other for other in range(NODES) if other != node and other not in holders and near(world, other, event)}
-    edges = {ends for t, ends in links(world) if begins <= t <= last}
+    """How many links it takes, over nodes without the event, to one that met a node with it; -1 if there is no way."""
+    had = first_had(world, event)
+    during = [(t, ends) for t, ends in links(world) if begins <= t <= last]
+    met = {
+        other
+        for t, ends in during
+        for holder in ends & had.keys()
+        for other in ends - had.keys()
+        if t >= had[holder] - LATELY_US
+    }
+    edges = {ends for _, ends in during if not ends & had.keys()}
     reached, hops = {node}, 0
-    while not reached & targets:
+    while not reached & met:
         more = reached | {other for ends in edges if ends & reached for other in ends}
         if more == reached:
-            return -2
+            return -1
         reached, hops = more, hops + 1
     return hops
 
@@ -313,4 +321,4 @@ def causes(worlds: Iterable[str]) -> set[str]:
 
 def test_these_worlds_have_every_cause() -> None:
     every = {"", *LOST, *AROUND, "undelivered", "sent to others", "out of range", "not sent", "not heard"}
-    assert causes(WORLDS) == every | {"alone", "cut off", "not reached"}
+    assert causes(WORLDS) == every | {"alone", "cut off", "not reached", "met later"}

@@ -16,8 +16,9 @@ and if no near node had it:
     asleep, down    the node was absent as long as the event was on its way
     not sent, not heard     only its publisher ever had it
     alone           no frame went to or from the node while the event was on its way
+    met later       the node met one that had it, but later than near
     not reached     it stopped on the way: the summary says where and why
-    cut off         no frame went between the nodes that had it and those that are connected with this one
+    cut off         no node that frames connected with this one met a node that had it
     not in the log  no row is about the event's way
 
 What *near* means is written in holders.py.
@@ -39,7 +40,6 @@ from roamcast.log.explanation.holders import (
     Holder,
     conduct_of_all,
     holders,
-    window,
 )
 from roamcast.log.explanation.links import Links
 from roamcast.log.explanation.spread import NEVER_US, Spread
@@ -158,10 +158,11 @@ def _from_afar(spread: Spread, node: int, links: Links, absences: Absences, late
         return Cause(UNKNOWN, ["the log has no row about its way"], [], [])
     reasons = _absent(spread, node, absences) or _only_its_publisher(spread) or _alone(spread, node, links)
     if not reasons:
-        path, connected = links.path(node, _next_to_holders(spread, links) - {node}, *_span(spread))
-        if path:
+        met = _met_holders(spread, links)
+        path, connected = links.path(node, met, spread.had_us, *_span(spread))
+        if len(path) > 1:
             return _stopped(spread, links, absences, path)
-        reasons = [_cut_off(node, connected - 1)]
+        reasons = [("met later", f"no node near n{node} had it")] if path else [_cut_off(node, connected - 1)]
     return Cause(reasons[0][0], [clause for _, clause in reasons] + _met_later(node, later), later, [])
 
 
@@ -170,22 +171,25 @@ def _span(spread: Spread) -> tuple[int, int]:
     return spread.begins_us - LATELY_US, min(spread.busy_until_us + LATELY_US, spread.expires_us)
 
 
-def _next_to_holders(spread: Spread, links: Links) -> set[int]:
-    """The nodes that did not have the event and were near one that had it."""
-    near = {other for holder in spread.had_us for other in links.neighbours(holder, *window(spread, holder))}
-    return near - set(spread.had_us)
+def _met_holders(spread: Spread, links: Links) -> set[int]:
+    """The nodes that did not have the event, and were in contact with one that had it."""
+    until_us = _span(spread)[1]
+    met = {
+        other for holder, had in spread.had_us.items() for other in links.neighbours(holder, had - LATELY_US, until_us)
+    }
+    return met - set(spread.had_us)
 
 
 def _stopped(spread: Spread, links: Links, absences: Absences, path: list[int]) -> Cause:
-    """The last node of `path` was near nodes that had the event, and did not get it: why?"""
+    """The last node of `path` met nodes that had the event, and did not get it: why?"""
     node, stop = path[0], path[-1]
     known = holders(spread, stop, links, absences.get(stop, []))
     near = [holder for holder in known if holder.is_near]
-    whole = [*path, near[0].node]
+    whole = [*path, known[0].node]
     hops = words.counted(len(whole) - 1, "hops")
-    why = "; ".join(clause for _, clause in _from_near(spread, stop, near)[:2])
-    clause = f"it came as far as n{near[0].node}, {hops} away, and no nearer: {why}"
-    return Cause("not reached", [f"no node near n{node} had it", clause], near, whole)
+    clauses = [clause for _, clause in _from_near(spread, stop, near)] if near else _met_later(stop, known)
+    clause = f"it came as far as n{known[0].node}, {hops} away, and no nearer: {'; '.join(clauses[:2])}"
+    return Cause("not reached", [f"no node near n{node} had it", clause], near or known, whole)
 
 
 def _absent(spread: Spread, node: int, absences: Absences) -> Reasons:
@@ -220,7 +224,7 @@ def _only_its_publisher(spread: Spread) -> Reasons:
 
 def _cut_off(node: int, others: int) -> tuple[str, str]:
     connected = f"frames connected n{node} with {words.counted(others, 'other nodes')} while the event was on its way"
-    return "cut off", f"{connected}, and no node near these had it"
+    return "cut off", f"{connected}, and none of them met a node that had it"
 
 
 def _met_later(node: int, later: list[Holder]) -> list[str]:

@@ -58,10 +58,13 @@ class Links:
         before = int(shared[place - 1]) if place else None
         return Meeting(before, int(shared[place]) if place < len(shared) else None)
 
-    def path(self, node: int, targets: Container[int], from_us: int, until_us: int) -> tuple[list[int], int]:
+    def path(
+        self, node: int, targets: Container[int], avoided: Container[int], from_us: int, until_us: int
+    ) -> tuple[list[int], int]:
         """The shortest path over the links of this time to one of `targets`, both ends included; empty without one.
 
-        Second, how many nodes were looked at: without a path, those that are connected with `node`.
+        It does not go over `avoided` nodes. Second, how many nodes were looked at: without a path, those that are
+        connected with `node`.
         """
         came_from = {node: node}
         waiting = deque([node])
@@ -73,7 +76,7 @@ class Links:
                     path.append(came_from[path[-1]])
                 return path[::-1], len(came_from)
             for other in self.neighbours(current, from_us, until_us):
-                if other not in came_from:
+                if other not in came_from and other not in avoided:
                     came_from[other] = current
                     waiting.append(other)
         return [], len(came_from)

@@ -64,7 +64,8 @@ def _around(of: Explanation) -> list[str]:
     near = [holder for holder in of.near if holder.is_near]
     if of.path:
         way = wrapped(f"The way to the nearest node that had it: {words.way(of.path, '–')}.")
-        return ["", *way, *_section(f"Nodes that had it near n{of.path[-2]}, where it stopped:", near, MOST_NEAR, of)]
+        how = f"near n{of.path[-2]}" if near else f"and met n{of.path[-2]} later"
+        return ["", *way, *_section(f"Nodes that had it {how}, where it stopped:", of.near, MOST_NEAR, of)]
     if near:
         return _section(f"Nodes near n{of.node} that had it:", near, MOST_NEAR, of)
     return _section(f"Nodes that had it and met n{of.node} later:", of.near, MOST_LATER, of)
