@@ -172,12 +172,13 @@ def _span(spread: Spread) -> tuple[int, int]:
 
 
 def _met_holders(spread: Spread, links: Links) -> set[int]:
-    """The nodes that did not have the event, and were in contact with one that had it."""
+    """The nodes that were in contact with one that had the event."""
     until_us = _span(spread)[1]
-    met = {
-        other for holder, had in spread.had_us.items() for other in links.neighbours(holder, had - LATELY_US, until_us)
+    return {
+        other
+        for holder, had_us in spread.had_us.items()
+        for other in links.neighbours(holder, had_us - LATELY_US, until_us)
     }
-    return met - set(spread.had_us)
 
 
 def _stopped(spread: Spread, links: Links, absences: Absences, path: list[int]) -> Cause:
