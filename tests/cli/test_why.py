@@ -66,7 +66,7 @@ def test_json_is_one_object_with_everything(roamcast: Typed, log: Path) -> None:
     assert name in [entry["name"] for entry in listed]
     one = json.loads(roamcast("why", str(log), "--node", node, "--event", name, "--json")[1])
     assert (one["status"], one["cause"]) == (nodes[0]["status"], nodes[0]["cause"])
-    assert {"summary", "timeline", "near", "path", "way", "latency_us", "network", "interest"} <= one.keys()
+    assert {"summary", "timeline", "neighbours", "path", "way", "latency_us", "network", "interest"} <= one.keys()
 
 
 def test_a_protocol_of_ones_own_has_its_own_sentences(

@@ -20,7 +20,7 @@ def why(log: Hand, node: int = NODE) -> Cause:
 
 
 def start() -> Hand:
-    """Node 1 publishes; node 2, which is near node 9, gets the event."""
+    """Node 1 publishes; node 2, a neighbour of node 9, gets the event."""
     return Hand().publish(10_000).send(10_000, 1, 1).receive(10_100, 2, 1, 1).beacon(10_050, NODE, 2)
 
 
@@ -51,7 +51,7 @@ def test_several_lost_frames() -> None:
 
 def test_a_lost_frame_for_another_node_is_no_cause() -> None:
     log = start().send(10_200, 2, 2, to=7).lose(10_210, NODE, 2, 2)
-    assert (why(log).word, why(log).clauses) == ("sent to others", ["near n9, n2 sent it only to other nodes"])
+    assert (why(log).word, why(log).clauses) == ("sent to others", ["n9's neighbour n2 sent it only to other nodes"])
 
 
 def test_a_frame_that_was_not_acknowledged() -> None:
@@ -67,7 +67,7 @@ def test_a_full_queue() -> None:
 
 def test_a_full_queue_far_away_is_no_cause() -> None:
     log = start().decide(10_200, 2, "drop", "tired").receive(10_100, 3, 1, 1).lose(10_300, 3, 0, -1, "queue")
-    assert (why(log).word, why(log).clauses) == ("dropped", ["near n9, n2 dropped it (tired)"])
+    assert (why(log).word, why(log).clauses) == ("dropped", ["n9's neighbour n2 dropped it (tired)"])
 
 
 @pytest.mark.parametrize(("leave", "come", "state"), [("sleep", "wake", "asleep"), ("crash", "recover", "down")])
@@ -76,7 +76,7 @@ def test_absent_when_it_was_sent(leave: str, come: str, state: str) -> None:
     assert (why(log).word, why(log).clauses) == (state, [f"n9 was {state} when n2 sent it"])
 
 
-def test_absent_all_the_time_and_nobody_near() -> None:
+def test_absent_all_the_time_and_no_neighbour_had_it() -> None:
     log = Hand().row(4_000, NODE, "sleep").row(14_000, NODE, "wake").publish(10_000).send(10_000, 1, 1)
     log.receive(10_100, 2, 1, 1)
     assert (why(log).word, why(log).clauses) == (
@@ -87,23 +87,23 @@ def test_absent_all_the_time_and_nobody_near() -> None:
     assert why(down).clauses == ["n9 was down from 6 s before its publication until the end of the log"]
 
 
-def test_near_nodes_that_kept_it() -> None:
+def test_neighbours_that_kept_it() -> None:
     log = start().decide(10_200, 2, "suppress", "heard again")
-    for near in (3, 4, 5):
-        log.receive(10_100, near, 1, 1).beacon(10_060, near, NODE)
+    for neighbour in (3, 4, 5):
+        log.receive(10_100, neighbour, 1, 1).beacon(10_060, neighbour, NODE)
     log.decide(10_200, 3, "drop", "tired").decide(10_200, 4, "drop", "tired").send(10_300, 5, 7)
     assert (why(log).word, why(log).clauses) == (
         "dropped",
         [
-            "near n9, n3 and n4 dropped it (tired), and n2 suppressed it (heard again)",
-            "n5 sent it, and n9 did not hear it",
+            "n9's neighbours n3 and n4 dropped it (tired), and n2 suppressed it (heard again)",
+            "n9's neighbour n5 sent it, and n9 did not hear it",
         ],
     )
 
 
-def test_a_near_node_that_was_not_heard() -> None:
+def test_a_neighbour_that_was_not_heard() -> None:
     log = start().send(10_300, 2, 7)
-    assert (why(log).word, why(log).clauses) == ("out of range", ["near n9, n2 sent it, and n9 did not hear it"])
+    assert (why(log).word, why(log).clauses) == ("out of range", ["n9's neighbour n2 sent it, and n9 did not hear it"])
 
 
 def test_a_publisher_that_did_not_send() -> None:
@@ -161,17 +161,17 @@ def test_it_stopped_on_the_way() -> None:
     stopped = why(log)
     assert (stopped.word, stopped.path) == ("not reached", [9, 8, 7, 2])
     assert stopped.clauses == [
-        "no node near n9 had it",
+        "no neighbour of n9 had it",
         "it came as far as n2, 3 hops away, and no nearer: n7 lost the frame with it from n2 (collision)",
     ]
     assert [holder.node for holder in stopped.holders] == [2]
 
 
-def test_it_met_a_holder_while_the_event_was_on_its_way_but_not_near_enough() -> None:
+def test_it_met_a_holder_while_the_event_was_on_its_way_but_too_late_to_be_its_neighbour() -> None:
     log = far().send(10_200, 2, 3).receive(40_000, 3, 3, 2).beacon(30_000, NODE, 2)
     assert (why(log).word, why(log).clauses) == (
         "met later",
-        ["no node near n9 had it", "n2, which had it, met n9 19.9 s later"],
+        ["no neighbour of n9 had it", "n2, which had it, met n9 19.9 s later"],
     )
 
 
@@ -183,7 +183,7 @@ def test_it_stopped_at_a_node_that_met_a_holder_later() -> None:
     assert stopped.clauses[1] == (
         "it came as far as n2, 2 hops away, and no nearer: n2, which had it, met n8 19.9 s later"
     )
-    assert [(holder.node, holder.is_near) for holder in stopped.holders] == [(2, False)]
+    assert [(holder.node, holder.is_neighbour) for holder in stopped.holders] == [(2, False)]
 
 
 def test_links_over_a_node_before_it_had_the_event_lead_nowhere() -> None:

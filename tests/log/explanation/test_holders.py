@@ -1,4 +1,4 @@
-"""Nodes that had an event and met the node in question: which are near, and what they did."""
+"""Nodes that had an event and met the node in question: which are neighbours, and what they did."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def holder(log: Hand) -> Holder:
 
 
 @pytest.mark.parametrize(
-    ("contact_ms", "is_near"),
+    ("contact_ms", "is_neighbour"),
     [
         (10_100 - LATELY_MS, True),
         (10_100 - LATELY_MS - 0.001, None),  # before, and never again
@@ -40,17 +40,17 @@ def holder(log: Hand) -> Holder:
         (10_500 + LATELY_MS + 0.001, False),  # met later
     ],
 )
-def test_near_is_a_contact_while_the_node_was_busy_with_it_or_shortly_around(
-    contact_ms: float, is_near: bool | None
+def test_a_neighbour_was_in_contact_while_it_was_busy_with_the_event_or_shortly_around(
+    contact_ms: float, is_neighbour: bool | None
 ) -> None:
     log = start().decide(10_500, 2, "drop", "tired").beacon(contact_ms, 2, NODE)
-    assert [one.is_near for one in met(log)] == ([] if is_near is None else [is_near])
+    assert [one.is_neighbour for one in met(log)] == ([] if is_neighbour is None else [is_neighbour])
 
 
-def test_after_the_event_has_expired_nobody_is_near() -> None:
+def test_after_the_event_has_expired_no_node_is_a_neighbour() -> None:
     log = Hand().publish(10_000, validity_us=1_000_000).send(10_000, 1, 1).receive(10_100, 2, 1, 1)
     assert met(log.beacon(11_000.001, 2, NODE)) == []
-    assert holder(log.beacon(11_000, 2, NODE)).is_near
+    assert holder(log.beacon(11_000, 2, NODE)).is_neighbour
 
 
 def test_contacts_are_the_frames_next_to_having_it() -> None:
@@ -107,7 +107,7 @@ def test_a_frame_that_its_sender_gave_up(why: str) -> None:
     assert holder(start().beacon(10_000, 2, NODE).lose(10_200, 2, 0, 7, why)).conduct == "silent"
 
 
-def test_what_it_decided_while_near_counts_more_than_what_it_sent_elsewhere() -> None:
+def test_what_it_decided_while_a_neighbour_counts_more_than_what_it_sent_elsewhere() -> None:
     log = start().beacon(10_200, 2, NODE).decide(10_100, 2, "suppress", "unwanted")
     log.decide(60_000, 2, "forward", "asked").send(60_001, 2, 2)
     assert (holder(log).conduct, holder(log).label) == ("suppressed", "unwanted")
@@ -117,7 +117,7 @@ def test_what_it_decided_while_near_counts_more_than_what_it_sent_elsewhere() ->
     assert holder(waited).conduct == "out of range"
 
 
-def test_near_ones_come_first_and_those_whose_frames_were_lost_before_the_others() -> None:
+def test_neighbours_come_first_and_those_whose_frames_were_lost_before_the_others() -> None:
     log = start().receive(10_100, 3, 1, 1).receive(10_100, 4, 1, 1).receive(10_100, 5, 1, 1)
     log.beacon(30_000, 5, NODE).beacon(20_000, 4, NODE).beacon(10_000, 3, NODE).beacon(10_000, 2, NODE)
     log.send(10_200, 3, 2).lose(10_200, NODE, 2, 3)

@@ -119,26 +119,26 @@ def test_the_network_in_one_sentence() -> None:
     assert Hand().publish(0).explain(1).network == "no node was interested"
 
 
-def test_the_nearest_place_is_named_if_no_near_node_had_it() -> None:
+def test_the_nearest_place_is_named_if_no_neighbour_had_it() -> None:
     log = start().receive(1001, 2, 1, 1).row(0, 2, "move", value=10**9, reason="0 0 0 0")
     log.row(0, 9, "move", value=10**9, reason="30 40 0 0").row(0, 1, "move", value=10**9, reason="300 400 0 0")
     assert log.explain(9).remarks == [
         "By the places of nodes, n2 was the nearest that had it: 50 m away when it got it."
     ]
-    near = log.beacon(1001, 2, 9).explain(9)
-    assert near.remarks == []
-    assert [(holder.node, holder.distance_m) for holder in near.near] == [(2, 50.0)]
+    neighbour = log.beacon(1001, 2, 9).explain(9)
+    assert neighbour.remarks == []
+    assert [(holder.node, holder.distance_m) for holder in neighbour.neighbours] == [(2, 50.0)]
 
 
-def test_what_is_near_where_it_stopped() -> None:
+def test_the_neighbours_where_it_stopped() -> None:
     log = start().receive(1001, 2, 1, 1).beacon(1000, 9, 8).beacon(1000, 8, 7).beacon(1000, 7, 2)
     for node in (2, 7, 8, 9):
         log.row(0, node, "move", value=10**9, reason=f"{node} 0 0 0")
     answer = log.decide(1001, 2, "drop", "tired").explain(9)
-    assert answer.near[0].distance_m is None  # it would be the distance from node 9
+    assert answer.neighbours[0].distance_m is None  # it would be the distance from node 9
     assert (answer.cause, answer.path) == ("not reached", [9, 8, 7, 2])
-    assert [(holder.node, holder.conduct, holder.reason) for holder in answer.near] == [(2, "dropped", "tired")]
-    assert "a frame between n2 and n7" in [entry.text for entry in answer.near[0].timeline]
+    assert [(holder.node, holder.conduct, holder.reason) for holder in answer.neighbours] == [(2, "dropped", "tired")]
+    assert "a frame between n2 and n7" in [entry.text for entry in answer.neighbours[0].timeline]
 
 
 def test_as_a_dictionary_it_has_everything() -> None:
@@ -146,4 +146,4 @@ def test_as_a_dictionary_it_has_everything() -> None:
     data = answer.as_dict()
     assert data["event"] == EVENT and data["name"] == "1:1"
     assert data["timeline"][0]["frames"] == [1] and data["timeline"][0]["reason"] == "collision"
-    assert data["near"][0]["node"] == 1 and data["near"][0]["timeline"][0]["what"] == "had"
+    assert data["neighbours"][0]["node"] == 1 and data["neighbours"][0]["timeline"][0]["kind"] == "had"

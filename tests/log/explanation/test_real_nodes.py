@@ -50,7 +50,9 @@ def test_an_event_that_a_neighbour_kept_back() -> None:
     driver.run(2)
     answer = explained(driver, 3, event)
     assert (answer.status, answer.cause, answer.path) == ("missed", "not reached", [3, 2, 1])
-    assert [(holder.node, holder.conduct, holder.reason) for holder in answer.near] == [(1, "suppressed", "not drawn")]
+    assert [(holder.node, holder.conduct, holder.reason) for holder in answer.neighbours] == [
+        (1, "suppressed", "not drawn")
+    ]
 
 
 def test_an_event_for_a_node_that_is_out_of_range() -> None:

@@ -28,7 +28,7 @@ def test_an_explanation_of_an_event_that_did_not_come() -> None:
     log = Hand().subscribe(0, 9).publish(1000).send(1000, 1, 1).receive(1001, 2, 1, 1).beacon(500, 2, 9)
     log.decide(1001, 2, "suppress", "too late")
     assert str(log.explain(9)).splitlines() == [
-        "n9 never received event 1:1: near n9, n2 suppressed it (too late).",
+        "n9 never received event 1:1: n9's neighbour n2 suppressed it (too late).",
         "",
         "event     1:1, published by n1 at 1.000 s: topic news; valid for ever",
         "interest  n9 was interested: topic news",
@@ -37,7 +37,7 @@ def test_an_explanation_of_an_event_that_did_not_come() -> None:
         "",
         "At n9 nothing happened: no frame with it was received, lost or overheard.",
         "",
-        "Nodes near n9 that had it:",
+        "Neighbours of n9 that had it:",
         "  n2: suppressed it (too late)",
         "     -0.5000  a frame between n2 and n9",
         "     +0.0010  received it from n1",
@@ -49,7 +49,7 @@ def test_where_an_event_stopped() -> None:
     log = Hand().publish(1000).send(1000, 1, 1).receive(1001, 2, 1, 1).beacon(1000, 9, 8).beacon(1000, 8, 2)
     lines = str(log.explain(9)).splitlines()
     assert "The way to the nearest node that had it: n9 – n8 – n2." in lines
-    assert "Nodes that had it near n8, where it stopped:" in lines
+    assert "It stopped before n8. Neighbours of n8 that had it:" in lines
 
 
 def test_nodes_that_were_met_later() -> None:

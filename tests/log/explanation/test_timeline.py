@@ -91,7 +91,7 @@ def test_equal_things_in_a_row_become_one() -> None:
         (9, "drop: tired (twice)"),
         (11, "drop: bored"),
     ]
-    (again,) = [entry for entry in timeline(spread(log), 5, []) if entry.what == "received again"]
+    (again,) = [entry for entry in timeline(spread(log), 5, []) if entry.kind == "received again"]
     assert (again.t_us, again.until_us, again.frames, again.peers) == (2000, 4000, [1, 2, 3], [2, 3])
 
 
@@ -106,7 +106,7 @@ def of_holder(log: Hand, is_far: bool = False) -> list[tuple[int, str]]:
     return [(entry.t_us // 1000, entry.text) for entry in holder_timeline(event, holder, 9, is_far)]
 
 
-def test_a_near_node_how_it_got_it_what_it_decided_and_what_came_of_its_frames() -> None:
+def test_a_neighbour_how_it_got_it_what_it_decided_and_what_came_of_its_frames() -> None:
     log = Hand().publish(0).send(0, 1, 1).receive(1, 3, 1, 1).send(2, 3, 2).receive(3, 2, 2, 3).beacon(1, 2, 9)
     log.decide(3, 2, "forward", "lucky").send(4, 2, 4).lose(5, 9, 4, 2).send(6, 2, 5, to=7).overhear(7, 9, 5, 2)
     log.send(8, 2, 6, to=7).send(9, 2, 8).row(10, 9, "sleep").send(11, 2, 10).lose(12, 2, 0, 9, "queue")

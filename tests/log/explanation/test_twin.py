@@ -70,7 +70,7 @@ def expiry(world: str, event: int) -> int:
 
 
 @cache
-def near(world: str, node: int, event: int) -> set[int]:
+def neighbours(world: str, node: int, event: int) -> set[int]:
     """The nodes that had the event and a link with `node`: while they were busy with it, or shortly before or after."""
     found = set()
     for holder, had in first_had(world, event).items():
@@ -148,7 +148,7 @@ def test_it_names_exactly_the_frames_that_were_lost(which: tuple[str, int, int])
         for row in rows_with(world, event)
         if row.node == node and row.kind == "lose" and row.reason in LOST
     }
-    named = {frame: entry.reason for entry in answer.timeline if entry.what == "lost" for frame in entry.frames}
+    named = {frame: entry.reason for entry in answer.timeline if entry.kind == "lost" for frame in entry.frames}
     assert named == lost
     if "never received" in answer.summary:
         mine = lost_frames(world, node, event)
@@ -168,7 +168,7 @@ def test_frames_that_collided_were_on_the_air_at_the_same_time(which: tuple[str,
         row.frame for row in simulated_rows(world) if row.node == node and row.kind in ("receive", "lose", "overhear")
     }
     for entry in explained(world, node, event).timeline:
-        if entry.what == "lost" and entry.reason == "collision" and len(entry.frames) == 1:
+        if entry.kind == "lost" and entry.reason == "collision" and len(entry.frames) == 1:
             begin, end, _ = sent[entry.frames[0]]
             others = {
                 sender
@@ -181,18 +181,18 @@ def test_frames_that_collided_were_on_the_air_at_the_same_time(which: tuple[str,
 
 @settings(max_examples=300)
 @given(pairs())
-def test_near_nodes_are_those_that_had_it_while_frames_went_between_them(which: tuple[str, int, int]) -> None:
+def test_neighbours_are_those_that_had_it_while_frames_went_between_them(which: tuple[str, int, int]) -> None:
     world, node, event = which
     answer = explained(world, node, event)
     if not answer.cause or answer.cause == "undelivered":
-        assert answer.near == []
+        assert answer.neighbours == []
         return
     end = answer.path[-2] if answer.path else node
-    assert {holder.node for holder in answer.near if holder.is_near} == near(world, end, event)
+    assert {holder.node for holder in answer.neighbours if holder.is_neighbour} == neighbours(world, end, event)
     assert bool(answer.path) == (answer.cause == "not reached")
     if answer.cause in ("not reached", "met later", "cut off", "alone"):
-        assert near(world, node, event) == set()
-    for holder in answer.near:
+        assert neighbours(world, node, event) == set()
+    for holder in answer.neighbours:
         times = [t for t, ends in links(world) if ends == {end, holder.node}]
         assert holder.contact_before_us == max((t for t in times if t < holder.had_us), default=None)
         assert holder.contact_after_us == min((t for t in times if t >= holder.had_us), default=None)
@@ -204,11 +204,11 @@ def test_near_nodes_are_those_that_had_it_while_frames_went_between_them(which: 
 
 @settings(max_examples=300)
 @given(pairs())
-def test_what_near_nodes_did_is_in_their_rows(which: tuple[str, int, int]) -> None:
+def test_what_neighbours_did_is_in_their_rows(which: tuple[str, int, int]) -> None:
     world, node, event = which
     answer = explained(world, node, event)
     end = answer.path[-2] if answer.path else node
-    for holder in answer.near:
+    for holder in answer.neighbours:
         own = [row for row in rows_with(world, event) if row.node == holder.node]
         sends = [row for row in own if row.kind == "send"]
         decided = [(row.kind, row.reason) for row in own if row.kind in ("suppress", "drop", "delay")]
@@ -224,7 +224,7 @@ def test_what_near_nodes_did_is_in_their_rows(which: tuple[str, int, int]) -> No
             assert sends
         if holder.conduct in AT_SENDER:
             assert any(row.kind == "lose" and row.reason == holder.conduct and row.peer in (-1, end) for row in own)
-        named = {frame for entry in holder.timeline if entry.what == "sent" for frame in entry.frames}
+        named = {frame for entry in holder.timeline if entry.kind == "sent" for frame in entry.frames}
         assert named == {row.frame for row in sends}
 
 

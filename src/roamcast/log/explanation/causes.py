@@ -6,22 +6,22 @@ that apply make the summary:
     undelivered     the node received it and did not deliver it
     collision, half-duplex, loss      frames with it were lost at the node
     no-ack, queue   frames with it for the node, or for all in range, were given up by their sender
-    asleep, down    a near node sent it while this one was absent
-    suppressed, dropped, waiting, forwarded, silent      near nodes had it: their last decision, or none
-    sent to others  near nodes sent it only to other nodes
-    out of range    near nodes sent it, and this one did not hear it
+    asleep, down    a neighbour sent it while this one was absent
+    suppressed, dropped, waiting, forwarded, silent      neighbours had it: their last decision, or none
+    sent to others  neighbours sent it only to other nodes
+    out of range    neighbours sent it, and this one did not hear it
 
-and if no near node had it:
+and if no neighbour had it:
 
     asleep, down    the node was absent as long as the event was on its way
     not sent, not heard     only its publisher ever had it
     alone           no frame went to or from the node while the event was on its way
-    met later       the node met one that had it, but later than near
+    met later       the node met one that had it, but too late to be its neighbour
     not reached     it stopped on the way: the summary says where and why
     cut off         no node that frames connected with this one met a node that had it
     not in the log  no row is about the event's way
 
-What *near* means is written in holders.py.
+What a *neighbour* is is written in holders.py.
 """
 
 from __future__ import annotations
@@ -70,23 +70,28 @@ def cause(spread: Spread, node: int, links: Links | None, absences: Absences) ->
         return Cause(UNKNOWN, ["the log has no frames that could say why"], [], [])
     absent = absences.get(node, [])
     known = holders(spread, node, links, absent)
-    reasons = _from_near(spread, node, [holder for holder in known if holder.is_near])
+    reasons = _from_neighbours(spread, node, [holder for holder in known if holder.is_neighbour])
     if reasons:
         word = reasons[0][0]
         return Cause(word, [clause for _, clause in reasons], [] if word == "undelivered" else known, [])
     return _from_afar(spread, node, links, absences, known)
 
 
-# ---- near nodes had it, or frames came to the node
+# ---- neighbours had it, or frames came to the node
 
 
-def _from_near(spread: Spread, node: int, near: list[Holder]) -> Reasons:
+def _from_neighbours(spread: Spread, node: int, neighbours: list[Holder]) -> Reasons:
     received = spread.at(node, "receive")
     if received:
         refusals = [row for row in spread.decisions(node) if row.kind in BY_LAST_DECISION]
         why = f": {refusals[-1].kind} ({refusals[-1].reason})" if refusals else "; the log has no decision about it"
         return [("undelivered", f"n{node} received it from n{received[0].peer} and did not deliver it{why}")]
-    return [*_lost(spread, node), *_given_up(spread, node, near), *_missed_in_absence(node, near), *_kept(node, near)]
+    return [
+        *_lost(spread, node),
+        *_given_up(spread, node, neighbours),
+        *_missed_in_absence(node, neighbours),
+        *_kept(node, neighbours),
+    ]
 
 
 def _lost(spread: Spread, node: int) -> Reasons:
@@ -100,28 +105,28 @@ def _lost(spread: Spread, node: int) -> Reasons:
     return [(by_reason[0][0], f"n{node} lost {frames} with it from {words.nodes(senders)} ({why})")]
 
 
-def _given_up(spread: Spread, node: int, near: list[Holder]) -> Reasons:
+def _given_up(spread: Spread, node: int, neighbours: list[Holder]) -> Reasons:
     """Frames that their sender gave up, although the node's radio noticed nothing of them."""
-    in_reach = {holder.node for holder in near}
+    numbers = {holder.node for holder in neighbours}
     reasons: Reasons = []
     for word, what in (("no-ack", f"sent it to n{node} and got no acknowledgement"), ("queue", CONDUCT["queue"])):
         senders = [
             sender
             for sender in spread.rows_at
             for row in spread.given_up(sender)
-            if row.reason == word and (row.peer == node or (row.peer == -1 and sender in in_reach))
+            if row.reason == word and (row.peer == node or (row.peer == -1 and sender in numbers))
         ]
         if senders:
             reasons.append((word, f"{words.nodes(list(dict.fromkeys(senders)))} {what}"))
     return reasons
 
 
-def _missed_in_absence(node: int, near: list[Holder]) -> Reasons:
+def _missed_in_absence(node: int, neighbours: list[Holder]) -> Reasons:
     reasons: Reasons = []
     for state in ("asleep", "down"):
         senders = [
             holder.node
-            for holder in near
+            for holder in neighbours
             if any(sending.fate == state and sending.to in (-1, node) for sending in holder.sendings)
         ]
         if senders:
@@ -129,10 +134,10 @@ def _missed_in_absence(node: int, near: list[Holder]) -> Reasons:
     return reasons
 
 
-def _kept(node: int, near: list[Holder]) -> Reasons:
-    """What near nodes did instead of sending it to all in range; then those that this node did not hear."""
+def _kept(node: int, neighbours: list[Holder]) -> Reasons:
+    """What neighbours did instead of sending it to all in range; then those that this node did not hear."""
     grouped: dict[tuple[str, str], list[int]] = {}
-    for holder in near:
+    for holder in neighbours:
         grouped.setdefault((holder.conduct, holder.label), []).append(holder.node)
     unheard = grouped.pop(("out of range", ""), [])
     groups = sorted(
@@ -142,14 +147,19 @@ def _kept(node: int, near: list[Holder]) -> Reasons:
     reasons: Reasons = []
     if groups:
         deeds = [f"{words.nodes(numbers)} {words.did(CONDUCT[word], label)}" for (word, label), numbers in groups]
-        reasons.append((groups[0][0][0], f"near n{node}, {words.together(deeds)}"))
+        title = _neighbours(node, sum(len(numbers) for _, numbers in groups))
+        reasons.append((groups[0][0][0], f"{title} {words.together(deeds)}"))
     if unheard:
-        near_it = "" if groups else f"near n{node}, "
-        reasons.append(("out of range", f"{near_it}{words.nodes(unheard)} sent it, and n{node} did not hear it"))
+        senders = f"{_neighbours(node, len(unheard))} {words.nodes(unheard)}"
+        reasons.append(("out of range", f"{senders} sent it, and n{node} did not hear it"))
     return reasons
 
 
-# ---- no near node had it
+def _neighbours(node: int, number: int) -> str:
+    return f"n{node}'s neighbour" + ("s" if number > 1 else "")
+
+
+# ---- no neighbour had it
 
 
 def _from_afar(spread: Spread, node: int, links: Links, absences: Absences, later: list[Holder]) -> Cause:
@@ -162,7 +172,7 @@ def _from_afar(spread: Spread, node: int, links: Links, absences: Absences, late
         path, connected = links.path(node, met, spread.had_us, *_span(spread))
         if len(path) > 1:
             return _stopped(spread, links, absences, path)
-        reasons = [("met later", f"no node near n{node} had it")] if path else [_cut_off(node, connected - 1)]
+        reasons = [("met later", f"no neighbour of n{node} had it")] if path else [_cut_off(node, connected - 1)]
     return Cause(reasons[0][0], [clause for _, clause in reasons] + _met_later(node, later), later, [])
 
 
@@ -185,22 +195,23 @@ def _stopped(spread: Spread, links: Links, absences: Absences, path: list[int]) 
     """The last node of `path` met nodes that had the event, and did not get it: why?"""
     node, stop = path[0], path[-1]
     known = holders(spread, stop, links, absences.get(stop, []))
-    near = [holder for holder in known if holder.is_near]
+    neighbours = [holder for holder in known if holder.is_neighbour]
     whole = [*path, known[0].node]
     hops = words.counted(len(whole) - 1, "hops")
-    clauses = [clause for _, clause in _from_near(spread, stop, near)] if near else _met_later(stop, known)
+    clauses = (
+        [clause for _, clause in _from_neighbours(spread, stop, neighbours)] if neighbours else _met_later(stop, known)
+    )
     clause = f"it came as far as n{known[0].node}, {hops} away, and no nearer: {'; '.join(clauses[:2])}"
-    return Cause("not reached", [f"no node near n{node} had it", clause], near or known, whole)
+    return Cause("not reached", [f"no neighbour of n{node} had it", clause], neighbours or known, whole)
 
 
 def _absent(spread: Spread, node: int, absences: Absences) -> Reasons:
     for absence in absences.get(node, []):
         if absence.covers(spread.begins_us) and absence.covers(spread.busy_until_us):
             since = words.duration(spread.begins_us - absence.from_us)
+            is_over = absence.until_us != NEVER_US
             until = (
-                "the end of the log"
-                if absence.until_us == NEVER_US
-                else (f"{words.duration(absence.until_us - spread.begins_us)} after it")
+                f"{words.duration(absence.until_us - spread.begins_us)} after it" if is_over else "the end of the log"
             )
             return [(absence.state, f"n{node} was {absence.state} from {since} before its publication until {until}")]
     return []

@@ -1,7 +1,7 @@
 """Nodes that had an event and met the node in question, and what each of them did about the event.
 
-A holder is *near* if a frame went between the two nodes while it was busy with the event, or at most `LATELY_US` before
-or after that. A log does not have ranges, and at most levels no places.
+A holder is a *neighbour* if a frame went between the two nodes while it was busy with the event, or at most `LATELY_US`
+before or after that. A log does not have ranges, and at most levels no places.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Holder:
     """The last frame between the two nodes before it had the event."""
     contact_after_us: int | None
     """The first frame between the two afterwards."""
-    is_near: bool
+    is_neighbour: bool
     """If not, the two only met later, while the event was valid."""
     sendings: list[Sending]
     conduct: str
@@ -98,31 +98,31 @@ def absences(rows: Iterable[LogRow]) -> dict[int, list[Absence]]:
 
 
 def window(spread: Spread, holder: int) -> tuple[int, int]:
-    """The time in which a node in contact with a holder is near it."""
+    """The time in which a contact with a holder makes it a neighbour."""
     had = spread.had_us[holder]
     busy_until = max(had, spread.rows_at[holder][-1].t)
     return had - LATELY_US, min(busy_until + LATELY_US, spread.expires_us)
 
 
 def holders(spread: Spread, node: int, links: Links, absent: list[Absence]) -> list[Holder]:
-    """Near ones first, those before others whose conduct matters more; then the ones that were met later, in order."""
+    """Neighbours first, those before others whose conduct matters more; then the ones that were met later, in order."""
     traces = _traces(spread, node)
     known: list[Holder] = []
     for other in links.all_neighbours(node):
         if other in spread.had_us and other != node:
             meeting = links.meeting(node, other, spread.had_us[other])
             from_us, until_us = window(spread, other)
-            is_near = any(t is not None and from_us <= t <= until_us for t in meeting)
-            if is_near or (meeting.after_us is not None and meeting.after_us <= spread.expires_us):
+            is_neighbour = any(t is not None and from_us <= t <= until_us for t in meeting)
+            if is_neighbour or (meeting.after_us is not None and meeting.after_us <= spread.expires_us):
                 sendings = [_sending(row, traces, absent) for row in spread.sends(other)]
                 did, label = _conduct(spread, node, other, links, sendings)
                 way = spread.way_to(other)
-                known.append(Holder(other, spread.had_us[other], way, *meeting, is_near, sendings, did, label))
+                known.append(Holder(other, spread.had_us[other], way, *meeting, is_neighbour, sendings, did, label))
     return sorted(known, key=_by_importance)
 
 
 def _by_importance(holder: Holder) -> tuple[bool, int, int, int]:
-    if holder.is_near:
+    if holder.is_neighbour:
         return False, list(CONDUCT).index(holder.conduct), holder.gap_us, holder.node
     return True, 0, holder.contact_after_us or 0, holder.node
 
@@ -178,7 +178,7 @@ def _in_contact(links: Links, node: int, other: int, t_us: int) -> bool:
 
 
 def _before_it_left(spread: Spread, node: int, other: int, links: Links, sent_us: int) -> tuple[str, str] | None:
-    """Whether `other` decided against the event while it was near `node`; it sent it only later, elsewhere."""
+    """Whether `other` decided against the event while `node` was its neighbour; it sent it only later, elsewhere."""
     contact = links.meeting(node, other, sent_us).before_us
     if contact is None:
         return None

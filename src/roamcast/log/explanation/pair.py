@@ -17,7 +17,7 @@ MOST_CLAUSES = 3
 
 
 @dataclass(frozen=True)
-class NearNode:
+class Neighbour:
     """A node that had the event and met this one then or later, and what it did about the event."""
 
     node: int
@@ -25,7 +25,8 @@ class NearNode:
     way: list[int]
     contact_before_us: int | None
     contact_after_us: int | None
-    is_near: bool
+    is_neighbour: bool
+    """If not, the two only met later, while the event was valid."""
     conduct: str
     reason: str
     """The label of its decision, if it decided not to send the event."""
@@ -38,15 +39,15 @@ class NearNode:
 class Explanation:
     """What became of an event at a node. `str` of it is the text for people, `as_dict` has everything as data.
 
-    status    published, got, missed, received (not wanted), not interested, or not counted (see `interest`)
-    interest  whether the node had a matching subscription, and whether it counts
-    cause     one word, if the node did not get the event: docs/how-to/read-a-log.md lists them
-    summary   the answer in a sentence
-    timeline  what happened at the node, in order
-    way       the nodes over which the first copy came
-    path      if no near node had it: the links to the nearest one that had it; it stopped at the last but one
-    near      the nodes near the node, or near the one where it stopped, that had it, and what each of them did
-    network   how far the event came in all, and what the nodes that had it did
+    status      published, got, missed, received (not wanted), not interested, or not counted (see `interest`)
+    interest    whether the node had a matching subscription, and whether it counts
+    cause       one word, if the node did not get the event: docs/how-to/read-a-log.md lists them
+    summary     the answer in a sentence
+    timeline    what happened at the node, in order
+    way         the nodes over which the first copy came
+    path        if no neighbour had it: the links to the nearest node that had it; it stopped at the last but one
+    neighbours  those of the node, or of the one where it stopped, that had it, and what each of them did
+    network     how far the event came in all, and what the nodes that had it did
     """
 
     node: int
@@ -65,7 +66,7 @@ class Explanation:
     is_published: bool
     timeline: list[Entry]
     path: list[int]
-    near: list[NearNode]
+    neighbours: list[Neighbour]
     remarks: list[str]
 
     def __str__(self) -> str:
@@ -111,7 +112,7 @@ def explain_pair(
         is_published=spread.published is not None,
         timeline=timeline(spread, node, absent),
         path=why.path if why else [],
-        near=_near(spread, node, why, distances) if why else [],
+        neighbours=_neighbours(spread, node, why, distances) if why else [],
         remarks=[*_nearest_place(why, distances), *remarks],
     )
 
@@ -136,29 +137,29 @@ def latency_us(spread: Spread, node: int) -> int | None:
     return None if delivered is None or spread.published is None else delivered - spread.published.t_us
 
 
-def _near(spread: Spread, node: int, why: Cause, distances: dict[int, float | None]) -> list[NearNode]:
+def _neighbours(spread: Spread, node: int, why: Cause, distances: dict[int, float | None]) -> list[Neighbour]:
     end = why.path[-2] if why.path else node
     return [
-        NearNode(
+        Neighbour(
             holder.node,
             holder.had_us,
             holder.way,
             holder.contact_before_us,
             holder.contact_after_us,
-            holder.is_near,
+            holder.is_neighbour,
             holder.conduct,
             holder.label,
             distances.get(holder.node) if end == node else None,
-            holder_timeline(spread, holder, end, not holder.is_near),
+            holder_timeline(spread, holder, end, not holder.is_neighbour),
         )
         for holder in why.holders
     ]
 
 
 def _nearest_place(why: Cause | None, distances: dict[int, float | None]) -> list[str]:
-    """If no near node had the event, and the log has movements: how far away it was."""
+    """If no neighbour had the event, and the log has movements: how far away it was."""
     known = sorted((metres, holder) for holder, metres in distances.items() if metres is not None)
-    if why is None or not known or any(holder.is_near for holder in why.holders if not why.path):
+    if why is None or not known or any(holder.is_neighbour for holder in why.holders if not why.path):
         return []
     metres, holder = known[0]
     return [f"By the places of nodes, n{holder} was the nearest that had it: {metres:.0f} m away when it got it."]

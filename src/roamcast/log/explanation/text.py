@@ -12,15 +12,15 @@ from roamcast.log.explanation.causes import UNKNOWN
 from roamcast.log.explanation.holders import CONDUCT
 
 if TYPE_CHECKING:
-    from roamcast.log.explanation.pair import Explanation, NearNode
+    from roamcast.log.explanation.pair import Explanation, Neighbour
     from roamcast.log.explanation.timeline import Entry
 
 WIDTH: Final = 80
-MOST_NEAR: Final = 6
+MOST_NEIGHBOURS: Final = 6
 MOST_LATER: Final = 3
 MOST_ENTRIES: Final = 18
-MOST_OF_NEAR: Final = 8
-"""Entries for each of the near nodes."""
+MOST_OF_ONE: Final = 8
+"""Entries for each of the neighbours."""
 TIED: Final = "\N{NO-BREAK SPACE}"
 MOST_FRAME: Final = 10**9
 """Serials of real nodes have 63 bits, and help nobody who reads them."""
@@ -60,30 +60,31 @@ def _at_the_node(of: Explanation) -> list[str]:
 
 
 def _around(of: Explanation) -> list[str]:
-    """The nodes that had the event and were near, or met the node later."""
-    near = [holder for holder in of.near if holder.is_near]
+    """The neighbours that had the event, or the nodes that had it and were met later."""
+    neighbours = [holder for holder in of.neighbours if holder.is_neighbour]
     if of.path:
         way = wrapped(f"The way to the nearest node that had it: {words.way(of.path, '–')}.")
-        how = f"near n{of.path[-2]}" if near else f"and met n{of.path[-2]} later"
-        return ["", *way, *_section(f"Nodes that had it {how}, where it stopped:", of.near, MOST_NEAR, of)]
-    if near:
-        return _section(f"Nodes near n{of.node} that had it:", near, MOST_NEAR, of)
-    return _section(f"Nodes that had it and met n{of.node} later:", of.near, MOST_LATER, of)
+        stop = of.path[-2]
+        who = f"Neighbours of n{stop} that had it" if neighbours else f"Nodes that had it and met n{stop} later"
+        return ["", *way, *_section(f"It stopped before n{stop}. {who}:", of.neighbours, MOST_NEIGHBOURS, of)]
+    if neighbours:
+        return _section(f"Neighbours of n{of.node} that had it:", neighbours, MOST_NEIGHBOURS, of)
+    return _section(f"Nodes that had it and met n{of.node} later:", of.neighbours, MOST_LATER, of)
 
 
-def _section(title: str, holders: list[NearNode], most: int, of: Explanation) -> list[str]:
+def _section(title: str, holders: list[Neighbour], most: int, of: Explanation) -> list[str]:
     if not holders:
         return []
-    lines = [line for holder in holders[:most] for line in _near_node(holder, of)]
+    lines = [line for holder in holders[:most] for line in _neighbour(holder, of)]
     rest = Counter(holder.conduct for holder in holders[most:])
     deeds = ", ".join(f"{n} {CONDUCT[word]}" for word, n in rest.most_common())
     return ["", title, *lines, *(wrapped(f"… and {rest.total()} more: {deeds}", "  ") if rest else [])]
 
 
-def _near_node(holder: NearNode, of: Explanation) -> Iterator[str]:
+def _neighbour(holder: Neighbour, of: Explanation) -> Iterator[str]:
     away = "" if holder.distance_m is None else f", {holder.distance_m:.0f} m away"
     yield from wrapped(f"n{holder.node}{away}: {words.did(CONDUCT[holder.conduct], holder.reason)}", "  ", "    ")
-    yield from _entries(holder.timeline, of.begins_us, "   ", MOST_OF_NEAR)
+    yield from _entries(holder.timeline, of.begins_us, "   ", MOST_OF_ONE)
 
 
 def _entry(entry: Entry, begins_us: int, indent: str) -> list[str]:

@@ -18,7 +18,7 @@ class Entry:
 
     t_us: int
     until_us: int
-    what: str
+    kind: str
     text: str
     reason: str = ""
     """The label of a decision or a loss."""
@@ -48,9 +48,9 @@ def holder_timeline(spread: Spread, holder: Holder, node: int, is_far: bool) -> 
     """
     entries = [_arrival(spread, holder)]
     frames = {sending.frame for sending in holder.sendings}
-    told = {row.t for row in spread.rows_at.get(node, []) if row.frame in frames}
+    shown = {row.t for row in spread.rows_at.get(node, []) if row.frame in frames}
     for t in (holder.contact_before_us, holder.contact_after_us):
-        if t is not None and t not in told:
+        if t is not None and t not in shown:
             entries.append(Entry(t, t, "contact", f"a frame between n{holder.node} and n{node}"))
     entries += [_decision(row) for row in spread.decisions(holder.node)]
     entries += [_given_up(row) for row in spread.given_up(holder.node)]
@@ -64,9 +64,9 @@ def holder_timeline(spread: Spread, holder: Holder, node: int, is_far: bool) -> 
 def _entry(spread: Spread, row: LogRow) -> list[Entry]:
     if row.kind == "receive":
         is_first = spread.had_us.get(row.node) == row.t and spread.came_from.get(row.node) == row.peer
-        what = "received" if is_first else "received again"
+        kind = "received" if is_first else "received again"
         text = f"received it from n{row.peer}" if is_first else f"received it again from n{row.peer}"
-        return [_of_frame(row, what, text)]
+        return [_of_frame(row, kind, text)]
     if row.kind == "lose":
         return [_given_up(row) if row.reason in AT_SENDER else _lost(spread, row)]
     if row.kind == "overhear":
@@ -81,9 +81,9 @@ def _entry(spread: Spread, row: LogRow) -> list[Entry]:
     return [Entry(row.t, row.t, *texts[row.kind])] if row.kind in texts else []  # repeat: its send row has the frame
 
 
-def _of_frame(row: LogRow, what: str, text: str, reason: str = "") -> Entry:
+def _of_frame(row: LogRow, kind: str, text: str, reason: str = "") -> Entry:
     return Entry(
-        row.t, row.t, what, text, reason, [row.frame] if row.frame else [], [row.peer] if row.peer >= 0 else []
+        row.t, row.t, kind, text, reason, [row.frame] if row.frame else [], [row.peer] if row.peer >= 0 else []
     )
 
 
@@ -162,7 +162,7 @@ def folded(entries: Iterable[Entry]) -> list[Entry]:
 
 
 def _alike(one: Entry, other: Entry) -> bool:
-    return one.what == other.what and (one.what in ("received again", "overheard") or one.text == other.text)
+    return one.kind == other.kind and (one.kind in ("received again", "overheard") or one.text == other.text)
 
 
 def _one_of(group: list[Entry]) -> Entry:
@@ -172,8 +172,8 @@ def _one_of(group: list[Entry]) -> Entry:
     peers = list(dict.fromkeys(peer for entry in group for peer in entry.peers))
     frames = [frame for entry in group for frame in entry.frames]
     verbs = {"received again": "received it again", "overheard": "overheard it"}
-    if first.what in verbs:
-        text = f"{verbs[first.what]} {words.times(len(group))}, from {words.nodes(peers, 8)}"
+    if first.kind in verbs:
+        text = f"{verbs[first.kind]} {words.times(len(group))}, from {words.nodes(peers, 8)}"
     else:
         text = f"{first.text} ({words.times(len(group))})"
-    return Entry(first.t_us, last.t_us, first.what, text, first.reason, frames, peers)
+    return Entry(first.t_us, last.t_us, first.kind, text, first.reason, frames, peers)
