@@ -34,7 +34,10 @@ def why(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object with everything.")] = False,
 ) -> None:
-    """Explain what became of an event at a node: heard from whom, delayed, suppressed, sent, lost, and why."""
+    """Explain what became of an event at a node: heard from whom, delayed, suppressed, sent, lost, and why.
+
+    Without --node or --event it lists what there is, and says what to ask next.
+    """
     from roamcast.log.opened import Log
     from roamcast.protocols import registry
 
