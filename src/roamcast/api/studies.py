@@ -90,8 +90,9 @@ def sweep(
             entrant.params[name] = values
         if not having:
             if "." not in name and name not in Scenario.__struct_fields__:
-                parameters_known = (parameter for entrant in entered for parameter in _parameters_of(entrant))
-                raise unknown("parameter or scenario field", name, {*Scenario.__struct_fields__, *parameters_known})
+                theirs = sorted({parameter for entrant in entered for parameter in _parameters_of(entrant)})
+                lists = f"parameters: {', '.join(theirs) or 'none'}; `roamcast fields` lists the fields"
+                raise unknown("parameter or scenario field", name, {*Scenario.__struct_fields__, *theirs}, lists)
             changes[name] = values
     return _study(_content("sweep", start, reading, seeds, changes), entered, processes, out, progress)
 
