@@ -75,7 +75,13 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'roamcast' has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), name)
+    try:
+        module = import_module(_HOMES[name])
+    except ModuleNotFoundError as error:
+        from roamcast.extras import missing
+
+        raise missing(f"roamcast.{name}", error) or error from None
+    value = getattr(module, name)
     globals()[name] = value
     return value
 

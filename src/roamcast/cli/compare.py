@@ -9,6 +9,7 @@ import typer
 
 from roamcast.cli.options import Reading, World, import_from_here, pairs, typed_value
 from roamcast.errors import InputError, unknown
+from roamcast.extras import need
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -50,6 +51,7 @@ def compare(
     from roamcast.cli.progress import Progress
 
     import_from_here()
+    _check_plot(plot)
     entrants = [_entrant(text) for text in protocols]
     with Progress("comparing") as progress:
         study = studies.compare(
@@ -86,6 +88,7 @@ def sweep(
     from roamcast.cli.progress import Progress
 
     import_from_here()
+    _check_plot(plot)
     with Progress("sweeping") as progress:
         study = studies.sweep(
             start,
@@ -124,6 +127,7 @@ def league(
     from roamcast.papers import experiments
 
     import_from_here()
+    _check_plot(plot)
     entrants: dict[str, Any] = {entrant.name: (entrant.name, entrant.set) for entrant in experiments.entrants()}
     for name in without or []:
         if name not in entrants:
@@ -145,6 +149,16 @@ def league(
 
 
 # ---- what was typed
+
+
+def _check_plot(path: Path | None) -> None:
+    """Before the runs, because it is drawn after them."""
+    if path is None:
+        return
+    need("--plot", "matplotlib")
+    kinds = (".svg", ".png", ".pdf")
+    if path.suffix not in kinds:
+        raise InputError(f"--plot {path}: must end with {', '.join(kinds)}")
 
 
 def _entrant(text: str) -> tuple[str, dict[str, Any]]:
@@ -206,9 +220,6 @@ def _p_value(p: float | None) -> str:
 
 
 def _draw(study: Study, metric: str, path: Path) -> None:
-    kinds = (".svg", ".png", ".pdf")
-    if path.suffix not in kinds:
-        raise InputError(f"--plot {path}: must end with {', '.join(kinds)}")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure: Any = study.plot(y=metric).figure
     figure.savefig(path)

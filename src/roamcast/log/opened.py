@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from roamcast.errors import InputError
+from roamcast.extras import need
 from roamcast.log import reader
 from roamcast.log.explanation.answers import Answer, Answers
 from roamcast.log.explanation.select import of_kinds
@@ -40,6 +41,7 @@ class Log:
 
     def pandas(self) -> Any:
         """The whole log as a `pandas.DataFrame`."""
+        need("a DataFrame", "pandas")
         return self._table.to_pandas()
 
     @cached_property
