@@ -30,7 +30,7 @@ INCLUDED = {"data": {"figures", "lab"}}
 
 
 def need(what: str, *packages: str) -> None:
-    """A MissingExtra unless all these packages are installed. `what` needs them: "a log", "roamcast report"."""
+    """A MissingExtra unless all these packages are installed. `what` needs them: "a figure", "report"."""
     absent = [package for package in packages if find_spec(package) is None]
     if absent:
         raise MissingExtra(_line(what, absent))
@@ -46,4 +46,8 @@ def _line(what: str, packages: list[str]) -> str:
     names = list(dict.fromkeys(EXTRAS[package][0] for package in packages))
     extras = {EXTRAS[package][1] for package in packages}
     typed = sorted(extra for extra in extras if not INCLUDED.get(extra, set()) & extras)
-    return f"{what} needs {' and '.join(names)}: pip install 'roamcast[{','.join(typed)}]'"
+    return f"{what} needs {_listed(names)}: pip install 'roamcast[{','.join(typed)}]'"
+
+
+def _listed(names: list[str]) -> str:
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))

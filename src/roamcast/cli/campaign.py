@@ -86,13 +86,13 @@ def _check(local: bool, processes: int, master: str, conf: list[str] | None, ui:
     if processes and not local:
         raise InputError(f"--processes {processes}: must come with --local")
     if local:
-        need("roamcast campaign --local", "pyarrow")
+        need("campaign --local", "pyarrow")
     else:
         _need_spark()
 
 
 def _need_spark() -> None:
-    need("roamcast campaign without --local", "pyspark", "pyarrow")
+    need("campaign without --local", "pyspark", "pyarrow")
     from roamcast.lab.spark.session import java_version
 
     try:

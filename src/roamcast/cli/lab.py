@@ -36,7 +36,7 @@ def field(
     """
     import sys
 
-    need("roamcast lab field", "pyspark", "pyarrow")
+    need("lab field", "pyspark", "pyarrow")
     from roamcast.lab.field.intake import Field
 
     if every <= 0:

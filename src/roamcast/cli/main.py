@@ -116,7 +116,7 @@ def main() -> None:
             print(f"roamcast: {text}", file=sys.stderr)
         sys.exit(2)
     except ModuleNotFoundError as error:
-        line = missing(" ".join(["roamcast", *sys.argv[1:2]]), error)
+        line = missing(sys.argv[1], error)
         if line is None:
             raise
         print(f"roamcast: {line}", file=sys.stderr)

@@ -26,7 +26,7 @@ def query(
     conf: Conf = None,
 ) -> None:
     """Ask a campaign's tables."""
-    need("roamcast query", "pyspark", "pyarrow")
+    need("query", "pyspark", "pyarrow")
     from roamcast import lab
 
     pairs("--conf", conf)  # an error in it is reported before Spark starts

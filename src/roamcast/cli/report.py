@@ -19,7 +19,7 @@ def report(
 ) -> None:
     """Write a folder's results as one page to look at, and its figures as SVG and PNG. It needs neither Spark nor a
     network."""
-    need("roamcast report", "pyarrow", "matplotlib")
+    need("report", "pyarrow", "matplotlib")
     from roamcast.show import report as page
 
     place = page.write(folder, out)

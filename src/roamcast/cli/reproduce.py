@@ -84,7 +84,7 @@ def _run(
     keep: Path | None,
     json: bool,
 ) -> None:
-    need("roamcast reproduce", "pyspark", "pyarrow", "matplotlib")  # figures come last, after minutes
+    need("reproduce", "pyspark", "pyarrow", "matplotlib")  # figures come last, after minutes
     import msgspec
 
     from roamcast.cli.build import warn_if_stale

@@ -72,13 +72,13 @@ class Log:
 
     @cached_property
     def _table(self) -> Any:
+        parts = [reader.read(path) for path in self._files]
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        if len(self._files) == 1:
-            table = reader.read(self._files[0])
-        else:
-            table = pa.concat_tables([reader.read(path) for path in self._files]).unify_dictionaries()
+        table = parts[0]
+        if len(parts) > 1:
+            table = pa.concat_tables(parts).unify_dictionaries()
             table = table.take(pc.sort_indices(table["t"]))  # stable: rows of one file stay in order
         runs = pc.unique(table["run"]).to_pylist()
         if len(runs) > 1:
