@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import runpy
 import subprocess
 import sys
 import tomllib
@@ -14,8 +13,8 @@ import pytest
 
 import roamcast
 from roamcast.cli import build
-
-ROOT = Path(__file__).parents[1]
+from tests.support import checkout
+from tests.support.checkout import ROOT
 
 
 @pytest.fixture(scope="module")
@@ -25,14 +24,7 @@ def project() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def setup_py() -> dict[str, Any]:
-    """setup.py's functions, without building anything."""
-    setuptools = pytest.importorskip("setuptools")
-    real = setuptools.setup
-    setuptools.setup = lambda **_: None
-    try:
-        return runpy.run_path(str(ROOT / "setup.py"))
-    finally:
-        setuptools.setup = real
+    return checkout.setup_py()
 
 
 def test_the_version_is_said_once(project: dict[str, Any]) -> None:
@@ -78,7 +70,7 @@ def test_the_digest_follows_sources_and_nothing_else(
     setup_py: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     copy = tmp_path / "src" / "roamcast"
-    for name in ("errors.py", "files.py", "pubsub/event.py", "world/kernel.py", "cli/main.py"):
+    for name in ("errors.py", "extras.py", "files.py", "pubsub/event.py", "world/kernel.py", "cli/main.py"):
         (copy / name).parent.mkdir(parents=True, exist_ok=True)
         (copy / name).write_text("x = 1\n")
     (tmp_path / "setup.py").write_text("")

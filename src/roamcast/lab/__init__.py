@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 def open(path: str | Path, spark: SparkSession | None = None) -> Laboratory:
     """The tables of the campaign in a folder, as Spark DataFrames."""
-    need("a campaign's tables", "pyarrow")
+    need("reading a campaign's tables", "pyarrow")
     from roamcast.lab.tables.laboratory import Laboratory
 
     return Laboratory(Path(path), spark)
