@@ -29,8 +29,10 @@ from roamcast import EventFrame, Protocol
 class Mine(Protocol):
     """A flood of one hop."""
 
+    frames = (EventFrame,)
+
     def on_publish(self, event):
-        self.host.broadcast(EventFrame(event))
+        self.host.broadcast(EventFrame(event, 1, 0))
 
     def on_frame(self, frame, sender):
         self.host.deliver(frame.events()[0])
@@ -184,13 +186,13 @@ def test_a_node_that_cannot_write_its_log_says_so_when_it_starts(bare: Made) -> 
 @pytest.mark.parametrize(
     ("code", "line"),
     [
-        ("run.log()", "reading a log needs PyArrow and NumPy: pip install 'roamcast[data]'"),
+        ("run.log()", "writing a log needs PyArrow and NumPy: pip install 'roamcast[data]'"),
         ("run.plot()", "a figure needs matplotlib: pip install 'roamcast[figures]'"),
-        ("rc.simulate(scenario, 'gossip', log='run.parquet')", "writing a log needs"),
+        ("rc.simulate('baldoni', log='run.parquet')", "writing a log needs"),
         ("study.pandas()", "a DataFrame needs pandas: pip install 'roamcast[data]'"),
         ("study.means()", "a DataFrame needs pandas: pip install 'roamcast[data]'"),
         ("study.plot()", "a figure needs matplotlib: pip install 'roamcast[figures]'"),
-        ("rc.compare(scenario, ['gossip', 'frugal'], seeds=1, out='kept')", "keeping runs (out=…) needs PyArrow"),
+        ("rc.compare('baldoni', ['gossip', 'frugal'], seeds=1, out='kept')", "keeping runs (out=…) needs PyArrow"),
         ("rc.open('kept')", "reading a campaign's tables needs PyArrow: pip install 'roamcast[data]'"),
         ("rc.Node(key='group.key')", "roamcast.Node needs cryptography: pip install 'roamcast[net]'"),
         ("rc.connect('state')", "roamcast.connect needs cryptography: pip install 'roamcast[net]'"),
@@ -200,9 +202,9 @@ def test_a_missing_extra_is_an_error_of_one_line_for_programs(bare: Made, code: 
     program = f"""
 import roamcast as rc
 
-scenario = rc.Scenario(nodes=5, duration_s=5.0)
-run = rc.simulate(scenario, "gossip")
-study = rc.compare(scenario, ["gossip", "frugal"], seeds=2, processes=1)
+short = {{"duration_s": 20}}
+run = rc.simulate("baldoni", "gossip", world=short)
+study = rc.compare("baldoni", ["gossip", "proximity"], seeds=2, world=short, processes=1)
 repr(run), run._repr_html_(), repr(study), study._repr_html_()
 try:
     {code}
