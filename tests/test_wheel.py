@@ -129,8 +129,9 @@ def test_a_protocol_in_the_current_folder_is_found(made: Made, kind: str) -> Non
     assert "mine:Mine" in said(made(kind).roamcast("run", "baldoni", "--protocol", "mine:Mine", *SHORT))
 
 
-def test_a_node_runs_without_numpy_and_pyarrow_and_finds_a_protocol_in_the_current_folder(bare: Made) -> None:
-    env = bare("net")
+@both
+def test_a_node_needs_no_numpy_and_no_pyarrow_and_finds_a_protocol_in_the_current_folder(made: Made, kind: str) -> None:
+    env = made(kind, "net")
     imported = "from importlib.util import find_spec; print([find_spec(name) for name in ('numpy', 'pyarrow')])"
     assert said(env.python(imported)) == "[None, None]\n"
     said(env.roamcast("key", "new", "group.key"))
