@@ -33,7 +33,7 @@ SECTIONS = {
 HOMES = {
     **roamcast._HOMES,
     "Laboratory": "roamcast.lab.tables.laboratory",
-    "Log": "roamcast.log.reader",
+    "Log": "roamcast.log.opened",
     "RemoteNode": "roamcast.net.control.remote",
     "RemoteSubscription": "roamcast.net.control.remote",
     "ScriptHost": "roamcast.testing",

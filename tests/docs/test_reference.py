@@ -24,7 +24,7 @@ from roamcast.protocols.kit import parameters
 from roamcast.pubsub import filters
 from roamcast.pubsub.text import parse
 from roamcast.world import scenario
-from tests.docs import frames
+from tests.docs import frames, python_page
 from tests.docs.pages import ROOT, UPDATE
 
 CORPUS = ROOT / "tests" / "net" / "corpus"
@@ -264,6 +264,7 @@ def metrics_page() -> str:
         ("presets", presets_page),
         ("log", log_page),
         ("metrics", metrics_page),
+        ("python", python_page.page),
     ],
 )
 def test_reference_page_says_what_the_code_says(name: str, make: Any) -> None:
