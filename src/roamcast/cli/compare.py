@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from roamcast.cli import completion
 from roamcast.cli.options import Reading, World, import_from_here, pairs, typed_value
 from roamcast.errors import InputError, unknown
 from roamcast.extras import need
@@ -16,7 +17,14 @@ if TYPE_CHECKING:
 
     from roamcast.api.study import Study
 
-Start = Annotated[str, typer.Argument(metavar="START", help="A preset (`roamcast presets`) or a scenario file.")]
+Start = Annotated[
+    str,
+    typer.Argument(
+        metavar="START",
+        help="A preset (`roamcast presets`) or a scenario file.",
+        autocompletion=completion.starts,
+    ),
+]
 Seeds = Annotated[int, typer.Option(metavar="N", min=1, help="How many seeds: 1 … N.")]
 Processes = Annotated[
     int | None, typer.Option(metavar="N", min=1, help="How many runs at a time.", show_default="one for each core")
@@ -28,14 +36,23 @@ Out = Annotated[
 Plot = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Draw the metric (SVG, PNG or PDF).", show_default="no figure")
 ]
-Metric = Annotated[str, typer.Option(metavar="NAME", help="What differences and figure are about.")]
+Metric = Annotated[
+    str,
+    typer.Option(metavar="NAME", help="What differences and figure are about.", autocompletion=completion.metrics),
+]
+PICTURES = (".svg", ".png", ".pdf")
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
 
 
 def compare(
     start: Start,
     protocols: Annotated[
-        list[str], typer.Argument(metavar="PROTOCOL...", help="Two or more: gossip, gossip,p=0.5, mine:Class.")
+        list[str],
+        typer.Argument(
+            metavar="PROTOCOL...",
+            help="Two or more: gossip, gossip,p=0.5, mine:Class.",
+            autocompletion=completion.protocols,
+        ),
     ],
     seeds: Seeds = 10,
     world: World = None,
@@ -50,8 +67,8 @@ def compare(
     from roamcast.api import studies
     from roamcast.cli.progress import Progress
 
+    _check(metric, plot)
     import_from_here()
-    _check_plot(plot)
     entrants = [_entrant(text) for text in protocols]
     with Progress("comparing") as progress:
         study = studies.compare(
@@ -69,7 +86,12 @@ def compare(
 
 def sweep(
     start: Start,
-    protocol: Annotated[str, typer.Argument(metavar="PROTOCOL", help="gossip, gossip,ttl=5, mine:Class.")],
+    protocol: Annotated[
+        str,
+        typer.Argument(
+            metavar="PROTOCOL", help="gossip, gossip,ttl=5, mine:Class.", autocompletion=completion.protocols
+        ),
+    ],
     settings: Annotated[
         list[str],
         typer.Argument(metavar="NAME=VALUE,VALUE...", help="Parameters or scenario fields: p=0.1,0.5 nodes=50,100."),
@@ -87,8 +109,8 @@ def sweep(
     from roamcast.api import studies
     from roamcast.cli.progress import Progress
 
+    _check(metric, plot)
     import_from_here()
-    _check_plot(plot)
     with Progress("sweeping") as progress:
         study = studies.sweep(
             start,
@@ -126,8 +148,8 @@ def league(
     from roamcast.cli.progress import Progress
     from roamcast.papers import experiments
 
+    _check(metric, plot)
     import_from_here()
-    _check_plot(plot)
     entrants: dict[str, Any] = {entrant.name: (entrant.name, entrant.set) for entrant in experiments.entrants()}
     for name in without or []:
         if name not in entrants:
@@ -151,14 +173,16 @@ def league(
 # ---- what was typed
 
 
-def _check_plot(path: Path | None) -> None:
-    """Before the runs, because it is drawn after them."""
-    if path is None:
-        return
-    need("--plot", "matplotlib")
-    kinds = (".svg", ".png", ".pdf")
-    if path.suffix not in kinds:
-        raise InputError(f"--plot {path}: must end with {', '.join(kinds)}")
+def _check(metric: str, plot: Path | None) -> None:
+    """Before the runs, because they may take long."""
+    from roamcast.log.catalogue import AVERAGED
+
+    if metric not in AVERAGED:
+        raise unknown("metric", metric, AVERAGED)
+    if plot is not None and plot.suffix not in PICTURES:
+        raise InputError(f"--plot {plot}: must end with {', '.join(PICTURES)}")
+    if plot is not None:
+        need("--plot", "matplotlib")
 
 
 def _entrant(text: str) -> tuple[str, dict[str, Any]]:

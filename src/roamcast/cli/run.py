@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from roamcast.cli import completion
 from roamcast.cli.options import Parameters, Reading, World, import_from_here, pairs
 from roamcast.errors import InputError
 
@@ -18,6 +19,7 @@ def run(
             metavar="[PRESET or FILE]",
             help="A paper's scenario (see `roamcast presets`), or a scenario file (TOML).",
             show_default="the scenario's defaults",
+            autocompletion=completion.starts,
         ),
     ] = "",
     protocol: Annotated[
@@ -26,6 +28,7 @@ def run(
             metavar="NAME",
             help="See `roamcast protocols`; module:Class for your own.",
             show_default="the paper's, or the file's",
+            autocompletion=completion.protocols,
         ),
     ] = None,
     set_: Parameters = None,

@@ -228,7 +228,7 @@ def _parameters(
     combinations = []
     for given in _grid(chosen.set, "protocol", k, "set"):
         try:
-            params = parameters.build(protocol, preset.parameters(chosen.name, given))
+            params = parameters.build(protocol, preset.parameters(chosen.name, given), chosen.name)
         except InputError as error:
             raise Misplaced(str(error), "protocol", k, "set", toml.named(given, str(error))) from None
         combinations.append((given, _asdict(params)))
