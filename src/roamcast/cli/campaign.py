@@ -146,6 +146,7 @@ def status(
     from roamcast.lab import progress
     from roamcast.lab.tables.folder import Folder
 
+    import_from_here()
     state = progress.status(Folder(folder))
     if json:
         print(msgspec.json.encode(state).decode())

@@ -52,12 +52,15 @@ def run(
     from roamcast.cli import outcome
     from roamcast.cli.build import warn_if_stale
     from roamcast.cli.progress import Progress
+    from roamcast.papers import presets
 
     if not preset and not protocol:
         raise InputError("run what? Name a preset (see `roamcast presets`), a scenario file, or at least a --protocol")
     level = checked_level(level, log)
     warn_if_stale()
     import_from_here()
+    if not protocol and not presets.load(preset, reading).protocol:
+        raise InputError(f'{preset} names no protocol: type --protocol NAME, or write protocol = "NAME" into it')
     with Progress(f"{preset}, {protocol or 'its protocol'}".removeprefix(", ")) as progress:
         simulation = simulate(
             preset,
