@@ -75,16 +75,16 @@ class WorkerDied(RoamcastError):
     """A worker process ended during a run, several times."""
 
 
-def unknown(what: str, name: str, known: Iterable[str]) -> InputError:
+def unknown(what: str, name: str, known: Iterable[str], lists: str = "") -> InputError:
     """`unknown protocol 'gosip'; did you mean 'gossip'?`"""
-    return InputError(f"unknown {what} {name!r}; {meant(name, known)}")
+    return InputError(f"unknown {what} {name!r}; {meant(name, known, lists)}")
 
 
-def meant(name: str, known: Iterable[str]) -> str:
-    """`did you mean 'gossip'?`, or all that is known."""
+def meant(name: str, known: Iterable[str], lists: str = "") -> str:
+    """`did you mean 'gossip'?`, or all that is known. `lists` says what lists them if they are too many for a line."""
     names = sorted(known)
     close = get_close_matches(name, names, n=1, cutoff=0.5)
-    return f"did you mean {close[0]!r}?" if close else "known: " + ", ".join(names)
+    return f"did you mean {close[0]!r}?" if close else lists or "known: " + ", ".join(names)
 
 
 def error_text(error: BaseException) -> str:
