@@ -89,7 +89,7 @@ def test_the_overview_counts_the_kept_verdicts_by_paper() -> None:
 
 def test_the_first_page_counts_as_the_scorecard_does() -> None:
     found = whole()
-    holding, failing, open_ = ([v.verdict for v in found.verdicts].count(name) for name in VERDICTS)
+    holding, failing, open_ = ([v.verdict for v in found.claims].count(name) for name in VERDICTS)
     text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    assert f"The papers make {len(found.verdicts)} claims that can be checked. After {found.made.runs:,} runs" in text
+    assert f"The papers make {len(found.claims)} claims that can be checked. After {found.made.runs:,} runs" in text
     assert f"{holding} hold under one stated world for each paper, {failing} do not, {open_} are open" in text
