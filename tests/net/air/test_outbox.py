@@ -126,7 +126,7 @@ def test_a_frame_that_the_network_will_not_take_is_given_up_at_once(choked: Real
 
     choked.do(0, deed)
     assert [number for number, _ in choked.probe(1).numbers()] == [3]
-    assert [told.arguments[0].number for told in choked.probe(0).told("undelivered")] == [2]
+    assert [told.arguments[0].number for told in choked.probe(0).calls("undelivered")] == [2]
     assert choked.runners[0].tally.drops() == {"too large": 2}
 
 
@@ -140,7 +140,7 @@ def test_a_neighbour_whose_address_changed_is_found_again(real: Any) -> None:
     driver.do(0, lambda probe, _: probe.host.send(1, Ping(5)))
     driver.run(2.0)
     assert driver.probe(1).numbers() == [(5, 0)]
-    assert driver.probe(0).told("undelivered") == []
+    assert driver.probe(0).calls("undelivered") == []
     assert driver.runners[0].tally.retries > 0
 
 

@@ -90,7 +90,7 @@ def test_a_protocol_hears_its_past_alone_and_by_the_clock_of_then(alive_ago_s: i
         ("undelivered", -40),
         ("timer", 0 if ended is None else ended),
     ]
-    assert [told.arguments for told in probe.told("timer")] == [(1,), (2,), (2,)]
+    assert [told.arguments for told in probe.calls("timer")] == [(1,), (2,), (2,)]
     assert got == [event.id for event in said]
     assert runner.host.heard(said[0].id) == 1
     assert runner.status().up_s < 1

@@ -138,7 +138,7 @@ def test_subscriptions_can_be_made_and_taken_back_at_any_time(real: Any) -> None
     assert told == [("subscribe", 1), ("unsubscribe", 1), ("subscribe", 2)]
     driver.crash(0)
     driver.recover(0, keep_tables=False)
-    assert [told.arguments for told in driver.probe(0).told("subscribe")] == [(2, topic("sport"))]
+    assert [told.arguments for told in driver.probe(0).calls("subscribe")] == [(2, topic("sport"))]
 
 
 def test_a_protocol_that_fails_is_counted_and_told_and_the_node_goes_on(
@@ -178,7 +178,7 @@ def test_senses_and_motion_come_from_who_has_instruments() -> None:
             runner.motion(False)
             assert (runner.host.speed(), runner.host.battery()) == (3.5, 0.25)
             assert isinstance(runner.protocol, Probe)
-            assert [t.arguments[0] for t in runner.protocol.told("motion")] == told
+            assert [t.arguments[0] for t in runner.protocol.calls("motion")] == told
             runner.stop()
 
     asyncio.run(go())
