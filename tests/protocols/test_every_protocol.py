@@ -1,4 +1,4 @@
-"""Every registered protocol, through the whole simulator, in fair weather and in foul."""
+"""Every registered protocol in the whole simulator, with and without faults."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_in_foul_weather_it_goes_on(protocol: str, weather: str) -> None:
     assert metrics["deliveries"] > 0 or weather == "nobody else"
 
 
-def test_protocols_that_share_a_label_say_the_same_by_it() -> None:
+def test_protocols_that_share_a_label_share_its_sentence() -> None:
     """A row of the log has kind and label; `explain` takes the first sentence declared with them."""
     for protocol in registry.names():
         registry.get(protocol)

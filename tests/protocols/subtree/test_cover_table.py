@@ -86,8 +86,8 @@ def test_copied_results_are_those_of_comparing_again(filters: list[Filter], data
     older, newer = CoverTable(100), CoverTable(100)
     for table, order in ((older, filters), (newer, data.draw(some))):
         for filter in order:
-            compared_names = [other for other in table.by_number if data.draw(st.booleans())]
-            table.add(key_of(filter), filter, union(compared_names))
+            some_others = [other for other in table.by_number if data.draw(st.booleans())]
+            table.add(key_of(filter), filter, union(some_others))
     used = data.draw(some)
     known_before = {one.key: {other.key for other in newer.members(one.compared)} for one in newer.by_number}
     newer.copy_from(older, union([older.by_key[key_of(filter)] for filter in used]))
@@ -113,12 +113,12 @@ def check_relations(table: CoverTable) -> None:
 class Watched(Filter):
     """A filter that records comparisons: `covers` compares a filter of an unknown class for equality."""
 
-    def __init__(self, name: str, compared_names: list[str]) -> None:
+    def __init__(self, name: str, comparisons: list[str]) -> None:
         self.name = name
-        self.compared_names = compared_names
+        self.comparisons = comparisons
 
     def __eq__(self, other: object) -> bool:
-        self.compared_names.append(self.name)
+        self.comparisons.append(self.name)
         return self is other
 
     def __hash__(self) -> int:
@@ -132,18 +132,18 @@ class Watched(Filter):
 
 
 def test_a_pair_is_compared_once() -> None:
-    compared_names: list[str] = []
+    comparisons: list[str] = []
     table = CoverTable(10)
-    a, b = (table.add(name, Watched(name, compared_names), 0) for name in "ab")
+    a, b = (table.add(name, Watched(name, comparisons), 0) for name in "ab")
     table.add("a", a.filter, b.bit)
-    assert compared_names
-    compared_names.clear()
+    assert comparisons
+    comparisons.clear()
     table.add("a", a.filter, a.bit | b.bit)
     table.add("b", b.filter, a.bit)
     newer = CoverTable(10)
     newer.copy_from(table, a.bit | b.bit)
     newer.add("b", b.filter, newer.by_key["a"].bit)
-    assert compared_names == []
+    assert comparisons == []
 
 
 def test_a_table_has_room_for_the_limit_or_for_what_a_broker_needs() -> None:

@@ -229,7 +229,7 @@ def test_an_unwanted_filter_keeps_its_place_for_a_while_and_then_loses_it() -> N
 
 
 def test_the_time_of_an_unwanted_filter_starts_when_its_last_source_is_gone() -> None:
-    for stop in ("unwant", "unwant_all", "forget_side"):
+    for stop in ("unwant", "unwant_all", "forget"):
         table = FilterTable()
         table.add(topic("a"), table.sets_of(5))
         for _ in range(IDLE_HEARTBEATS + 1):
@@ -287,11 +287,11 @@ def test_an_advertised_filter_is_removed_although_it_was_forgotten_before_number
 def test_filters_with_new_numbers_are_not_compared_again() -> None:
     counts: list[int] = []
     for limit in (1, 4096):
-        compared_names: list[str] = []
+        comparisons: list[str] = []
         table = FilterTable(shared=SharedTables(limit))
         for n in range(20):
-            table.add(Watched(f"w{n}", compared_names), table.sets_of(5))
-        counts.append(len(compared_names))
+            table.add(Watched(f"w{n}", comparisons), table.sets_of(5))
+        counts.append(len(comparisons))
     assert counts[0] == counts[1] > 0
 
 

@@ -647,15 +647,15 @@ def test_in_bad_weather_the_invariants_hold_and_no_timer_leaks(plan: Plan, mode:
         assert (TICK in host.timers) == net.up[i]
         assert node.place.is_attached() or not net.up[i]
         assert len(node.seen) <= 64 and all(len(link.wanted) <= 3 for link in node.links.by_peer.values())
-        interests = node.links.filters
-        assert set(interests.sources) <= {NOBODY, *node.links.by_peer}
+        filter_table = node.links.filters
+        assert set(filter_table.sources) <= {NOBODY, *node.links.by_peer}
         for link in node.links.by_peer.values():
             filters = [*link.wanted.values(), *([EVERYTHING] if link.gets_everything else [])]
-            side = link.sets
-            assert interests.sources[link.peer] is side
-            assert {*keys(interests.covers.members(side.wanted))} == {key_of(filter) for filter in filters}
-            assert len(filters) == side.wanted.bit_count() + sum(side.repeated.values())
-            assert {*keys(interests.covers.members(side.advertised))} == {*link.advertised} or link.from_scratch
+            sets = link.sets
+            assert filter_table.sources[link.peer] is sets
+            assert {*keys(filter_table.covers.members(sets.wanted))} == {key_of(filter) for filter in filters}
+            assert len(filters) == sets.wanted.bit_count() + sum(sets.repeated.values())
+            assert {*keys(filter_table.covers.members(sets.advertised))} == {*link.advertised} or link.from_scratch
 
 
 class Taped:
