@@ -25,7 +25,7 @@ UNITS: Final = {
     "_w": "W",
     "_j": "J",
 }
-"""By the ends of names."""
+"""Units by the ends of names."""
 
 
 class Field(msgspec.Struct, frozen=True):

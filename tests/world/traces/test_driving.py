@@ -79,7 +79,7 @@ def test_a_node_that_is_switched_off_neither_hears_nor_speaks(tmp_path: Path) ->
 
 
 def test_absence_and_faults_do_not_mix(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"crash_mean_s must be 0: trace=.* says itself when nodes are there"):
+    with pytest.raises(InputError, match=r"crash_mean_s must be 0: trace=.* already says when nodes are present"):
         deliveries(tmp_path, absent(5, "OFF"), crash_mean_s=10.0)
     deliveries(tmp_path, "", crash_mean_s=10.0)
 

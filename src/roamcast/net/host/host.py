@@ -60,7 +60,7 @@ class NetHost(Host):
 
     def set_timer(self, key: int, delay_us: int) -> None:
         if delay_us < 0:
-            raise ValueError(f"a timer cannot go off {-delay_us} us ago")
+            raise ValueError(f"a timer cannot be set for {-delay_us} us ago")
         if self.running:
             self._timers.set(key, delay_us)
 
