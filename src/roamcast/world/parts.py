@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 
 class Part(Registry):
-    """One kind of part. `what` is its field in a scenario; the packages of roamcast make the parts named in `own`."""
+    """One of the parts, `what` is its field in a scenario; those of `own` are made by their packages."""
 
     def __init__(self, what: str, group: str, base: str, own: tuple[str, ...]) -> None:
         super().__init__(what, group, base, dict.fromkeys(own, ""))
 
     def outside(self, name: str) -> bool:
-        """Whether this part is not one of roamcast's own."""
+        """Whether this is none of roamcast's own."""
         return name not in self.built_in
 
     def checked(self, name: str, given: dict[str, Any]) -> dict[str, Any]:
@@ -75,11 +75,11 @@ RADIO: Final = Part(
 MAC: Final = Part("mac", "roamcast.macs", "roamcast.world.mac.rules:Rules", ("ideal", "dcf", "tinyos"))
 PARTS: Final = {part.what: part for part in (MOBILITY, RADIO, MAC)}
 PARAMETERS: Final = tuple(f"{part}_set" for part in PARTS)
-"""The fields of a scenario that hold parameters of its parts."""
+"""The fields of a scenario that have their parameters."""
 
 
 def folded(values: dict[str, Any]) -> dict[str, Any]:
-    """Fields of a scenario; `mobility.KEY` and the like become entries of `mobility_set`."""
+    """Fields of a scenario, with `mobility.KEY` and so on where parameters belong."""
     fields = {name: value for name, value in values.items() if "." not in name}
     for name, value in values.items():
         part, dot, key = name.partition(".")

@@ -1,7 +1,7 @@
 """What a world is built from: frozen specifications with names, the same for scenarios, the calibration and tests.
 
 A MAC or a radio gets its whole specification and uses the fields that its rules need. If it comes from outside
-(parts.py), `rules` or `law` is its object.
+(parts.py), `rules` or `law` is what it decides itself.
 """
 
 from __future__ import annotations

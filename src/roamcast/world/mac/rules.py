@@ -1,4 +1,4 @@
-"""A MAC from outside: a class that extends `Rules` has its timing and decides how long a node backs off.
+"""A MAC from outside: a class that extends `Rules` has its timing and says how long a node backs off.
 
 Carrier sense, the freezing of back-offs, acknowledgements and repetitions are those of every MAC (base.py).
 """
@@ -28,7 +28,7 @@ class Rules:
     contends: ClassVar[bool] = True
     """Whether stations share one medium, with collisions and acknowledgements."""
     counts_from_now: ClassVar[bool] = False
-    """Whether silence counts only after a frame came into the queue, and not before."""
+    """Whether only the silence after a frame came into the queue counts, not that before."""
 
     def __init__(self, scenario: Scenario, params: Params, seed: int) -> None:
         """A class of your own may ignore all three."""

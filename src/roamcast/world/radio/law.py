@@ -1,4 +1,4 @@
-"""A radio from outside: a class that extends `Law` decides how strong frames arrive; the rest is as in every radio."""
+"""A radio from outside: a class that extends `Law` says how strong frames arrive; the rest is as in every radio."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Law:
         """A class of your own may ignore all three."""
 
     def strength(self, sender: int, receiver: int, distance_m: float, range_m: float) -> float:
-        """The strength of a frame that the sender sends with this range. The distance is never below a millimetre."""
+        """Of a frame that the sender sends with this range. The distance is never below a millimetre."""
         raise NotImplementedError
 
     def farthest(self, range_m: float) -> float:
-        """The largest distance at which a frame of this range can be decoded. `strength` is not called beyond it."""
+        """The largest distance at which a frame of this range can be decoded. Beyond it nobody is asked."""
         return range_m
 
     def sensed_from(self, range_m: float, sensed_m: float) -> float:
