@@ -32,7 +32,7 @@ def test_a_file_changes_its_preset(tmp_path: Path) -> None:
     mine, li = load(tmp_path, MINE), presets.load("li")
     assert (mine.title, mine.protocol, mine.seed) == ("half of them asleep", "gossip", 7)
     assert mine.name == str(tmp_path / "my.toml")
-    assert mine.values == {**li.values, "nodes": 600}
+    assert mine.values == {**li.values, "nodes": 600, "publishers": 600, "subscribers": 600}
     assert mine.sources["nodes"] == mine.name
     assert mine.sources["width_m"] == li.sources["width_m"]
 
@@ -53,6 +53,15 @@ def test_parameters_without_a_protocol_are_those_of_the_presets(tmp_path: Path) 
 def test_without_a_preset_a_file_starts_from_the_scenarios_defaults(tmp_path: Path) -> None:
     mine = load(tmp_path, "[world]\nnodes = 30\n")
     assert (mine.scenario(), mine.protocol, mine.seed) == (Scenario(nodes=30), "", 1)
+
+
+def test_roles_follow_the_nodes_of_a_file_unless_it_says_otherwise(tmp_path: Path) -> None:
+    path = tmp_path / "my.toml"
+    path.write_text('preset = "li"\nworld = { nodes = 100, publishers = 7 }\n')
+    preset = presets.load(str(path))
+    assert (preset.values["publishers"], preset.values["subscribers"]) == (7, 100)
+    halved = preset.scenario({"nodes": 50})
+    assert (halved.publishers, halved.subscribers) == (7, 50)
 
 
 def test_no_name_means_the_scenarios_defaults() -> None:
@@ -87,7 +96,7 @@ def test_a_path_is_told_from_a_presets_name(name: str, file: bool) -> None:
     [
         ("nodes = 600", "nodes = 0", "my.toml:8: nodes=0: must be a whole number, at least 1"),
         ("nodes = 600", "nodez = 5", "my.toml:8: unknown scenario field 'nodez'; did you mean 'nodes'?"),
-        ("nodes = 600", "nodes = 5", "my.toml:8: publishers (500) must not be above nodes (5)"),
+        ("nodes = 600", "publishers = 600", "my.toml:8: publishers (600) must not be above nodes (500)"),
         ("nodes = 600", 'street_map = "none.wkt"', "my.toml:8: street_map=none.wkt: there is no such file"),
         ("nodes = 600", "[wrld]", "my.toml:8: unknown field 'wrld'; did you mean 'world'?"),
         ('"li"', '"lii"', "my.toml:2: unknown preset 'lii'; did you mean 'li'?"),

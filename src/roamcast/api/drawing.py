@@ -49,7 +49,8 @@ def simulation_html(simulation: Simulation) -> str:
     listed = shown.lines(simulation.metrics)
     rows = [tag("tr", tag("th", title), tag("td", value), tag("td", note)) for title, value, note in listed]
     table = tag("table", tag("caption", about), rows)
-    return str(tag("div", table, _picture(latencies(simulation)), tag("code", simulation.command)))
+    command = tag("code", simulation.command) if simulation.command else None
+    return str(tag("div", table, _picture(latencies(simulation)), command))
 
 
 def _picture(panel: Panel) -> Html | None:

@@ -164,7 +164,9 @@ class Simulation:
 
     @property
     def command(self) -> str:
-        """What to type to see this run again."""
+        """What to type to see this run again; empty if the protocol was written in a notebook or inside a function."""
+        if self.protocol.startswith("__main__:") or "<locals>" in self.protocol:
+            return ""
         return presets.command(self.preset, self.protocol, self.given, self.world, self.seed, self.reading)
 
     # ---- its log

@@ -210,7 +210,7 @@ def _world(
     """The fields that the campaign gives, and the scenario with them."""
     try:
         named = presets.with_files(world, folder)
-        return named, with_values({**preset.values, **named}, {})
+        return named, with_values(preset.changed(named), {})
     except InputError as error:
         field = toml.named(world, str(error))
         path = ("point", k, field) if written.point and field in written.point[k] else ("world", field)

@@ -23,10 +23,11 @@ from __future__ import annotations
 
 import shlex
 import tomllib
+from collections.abc import Mapping
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -42,10 +43,11 @@ from roamcast.world.scenario import FILES, Scenario, with_values
 
 
 class Sourced(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A value and where it comes from."""
+    """A value and where it comes from. A share of the nodes follows their number."""
 
     value: Any
     source: str
+    share_of: Literal["", "nodes"] = ""
 
 
 class Written(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -72,7 +74,8 @@ class ScenarioFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class Preset(msgspec.Struct, frozen=True):
     """`values` are scenario fields; `params` are parameters by protocol; `sources` has both, as `field` and
-    `protocol.parameter`. `protocol` is the paper's own. `reading` names the change that it is under, if any.
+    `protocol.parameter`. `protocol` is the paper's own. `shares` are fields that follow the number of nodes.
+    `reading` names the change that it is under, if any.
 
     Of a scenario file, `name` is the path, `protocol` may be empty, and `seed` is the one to take if none is typed."""
 
@@ -83,12 +86,26 @@ class Preset(msgspec.Struct, frozen=True):
     sources: dict[str, str]
     protocol: str
     params: dict[str, dict[str, Any]]
+    shares: tuple[str, ...] = ()
     reading: str = ""
     seed: int = 1
 
-    def scenario(self, changes: dict[str, str] | None = None) -> Scenario:
+    def scenario(self, changes: Mapping[str, Any] | None = None) -> Scenario:
         """The scenario, with what was typed (`--world KEY=VALUE`) over the preset's values."""
-        return with_values(self.values, changes or {})
+        changes = dict(changes or {})
+        return with_values(self.values | self._shares_of(changes.get("nodes")), changes)
+
+    def changed(self, world: Mapping[str, Any]) -> dict[str, Any]:
+        """The values with these over them."""
+        return self.values | self._shares_of(world.get("nodes")) | dict(world)
+
+    def _shares_of(self, nodes: Any) -> dict[str, int]:
+        """The fields that follow when there are so many nodes; a wrong number is refused where numbers are checked."""
+        try:
+            scale = int(nodes) / self.values["nodes"]
+        except (TypeError, ValueError, KeyError):
+            return {}
+        return {field: round(self.values[field] * scale) for field in self.shares}
 
     def parameters(self, protocol: str, given: dict[str, Any]) -> dict[str, Any]:
         """What is given over what the paper sets for this protocol in this scenario."""
@@ -147,6 +164,7 @@ def parse(name: str, text: str) -> Preset:
         sources=sources,
         protocol=written.protocol,
         params={p: {k: entry.value for k, entry in entries.items()} for p, entries in written.params.items()},
+        shares=tuple(field for field, entry in written.scenario.items() if entry.share_of),
     )
     try:
         preset.scenario()
@@ -199,10 +217,11 @@ def _of_file(content: dict[str, Any], name: str, folder: Path, reading: str) -> 
         base,
         name=name,
         title=written.title or base.title,
-        values={**base.values, **_world_of(written, base, folder)},
+        values=base.changed(_world_of(written, base, folder)),
         sources={**base.sources, **dict.fromkeys(written.world, name)},
         protocol=protocol,
         params={**base.params, protocol: base.parameters(protocol, written.set)},
+        shares=tuple(field for field in base.shares if field not in written.world),
         seed=written.seed,
     )
     _check_protocol(written, preset)
@@ -212,7 +231,7 @@ def _of_file(content: dict[str, Any], name: str, folder: Path, reading: str) -> 
 def _world_of(written: ScenarioFile, base: Preset, folder: Path) -> dict[str, Any]:
     try:
         world = with_files(written.world, folder)
-        with_values({**base.values, **world}, {})
+        with_values(base.changed(world), {})
     except InputError as error:
         raise Misplaced(str(error), "world", toml.named(written.world, str(error))) from None
     return world

@@ -301,7 +301,7 @@ def with_values(base: dict[str, Any], changes: dict[str, str]) -> Scenario:
 
 
 def _check_shortened(base: dict[str, Any], typed: dict[str, Any]) -> None:
-    """Who types a shorter run need not know what else the preset ties to its length."""
+    """A person who shortens a run reads what else the preset ties to its length."""
     if "duration_s" not in typed:
         return
     duration_s = typed["duration_s"]
@@ -309,11 +309,11 @@ def _check_shortened(base: dict[str, Any], typed: dict[str, Any]) -> None:
     until_s = base.get("publish_until_s", 0.0)
     if from_s >= duration_s and "publish_from_s" not in typed:
         raise InputError(
-            f"publish_from_s ({from_s:g}) must be below duration_s ({duration_s:g}): add --world publish_from_s=0"
+            f"publish_from_s ({from_s:g}) must be below duration_s ({duration_s:g}): set publish_from_s=0, too"
         )
     if until_s > duration_s and "publish_until_s" not in typed:
         must = f"publish_until_s ({until_s:g}) must not be above duration_s ({duration_s:g})"
-        raise InputError(f"{must}: add --world publish_until_s={duration_s:g}")
+        raise InputError(f"{must}: set publish_until_s={duration_s:g}, too")
 
 
 # ---- one field
