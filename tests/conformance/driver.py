@@ -184,7 +184,7 @@ class Driver(ABC):
     def probes(self) -> list[Probe]:
         return [self.probe(i) for i in range(len(self.places))]
 
-    def near(self, i: int) -> list[int]:
+    def in_range(self, i: int) -> list[int]:
         here = self.places[i]
         return [j for j, there in enumerate(self.places) if j != i and abs(there - here) <= 1.0]
 

@@ -118,7 +118,7 @@ class Real(Driver):
             sender = next((j for j, medium in enumerate(self.media) if medium.port() == port), -1)
             if self.flooded and sender < 0:
                 return True
-            return sender in [i, *self.near(i)] and self.chance.random() >= self.loss
+            return sender in [i, *self.in_range(i)] and self.chance.random() >= self.loss
 
         return passes
 
@@ -128,9 +128,9 @@ class Real(Driver):
         return probe
 
     def publish(self, i: int, deed: int) -> None:
-        self.say(i, "deed", {"deed": deed})
+        self.publish_event(i, "deed", {"deed": deed})
 
-    def say(self, i: int, topic: str, attrs: dict[str, Any] | None = None, **more: Any) -> int:
+    def publish_event(self, i: int, topic: str, attrs: dict[str, Any] | None = None, **more: Any) -> int:
         """Node i publishes; returns the event's id."""
 
         async def go() -> int:
@@ -174,5 +174,5 @@ def members(n: int, secure: bool) -> list[Membership]:
     if not secure:
         return [Membership.insecure(i) for i in range(n)]
     vaults = [MemoryValues() for _ in range(n)]
-    roster = Roster({i: Identity.of(vault).public for i, vault in enumerate(vaults)})
-    return [Membership.secure(vault, RING, roster) for vault in vaults]
+    roster = Roster({i: Identity.of(values).public for i, values in enumerate(vaults)})
+    return [Membership.secure(values, RING, roster) for values in vaults]

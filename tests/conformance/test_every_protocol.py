@@ -46,9 +46,9 @@ def real(protocol: str) -> Deliveries:
     chosen = registry.get(protocol)
     driver = Real(MULTICAST, PLACES, SUBSCRIPTIONS, protocol=chosen, params=chosen.params_class())
     driver.run(SETTLE_S)
-    driver.say(PUBLISHER, "news", {}, payload=b"x")
+    driver.publish_event(PUBLISHER, "news", {}, payload=b"x")
     driver.run(1)
-    driver.say(PUBLISHER, "sport", {}, payload=b"x")
+    driver.publish_event(PUBLISHER, "sport", {}, payload=b"x")
     driver.run(AFTER_S)
     driver.check()
     assert all(runner.tally.drops().keys() <= {"not for us"} for runner in driver.runners)
@@ -70,7 +70,9 @@ def test_a_restarted_node_delivers_its_carried_events_once_more_and_nothing_else
     last, frames = driver.runners[SUBSCRIBERS[0]], []
     last.inbox.on_carry = lambda sender, frame, _: frames.append((driver.loop.time(), sender, frame))
     driver.run(SETTLE_S)
-    events = [driver.say(PUBLISHER, "news", {}, payload=b"x", validity_us=v_us) for v_us in (20_000_000, FOREVER)]
+    events = [
+        driver.publish_event(PUBLISHER, "news", {}, payload=b"x", validity_us=v_us) for v_us in (20_000_000, FOREVER)
+    ]
     driver.run(AFTER_S)
     before = driver.delivered(last.id)
     assert sorted(before) == events

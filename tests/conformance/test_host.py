@@ -208,7 +208,7 @@ def test_a_broadcast_reaches_all_nodes_in_range_and_no_others(drive: MakeDriver,
     for i in range(len(places)):
         driver.do(i, broadcast(100 + i))
     for j, probe in enumerate(driver.probes()):
-        assert probe.numbers() == [(100 + i, i) for i in range(len(places)) if j in driver.near(i)]
+        assert probe.numbers() == [(100 + i, i) for i in range(len(places)) if j in driver.in_range(i)]
 
 
 @pytest.mark.parametrize("content", [b"", bytes(200)], ids=["alike", "a long one before a short one"])
