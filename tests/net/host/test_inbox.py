@@ -10,7 +10,7 @@ from roamcast.net.host.inbox import CarriedEvents
 from roamcast.protocols.kit import wire
 from roamcast.pubsub.event import Event, event_id
 from tests.conformance.driver import Parcel, Probe
-from tests.net.conftest import say_all
+from tests.net.conftest import broadcast_all
 from tests.net.members import publication
 
 
@@ -24,7 +24,7 @@ def test_frames_with_events_of_others_are_reported_once(real: Any) -> None:
     own = publication(driver.runners[1].membership, 7)
     for event in (heard[0], heard[0], own, heard[1], heard[0]):
         driver.do(0, lambda probe, _, event=event: probe.host.broadcast(Parcel(event)))
-    driver.do(0, say_all([1]))
+    driver.do(0, broadcast_all([1]))
     assert reports == [(0, wire.encode(Probe, Parcel(event)), [event.id]) for event in heard]
 
 

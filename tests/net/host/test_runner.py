@@ -26,7 +26,7 @@ from roamcast.pubsub.event import Event
 from roamcast.pubsub.filters import topic
 from tests.conformance.driver import WHY, Ping, Probe
 from tests.conformance.real import RING, Walled, network
-from tests.net.conftest import say_all
+from tests.net.conftest import broadcast_all
 from tests.support.warp import WarpLoop
 
 
@@ -44,17 +44,17 @@ def test_the_application_gets_an_event_and_can_answer_at_once(real: Any) -> None
 
     for runner in driver.runners:
         runner.deliveries.on_deliver = take
-    question = driver.publish_event(0, "ask", {"n": 5}, payload=b"text", validity_us=9_000_000)
+    id = driver.publish_event(0, "ask", {"n": 5}, payload=b"text", validity_us=9_000_000)
     driver.run(2.0)
     (question, sealed), (answer, _) = got
     assert (question.id, question.attrs, question.payload, question.validity_us) == (
-        question,
+        id,
         {"n": 5},
         b"text",
         9_000_000,
     )
     assert len(sealed.payload) == len(b"text") + SEAL_BYTES
-    assert answer.attrs == {"to": question}
+    assert answer.attrs == {"to": id}
     assert answer.publisher == 1
 
 
@@ -123,7 +123,7 @@ def test_an_application_that_fails_does_not_stop_the_node(real: Any, caplog: pyt
 def test_an_application_may_stop_the_node_when_an_event_arrives(real: Any) -> None:
     driver = real()
     driver.probe(1).react["frame"] = lambda *_: driver.runners[1].stop()
-    driver.do(0, say_all(range(3)))
+    driver.do(0, broadcast_all(range(3)))
     assert driver.probe(1).numbers() == [(0, 0)]
     with pytest.raises(InputError, match="not running"):
         driver.publish_event(1, "x")
