@@ -23,7 +23,7 @@ def test_a_name_is_checked_without_importing_anything() -> None:
 
 def test_a_class_must_extend_the_base() -> None:
     assert DICTS.get("ordered") is OrderedDict
-    with pytest.raises(InputError, match=r"^dictionary 'collections:deque': .* is no subclass of builtins.dict$"):
+    with pytest.raises(InputError, match=r"^dictionary 'collections:deque': .* is not a subclass of builtins.dict$"):
         DICTS.get("collections:deque")
 
 

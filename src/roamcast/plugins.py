@@ -15,7 +15,7 @@ from roamcast.errors import InputError, one_line, unknown
 
 
 class Registry:
-    """The classes of one kind. `what` people call it; `base` is the class ("module:Class") that all of them extend."""
+    """The classes of one kind. `what` is its name for people; `base` is the class ("module:Class") that all extend."""
 
     def __init__(self, what: str, group: str, base: str, built_in: Mapping[str, str]) -> None:
         self.what = what
@@ -24,7 +24,7 @@ class Registry:
         self.built_in = built_in
 
     def names(self) -> list[str]:
-        """Every name that `get` knows: the built-in ones in their order, then other packages' by name."""
+        """Every name that `get` knows: the built-in ones in their order, then those of other packages by name."""
         return [*self.built_in, *sorted(name for name in self._installed() if name not in self.built_in)]
 
     def check(self, name: str) -> None:
@@ -39,7 +39,7 @@ class Registry:
         except Exception as error:  # a module of another package can fail at import in any way
             raise InputError(f"{self.what} {name!r} cannot be loaded: {one_line(error)}") from error
         if not (isinstance(found, type) and issubclass(found, _load(self.base))):
-            raise InputError(f"{self.what} {name!r}: {target} is no subclass of {self.base.replace(':', '.')}")
+            raise InputError(f"{self.what} {name!r}: {target} is not a subclass of {self.base.replace(':', '.')}")
         return found
 
     def _target(self, name: str) -> str:
@@ -56,13 +56,13 @@ class Registry:
         return installed[name]
 
     def _installed(self) -> dict[str, str]:
-        from importlib.metadata import entry_points  # here, because most never ask and it takes long to load
+        from importlib.metadata import entry_points  # here, because it is rarely needed and takes long to load
 
         return {point.name: point.value for point in entry_points(group=self.group)}
 
 
 def import_from(folder: str) -> None:
-    """A class that is named `module:Class` is most likely in a file of the folder where the command was typed."""
+    """Import also from this folder: a class named `module:Class` is most likely in the folder of the command."""
     if folder not in sys.path:
         sys.path.insert(0, folder)
 

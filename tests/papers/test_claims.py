@@ -194,5 +194,5 @@ def test_split_claims_name_one_that_was_there_before() -> None:
 def test_a_claim_that_stands_twice_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     once = claims.load()
     monkeypatch.setattr(claims, "parse", lambda *_: list(once[:1]))
-    with pytest.raises(InputError, match=f"{once[0].id} stands twice"):
+    with pytest.raises(InputError, match=f"{once[0].id} occurs twice"):
         claims.load.__wrapped__()

@@ -41,7 +41,7 @@ def test_changes_are_the_parts_put_back_and_then_the_others() -> None:
 
 
 def test_a_name_that_is_there_twice_is_an_error() -> None:
-    with pytest.raises(InputError, match="few-beacon is there twice"):
+    with pytest.raises(InputError, match="few-beacon occurs twice"):
         joint.parse("x", TEXT.replace('"slow"', '"few-beacon"'))
 
 

@@ -76,9 +76,9 @@ def test_a_class_in_no_package_is_named_by_its_module(third_party: Path) -> None
     [
         ("gosip", "unknown protocol 'gosip'; did you mean 'gossip'?"),
         ("zebr", "unknown protocol 'zebr'; did you mean 'zebra'?"),
-        ("number", "protocol 'number': third_party_mod:NOT_ONE is no subclass"),
+        ("number", "protocol 'number': third_party_mod:NOT_ONE is not a subclass"),
         ("gone", "protocol 'gone' cannot be loaded: No module named 'no_such_module'"),
-        ("third_party_mod:Other", "protocol 'third_party_mod:Other': third_party_mod:Other is no subclass"),
+        ("third_party_mod:Other", "protocol 'third_party_mod:Other': third_party_mod:Other is not a subclass"),
         ("third_party_mod:Absent", "protocol 'third_party_mod:Absent' cannot be loaded: "),
         (":Mine", "must be a name or module:Class"),
         ("third_party_mod:", "must be a name or module:Class"),
