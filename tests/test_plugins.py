@@ -1,4 +1,4 @@
-"""Classes by name. What the registry of protocols promises is tested there; here is what others need besides."""
+"""Classes by name. tests/protocols/test_registry.py tests most of it; this file tests the rest."""
 
 from __future__ import annotations
 
