@@ -194,6 +194,11 @@ class Simulation:
 
     # ---- for people
 
+    @property
+    def title(self) -> str:
+        """`gossip on baldoni, seed 1`; of `module:Class` the class."""
+        return f"{self.protocol.rpartition(':')[2]} on {self.preset or 'a scenario'}, seed {self.seed}"
+
     def plot(self) -> Axes:
         """The share of all (event, interested node) pairs that was served, by the time since publication."""
         from roamcast.api import drawing
@@ -201,9 +206,8 @@ class Simulation:
         return drawing.plot(drawing.latencies(self))
 
     def __repr__(self) -> str:
-        where = self.preset or "a scenario"
         what = "; ".join(f"{title} {value}" for title, value, _ in shown.lines(self.metrics)[:3] if title)
-        return f"<{self.protocol} on {where}, seed {self.seed}: {what}>"
+        return f"<{self.title}: {what}>"
 
     def _repr_html_(self) -> str:
         from roamcast.api.drawing import simulation_html
