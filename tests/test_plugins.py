@@ -30,7 +30,7 @@ def test_a_class_must_extend_the_base() -> None:
 
 def test_a_base_class_is_called_by_its_public_name() -> None:
     renamed = Registry("dictionary", "roamcast.dictionaries", "builtins:dict", {}, "somewhere.Dictionary")
-    with pytest.raises(InputError, match=r" is no subclass of somewhere.Dictionary$"):
+    with pytest.raises(InputError, match=r" is not a subclass of somewhere.Dictionary$"):
         renamed.get("collections:deque")
 
 
@@ -52,7 +52,7 @@ def test_a_class_that_no_module_has_cannot_be_named() -> None:
     with pytest.raises(InputError, match=r"a class must be at the top of a module that can be imported$"):
         DICTS.name_of(Local)
     twin = type("OrderedDict", (dict,), {"__module__": "collections"})
-    with pytest.raises(InputError, match=r"^dictionary 'collections:OrderedDict': that is another class by now$"):
+    with pytest.raises(InputError, match=r"^dictionary 'collections:OrderedDict': this name now stands for another class$"):
         DICTS.name_of(twin)
 
 
