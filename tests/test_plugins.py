@@ -52,7 +52,9 @@ def test_a_class_that_no_module_has_cannot_be_named() -> None:
     with pytest.raises(InputError, match=r"a class must be at the top of a module that can be imported$"):
         DICTS.name_of(Local)
     twin = type("OrderedDict", (dict,), {"__module__": "collections"})
-    with pytest.raises(InputError, match=r"^dictionary 'collections:OrderedDict': this name now stands for another class$"):
+    with pytest.raises(
+        InputError, match=r"^dictionary 'collections:OrderedDict': this name now stands for another class$"
+    ):
         DICTS.name_of(twin)
 
 

@@ -166,9 +166,9 @@ def test_typed_values_replace_those_of_a_preset() -> None:
         ({"radio": "table"}, "radio=table needs links=FILE"),
         (
             {"mobility": "contacts", "trace": "x", "radio": "table", "links": "y"},
-            "mobility=contacts says who hears whom",
+            "mobility=contacts has links of its own",
         ),
-        ({"mobility": "contacts", "trace": "x", "radio": "two-ray"}, "mobility=contacts says who hears whom"),
+        ({"mobility": "contacts", "trace": "x", "radio": "two-ray"}, "mobility=contacts has links of its own"),
         ({"mobility": "contacts", "trace": "x", "partition_until_s": 9.0}, "partition_until_s must be 0 with mobility"),
         ({"radio": "table", "links": "x", "partition_until_s": 9.0}, "partition_until_s must be 0 with radio=table"),
     ],
