@@ -4,6 +4,7 @@ RoamcastError
 ├── InputError          wrong input by a person, typed or in a file: one clear line, exit status 2
 │   ├── FilterError     a filter's text, with the position of the wrong character
 │   ├── MapError        a street map that cannot be driven on
+│   ├── MissingExtra    a package that is not installed: the line says what to type (extras.py)
 │   └── NoData          the experiment has no run that a check is about
 ├── LogsDiffer          the tally of a run differs from its log
 ├── Malformed           received bytes that are not a frame: counted and dropped, never passed to a protocol
@@ -44,6 +45,10 @@ class FilterError(InputError):
 
 class MapError(InputError):
     """A street map that cannot be driven on."""
+
+
+class MissingExtra(InputError):
+    """What was asked for needs a package that is not installed."""
 
 
 class NoData(InputError):

@@ -105,7 +105,7 @@ def test_a_wrong_value_in_a_program_or_a_preset_is_named_in_the_same_way(changes
         ("nods", "unknown scenario field 'nods'; did you mean 'nodes'?"),
         ("range", "unknown scenario field 'range'; did you mean 'range_m'?"),
         ("duration", "unknown scenario field 'duration'; did you mean 'duration_s'?"),
-        ("xyzzy", "unknown scenario field 'xyzzy'; known: arrivals, asleep_s, "),
+        ("xyzzy", "unknown scenario field 'xyzzy'; `roamcast fields` lists them"),
     ],
 )
 def test_for_an_unknown_field_the_nearest_one_is_suggested(name: str, message: str) -> None:

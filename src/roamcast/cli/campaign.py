@@ -14,6 +14,7 @@ from roamcast.cli.help import HELP, Verbs
 from roamcast.cli.options import EMBEDDED, Conf, Master, import_from_here, start_spark
 from roamcast.cli.screen import Screen, duration
 from roamcast.errors import InputError
+from roamcast.extras import need
 from roamcast.show import numbers
 
 if TYPE_CHECKING:
@@ -56,12 +57,12 @@ def run(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
 ) -> None:
     """Run what is left of a campaign, and show what came of it."""
+    _check(local, processes, master, conf, ui)
     from roamcast import lab
     from roamcast.cli.build import warn_if_stale
     from roamcast.lab import campaign, conduct
     from roamcast.lab.tables.folder import Folder
 
-    _check(local, processes, master, conf, ui)
     warn_if_stale()
     import_from_here()
     loaded = campaign.load(file)
@@ -79,16 +80,26 @@ def run(
 
 
 def _check(local: bool, processes: int, master: str, conf: list[str] | None, ui: bool) -> None:
-    from importlib.util import find_spec
-
     spark_only = {"--master": master != EMBEDDED, "--conf": bool(conf), "--ui": ui}
     given = [option for option, is_given in spark_only.items() if is_given]
     if local and given:
         raise InputError(f"{given[0]} is about Spark: it must not be given with --local")
     if processes and not local:
         raise InputError(f"--processes {processes}: must come with --local")
-    if not local and find_spec("pyspark") is None:
-        raise InputError("this needs Spark: install roamcast[lab], or use --local for the processes of this machine")
+    if local:
+        need("campaign --local", "pyarrow")
+    else:
+        _need_spark()
+
+
+def _need_spark() -> None:
+    need("campaign without --local", "pyspark", "pyarrow")
+    from roamcast.lab.spark.session import java_version
+
+    try:
+        java_version()
+    except InputError as error:
+        raise InputError(f"{error}; or add --local, which does without Java") from None
 
 
 def _pool(processes: int) -> Any:

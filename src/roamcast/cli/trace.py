@@ -12,6 +12,7 @@ import typer
 
 from roamcast.cli.help import Verbs
 from roamcast.errors import InputError, error_text
+from roamcast.extras import need
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -126,6 +127,8 @@ def stats(
     within = _numbers("--within", within_s)
     if figure is not None and figure.suffix not in (".png", ".svg", ".pdf"):
         raise InputError(f"figure={figure}: must end in .png, .svg or .pdf")
+    if figure is not None:
+        need("--figure", "matplotlib")
     read = _read(source, _options(from_, units, origin, resolution_s, gap_s), strict, master)
     try:
         from roamcast.lab.traces import contacts, summary
@@ -248,10 +251,8 @@ def _show(facts: dict[str, Any]) -> None:
 
 
 def _draw(curves: dict[str, list[tuple[float, float]]], path: Path, title: str) -> None:
-    try:
-        import matplotlib
-    except ImportError:
-        raise InputError("--figure needs matplotlib: pip install matplotlib") from None
+    import matplotlib
+
     matplotlib.use("Agg")
     matplotlib.rcParams["svg.hashsalt"] = "roamcast"  # the same curves give the same file
     from matplotlib.figure import Figure
