@@ -67,6 +67,7 @@ class Event:
 
 
 def event_id(publisher: int, sequence: int) -> int:
+    """The id of a publisher's event with this sequence number."""
     return publisher << 32 | sequence
 
 
