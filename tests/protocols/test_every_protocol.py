@@ -49,7 +49,7 @@ FOUL: dict[str, dict[str, Any]] = {
         "local_share": 0.5,
         "local_range_m": 100.0,
     },
-    "nobody else": {"nodes": 1, "publishers": 1, "subscribers": 1},
+    "a single node": {"nodes": 1, "publishers": 1, "subscribers": 1},
 }
 
 
@@ -70,7 +70,7 @@ def test_in_fair_weather_it_delivers_and_the_same_seed_gives_the_same_run(protoc
 def test_in_foul_weather_it_goes_on(protocol: str, weather: str) -> None:
     metrics = run(protocol, **FOUL[weather]).metrics
     assert metrics["deliveries"] <= metrics["interested"]
-    assert metrics["deliveries"] > 0 or weather == "nobody else"
+    assert metrics["deliveries"] > 0 or weather == "a single node"
 
 
 def test_protocols_that_share_a_label_share_its_sentence() -> None:

@@ -11,9 +11,10 @@ Readings, one test each:
   R1  the turns of an event come at a random phase of the second, so that neighbours do not always send together
       (phase="random"); or all turns come when the node's clock shows a whole number of periods (phase="common"), as
       if every process had a task that starts with the simulation: the clocks of simulated nodes agree. Nothing here
-      synchronises the clocks of real nodes, so they have common ticks only as far as somebody has set them alike. All
-      nodes would send in the same microsecond and collide, so a random part below `jitter_ms` is then added, as for the
-      answers of frugal (its R17). A publisher sends at once in both cases (R2), and heartbeats keep their random phase
+      synchronises the clocks of real nodes, so they have common ticks only as far as the clocks were set to the same
+      time. All nodes would send in the same microsecond and collide, so a random part below `jitter_ms` is then added,
+      as for the answers of frugal (its R17). A publisher sends at once in both cases (R2), and heartbeats keep their
+      random phase
   R2  a publisher is interested in its own events. It sends an event at once, and then every second like other nodes;
       under (3) it needs an interested neighbour, too, and waits for one
   R3  under (2) and (3) a node that is not interested, or no longer, drops the event: it neither stores nor sends it

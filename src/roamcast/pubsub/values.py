@@ -71,7 +71,7 @@ def after(value: Value) -> Cut:
 
 
 def _plain(value: Value) -> Value:
-    """A float that is a whole number becomes an int, so that equal sets are written alike."""
+    """A float that is a whole number becomes an int, so that equal sets have equal lists."""
     if isinstance(value, float) and value.is_integer() and INT_LOW <= value <= INT_HIGH:
         return int(value)
     return value

@@ -55,11 +55,11 @@ def altered(event: Event, **changes: Any) -> Event:
 @given(events)
 def test_a_sealed_event_is_genuine_and_unsealing_restores_it(event: Event) -> None:
     assert OTHER.identity is not None
-    mine = altered(event, id=event_id(OTHER.number, event.id & 0xFFFFFFFF | 1))
-    travelling = event_from_fields(sealed(mine, OTHER.identity, RING.group).fields())
+    renumbered = altered(event, id=event_id(OTHER.number, event.id & 0xFFFFFFFF | 1))
+    travelling = event_from_fields(sealed(renumbered, OTHER.identity, RING.group).fields())
     assert refusal(travelling) == ""
-    assert unsealed(travelling) == mine
-    assert len(travelling.payload) == len(mine.payload) + SEAL_BYTES
+    assert unsealed(travelling) == renumbered
+    assert len(travelling.payload) == len(renumbered.payload) + SEAL_BYTES
 
 
 def test_the_order_of_attributes_does_not_matter() -> None:
@@ -168,11 +168,11 @@ def test_an_event_that_was_verified_costs_no_budget_again() -> None:
 
 
 def test_forgeries_use_up_the_budget_of_their_sender() -> None:
-    by, his, mine = verifier(), TokenBucket(1.0, 3.0, 0), TokenBucket(1.0, 3.0, 0)
+    by, other_budget, own_budget = verifier(), TokenBucket(1.0, 3.0, 0), TokenBucket(1.0, 3.0, 0)
     event = publication(OTHER)
     bad = altered(event, topic="x")
-    assert [refusal(bad, by, his) for _ in range(5)] == ["bad signature"] * 3 + ["signature rate"] * 2
-    assert refusal(event, by, mine) == ""
+    assert [refusal(bad, by, other_budget) for _ in range(5)] == ["bad signature"] * 3 + ["signature rate"] * 2
+    assert refusal(event, by, own_budget) == ""
 
 
 def test_memory_is_bounded() -> None:

@@ -40,36 +40,38 @@ class SimpleTable:
 @settings(max_examples=200, deadline=None)
 @given(steps)
 def test_the_collected_row_is_the_one_that_a_search_through_all_rows_finds(steps: list[Any]) -> None:
-    table, dumb = EventTable(4, 100), SimpleTable()
+    table, simple = EventTable(4, 100), SimpleTable()
     now_us = 0
     for k, (what, *more) in enumerate(steps):
         if what == "add" and not table.is_full():
             event = Event(event_id(9, k + 1), validity_us=more[0])
             row = StoredEvent(event, now_us + event.validity_us, own=more[1])
             table.add(row)
-            dumb.rows[event.id] = (Fraction(1), row.expiry_us, row.own)
-        elif what == "forward" and dumb.rows:
-            id = list(dumb.rows)[more[0] % len(dumb.rows)]
+            simple.rows[event.id] = (Fraction(1), row.expiry_us, row.own)
+        elif what == "forward" and simple.rows:
+            id = list(simple.rows)[more[0] % len(simple.rows)]
             row = table.known[table_id(id)]
             for _ in range(more[1]):
                 table.count_forward(row)
             validity_us = row.event.validity_us
-            dumb.rows[id] = (Fraction(validity_us, row.fwd + validity_us), row.expiry_us, row.own)
+            simple.rows[id] = (Fraction(validity_us, row.fwd + validity_us), row.expiry_us, row.own)
         elif what == "wait":
-            valid = [id for id, (_, expiry_us, _) in dumb.rows.items() if expiry_us > now_us]
+            valid = [id for id, (_, expiry_us, _) in simple.rows.items() if expiry_us > now_us]
             now_us += more[0]
-            over = [id for id in valid if dumb.rows[id][1] <= now_us]
+            over = [id for id in valid if simple.rows[id][1] <= now_us]
             assert [row.event.id for row in table.expire(now_us)] == over
-        elif what == "collect" and dumb.rows:
-            expected = dumb.first_to_go(now_us)
+        elif what == "collect" and simple.rows:
+            expected = simple.first_to_go(now_us)
             gone = table.garbage_collect()
             assert gone is not None and gone.event.id == expected
-            assert gone.expired == (dumb.rows.pop(expected)[1] <= now_us)
-        assert [row.event.id for row in table.rows] == list(dumb.rows)
-        assert [row.event.id for row in table.own.values()] == [id for id, (_, _, own) in dumb.rows.items() if own]
+            assert gone.expired == (simple.rows.pop(expected)[1] <= now_us)
+        assert [row.event.id for row in table.rows] == list(simple.rows)
+        assert [row.event.id for row in table.own.values()] == [id for id, (_, _, own) in simple.rows.items() if own]
         assert [row for row in table.rows if row.expired] == table.expired
-        forwarded = [id for id in dumb.rows if table.known[table_id(id)].fwd]
-        assert [row.event.id for row in reversed(table.forwarded)] == sorted(forwarded, key=lambda id: dumb.rows[id][0])
+        forwarded = [id for id in simple.rows if table.known[table_id(id)].fwd]
+        assert [row.event.id for row in reversed(table.forwarded)] == sorted(
+            forwarded, key=lambda id: simple.rows[id][0]
+        )
 
 
 def test_rows_expire_one_after_the_other() -> None:

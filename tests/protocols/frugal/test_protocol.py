@@ -177,7 +177,7 @@ def test_wrong_parameters_are_refused(given_: dict[str, Any]) -> None:
 # ---------------------------------------------------------------------------------------------------------- the limits
 
 
-def test_a_full_neighborhood_table_takes_nobody_new() -> None:
+def test_a_full_neighborhood_table_takes_no_new_neighbor() -> None:
     protocol, host = node(neighbors_limit=2)
     protocol.on_subscribe(1, NEWS)
     for j in (4, 5, 6, 4):

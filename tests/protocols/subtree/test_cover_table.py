@@ -63,9 +63,9 @@ def is_above(one: KnownFilter, other: KnownFilter) -> bool:
 @settings(max_examples=60, deadline=None)
 @given(st.lists(FILTERS, unique_by=key_of, min_size=1, max_size=12), st.data())
 def test_sets_of_filters_are_those_of_checking_each_filter(filters: list[Filter], data: st.DataObject) -> None:
-    table, everybody = CoverTable(100), 0
+    table, all_bits = CoverTable(100), 0
     for filter in filters:
-        everybody |= table.add(key_of(filter), filter, everybody).bit
+        all_bits |= table.add(key_of(filter), filter, all_bits).bit
     some = st.lists(st.sampled_from(table.by_number), unique=True)
     these, others = data.draw(some), data.draw(some)
     assert set(table.members(union(these))) == set(these)

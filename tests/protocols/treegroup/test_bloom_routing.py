@@ -179,8 +179,8 @@ def test_concatenations_are_not_ambiguous(one: list[tuple[str, str]], other: lis
 
 @given(st.lists(st.text("abc", min_size=1, max_size=1), unique=True, max_size=3))
 def test_combinations_are_all_subsets_in_order(parts: list[str]) -> None:
-    dumb = chain.from_iterable(subsets(parts, n) for n in range(1, len(parts) + 1))
-    assert sorted(combinations(parts, [""])) == sorted("".join(subset) for subset in dumb)
+    subsets_of_parts = chain.from_iterable(subsets(parts, n) for n in range(1, len(parts) + 1))
+    assert sorted(combinations(parts, [""])) == sorted("".join(subset) for subset in subsets_of_parts)
 
 
 # ---------------------------------------------------------------------------------------------------------- the bitmaps

@@ -3,10 +3,10 @@
 Protocols know nodes by numbers of 31 bits; so do the log and the ids of events. A number is bound to a key in one of
 two ways:
 
-  - By default it is computed from the public key. Nobody assigns numbers, and an event proves its publisher by itself.
-    31 bits are few: two of a thousand nodes share a number with a probability of 0.02 %, and both notice it (`identity
-    conflict`). A member of the group that tries two thousand million keys can make one for any number it likes. Against
-    this, the first key that was received for a number counts for as long as it is remembered.
+  - By default it is computed from the public key. Then numbers need not be assigned, and an event proves its publisher
+    by itself. 31 bits are few: two of a thousand nodes share a number with a probability of 0.02 %, and both notice it
+    (`identity conflict`). A member of the group that tries two thousand million keys can make one for any number it
+    likes. Against this, the first key that was received for a number counts for as long as it is remembered.
   - A roster, a file that lists numbers and public keys, binds them permanently. Numbers can then be small, which saves
     bytes on the air, and a member that is not listed cannot publish.
 

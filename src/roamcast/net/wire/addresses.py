@@ -1,7 +1,7 @@
 """Rate limits by address, before any cryptography.
 
-Anybody can forge an address, so there are two limits. An address that sent something genuine lately has a limit of its
-own; all other addresses share one. A flood from made-up addresses uses up the shared limit and does not touch
+An attacker can forge any address, so there are two limits. An address that sent something genuine lately has a limit of
+its own; all other addresses share one. A flood from made-up addresses uses up the shared limit and does not touch
 neighbours.
 
 An address that lately kept to its limit is a *known address*. Known addresses are preferred when more datagrams come

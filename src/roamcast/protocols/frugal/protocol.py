@@ -94,7 +94,7 @@ NEEDED: Final = reason("forward", "neighbour needs it", "{event}: {peer} needs i
 DELAYED: Final = reason("delay", "back-off", "{event} and other needed events in {value} us: {peer} needs it")
 NOBODY_NEEDS: Final = reason("suppress", "nobody needs it", "{event}: no neighbour needs it")
 NO_LONGER_NEEDED: Final = reason(
-    "suppress", "no longer needed", "{event}: nobody needs it now that the back-off is over"
+    "suppress", "no longer needed", "{event}: no neighbour needs it now that the back-off is over"
 )
 PARASITE: Final = reason("drop", "parasite", "{event} from {peer} is of a topic not subscribed to")
 HEARD_AGAIN: Final = reason("drop", "heard again", "{event} from {peer} was here before")
