@@ -1,7 +1,7 @@
 """A log that is opened for questions: a file, or a folder with the files that real nodes have written.
 
-The rows of a folder are merged by their time. Each real node has a clock of its own, so times of different nodes are
-only as comparable as their clocks were; `roamcast lab field` makes one log with one clock of such a folder.
+The rows of a folder are merged by their time. Each real node has its own clock, so times of different nodes are only as
+comparable as their clocks; `roamcast lab field` turns such a folder into one log with one clock.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from roamcast.log.reader import LogRow, rows_of
 
 
 def why(path: str | Path, node: int | str | None = None, event: int | str | None = None) -> Answer:
-    """What became of an event at a node; without one of the two, or both, a list. `str` of the answer is its text."""
+    """What happened to an event at a node; without one of the two, or both, a list. `str` of the answer is its text."""
     return Log(path).why(node, event)
 
 
@@ -55,7 +55,7 @@ class Log:
         return list(dict.fromkeys(of_kinds(self._table, ("publish",))["event"].to_pylist()))
 
     def why(self, node: int | str | None = None, event: int | str | None = None) -> Answer:
-        """What became of `event` at `node`; without one of the two, or both, a list.
+        """What happened to `event` at `node`; without one of the two, or both, a list.
 
         A node is its number, an event its id or a text such as "3:12": the twelfth event of node 3. The sentences
         behind decisions are those of the built-in protocols, and of others that were imported; without them there are

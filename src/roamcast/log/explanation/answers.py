@@ -27,14 +27,14 @@ from roamcast.protocols import registry
 
 Answer = Explanation | EventAtNodes | EventsAtNode | Events
 
-NEEDS_FRAMES: Final = "The log has no frames, so it cannot say why: write it with --level frames (or full)."
-OWN_CLOCKS: Final = "Times are each node's own; `roamcast lab field` makes one log with one clock."
+NEEDS_FRAMES: Final = "The log has no frames, so it cannot explain why: write it with --level frames (or full)."
+OWN_CLOCKS: Final = "Times are those of each node's own clock; `roamcast lab field` makes one log with one clock."
 NO_PUBLICATIONS: Final = "The log has no publications; --node N lists the events that a node got."
 
 
 class Answers:
     def __init__(self, table: Any, name: str, merged: bool) -> None:
-        """`name` is the log's for people; `merged` if its rows come from several files."""
+        """`name` is what people call the log; `merged` if its rows come from several files."""
         self._table = table
         self._name = name
         self._merged = merged
@@ -90,7 +90,7 @@ class Answers:
         ]
         return EventsAtNode(node, missed_first(outcomes), self._remarks())
 
-    # ---- what the answers are made of
+    # ---- parts of the answers
 
     def _published(self, only: int = 0) -> dict[int, PublishedEvent]:
         return published_events(rows_about(self._table, KINDS), only)

@@ -71,7 +71,7 @@ class Holder:
     """Whether these frames are near enough in time; otherwise the two only met later, while the event was valid."""
     sent_us: list[int]
     unnoticed_us: list[int]
-    """Those of its sends that left no trace at the node in question."""
+    """The times of its sends without any row at the node in question."""
     decisions: list[LogRow]
 
     @property
@@ -92,7 +92,7 @@ class Cause:
 
 
 def conduct(sent: bool, decisions: list[LogRow]) -> tuple[str, str]:
-    """What a node that had the event did about it: a word of `CONDUCT`, and the label of its reason not to send."""
+    """What a node did with the event that it had: a word of `CONDUCT`, and the label of its reason not to send."""
     last = next((row for row in reversed(decisions) if row.kind != "note"), None)
     if sent or last is None or last.kind not in BY_LAST_DECISION:
         return "sent" if sent else "silent", ""
@@ -211,7 +211,7 @@ def _given_up(spread: Spread, node: int) -> Reasons:
 
 
 def _missed_in_absence(spread: Spread, node: int, links: Links, absent: list[Absence]) -> Reasons:
-    """A node that is absent has no rows about frames, so those around its absence tell which nodes were near."""
+    """An absent node has no rows about frames, so frames before and after its absence show which nodes were near."""
     for absence in absent:
         near = links.neighbours(node, absence.from_us - LATELY_US, absence.until_us + LATELY_US)
         senders = [

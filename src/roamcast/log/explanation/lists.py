@@ -30,7 +30,7 @@ class EventLine:
 
 @dataclass(frozen=True, repr=False)
 class Events:
-    """All events of a log, those first that the most nodes missed."""
+    """All events of a log; those that the most nodes missed come first."""
 
     events: list[EventLine]
     remarks: list[str]

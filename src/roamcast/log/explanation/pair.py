@@ -1,4 +1,4 @@
-"""One event at one node: what happened, and why the event did not come if it did not."""
+"""One event at one node: what happened, and, if it was not delivered, why."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class NearNode:
-    """A node that had the event and was in contact with this one then or later, and what it did about the event."""
+    """A node that had the event and was in contact with this one then or later, and what it did with the event."""
 
     node: int
     had_us: int
@@ -42,7 +42,7 @@ class NearNode:
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """What became of an event at a node. `str` of it is the text for people."""
+    """What happened to an event at a node. `str` of it is the text for people."""
 
     node: int
     event: int
@@ -85,7 +85,7 @@ def explain_pair(
     status = status_of(spread, node)
     why = None if status in ("published", "got") else cause(spread, node, links, absent)
     if status == "received" and why is not None and why.word == "undelivered":
-        why = Cause("", [], [], [])  # the timeline has it all
+        why = Cause("", [], [], [])  # the timeline shows everything
     return Explanation(
         node=node,
         event=spread.event,
@@ -181,7 +181,7 @@ def _interest(spread: Spread, node: int, subscriptions: list[str]) -> str:
 
 
 def reach(spread: Spread) -> list[str]:
-    """How far the event came in all, and what the nodes that had it did about it."""
+    """How far the event spread, and what the nodes that had it did with it."""
     published = spread.published
     lines = []
     if published is not None:
@@ -284,7 +284,7 @@ def _sent(spread: Spread, row: LogRow) -> str:
 
 
 def _folded(entries: list[Entry]) -> list[Entry]:
-    """Equal things that follow each other become one entry."""
+    """Equal entries that follow each other become one."""
     folded: list[Entry] = []
     group: list[Entry] = []
     for entry in [*entries, None]:

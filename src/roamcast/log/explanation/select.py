@@ -46,7 +46,7 @@ def event_rows(table: Any, event: int) -> list[LogRow]:
 
 
 def events_rows(table: Any, node: int, events: set[int]) -> dict[int, list[LogRow]]:
-    """For each of `events` what `event_rows` gives, and for all other events the rows of `node` about them."""
+    """For each of `events` the rows of `event_rows`, and for all other events the rows of `node` about them."""
     import pyarrow.compute as pc
 
     about = of_kinds(table, EVENT_KINDS)
