@@ -1,0 +1,151 @@
+"""Tables of traces, and the rules that make one table from another.
+
+A rule is a *kernel*: a function of columns. It is written once. What differs is where its rows come from: `here.py` has
+a whole table in the memory of this process, `in_spark.py` has partitions on Spark's workers. A kernel must not show how
+its rows were divided, and a test divides them at random.
+
+    mapped    each row for itself, or at least each batch
+    grouped   all rows of a group come together and in order; groups may come together with others
+    reduced   the kernel of its own results on parts is its result on the whole, as with sums
+    for_each  some items together with the whole table
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from roamcast.lab.traces.schemas import COUNTED
+
+Array = NDArray[Any]
+Columns = dict[str, Array]
+"""By name; texts are objects, and None or NaN is null."""
+
+
+class Kernel:
+    """A rule, with the schema of its results. It yields lists of columns, and may yield none."""
+
+    def __init__(self, function: Callable[..., Iterable[Sequence[Array]]], schema: pa.Schema) -> None:
+        self.function = function
+        self.schema = schema
+        self.name = f"{function.__module__}:{function.__name__}"
+
+    def __call__(self, rows: pa.Table, **settings: Any) -> Iterator[pa.RecordBatch]:
+        for columns in self.function(columns_of(rows), **settings):
+            arrays = [pa.array(column, field.type) for column, field in zip(columns, self.schema, strict=True)]
+            yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+def kernel(schema: pa.Schema) -> Callable[[Callable[..., Iterable[Sequence[Array]]]], Kernel]:
+    """A function of the module's top level becomes a kernel; Spark's workers find it by its name."""
+    return lambda function: Kernel(function, schema)
+
+
+class Table(ABC):
+    """Rows of one schema, wherever they are. A method that returns a table leaves it where this one is."""
+
+    @abstractmethod
+    def select(self, **columns: str) -> Table:
+        """These columns under these names (new = old)."""
+
+    @abstractmethod
+    def of_kind(self, *kinds: int) -> Table:
+        """Rows with one of these values in the column `kind`."""
+
+    @abstractmethod
+    def mapped(self, kernel: Kernel, **settings: Any) -> Table: ...
+
+    @abstractmethod
+    def grouped(self, kernel: Kernel, by: Sequence[str], order: Sequence[str] = (), **settings: Any) -> Table: ...
+
+    @abstractmethod
+    def reduced(self, kernel: Kernel, **settings: Any) -> Columns: ...
+
+    @abstractmethod
+    def for_each(self, items: Sequence[int], kernel: Kernel, **settings: Any) -> Table:
+        """The kernel also gets `items`: some of them at a time, each once."""
+
+    @abstractmethod
+    def in_order(self, *by: str) -> Iterator[tuple[Any, ...]]:
+        """All rows, sorted by these columns; `-name` descends."""
+
+    @abstractmethod
+    def kept(self) -> AbstractContextManager[Table]:
+        """The same table, for several uses: it is not computed again for each of them."""
+
+    @abstractmethod
+    def count(self) -> int: ...
+
+    @abstractmethod
+    def columns(self) -> Columns:
+        """All of it, in the memory of this process."""
+
+
+def columns_of(rows: pa.Table | pa.RecordBatch) -> Columns:
+    return {name: rows.column(name).to_numpy(zero_copy_only=False) for name in rows.schema.names}
+
+
+def whole_groups(batches: Iterable[pa.RecordBatch], by: Sequence[str], at_least: int) -> Iterator[pa.Table]:
+    """Rows that are sorted by some columns, as tables of whole groups, with so many rows each unless no more come."""
+    ready: list[pa.RecordBatch] = []
+    last: list[pa.RecordBatch] = []  # of one group, which may go on
+    for batch in batches:
+        begins = _last_group(batch, by)
+        if begins or (last and not _same_group(last[-1], batch, by)):
+            ready += [*last, batch.slice(0, begins)]
+            last = []
+        last.append(batch.slice(begins))
+        if sum(len(piece) for piece in ready) >= at_least:
+            yield pa.Table.from_batches(ready)
+            ready = []
+    if ready or last:
+        yield pa.Table.from_batches([*ready, *last])
+
+
+def _last_group(rows: pa.RecordBatch, by: Sequence[str]) -> int:
+    """Where it begins."""
+    starts = group_starts(*(rows.column(name).to_numpy(zero_copy_only=False) for name in by))
+    return int(starts[-1]) if len(starts) else 0
+
+
+def _same_group(before: pa.RecordBatch, after: pa.RecordBatch, by: Sequence[str]) -> bool:
+    ends = ((before.column(name), after.column(name)) for name in by)
+    return all(one[len(one) - 1].equals(other[0]) for one, other in ends)
+
+
+def group_starts(*keys: Array) -> Array:
+    """Where groups begin, of rows that are sorted by these columns."""
+    if not len(keys[0]):
+        return np.zeros(0, np.int64)
+    changes = np.zeros(len(keys[0]), bool)
+    changes[0] = True
+    for key in keys:
+        changes[1:] |= key[1:] != key[:-1]
+    return np.flatnonzero(changes)
+
+
+def group_ends(starts: Array, rows: int) -> Array:
+    """Where each group ends: one beyond its last row."""
+    return np.append(starts[1:], rows) if len(starts) else starts
+
+
+@kernel(COUNTED)
+def counts(rows: Columns) -> Iterator[list[Array]]:
+    """COUNTED to COUNTED, to be reduced: each value once, in order."""
+    yield counted(rows["value"], rows["count"])
+
+
+def counted(values: Array, counts: Array | None = None) -> list[Array]:
+    """Each value once, in order, and the sum of its counts; without counts, how often it is there."""
+    if counts is None:
+        return list(np.unique(values, return_counts=True))
+    distinct, place = np.unique(values, return_inverse=True)
+    sums = np.zeros(len(distinct), np.int64)
+    np.add.at(sums, place, counts)
+    return [distinct, sums]
