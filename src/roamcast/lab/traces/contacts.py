@@ -21,7 +21,7 @@ import numpy as np
 
 from roamcast.errors import InputError
 from roamcast.lab.traces.schemas import BUCKETED, CONTACTS, DOUBLE, LEGS, LONG, schema
-from roamcast.lab.traces.table import Array, Columns, Table, group_ends, group_starts, kernel
+from roamcast.lab.traces.table import Array, Columns, Table, group_ends, group_starts, kernel, spelled_out
 from roamcast.world.contacts.solver import together_all
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ MOST_CELLS = 64
 """Of a box. A leg that is so fast that its box has more is followed column by column."""
 FARTHEST_CELLS = 1_000_000
 """From one position to the next: whatever is farther is no movement."""
-AT_ONCE = 1 << 18
-"""Rows of a piece."""
+MOST_PIECES = 1 << 21
+"""Of contacts, before those that touch become one."""
 ROUNDING_M = 1e-6
 """Far above that of coordinates, so that nobody who stands on the edge of a cell is missed."""
 
@@ -60,11 +60,9 @@ def contacts(legs: Table, range_m: float, slice_us: int = 0, cell_m: float = 0.0
     if not range_m > 0.0:
         raise InputError(f"range={range_m:g}: must be above 0 m")
     cell_m = cell_m or CELL_RANGES * range_m
-    with legs.kept() as legs:
-        slice_us = slice_us or _slice_us(legs, range_m, cell_m)
-        pieces = legs.mapped(buckets, range_m=range_m, slice_us=slice_us, cell_m=cell_m)
-        pieces = pieces.grouped(meetings, ["slice", "cx", "cy"], ["node"], slice_us=slice_us, range_m=range_m)
-        return merged(pieces)
+    slice_us = slice_us or _slice_us(legs, range_m, cell_m)
+    cells = legs.mapped(buckets, range_m=range_m, slice_us=slice_us, cell_m=cell_m)
+    return merged(cells.grouped(meetings, ["slice", "cx", "cy"], ["node"], slice_us=slice_us, range_m=range_m))
 
 
 # ---- legs
@@ -144,7 +142,7 @@ def bucketed(legs: list[Array], range_m: float, slice_us: int, cell_m: float) ->
     with another one in several columns, each time with the same result, which `merged` makes one.
     """
     first, last = legs[1] // slice_us, (legs[2] - 1) // slice_us
-    for rows, slices in _spelled_out(first, last):
+    for rows, slices in spelled_out(first, last):
         node, from_us, until_us, x, y, vx, vy = (column[rows] for column in legs)
         since = np.maximum(from_us, slices * slice_us) - from_us
         until = np.minimum(until_us, (slices + 1) * slice_us) - from_us
@@ -156,7 +154,7 @@ def bucketed(legs: list[Array], range_m: float, slice_us: int, cell_m: float) ->
             cells += [np.floor(low / cell_m).astype(np.int64), np.floor(high / cell_m).astype(np.int64)]
         cx0, cx1, cy0, cy1 = cells
         fast = (cx1 - cx0 + 1) * (cy1 - cy0 + 1) > MOST_CELLS
-        for by_x, cx in _spelled_out(cx0, cx1):
+        for by_x, cx in spelled_out(cx0, cx1):
             west, south, north = cx0[by_x], cy0[by_x], cy1[by_x]
             if fast[by_x].any():
                 f = np.flatnonzero(fast[by_x])
@@ -168,7 +166,7 @@ def bucketed(legs: list[Array], range_m: float, slice_us: int, cell_m: float) ->
                 west[f] = cx[f]
                 south[f] = np.floor((np.minimum(*ys) - margin) / cell_m)
                 north[f] = np.floor((np.maximum(*ys) + margin) / cell_m)
-            for by_y, cy in _spelled_out(south, north):
+            for by_y, cy in spelled_out(south, north):
                 k = by_x[by_y]
                 walk = [column[k] for column in (node, from_us, until_us, x, y, vx, vy)]
                 yield [*walk, slices[k], cx[by_y], cy, west[by_y], south[by_y]]
@@ -184,18 +182,6 @@ def _within_column(low: Array, high: Array, x: Array, vx: Array, since: Array, u
     return enters, leaves
 
 
-def _spelled_out(first: Array, last: Array) -> Iterator[tuple[Array, Array]]:
-    """(k, value) for every value from first[k] to last[k], not too many at a time."""
-    counts = last - first + 1
-    before = np.concatenate(([0], np.cumsum(counts)))
-    k = 0
-    while k < len(counts):
-        end = max(k + 1, int(np.searchsorted(before, before[k] + AT_ONCE, side="right")) - 1)
-        rows = np.repeat(np.arange(k, end), counts[k:end])
-        yield rows, first[rows] + np.arange(before[k], before[end]) - before[rows]
-        k = end
-
-
 # ---- pairs
 
 
@@ -203,14 +189,20 @@ def _spelled_out(first: Array, last: Array) -> Iterator[tuple[Array, Array]]:
 def meetings(rows: Columns, slice_us: int, range_m: float) -> Iterator[list[Array]]:
     """BUCKETED, whole cells, to pieces of contacts; those of one pair that touch are one piece."""
     legs = [rows[name] for name in LEGS.names]
-    pieces = [
-        solved([leg[p] for leg in legs], [leg[q] for leg in legs], rows["slice"][p] * slice_us, slice_us, range_m)
-        for p, q in _pairs(rows)
-    ]
-    if pieces:
-        columns = [np.concatenate(column) for column in zip(*pieces, strict=True)]
-        order = np.lexsort(columns[::-1])
-        yield union(*(column[order] for column in columns))
+    held: list[list[Array]] = []
+    for p, q in _pairs(rows):
+        one, other = ([leg[k] for leg in legs] for k in (p, q))
+        held.append(solved(one, other, rows["slice"][p] * slice_us, slice_us, range_m))
+        if sum(len(pieces[0]) for pieces in held) > MOST_PIECES:
+            held = [_together(held)]
+    if held:
+        yield _together(held)
+
+
+def _together(held: list[list[Array]]) -> list[Array]:
+    columns = [np.concatenate(column) for column in zip(*held, strict=True)]
+    order = np.lexsort(columns[::-1])
+    return union(*(column[order] for column in columns))
 
 
 def _pairs(rows: Columns) -> Iterator[tuple[Array, Array]]:
@@ -219,7 +211,7 @@ def _pairs(rows: Columns) -> Iterator[tuple[Array, Array]]:
     starts = group_starts(rows["slice"], cx, cy)
     ends = group_ends(starts, len(node))
     last = np.repeat(ends, ends - starts) - 1
-    for p, q in _spelled_out(np.arange(1, len(node) + 1), last):
+    for p, q in spelled_out(np.arange(1, len(node) + 1), last):
         first_common = (cx[p] == np.maximum(cx0[p], cx0[q])) & (cy[p] == np.maximum(cy0[p], cy0[q]))
         together = np.maximum(rows["from_us"][p], rows["from_us"][q]) < np.minimum(
             rows["until_us"][p], rows["until_us"][q]

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from roamcast.errors import RoamcastError
 from roamcast.lab.local.pool import in_worker, processes, spread
 from roamcast.lab.traces import reading
+from roamcast.lab.traces.columns import to_arrow
 from roamcast.lab.traces.schemas import RECORDS, TABLES
 from roamcast.lab.traces.table import Columns, Kernel, Table, columns_of, whole_groups
 from roamcast.world.traces.plan import Part
@@ -55,7 +56,7 @@ class HereTable(Table):
         return HereTable(chosen, self.most_bytes)
 
     def of_kind(self, *kinds: int) -> Table:
-        chosen = pc.is_in(self.rows.column("kind"), pa.array(kinds, pa.int8()))
+        chosen = pc.is_in(self.rows.column("kind"), to_arrow(kinds, pa.int8()))
         return HereTable(self.rows.filter(chosen), self.most_bytes)
 
     def mapped(self, kernel: Kernel, **settings: Any) -> Table:
@@ -96,7 +97,9 @@ class HereTable(Table):
         return whole.take(pc.sort_indices(whole, keys))
 
     def _results(self, kernel: Kernel, parts: Iterator[pa.Table], settings: dict[str, Any]) -> Table:
-        return collected((batch for rows in parts for batch in kernel(rows, **settings)), kernel.schema, self.most_bytes)
+        return collected(
+            (batch for rows in parts for batch in kernel(rows, **settings)), kernel.schema, self.most_bytes
+        )
 
 
 def collected(batches: Iterator[pa.RecordBatch], schema: pa.Schema, most_bytes: int) -> Table:

@@ -116,9 +116,7 @@ def register(spark: SparkSession) -> None:
 # ---- on a worker
 
 
-def each_batch(
-    batches: Iterator[pa.RecordBatch], kernel: str, settings: dict[str, Any]
-) -> Iterator[pa.RecordBatch]:
+def each_batch(batches: Iterator[pa.RecordBatch], kernel: str, settings: dict[str, Any]) -> Iterator[pa.RecordBatch]:
     run = _found(kernel)
     for batch in batches:
         yield from run(pa.Table.from_batches([batch]), **settings)

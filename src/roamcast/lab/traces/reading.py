@@ -8,9 +8,11 @@ from dataclasses import asdict
 from itertools import islice
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 
 from roamcast.errors import InputError, unknown
+from roamcast.lab.traces.columns import repeated, to_arrow
 from roamcast.lab.traces.schemas import CONTACTS, POSITIONS, RECORDS, TABLES
 from roamcast.world.traces import formats
 from roamcast.world.traces.names import NAMED, number_of
@@ -134,12 +136,12 @@ def _positions(batch: list[Record]) -> pa.RecordBatch:
     _, _, names, _, t_us, _, x, y, z, segments, _ = zip(*batch, strict=True)
     numbers = _Numbers()
     arrays = [
-        pa.array([numbers[name] for name in names], pa.int64()),
-        pa.array(t_us, pa.int64()),
-        pa.array(x, pa.float64()),
-        pa.array(y, pa.float64()),
-        pa.array(z, pa.float64(), from_pandas=True),
-        pa.array(segments, pa.int32()),
+        to_arrow([numbers[name] for name in names], pa.int64()),
+        to_arrow(t_us, pa.int64()),
+        to_arrow(x, pa.float64()),
+        to_arrow(y, pa.float64()),
+        to_arrow(z, pa.float64(), with_nulls=True),
+        to_arrow(segments, pa.int32()),
     ]
     return pa.RecordBatch.from_arrays(arrays, schema=POSITIONS)
 
@@ -149,10 +151,10 @@ def _contacts(batch: list[Record]) -> pa.RecordBatch:
     numbers = _Numbers()
     pairs = [(numbers[i], numbers[j]) for i, j in zip(names, peers, strict=True)]
     arrays = [
-        pa.array([min(pair) for pair in pairs], pa.int64()),
-        pa.array([max(pair) for pair in pairs], pa.int64()),
-        pa.array(from_us, pa.int64()),
-        pa.array(until_us, pa.int64()),
+        to_arrow([min(pair) for pair in pairs], pa.int64()),
+        to_arrow([max(pair) for pair in pairs], pa.int64()),
+        to_arrow(from_us, pa.int64()),
+        to_arrow(until_us, pa.int64()),
     ]
     return pa.RecordBatch.from_arrays(arrays, schema=CONTACTS)
 
@@ -184,20 +186,20 @@ def _records(batch: list[Record], part: Part) -> pa.RecordBatch:
                 own[k], other[k] = other[k], own[k]
                 own_names[k], other_names[k] = other_names[k], own_names[k]
     arrays = [
-        pa.array(kinds, pa.int8()),
-        pa.repeat(pa.scalar(part.path, pa.string()), count),
-        pa.repeat(pa.scalar(part.first_line, pa.int64()), count),
-        pa.array(lines, pa.int64()),
-        pa.array(own, pa.int64()),
-        pa.array(own_names, pa.string()),
-        pa.array(other, pa.int64()),
-        pa.array(other_names, pa.string()),
-        pa.array(t_us, pa.int64()),
-        pa.array(until_us, pa.int64()),
-        pa.array(x, pa.float64()),
-        pa.array(y, pa.float64()),
-        pa.array(z, pa.float64(), from_pandas=True),
-        pa.array(segments, pa.int32()),
-        pa.array([text or None for text in texts] if any(texts) else [None] * count, pa.string()),
+        to_arrow(kinds, pa.int8()),
+        repeated(part.path, count),
+        to_arrow(np.full(count, part.first_line), pa.int64()),
+        to_arrow(lines, pa.int64()),
+        to_arrow(own, pa.int64()),
+        to_arrow(own_names, pa.string()),
+        to_arrow(other, pa.int64()),
+        to_arrow(other_names, pa.string()),
+        to_arrow(t_us, pa.int64()),
+        to_arrow(until_us, pa.int64()),
+        to_arrow(x, pa.float64()),
+        to_arrow(y, pa.float64()),
+        to_arrow(z, pa.float64(), with_nulls=True),
+        to_arrow(segments, pa.int32()),
+        to_arrow([text or None for text in texts] if any(texts) else [None] * count, pa.string()),
     ]
     return pa.RecordBatch.from_arrays(arrays, schema=RECORDS)

@@ -41,9 +41,7 @@ RECORDS: Final = schema(
 """Everything that a reader yields (world/traces/record.py says what), with the file, the first line
 of the part and the line it comes from. A name is null where the number says it already."""
 
-LEGS: Final = schema(
-    node=LONG, from_us=LONG, until_us=LONG, x_m=DOUBLE, y_m=DOUBLE, vx_mpus=DOUBLE, vy_mpus=DOUBLE
-)
+LEGS: Final = schema(node=LONG, from_us=LONG, until_us=LONG, x_m=DOUBLE, y_m=DOUBLE, vx_mpus=DOUBLE, vy_mpus=DOUBLE)
 """From (x, y) with a constant velocity, in metres per microsecond."""
 
 BUCKETED: Final = pa.schema([*LEGS, *schema(slice=LONG, cx=LONG, cy=LONG, cx0=LONG, cy0=LONG)])

@@ -19,13 +19,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from roamcast.lab.traces.columns import Array, to_arrow, to_numpy
 from roamcast.lab.traces.schemas import COUNTED
 
-Array = NDArray[Any]
 Columns = dict[str, Array]
 """By name; texts are objects, and None or NaN is null."""
+AT_ONCE = 1 << 18
+"""Rows that `spelled_out` makes in one piece."""
 
 
 class Kernel:
@@ -38,7 +39,7 @@ class Kernel:
 
     def __call__(self, rows: pa.Table, **settings: Any) -> Iterator[pa.RecordBatch]:
         for columns in self.function(columns_of(rows), **settings):
-            arrays = [pa.array(column, field.type) for column, field in zip(columns, self.schema, strict=True)]
+            arrays = [to_arrow(column, field.type) for column, field in zip(columns, self.schema, strict=True)]
             yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
@@ -88,7 +89,7 @@ class Table(ABC):
 
 
 def columns_of(rows: pa.Table | pa.RecordBatch) -> Columns:
-    return {name: rows.column(name).to_numpy(zero_copy_only=False) for name in rows.schema.names}
+    return {name: to_numpy(rows.column(name)) for name in rows.schema.names}
 
 
 def whole_groups(batches: Iterable[pa.RecordBatch], by: Sequence[str], at_least: int) -> Iterator[pa.Table]:
@@ -110,7 +111,7 @@ def whole_groups(batches: Iterable[pa.RecordBatch], by: Sequence[str], at_least:
 
 def _last_group(rows: pa.RecordBatch, by: Sequence[str]) -> int:
     """Where it begins."""
-    starts = group_starts(*(rows.column(name).to_numpy(zero_copy_only=False) for name in by))
+    starts = group_starts(*(to_numpy(rows.column(name)) for name in by))
     return int(starts[-1]) if len(starts) else 0
 
 
@@ -149,3 +150,15 @@ def counted(values: Array, counts: Array | None = None) -> list[Array]:
     sums = np.zeros(len(distinct), np.int64)
     np.add.at(sums, place, counts)
     return [distinct, sums]
+
+
+def spelled_out(first: Array, last: Array) -> Iterator[tuple[Array, Array]]:
+    """(k, value) for every value from first[k] to last[k], not too many at a time."""
+    counts = last - first + 1
+    before = np.concatenate(([0], np.cumsum(counts)))
+    k = 0
+    while k < len(counts):
+        end = max(k + 1, int(np.searchsorted(before, before[k] + AT_ONCE, side="right")) - 1)
+        rows = np.repeat(np.arange(k, end), counts[k:end])
+        yield rows, first[rows] + np.arange(before[k], before[end]) - before[rows]
+        k = end

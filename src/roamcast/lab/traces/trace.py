@@ -183,7 +183,9 @@ class Node(NamedTuple):
     segment: int
 
 
-NODES = schema(("wrong",), node=LONG, name=TEXT, t_us=LONG, until_us=LONG, segment=INT, wrong=TEXT, file=TEXT, line=LONG)
+NODES = schema(
+    ("wrong",), node=LONG, name=TEXT, t_us=LONG, until_us=LONG, segment=INT, wrong=TEXT, file=TEXT, line=LONG
+)
 """`wrong`: why the whole trace is refused, and the place in the trace that decides which reason is given."""
 
 
