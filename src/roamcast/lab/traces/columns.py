@@ -38,13 +38,19 @@ def repeated(text: str, count: int) -> pa.Array:
 
 def to_numpy(column: pa.Array | pa.ChunkedArray) -> Array:
     """A column as numpy has it: texts are objects, and null is None or NaN."""
-    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    whole = _in_one(column) if isinstance(column, pa.ChunkedArray) else column
     if pa.types.is_string(whole.type):
         return np.array(whole.to_pylist(), object)
     if pa.types.is_boolean(whole.type):
         return _numbers(whole.cast(pa.int8())).astype(bool)
     values = _numbers(whole)
     return np.where(_numbers(pc.is_valid(whole).cast(pa.int8())) == 1, values, np.nan) if whole.null_count else values
+
+
+def _in_one(column: pa.ChunkedArray) -> pa.Array:
+    if column.num_chunks > 1:
+        return pa.concat_arrays(column.chunks)
+    return column.chunk(0) if column.num_chunks else to_arrow([], column.type)
 
 
 def _numbers(whole: pa.Array) -> Array:

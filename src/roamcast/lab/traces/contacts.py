@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from roamcast.errors import InputError
+from roamcast.lab.traces.columns import Array
 from roamcast.lab.traces.schemas import BUCKETED, CONTACTS, DOUBLE, LEGS, LONG, schema
-from roamcast.lab.traces.table import Array, Columns, Table, group_ends, group_starts, kernel, spelled_out
+from roamcast.lab.traces.table import Columns, Table, group_ends, group_starts, kernel, spelled_out
 from roamcast.world.contacts.solver import together_all
 
 if TYPE_CHECKING:
@@ -106,7 +107,8 @@ def _slice_us(legs: Table, range_m: float, cell_m: float) -> int:
     whole = legs.mapped(lengths).reduced(all_lengths)
     if not len(whole["legs"]):
         return 1
-    far_m, took_us, count, from_us, until_us, farthest_m = (column.item() for column in whole.values())
+    far_m, farthest_m = (float(whole[name][0]) for name in ("far_m", "farthest_m"))
+    took_us, count, from_us, until_us = (int(whole[name][0]) for name in ("took_us", "legs", "from_us", "until_us"))
     if farthest_m > FARTHEST_CELLS * cell_m:
         what = f"a node goes {farthest_m / 1000:,.0f} km from one position to the next"
         raise InputError(f"{what}: too far for contacts at a range of {range_m:g} m; is it a jump, or another unit?")
@@ -125,8 +127,9 @@ def lengths(rows: Columns) -> Iterator[list[Array]]:
 @kernel(WHOLE)
 def all_lengths(rows: Columns) -> Iterator[list[Array]]:
     if len(rows["legs"]):
-        ends = (np.sum, np.sum, np.sum, np.min, np.max, np.max)
-        yield [np.atleast_1d(end(column)) for end, column in zip(ends, rows.values(), strict=True)]
+        sums = [rows[name].sum(keepdims=True) for name in ("far_m", "took_us", "legs")]
+        latest, longest = (rows[name].max(keepdims=True) for name in ("until_us", "farthest_m"))
+        yield [*sums, rows["from_us"].min(keepdims=True), latest, longest]
 
 
 @kernel(BUCKETED)

@@ -21,8 +21,9 @@ import pyarrow as pa
 from roamcast import files
 from roamcast.errors import InputError, error_text
 from roamcast.lab.traces import contacts
+from roamcast.lab.traces.columns import Array
 from roamcast.lab.traces.schemas import DOUBLE, INT, LONG, POSITIONS, schema
-from roamcast.lab.traces.table import Array, Columns, Table, group_ends, group_starts, kernel, spelled_out
+from roamcast.lab.traces.table import Columns, Table, group_ends, group_starts, kernel, spelled_out
 from roamcast.lab.traces.trace import Trace
 from roamcast.world.traces import write
 from roamcast.world.traces.write import Facts, Target
@@ -155,8 +156,9 @@ def _facts(trace: Trace, places: Table | None, resolution_us: int) -> Facts:
 @kernel(BOX)
 def around(rows: Columns) -> Iterator[list[Array]]:
     if len(rows["west"]):
-        ends = (np.min, np.max, np.min, np.max)
-        yield [np.atleast_1d(end(column)) for end, column in zip(ends, rows.values(), strict=True)]
+        west, south = (rows[side].min(keepdims=True) for side in ("west", "south"))
+        east, north = (rows[side].max(keepdims=True) for side in ("east", "north"))
+        yield [west, east, south, north]
 
 
 def _reported(

@@ -11,8 +11,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from roamcast.lab.traces.columns import Array
 from roamcast.lab.traces.schemas import CONTACTS, COUNTED, DOUBLE, LONG, schema
-from roamcast.lab.traces.table import Array, Columns, Table, counted, counts, group_ends, group_starts, kernel
+from roamcast.lab.traces.table import Columns, Table, counted, counts, group_ends, group_starts, kernel
 from roamcast.log.oracle import DOWN_LAST, UP_FIRST, Journeys
 
 PERCENTILES: Final = (5, 25, 50, 75, 95, 99)

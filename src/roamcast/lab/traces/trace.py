@@ -16,8 +16,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from roamcast.errors import InputError
+from roamcast.lab.traces.columns import Array
 from roamcast.lab.traces.schemas import BYTE, INT, LONG, TEXT, schema
-from roamcast.lab.traces.table import Array, Columns, Table, kernel
+from roamcast.lab.traces.table import Columns, Table, kernel
 from roamcast.world.traces import formats
 from roamcast.world.traces.names import counted
 from roamcast.world.traces.plan import SPLIT_BYTES, Options, Part, plan
