@@ -23,6 +23,7 @@ from roamcast.lab.spark.engine import SparkEngine
 from roamcast.lab.tables.folder import Folder
 from roamcast.lab.traces import contacts, summary
 from roamcast.lab.traces import trace as traces
+from roamcast.lab.traces.here import Here
 from tests.lab.test_resume import FORTY
 from tests.world.traces import samples
 from tests.world.traces.samples import written
@@ -141,7 +142,7 @@ def test_a_cluster_without_roamcast_that_loses_a_worker_gives_what_embedded_spar
     asked = typed("trace", "stats", str(trace), "--range", "50", "--within", "5,10", "--json")
     told, said = asked.communicate(timeout=PATIENCE_S)
     assert asked.returncode == 0, said.decode()
-    read = traces.read(spark, [str(trace)])
+    read = traces.read(Here(), [str(trace)])
     assert json.loads(told)["contacts"] == summary.of(read, contacts.of(read, 50.0), [5.0, 10.0])["contacts"]
     assert [row["reached"] for row in json.loads(told)["reachability"]["within"]] == [2, 2]
     read.close()
