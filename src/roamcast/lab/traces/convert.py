@@ -149,7 +149,7 @@ def _facts(trace: Trace, places: Table | None, resolution_us: int) -> Facts:
     if places is None:
         return Facts(names=names, end_us=end_us, resolution_us=resolution_us)
     box = places.select(west="x_m", east="x_m", south="y_m", north="y_m").reduced(around)
-    west, east, south, north = (float(column[0]) for column in box.values())
+    west, east, south, north = (float(column[0]) + 0.0 for column in box.values())  # which makes 0 of -0
     return Facts(names=names, end_us=end_us, west_m=west, east_m=east, south_m=south, north_m=north)
 
 
