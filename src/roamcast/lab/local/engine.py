@@ -9,14 +9,17 @@ import json
 from collections.abc import Sequence
 from functools import partial
 
+from roamcast.errors import WorkerDied
 from roamcast.lab import plan
 from roamcast.lab.engine import Tallies
-from roamcast.lab.local.pool import START, processes, spread
+from roamcast.lab.local.pool import START, outcomes, processes, spread
 from roamcast.lab.plan import Run
 from roamcast.lab.simulate import Task, done, task
 from roamcast.lab.tables import read
-from roamcast.lab.tables.folder import Folder
+from roamcast.lab.tables.folder import MOST_ATTEMPTS, Folder
 
+ROUNDS = MOST_ATTEMPTS + 2
+"""A partition during which a worker died; each of its runs alone, so often that one which kills workers is recorded."""
 FILES_AT_A_TIME = 200
 """That a worker reads; fewer are read at once without one."""
 
@@ -34,9 +37,17 @@ class PoolEngine:
     def simulate(self, runs: Sequence[Run], folder: Folder) -> Tallies:
         parts = [[task(run) for run in part] for part in plan.partitions(list(runs), self.processes)]
         tallies: Tallies = {}
-        for _, ended in spread(partial(simulate_part, folder), parts, self.processes, self.start):
-            tallies |= {run: json.loads(tally) for run, tally in ended if tally is not None}
-        return tallies
+        for _ in range(ROUNDS):
+            broken: list[list[Task]] = []
+            for place, ended in outcomes(partial(simulate_part, folder), parts, self.processes, self.start):
+                if isinstance(ended, WorkerDied):
+                    broken.append(parts[place])
+                else:
+                    tallies |= {run: json.loads(tally) for run, tally in ended if tally is not None}
+            parts = [[task] for part in broken for task in part]  # each alone: one of them is the cause
+            if not parts:
+                return tallies
+        raise WorkerDied("worker processes died again and again")
 
     def tallies(self, runs: Sequence[str], folder: Folder, *, all_rows: bool = False) -> tuple[Tallies, dict[str, str]]:
         parts = [runs[k : k + FILES_AT_A_TIME] for k in range(0, len(runs), FILES_AT_A_TIME)]
