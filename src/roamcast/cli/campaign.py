@@ -40,11 +40,16 @@ def run(
         Path | None, typer.Option(metavar="DIR", help="Where results go.", show_default="out/ and the file's name")
     ] = None,
     local: Annotated[
-        bool, typer.Option("--local", help="On processes of this machine, without Spark: quick to start.")
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--local/--spark",
+            help="On processes of this machine, which starts at once; or on Spark, for what outgrows it.",
+            show_default="as the file says, else Spark",
+        ),
+    ] = None,
     processes: Annotated[
-        int, typer.Option(metavar="N", min=0, help="With --local: how many.", show_default="one per processor")
-    ] = 0,
+        int | None, typer.Option(metavar="N", min=1, help="With --local: how many.", show_default="one for each core")
+    ] = None,
     master: Master = EMBEDDED,
     conf: Conf = None,
     ui: Annotated[bool, typer.Option("--ui", help="Serve Spark's own pages and say where.")] = False,
@@ -60,7 +65,8 @@ def run(
     from roamcast.lab import campaign, conduct
     from roamcast.lab.tables.folder import Folder
 
-    _check(local, processes, master, conf, ui)
+    on_spark = [option for option, given in _spark_options(master, conf, ui) if given]
+    local = _is_local(file, local, on_spark, processes)
     warn_if_stale()
     import_from_here()
     loaded = campaign.load(file)
@@ -77,23 +83,31 @@ def run(
     show(lab.open(folder.path), json)
 
 
-def _check(local: bool, processes: int, master: str, conf: list[str] | None, ui: bool) -> None:
+def _spark_options(master: str, conf: list[str] | None, ui: bool) -> list[tuple[str, bool]]:
+    return [("--master", master != EMBEDDED), ("--conf", bool(conf)), ("--ui", ui)]
+
+
+def _is_local(file: Path, local: bool | None, on_spark: list[str], processes: int | None) -> bool:
+    """Whether to do without Spark: what is typed decides, then the campaign's file."""
     from importlib.util import find_spec
 
-    spark_only = {"--master": master != EMBEDDED, "--conf": bool(conf), "--ui": ui}
-    given = [option for option, is_given in spark_only.items() if is_given]
-    if local and given:
-        raise InputError(f"{given[0]} is about Spark: it must not be given with --local")
+    from roamcast.lab import campaign
+
+    if local and on_spark:
+        raise InputError(f"{on_spark[0]} is about Spark: it must not be given with --local")
+    if local is None:
+        local = not on_spark and campaign.asks_for_local(file)
     if processes and not local:
         raise InputError(f"--processes {processes}: must come with --local")
     if not local and find_spec("pyspark") is None:
         raise InputError("this needs Spark: install roamcast[lab], or use --local for the processes of this machine")
+    return local
 
 
-def _pool(processes: int) -> Any:
+def _pool(processes: int | None) -> Any:
     from roamcast.lab.local.engine import PoolEngine
 
-    return PoolEngine(processes)
+    return PoolEngine(processes or 0)
 
 
 def _spark(folder: Path, master: str, conf: list[str] | None, ui: bool, screen: Screen) -> Any:
