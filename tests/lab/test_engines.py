@@ -92,13 +92,20 @@ class Exits(Protocol):
 """
 
 
+@pytest.fixture(scope="module")
+def poisonous(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with these protocols; the same for all tests, because Spark's workers import it only once."""
+    folder = tmp_path_factory.mktemp("poisonous")
+    (folder / "exiting.py").write_text(POISON)
+    return folder
+
+
 @pytest.mark.parametrize("level", ["summary", "deliveries", "frames", "full"])
 def test_every_file_is_the_same_to_the_byte(
-    level: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    level: str, spark: SparkSession, tmp_path: Path, poisonous: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "exiting.py").write_text(POISON)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.chdir(poisonous)
+    monkeypatch.syspath_prepend(str(poisonous))
     text = ALL.replace("LEVEL", level) + "".join(
         f'[[protocol]]\nname = "exiting:{name}"\n' for name in ("Raises", "Exits")
     )
