@@ -1,7 +1,7 @@
 # What people type. Every target below `setup` depends on it, so nothing ever runs on stale compiled modules.
 BIN := .venv/bin
 
-.PHONY: help setup lint test demo bench wheel clean
+.PHONY: help setup lint test demo bench docs wheel clean
 
 help:
 	@echo "make setup   .venv, pinned packages, compiled modules, Java; does nothing twice"
@@ -9,6 +9,7 @@ help:
 	@echo "make test    all checks and tests"
 	@echo "make lint    ruff, mypy, import contracts"
 	@echo "make bench   benchmarks"
+	@echo "make docs    the documentation as a site: out/site/index.html"
 	@echo "make wheel   a wheel for other machines, in out/dist"
 	@echo "make clean   remove compiled modules and build/"
 
@@ -29,6 +30,10 @@ demo: setup
 
 bench: setup
 	$(BIN)/python bench/run.py
+
+docs: setup
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo out/site/index.html
 
 wheel: setup
 	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir out/dist .

@@ -13,6 +13,7 @@ so that importing roamcast costs next to nothing. Type checkers read `__init__.p
 """
 
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 __version__ = "0.1.0"
@@ -75,9 +76,25 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'roamcast' has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), name)
+    module = import_module(_HOMES[name])
+    value = getattr(module, name)
+    if isinstance(value, type) and not value.__doc__:
+        value.__doc__ = _docstring(module, name)
     globals()[name] = value
     return value
+
+
+def _docstring(module: ModuleType, name: str) -> str:
+    """From the source, for `help()` and notebooks: compiled classes have lost theirs."""
+    import ast
+    from pathlib import Path
+
+    try:
+        source = Path(str(module.__file__)).with_name(module.__name__.rpartition(".")[2] + ".py").read_text("utf-8")
+    except OSError:
+        return ""
+    (found,) = [node for node in ast.parse(source).body if isinstance(node, ast.ClassDef) and node.name == name]
+    return ast.get_docstring(found) or ""
 
 
 def __dir__() -> list[str]:

@@ -23,3 +23,5 @@ from roamcast.pubsub.text import parse_subscription as parse_subscription
 from roamcast.world.scenario import Scenario as Scenario
 
 __version__: str
+
+def _docstring(module: object, name: str) -> str: ...

@@ -72,10 +72,14 @@ class WorkerDied(RoamcastError):
 
 def unknown(what: str, name: str, known: Iterable[str]) -> InputError:
     """`unknown protocol 'gosip'; did you mean 'gossip'?`"""
+    return InputError(f"unknown {what} {name!r}; {meant(name, known)}")
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """`did you mean 'gossip'?`, or all that is known."""
     names = sorted(known)
     close = get_close_matches(name, names, n=1, cutoff=0.5)
-    hint = f"did you mean {close[0]!r}?" if close else "known: " + ", ".join(names)
-    return InputError(f"unknown {what} {name!r}; {hint}")
+    return f"did you mean {close[0]!r}?" if close else "known: " + ", ".join(names)
 
 
 def error_text(error: BaseException) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from functools import reduce
 from importlib import import_module
 from typing import Any
 
@@ -15,12 +16,14 @@ from roamcast.errors import InputError, one_line, unknown
 
 
 class Registry:
-    """The classes of one kind. `what` people call it; `base` is the class ("module:Class") that all of them extend."""
+    """The classes of one kind. `what` people call it; `base` is the class ("module:Class") that all of them extend, and
+    `public` the name by which documentation imports it."""
 
-    def __init__(self, what: str, group: str, base: str, built_in: Mapping[str, str]) -> None:
+    def __init__(self, what: str, group: str, base: str, built_in: Mapping[str, str], public: str = "") -> None:
         self.what = what
         self.group = group
         self.base = base
+        self.public = public or base.replace(":", ".")
         self.built_in = built_in
 
     def names(self) -> list[str]:
@@ -38,9 +41,24 @@ class Registry:
             found = _load(target)
         except Exception as error:  # a module of another package can fail at import in any way
             raise InputError(f"{self.what} {name!r} cannot be loaded: {one_line(error)}") from error
-        if not (isinstance(found, type) and issubclass(found, _load(self.base))):
-            raise InputError(f"{self.what} {name!r}: {target} is no subclass of {self.base.replace(':', '.')}")
+        self._check_class(name, target, found)
         return found
+
+    def name_of(self, found: type) -> str:
+        """The name that `get` knows a class by: `module:Class`."""
+        name = f"{found.__module__}:{found.__qualname__}"
+        self._check_class(name, name, found)
+        try:
+            known = self.get(name)
+        except InputError as error:
+            raise InputError(f"{error}; a class must be at the top of a module that can be imported") from None
+        if known is not found:
+            raise InputError(f"{self.what} {name!r}: that is another class by now")
+        return name
+
+    def _check_class(self, name: str, target: str, found: object) -> None:
+        if not (isinstance(found, type) and issubclass(found, _load(self.base))):
+            raise InputError(f"{self.what} {name!r}: {target} is no subclass of {self.public}")
 
     def _target(self, name: str) -> str:
         if name in self.built_in:
@@ -53,12 +71,20 @@ class Registry:
         installed = self._installed()
         if name not in installed:
             raise unknown(self.what, name, self.names())
-        return installed[name]
+        targets = installed[name]
+        if len(targets) > 1:
+            raise InputError(f"{self.what} {name!r}: several packages have one; name yours: {' or '.join(targets)}")
+        return targets[0]
 
-    def _installed(self) -> dict[str, str]:
+    def _installed(self) -> dict[str, list[str]]:
+        """What other packages have by each name. Two packages may have chosen the same."""
         from importlib.metadata import entry_points  # here, because most never ask and it takes long to load
 
-        return {point.name: point.value for point in entry_points(group=self.group)}
+        targets: dict[str, list[str]] = {}
+        for point in entry_points(group=self.group):
+            if point.value not in targets.setdefault(point.name, []):
+                targets[point.name].append(point.value)
+        return {name: sorted(found) for name, found in targets.items()}
 
 
 def import_from(folder: str) -> None:
@@ -69,4 +95,4 @@ def import_from(folder: str) -> None:
 
 def _load(target: str) -> Any:
     module, _, attribute = target.partition(":")
-    return getattr(import_module(module), attribute)
+    return reduce(getattr, attribute.split("."), import_module(module))

@@ -21,6 +21,15 @@ from roamcast.errors import InputError, error_text, unknown
 Steps = tuple[str | int, ...]
 """The way to an entry: names of keys, and numbers of tables in a list of them."""
 T = TypeVar("T")
+WORDS = {
+    "array": "a list",
+    "bool": "true or false",
+    "float": "a number",
+    "int": "a whole number",
+    "object": "a table",
+    "str": "a text",
+}
+"""What people call the types of entries."""
 
 
 class Misplaced(InputError):
@@ -85,8 +94,19 @@ def _plainly(message: str, kind: type) -> tuple[str, Steps]:
     if extra:
         return str(unknown("field", extra[1], _fields_at(kind, path))), (*path, extra[1])
     field = ".".join(str(step) for step in path if isinstance(step, str))
-    wanted = what.replace("`", "").replace("Expected ", "must be ").replace(", got ", ", not ")
-    return f"{field}: {wanted}" if field else wanted, path
+    wanted, _, found = what.removeprefix("Expected ").partition(", got ")
+    must = f"must be {_in_words(wanted)}" + (f", not {_in_words(found)}" if found else "")
+    return f"{field}: {must}" if field else must, path
+
+
+def _in_words(wanted: str) -> str:
+    """ "`int | array` >= 1" as "a whole number or a list of at least 1"."""
+    kinds = re.match(r"`([\w |]+)`", wanted)
+    if not kinds:
+        return wanted.replace("`", "")
+    named = [WORDS.get(kind, kind) for kind in kinds[1].split(" | ") if kind != "null"]
+    limit = wanted[kinds.end() :].replace("of length ", "").replace(">= ", "of at least ").replace("<= ", "of at most ")
+    return " or ".join(named) + limit.replace("> ", "above ").replace("< ", "below ")
 
 
 def _fields_at(kind: type, path: Steps) -> list[str]:

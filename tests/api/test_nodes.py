@@ -49,6 +49,15 @@ def test_settings_are_those_of_a_node_by_their_short_names(key: Path) -> None:
     assert (config.bounds.received, config.protocol) == (3, "tests.api.test_nodes:Quiet")
 
 
+def test_a_file_of_settings_is_taken_and_the_others_win(tmp_path: Path) -> None:
+    file = tmp_path / "node.toml"
+    file.write_text('insecure = true\nprotocol = "frugal"\n[network]\nport = 7668\n')
+    config = rc.Node(config=file, protocol="gossip").config
+    assert (config.insecure, config.protocol, config.network.port) == (True, "gossip", 7668)
+    with pytest.raises(rc.InputError, match=r"none\.toml"):
+        rc.Node(config=tmp_path / "none.toml")
+
+
 @pytest.mark.parametrize(
     ("given", "line"),
     [

@@ -90,7 +90,8 @@ def test_a_scenario_and_a_class_of_one_s_own() -> None:
     assert r.protocol == "tests.api.test_simulation:Echo"
     assert r.params == {"delay_ms": 1.0} and r.delivery > 0.9
     smaller = rc.simulate(world, Echo, {"delay_ms": 1.0}, world={"nodes": 20})
-    assert (smaller.scenario.nodes, smaller.world) == (20, {"nodes": 20})
+    assert smaller.world == {"nodes": 20, "width_m": 400.0, "height_m": 400.0, "duration_s": 20.0}
+    assert (smaller.scenario.nodes, smaller.scenario.width_m) == (20, 400.0)
 
 
 def test_a_class_that_no_module_has_runs_too() -> None:
@@ -126,16 +127,16 @@ def test_the_log_of_a_run_without_one_is_that_of_the_same_run_done_again() -> No
 def test_a_log_is_written_where_it_is_wanted(tmp_path: Path) -> None:
     r = rc.simulate("baldoni", "gossip", world=SHORT, log=tmp_path / "run.parquet", level="deliveries")
     assert (tmp_path / "run.parquet").exists()
-    assert {row.kind for row in r.log().rows()} == {"subscribe", "publish", "deliver"}
+    assert {row.kind for row in r.log().rows()} == {"subscribe", "publish", "deliver", "state"}
 
 
-def test_a_protocol_whose_state_is_global_is_caught(tmp_path: Path) -> None:
+def test_a_protocol_whose_state_is_global_is_caught() -> None:
     class Forgetful(Echo):
-        seen = 0
+        published = 0
 
         def on_publish(self, event: rc.Event) -> None:
-            Forgetful.seen += 1
-            if Forgetful.seen % 3:
+            Forgetful.published += 1
+            if Forgetful.published <= 3:
                 super().on_publish(event)
 
     r = rc.simulate(rc.Scenario(duration_s=10.0), Forgetful)
@@ -177,6 +178,17 @@ def test_a_run_shows_itself_in_a_terminal_and_in_a_notebook() -> None:
     html = r._repr_html_()
     assert "<table>" in html and "<svg" in html and "delivery" in html
     assert r.command in html
+
+
+def test_what_to_type_is_known_unless_the_class_is_in_a_function() -> None:
+    class Local(Echo):
+        pass
+
+    mine = rc.simulate(rc.Scenario(duration_s=5.0), Local)
+    assert mine.command == "" and "<code>" not in mine._repr_html_()
+    assert rc.simulate("baldoni", "gossip", {"p": 0.5}, seed=3, world=SHORT).command == (
+        "roamcast run baldoni --protocol gossip --set p=0.5 --world duration_s=20.0 --seed 3"
+    )
 
 
 def test_its_figure_ends_at_the_share_that_was_delivered() -> None:

@@ -26,9 +26,9 @@ Started = Callable[..., Any]
 def roamcast(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Typed:
     """Type a command: (exit status, standard output, standard error)."""
 
-    def type_(*words: str) -> tuple[int, str, str]:
+    def type_(*words: str, columns: int = 100) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["roamcast", *words])
-        monkeypatch.setenv("COLUMNS", "100")
+        monkeypatch.setenv("COLUMNS", str(columns))
         with pytest.raises(SystemExit) as left:
             main()
         out, err = capsys.readouterr()

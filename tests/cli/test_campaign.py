@@ -94,9 +94,10 @@ def test_a_campaign_is_planned_run_told_and_asked(roamcast: Typed, here: Path, s
         ["2", "0.4"],
         ["1", "0.8"],
     ]
+    assert err == "the first 3 rows; --limit N for more\n"
     status, out, err = roamcast("query", "out/tiny", "select * from metrics order by cell, seed", "--limit", "1")
     assert "protocol" in out and "…" not in out and max(map(len, out.splitlines())) <= 100
-    assert err == "the first 3 rows; --limit N for more\n"
+    assert err == "the first 1 row; --limit N for more\n"
     status, out, err = roamcast("query", "out/tiny", "select nothing from metrics")
     assert (status, out) == (2, "") and len(err.splitlines()) == 1
     assert err.startswith("roamcast: query: [UNRESOLVED_COLUMN") and "`nothing`" in err and "Project" not in err

@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import roamcast
+from roamcast import parts
 
 INTRODUCTION = """# Python
 
@@ -27,19 +28,21 @@ SECTIONS = {
     "Writing a protocol": ["Protocol", "Host", "Params", "param", "reason", "Frame", "EventFrame", "Event", "event_id"],
     "Filters": ["Filter", "parse_subscription"],
     "Testing a protocol": ["ScriptHost", "make", "round_trip"],
+    "Writing a world": ["Mobility", "Leg", "walk", "rest", "end_x", "end_y", "Radio", "Mac", "Timing", "Stream"],
     "Logs": ["Log"],
     "Errors": ["RoamcastError", "InputError"],
 }
 HOMES = {
     **roamcast._HOMES,
     "Laboratory": "roamcast.lab.tables.laboratory",
-    "Log": "roamcast.log.reader",
+    "Log": "roamcast.log.opened",
     "RemoteNode": "roamcast.net.control.remote",
     "RemoteSubscription": "roamcast.net.control.remote",
     "ScriptHost": "roamcast.testing",
     "Subscription": "roamcast.net.node.subscription",
     "make": "roamcast.testing",
     "round_trip": "roamcast.testing",
+    **{name: getattr(parts, name).__module__ for name in parts.__all__ if name not in ("DSSS", "Random")},
 }
 """Also of what public functions return."""
 BASES = {"Node": ("roamcast.net.node.node", "Node")}
@@ -47,16 +50,16 @@ BASES = {"Node": ("roamcast.net.node.node", "Node")}
 
 
 def page() -> str:
-    parts = [INTRODUCTION]
+    texts = [INTRODUCTION]
     for section, names in SECTIONS.items():
-        parts.append(f"## {section}\n")
-        parts += [entry(name) for name in names]
-    return "\n".join(parts)
+        texts.append(f"## {section}\n")
+        texts += [entry(name) for name in names]
+    return "\n".join(texts)
 
 
 def entry(name: str) -> str:
     module = HOMES[name]
-    prefix = "rc." if name in roamcast.__all__ else "" if module != "roamcast.testing" else "roamcast.testing."
+    prefix = prefix_of(name)
     node = definition(module, name)
     if isinstance(node, ast.FunctionDef):
         return f"### `{prefix}{name}`\n\n```py\n{prefix}{signature(node)}\n```\n\n{text(node)}\n"
@@ -68,6 +71,15 @@ def entry(name: str) -> str:
         methods = [method for method in public(base) if method.name not in ("start", "stop", "use")]
     listed = [f"- `{shown(method)}`{': ' + first(method) if first(method) else ''}" for method in methods]
     return "\n".join([f"### `{prefix}{name}`\n", f"{text(node)}\n", *listed, *([""] if listed else [])])
+
+
+def prefix_of(name: str) -> str:
+    """How a name is written behind its import; what public functions return has none."""
+    if name in roamcast.__all__:
+        return "rc."
+    if name in parts.__all__:
+        return "roamcast.parts."
+    return "roamcast.testing." if HOMES[name] == "roamcast.testing" else ""
 
 
 def definition(module: str, name: str) -> ast.AST:

@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import re
+import sys
+from importlib import invalidate_caches
 from pathlib import Path
 
 import pytest
 
 from tests.docs.pages import FENCE, ROOT, UPDATE, examples, pages, play, same
 
+PUBLIC = {"roamcast", "roamcast.parts", "roamcast.testing"}
 WITH_EXAMPLES = [page for page in pages() if FENCE.search(page.read_text())]
 
 
 @pytest.mark.parametrize("page", WITH_EXAMPLES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_examples_do_what_the_page_says(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])  # which a page may change
+    invalidate_caches()
     real = play(page, tmp_path)
     if UPDATE:
         page.write_text(real)
     assert real == page.read_text()
+
+
+@pytest.mark.parametrize("page", WITH_EXAMPLES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_examples_use_only_public_names(page: Path) -> None:
+    code = "\n".join(block for language, block in FENCE.findall(page.read_text()) if language == "python")
+    imported = re.findall(r"^\s*(?:from|import) (roamcast[\w.]*)", code, re.MULTILINE)
+    assert set(imported) <= PUBLIC
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda p: str(p.relative_to(ROOT)))

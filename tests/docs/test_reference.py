@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import ast
-import inspect
 import json
 import re
-from types import UnionType
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Any, get_args, get_origin
 
 import msgspec
 import pytest
@@ -23,8 +21,10 @@ from roamcast.protocols import registry
 from roamcast.protocols.kit import parameters
 from roamcast.pubsub import filters
 from roamcast.pubsub.text import parse
-from roamcast.world import scenario
-from tests.docs import frames
+from roamcast.world import fields
+from roamcast.world.parts import PARTS
+from roamcast.world.scenario import FILES
+from tests.docs import frames, python_page
 from tests.docs.pages import ROOT, UPDATE
 
 CORPUS = ROOT / "tests" / "net" / "corpus"
@@ -39,45 +39,29 @@ def table(headings: list[str], rows: list[list[str]]) -> str:
 # ------------------------------------------------------------------------------------------------------- scenario
 
 
-def kind_of(annotation: Any) -> str:
-    """`number ≥ 0`, `whole number`, `"a" | "b"`."""
-    if get_origin(annotation) is Annotated:
-        base, *metas = get_args(annotation)
-        signs = (("gt", ">"), ("ge", "≥"), ("lt", "<"), ("le", "≤"))
-        limits = [f"{sign} {getattr(m, a):g}" for m in metas for a, sign in signs if getattr(m, a) is not None]
-        return f"{kind_of(base)} {', '.join(limits)}"
-    if get_origin(annotation) is Literal:
-        return " | ".join(get_args(annotation))
-    if get_origin(annotation) is UnionType:
-        return " or ".join(kind_of(a) for a in get_args(annotation))
-    return {float: "number", int: "whole number", bool: "true | false", str: "text"}[annotation]
+SCENARIO = """
+Everything about a run except the protocol and the seed: `--world FIELD=VALUE` on the command line, the table `[world]`
+of a [scenario file](scenario-files.md) or a [campaign file](campaign-files.md), `world={…}` in Python. Units are in the
+names. What begins with a value, such as "city:", matters only if a field of its section has that value.
 
-
-def scenario_sections() -> list[tuple[str, dict[str, str]]]:
-    """The comments in the class: a line of its own starts a section, one behind a field explains it."""
-    sections: list[tuple[str, dict[str, str]]] = []
-    fields = {f.name for f in msgspec.structs.fields(scenario.Scenario)}
-    for line in inspect.getsource(scenario.Scenario).splitlines():
-        if own := re.fullmatch(r"    # (.+)", line):
-            sections.append((own.group(1), {}))
-        elif (field := re.match(r"    (\w+): (?:.*?  # (.*))?", line)) and field.group(1) in fields:
-            sections[-1][1][field.group(1)] = field.group(2) or ""
-    return sections
+`roamcast fields` shows the same, `roamcast fields NAME` also what the papers' presets set, and
+`roamcast fields mobility=city` the fields that one value needs.
+"""
+OWN = """
+`module:Class` is a class of your own, and installed packages add further names:
+[write a world](../how-to/write-a-world.md). Their parameters are `{part}.KEY`, or together the table `{part}_set`.
+"""
 
 
 def scenario_page() -> str:
-    fields = {f.name: f for f in msgspec.structs.fields(scenario.Scenario)}
-    page = "# Scenario fields\n\n" + MADE
-    page += (
-        "\nEverything about a run except the protocol and the seed: `--world FIELD=VALUE`. Units are in the names.\n"
-    )
-    for title, comments in scenario_sections():
-        rows = [
-            [f"`{name}`", kind_of(fields[name].type), value_text(fields[name].default), comment]
-            for name, comment in comments.items()
-        ]
-        page += f"\n## {title[0].upper()}{title[1:]}\n\n" + table(["field", "value", "default", ""], rows)
-        if "overhead_bytes" in comments:
+    page = "# Scenario fields\n\n" + MADE + SCENARIO
+    for title, listed in fields.sections().items():
+        page += f"\n## {title[0].upper()}{title[1:]}\n\n"
+        page += table(["field", "default", "values", "what it is"], [scenario_row(field) for field in listed])
+        if listed[0].name in PARTS:
+            page += "\n" + table([listed[0].name, ""], [[f"`{k}`", v] for k, v in PARTS[listed[0].name].own.items()])
+            page += OWN.format(part=listed[0].name)
+        if "overhead_bytes" in [field.name for field in listed]:
             page += (
                 f"\nSecurity ([the wire](wire.md)) costs {costs.OVERHEAD_BYTES} bytes a frame (`overhead_bytes`), "
                 f"{costs.ADDRESS_BYTES} more\nif it is for one neighbour, and {costs.SEAL_BYTES} bytes a signed "
@@ -86,15 +70,37 @@ def scenario_page() -> str:
     return page
 
 
+def scenario_row(field: fields.Field) -> list[str]:
+    default = "" if field.default == {} else f"{fields.shown(field.default)} {field.unit}".strip()
+    return [f"`{field.name}`", default, field.range, field.meaning]
+
+
 def value_text(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f"{value:.10g}" if isinstance(value, float) else str(value)
+    return fields.shown(value)
 
 
-def test_every_scenario_field_has_its_section() -> None:
-    named = [name for _, comments in scenario_sections() for name in comments]
-    assert named == [f.name for f in msgspec.structs.fields(scenario.Scenario)]
+# ------------------------------------------------------------------------------------------------- scenario files
+
+ENTRIES = re.compile(r"(?<=## Entries\n\n)\|.*?\n(?=\n)", re.DOTALL)
+ENTRY_KINDS = {str: "text", int: "whole number", dict: "table"}
+
+
+def test_the_page_on_scenario_files_lists_their_entries() -> None:
+    rows = []
+    for entry in msgspec.structs.fields(presets.ScenarioFile):
+        kind, about = get_args(entry.type)[:2]
+        name = f"`[{entry.name}]`" if entry.name == "world" else f"`{entry.name}`"
+        rows.append([name, ENTRY_KINDS[get_origin(kind) or kind], about.description])
+    made = table(["entry", "value", "what it is"], rows)
+    path = ROOT / "docs" / "reference" / "scenario-files.md"
+    if UPDATE:
+        path.write_text(ENTRIES.sub(lambda _: made, path.read_text()))
+    assert ENTRIES.findall(path.read_text()) == [made]
+
+
+def test_the_page_on_scenario_files_names_the_fields_that_name_files() -> None:
+    named = ", ".join(f"`{field}`" for field in FILES)
+    assert f"({named})" in (ROOT / "docs" / "reference" / "scenario-files.md").read_text()
 
 
 # ------------------------------------------------------------------------------------------------------ protocols
@@ -264,6 +270,7 @@ def metrics_page() -> str:
         ("presets", presets_page),
         ("log", log_page),
         ("metrics", metrics_page),
+        ("python", python_page.page),
     ],
 )
 def test_reference_page_says_what_the_code_says(name: str, make: Any) -> None:

@@ -11,6 +11,7 @@ from roamcast.lab import campaign, plan
 from roamcast.lab.campaign import parse
 from roamcast.papers import joint
 from roamcast.world.scenario import Scenario
+from tests.world.outside import Shuttle
 
 SPEEDS = """\
 name = "speeds"
@@ -233,6 +234,53 @@ def test_files_are_relative_to_the_campaigns_file(tmp_path: Path, monkeypatch: p
     assert [cell.scenario.trace for cell in found.cells] == named
     assert [cell.world["trace"] for cell in found.cells] == named
     assert f"--world trace={named[1]}" in plan.runs(found)[-1].command()
+
+
+def test_paths_in_a_scenario_file_are_relative_to_that_file_and_not_to_the_campaigns(tmp_path: Path) -> None:
+    """Both folders have a file `met`; the campaign's own is taken where the campaign itself names it."""
+    for folder in ("worlds", "campaigns"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "met").write_text("20 0 1\n")
+    world = '[world]\nmobility = "contacts"\ntrace = "met"\nnodes = 5\nsubscribers = 2\n'
+    (tmp_path / "worlds" / "my.toml").write_text(world)
+    file = tmp_path / "campaigns" / "c.toml"
+    start = 'name = "x"\npreset = "../worlds/my.toml"\n'
+    traces = []
+    for own in ("", '[world]\ntrace = "met"\n'):
+        file.write_text(f'{start}{own}[[protocol]]\nname = "gossip"\n')
+        traces.append(Path(campaign.load(file).cells[0].scenario.trace).resolve())
+    assert traces == [tmp_path / "worlds" / "met", tmp_path / "campaigns" / "met"]
+
+
+@pytest.mark.parametrize(
+    ("text", "entry"),
+    [
+        ('title = "x"\n', "title"),
+        ("set = { p = 1 }\n", "set"),
+        ("seed = 1\n", "seed"),
+        ('protocol = "gossip"\n', "protocol"),
+    ],
+)
+def test_a_scenario_file_in_the_place_of_a_campaign_gets_a_hint(text: str, entry: str) -> None:
+    with pytest.raises(InputError, match=rf"^x.toml:1: {entry}: this is a scenario file; type roamcast run FILE, or"):
+        parse(text, "x.toml")
+
+
+def test_parameters_of_a_part_may_stand_in_a_table(tmp_path: Path) -> None:
+    world = 'mobility = "tests.world.outside:Shuttle"\nmobility_set = { lanes = [2, 3], speed_mps = 4 }\n'
+    text = f'name = "x"\n[world]\n{world}[[protocol]]\nname = "gossip"\n'
+    found = [cell.scenario.mobility_set for cell in parse(text).cells]
+    assert found == [{"lanes": 2, "speed_mps": 4.0}, {"lanes": 3, "speed_mps": 4.0}]
+    with pytest.raises(InputError, match=r"^x.toml:4: mobility.lanes=0: must be a whole number of at least 1"):
+        parse(text.replace("[2, 3]", "[2, 0]"), "x.toml")
+    with pytest.raises(InputError, match=r"^x.toml:8: mobility.lanes: stands in \[world\] and in a"):
+        parse(text + '[[point]]\n"mobility.lanes" = 5\n', "x.toml")
+
+
+def test_a_class_stands_for_its_name() -> None:
+    content = {"name": "x", "world": {"mobility": [Shuttle, "static"]}, "protocol": [{"name": "gossip"}]}
+    found = campaign.understood(content)
+    assert [cell.world["mobility"] for cell in found.cells] == ["tests.world.outside:Shuttle", "static"]
 
 
 def test_parameters_of_a_part_of_the_world_can_be_a_grid() -> None:

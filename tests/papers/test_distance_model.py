@@ -216,6 +216,9 @@ def test_measured_looks_at_every_pair_and_both_axes() -> None:
 class BackAndForth(Mobility):
     """One metre a second along x, turning every three seconds."""
 
+    def __init__(self) -> None:
+        pass
+
     def first(self, node: int, stream: Stream) -> Leg:
         return Leg(0.0, float(node), 0.0, 1.0, 0.0, 3.0)
 

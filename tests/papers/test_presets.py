@@ -116,6 +116,33 @@ def test_typed_changes_win_over_the_preset() -> None:
     assert (scenario.nodes, scenario.mac, scenario.range_m) == (50, "ideal", 100)
 
 
+@pytest.mark.parametrize(
+    ("name", "nodes", "roles"),
+    [
+        ("li", "200", (200, 200)),
+        ("rezende", 100, (100, 100)),
+        ("baehni-waypoint", 300, (1, 240)),
+        ("baldoni", 50, (2, 10)),
+    ],
+)
+def test_roles_that_are_a_share_of_the_nodes_follow_their_number(
+    name: str, nodes: str | int, roles: tuple[int, int]
+) -> None:
+    preset = presets.load(name)
+    scenario = preset.scenario({"nodes": nodes})
+    assert (scenario.publishers, scenario.subscribers) == roles
+    assert preset.changed({"nodes": int(nodes)})["subscribers"] == roles[1]
+
+
+def test_a_typed_role_is_taken_as_it_is() -> None:
+    assert presets.load("li").scenario({"nodes": 200, "publishers": 3}).publishers == 3
+
+
+def test_a_wrong_number_of_nodes_is_refused_as_such() -> None:
+    with pytest.raises(InputError, match=r"^nodes=many: must be a whole number"):
+        presets.load("li").scenario({"nodes": "many"})
+
+
 def test_typed_parameters_win_over_suggested_ones() -> None:
     li = presets.load("li")
     assert li.parameters("gossip", {"p": "0.5"}) == {"p": "0.5", "ttl": 0, "jitter_ms": 2.0}

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
-from typing import Any
 
-from roamcast.protocols.kit.interface import Params, param
-from roamcast.world.mac.dcf import DSSS
-from roamcast.world.mac.rules import Rules
-from roamcast.world.mobility.base import Leg, Mobility
-from roamcast.world.mobility.legs import end_x, end_y, walk
-from roamcast.world.radio.law import Law
-from roamcast.world.scenario import Scenario
-from roamcast.world.specs import Timing
-from roamcast.world.streams import Stream
+from roamcast import Params, Scenario, param
+from roamcast.parts import DSSS, Leg, Mac, Mobility, Radio, Random, Stream, Timing, end_x, end_y, rest, walk
 
 
 class Scattered(Mobility):
@@ -50,19 +42,24 @@ class Shuttle(Mobility):
         return walk(leg.end_s, x, y, 0.0 if x > self.width_m / 2 else self.width_m, y, self.params.speed_mps)
 
 
-class InverseSquare(Law):
+class InverseSquare(Radio):
     """free-space"""
 
     def strength(self, sender: int, receiver: int, distance_m: float, range_m: float) -> float:
         return range_m * range_m / (distance_m * distance_m)
 
 
-class Sick(Law):
+class Sick(Radio):
     def strength(self, sender: int, receiver: int, distance_m: float, range_m: float) -> float:
         return -1.0
 
 
-class Dsss(Rules):
+class Endless(InverseSquare):
+    def farthest(self, range_m: float) -> float:
+        return inf
+
+
+class Dsss(Mac):
     """dcf"""
 
     def timing(self) -> Timing:
@@ -71,14 +68,14 @@ class Dsss(Rules):
     def eifs_us(self) -> int:
         return DSSS.sifs_us + DSSS.preamble_us + DSSS.ack_bytes * DSSS.ack_us_per_byte + DSSS.ifs_us
 
-    def begin(self, node: int, left: int, busy: bool, window: int, random: Any) -> int:
+    def begin(self, node: int, left: int, busy: bool, window: int, random: Random) -> int:
         return left if left > 0 or not busy else random.randrange(window)
 
-    def after(self, node: int, window: int, random: Any) -> int:
+    def after(self, node: int, window: int, random: Random) -> int:
         return random.randrange(window)
 
 
-class Mote(Rules):
+class Mote(Mac):
     """tinyos"""
 
     counts_from_now = True
@@ -91,7 +88,7 @@ class Mote(Rules):
 
         return timing(self.rate_bps)
 
-    def begin(self, node: int, left: int, busy: bool, window: int, random: Any) -> int:
+    def begin(self, node: int, left: int, busy: bool, window: int, random: Random) -> int:
         return 1 + random.randrange(32)
 
 
@@ -102,8 +99,36 @@ class Alone(Dsss):
 
 
 class Impatient(Dsss):
-    def begin(self, node: int, left: int, busy: bool, window: int, random: Any) -> int:
+    def begin(self, node: int, left: int, busy: bool, window: int, random: Random) -> int:
         return -1
+
+
+class Hasty(Dsss):
+    def timing(self) -> Timing:
+        return replace(DSSS, slot_us=0)
+
+
+class Backwards(Dsss):
+    def eifs_us(self) -> int:
+        return -1
+
+
+class Unsure(Dsss):
+    def timing(self) -> Timing:
+        return replace(DSSS, slot_us=9.5)  # type: ignore[arg-type]
+
+
+class Jumping(Mobility):
+    def first(self, node: int, stream: Stream) -> Leg:
+        return rest(0.0, 0.0, 0.0, 1.0)
+
+    def next(self, node: int, leg: Leg, stream: Stream) -> Leg:
+        return rest(leg.end_s, 5.0, 0.0, inf)
+
+
+class Stuck(Jumping):
+    def next(self, node: int, leg: Leg, stream: Stream) -> Leg:
+        return rest(leg.end_s, 0.0, 0.0, leg.end_s)
 
 
 class NoPart:

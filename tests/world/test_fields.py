@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from roamcast.errors import InputError
-from roamcast.world.fields import Field, field, fields, sections, shown
+from roamcast.world.fields import Field, field, fields, only_with, sections, shown
 from roamcast.world.scenario import FILES, Scenario
 
 UNITS = {"m", "m/s", "s", "bit/s", "1/s", "dB", "W", "J", "bytes"}
@@ -57,6 +57,7 @@ def test_a_field_whose_name_ends_with_a_unit_has_it() -> None:
         ("nodes", "1 … 1,000,000"),
         ("duration_s", "> 0, ≤ 500,000"),
         ("battery_j", "> 0"),
+        ("rate_bps", "1 … 1,000,000,000,000"),
         ("publishers", "≥ 0"),
         ("keep_tables", "true | false"),
         ("speed_law", "uniform | normal"),
@@ -80,6 +81,23 @@ def test_sections_have_all_fields() -> None:
 def test_an_unknown_name_gets_a_suggestion() -> None:
     with pytest.raises(InputError, match=r"^unknown scenario field 'nods'; did you mean 'nodes'\?$"):
         field("nods")
+
+
+def test_fields_that_one_value_needs_are_those_whose_meaning_begins_with_it() -> None:
+    assert [f.name for f in only_with("radio", "log-distance")] == ["path_loss_exponent", "shadowing_db"]
+    assert [f.name for f in only_with("mobility", "mine:Class")] == []
+    with pytest.raises(InputError, match=r"^unknown workload 'rangs'; did you mean 'ranges'\?$"):
+        only_with("workload", "rangs")
+
+
+def test_what_a_meaning_begins_with_is_a_value_or_no_name_at_all() -> None:
+    """Otherwise a value that is called something else now would lose its fields."""
+    for section in sections().values():
+        values = {value for one in section for value in one.choices}
+        for one in section:
+            names, colon, _ = one.meaning.partition(": ")
+            if colon and " " not in names.replace(", ", ""):
+                assert set(names.split(", ")) <= values, one.name
 
 
 @pytest.mark.parametrize(("value", "text"), [(True, "true"), (1e6, "1000000"), (0.75, "0.75"), (5, "5"), ("a", "a")])

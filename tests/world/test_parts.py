@@ -12,9 +12,10 @@ from roamcast.errors import InputError
 from roamcast.log.writer import LogSink
 from roamcast.world import air, mac, mobility, radio
 from roamcast.world.assembly import build
-from roamcast.world.parts import MAC, MOBILITY, PARTS, RADIO, folded
+from roamcast.world.parts import MAC, MOBILITY, PARTS, RADIO, changed, flat, folded
 from roamcast.world.scenario import Scenario, with_values
 from roamcast.world.simulate import simulate
+from tests.world.outside import Dsss, Shuttle
 
 HERE = "tests.world.outside"
 SMALL: dict[str, Any] = {"nodes": 40, "width_m": 400.0, "height_m": 400.0, "duration_s": 8.0, "subscribers": 20}
@@ -62,6 +63,18 @@ def test_a_mac_may_do_without_a_shared_medium() -> None:
     [
         ({"radio": f"{HERE}:Sick"}, f"radio={HERE}:Sick: a strength of -1.0; it must be a number of at least 0"),
         ({"mac": f"{HERE}:Impatient"}, f"mac={HERE}:Impatient: a back-off of -1 slots; it must be a number from 0"),
+        ({"radio": f"{HERE}:Endless"}, f"radio={HERE}:Endless: farthest gives inf m; it must be a number above 0"),
+        ({"mac": f"{HERE}:Hasty"}, f"mac={HERE}:Hasty: slot_us=0; a slot must last"),
+        ({"mac": f"{HERE}:Backwards"}, f"mac={HERE}:Backwards: eifs_us gives -1; it must be at least 0"),
+        ({"mac": f"{HERE}:Unsure"}, "timing: slot_us=9.5: must be a whole number of at least 0"),
+        (
+            {"mobility": f"{HERE}:Jumping"},
+            "mobility: the leg of node 0 at 1.0 s from (5.0, 0.0) does not follow the one",
+        ),
+        (
+            {"mobility": f"{HERE}:Stuck"},
+            "mobility: a leg of node 0 from 1.0 to 1.0 s at (0.0, 0.0) m/s; a leg must last",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(changes: dict[str, str], message: str) -> None:
@@ -100,8 +113,8 @@ def test_one_typed_parameter_leaves_the_others_of_a_preset() -> None:
         ({"mobility": "waypont"}, "unknown mobility 'waypont'; did you mean 'waypoint'?"),
         ({"radio": "dics"}, "unknown radio 'dics'; did you mean 'disc'?"),
         ({"mac": "csma:"}, "mac 'csma:': must be a name or module:Class"),
-        ({"mac": f"{HERE}:NoPart"}, f"mac '{HERE}:NoPart': {HERE}:NoPart is no subclass of roamcast.world.mac.rules.R"),
-        ({"radio": f"{HERE}:Dsss"}, f"radio '{HERE}:Dsss': {HERE}:Dsss is no subclass of roamcast.world.radio.law.Law"),
+        ({"mac": f"{HERE}:NoPart"}, f"mac '{HERE}:NoPart': {HERE}:NoPart is no subclass of roamcast.parts.Mac"),
+        ({"radio": f"{HERE}:Dsss"}, f"radio '{HERE}:Dsss': {HERE}:Dsss is no subclass of roamcast.parts.Radio"),
         ({"mobility": "no_such_module:X"}, "mobility 'no_such_module:X' cannot be loaded: No module named"),
         ({"mobility": 5}, "mobility=5: must be a text"),
         ({"mobility_set": {"lanes": 2}}, "mobility.lanes=2: mobility=waypoint has no parameters of its own"),
@@ -111,11 +124,11 @@ def test_one_typed_parameter_leaves_the_others_of_a_preset() -> None:
         ),
         (
             {"mobility": f"{HERE}:Shuttle", "mobility_set": {"lane": 1}},
-            f"unknown mobility={HERE}:Shuttle parameter 'lane'; did you mean 'lanes'?",
+            f"mobility.lane=1: mobility={HERE}:Shuttle has no such parameter; did you mean 'lanes'?",
         ),
         (
             {"mobility": f"{HERE}:Scattered", "mobility_set": {"lane": 1}},
-            "mobility.lane=1: mobility=tests.world.outside:Scattered has no",
+            f"mobility.lane=1: mobility={HERE}:Scattered has no such parameter; it has none",
         ),
         ({"mobility_set": 5}, "mobility_set=5: must be a table of parameters"),
     ],
@@ -128,14 +141,40 @@ def test_a_wrong_part_gets_one_clear_line(changes: dict[str, Any], message: str)
 
 def test_a_class_that_cannot_be_made_gets_one_clear_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "odd_part.py").write_text(
-        "from roamcast.world.mobility.base import Mobility\nclass Odd(Mobility):\n    def __init__(self): pass\n"
+        "from roamcast.parts import Mobility\nclass Odd(Mobility):\n    def __init__(self): pass\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(InputError, match=r"^mobility 'odd_part:Odd' cannot be made: .*takes 1 positional argument"):
         run(mobility="odd_part:Odd")
 
 
+def test_parameters_go_when_another_part_takes_the_place_of_theirs() -> None:
+    have = {"mobility": "a:A", "mobility_set": {"x": 1}, "mobility.y": 2, "mac": "b:B", "mac_set": {"z": 3}}
+    assert changed(have, {"nodes": 4}) == {**have, "nodes": 4}
+    assert changed(have, {"mobility": "a:A", "mobility.x": 5}) == {**have, "mobility.x": 5}
+    assert changed(have, {"mobility": "static"}) == {"mobility": "static", "mac": "b:B", "mac_set": {"z": 3}}
+
+
+def test_typed_and_folded_are_two_ways_to_write_the_same() -> None:
+    typed = {"nodes": 4, "mobility": "a:A", "mobility.x": 1, "mobility.y": 2, "mac.z": 3}
+    assert flat(folded(typed)) == typed
+    assert folded(typed)["mac_set"] == {"z": 3}
+
+
 # ---- names
+
+
+def test_a_class_stands_for_its_name() -> None:
+    named = small(mobility=Shuttle, mobility_set={"lanes": 2})
+    assert named == small(mobility=f"{HERE}:Shuttle", mobility_set={"lanes": 2})
+    assert with_values(SMALL, {"mac": Dsss}).mac == f"{HERE}:Dsss"
+    with pytest.raises(InputError, match=r"is no subclass of roamcast\.parts\.Radio$"):
+        small(radio=Shuttle)
+
+
+def test_each_part_of_ours_says_what_it_is() -> None:
+    for part in PARTS.values():
+        assert all(10 < len(text) < 100 and not text.endswith(".") for text in part.own.values())
 
 
 def test_every_part_of_ours_can_be_named_and_only_those() -> None:

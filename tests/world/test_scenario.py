@@ -280,22 +280,22 @@ def test_jitter_and_lattice_decide_the_size_of_the_field_too() -> None:
         (
             {"duration_s": 100.0, "publish_until_s": 80.0},
             {"duration_s": "20"},
-            "publish_until_s (80) must not be above duration_s (20): add --world publish_until_s=20",
+            "publish_until_s (80) must not be above duration_s (20): set publish_until_s=20, too",
         ),
         (
             {"duration_s": 100.0, "publish_from_s": 20.0, "publish_until_s": 80.0},
             {"duration_s": "20", "publish_until_s": "20"},
-            "publish_from_s (20) must be below duration_s (20): add --world publish_from_s=0",
+            "publish_from_s (20) must be below duration_s (20): set publish_from_s=0, too",
         ),
     ],
 )
-def test_who_shortens_a_preset_is_told_what_else_to_type(
+def test_a_person_who_shortens_a_preset_reads_what_else_to_set(
     base: dict[str, Any], typed: dict[str, str], message: str
 ) -> None:
     with pytest.raises(InputError) as caught:
         with_values(base, typed)
     assert str(caught.value) == message
-    option, _, value = message.rpartition("--world ")[2].partition("=")
+    option, _, value = message.rpartition(": set ")[2].removesuffix(", too").partition("=")
     assert with_values(base, {**typed, option: value}).duration_s == 20.0
 
 

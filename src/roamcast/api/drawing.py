@@ -45,11 +45,11 @@ def latencies(simulation: Simulation) -> Panel:
 
 def simulation_html(simulation: Simulation) -> str:
     """A table and a small figure; without matplotlib the table alone."""
-    about = f"{simulation.protocol} on {simulation.preset or 'a scenario'}, seed {simulation.seed}"
     listed = shown.lines(simulation.metrics)
     rows = [tag("tr", tag("th", title), tag("td", value), tag("td", note)) for title, value, note in listed]
-    table = tag("table", tag("caption", about), rows)
-    return str(tag("div", table, _picture(latencies(simulation)), tag("code", simulation.command)))
+    table = tag("table", tag("caption", simulation.title), rows)
+    command = tag("code", simulation.command) if simulation.command else None
+    return str(tag("div", table, _picture(latencies(simulation)), command))
 
 
 def _picture(panel: Panel) -> Html | None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from roamcast.errors import InputError, unknown
-from roamcast.net.config import GROUPS, configured, names
+from roamcast.net.config import GROUPS, configured, gather, names
 from roamcast.net.control.remote import RemoteNode
 from roamcast.net.node import node
 from roamcast.protocols import registry
@@ -16,11 +16,12 @@ class Node(node.Node):
     """A node in this program: `async with rc.Node(key="group.key", interface="lo") as n`.
 
     The settings are those of `roamcast node`, by the same names. One of a group is written without it (`interface` for
-    `network.interface`), or the group is a dictionary (`bounds={"received": 100}`). `protocol` may be a class.
+    `network.interface`), or the group is a dictionary (`bounds={"received": 100}`). `protocol` may be a class. `config`
+    is a file of settings, over which the others win.
     """
 
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(configured(_full_names(settings)))
+    def __init__(self, *, config: str | Path | None = None, **settings: Any) -> None:
+        super().__init__(configured(gather(config, {}, _full_names(settings))))
 
 
 def connect(state: str | Path) -> RemoteNode:

@@ -164,7 +164,9 @@ class Simulation:
 
     @property
     def command(self) -> str:
-        """What to type to see this run again."""
+        """What to type to see this run again; empty if the protocol was written in a notebook or inside a function."""
+        if self.protocol.startswith("__main__:") or "<locals>" in self.protocol:
+            return ""
         return presets.command(self.preset, self.protocol, self.given, self.world, self.seed, self.reading)
 
     # ---- its log
@@ -192,6 +194,11 @@ class Simulation:
 
     # ---- for people
 
+    @property
+    def title(self) -> str:
+        """`gossip on baldoni, seed 1`; of `module:Class` the class."""
+        return f"{self.protocol.rpartition(':')[2]} on {self.preset or 'a scenario'}, seed {self.seed}"
+
     def plot(self) -> Axes:
         """The share of all (event, interested node) pairs that was served, by the time since publication."""
         from roamcast.api import drawing
@@ -199,9 +206,8 @@ class Simulation:
         return drawing.plot(drawing.latencies(self))
 
     def __repr__(self) -> str:
-        where = self.preset or "a scenario"
         what = "; ".join(f"{title} {value}" for title, value, _ in shown.lines(self.metrics)[:3] if title)
-        return f"<{self.protocol} on {where}, seed {self.seed}: {what}>"
+        return f"<{self.title}: {what}>"
 
     def _repr_html_(self) -> str:
         from roamcast.api.drawing import simulation_html

@@ -102,6 +102,8 @@ def sweep(
 def _entered(protocols: Sequence[Entrant] | Mapping[str, Entrant]) -> list[_Entered]:
     if isinstance(protocols, str | type):
         raise InputError("protocols: must be a list of them, or a dictionary from labels to them")
+    if not protocols:
+        raise InputError("protocols: at least one is needed")
     labelled = protocols.items() if isinstance(protocols, Mapping) else ((None, each) for each in protocols)
     entered: list[_Entered] = []
     for label, each in labelled:

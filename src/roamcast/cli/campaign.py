@@ -9,7 +9,7 @@ import msgspec
 import typer
 from rich.console import Console
 
-from roamcast.cli import cells
+from roamcast.cli import cells, examples
 from roamcast.cli.help import HELP, Verbs
 from roamcast.cli.options import EMBEDDED, Conf, Master, import_from_here, start_spark
 from roamcast.cli.screen import Screen, duration
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     cls=Verbs,
     context_settings=HELP,
+    epilog=examples.text("roamcast campaign"),
     help="Run a campaign of simulations, on Spark or with --local. Stopped at any moment, it goes on where it was.",
     add_completion=False,
     no_args_is_help=True,
@@ -148,6 +149,7 @@ def status(
     from roamcast.lab import progress
     from roamcast.lab.tables.folder import Folder
 
+    import_from_here()
     state = progress.status(Folder(folder))
     if json:
         print(msgspec.json.encode(state).decode())

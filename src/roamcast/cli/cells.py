@@ -69,8 +69,7 @@ def _same_runs(runs: Sequence[int]) -> str:
 def _show_shared(console: Console, first: Row, varied: Cells, runs: str) -> None:
     """What all cells have in common, and what all cells of a protocol have."""
     label = varied.labels[0] if len(varied.labels) == 1 else ""
-    preset = f"{first['preset']} ({first['reading']})" if first.get("reading") else first["preset"]
-    parts = [preset, label, cells.listed(varied.common), runs]
+    parts = [cells.start(first["preset"], first.get("reading") or ""), label, cells.listed(varied.common), runs]
     console.print(f"all cells: {', '.join(part for part in parts if part)}", markup=False)
     fixed = [
         (label, settings) for label, settings in varied.fixed.items() if not label.endswith(cells.listed(settings))

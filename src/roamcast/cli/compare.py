@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from roamcast.cli import completion
 from roamcast.cli.options import Reading, World, import_from_here, pairs, typed_value
 from roamcast.errors import InputError, unknown
 
@@ -15,7 +16,14 @@ if TYPE_CHECKING:
 
     from roamcast.api.study import Study
 
-Start = Annotated[str, typer.Argument(metavar="START", help="A preset (`roamcast presets`) or a scenario file.")]
+Start = Annotated[
+    str,
+    typer.Argument(
+        metavar="START",
+        help="A preset (`roamcast presets`) or a scenario file.",
+        autocompletion=completion.starts,
+    ),
+]
 Seeds = Annotated[int, typer.Option(metavar="N", min=1, help="How many seeds: 1 … N.")]
 Processes = Annotated[
     int | None, typer.Option(metavar="N", min=1, help="How many runs at a time.", show_default="one for each core")
@@ -27,14 +35,23 @@ Out = Annotated[
 Plot = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Draw the metric (SVG, PNG or PDF).", show_default="no figure")
 ]
-Metric = Annotated[str, typer.Option(metavar="NAME", help="What differences and figure are about.")]
+Metric = Annotated[
+    str,
+    typer.Option(metavar="NAME", help="What differences and figure are about.", autocompletion=completion.metrics),
+]
+PICTURES = (".svg", ".png", ".pdf")
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
 
 
 def compare(
     start: Start,
     protocols: Annotated[
-        list[str], typer.Argument(metavar="PROTOCOL...", help="Two or more: gossip, gossip,p=0.5, mine:Class.")
+        list[str],
+        typer.Argument(
+            metavar="PROTOCOL...",
+            help="Two or more: gossip, gossip,p=0.5, mine:Class.",
+            autocompletion=completion.protocols,
+        ),
     ],
     seeds: Seeds = 10,
     world: World = None,
@@ -49,6 +66,7 @@ def compare(
     from roamcast.api import studies
     from roamcast.cli.progress import Progress
 
+    _check(metric, plot)
     import_from_here()
     entrants = [_entrant(text) for text in protocols]
     with Progress("comparing") as progress:
@@ -67,7 +85,12 @@ def compare(
 
 def sweep(
     start: Start,
-    protocol: Annotated[str, typer.Argument(metavar="PROTOCOL", help="gossip, gossip,ttl=5, mine:Class.")],
+    protocol: Annotated[
+        str,
+        typer.Argument(
+            metavar="PROTOCOL", help="gossip, gossip,ttl=5, mine:Class.", autocompletion=completion.protocols
+        ),
+    ],
     settings: Annotated[
         list[str],
         typer.Argument(metavar="NAME=VALUE,VALUE...", help="Parameters or scenario fields: p=0.1,0.5 nodes=50,100."),
@@ -85,6 +108,7 @@ def sweep(
     from roamcast.api import studies
     from roamcast.cli.progress import Progress
 
+    _check(metric, plot)
     import_from_here()
     with Progress("sweeping") as progress:
         study = studies.sweep(
@@ -123,6 +147,7 @@ def league(
     from roamcast.cli.progress import Progress
     from roamcast.papers import experiments
 
+    _check(metric, plot)
     import_from_here()
     entrants: dict[str, Any] = {entrant.name: (entrant.name, entrant.set) for entrant in experiments.entrants()}
     for name in without or []:
@@ -145,6 +170,16 @@ def league(
 
 
 # ---- what was typed
+
+
+def _check(metric: str, plot: Path | None) -> None:
+    """Before the runs, because they may take long."""
+    from roamcast.log.catalogue import AVERAGED
+
+    if metric not in AVERAGED:
+        raise unknown("metric", metric, AVERAGED)
+    if plot is not None and plot.suffix not in PICTURES:
+        raise InputError(f"--plot {plot}: must end with {', '.join(PICTURES)}")
 
 
 def _entrant(text: str) -> tuple[str, dict[str, Any]]:
@@ -206,9 +241,6 @@ def _p_value(p: float | None) -> str:
 
 
 def _draw(study: Study, metric: str, path: Path) -> None:
-    kinds = (".svg", ".png", ".pdf")
-    if path.suffix not in kinds:
-        raise InputError(f"--plot {path}: must end with {', '.join(kinds)}")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure: Any = study.plot(y=metric).figure
     figure.savefig(path)

@@ -9,7 +9,7 @@ EXAMPLES = {
         "roamcast run my.toml --log out/run.parquet",
     ],
     "why": ["roamcast why out/run.parquet", "roamcast why out/run.parquet --node 7 --event 3:12"],
-    "fields": ["roamcast fields", "roamcast fields speed_max_mps"],
+    "fields": ["roamcast fields", "roamcast fields speed_max_mps", "roamcast fields mobility=city"],
     "protocols": ["roamcast protocols", "roamcast protocols frugal", "roamcast protocols mine:Class"],
     "compare": [
         "roamcast compare baldoni proximity gossip",
@@ -26,7 +26,7 @@ EXAMPLES = {
     "campaign status": ["roamcast campaign status out/credits"],
     "query": ['roamcast query out/credits "select label, avg(delivery) from metrics group by label"'],
     "report": ["roamcast report out/credits"],
-    "presets": ["roamcast presets", "roamcast presets baldoni"],
+    "presets": ["roamcast presets", "roamcast presets baldoni", "roamcast presets my.toml"],
     "reproduce": ["roamcast reproduce", "roamcast reproduce costa --full", "roamcast reproduce --kept"],
     "model": ["roamcast model distance --figure out/distance.svg"],
     "model distance": ["roamcast model distance --figure out/distance.svg"],

@@ -8,11 +8,17 @@ from typing import Annotated, Any
 
 import typer
 
+from roamcast.cli import examples
 from roamcast.cli.help import HELP, Verbs
 from roamcast.errors import InputError, error_text
 
 app = typer.Typer(
-    cls=Verbs, context_settings=HELP, no_args_is_help=True, add_completion=False, help="The papers' stochastic models."
+    cls=Verbs,
+    context_settings=HELP,
+    epilog=examples.text("roamcast model"),
+    no_args_is_help=True,
+    add_completion=False,
+    help="The papers' stochastic models.",
 )
 
 # Okabe and Ito's palette, and a marker for each speed, so that the curves can be distinguished in any print.

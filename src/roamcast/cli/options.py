@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from roamcast.cli import completion
 from roamcast.errors import InputError
 from roamcast.plugins import import_from
 
@@ -22,7 +23,11 @@ Parameters = Annotated[
 
 World = Annotated[
     list[str] | None,
-    typer.Option(metavar="KEY=VALUE", help="A field of the scenario (`roamcast fields`). Repeatable."),
+    typer.Option(
+        metavar="KEY=VALUE",
+        help="A field of the scenario (`roamcast fields`). Repeatable.",
+        autocompletion=completion.fields,
+    ),
 ]
 Reading = Annotated[
     str, typer.Option(metavar="NAME", help="Another reading of the paper: `roamcast presets PRESET` lists them.")

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from roamcast.cli.options import import_from_here
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -13,10 +15,16 @@ if TYPE_CHECKING:
 
 
 def presets(
-    name: Annotated[str, typer.Argument(metavar="[NAME]", help="Show this preset's values.", show_default=False)] = "",
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="[NAME]", help="Show the values of this preset, or of a scenario file.", show_default=False
+        ),
+    ] = "",
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
 ) -> None:
     """List the papers' scenarios, or the values of one with their sources."""
+    import_from_here()
     if json:
         _print_json(name)
     elif name:
@@ -59,10 +67,12 @@ def _show_one(name: str) -> None:
     from rich.table import Table
 
     from roamcast.papers import presets as papers
+    from roamcast.world.fields import shown
 
     preset = papers.load(name)
     console = Console(highlight=False)
-    console.print(f"{preset.title}\n{preset.paper}\nprotocol: {preset.protocol}", markup=False)
+    about = [preset.title, preset.paper, f"protocol: {preset.protocol}" if preset.protocol else ""]
+    console.print("\n".join(line for line in about if line), markup=False)
     table = Table(box=None, padding=(0, 2, 0, 0))
     for heading in ("field", "value", "source"):
         table.add_column(heading, header_style="bold", no_wrap=heading == "field")
@@ -70,15 +80,18 @@ def _show_one(name: str) -> None:
     for protocol, params in preset.params.items():
         values |= {f"{protocol}.{parameter}": value for parameter, value in params.items()}
     for field, value in values.items():
-        table.add_row(field, f"{value:.10g}" if isinstance(value, float) else str(value), preset.sources[field])
+        table.add_row(field, shown(value), preset.sources[field])
     console.print(table)
     _show_readings(name, console)
 
 
 def _readings(name: str) -> list[Change]:
-    """The other readings of the preset's paper that `--reading` takes."""
+    """The other readings of the preset's paper that `--reading` takes; a scenario file says itself which one it is."""
     from roamcast.papers import joint
+    from roamcast.papers.presets import is_file
 
+    if is_file(name):
+        return []
     return [change for change in joint.of_preset(name).changes if change.needs_runs and change.applies_to(name)]
 
 

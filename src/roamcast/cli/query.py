@@ -39,10 +39,12 @@ def query(
         return
     from rich.console import Console
 
+    from roamcast.show import numbers
+
     shown = [_column(name, [row[k] for row in rows]) for k, name in enumerate(columns)]
     print_fitting(Console(highlight=False), shown)
     if len(rows) == limit:
-        Console(stderr=True).print(f"the first {limit} rows; --limit N for more")
+        Console(stderr=True).print(f"the first {numbers.several(limit, 'row')}; --limit N for more")
 
 
 def _column(name: str, values: list[Any]) -> Column:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from roamcast.cli import completion
 from roamcast.cli.options import Parameters, Reading, World, import_from_here, pairs
 from roamcast.errors import InputError
 
@@ -18,6 +19,7 @@ def run(
             metavar="[PRESET or FILE]",
             help="A paper's scenario (see `roamcast presets`), or a scenario file (TOML).",
             show_default="the scenario's defaults",
+            autocompletion=completion.starts,
         ),
     ] = "",
     protocol: Annotated[
@@ -26,6 +28,7 @@ def run(
             metavar="NAME",
             help="See `roamcast protocols`; module:Class for your own.",
             show_default="the paper's, or the file's",
+            autocompletion=completion.protocols,
         ),
     ] = None,
     set_: Parameters = None,
@@ -49,12 +52,15 @@ def run(
     from roamcast.cli import outcome
     from roamcast.cli.build import warn_if_stale
     from roamcast.cli.progress import Progress
+    from roamcast.papers import presets
 
     if not preset and not protocol:
         raise InputError("run what? Name a preset (see `roamcast presets`), a scenario file, or at least a --protocol")
     level = checked_level(level, log)
     warn_if_stale()
     import_from_here()
+    if not protocol and not presets.load(preset, reading).protocol:
+        raise InputError(f'{preset} names no protocol: type --protocol NAME, or write protocol = "NAME" into it')
     with Progress(f"{preset}, {protocol or 'its protocol'}".removeprefix(", ")) as progress:
         simulation = simulate(
             preset,

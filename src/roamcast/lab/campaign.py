@@ -47,9 +47,12 @@ from roamcast.protocols import registry
 from roamcast.protocols.kit import parameters
 from roamcast.protocols.kit.interface import Protocol
 from roamcast.toml import Misplaced
+from roamcast.world.parts import flat
 from roamcast.world.scenario import Scenario, with_values
 
 MOST_RUNS = 1_000_000
+SCENARIO_ONLY = ("title", "set", "seed")
+"""Entries that scenario files have (papers/presets.py) and campaign files do not."""
 
 
 class Until(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -134,6 +137,10 @@ def understood(
 
     A program may have protocols that no file can name: `classes` has them by the name that the content gives them.
     """
+    for entry, value in content.items():
+        if entry in SCENARIO_ONLY or (entry == "protocol" and isinstance(value, str)):
+            hint = 'type roamcast run FILE, or start a campaign from it by preset = "FILE"'
+            raise Misplaced(f"{entry}: this is a scenario file; {hint}", entry)
     return _campaign(toml.convert(content, Written), folder, classes or {})
 
 
@@ -159,9 +166,9 @@ def _campaign(written: Written, folder: Path, classes: Mapping[str, type[Protoco
 
 def _check_size(written: Written, seeds: int) -> None:
     """Before anything is expanded: a grid can be larger than memory."""
-    points = sum(_size(point) for point in written.point) or 1
+    points = sum(_size(flat(point)) for point in written.point) or 1
     seeds = max(seeds, written.until.max_seeds) if written.until else seeds
-    runs = seeds * _size(written.world) * points * sum(_size(chosen.set) for chosen in written.protocol)
+    runs = seeds * _size(flat(written.world)) * points * sum(_size(chosen.set) for chosen in written.protocol)
     if runs > MOST_RUNS:
         most = f", {seeds:,} seeds each (until.max_seeds)" if written.until else ""
         raise Misplaced(f"{runs:,} runs{most}; there must not be over {MOST_RUNS:,}", "protocol")
@@ -202,12 +209,13 @@ def _seeds(written: Written) -> list[int]:
 
 def _worlds(written: Written, preset: Preset, folder: Path) -> list[tuple[dict[str, Any], Scenario]]:
     worlds: list[tuple[dict[str, Any], Scenario]] = []
+    everywhere = flat(written.world)
     for k, point in enumerate(written.point or [{}]):
-        for field in point:
-            if field in written.world:
+        for field in flat(point):
+            if field in everywhere:
                 raise Misplaced(f"{field}: stands in [world] and in a [[point]]", "point", k, field)
-        for grid in _grid(written.world, "world"):
-            for spread in _grid(point, "point", k):
+        for grid in _grid(everywhere, "world"):
+            for spread in _grid(flat(point), "point", k):
                 worlds.append(_world(preset, {**grid, **spread}, written, k, folder))
     return worlds
 
@@ -218,11 +226,12 @@ def _world(
     """The fields that the campaign gives, and the scenario with them."""
     try:
         named = presets.with_files(world, folder)
-        return named, with_values({**preset.values, **named}, {})
+        return named, with_values(preset.changed(named), {})
     except InputError as error:
         field = toml.named(world, str(error))
-        path = ("point", k, field) if written.point and field in written.point[k] else ("world", field)
-        raise Misplaced(str(error), *path) from None
+        if written.point and field in flat(written.point[k]):
+            raise Misplaced(str(error), "point", k, *presets.place(written.point[k], str(error))) from None
+        raise Misplaced(str(error), "world", *presets.place(written.world, str(error))) from None
 
 
 def _parameters(
@@ -236,7 +245,7 @@ def _parameters(
     combinations = []
     for given in _grid(chosen.set, "protocol", k, "set"):
         try:
-            params = parameters.build(protocol, preset.parameters(chosen.name, given))
+            params = parameters.build(protocol, preset.parameters(chosen.name, given), chosen.name)
         except InputError as error:
             raise Misplaced(str(error), "protocol", k, "set", toml.named(given, str(error))) from None
         combinations.append((given, _asdict(params)))

@@ -23,10 +23,11 @@ from __future__ import annotations
 
 import shlex
 import tomllib
+from collections.abc import Mapping
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -38,14 +39,16 @@ from roamcast.papers.joint import Change
 from roamcast.protocols import registry
 from roamcast.protocols.kit import parameters
 from roamcast.toml import Misplaced
+from roamcast.world.parts import changed, flat, named
 from roamcast.world.scenario import FILES, Scenario, with_values
 
 
 class Sourced(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A value and where it comes from."""
+    """A value and where it comes from. A share of the nodes follows their number."""
 
     value: Any
     source: str
+    share_of: Literal["", "nodes"] = ""
 
 
 class Written(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -59,20 +62,25 @@ class Written(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ScenarioFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A scenario file as it stands there."""
+    """A scenario file as it stands there. The descriptions are for the reference page."""
 
-    title: str = ""
-    preset: str = ""
-    reading: str = ""
-    protocol: str = ""
-    seed: Annotated[int, Meta(ge=0, le=(1 << 63) - 1)] = 1
-    set: dict[str, Any] = {}
-    world: dict[str, Any] = {}
+    title: Annotated[str, Meta(description="what people call the scenario")] = ""
+    preset: Annotated[
+        str, Meta(description="the paper's scenario to start from; without one, every field has its default")
+    ] = ""
+    reading: Annotated[str, Meta(description="another reading of the preset's paper")] = ""
+    protocol: Annotated[str, Meta(description="a protocol, or `module:Class`; without one, the preset's")] = ""
+    seed: Annotated[
+        int, Meta(ge=0, le=(1 << 63) - 1, description="the seed of a single run, unless another one is given there")
+    ] = 1
+    set: Annotated[dict[str, Any], Meta(description="parameters of that protocol, over the preset's")] = {}
+    world: Annotated[dict[str, Any], Meta(description="fields of the scenario, over the preset's")] = {}
 
 
 class Preset(msgspec.Struct, frozen=True):
     """`values` are scenario fields; `params` are parameters by protocol; `sources` has both, as `field` and
-    `protocol.parameter`. `protocol` is the paper's own. `reading` names the change that it is under, if any.
+    `protocol.parameter`. `protocol` is the paper's own. `shares` are fields that follow the number of nodes.
+    `reading` names the change that it is under, if any.
 
     Of a scenario file, `name` is the path, `protocol` may be empty, and `seed` is the one to take if none is typed."""
 
@@ -83,12 +91,26 @@ class Preset(msgspec.Struct, frozen=True):
     sources: dict[str, str]
     protocol: str
     params: dict[str, dict[str, Any]]
+    shares: tuple[str, ...] = ()
     reading: str = ""
     seed: int = 1
 
-    def scenario(self, changes: dict[str, str] | None = None) -> Scenario:
+    def scenario(self, changes: Mapping[str, Any] | None = None) -> Scenario:
         """The scenario, with what was typed (`--world KEY=VALUE`) over the preset's values."""
-        return with_values(self.values, changes or {})
+        changes = dict(changes or {})
+        return with_values(self.values | self._shares_of(changes.get("nodes")), changes)
+
+    def changed(self, world: Mapping[str, Any]) -> dict[str, Any]:
+        """The values with these over them."""
+        return changed(self.values | self._shares_of(world.get("nodes")), world)
+
+    def _shares_of(self, nodes: Any) -> dict[str, int]:
+        """The fields that follow when there are so many nodes; a wrong number is refused where numbers are checked."""
+        try:
+            scale = int(nodes) / self.values["nodes"]
+        except (TypeError, ValueError, KeyError):
+            return {}
+        return {field: round(self.values[field] * scale) for field in self.shares}
 
     def parameters(self, protocol: str, given: dict[str, Any]) -> dict[str, Any]:
         """What is given over what the paper sets for this protocol in this scenario."""
@@ -117,6 +139,8 @@ def load(name: str, reading: str = "") -> Preset:
     if not name:
         return DEFAULTS
     if name not in names():
+        if Path(f"{name}.toml").is_file():
+            raise InputError(f"unknown preset {name!r}; did you mean the file {name}.toml?")
         raise unknown("preset", name, names())
     text = files("roamcast.papers").joinpath("presets", f"{name}.toml").read_text(encoding="utf-8")
     preset = parse(name, text)
@@ -147,6 +171,7 @@ def parse(name: str, text: str) -> Preset:
         sources=sources,
         protocol=written.protocol,
         params={p: {k: entry.value for k, entry in entries.items()} for p, entries in written.params.items()},
+        shares=tuple(field for field, entry in written.scenario.items() if entry.share_of),
     )
     try:
         preset.scenario()
@@ -160,6 +185,9 @@ DEFAULTS = Preset(name="", title="", paper="", values={}, sources={}, protocol="
 
 
 # ---- scenario files
+
+CAMPAIGN_ONLY = ("seeds", "until", "point")
+"""Entries that campaign files have (lab/campaign.py) and scenario files do not."""
 
 
 def start_from(preset: str, reading: str, folder: Path) -> Preset:
@@ -178,31 +206,36 @@ def start_from(preset: str, reading: str, folder: Path) -> Preset:
 
 
 def with_files(world: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Fields of a scenario as a file in this folder has them, where other files are named from the root: a run may
-    take place in any folder."""
-    named = dict(world)
+    """Fields of a scenario as a file in this folder has them, where other files are named from the root (a run may take
+    place in any folder), and classes by their names."""
+    complete = {field: named(field, value) for field, value in world.items()}
     for field in FILES:
         if world.get(field) and isinstance(world[field], str):
-            named[field] = str((folder / world[field]).absolute())
-            if not Path(named[field]).is_file():
+            complete[field] = str((folder / Path(world[field]).expanduser()).absolute())
+            if not Path(complete[field]).exists():
                 raise InputError(f"{field}={world[field]}: there is no such file")
-    return named
+    return complete
 
 
 def _of_file(content: dict[str, Any], name: str, folder: Path, reading: str) -> Preset:
+    for entry, value in content.items():
+        if entry in CAMPAIGN_ONLY or (entry == "protocol" and isinstance(value, list)):
+            raise Misplaced(f"{entry}: this is a campaign; type roamcast campaign run {name}", entry)
     written = toml.convert(content, ScenarioFile)
     if is_file(written.preset):
         raise Misplaced(f"preset={written.preset}: must be one of {', '.join(names())}, and no file", "preset")
     base = start_from(written.preset, reading or written.reading, folder)
     protocol = written.protocol or base.protocol
+    own = [*written.world, *(f"{protocol}.{parameter}" for parameter in written.set)]
     preset = msgspec.structs.replace(
         base,
         name=name,
         title=written.title or base.title,
-        values={**base.values, **_world_of(written, base, folder)},
-        sources={**base.sources, **dict.fromkeys(written.world, name)},
+        values=base.changed(_world_of(written, base, folder)),
+        sources={**base.sources, **dict.fromkeys(own, name)},
         protocol=protocol,
         params={**base.params, protocol: base.parameters(protocol, written.set)},
+        shares=tuple(field for field in base.shares if field not in written.world),
         seed=written.seed,
     )
     _check_protocol(written, preset)
@@ -212,10 +245,18 @@ def _of_file(content: dict[str, Any], name: str, folder: Path, reading: str) -> 
 def _world_of(written: ScenarioFile, base: Preset, folder: Path) -> dict[str, Any]:
     try:
         world = with_files(written.world, folder)
-        with_values({**base.values, **world}, {})
+        with_values(base.changed(world), {})
     except InputError as error:
-        raise Misplaced(str(error), "world", toml.named(written.world, str(error))) from None
+        raise Misplaced(str(error), "world", *place(written.world, str(error))) from None
     return world
+
+
+def place(world: dict[str, Any], message: str) -> tuple[str, ...]:
+    """Where in a table of scenario fields the one stands that a message speaks of first. `mobility.KEY` may stand in
+    the table `mobility_set`."""
+    field = toml.named(flat(world), message)
+    part, dot, key = field.partition(".")
+    return (f"{part}_set", key) if dot and field not in world else (field,)
 
 
 def _check_protocol(written: ScenarioFile, preset: Preset) -> None:
@@ -245,7 +286,7 @@ def command(
     words += ["--reading", reading] if reading else []
     for name, value in given.items():
         words += ["--set", f"{name}={_plain(value)}"]
-    for name, value in world.items():
+    for name, value in flat(world).items():
         words += ["--world", f"{name}={_plain(value)}"]
     return shlex.join([*words, "--seed", str(seed)])
 

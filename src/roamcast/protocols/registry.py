@@ -27,7 +27,9 @@ BUILT_IN: Final[dict[str, str]] = {
     "subtree": "roamcast.protocols.subtree.protocol:SubTree",
 }
 
-PROTOCOLS: Final = Registry("protocol", "roamcast.protocols", "roamcast.protocols.kit.interface:Protocol", BUILT_IN)
+PROTOCOLS: Final = Registry(
+    "protocol", "roamcast.protocols", "roamcast.protocols.kit.interface:Protocol", BUILT_IN, "roamcast.Protocol"
+)
 
 
 def names() -> list[str]:

@@ -8,6 +8,7 @@ Everything here works on rows of the tables `metrics` and `summary` (lab/tables/
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -27,6 +28,12 @@ UNITS = {
     "db": "dB",
 }
 """What parameters and fields have at the end of their names, and what people write."""
+
+
+def start(preset: str, reading: str = "") -> str:
+    """What runs started from: a preset, or a scenario file, of which tables have the whole path."""
+    name = Path(preset).name
+    return f"{name} ({reading})" if reading else name
 
 
 # ---- one setting

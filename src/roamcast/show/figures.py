@@ -85,8 +85,9 @@ def plotted(panel: Panel) -> Axes:
         import matplotlib.pyplot as plt
     except ImportError:
         raise InputError(NEEDED) from None
+    # Outside the context: the first figure loads the backend of a notebook, which changes settings for good.
+    figure = plt.figure(figsize=SIZE_IN, layout="constrained")
     with plt.rc_context(STYLE):  # type: ignore[arg-type]
-        figure = plt.figure(figsize=SIZE_IN, layout="constrained")
         _draw_panel(figure, panel)
     return figure.axes[0]
 

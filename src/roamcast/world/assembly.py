@@ -88,7 +88,7 @@ def spec_of(s: Scenario, seed: int = 0) -> WorldSpec:
             queue=s.queue,
             retries=s.retries,
             overhead_bytes=s.overhead_bytes,
-            rules=parts.MAC.make(s, places) if parts.MAC.outside(s.mac) else None,
+            outside=parts.MAC.make(s, places) if parts.MAC.outside(s.mac) else None,
         ),
         radio=RadioSpec(
             name=s.radio,
@@ -100,7 +100,7 @@ def spec_of(s: Scenario, seed: int = 0) -> WorldSpec:
             crossover_m=s.crossover_m,
             path_loss_exponent=s.path_loss_exponent,
             shadowing_db=s.shadowing_db,
-            law=parts.RADIO.make(s, places) if parts.RADIO.outside(s.radio) else None,
+            outside=parts.RADIO.make(s, places) if parts.RADIO.outside(s.radio) else None,
         ),
         faults=FaultSpec(
             awake_us=micros(s.awake_s),

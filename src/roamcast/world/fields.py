@@ -10,7 +10,7 @@ from typing import Any, Final, get_args
 
 import msgspec
 
-from roamcast.errors import unknown
+from roamcast.errors import InputError, unknown
 from roamcast.world.parts import PARTS
 from roamcast.world.scenario import FILES, Scenario, bare
 
@@ -68,9 +68,23 @@ def fields() -> dict[str, Field]:
 
 
 def field(name: str) -> Field:
+    part, dot, _ = name.partition(".")
+    if dot and part in PARTS:
+        raise InputError(f"{name}: a parameter of which {part}? roamcast fields {part}=NAME lists those of one")
     if name not in fields():
         raise unknown("scenario field", name, fields())
     return fields()[name]
+
+
+def only_with(name: str, value: str) -> list[Field]:
+    """The fields that matter only if this one has this value: their meaning begins with it ("city: longest stop")."""
+    described = field(name)
+    if described.kind != "choice":
+        raise InputError(f"{name}={value}: {name} is {described.range} and no choice; type roamcast fields {name}")
+    if name not in PARTS and value not in described.choices:
+        raise unknown(name, value, described.choices)
+    listed = sections()[described.section]
+    return [one for one in listed if value in one.meaning.partition(": ")[0].split(", ")]
 
 
 def sections() -> dict[str, list[Field]]:
@@ -117,4 +131,4 @@ def shown(value: object) -> str:
 
 
 def _number(bound: float) -> str:
-    return f"{bound:,.10g}"
+    return f"{bound:,.15g}"

@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from roamcast.errors import InputError, unknown
 from roamcast.world.density import side_for
-from roamcast.world.parts import PARAMETERS, PARTS, folded
+from roamcast.world.parts import PARAMETERS, PARTS, changed, folded, named
 from roamcast.world.queue import LONGEST_S
 
 MOST_EVENTS: Final = 10_000_000
@@ -53,7 +53,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ] = 0
 
     mobility: Annotated[str, means("how nodes move", section="mobility")] = "waypoint"
-    mobility_set: Annotated[dict[str, Any], means("parameters of a mobility that is none of ours")] = {}
+    mobility_set: Annotated[dict[str, Any], means("parameters of a mobility that is not roamcast's own")] = {}
     placement: Annotated[
         Literal["uniform", "grid", "triangle"], means("static: anywhere, or each node in a cell of a lattice")
     ] = "uniform"
@@ -87,7 +87,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     trace: Annotated[str, means("trace, contacts: the file of positions or contacts")] = ""
 
     radio: Annotated[str, means("how far frames reach, and how strong they arrive", section="radio")] = "disc"
-    radio_set: Annotated[dict[str, Any], means("parameters of a radio that is none of ours")] = {}
+    radio_set: Annotated[dict[str, Any], means("parameters of a radio that is not roamcast's own")] = {}
     range_m: Annotated[Metres, means("distance up to which a frame can be received")] = 150.0
     range_max_m: Annotated[
         float, Meta(ge=0, le=1e7), means("above range_m: ranges are uniform between range_m and this")
@@ -114,7 +114,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     loss: Annotated[Share, means("probability that a reception fails by chance")] = 0.0
 
     mac: Annotated[str, means("when a node may send", section="medium access")] = "dcf"
-    mac_set: Annotated[dict[str, Any], means("parameters of a MAC that is none of ours")] = {}
+    mac_set: Annotated[dict[str, Any], means("parameters of a MAC that is not roamcast's own")] = {}
     rate_bps: Annotated[float, Meta(ge=1, le=1e12), means("rate at which frames are sent")] = 1_000_000.0
     queue: Annotated[
         int, Meta(ge=1, le=1_000_000), means("length of a node's queue of frames; ideal has no limit", unit="frames")
@@ -293,7 +293,7 @@ def with_values(base: dict[str, Any], changes: dict[str, str]) -> Scenario:
             raise unknown("scenario field", name, kinds)
     typed = {name: _checked(name, kinds.get(name, Any), text, strict=False) for name, text in changes.items()}
     _check_shortened(base, typed)
-    scenario = Scenario(**folded({**base, **typed}))
+    scenario = Scenario(**folded(changed(base, typed)))
     for name in ("width_m", "height_m"):
         if name in typed and scenario.neighbours:
             raise InputError(f"{name}={changes[name]}: neighbours={scenario.neighbours:g} decides it; make that 0")
@@ -301,7 +301,7 @@ def with_values(base: dict[str, Any], changes: dict[str, str]) -> Scenario:
 
 
 def _check_shortened(base: dict[str, Any], typed: dict[str, Any]) -> None:
-    """Who types a shorter run need not know what else the preset ties to its length."""
+    """A person who shortens a run reads what else the preset ties to its length."""
     if "duration_s" not in typed:
         return
     duration_s = typed["duration_s"]
@@ -309,11 +309,11 @@ def _check_shortened(base: dict[str, Any], typed: dict[str, Any]) -> None:
     until_s = base.get("publish_until_s", 0.0)
     if from_s >= duration_s and "publish_from_s" not in typed:
         raise InputError(
-            f"publish_from_s ({from_s:g}) must be below duration_s ({duration_s:g}): add --world publish_from_s=0"
+            f"publish_from_s ({from_s:g}) must be below duration_s ({duration_s:g}): set publish_from_s=0, too"
         )
     if until_s > duration_s and "publish_until_s" not in typed:
         must = f"publish_until_s ({until_s:g}) must not be above duration_s ({duration_s:g})"
-        raise InputError(f"{must}: add --world publish_until_s={duration_s:g}")
+        raise InputError(f"{must}: set publish_until_s={duration_s:g}, too")
 
 
 # ---- one field
@@ -326,8 +326,10 @@ def _kinds() -> dict[str, Any]:
 
 def _checked(name: str, kind: Any, value: Any, *, strict: bool) -> Any:
     """The value as its field wants it; a text will do unless `strict`."""
+    if name in PARTS and isinstance(value, dict):
+        raise InputError(f"{name}: must be a name; its parameters stand in a table of their own, {name}_set")
     try:
-        right = msgspec.convert(value, kind, strict=strict)
+        right = msgspec.convert(named(name, value), kind, strict=strict)
     except msgspec.ValidationError:
         raise InputError(f"{name}={value}: must be {_wanted(bare(kind))}") from None
     if isinstance(right, float) and not isfinite(right):

@@ -1,17 +1,19 @@
 """What a world is built from: frozen specifications with names, the same for scenarios, the calibration and tests.
 
 A MAC or a radio gets its whole specification and uses the fields that its rules need. If it comes from outside
-(parts.py), `rules` or `law` is what it decides itself.
+(parts.py), `outside` is what it decides itself.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+from roamcast.errors import InputError
+
 if TYPE_CHECKING:
-    from roamcast.world.mac.rules import Rules
-    from roamcast.world.radio.law import Law
+    from roamcast.world.mac.outside import Mac
+    from roamcast.world.radio.outside import Radio
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +25,7 @@ class MacSpec:
     queue: int = 50  # frames
     retries: int = 7  # of a frame for one neighbour
     overhead_bytes: int = 0  # of every frame, on top of the MAC header
-    rules: Rules | None = None
+    outside: Mac | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +44,12 @@ class Timing:
     ack_bytes: int
     ack_us_per_byte: int
 
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            least = 1 if name == "window" else self.window if name == "window_max" else 0
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise InputError(f"timing: {name}={value}: must be a whole number of at least {least}")
+
 
 @dataclass(frozen=True, kw_only=True)
 class RadioSpec:
@@ -54,7 +62,7 @@ class RadioSpec:
     crossover_m: float = 86.1
     path_loss_exponent: float = 3.0
     shadowing_db: float = 0.0
-    law: Law | None = None
+    outside: Radio | None = None
 
     @property
     def varies(self) -> bool:

@@ -20,6 +20,8 @@ TURN: Final = 6.283185307179586
 
 @final
 class Stream:
+    """Random numbers that depend on a seed, a node and a purpose alone."""
+
     __slots__ = ("rng",)
 
     def __init__(self, seed: int, node: int, purpose: str) -> None:

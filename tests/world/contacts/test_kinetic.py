@@ -408,6 +408,9 @@ def test_a_leg_that_jumps_is_refused() -> None:
 @pytest.mark.parametrize("end_s", [0.0, -1.0, float("nan")])
 def test_a_leg_that_does_not_last_is_refused(end_s: float) -> None:
     class Instant(Mobility):
+        def __init__(self) -> None:
+            pass
+
         def first(self, node: int, stream: Stream) -> Leg:
             return Leg(0.0, 0.0, 0.0, 1.0, 0.0, end_s)
 

@@ -87,11 +87,16 @@ class Folder:
         if self.log != self.path / "log":
             files.write(self.path / "log.json", json.dumps({"log": str(self.log.absolute())}).encode())
 
-    def campaigns(self) -> list[Campaign]:
-        """Those that the folder was claimed for."""
+    def check_claimed(self) -> Path:
+        """Refuse a folder that no campaign was run into; returns the file that names its campaigns."""
         place = self.path / "campaign.json"
         if not place.exists():
             raise InputError(f"{self.path}: no campaign has been run into this folder")
+        return place
+
+    def campaigns(self) -> list[Campaign]:
+        """Those that the folder was claimed for. Classes that their scenarios name are imported."""
+        place = self.check_claimed()
         try:
             return msgspec.json.decode(place.read_bytes(), type=list[Campaign])
         except (msgspec.MsgspecError, InputError) as error:

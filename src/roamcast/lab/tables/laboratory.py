@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from pandas import DataFrame as PandasFrame
     from pyspark.sql import DataFrame, SparkSession
 
+    from roamcast.lab.campaign import Campaign
+
 TABLES = ("runs", "log", "metrics", "summary")
 
 
@@ -39,9 +41,14 @@ class Laboratory:
 
     def __init__(self, path: Path, spark: SparkSession | None = None) -> None:
         self.folder = Folder(path)
-        self.campaigns = self.folder.campaigns()
+        self.folder.check_claimed()
         read.check(self.folder)
         self._spark = spark
+
+    @cached_property
+    def campaigns(self) -> list[Campaign]:
+        """What was run. This needs the code of all parts of their worlds, which the tables do not."""
+        return self.folder.campaigns()
 
     @cached_property
     def spark(self) -> SparkSession:

@@ -16,7 +16,7 @@ LARGEST: Final = 1 << 53  # above it, floats cannot represent every whole number
 
 @final
 class Parameter:
-    """The description of one parameter of a protocol."""
+    """The description of one parameter of a protocol, or of a part of the world."""
 
     __slots__ = ("default", "doc", "name", "range", "source", "unit")
 
@@ -55,8 +55,13 @@ def of_class(params_class: type[Params], given: Mapping[str, object], called: st
 
 def describe(protocol: type[Protocol]) -> list[Parameter]:
     """The protocol's parameters, in the order they were declared."""
+    return describe_class(protocol.params_class)
+
+
+def describe_class(params_class: type[Params]) -> list[Parameter]:
+    """The same for the parameters of anything that has some."""
     described: list[Parameter] = []
-    for field in fields(protocol.params_class):
+    for field in fields(params_class):
         about = field.metadata
         described.append(
             Parameter(

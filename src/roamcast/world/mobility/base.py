@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, final
+from typing import TYPE_CHECKING, ClassVar, final
 
 from mypy_extensions import mypyc_attr
 
 from roamcast.protocols.kit.interface import Params
 from roamcast.world.streams import Stream
+
+if TYPE_CHECKING:
+    from roamcast.world.scenario import Scenario
 
 
 @final
@@ -37,8 +40,13 @@ class Mobility:
 
     params_class: ClassVar[type[Params]] = Params
 
+    def __init__(self, scenario: Scenario, params: Params, seed: int) -> None:
+        """A class of your own may ignore all three."""
+
     def first(self, node: int, stream: Stream) -> Leg:
+        """The leg that a node is on at 0 s, from there on."""
         raise NotImplementedError
 
     def next(self, node: int, leg: Leg, stream: Stream) -> Leg:
+        """The leg that follows this one, which is over."""
         raise NotImplementedError

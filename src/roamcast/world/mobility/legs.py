@@ -23,6 +23,7 @@ def walk(start_s: float, x: float, y: float, to_x: float, to_y: float, speed_mps
 
 
 def rest(start_s: float, x: float, y: float, end_s: float) -> Leg:
+    """Stay at a point; until `inf` for ever."""
     return Leg(start_s, x, y, 0.0, 0.0, end_s)
 
 
@@ -31,8 +32,10 @@ def rests(leg: Leg) -> bool:
 
 
 def end_x(leg: Leg) -> float:
+    """Where a leg ends."""
     return leg.x + leg.vx * (leg.end_s - leg.start_s)
 
 
 def end_y(leg: Leg) -> float:
+    """Where a leg ends."""
     return leg.y + leg.vy * (leg.end_s - leg.start_s)

@@ -1,6 +1,6 @@
 """Radios: one law of propagation a file. A new one is a file, a line here, and its name in parts.py.
 
-A law from outside (law.py) needs none of these.
+A radio from outside (outside.py) needs none of these.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import Final
 from roamcast.world.radio.base import SENSITIVITY_DBM, Radio, dbm
 from roamcast.world.radio.disc import Disc
 from roamcast.world.radio.free_space import FreeSpace
-from roamcast.world.radio.law import LawRadio
 from roamcast.world.radio.log_distance import SHADOW_SIGMAS, LogDistance
+from roamcast.world.radio.outside import FromOutside
 from roamcast.world.radio.table import Table
 from roamcast.world.radio.two_ray import TwoRay
 from roamcast.world.specs import RadioSpec
@@ -34,8 +34,8 @@ def build(
     """`place_seed` is that of what belongs to nodes and places: their ranges (unless given) and shadowing."""
     place_seed = seed if place_seed is None else place_seed
     ranges = ranges or _ranges(spec, nodes, place_seed)
-    if spec.law is not None:
-        return LawRadio(spec, ranges, seed, spec.law)
+    if spec.outside is not None:
+        return FromOutside(spec, ranges, seed, spec.outside)
     return RADIOS[spec.name](spec, ranges, seed, place_seed)
 
 

@@ -1,4 +1,4 @@
-"""A radio from outside: a class that extends `Law` says how strong frames arrive; the rest is as in every radio."""
+"""A radio from outside: a class that extends `Radio` says how strong frames arrive. The rest is as in every radio."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from mypy_extensions import i32, i64, mypyc_attr
 
 from roamcast.errors import InputError
 from roamcast.protocols.kit.interface import Params
-from roamcast.world.radio.base import NEAREST2, Radio
+from roamcast.world.radio import base
+from roamcast.world.radio.base import NEAREST2
 from roamcast.world.specs import RadioSpec
 
 if TYPE_CHECKING:
@@ -18,10 +19,11 @@ if TYPE_CHECKING:
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class Law:
-    """How strong frames are where they arrive. 1 is just enough to be decoded: the strength at a node's range.
+class Radio:
+    """A radio of your own: how strong frames are where they arrive. 1 is just enough to be decoded.
 
-    The seed is that of places and nodes: two runs with the same seed have the same world.
+    A node's range is the distance at which its frames have strength 1. A strength depends on the arguments and on the
+    seed alone, which is that of nodes and places: a link has the same one whenever it is asked for.
     """
 
     params_class: ClassVar[type[Params]] = Params
@@ -34,32 +36,38 @@ class Law:
         raise NotImplementedError
 
     def farthest(self, range_m: float) -> float:
-        """The largest distance at which a frame of this range can be decoded. Beyond it nobody is asked."""
+        """The largest distance at which a frame of this range can be decoded. Nobody beyond it receives the frame."""
         return range_m
 
     def sensed_from(self, range_m: float, sensed_m: float) -> float:
-        """The strength from which on frames are sensed, and disturb others: that at the carrier-sense range."""
+        """The strength from which on frames are sensed, and disturb others: that at the carrier-sense range, between
+        the nodes 0 and 1. Override it where strength depends on who sends to whom."""
         return self.strength(0, 1, sensed_m, range_m)
 
 
 @final
-class LawRadio(Radio):
-    def __init__(self, spec: RadioSpec, ranges: list[float], seed: int, law: Law) -> None:
+class FromOutside(base.Radio):
+    """The world's radio, with the strengths of such a class."""
+
+    def __init__(self, spec: RadioSpec, ranges: list[float], seed: int, outside: Radio) -> None:
         super().__init__(spec, ranges, seed)
         self.name = spec.name
-        self.law = law
-        threshold = law.sensed_from(self.range_m, self.range_m * self.carrier_sense_ratio)
+        self.outside = outside
+        threshold = outside.sensed_from(self.range_m, self.range_m * self.carrier_sense_ratio)
         self.threshold = self.checked(threshold)
 
     def strength(self, i: i64, j: i64, r2: float, d2: float) -> float:
-        return self.checked(self.law.strength(i, j, sqrt(d2 if d2 >= NEAREST2 else NEAREST2), sqrt(r2)))
+        return self.checked(self.outside.strength(i, j, sqrt(d2 if d2 >= NEAREST2 else NEAREST2), sqrt(r2)))
 
     def strengths(self, i: i64, hearers: vec[i32], r2: float, squares: vec[float]) -> None:
         for k in range(len(squares)):
             squares[k] = self.strength(i, i64(hearers[k]), r2, squares[k])
 
     def farthest(self, range_m: float) -> float:
-        return self.law.farthest(range_m)
+        farthest_m = self.outside.farthest(range_m)
+        if not 0.0 < farthest_m < inf:
+            raise InputError(f"radio={self.name}: farthest gives {farthest_m} m; it must be a number above 0")
+        return farthest_m
 
     def checked(self, strength: float) -> float:
         if not 0.0 <= strength < inf:

@@ -1,4 +1,4 @@
-"""A MAC from outside: a class that extends `Rules` has its timing and says how long a node backs off.
+"""A MAC from outside: a class that extends `Mac` has its timing and says how long a node backs off.
 
 Carrier sense, the freezing of back-offs, acknowledgements and repetitions are those of every MAC (base.py).
 """
@@ -12,7 +12,7 @@ from mypy_extensions import i64, mypyc_attr
 
 from roamcast.errors import InputError
 from roamcast.protocols.kit.interface import Params
-from roamcast.world.mac.base import Mac
+from roamcast.world.mac import base
 from roamcast.world.specs import MacSpec, Timing
 
 if TYPE_CHECKING:
@@ -21,8 +21,11 @@ if TYPE_CHECKING:
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class Rules:
-    """When a node may send. `random` is the node's own stream for medium access; draw from nothing else."""
+class Mac:
+    """A MAC of your own: when a node may send, counted in slots of silence.
+
+    `random` is the node's own stream for medium access. Draw from nothing else.
+    """
 
     params_class: ClassVar[type[Params]] = Params
     contends: ClassVar[bool] = True
@@ -34,6 +37,7 @@ class Rules:
         """A class of your own may ignore all three."""
 
     def timing(self) -> Timing:
+        """How long everything lasts, and how long headers are."""
         raise NotImplementedError
 
     def eifs_us(self) -> int:
@@ -52,27 +56,33 @@ class Rules:
 
 
 @final
-class RulesMac(Mac):
-    def __init__(self, spec: MacSpec, rules: Rules, timing: Timing, contends: bool, counts_from_now: bool) -> None:
-        super().__init__(spec, timing)
+class FromOutside(base.Mac):
+    """The world's MAC, with the timing and the back-offs of such a class."""
+
+    def __init__(self, spec: MacSpec, outside: Mac, contends: bool, counts_from_now: bool) -> None:
+        super().__init__(spec, outside.timing())
         self.name: str = spec.name
-        self.rules = rules
+        self.outside = outside
         self.contends = contends
         self.counts_from_now = counts_from_now
-        self.eifs = rules.eifs_us()
+        if self.slot == 0:
+            raise InputError(f"mac={self.name}: slot_us=0; a slot must last")
+        self.eifs = outside.eifs_us()
+        if self.eifs < 0:
+            raise InputError(f"mac={self.name}: eifs_us gives {self.eifs}; it must be at least 0")
 
     def begin_backoff(self, station: Station, now: i64) -> None:
         if station.slots > 0:
             self.count_down(station, now)
         busy = station.busy_until > now or station.idle_since > now
-        slots = self.rules.begin(station.id, station.slots, busy, station.window, station.mac_rng)
+        slots = self.outside.begin(station.id, station.slots, busy, station.window, station.mac_rng)
         station.slots = self.checked(slots)
         if self.counts_from_now:
             self.count_from(station, now)
 
     def draw_backoff(self, station: Station) -> None:
         station.ifs = self.ifs
-        station.slots = self.checked(self.rules.after(station.id, station.window, station.mac_rng))
+        station.slots = self.checked(self.outside.after(station.id, station.window, station.mac_rng))
 
     def checked(self, slots: int) -> i64:
         if not 0 <= slots <= 1_000_000:
