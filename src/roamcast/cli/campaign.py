@@ -66,11 +66,10 @@ def run(
     from roamcast.lab import campaign, conduct
     from roamcast.lab.tables.folder import Folder
 
-    on_spark = [option for option, given in _spark_options(master, conf, ui) if given]
-    local = _is_local(file, local, on_spark, processes)
     warn_if_stale()
     import_from_here()
     loaded = campaign.load(file)
+    local = _is_local(file, local, _given_about_spark(master, conf, ui), processes)
     folder = Folder(out or Path("out") / file.stem)
     with Screen(loaded.name) as screen:
         engine = _pool(processes) if local else _spark(folder.path, master, conf, ui, screen)
@@ -84,8 +83,9 @@ def run(
     show(lab.open(folder.path), json)
 
 
-def _spark_options(master: str, conf: list[str] | None, ui: bool) -> list[tuple[str, bool]]:
-    return [("--master", master != EMBEDDED), ("--conf", bool(conf)), ("--ui", ui)]
+def _given_about_spark(master: str, conf: list[str] | None, ui: bool) -> list[str]:
+    about_spark = {"--master": master != EMBEDDED, "--conf": bool(conf), "--ui": ui}
+    return [option for option, given in about_spark.items() if given]
 
 
 def _is_local(file: Path, local: bool | None, on_spark: list[str], processes: int | None) -> bool:
