@@ -158,7 +158,11 @@ def test_a_file_may_ask_for_this_machine(roamcast: Typed, here: Path, monkeypatc
     (here / "tiny.toml").write_text(GOSSIP)  # the same campaign, so that the folder is the same
     assert "tiny: 0 of 4 runs to do" in roamcast("campaign", "tiny.toml", "--local")[2]
     (here / "tiny.toml").write_text("local = 1\n" + GOSSIP)
-    assert roamcast("campaign", "tiny.toml") == (2, "", "roamcast: tiny.toml:1: local: must be bool, not int\n")
+    assert roamcast("campaign", "tiny.toml") == (
+        2,
+        "",
+        "roamcast: tiny.toml:1: local: must be true or false, not a whole number\n",
+    )
 
 
 def test_an_interrupted_campaign_says_how_to_go_on(
