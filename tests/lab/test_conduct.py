@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -245,6 +246,7 @@ class KillsOnce(Protocol):
 @pytest.fixture
 def poison(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "poison.py").write_text(POISON)
+    monkeypatch.delitem(sys.modules, "poison", raising=False)  # that of another test
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
 
