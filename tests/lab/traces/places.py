@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from roamcast.lab.spark.frames import struct
 from roamcast.lab.traces.here import Here, HereTable
-from roamcast.lab.traces.table import Columns, Kernel, Table, columns_of, whole_groups
+from roamcast.lab.traces.table import Columns, Rule, Table, columns_of, whole_groups
 from roamcast.world.traces.plan import Part
 
 if TYPE_CHECKING:
@@ -101,14 +101,14 @@ class Scattered(Table):
         assert isinstance(kept, HereTable)
         return Scattered.of(kept.rows, self.random)
 
-    def mapped(self, kernel: Kernel, **settings: Any) -> Table:
+    def mapped(self, rule: Rule, **settings: Any) -> Table:
         results = [
-            [result for batch in part for result in kernel(pa.Table.from_batches([batch]), **settings)]
+            [result for batch in part for result in rule(pa.Table.from_batches([batch]), **settings)]
             for part in self.partitions
         ]
-        return self._with(results, kernel.schema)
+        return self._with(results, rule.schema)
 
-    def grouped(self, kernel: Kernel, by: Sequence[str], order: Sequence[str] = (), **settings: Any) -> Table:
+    def grouped(self, rule: Rule, by: Sequence[str], order: Sequence[str] = (), **settings: Any) -> Table:
         whole = self._whole()
         owner: dict[tuple[Any, ...], int] = {}
         keys = list(zip(*(whole.column(name).to_pylist() for name in by), strict=True))
@@ -119,19 +119,19 @@ class Scattered(Table):
         for k in places:
             part = whole.take(pa.array(k, pa.int64())).sort_by([(name, "ascending") for name in (*by, *order)])
             groups = whole_groups(self._batches(part, self.random), by, self.random.randint(1, 20))
-            results.append([result for rows in groups for result in kernel(rows, **settings)])
-        return self._with(results, kernel.schema)
+            results.append([result for rows in groups for result in rule(rows, **settings)])
+        return self._with(results, rule.schema)
 
-    def reduced(self, kernel: Kernel, **settings: Any) -> Columns:
-        once = [batch for part in self.partitions if part for batch in kernel(pa.Table.from_batches(part), **settings)]
+    def reduced(self, rule: Rule, **settings: Any) -> Columns:
+        once = [batch for part in self.partitions if part for batch in rule(pa.Table.from_batches(part), **settings)]
         return columns_of(
-            pa.Table.from_batches(list(kernel(pa.Table.from_batches(once, kernel.schema), **settings)), kernel.schema)
+            pa.Table.from_batches(list(rule(pa.Table.from_batches(once, rule.schema), **settings)), rule.schema)
         )
 
-    def for_each(self, items: Sequence[int], kernel: Kernel, **settings: Any) -> Table:
+    def for_each(self, items: Sequence[int], rule: Rule, **settings: Any) -> Table:
         cut = self.random.randint(0, len(items))
         some = [list(part) for part in (items[:cut], items[cut:]) if part]
-        return self._with([list(kernel(self._whole(), items=part, **settings)) for part in some], kernel.schema)
+        return self._with([list(rule(self._whole(), items=part, **settings)) for part in some], rule.schema)
 
     def in_order(self, *by: str) -> Iterator[tuple[Any, ...]]:
         return HereTable(self._whole(), PLENTY).in_order(*by)

@@ -22,7 +22,7 @@ import numpy as np
 from roamcast.errors import InputError
 from roamcast.lab.traces.columns import Array
 from roamcast.lab.traces.schemas import BUCKETED, CONTACTS, DOUBLE, LEGS, LONG, schema
-from roamcast.lab.traces.table import Columns, Table, group_ends, group_starts, kernel, spelled_out
+from roamcast.lab.traces.table import Columns, Table, group_ends, group_starts, rule, spelled_out
 from roamcast.world.contacts.solver import together_all
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def legs(positions: Table, standing: tuple[int, int] | None = None) -> Table:
     return positions.grouped(legs_of_nodes, ["node"], ["segment", "t_us"], standing=standing)
 
 
-@kernel(LEGS)
+@rule(LEGS)
 def legs_of_nodes(rows: Columns, standing: tuple[int, int] | None) -> Iterator[list[Array]]:
     node, t_us, x, y, segment = (rows[name] for name in ("node", "t_us", "x_m", "y_m", "segment"))
     took = np.diff(t_us)
@@ -117,14 +117,14 @@ def _slice_us(legs: Table, range_m: float, cell_m: float) -> int:
     return max(1, min(crossing, took_us // count), lasts // MOST_SLICES)
 
 
-@kernel(WHOLE)
+@rule(WHOLE)
 def lengths(rows: Columns) -> Iterator[list[Array]]:
     took = rows["until_us"] - rows["from_us"]
     far = np.hypot(rows["vx_mpus"], rows["vy_mpus"]) * took
     yield [far, took, np.ones(len(took), np.int64), rows["from_us"], rows["until_us"], far]
 
 
-@kernel(WHOLE)
+@rule(WHOLE)
 def all_lengths(rows: Columns) -> Iterator[list[Array]]:
     if len(rows["legs"]):
         sums = [rows[name].sum(keepdims=True) for name in ("far_m", "took_us", "legs")]
@@ -132,7 +132,7 @@ def all_lengths(rows: Columns) -> Iterator[list[Array]]:
         yield [*sums, rows["from_us"].min(keepdims=True), latest, longest]
 
 
-@kernel(BUCKETED)
+@rule(BUCKETED)
 def buckets(rows: Columns, range_m: float, slice_us: int, cell_m: float) -> Iterator[list[Array]]:
     yield from bucketed([rows[name] for name in LEGS.names], range_m, slice_us, cell_m)
 
@@ -188,7 +188,7 @@ def _within_column(low: Array, high: Array, x: Array, vx: Array, since: Array, u
 # ---- pairs
 
 
-@kernel(CONTACTS)
+@rule(CONTACTS)
 def meetings(rows: Columns, slice_us: int, range_m: float) -> Iterator[list[Array]]:
     """BUCKETED, whole cells, to pieces of contacts; those of one pair that touch are one piece."""
     legs = [rows[name] for name in LEGS.names]
@@ -244,7 +244,7 @@ def merged(pieces: Table) -> Table:
     return pieces.grouped(unions, ["i", "j"], ["from_us", "until_us"])
 
 
-@kernel(CONTACTS)
+@rule(CONTACTS)
 def unions(rows: Columns) -> Iterator[list[Array]]:
     yield union(*(rows[name] for name in CONTACTS.names))
 

@@ -23,7 +23,7 @@ from roamcast.errors import InputError, error_text
 from roamcast.lab.traces import contacts
 from roamcast.lab.traces.columns import Array
 from roamcast.lab.traces.schemas import DOUBLE, INT, LONG, POSITIONS, schema
-from roamcast.lab.traces.table import Columns, Table, group_ends, group_starts, kernel, spelled_out
+from roamcast.lab.traces.table import Columns, Table, group_ends, group_starts, rule, spelled_out
 from roamcast.lab.traces.trace import Trace
 from roamcast.world.traces import write
 from roamcast.world.traces.write import Facts, Target
@@ -98,7 +98,7 @@ def _numbers(nodes: Array, numbered: Array) -> Array:
     return by_node[np.searchsorted(numbered[by_node], nodes)]
 
 
-@kernel(PLACES)
+@rule(PLACES)
 def places(rows: Columns, nodes: Array, begin_us: int) -> Iterator[list[Array]]:
     k = _numbers(rows["node"], nodes)
     yield [k, rows["t_us"] - begin_us, rows["x_m"], rows["y_m"], rows["segment"]]
@@ -109,7 +109,7 @@ def _standing(positions: Table, begin_us: int, end_us: int) -> Table:
     return positions.grouped(with_ends, ["node"], ["t_us", "segment"], begin_us=begin_us, end_us=end_us)
 
 
-@kernel(POSITIONS)
+@rule(POSITIONS)
 def with_ends(rows: Columns, begin_us: int, end_us: int) -> Iterator[list[Array]]:
     yield list(rows.values())
     starts = group_starts(rows["node"])
@@ -123,7 +123,7 @@ def _pairs(rows: Columns, nodes: Array) -> tuple[Array, Array]:
     return np.minimum(i, j), np.maximum(i, j)
 
 
-@kernel(LINES)
+@rule(LINES)
 def ups_and_downs(rows: Columns, nodes: Array, begin_us: int) -> Iterator[list[Array]]:
     """As contacts begin and end."""
     a, b = _pairs(rows, nodes)
@@ -131,7 +131,7 @@ def ups_and_downs(rows: Columns, nodes: Array, begin_us: int) -> Iterator[list[A
         yield [rows[name] - begin_us, a, b, np.full(len(a), up)]
 
 
-@kernel(LINES)
+@rule(LINES)
 def steps(rows: Columns, nodes: Array, begin_us: int, resolution_us: int) -> Iterator[list[Array]]:
     """CONTACTS of whole pairs, in order of time, to the steps that they touch for more than an instant."""
     a, b = _pairs(rows, nodes)
@@ -153,7 +153,7 @@ def _facts(trace: Trace, places: Table | None, resolution_us: int) -> Facts:
     return Facts(names=names, end_us=end_us, west_m=west, east_m=east, south_m=south, north_m=north)
 
 
-@kernel(BOX)
+@rule(BOX)
 def around(rows: Columns) -> Iterator[list[Array]]:
     if len(rows["west"]):
         west, south = (rows[side].min(keepdims=True) for side in ("west", "south"))

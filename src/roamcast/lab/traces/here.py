@@ -17,12 +17,12 @@ from roamcast.lab.local.pool import in_worker, processes, spread
 from roamcast.lab.traces import reading
 from roamcast.lab.traces.columns import to_arrow
 from roamcast.lab.traces.schemas import RECORDS, TABLES
-from roamcast.lab.traces.table import Columns, Kernel, Table, columns_of, whole_groups
+from roamcast.lab.traces.table import Columns, Rule, Table, columns_of, whole_groups
 from roamcast.world.traces.files import is_packed
 from roamcast.world.traces.plan import Part
 
 ROWS_AT_ONCE = 1 << 18
-"""That a kernel gets, if groups are smaller."""
+"""That a rule gets, if groups are smaller."""
 ITEMS_AT_ONCE = 64
 """That are worth a process of their own."""
 SHARE_OF_MEMORY = 0.25
@@ -71,23 +71,23 @@ class HereTable(Table):
         chosen = pc.is_in(self.rows.column("kind"), to_arrow(kinds, pa.int8()))
         return HereTable(self.rows.filter(chosen), self.most_bytes)
 
-    def mapped(self, kernel: Kernel, **settings: Any) -> Table:
+    def mapped(self, rule: Rule, **settings: Any) -> Table:
         batches = self.rows.to_batches(max_chunksize=ROWS_AT_ONCE)
-        return self._results(kernel, (pa.Table.from_batches([batch]) for batch in batches), settings)
+        return self._results(rule, (pa.Table.from_batches([batch]) for batch in batches), settings)
 
-    def grouped(self, kernel: Kernel, by: Sequence[str], order: Sequence[str] = (), **settings: Any) -> Table:
+    def grouped(self, rule: Rule, by: Sequence[str], order: Sequence[str] = (), **settings: Any) -> Table:
         batches = self._sorted([*by, *order]).to_batches(max_chunksize=ROWS_AT_ONCE)
-        return self._results(kernel, whole_groups(batches, by, ROWS_AT_ONCE), settings)
+        return self._results(rule, whole_groups(batches, by, ROWS_AT_ONCE), settings)
 
-    def reduced(self, kernel: Kernel, **settings: Any) -> Columns:
-        return columns_of(pa.Table.from_batches(list(kernel(self.rows, **settings)), kernel.schema))
+    def reduced(self, rule: Rule, **settings: Any) -> Columns:
+        return columns_of(pa.Table.from_batches(list(rule(self.rows, **settings)), rule.schema))
 
-    def for_each(self, items: Sequence[int], kernel: Kernel, **settings: Any) -> Table:
+    def for_each(self, items: Sequence[int], rule: Rule, **settings: Any) -> Table:
         groups = max(1, min(processes(), -(-len(items) // ITEMS_AT_ONCE)))
         parts = [items[k::groups] for k in range(groups)]
-        work = partial(_for_items, kernel, self.rows, settings)
+        work = partial(_for_items, rule, self.rows, settings)
         done = spread(work, parts, groups) if groups > 1 and not in_worker() else enumerate(map(work, parts))
-        return collected((batch for _, batches in done for batch in batches), kernel.schema, self.most_bytes)
+        return collected((batch for _, batches in done for batch in batches), rule.schema, self.most_bytes)
 
     def in_order(self, *by: str) -> Iterator[tuple[Any, ...]]:
         for batch in self._sorted(by).to_batches(max_chunksize=ROWS_AT_ONCE):
@@ -108,10 +108,8 @@ class HereTable(Table):
         whole = self.rows.combine_chunks()
         return whole.take(pc.sort_indices(whole, keys))
 
-    def _results(self, kernel: Kernel, parts: Iterator[pa.Table], settings: dict[str, Any]) -> Table:
-        return collected(
-            (batch for rows in parts for batch in kernel(rows, **settings)), kernel.schema, self.most_bytes
-        )
+    def _results(self, rule: Rule, parts: Iterator[pa.Table], settings: dict[str, Any]) -> Table:
+        return collected((batch for rows in parts for batch in rule(rows, **settings)), rule.schema, self.most_bytes)
 
 
 def collected(batches: Iterator[pa.RecordBatch], schema: pa.Schema, most_bytes: int) -> Table:
@@ -129,8 +127,8 @@ def check_size(size: int, most_bytes: int) -> None:
         raise Outgrown(f"a table of the trace is larger than {most_bytes / 1e9:.1f} GB")
 
 
-def _for_items(kernel: Kernel, rows: pa.Table, settings: dict[str, Any], items: Sequence[int]) -> list[pa.RecordBatch]:
-    return list(kernel(rows, items=items, **settings))
+def _for_items(rule: Rule, rows: pa.Table, settings: dict[str, Any], items: Sequence[int]) -> list[pa.RecordBatch]:
+    return list(rule(rows, items=items, **settings))
 
 
 # ---- from files

@@ -1,4 +1,4 @@
-"""Tables on Spark's workers, for traces that outgrow one machine. Spark moves rows; kernels do the rest."""
+"""Tables on Spark's workers, for traces that outgrow one machine. Spark moves rows; rules do the rest."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from roamcast.lab.spark.worker import stage
 from roamcast.lab.traces.reading import kind_of, packed
 from roamcast.lab.traces.schemas import TABLES
 from roamcast.lab.traces.source import NAME, TraceSource
-from roamcast.lab.traces.table import Columns, Kernel, Table, columns_of, whole_groups
+from roamcast.lab.traces.table import Columns, Rule, Table, columns_of, whole_groups
 from roamcast.world.traces.plan import Part
 from roamcast.world.traces.record import CONTACT, POINT
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 ROWS_AT_ONCE = 1 << 17
-"""That a kernel gets, if groups are smaller."""
+"""That a rule gets, if groups are smaller."""
 ITEMS_AT_ONCE = 64
 """That are worth a task."""
 RENAMED = {"positions": dict(zip(TABLES["positions"].names, TABLES["positions"].names, strict=True))}
@@ -46,23 +46,23 @@ class SparkTable(Table):
     def of_kind(self, *kinds: int) -> Table:
         return SparkTable(self.frame.where(F.col("kind").isin(*kinds)))
 
-    def mapped(self, kernel: Kernel, **settings: Any) -> Table:
-        return self._run("each_batch", kernel, settings)
+    def mapped(self, rule: Rule, **settings: Any) -> Table:
+        return self._run("each_batch", rule, settings)
 
-    def grouped(self, kernel: Kernel, by: Sequence[str], order: Sequence[str] = (), **settings: Any) -> Table:
+    def grouped(self, rule: Rule, by: Sequence[str], order: Sequence[str] = (), **settings: Any) -> Table:
         together = SparkTable(self.frame.repartition(*by).sortWithinPartitions(*by, *order))
-        return together._run("each_group", kernel, settings, by=list(by))
+        return together._run("each_group", rule, settings, by=list(by))
 
-    def reduced(self, kernel: Kernel, **settings: Any) -> Columns:
-        parts = self._run("whole_partition", kernel, settings).frame.toArrow()
-        return columns_of(pa.Table.from_batches(list(kernel(parts, **settings)), kernel.schema))
+    def reduced(self, rule: Rule, **settings: Any) -> Columns:
+        parts = self._run("whole_partition", rule, settings).frame.toArrow()
+        return columns_of(pa.Table.from_batches(list(rule(parts, **settings)), rule.schema))
 
-    def for_each(self, items: Sequence[int], kernel: Kernel, **settings: Any) -> Table:
+    def for_each(self, items: Sequence[int], rule: Rule, **settings: Any) -> Table:
         spark = self.frame.sparkSession
         shared = spark.sparkContext.broadcast(self.frame.toArrow())
         groups = max(1, min(cores(spark), -(-len(items) // ITEMS_AT_ONCE)))
         table = SparkTable(spark.createDataFrame([(item,) for item in items], "item long").repartition(groups))
-        return table._run("some_items", kernel, settings, shared=shared)
+        return table._run("some_items", rule, settings, shared=shared)
 
     def in_order(self, *by: str) -> Iterator[tuple[Any, ...]]:
         keys = [F.desc(name[1:]) if name[0] == "-" else F.asc(name) for name in by]
@@ -82,9 +82,9 @@ class SparkTable(Table):
     def columns(self) -> Columns:
         return columns_of(self.frame.toArrow())
 
-    def _run(self, how: str, kernel: Kernel, settings: dict[str, Any], **more: Any) -> SparkTable:
-        work = stage(f"{__name__}:{how}", kernel=kernel.name, settings=settings, **more)
-        return SparkTable(self.frame.mapInArrow(work, struct(kernel.schema)))
+    def _run(self, how: str, rule: Rule, settings: dict[str, Any], **more: Any) -> SparkTable:
+        work = stage(f"{__name__}:{how}", rule=rule.name, settings=settings, **more)
+        return SparkTable(self.frame.mapInArrow(work, struct(rule.schema)))
 
 
 class InSpark:
@@ -116,25 +116,23 @@ def register(spark: SparkSession) -> None:
 # ---- on a worker
 
 
-def each_batch(batches: Iterator[pa.RecordBatch], kernel: str, settings: dict[str, Any]) -> Iterator[pa.RecordBatch]:
-    run = _found(kernel)
+def each_batch(batches: Iterator[pa.RecordBatch], rule: str, settings: dict[str, Any]) -> Iterator[pa.RecordBatch]:
+    run = _found(rule)
     for batch in batches:
         yield from run(pa.Table.from_batches([batch]), **settings)
 
 
 def each_group(
-    batches: Iterator[pa.RecordBatch], kernel: str, settings: dict[str, Any], by: list[str]
+    batches: Iterator[pa.RecordBatch], rule: str, settings: dict[str, Any], by: list[str]
 ) -> Iterator[pa.RecordBatch]:
-    run = _found(kernel)
+    run = _found(rule)
     for rows in whole_groups(batches, by, ROWS_AT_ONCE):
         yield from run(rows, **settings)
 
 
-def whole_partition(
-    batches: Iterator[pa.RecordBatch], kernel: str, settings: dict[str, Any]
-) -> Iterator[pa.RecordBatch]:
+def whole_partition(batches: Iterator[pa.RecordBatch], rule: str, settings: dict[str, Any]) -> Iterator[pa.RecordBatch]:
     """One result for all batches: now and then they are reduced together with what the earlier ones gave."""
-    run = _found(kernel)
+    run = _found(rule)
     held: list[pa.RecordBatch] = []
     enough = ROWS_AT_ONCE
     for batch in batches:
@@ -147,14 +145,14 @@ def whole_partition(
 
 
 def some_items(
-    batches: Iterator[pa.RecordBatch], kernel: str, settings: dict[str, Any], shared: Broadcast[pa.Table]
+    batches: Iterator[pa.RecordBatch], rule: str, settings: dict[str, Any], shared: Broadcast[pa.Table]
 ) -> Iterator[pa.RecordBatch]:
     items = [item for batch in batches for item in batch.column(0).to_pylist()]
     if items:
-        yield from _found(kernel)(shared.value, items=items, **settings)
+        yield from _found(rule)(shared.value, items=items, **settings)
 
 
-def _found(name: str) -> Kernel:
+def _found(name: str) -> Rule:
     module, _, function = name.partition(":")
-    found: Kernel = getattr(import_module(module), function)
+    found: Rule = getattr(import_module(module), function)
     return found

@@ -13,7 +13,7 @@ import numpy as np
 
 from roamcast.lab.traces.columns import Array
 from roamcast.lab.traces.schemas import CONTACTS, COUNTED, DOUBLE, LONG, schema
-from roamcast.lab.traces.table import Columns, Table, counted, counts, group_ends, group_starts, kernel
+from roamcast.lab.traces.table import Columns, Table, counted, counts, group_ends, group_starts, rule
 from roamcast.log.oracle import DOWN_LAST, UP_FIRST, Journeys
 
 PERCENTILES: Final = (5, 25, 50, 75, 95, 99)
@@ -33,7 +33,7 @@ def durations(contacts: Table) -> Table:
     return contacts.mapped(lasting)
 
 
-@kernel(COUNTED)
+@rule(COUNTED)
 def lasting(rows: Columns) -> Iterator[list[Array]]:
     yield counted(rows["until_us"] - rows["from_us"])
 
@@ -43,7 +43,7 @@ def apart(contacts: Table) -> Table:
     return contacts.grouped(between, ["i", "j"], ["from_us"])
 
 
-@kernel(COUNTED)
+@rule(COUNTED)
 def between(rows: Columns) -> Iterator[list[Array]]:
     same_pair = (np.diff(rows["i"]) == 0) & (np.diff(rows["j"]) == 0)
     yield counted((rows["from_us"][1:] - rows["until_us"][:-1])[same_pair])
@@ -83,7 +83,7 @@ def survival(times: Table) -> list[tuple[float, float]]:
 # ---- how many
 
 
-@kernel(ENDS)
+@rule(ENDS)
 def both_ends(rows: Columns) -> Iterator[list[Array]]:
     i, j, from_us, until_us = (rows[name] for name in CONTACTS.names)
     yield [i, j, from_us, until_us]
@@ -96,7 +96,7 @@ def by_node(contacts: Table, begin_us: int, end_us: int) -> Table:
     return ends.grouped(about_nodes, ["node"], ["peer"], whole_us=max(1, end_us - begin_us))
 
 
-@kernel(NODES)
+@rule(NODES)
 def about_nodes(rows: Columns, whole_us: int) -> Iterator[list[Array]]:
     node, peer = rows["node"], rows["peer"]
     starts = group_starts(node)
@@ -118,7 +118,7 @@ def degrees(contacts: Table, nodes: int, begin_us: int, end_us: int) -> list[tup
     return [(degree, us / whole_us) for degree, us in {**alone_us, **lasts_us}.items()]
 
 
-@kernel(COUNTED)
+@rule(COUNTED)
 def levels_of_nodes(rows: Columns) -> Iterator[list[Array]]:
     """ENDS of whole nodes: how many microseconds there are with each number of contacts, except none."""
     node = np.concatenate([rows["node"], rows["node"]])
@@ -144,7 +144,7 @@ def over_time(contacts: Table, nodes: int, begin_us: int, end_us: int, bins: int
     ]
 
 
-@kernel(COUNTED)
+@rule(COUNTED)
 def in_bins(rows: Columns, begin_us: int, width_us: int, bins: int) -> Iterator[list[Array]]:
     """For each bin: how long contacts last within it, in all."""
     from_us, until_us = rows["from_us"] - begin_us, rows["until_us"] - begin_us
@@ -165,13 +165,13 @@ def reached(contacts: Table, nodes: Sequence[int], t0_us: int, within_us: Sequen
     return live.for_each(nodes, floods, nodes=list(nodes), t0_us=t0_us, horizons=sorted(within_us))
 
 
-@kernel(CONTACTS)
+@rule(CONTACTS)
 def usable(rows: Columns, from_us: int, until_us: int) -> Iterator[list[Array]]:
     live = (rows["until_us"] >= from_us) & (rows["from_us"] <= until_us)
     yield [column[live] for column in rows.values()]
 
 
-@kernel(REACHED)
+@rule(REACHED)
 def floods(rows: Columns, items: list[int], nodes: list[int], t0_us: int, horizons: list[int]) -> Iterator[list[Array]]:
     met = list(zip(*(rows[name].tolist() for name in CONTACTS.names), strict=True))
     found = np.array(list(flood_from(items, nodes, met, t0_us, horizons)), np.int64).reshape(-1, len(REACHED))

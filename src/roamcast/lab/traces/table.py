@@ -1,13 +1,13 @@
 """Tables of traces, and the rules that make one table from another.
 
-A rule is a *kernel*: a function of columns. It is written once. What differs is where its rows come from: `here.py` has
-a whole table in the memory of this process, `in_spark.py` has partitions on Spark's workers. A kernel must not show how
-its rows were divided, and a test divides them at random.
+A rule is a function of columns. It is written once. Tables differ in where their rows are: `here.py` has them in the
+memory of this process, `in_spark.py` in partitions on Spark's workers. How rows are divided must not show in the results
+of a rule, and tests divide them at random.
 
-    mapped    each row for itself, or at least each batch
-    grouped   all rows of a group come together and in order; groups may come together with others
-    reduced   the kernel of its own results on parts is its result on the whole, as with sums
-    for_each  some items together with the whole table
+    mapped    the rule gets some rows at a time
+    grouped   it gets whole groups, in order; there may be several at a time
+    reduced   it gets some rows, then its results for all of them together, as sums are summed
+    for_each  it gets some items at a time, and always the whole table
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ AT_ONCE = 1 << 18
 """Rows that `spelled_out` makes in one piece."""
 
 
-class Kernel:
+class Rule:
     """A rule, with the schema of its results. It yields lists of columns, and may yield none."""
 
     def __init__(self, function: Callable[..., Iterable[Sequence[Array]]], schema: pa.Schema) -> None:
@@ -43,9 +43,9 @@ class Kernel:
             yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
-def kernel(schema: pa.Schema) -> Callable[[Callable[..., Iterable[Sequence[Array]]]], Kernel]:
-    """A function of the module's top level becomes a kernel; Spark's workers find it by its name."""
-    return lambda function: Kernel(function, schema)
+def rule(schema: pa.Schema) -> Callable[[Callable[..., Iterable[Sequence[Array]]]], Rule]:
+    """A function of the module's top level becomes a rule; Spark's workers find it by its name."""
+    return lambda function: Rule(function, schema)
 
 
 class Table(ABC):
@@ -60,17 +60,20 @@ class Table(ABC):
         """Rows with one of these values in the column `kind`."""
 
     @abstractmethod
-    def mapped(self, kernel: Kernel, **settings: Any) -> Table: ...
+    def mapped(self, rule: Rule, **settings: Any) -> Table:
+        """What the rule makes of each of the rows."""
 
     @abstractmethod
-    def grouped(self, kernel: Kernel, by: Sequence[str], order: Sequence[str] = (), **settings: Any) -> Table: ...
+    def grouped(self, rule: Rule, by: Sequence[str], order: Sequence[str] = (), **settings: Any) -> Table:
+        """What the rule makes of groups of rows that have the same values in some columns; each group is in order."""
 
     @abstractmethod
-    def reduced(self, kernel: Kernel, **settings: Any) -> Columns: ...
+    def reduced(self, rule: Rule, **settings: Any) -> Columns:
+        """What the rule makes of all rows. Its results have the schema of the rows."""
 
     @abstractmethod
-    def for_each(self, items: Sequence[int], kernel: Kernel, **settings: Any) -> Table:
-        """The kernel also gets `items`: some of them at a time, each once."""
+    def for_each(self, items: Sequence[int], rule: Rule, **settings: Any) -> Table:
+        """What the rule makes of the whole table and of each item; it gets several `items` at a time."""
 
     @abstractmethod
     def in_order(self, *by: str) -> Iterator[tuple[Any, ...]]:
@@ -81,7 +84,8 @@ class Table(ABC):
         """The same table, for several uses: it is not computed again for each of them."""
 
     @abstractmethod
-    def count(self) -> int: ...
+    def count(self) -> int:
+        """How many rows there are."""
 
     @abstractmethod
     def columns(self) -> Columns:
@@ -136,7 +140,7 @@ def group_ends(starts: Array, rows: int) -> Array:
     return np.append(starts[1:], rows) if len(starts) else starts
 
 
-@kernel(COUNTED)
+@rule(COUNTED)
 def counts(rows: Columns) -> Iterator[list[Array]]:
     """COUNTED to COUNTED, to be reduced: each value once, in order."""
     yield counted(rows["value"], rows["count"])

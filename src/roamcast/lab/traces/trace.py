@@ -18,7 +18,7 @@ import numpy as np
 from roamcast.errors import InputError
 from roamcast.lab.traces.columns import Array
 from roamcast.lab.traces.schemas import BYTE, INT, LONG, TEXT, schema
-from roamcast.lab.traces.table import Columns, Table, kernel
+from roamcast.lab.traces.table import Columns, Table, rule
 from roamcast.world.traces import formats
 from roamcast.world.traces.names import counted
 from roamcast.world.traces.plan import SPLIT_BYTES, Options, Part, plan
@@ -119,12 +119,12 @@ def _malformed(bad: Table, strict: bool) -> Malformed:
 FAULTS = schema(kind=BYTE, file=TEXT, line=LONG, text=TEXT, count=LONG)
 
 
-@kernel(FAULTS)
+@rule(FAULTS)
 def faults_of(rows: Columns) -> Iterator[list[Array]]:
     yield [*(rows[name] for name in ("kind", "file", "line", "text")), np.ones(len(rows["kind"]), np.int64)]
 
 
-@kernel(FAULTS)
+@rule(FAULTS)
 def first_faults(rows: Columns) -> Iterator[list[Array]]:
     """The first few of each kind; the first one has the count of all."""
     order = sorted(range(len(rows["kind"])), key=lambda k: (rows["kind"][k], rows["file"][k], rows["line"][k]))
@@ -221,7 +221,7 @@ class Span(NamedTuple):
         return self.name or str(self.node)
 
 
-@kernel(NODES)
+@rule(NODES)
 def nodes_of(rows: Columns, across: bool) -> Iterator[list[Any]]:
     """SPANs of whole nodes, by file and part, to one row for each node."""
     spans = (Span(*row) for row in zip(*(rows[name].tolist() for name in Span._fields), strict=True))
