@@ -1,8 +1,8 @@
 """Tables of traces, and the rules that make one table from another.
 
 A rule is a function of columns. It is written once. Tables differ in where their rows are: `here.py` has them in the
-memory of this process, `in_spark.py` in partitions on Spark's workers. How rows are divided must not show in the results
-of a rule, and tests divide them at random.
+memory of this process, `in_spark.py` in partitions on Spark's workers. How rows are divided must not show in the
+results of a rule, and tests divide them at random.
 
     mapped    the rule gets some rows at a time
     grouped   it gets whole groups, in order; there may be several at a time
