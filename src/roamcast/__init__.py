@@ -76,7 +76,12 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'roamcast' has no attribute {name!r}")
-    module = import_module(_HOMES[name])
+    try:
+        module = import_module(_HOMES[name])
+    except ModuleNotFoundError as error:
+        from roamcast.extras import missing
+
+        raise missing(f"roamcast.{name}", error) or error from None
     value = getattr(module, name)
     if isinstance(value, type) and not value.__doc__:
         value.__doc__ = _docstring(module, name)

@@ -4,6 +4,7 @@ RoamcastError
 ├── InputError          what a person typed or wrote in a file is wrong: one clear line, exit status 2
 │   ├── FilterError     a filter's text, with the position of the wrong character
 │   ├── MapError        a street map that cannot be driven on
+│   ├── MissingExtra    a package that is not installed: the line says what to type (extras.py)
 │   └── NoData          no run of the experiment is one that a check is about
 ├── LogsDiffer          a run counted something else than its log contains
 ├── Malformed           bytes from the air that are no frame: counted and dropped, never shown to a protocol
@@ -44,6 +45,10 @@ class FilterError(InputError):
 
 class MapError(InputError):
     """A street map that cannot be driven on."""
+
+
+class MissingExtra(InputError):
+    """What was asked for needs a package that is not installed."""
 
 
 class NoData(InputError):

@@ -133,7 +133,7 @@ def test_a_campaign_on_this_machine_needs_no_spark(here: Path) -> None:
 
     status, out, err = typed("plan", "tiny.toml")
     assert (status, err) == (0, "") and "6 runs; very roughly" in out
-    missing = "this needs Spark: install roamcast[lab], or use --local for the processes of this machine"
+    missing = "campaign without --local needs PySpark: pip install 'roamcast[lab]'"
     assert typed("tiny.toml") == (2, "", f"roamcast: {missing}\n")
     status, out, err = typed("tiny.toml", "--local", "--processes", "2", "--json")
     assert status == 0, err

@@ -105,7 +105,7 @@ def test_a_wrong_value_in_a_program_or_a_preset_is_named_alike(changes: dict[str
         ("nods", "unknown scenario field 'nods'; did you mean 'nodes'?"),
         ("range", "unknown scenario field 'range'; did you mean 'range_m'?"),
         ("duration", "unknown scenario field 'duration'; did you mean 'duration_s'?"),
-        ("xyzzy", "unknown scenario field 'xyzzy'; known: arrivals, asleep_s, "),
+        ("xyzzy", "unknown scenario field 'xyzzy'; `roamcast fields` lists them"),
     ],
 )
 def test_an_unknown_field_is_told_its_nearest(name: str, said: str) -> None:

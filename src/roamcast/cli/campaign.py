@@ -14,6 +14,7 @@ from roamcast.cli.help import HELP, Verbs
 from roamcast.cli.options import EMBEDDED, Conf, Master, import_from_here, start_spark
 from roamcast.cli.screen import Screen, duration
 from roamcast.errors import InputError
+from roamcast.extras import need
 from roamcast.show import numbers
 
 if TYPE_CHECKING:
@@ -63,13 +64,15 @@ def run(
     """Run what is left of a campaign, and show what came of it."""
     from roamcast import lab
     from roamcast.cli.build import warn_if_stale
-    from roamcast.lab import campaign, conduct
-    from roamcast.lab.tables.folder import Folder
+    from roamcast.lab import campaign
 
     warn_if_stale()
     import_from_here()
     loaded = campaign.load(file)
     local = _is_local(file, local, _given_about_spark(master, conf, ui), processes)
+    from roamcast.lab import conduct  # here, because it loads Arrow, which may be missing
+    from roamcast.lab.tables.folder import Folder
+
     folder = Folder(out or Path("out") / file.stem)
     with Screen(loaded.name) as screen:
         engine = _pool(processes) if local else _spark(folder.path, master, conf, ui, screen)
@@ -90,8 +93,6 @@ def _given_about_spark(master: str, conf: list[str] | None, ui: bool) -> list[st
 
 def _is_local(file: Path, local: bool | None, on_spark: list[str], processes: int | None) -> bool:
     """Whether to do without Spark: what is typed decides, then the campaign's file."""
-    from importlib.util import find_spec
-
     from roamcast.lab import campaign
 
     if local and on_spark:
@@ -100,9 +101,21 @@ def _is_local(file: Path, local: bool | None, on_spark: list[str], processes: in
         local = not on_spark and campaign.asks_for_local(file)
     if processes and not local:
         raise InputError(f"--processes {processes}: must come with --local")
-    if not local and find_spec("pyspark") is None:
-        raise InputError("this needs Spark: install roamcast[lab], or use --local for the processes of this machine")
+    if local:
+        need("campaign --local", "pyarrow")
+    else:
+        _need_spark()
     return local
+
+
+def _need_spark() -> None:
+    need("campaign without --local", "pyspark", "pyarrow")
+    from roamcast.lab.spark.session import java_version
+
+    try:
+        java_version()
+    except InputError as error:
+        raise InputError(f"{error}; or add --local, which does without Java") from None
 
 
 def _pool(processes: int | None) -> Any:

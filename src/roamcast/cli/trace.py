@@ -12,6 +12,7 @@ import typer
 
 from roamcast.cli.help import Verbs
 from roamcast.errors import InputError, error_text
+from roamcast.extras import need
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -139,6 +140,8 @@ def stats(
     within = _numbers("--within", within_s)
     if figure is not None and figure.suffix not in (".png", ".svg", ".pdf"):
         raise InputError(f"figure={figure}: must end in .png, .svg or .pdf")
+    if figure is not None:
+        need("--figure", "matplotlib")
 
     def summarised(read: Trace) -> dict[str, Any]:
         from roamcast.lab.traces import contacts, summary
@@ -172,6 +175,7 @@ def _of_trace(
     """What a trace is, and what the work on it gives: here, or on Spark if it outgrows this machine."""
     from importlib.util import find_spec
 
+    need("a trace", "numpy", "pyarrow")
     from roamcast.lab.traces.here import Here, Outgrown, fits
     from roamcast.world.traces.plan import plan
 
@@ -186,7 +190,7 @@ def _of_trace(
                 raise InputError(f"{source}: {error}, too large for --local; leave it out to use Spark") from None
             _say(f"{error}: going on with Spark")
     elif local is None and find_spec("pyspark") is None:
-        raise InputError(f"{source}: is large for this machine; install roamcast[lab] to use Spark, or try --local")
+        raise InputError(f"{source}: is large for this machine; pip install 'roamcast[lab]' for Spark, or try --local")
     return _at(_spark(master), work, source, options, strict)
 
 
@@ -295,10 +299,8 @@ def _show(facts: dict[str, Any]) -> None:
 
 
 def _draw(curves: dict[str, list[tuple[float, float]]], path: Path, title: str) -> None:
-    try:
-        import matplotlib
-    except ImportError:
-        raise InputError("--figure needs matplotlib: pip install matplotlib") from None
+    import matplotlib
+
     matplotlib.use("Agg")
     matplotlib.rcParams["svg.hashsalt"] = "roamcast"  # the same curves give the same file
     from matplotlib.figure import Figure

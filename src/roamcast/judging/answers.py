@@ -7,15 +7,14 @@ seeds would be enough.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from math import ceil
+from math import ceil, nextafter
 from typing import NamedTuple
 
 import msgspec
-import numpy as np
 
 from roamcast.judging import student
 
-ABOVE = float(np.nextafter(0.0, 1.0))
+ABOVE = nextafter(0.0, 1.0)
 """The smallest difference above zero."""
 MOST_TIMES = 100.0
 """If half an interval is over this many times the gap to a limit, no affordable number of seeds decides."""
@@ -60,6 +59,8 @@ def estimated(values: Iterable[float], alpha: float) -> Estimate | None:
 
 def jackknife(statistic: Callable[[list[int]], float], seeds: list[int], alpha: float) -> Estimate | None:
     """A statistic of many seeds and its interval, by leaving out one seed at a time."""
+    import numpy as np  # here, because verdicts are also shown where it is not installed
+
     n = len(seeds)
     if n < 2:
         return None

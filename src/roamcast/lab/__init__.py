@@ -26,6 +26,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from roamcast.extras import need
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
 def open(path: str | Path, spark: SparkSession | None = None) -> Laboratory:
     """The tables of the campaign in a folder, as Spark DataFrames."""
+    need("reading a campaign's tables", "pyarrow")
     from roamcast.lab.tables.laboratory import Laboratory
 
     return Laboratory(Path(path), spark)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from roamcast.errors import InputError
+from roamcast.extras import need
 from roamcast.log import reader
 from roamcast.log.explanation.answers import Answer, Answers
 from roamcast.log.explanation.select import of_kinds
@@ -40,6 +41,7 @@ class Log:
 
     def pandas(self) -> Any:
         """The whole log as a `pandas.DataFrame`."""
+        need("a DataFrame", "pandas")
         return self._table.to_pandas()
 
     @cached_property
@@ -70,13 +72,13 @@ class Log:
 
     @cached_property
     def _table(self) -> Any:
+        parts = [reader.read(path) for path in self._files]
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        if len(self._files) == 1:
-            table = reader.read(self._files[0])
-        else:
-            table = pa.concat_tables([reader.read(path) for path in self._files]).unify_dictionaries()
+        table = parts[0]
+        if len(parts) > 1:
+            table = pa.concat_tables(parts).unify_dictionaries()
             table = table.take(pc.sort_indices(table["t"]))  # stable: rows of one file stay in order
         runs = pc.unique(table["run"]).to_pylist()
         if len(runs) > 1:

@@ -19,6 +19,7 @@ from mypy_extensions import mypyc_attr
 
 from roamcast import files
 from roamcast.errors import InputError, error_text
+from roamcast.extras import need
 from roamcast.log.arrays import numbers, texts
 from roamcast.log.schema import KINDS, SUMMARY_KEY, arrow_schema
 
@@ -89,6 +90,7 @@ class ParquetSink(LogSink):
     def __init__(self, path: str | Path, run: str, rows_per_batch: int = BATCH) -> None:
         if rows_per_batch < 1:
             raise InputError(f"rows_per_batch ({rows_per_batch}) must be at least 1")
+        need_packages()
         self._target = Path(path)
         self._temporary = _draft(self._target)
         self._packer = _Packer(run)
@@ -135,6 +137,11 @@ class ParquetSink(LogSink):
     def _flush(self) -> None:
         self._rows = 0
         self._writer.write_table(self._packer.take())
+
+
+def need_packages() -> None:
+    """A MissingExtra if no log can be written: for those who must know before the first row."""
+    need("writing a log", "pyarrow", "numpy")
 
 
 def _draft(target: Path) -> Path:

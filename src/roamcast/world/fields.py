@@ -72,7 +72,7 @@ def field(name: str) -> Field:
     if dot and part in PARTS:
         raise InputError(f"{name}: a parameter of which {part}? roamcast fields {part}=NAME lists those of one")
     if name not in fields():
-        raise unknown("scenario field", name, fields())
+        raise unknown("scenario field", name, fields(), "`roamcast fields` lists them")
     return fields()[name]
 
 

@@ -290,7 +290,7 @@ def with_values(base: dict[str, Any], changes: dict[str, str]) -> Scenario:
     kinds = _kinds()
     for name in (*base, *changes):
         if name not in kinds and name.partition(".")[0] not in PARTS:
-            raise unknown("scenario field", name, kinds)
+            raise unknown("scenario field", name, kinds, "`roamcast fields` lists them")
     typed = {name: _checked(name, kinds.get(name, Any), text, strict=False) for name, text in changes.items()}
     _check_shortened(base, typed)
     scenario = Scenario(**folded(changed(base, typed)))

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from roamcast.errors import InputError, error_text
-from roamcast.log.writer import LogSink, ParquetSink
+from roamcast.log.writer import LogSink, ParquetSink, need_packages
 
 log: Final = logging.getLogger("roamcast.net")
 
@@ -27,6 +27,7 @@ BATCH: Final = 8192
 class RotatingSink(LogSink):
     def __init__(self, folder: str | Path, run: str, number: int, *, keep: int, rows: int = ROWS) -> None:
         super().__init__()
+        need_packages()
         self._folder = Path(folder)
         self._run = run
         self._number = number
