@@ -142,7 +142,7 @@ class Here:
 
     def read(self, parts: list[Part]) -> tuple[Table, Table]:
         """The rows of a trace, and the records that are about them."""
-        workers = min(processes(), len(parts))
+        workers = 1 if in_worker() else min(processes(), len(parts))
         done = spread(reading.separated, parts, workers) if workers > 1 else enumerate(map(reading.separated, parts))
         read: dict[int, tuple[list[pa.RecordBatch], list[pa.RecordBatch]]] = {}
         size = 0

@@ -92,21 +92,22 @@ class InSpark:
 
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark
-        self.records: DataFrame | None = None
+        self._kept: list[DataFrame] = []
 
     def read(self, parts: list[Part]) -> tuple[Table, Table]:
         """The rows of a trace, and the records that are about them."""
         register(self.spark)
         source = self.spark.read.format(NAME).option("table", "records").option("parts", packed(parts))
-        self.records = source.load().persist(StorageLevel.MEMORY_AND_DISK)
+        records = source.load().persist(StorageLevel.MEMORY_AND_DISK)
+        self._kept.append(records)
         kind = kind_of(parts)
-        rows = SparkTable(self.records.where(F.col("kind") == (POINT if kind == "positions" else CONTACT)))
-        about = SparkTable(self.records.where(~F.col("kind").isin(POINT, CONTACT)))
+        rows = SparkTable(records.where(F.col("kind") == (POINT if kind == "positions" else CONTACT)))
+        about = SparkTable(records.where(~F.col("kind").isin(POINT, CONTACT)))
         return rows.select(**RENAMED[kind]), about
 
     def close(self) -> None:
-        if self.records is not None:
-            self.records.unpersist()
+        while self._kept:
+            self._kept.pop().unpersist()
 
 
 def register(spark: SparkSession) -> None:
