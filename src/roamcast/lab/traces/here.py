@@ -30,8 +30,8 @@ SHARE_OF_MEMORY = 0.25
 UNKNOWN_MEMORY = 4 << 30
 """Assumed where the system does not say how much is free."""
 MEMORY_OF_A_BYTE = 40
-"""Bytes of memory for a byte of text, while contacts of positions are computed: 35, measured with a million positions of
-1,000 nodes that had three others in range."""
+"""Bytes of memory for a byte of text, while contacts of positions are computed: 35, measured with a million positions
+of 1,000 nodes that had three others in range."""
 UNPACKED = 5
 """Bytes of text in a byte of a gzipped file: 2.5 to 5, measured with positions and contacts."""
 
