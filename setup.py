@@ -7,6 +7,7 @@ machine without a C compiler only loses speed.
     python setup.py compile         compile in place (src/**/*.so) if a source has changed; what `make setup` calls
     ROAMCAST_PURE=1                 in the environment: do not compile
 
+A wheel gets the modules that the checkout has compiled in place if those are what compiling would make again.
 `build/compiled` says what the checkout holds now: a digest of the sources and "compiled" or "pure Python: why".
 """
 
@@ -15,13 +16,16 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import re
 import shutil
 import sys
+import tomllib
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import ClassVar
 
 from setuptools import Command, Distribution, Extension, setup
+from setuptools.command.build import build
 from setuptools.command.build_ext import build_ext
 
 ROOT = Path(__file__).parent
@@ -76,7 +80,7 @@ def digest() -> str:
     tools = f"{wanted()} {sys.version} {platform.machine()} {compiler} {shutil.which(os.environ.get('CC', 'cc'))}"
     state = hashlib.blake2b(tools.encode(), digest_size=16)
     layers = (SOURCE / "roamcast" / name for name in ("pubsub", "protocols", "log", "world"))
-    below = (SOURCE / "roamcast" / name for name in ("errors.py", "files.py", "plugins.py"))
+    below = (SOURCE / "roamcast" / name for name in ("errors.py", "extras.py", "files.py", "plugins.py"))
     for path in [Path(__file__), *below, *(p for layer in layers for p in layer.rglob("*.py"))]:
         state.update(f"{path.relative_to(ROOT)} {hashlib.blake2b(path.read_bytes()).hexdigest()}".encode())
     return state.hexdigest()
@@ -102,10 +106,50 @@ def remove_compiled(root: Path = SOURCE) -> None:
         path.unlink()
 
 
+def mode_now() -> str:
+    """What the checkout holds: "compiled" or "pure Python: why"; nothing if compiling would change that."""
+    if not STAMP.exists():
+        return ""
+    state, mode = STAMP.read_text().splitlines()
+    made = len(compiled_sources()) + 1 if mode == "compiled" else 0
+    return mode if state == digest() and len(shared_objects()) == made else ""
+
+
 def date_now() -> None:
     """Compiled modules are what the sources say now, whatever dates a checkout or a build that had less to do left."""
     for path in shared_objects():
         path.touch()
+
+
+# ---- the page of an index
+
+
+def description(address: str = "") -> str:
+    """README.md for an index, which shows it without the files beside it.
+
+    A link to such a file leads below `address`; without one, the file's name is in brackets, and a picture is left out.
+    """
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    parts = re.split(r"(^```.*?^```$)", text, flags=re.DOTALL | re.MULTILINE)  # examples stay as they are
+    return "".join(part if part.startswith("```") else _for_index(part, address) for part in parts)
+
+
+def _for_index(text: str, address: str) -> str:
+    beside = r"(?!\w+:|#)([^)\s]+)"  # neither an address nor a place in the page
+    if address:
+        text = re.sub(rf"\]\({beside}\)", rf"]({address}/\1)", text)
+        return re.sub(r'\b(src|href)="(?!\w+:|#)([^"]+)"', rf'\1="{address}/\2"', text)
+    text = re.sub(rf"!\[[^\]]*\]\({beside}\)\n*|<img\b[^>]*>\n*", "", text)
+    return re.sub(rf"\[([^\]]+)\]\({beside}\)", r"\1 (`\2`)", text)
+
+
+def source_address() -> str:
+    """Where the project's files can be seen; empty while nobody can."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return project.get("urls", {}).get("Source", "").rstrip("/")
+
+
+# ---- commands
 
 
 class MaybeCompiled(Distribution):
@@ -113,12 +157,21 @@ class MaybeCompiled(Distribution):
         return wanted()
 
 
+class Build(build):
+    """Into an empty folder: what an earlier build left there would be a part of this one."""
+
+    def run(self) -> None:
+        shutil.rmtree(self.build_lib, ignore_errors=True)
+        super().run()
+
+
 class BuildExt(build_ext):
     """Compile the whole group or nothing: half a group would be imported and fail."""
 
     def finalize_options(self) -> None:
         self.failure = "" if wanted() else "ROAMCAST_PURE is set"
-        if wanted():
+        self.made = wanted() and mode_now() == "compiled"
+        if wanted() and not self.made:
             try:
                 self.distribution.ext_modules = extensions()
             except ImportError as error:
@@ -128,6 +181,9 @@ class BuildExt(build_ext):
         super().finalize_options()
 
     def run(self) -> None:
+        if self.made:
+            self.copy_made()
+            return
         in_place = bool(self.inplace)  # which the base class forgets when it fails
         if in_place:
             remove_compiled()
@@ -147,6 +203,13 @@ class BuildExt(build_ext):
             STAMP.write_text(f"{digest()}\n{mode}\n")
         print(f"roamcast: {mode}", file=sys.stderr)
 
+    def copy_made(self) -> None:
+        for path in [] if self.inplace else shared_objects():
+            target = Path(self.build_lib) / path.relative_to(SOURCE)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target)
+        print("roamcast: compiled (in place)", file=sys.stderr)
+
 
 class Compile(Command):
     """Compile in place, if anything has changed since the last time."""
@@ -158,16 +221,17 @@ class Compile(Command):
     def finalize_options(self) -> None: ...
 
     def run(self) -> None:
-        if STAMP.exists() and STAMP.read_text().startswith(digest()) and self.complete():
+        if mode_now():
             date_now()
             return
         build = self.reinitialize_command("build_ext", inplace=1)
         build.ensure_finalized()
         self.run_command("build_ext")
 
-    def complete(self) -> bool:
-        compiled = STAMP.read_text().splitlines()[1] == "compiled"
-        return len(shared_objects()) == (len(compiled_sources()) + 1 if compiled else 0)
 
-
-setup(distclass=MaybeCompiled, cmdclass={"build_ext": BuildExt, "compile": Compile})
+setup(
+    distclass=MaybeCompiled,
+    cmdclass={"build": Build, "build_ext": BuildExt, "compile": Compile},
+    long_description=description(source_address()),
+    long_description_content_type="text/markdown",
+)

@@ -1,4 +1,4 @@
-"""The laboratory's costs, in seconds of wall time: `python bench/lab.py overhead|rows`, a JSON object each.
+"""The laboratory's costs, in seconds of wall time: `python bench/lab.py overhead|rows|local`, a JSON object each.
 
 overhead  200 short runs through Spark against the same runs in plain multiprocessing on the same cores. A short run
           takes what a run of the quick reproduction takes on average, 83 ms of processor time when it is compiled;
@@ -11,6 +11,8 @@ rows      metrics from a log of many rows (ROWS in the environment; 20 million),
           its two processes ever had (Java takes what it may, `spark.driver.memory`, before it collects garbage), and
           what Java's heap holds after a collection, with what the metrics keep for as long as they are computed
           (`heap_mib_at_work`: embedded, the driver is its own executor) and without it (`heap_mib`)
+local     all of `roamcast campaign FILE --local`, from the shell and back to it, of twelve runs that take about a tenth
+          of a second each: the best of several, and the processor time of the runs
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ import multiprocessing
 import os
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -35,6 +38,7 @@ from roamcast.lab.spark.engine import SparkEngine, planned, simulated
 from roamcast.lab.spark.frames import read_log
 from roamcast.lab.spark.session import cores, session
 from roamcast.lab.tables.folder import Folder
+from roamcast.lab.tables.laboratory import Laboratory
 from roamcast.world.simulate import simulate
 
 SHORT = """
@@ -47,6 +51,20 @@ publish_from_s = 10.0
 [[protocol]]
 name = "gossip"
 set = { p = [0.4, 0.6, 0.8, 1.0] }
+"""
+TWELVE = """
+name = "twelve"
+preset = "baldoni"
+seeds = 3
+[world]
+duration_s = 400.0
+publish_from_s = 10.0
+[[protocol]]
+name = "gossip"
+set = { p = [0.5, 1.0] }
+[[protocol]]
+name = "proximity"
+set = { credits = [0, 2] }
 """
 DURATIONS_S = {"short": 360.0, "tiny": 90.0}
 ROUNDS = 3
@@ -137,6 +155,20 @@ def rows(folder: Path) -> dict[str, Any]:
     return {"rows": total, "s": took_s, "rows_per_s": total / took_s, **memory}
 
 
+def local(folder: Path) -> dict[str, Any]:
+    file, out = folder / "twelve.toml", folder / "out"
+    file.write_text(TWELVE)
+    command = [sys.executable, "-m", "roamcast", "campaign", str(file), "--local", "--out", str(out)]
+    took_s: list[float] = []
+    for _ in range(ROUNDS):
+        shutil.rmtree(out, ignore_errors=True)
+        began = time.perf_counter()
+        subprocess.run(command, check=True, capture_output=True)
+        took_s.append(time.perf_counter() - began)
+    runs_s = [row["cpu_s"] for row in Laboratory(out).rows("runs")]
+    return {"runs": len(runs_s), "s": min(took_s), "runs_cpu_s": sum(runs_s), "rounds_s": took_s}
+
+
 def memory_mib(process: int) -> float:
     """The most that it ever had in memory."""
     (line,) = re.findall(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{process}/status").read_text())
@@ -153,7 +185,7 @@ def heap_mib(spark: Any) -> float:
 def main() -> None:
     folder = Path(tempfile.mkdtemp(prefix="roamcast-bench-"))
     try:
-        print(json.dumps({"overhead": overhead, "rows": rows}[sys.argv[1]](folder)))
+        print(json.dumps({"overhead": overhead, "rows": rows, "local": local}[sys.argv[1]](folder)))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -1,4 +1,5 @@
-"""Traces in Spark: rows a second of import and of contact extraction, by the clock, after Spark has started.
+"""Traces in Spark, and in this process alone: rows a second of import and of contact extraction, by the clock, after
+Spark has started. What begins with `here_` is without Spark.
 
 python bench/lab_traces.py [--rows N] [--cores N]     prints a JSON object
 """
@@ -18,6 +19,9 @@ from typing import Any
 from roamcast.lab.spark.session import session
 from roamcast.lab.traces import contacts
 from roamcast.lab.traces import trace as traces
+from roamcast.lab.traces.here import Here
+from roamcast.lab.traces.in_spark import InSpark
+from roamcast.lab.traces.trace import Place
 
 NODES = 1000
 SIDE_M = 3000.0
@@ -56,25 +60,31 @@ def timed(work: Callable[[], Any]) -> tuple[float, Any]:
 
 def measured(rows: int, cores: int) -> dict[str, Any]:
     spark = session(f"local[{cores}]", "bench", conf={"spark.sql.shuffle.partitions": str(2 * cores)})
-    figures: dict[str, Any] = {"rows": rows, "cores": cores}
     with tempfile.TemporaryDirectory() as folder:
         moves, met = Path(folder) / "moves.csv", Path(folder) / "tij.dat"
         movements(moves, rows)
         meetings(met, rows)
         spark.range(1000).count()
         split = max(1 << 20, moves.stat().st_size // (2 * cores))
-        took, read = timed(lambda: traces.read(spark, [str(moves)], split_bytes=split))
-        figures |= {"csv_import_s": took, "csv_rows_per_s": rows / took}
-        took, count = timed(lambda: contacts.of(read, RANGE_M).count())
-        figures |= {"contacts": count, "extraction_s": took, "extraction_rows_per_s": rows / took}
-        read.close()
-        took, read = timed(lambda: traces.read(spark, [str(met)], split_bytes=split))
-        figures |= {"list_import_s": took, "list_rows_per_s": rows / took}
-        took, count = timed(lambda: contacts.of(read).count())
-        figures |= {"merged": count, "merge_s": took, "merge_rows_per_s": rows / took}
-        read.close()
+        here = worked_on(Here(), moves, met, rows, split)
+        figures = {"rows": rows, "cores": cores, **worked_on(InSpark(spark), moves, met, rows, split)}
+        figures |= {f"here_{name}": figure for name, figure in here.items()}
     spark.stop()
     figures["driver_memory_mib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return figures
+
+
+def worked_on(place: Place, moves: Path, met: Path, rows: int, split: int) -> dict[str, Any]:
+    took, read = timed(lambda: traces.read(place, [str(moves)], split_bytes=split))
+    figures: dict[str, Any] = {"csv_import_s": took, "csv_rows_per_s": rows / took}
+    took, count = timed(lambda: contacts.of(read, RANGE_M).count())
+    figures |= {"contacts": count, "extraction_s": took, "extraction_rows_per_s": rows / took}
+    read.close()
+    took, read = timed(lambda: traces.read(place, [str(met)], split_bytes=split))
+    figures |= {"list_import_s": took, "list_rows_per_s": rows / took}
+    took, count = timed(lambda: contacts.of(read).count())
+    figures |= {"merged": count, "merge_s": took, "merge_rows_per_s": rows / took}
+    read.close()
     return figures
 
 

@@ -122,9 +122,9 @@ def real_nodes(quick: bool, console: Console) -> dict[str, Any]:
 
 
 def laboratory(quick: bool, console: Console) -> dict[str, Any]:
-    """The overhead of Spark in a campaign, and how fast it processes logs and traces."""
+    """A campaign without Spark, the overhead of Spark in one, and how fast logs and traces are processed."""
     with console.status("the laboratory"):
-        results = {"overhead": printed_by("lab.py", "overhead")[0]}
+        results = {"local": printed_by("lab.py", "local")[0], "overhead": printed_by("lab.py", "overhead")[0]}
         if not quick:
             results |= {"rows": printed_by("lab.py", "rows")[0], "traces": printed_by("lab_traces.py")[0]}
     return results
@@ -199,7 +199,9 @@ def show_net(net: dict[str, Any]) -> None:
 
 def show_lab(lab: dict[str, Any]) -> None:
     table = Table("laboratory", "measured", "asked", title="on two cores, after Spark has started")
-    overhead = lab["overhead"]
+    alone, overhead = lab["local"], lab["overhead"]
+    what = f"{alone['runs']} runs of {alone['runs_cpu_s'] / alone['runs']:.2f} s: roamcast campaign --local, s"
+    table.add_row(what, f"{alone['s']:.2f}", "under 3")
     what = f"{overhead['runs']} short runs through Spark / in plain multiprocessing"
     table.add_row(f"{what}, first round", f"{overhead['first_ratio']:.2f}", "at most 1.15")
     table.add_row("the same, best rounds", f"{overhead['ratio']:.2f}", "at most 1.15")

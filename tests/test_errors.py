@@ -1,4 +1,4 @@
-"""What went wrong, as people read it."""
+"""The texts of errors for people."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import pytest
 from roamcast.errors import error_text, one_line
 
 
-def test_an_error_of_the_system_is_its_own_words_without_number_and_path(tmp_path: Path) -> None:
+def test_the_text_of_a_system_error_has_no_number_and_no_path(tmp_path: Path) -> None:
     with pytest.raises(OSError) as caught:
         (tmp_path / "none").read_text()
     assert error_text(caught.value) == "no such file or directory"
 
 
-def test_bytes_that_are_no_text_are_called_that(tmp_path: Path) -> None:
+def test_bytes_that_are_not_text_get_a_clear_message(tmp_path: Path) -> None:
     (tmp_path / "image").write_bytes(b"\xff\xfe")
     with pytest.raises(UnicodeDecodeError) as caught:
         (tmp_path / "image").read_text(encoding="utf-8")

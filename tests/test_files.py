@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Files that appear complete or not at all."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_two_writers_have_two_drafts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("durable", "synced"), [(False, ["file"]), (True, ["file", "folder"])])
-def test_bytes_are_on_disk_before_the_name_and_the_name_if_it_is_asked_for(
+def test_bytes_are_on_disk_before_the_name_and_with_durable_the_name_as_well(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, durable: bool, synced: list[str]
 ) -> None:
     target, seen = tmp_path / "state", []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import runpy
 import subprocess
 import sys
 import tomllib
@@ -14,8 +13,8 @@ import pytest
 
 import roamcast
 from roamcast.cli import build
-
-ROOT = Path(__file__).parents[1]
+from tests.support import checkout
+from tests.support.checkout import ROOT
 
 
 @pytest.fixture(scope="module")
@@ -25,14 +24,7 @@ def project() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def setup_py() -> dict[str, Any]:
-    """setup.py's functions, without building anything."""
-    setuptools = pytest.importorskip("setuptools")
-    real = setuptools.setup
-    setuptools.setup = lambda **_: None
-    try:
-        return runpy.run_path(str(ROOT / "setup.py"))
-    finally:
-        setuptools.setup = real
+    return checkout.setup_py()
 
 
 def test_the_version_is_said_once(project: dict[str, Any]) -> None:
@@ -78,7 +70,15 @@ def test_the_digest_follows_sources_and_nothing_else(
     setup_py: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     copy = tmp_path / "src" / "roamcast"
-    for name in ("errors.py", "files.py", "pubsub/event.py", "world/kernel.py", "cli/main.py"):
+    for name in (
+        "errors.py",
+        "extras.py",
+        "files.py",
+        "plugins.py",
+        "pubsub/event.py",
+        "world/kernel.py",
+        "cli/main.py",
+    ):
         (copy / name).parent.mkdir(parents=True, exist_ok=True)
         (copy / name).write_text("x = 1\n")
     (tmp_path / "setup.py").write_text("")
@@ -109,6 +109,38 @@ def test_every_dependency_is_pinned(project: dict[str, Any]) -> None:
     for requirement in wanted:
         name = re.sub(r"[-_.]+", "-", re.match(r"[\w.-]+", requirement).group()).lower()
         assert name in pinned or name == "roamcast", requirement
+
+
+README = """\
+# roamcast
+
+![picture](docs/a.svg)
+
+See [the guide](docs/guide.md#top), [a site](https://example.org/) and [above](#roamcast).
+<img src="docs/b.png" alt="b">
+
+```python
+call = table[0](relative)
+```
+"""
+
+
+@pytest.mark.parametrize(
+    ("address", "changed"),
+    [
+        ("", {"![picture](docs/a.svg)\n\n": "", "[the guide](docs/guide.md#top)": "the guide (`docs/guide.md#top`)"}),
+        ("https://host/x", {"](docs/": "](https://host/x/docs/", 'src="docs/': 'src="https://host/x/docs/'}),
+    ],
+)
+def test_an_index_gets_a_page_whose_links_lead_somewhere(
+    setup_py: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, address: str, changed: dict[str, str]
+) -> None:
+    (tmp_path / "README.md").write_text(README)
+    monkeypatch.setitem(setup_py["description"].__globals__, "ROOT", tmp_path)
+    expected = README
+    for text, instead in (changed if address else changed | {'<img src="docs/b.png" alt="b">\n\n': ""}).items():
+        expected = expected.replace(text, instead)
+    assert setup_py["description"](address) == expected
 
 
 def test_it_runs_from_the_sources_without_being_installed() -> None:

@@ -1,4 +1,4 @@
-"""Classes by name. What the registry of protocols promises is tested there; here is what others need besides."""
+"""Classes by name. tests/protocols/test_registry.py tests most of it; this file tests the rest."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def test_a_name_is_checked_without_importing_anything() -> None:
 
 def test_a_class_must_extend_the_base() -> None:
     assert DICTS.get("ordered") is OrderedDict
-    with pytest.raises(InputError, match=r"^dictionary 'collections:deque': .* is no subclass of builtins.dict$"):
+    with pytest.raises(InputError, match=r"^dictionary 'collections:deque': .* is not a subclass of builtins.dict$"):
         DICTS.get("collections:deque")
 
 
 def test_a_base_class_is_called_by_its_public_name() -> None:
     renamed = Registry("dictionary", "roamcast.dictionaries", "builtins:dict", {}, "somewhere.Dictionary")
-    with pytest.raises(InputError, match=r" is no subclass of somewhere.Dictionary$"):
+    with pytest.raises(InputError, match=r" is not a subclass of somewhere.Dictionary$"):
         renamed.get("collections:deque")
 
 
@@ -52,7 +52,9 @@ def test_a_class_that_no_module_has_cannot_be_named() -> None:
     with pytest.raises(InputError, match=r"a class must be at the top of a module that can be imported$"):
         DICTS.name_of(Local)
     twin = type("OrderedDict", (dict,), {"__module__": "collections"})
-    with pytest.raises(InputError, match=r"^dictionary 'collections:OrderedDict': that is another class by now$"):
+    with pytest.raises(
+        InputError, match=r"^dictionary 'collections:OrderedDict': this name now stands for another class$"
+    ):
         DICTS.name_of(twin)
 
 

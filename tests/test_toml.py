@@ -27,7 +27,7 @@ def outer(content: dict[str, Any]) -> Outer:
     return toml.convert(content, Outer)
 
 
-def test_a_file_is_what_is_understood_of_its_content(tmp_path: Path) -> None:
+def test_load_returns_the_result_for_the_content_of_a_file(tmp_path: Path) -> None:
     (tmp_path / "x.toml").write_text('name = "a"\n[[many]]\nsize = 3\n')
     assert toml.load(tmp_path / "x.toml", "thing", outer) == Outer("a", many=[Inner(3)])
 
@@ -52,12 +52,12 @@ def test_an_error_names_the_line(text: str, message: str) -> None:
     assert str(caught.value).startswith(message)
 
 
-def test_a_file_that_cannot_be_read_is_said_in_one_line(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_gives_one_line(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"^cannot read the thing .*none.toml: no such file or directory$"):
         toml.load(tmp_path / "none.toml", "thing", outer)
 
 
-def test_whatever_is_refused_later_gets_its_line_too() -> None:
+def test_a_later_error_gets_its_line_too() -> None:
     def refuse(content: dict[str, Any]) -> None:
         raise Misplaced("too large", "one", "a.b")
 
@@ -65,13 +65,13 @@ def test_whatever_is_refused_later_gets_its_line_too() -> None:
         toml.parse('name = "a"\n[one]\nsize = 1\n"a.b" = 5\n', "x", refuse)
 
 
-def test_the_field_that_a_message_speaks_of_first() -> None:
+def test_the_field_that_a_message_names_first_is_found() -> None:
     assert toml.named(["nodes", "subscribers"], "subscribers (9) must not be above nodes (5)") == "subscribers"
     assert toml.named(["range", "range_m"], "range_m=0: must be above 0") == "range_m"
     assert toml.named(["mac", "mac.slots"], "mac.slots=0: must be above 0") == "mac.slots"
     assert toml.named(["a"], "something else") == ""
 
 
-def test_what_has_no_line_of_its_own_is_where_its_table_begins() -> None:
+def test_an_entry_without_its_own_line_has_that_of_its_table() -> None:
     lines = Lines("a = 1\n[t]\nb = 2\n[t.u]\nc = 3\n")
     assert [lines.of(path) for path in [("a",), ("t", "b"), ("t", "x"), ("t", "u", "c"), ("z",)]] == [1, 3, 2, 5, 1]

@@ -6,7 +6,7 @@
     rc.compare("baldoni", ["proximity", "gossip"])      protocols in the same worlds, seed by seed
     rc.sweep("baldoni", "gossip", {"p": [0.1, 0.5]})    one protocol under several settings
     rc.open("out/credits")                              the tables of a campaign
-    rc.open("run.parquet").why(7, "3:12")               a log: what became of an event at a node
+    rc.open("run.parquet").why(7, "3:12")               a log: what happened to an event at a node
     rc.Node(key="group.key"), rc.connect("~/node")      real nodes
 
 These names are what the documentation uses and what stays stable. A name is loaded when it is used for the first time,
@@ -77,7 +77,12 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'roamcast' has no attribute {name!r}")
-    module = import_module(_HOMES[name])
+    try:
+        module = import_module(_HOMES[name])
+    except ModuleNotFoundError as error:
+        from roamcast.extras import missing
+
+        raise missing(f"roamcast.{name}", error) or error from None
     value = getattr(module, name)
     if isinstance(value, type) and not value.__doc__:
         value.__doc__ = _docstring(module, name)

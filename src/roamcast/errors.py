@@ -1,15 +1,16 @@
 """Everything roamcast raises on purpose.
 
 RoamcastError
-├── InputError          what a person typed or wrote in a file is wrong: one clear line, exit status 2
+├── InputError          wrong input by a person, typed or in a file: one clear line, exit status 2
 │   ├── FilterError     a filter's text, with the position of the wrong character
 │   ├── MapError        a street map that cannot be driven on
-│   └── NoData          no run of the experiment is one that a check is about
-├── LogsDiffer          a run counted something else than its log contains
-├── Malformed           bytes from the air that are no frame: counted and dropped, never shown to a protocol
-├── NodeClosed          a real node that does not run, or no longer
+│   ├── MissingExtra    a package that is not installed: the line says what to type (extras.py)
+│   └── NoData          the experiment has no run that a check is about
+├── LogsDiffer          the tally of a run differs from its log
+├── Malformed           received bytes that are not a frame: counted and dropped, never passed to a protocol
+├── NodeClosed          a real node that is not running
 ├── StoreError          a real node's disk failed
-└── WorkerDied          a worker process of Spark ended during a run, several times
+└── WorkerDied          a worker process of Spark died during a run, several times
 
 Two kinds stay with the code that raises and catches them: `net` refuses a datagram by raising `Refused`, which never
 leaves that package, and `toml.py` adds the line of the file to an InputError.
@@ -46,40 +47,44 @@ class MapError(InputError):
     """A street map that cannot be driven on."""
 
 
+class MissingExtra(InputError):
+    """What was asked for needs a package that is not installed."""
+
+
 class NoData(InputError):
     """The experiment has no runs that a check is about."""
 
 
 class LogsDiffer(RoamcastError):
-    """A run counted something else than its log contains: nothing that is made of its numbers can be trusted."""
+    """The tally of a run differs from its log: no result that uses its numbers can be trusted."""
 
 
 class Malformed(RoamcastError):
-    """Bytes or fields that are no frame."""
+    """Bytes or fields that are not a frame."""
 
 
 class NodeClosed(RoamcastError):
-    """The node does not run, or no longer."""
+    """The node is not running."""
 
 
 class StoreError(RoamcastError):
-    """The disk failed: nothing of what was requested was done."""
+    """The disk failed: the request changed nothing."""
 
 
 class WorkerDied(RoamcastError):
-    """A worker process ended during a run, several times."""
+    """A worker process died during a run, several times."""
 
 
-def unknown(what: str, name: str, known: Iterable[str]) -> InputError:
+def unknown(what: str, name: str, known: Iterable[str], lists: str = "") -> InputError:
     """`unknown protocol 'gosip'; did you mean 'gossip'?`"""
-    return InputError(f"unknown {what} {name!r}; {meant(name, known)}")
+    return InputError(f"unknown {what} {name!r}; {meant(name, known, lists)}")
 
 
-def meant(name: str, known: Iterable[str]) -> str:
-    """`did you mean 'gossip'?`, or all that is known."""
+def meant(name: str, known: Iterable[str], lists: str = "") -> str:
+    """`did you mean 'gossip'?`, or all that is known. `lists` says what lists them if they are too many for a line."""
     names = sorted(known)
     close = get_close_matches(name, names, n=1, cutoff=0.5)
-    return f"did you mean {close[0]!r}?" if close else "known: " + ", ".join(names)
+    return f"did you mean {close[0]!r}?" if close else lists or "known: " + ", ".join(names)
 
 
 def error_text(error: BaseException) -> str:

@@ -1,8 +1,8 @@
-"""Writing files that appear whole or not at all.
+"""Writing files that appear complete or not at all.
 
 A file is written under a hidden temporary name in the folder of its target and renamed when it is complete. Its bytes
 are on disk before the rename, so after a power failure there is the old file or the new one, complete. With `durable`
-the rename is on disk as well when the call returns, so it is certainly the new one. That takes some milliseconds more;
+the rename is on disk as well when the call returns, so it is certainly the new file. That takes some milliseconds more;
 only a caller that acts on the file at once needs it.
 """
 
@@ -18,11 +18,11 @@ from typing import Final
 PRIVATE: Final = 0o600
 """The mode of a file that only its owner may read."""
 
-_ANY: Final = 0o666  # less what the process's umask takes away
+_ANY: Final = 0o666  # minus the bits of the process's umask
 
 
 def draft(target: Path, mode: int = _ANY) -> Path:
-    """A new, empty file beside the target. Its name begins with a dot, so listings and Spark pass over it."""
+    """A new, empty file beside the target. Its name begins with a dot, so listings and Spark ignore it."""
     path = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
     return path
@@ -34,7 +34,7 @@ def finish(complete: Path, target: Path, *, durable: bool = False, overwrite: bo
     if overwrite:
         complete.replace(target)
     else:
-        os.link(complete, target)  # fails if the target exists, which a rename would replace
+        os.link(complete, target)  # fails if the target exists; a rename would replace it
         complete.unlink()
     if durable:
         _sync(target.parent)

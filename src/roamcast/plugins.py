@@ -16,8 +16,8 @@ from roamcast.errors import InputError, one_line, unknown
 
 
 class Registry:
-    """The classes of one kind. `what` people call it; `base` is the class ("module:Class") that all of them extend, and
-    `public` the name by which documentation imports it."""
+    """The classes of one kind. `what` is its name for people; `base` is the class ("module:Class") that all of them
+    extend, and `public` the name under which documentation imports it."""
 
     def __init__(self, what: str, group: str, base: str, built_in: Mapping[str, str], public: str = "") -> None:
         self.what = what
@@ -27,7 +27,7 @@ class Registry:
         self.built_in = built_in
 
     def names(self) -> list[str]:
-        """Every name that `get` knows: the built-in ones in their order, then other packages' by name."""
+        """Every name that `get` knows: the built-in ones in their order, then those of other packages by name."""
         return [*self.built_in, *sorted(name for name in self._installed() if name not in self.built_in)]
 
     def check(self, name: str) -> None:
@@ -53,12 +53,12 @@ class Registry:
         except InputError as error:
             raise InputError(f"{error}; a class must be at the top of a module that can be imported") from None
         if known is not found:
-            raise InputError(f"{self.what} {name!r}: that is another class by now")
+            raise InputError(f"{self.what} {name!r}: this name now stands for another class")
         return name
 
     def _check_class(self, name: str, target: str, found: object) -> None:
         if not (isinstance(found, type) and issubclass(found, _load(self.base))):
-            raise InputError(f"{self.what} {name!r}: {target} is no subclass of {self.public}")
+            raise InputError(f"{self.what} {name!r}: {target} is not a subclass of {self.public}")
 
     def _target(self, name: str) -> str:
         if name in self.built_in:
@@ -77,8 +77,8 @@ class Registry:
         return targets[0]
 
     def _installed(self) -> dict[str, list[str]]:
-        """What other packages have by each name. Two packages may have chosen the same."""
-        from importlib.metadata import entry_points  # here, because most never ask and it takes long to load
+        """The classes of other packages by name. Two packages may have chosen the same name."""
+        from importlib.metadata import entry_points  # here, because it is rarely needed and takes long to load
 
         targets: dict[str, list[str]] = {}
         for point in entry_points(group=self.group):
@@ -88,7 +88,7 @@ class Registry:
 
 
 def import_from(folder: str) -> None:
-    """A class that is named `module:Class` is most likely in a file of the folder where the command was typed."""
+    """Import also from this folder: a class named `module:Class` is most likely in the folder of the command."""
     if folder not in sys.path:
         sys.path.insert(0, folder)
 

@@ -1,9 +1,9 @@
-"""TOML files that people write: whatever is wrong with one is an InputError that names the file and the line.
+"""TOML files that people write: every error in one is an InputError that names the file and the line.
 
     written = toml.load(path, "campaign", understand)
 
 calls `understand` with the file's content. It raises `Misplaced` with the path of the wrong entry, such as
-("protocol", 0, "set", "p"); where that stands in the text is found here (`Lines`).
+("protocol", 0, "set", "p"); `Lines` finds its line in the text.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import msgspec
 from roamcast.errors import InputError, error_text, unknown
 
 Steps = tuple[str | int, ...]
-"""The way to an entry: names of keys, and numbers of tables in a list of them."""
+"""The path of an entry: names of keys, and positions in lists of tables."""
 T = TypeVar("T")
 WORDS = {
     "array": "a list",
@@ -33,7 +33,7 @@ WORDS = {
 
 
 class Misplaced(InputError):
-    """Something is wrong at a place in the file."""
+    """An error at a place in the file."""
 
     def __init__(self, message: str, *path: str | int) -> None:
         super().__init__(message)
@@ -41,7 +41,7 @@ class Misplaced(InputError):
 
 
 def load(path: Path, what: str, understand: Callable[[dict[str, Any]], T]) -> T:
-    """What `understand` makes of the file's content; `what` people call such a file."""
+    """The result of `understand` for the file's content; `what` is the name of such files for people."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -55,7 +55,7 @@ def parse(text: str, name: str, understand: Callable[[dict[str, Any]], T]) -> T:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         line = re.search(r"line (\d+)", str(error))
-        number = line[1] if line else max(1, len(text.splitlines()))  # without one, the end of the file was too early
+        number = line[1] if line else max(1, len(text.splitlines()))  # without a number, the file ended too early
         reason = str(error).partition(" (at ")[0].lower()
         raise InputError(f"{name}:{number}: {reason}") from None
     try:
@@ -74,12 +74,12 @@ def convert(content: dict[str, Any], kind: type[T]) -> T:
 
 
 def named(fields: Iterable[str], message: str) -> str:
-    """The field that a message speaks of first."""
+    """The field that a message names first."""
     places = {field: re.search(rf"(?<![\w.]){re.escape(field)}\b", message) for field in fields}
     return min(((p.start(), -len(field), field) for field, p in places.items() if p), default=(0, 0, ""))[2]
 
 
-# ---- in plain words
+# ---- errors in plain words
 
 
 def _plainly(message: str, kind: type) -> tuple[str, Steps]:
@@ -121,7 +121,7 @@ def _fields_at(kind: type, path: Steps) -> list[str]:
 
 
 def _struct(info: Any) -> Any:
-    """Of a struct that may be left out, the struct; of anything else, that."""
+    """The struct, also if it is optional; anything else unchanged."""
     if isinstance(info, msgspec.inspect.UnionType):
         return next(kind for kind in info.types if isinstance(kind, msgspec.inspect.StructType))
     return info
@@ -131,8 +131,8 @@ def _struct(info: Any) -> Any:
 
 
 class Lines:
-    """Where in a TOML text a key stands, as far as one pass over its lines can tell; what it cannot find is where the
-    table begins that should have it."""
+    """The lines of keys in a TOML text, from one pass over its lines. For a key that is not found, it is the line where
+    its table begins."""
 
     def __init__(self, text: str) -> None:
         self._lines = text.splitlines()

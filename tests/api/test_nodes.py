@@ -145,7 +145,7 @@ def test_when_the_node_stops_its_subscribers_hear_of_it(key: Path, tmp_path: Pat
             await near.stop()
             with pytest.raises(rc.InputError, match="the node has"):
                 await asyncio.wait_for(waiting, PATIENCE_S)
-            with pytest.raises(rc.InputError, match="the node has gone"):
+            with pytest.raises(rc.InputError, match="the node has stopped"):
                 await node.status()
 
     run(go())

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
+import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from roamcast.errors import RoamcastError
 from roamcast.lab import conduct
 from roamcast.lab.spark import session
 from tests.cli.conftest import Typed
 from tests.lab.test_conduct import TINY as GOSSIP
+from tests.support.interpreter import without
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -106,6 +110,61 @@ def test_a_campaign_is_planned_run_told_and_asked(roamcast: Typed, here: Path, s
     assert "tiny: 0 of 3 runs to do" in roamcast("campaign", "tiny.toml", "--extend")[2]
 
 
+def test_a_campaign_on_this_machine_says_what_one_on_spark_says(
+    roamcast: Typed, here: Path, spark: SparkSession
+) -> None:
+    outputs = [roamcast("campaign", "tiny.toml", "--out", "out", where) for where in ("--local", "--spark")]
+    outputs += [roamcast("campaign", "tiny.toml", "--out", "other", where) for where in ("--spark", "--local")]
+    for status, out, _ in outputs:
+        assert status == 0
+        assert out.replace("other", "out") == outputs[0][1]
+    assert outputs[0][2].splitlines() == ["tiny: 6 of 6 runs to do", "tiny: measuring", "tiny: summing up"]
+    assert "tiny: 0 of 6 runs to do" in outputs[1][2] and "tiny: 0 of 6 runs to do" in outputs[3][2]
+
+
+def test_a_campaign_on_this_machine_needs_no_spark(here: Path) -> None:
+    python = without(here / "bare", "pyspark", "py4j", "pandas")
+
+    def typed(*words: str) -> tuple[int, str, str]:
+        command = [python, "-m", "roamcast", "campaign", *words]
+        environment = {**os.environ, "JAVA_HOME": str(here)}
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+        return done.returncode, done.stdout, done.stderr
+
+    status, out, err = typed("plan", "tiny.toml")
+    assert (status, err) == (0, "") and "6 runs; very roughly" in out
+    missing = "campaign without --local needs PySpark: pip install 'roamcast[lab]'"
+    assert typed("tiny.toml") == (2, "", f"roamcast: {missing}\n")
+    status, out, err = typed("tiny.toml", "--local", "--processes", "2", "--json")
+    assert status == 0, err
+    told = json.loads(out)
+    assert {row["n"] for row in told["summary"]} == {2}
+    assert [row["error"] for row in told["failed"]] == ["ValueError: it [b]is[/b] broken"] * 2
+    status, out, err = typed("status", "out/tiny")
+    assert (status, err) == (0, "") and out.startswith("tiny: 4 of 6 runs finished, 0 to do\n2 failed:\n")
+
+
+def test_a_file_may_ask_for_this_machine(roamcast: Typed, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_spark(*_: Any, **__: Any) -> None:
+        raise RoamcastError("Spark was asked for")
+
+    monkeypatch.setattr(session, "session", no_spark)
+    (here / "tiny.toml").write_text("local = true\n" + GOSSIP)
+    status, _, err = roamcast("campaign", "tiny.toml")
+    assert (status, err.splitlines()[0]) == (0, "tiny: 4 of 4 runs to do")
+    for words in (("--spark",), ("--master", "local[2]"), ("--conf", "a=b")):
+        status, out, err = roamcast("campaign", "tiny.toml", *words)
+        assert (status, out, err.splitlines()[-1]) == (2, "", "roamcast: Spark was asked for")
+    (here / "tiny.toml").write_text(GOSSIP)  # the same campaign, so that the folder is the same
+    assert "tiny: 0 of 4 runs to do" in roamcast("campaign", "tiny.toml", "--local")[2]
+    (here / "tiny.toml").write_text("local = 1\n" + GOSSIP)
+    assert roamcast("campaign", "tiny.toml") == (
+        2,
+        "",
+        "roamcast: tiny.toml:1: local: must be true or false, not a whole number\n",
+    )
+
+
 def test_an_interrupted_campaign_says_how_to_go_on(
     here: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, roamcast: Typed
 ) -> None:
@@ -146,6 +205,13 @@ def test_master_and_settings_reach_spark(
         (("campaign", "plan", "none.toml"), "cannot read the campaign none.toml: no such file or directory"),
         (("campaign", "tiny.toml", "--conf", "cores"), "--conf 'cores': must be KEY=VALUE"),
         (("campaign", "tiny.toml", "--sedes", "3"), "No such option: --sedes"),
+        (
+            ("campaign", "tiny.toml", "--local", "--master", "yarn"),
+            "--master is about Spark: it must not be given with",
+        ),
+        (("campaign", "tiny.toml", "--local", "--conf", "a=b"), "--conf is about Spark: it must not be given with"),
+        (("campaign", "tiny.toml", "--processes", "3"), "--processes 3: must come with --local"),
+        (("campaign", "tiny.toml", "--local", "--processes", "0"), "Invalid value for '--processes': Input should be"),
         (("campaign", "status", "nowhere"), "nowhere: no campaign has been run into this folder"),
         (("query", "nowhere", "select 1"), "nowhere: no campaign has been run into this folder"),
         (("query", "nowhere", "select 1", "--conf", "a=1", "--conf", "a=2"), "--conf 'a=2': a is given twice"),

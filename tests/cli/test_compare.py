@@ -66,6 +66,11 @@ def test_a_figure_and_tables_are_kept_where_they_are_wanted(roamcast: Typed, tmp
     assert rc.open(out).arrow("metrics").num_rows == 4
 
 
+def test_one_seed_has_no_interval(roamcast: Typed) -> None:
+    status, out, _ = roamcast("compare", "baldoni", "gossip", "managed", *SHORT, "--seeds", "1")
+    assert status == 0 and "±" not in out
+
+
 def test_a_league_has_every_protocol_with_the_parameters_of_its_paper(roamcast: Typed) -> None:
     left = [word for name in _slow() for word in ("--without", name)]
     status, out, _ = roamcast("league", "baldoni", *left, "--with", "gossip,p=0.9", *SHORT, "--seeds", "1", "--json")

@@ -104,7 +104,7 @@ def test_a_class_shows_its_own_parameters(roamcast: Typed) -> None:
         ("mobility=wapoint", "unknown mobility 'wapoint'; did you mean 'waypoint'?"),
         ("mobilty=city", "unknown scenario field 'mobilty'; did you mean 'mobility'?"),
         ("workload=range", "unknown workload 'range'; did you mean 'ranges'?"),
-        ("nodes=5", "nodes=5: nodes is 1 … 1,000,000 and no choice; type roamcast fields nodes"),
+        ("nodes=5", "nodes=5: nodes is 1 … 1,000,000, not a choice; type roamcast fields nodes"),
         (
             "mobility.lanes",
             "mobility.lanes: a parameter of which mobility? roamcast fields mobility=NAME lists those of",

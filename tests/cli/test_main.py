@@ -123,13 +123,18 @@ def test_a_preset_shows_values_with_their_sources(roamcast: Typed) -> None:
 # ---- compiled modules
 
 
-def test_a_source_newer_than_its_compiled_module_is_stale(tmp_path: Path) -> None:
+@pytest.mark.parametrize("checkout", [True, False])
+def test_a_source_newer_than_its_compiled_module_is_stale_in_a_checkout_alone(tmp_path: Path, checkout: bool) -> None:
+    package = tmp_path / "src" / "roamcast"
+    package.mkdir(parents=True)
+    if checkout:
+        (tmp_path / "setup.py").touch()
     for name, source_date, compiled_date in (("old", 1, 2), ("changed", 3, 2), ("same", 2, 2)):
-        (tmp_path / f"{name}.py").touch()
-        (tmp_path / f"{name}.cpython-311-x86_64-linux-gnu.so").touch()
-        os.utime(tmp_path / f"{name}.py", (source_date, source_date))
-        os.utime(tmp_path / f"{name}.cpython-311-x86_64-linux-gnu.so", (compiled_date, compiled_date))
-    assert [path.name for path in build.stale(tmp_path)] == ["changed.py"]
+        (package / f"{name}.py").touch()
+        (package / f"{name}.cpython-311-x86_64-linux-gnu.so").touch()
+        os.utime(package / f"{name}.py", (source_date, source_date))
+        os.utime(package / f"{name}.cpython-311-x86_64-linux-gnu.so", (compiled_date, compiled_date))
+    assert [path.name for path in build.stale(package)] == (["changed.py"] if checkout else [])
 
 
 def test_stale_modules_are_warned_of(

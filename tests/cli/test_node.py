@@ -104,7 +104,10 @@ def test_verbose_says_more(start: Started, tmp_path: Path, monkeypatch: pytest.M
         (["node", "--insecure", "--set", "q=1"], "unknown frugal parameter 'q'"),
         (["node", "--insecure", "--option", "limits.que=1"], "unknown setting 'limits.que'"),
         (["node", "--insecure", "--group", "10.0.0"], "group '10.0.0': must be a multicast or broadcast address"),
-        (["node", "--insecure", "--group", "ff02::7"], "group 'ff02::7': is one of every link; say which: --interface"),
+        (
+            ["node", "--insecure", "--group", "ff02::7"],
+            "group 'ff02::7': exists on every link; choose one with --interface",
+        ),
         (["node", "--key", "."], "cannot read the group key .: is a directory"),
         (["node", "--config", "none.toml"], "cannot read the configuration none.toml"),
     ],

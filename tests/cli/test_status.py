@@ -71,7 +71,7 @@ def test_status_is_live_at_a_terminal(start: Started, tmp_path: Path, roamcast: 
     assert "Traceback" not in watched.seen
     assert stopped(node) == ""
     assert other.left() == 2
-    assert other.seen.endswith("roamcast: the node has gone\r\n")
+    assert other.seen.endswith("roamcast: the node has stopped\r\n")
 
 
 def test_of_a_node_that_was_killed_it_is_said_that_none_runs(

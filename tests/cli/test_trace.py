@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+from roamcast.lab.traces import here
 from tests.cli.conftest import Typed
 from tests.support.data import data
+from tests.support.interpreter import without
 from tests.world.traces import samples
 from tests.world.traces.samples import written
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 def test_stats_of_a_conference_as_json(roamcast: Typed, tmp_path: Path) -> None:
@@ -41,6 +49,53 @@ def test_stats_of_movements_count_malformed_lines_and_go_on(roamcast: Typed, tmp
     words = " ".join(out.split())
     assert "moves.csv: csv, 3 nodes, 20 s, range 50 m" in words
     assert "contacts 1 13.8" in words and "5 s 33.33 % 2 of 6" in words
+
+
+def test_output_is_the_same_to_the_byte_with_spark(roamcast: Typed, spark: SparkSession, tmp_path: Path) -> None:
+    """`spark` is the session that the command finds."""
+    path = str(written(tmp_path, "moves.csv", samples.CSV + "what is this\n"))
+    outputs = []
+    for where in ("--local", "--spark"):
+        figure, target = tmp_path / "curves.svg", tmp_path / "out.sumo"
+        stats = ("trace", "stats", path, "--range", "50", "--figure", str(figure), where)
+        words = [stats, (*stats, "--json"), ("trace", "convert", path, str(target), "--to", "sumo-fcd", where)]
+        outputs.append([*(roamcast(*command) for command in words), figure.read_bytes(), target.read_bytes()])
+    assert outputs[0] == outputs[1]
+    assert outputs[0][0][0] == 0
+
+
+def test_a_small_trace_needs_no_spark(roamcast: Typed, tmp_path: Path) -> None:
+    python = without(tmp_path / "bare", "pyspark", "py4j", "pandas")
+    path = written(tmp_path, "moves.csv", samples.CSV)
+
+    def typed(*words: str) -> tuple[int, str, str]:
+        environment = {**os.environ, "COLUMNS": "100", "JAVA_HOME": str(tmp_path)}
+        command = [python, "-m", "roamcast", "trace", *words]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+        return done.returncode, done.stdout, done.stderr
+
+    words = ("stats", str(path), "--range", "50")
+    assert typed(*words) == roamcast("trace", *words)
+    status, out, err = typed("convert", str(path), str(tmp_path / "out.txt"), "--to", "one-conn", "--range", "50")
+    assert (status, err) == (0, "") and "2 lines of 3 nodes" in out
+    status, out, err = typed(*words, "--spark")
+    assert (status, out) == (2, "") and "PySpark: pip install 'roamcast[lab]'" in err and err.count("\n") == 1
+
+
+def test_a_trace_that_outgrows_this_machine_goes_to_spark(
+    roamcast: Typed, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that is so large that it is not even read here, and one whose tables turn out to be."""
+    path = str(written(tmp_path, "moves.csv", samples.CSV))
+    words = ("trace", "stats", path, "--range", "50", "--json")
+    here_output = roamcast(*words)[:2]
+    monkeypatch.setattr(here, "free_memory", lambda: 1000)
+    assert roamcast(*words) == (*here_output, "")
+    monkeypatch.setattr(here, "fits", lambda _: True)
+    said = "roamcast: a table of the trace is larger than 0.0 GB: going on with Spark\n"
+    assert roamcast(*words) == (*here_output, said)
+    too_large = "a table of the trace is larger than 0.0 GB, too large for --local; leave it out to use Spark"
+    assert roamcast(*words, "--local") == (2, "", f"roamcast: {path}: {too_large}\n")
 
 
 def test_convert_and_what_it_says(roamcast: Typed, tmp_path: Path) -> None:
@@ -103,6 +158,7 @@ def test_wrong_input_is_one_line_and_nothing_is_written(
             "--range 5: ns2 has positions; leave the range out",
         ),
         (("convert", "a.csv", "out", "--to", "one-conn", "--range", "-5"), "--range -5: must be above 0 m"),
+        (("stats", "a.csv", "--local", "--master", "yarn"), "--master yarn is about Spark: it must not be given with"),
         (("stats", "a.csv", "--within", "soon"), "--within soon: must be numbers of seconds"),
         (("stats", "a.csv", "--figure", "a.bmp"), "figure=a.bmp: must end in .png, .svg or .pdf"),
     ],

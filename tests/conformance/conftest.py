@@ -1,4 +1,4 @@
-"""Every test of the suite runs on every backend it asks for."""
+"""Every test of the suite runs on all backends that its fixture names."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def drive(request: pytest.FixtureRequest) -> Iterator[MakeDriver]:
 
 @pytest.fixture(params=LOGGING)
 def drive_logging(request: pytest.FixtureRequest) -> Iterator[MakeDriver]:
-    """Those whose log holds deliveries and notes."""
+    """The backends whose log has deliveries and notes."""
     yield from _making(request.param)
 
 

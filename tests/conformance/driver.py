@@ -1,8 +1,7 @@
-"""A driver under test: nodes in a row of places, each with a probe that writes down what it is told.
+"""A driver under test: nodes along a line, each with a probe that records every call of its host.
 
-The suite (test_host.py) knows drivers by `Driver` alone. A backend says how nodes come to be, how time passes and what
-was recorded; what a test wants done on a node is done inside a handler of that node's probe, as everything a protocol
-does is.
+The suite (test_host.py) uses drivers through `Driver` alone. A backend decides how nodes are made, how time passes and
+what is recorded. A test acts on a node inside a handler of that node's probe, as a protocol does.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ class Input(NamedTuple):
 
 
 class Probe(Protocol):
-    """Writes down what it is told, and answers as `react` says: `probe.react["timer"] = lambda probe, key: …`."""
+    """Records every call and reacts with the functions in `react`: `probe.react["timer"] = lambda probe, key: …`."""
 
     frames = (Ping, Parcel)
 
@@ -77,30 +76,30 @@ class Probe(Protocol):
         self.nested = 0
 
     def on_start(self) -> None:
-        self._told("start")
+        self._record("start")
 
     def on_frame(self, frame: Frame, sender: int) -> None:
-        self._told("frame", frame, sender)
+        self._record("frame", frame, sender)
 
     def on_timer(self, key: int) -> None:
-        self._told("timer", key)
+        self._record("timer", key)
 
     def on_publish(self, event: Event) -> None:
-        self._told("publish", event)
+        self._record("publish", event)
 
     def on_subscribe(self, subscription: int, filter: Filter) -> None:
-        self._told("subscribe", subscription, filter)
+        self._record("subscribe", subscription, filter)
 
     def on_unsubscribe(self, subscription: int) -> None:
-        self._told("unsubscribe", subscription)
+        self._record("unsubscribe", subscription)
 
     def on_motion(self, moving: bool) -> None:
-        self._told("motion", moving)
+        self._record("motion", moving)
 
     def on_undelivered(self, frame: Frame, to: int) -> None:
-        self._told("undelivered", frame, to)
+        self._record("undelivered", frame, to)
 
-    def _told(self, what: str, *arguments: Any) -> None:
+    def _record(self, what: str, *arguments: Any) -> None:
         self.nested += self.inside
         self.inside = True
         self.inputs.append(Input(what, self.host.now(), arguments))
@@ -111,28 +110,27 @@ class Probe(Protocol):
             self.react[what](self, *arguments)
         self.inside = False
 
-    # ---- what a test asks
+    # ---- results for tests
 
-    def told(self, what: str) -> list[Input]:
-        return [told for told in self.inputs if told.what == what]
+    def calls(self, what: str) -> list[Input]:
+        return [call for call in self.inputs if call.what == what]
 
     def timers(self) -> list[tuple[int, int]]:
-        """(key, when) of those that went off."""
-        return [(told.arguments[0], told.now_us) for told in self.told("timer")]
+        """(key, time) of the timers that fired."""
+        return [(call.arguments[0], call.now_us) for call in self.calls("timer")]
 
     def numbers(self) -> list[tuple[int, int]]:
-        """(number, sender) of the pings that came."""
-        return [(f.number, sender) for _, _, (f, sender) in self.told("frame") if isinstance(f, Ping)]
+        """(number, sender) of the pings that arrived."""
+        return [(f.number, sender) for _, _, (f, sender) in self.calls("frame") if isinstance(f, Ping)]
 
 
 Deed = Callable[[Probe, Event], None]
 
 
 class Driver(ABC):
-    """Nodes 0, 1, … at `places` along a line; whoever is at most 1 apart hears each other.
+    """Nodes 0, 1, … at `places` along a line; nodes that are at most 1 apart hear each other.
 
-    `late_us` is how much later than asked for a timer may go off, and `quiet_s` how long it takes until a frame or two
-    are through.
+    `late_us` is how late a timer may fire, and `quiet_s` is long enough for a frame or two to arrive.
     """
 
     late_us = 0
@@ -168,17 +166,17 @@ class Driver(ABC):
 
     @abstractmethod
     def notes(self, i: int) -> list[tuple[str, str, int, int, int]]:
-        """(kind, label, event, peer, value) of what node i noted."""
+        """(kind, label, event, peer, value) of each note of node i."""
 
-    # ---- what all have
+    # ---- shared by all backends
 
     def do(self, i: int, deed: Deed) -> None:
-        """Node i does this in a handler, and what comes of it has time to happen."""
+        """Node i does this in a handler, and then there is time for the effects."""
         self.begin(i, deed)
         self.run(self.quiet_s)
 
     def begin(self, i: int, deed: Deed) -> None:
-        """The same, but time stands still for now."""
+        """The same, but no time passes."""
         self.deeds.append(deed)
         self.probe(i).deeds = self.deeds
         self.publish(i, len(self.deeds) - 1)
@@ -186,16 +184,16 @@ class Driver(ABC):
     def probes(self) -> list[Probe]:
         return [self.probe(i) for i in range(len(self.places))]
 
-    def near(self, i: int) -> list[int]:
+    def in_range(self, i: int) -> list[int]:
         here = self.places[i]
         return [j for j, there in enumerate(self.places) if j != i and abs(there - here) <= 1.0]
 
     def check(self) -> None:
-        """What holds whatever a test does."""
+        """Check what holds in every test."""
         for probe in self.probes():
-            times = [told.now_us for told in probe.inputs]
+            times = [call.now_us for call in probe.inputs]
             assert times == sorted(times), "time went back"
             assert probe.nested == 0, "a handler was called inside another"
             assert probe.inputs[0].what == "start"
-            senders = {told.arguments[1] for told in probe.told("frame")}
+            senders = {call.arguments[1] for call in probe.calls("frame")}
             assert probe.host.id not in senders, "a node heard itself"

@@ -1,7 +1,8 @@
 """The real backend: UDP sockets on the loopback interface, everything authenticated and signed.
 
-All nodes are on one loop whose clock does not wait (tests/support/warp.py). Loopback carries everything to everybody,
-so each node is put behind a wall that lets through what comes from nodes near it, and of that what `loss` leaves.
+All nodes are on one loop whose clock does not wait (tests/support/warp.py). Every node receives everything on the
+loopback interface. So each node has a wall that lets through only datagrams of nodes in range, and loses a share `loss`
+of them.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from tests.conformance.driver import Driver, Probe
 from tests.support.warp import WarpLoop
 
 RING = KeyRing.new()
-PORT = 10_000 + os.getpid() % 10_000  # below those that the system gives out
+PORT = 10_000 + os.getpid() % 10_000  # below the ports that the system hands out
 _groups = itertools.count(1)
 
 MULTICAST = "multicast"
@@ -38,7 +39,7 @@ BROADCAST = "broadcast"
 
 
 def network(how: str = MULTICAST) -> Network:
-    """One that no other test meets on."""
+    """A network that no other test uses."""
     n = next(_groups)
     if how == BROADCAST:
         return Network("127.255.255.255", PORT + n % 10_000, "lo")
@@ -46,7 +47,7 @@ def network(how: str = MULTICAST) -> Network:
 
 
 class Walled(UdpMedium):
-    """Hears only what `passes` lets through, by the port it was sent from."""
+    """Receives only datagrams whose source port passes `passes`."""
 
     def __init__(self, network: Network, loop: WarpLoop, passes: Callable[[int], bool]) -> None:
         super().__init__(network)
@@ -79,7 +80,7 @@ class Real(Driver):
         secure: bool = True,
         flooded: bool = False,
     ) -> None:
-        """`flooded`: everybody also hears those who are no nodes."""
+        """`flooded`: every node also hears senders that are not nodes."""
         super().__init__(places)
         self.loss = loss
         self.flooded = flooded
@@ -89,14 +90,14 @@ class Real(Driver):
         self.loop = WarpLoop()
         meeting = network(how)
         self.media = [Walled(meeting, self.loop, self._passes(i)) for i in range(len(places))]
-        who = members(len(places), secure)
+        memberships = members(len(places), secure)
 
         async def make() -> None:
             self.runners = [
                 Runner(
                     protocol,
                     params or Params(),
-                    who[i],
+                    memberships[i],
                     self.media[i],
                     limits=limits,
                     sink=self.sink,
@@ -114,10 +115,10 @@ class Real(Driver):
 
     def _passes(self, i: int) -> Callable[[int], bool]:
         def passes(port: int) -> bool:
-            from_whom = next((j for j, medium in enumerate(self.media) if medium.port() == port), -1)
-            if self.flooded and from_whom < 0:
+            sender = next((j for j, medium in enumerate(self.media) if medium.port() == port), -1)
+            if self.flooded and sender < 0:
                 return True
-            return from_whom in [i, *self.near(i)] and self.chance.random() >= self.loss
+            return sender in [i, *self.in_range(i)] and self.chance.random() >= self.loss
 
         return passes
 
@@ -127,9 +128,9 @@ class Real(Driver):
         return probe
 
     def publish(self, i: int, deed: int) -> None:
-        self.say(i, "deed", {"deed": deed})
+        self.publish_event(i, "deed", {"deed": deed})
 
-    def say(self, i: int, topic: str, attrs: dict[str, Any] | None = None, **more: Any) -> int:
+    def publish_event(self, i: int, topic: str, attrs: dict[str, Any] | None = None, **more: Any) -> int:
         """Node i publishes; returns the event's id."""
 
         async def go() -> int:
@@ -169,9 +170,9 @@ class Real(Driver):
 
 
 def members(n: int, secure: bool) -> list[Membership]:
-    """Nodes 0, 1, …: numbers as small as that need a roster."""
+    """Memberships of nodes 0, 1, …; such small numbers need a roster."""
     if not secure:
         return [Membership.insecure(i) for i in range(n)]
     vaults = [MemoryValues() for _ in range(n)]
-    roster = Roster({i: Identity.of(vault).public for i, vault in enumerate(vaults)})
-    return [Membership.secure(vault, RING, roster) for vault in vaults]
+    roster = Roster({i: Identity.of(values).public for i, values in enumerate(vaults)})
+    return [Membership.secure(values, RING, roster) for values in vaults]

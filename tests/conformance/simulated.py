@@ -20,7 +20,7 @@ SEED = 1
 
 @dataclass(frozen=True)
 class Kind:
-    """`level` decides more than what is logged: below `frames`, broadcasts on a plain radio take a shorter way."""
+    """`level` decides not only what is logged: below `frames`, broadcasts on a plain radio take a shorter path."""
 
     mac: str
     radio: str

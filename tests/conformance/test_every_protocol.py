@@ -1,4 +1,4 @@
-"""Every registered protocol on both drivers, not a line of it changed: what is published arrives, once, where asked."""
+"""Every registered protocol runs unchanged on both drivers: each interested node gets each event once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PLACES = [0.0, 0.4, 0.8, 1.2]
 """The ends do not hear each other."""
 PUBLISHER, SUBSCRIBERS = 0, [1, 3]
 REACHED = {"psamanet": [1]}
-"""Where nobody moves: psamanet has events carried rather than forwarded."""
+"""The nodes that events reach although no node moves: with psamanet, movement carries most events."""
 SETTLE_S = 120
 AFTER_S = 60
 SUBSCRIPTIONS: list[tuple[int, Filter]] = [(i, topic("news")) for i in SUBSCRIBERS]
@@ -34,8 +34,8 @@ def simulated(protocol: str) -> Deliveries:
     chosen = registry.get(protocol)
     world.populate(chosen, chosen.params_class(), [Subscription(i, 1, f) for i, f in SUBSCRIPTIONS])
     world.planned += [
-        PlannedPublication(t_s * 1_000_000, PUBLISHER, said, {}, b"x", FOREVER, GLOBAL)
-        for t_s, said in [(SETTLE_S, "news"), (SETTLE_S + 1, "sport")]
+        PlannedPublication(t_s * 1_000_000, PUBLISHER, name, {}, b"x", FOREVER, GLOBAL)
+        for t_s, name in [(SETTLE_S, "news"), (SETTLE_S + 1, "sport")]
     ]
     world.start()
     world.run((SETTLE_S + AFTER_S) * 1_000_000)
@@ -46,9 +46,9 @@ def real(protocol: str) -> Deliveries:
     chosen = registry.get(protocol)
     driver = Real(MULTICAST, PLACES, SUBSCRIPTIONS, protocol=chosen, params=chosen.params_class())
     driver.run(SETTLE_S)
-    driver.say(PUBLISHER, "news", {}, payload=b"x")
+    driver.publish_event(PUBLISHER, "news", {}, payload=b"x")
     driver.run(1)
-    driver.say(PUBLISHER, "sport", {}, payload=b"x")
+    driver.publish_event(PUBLISHER, "sport", {}, payload=b"x")
     driver.run(AFTER_S)
     driver.check()
     assert all(runner.tally.drops().keys() <= {"not for us"} for runner in driver.runners)
@@ -57,21 +57,25 @@ def real(protocol: str) -> Deliveries:
 
 @pytest.mark.parametrize("protocol", registry.names())
 @pytest.mark.parametrize("driver", [simulated, real], ids=["simulated", "real"])
-def test_what_was_asked_for_arrives_once_and_nothing_else(driver: Callable[[str], Deliveries], protocol: str) -> None:
+def test_each_interested_node_gets_each_event_once_and_nothing_else(
+    driver: Callable[[str], Deliveries], protocol: str
+) -> None:
     assert sorted(driver(protocol)) == [(i, 1) for i in REACHED.get(protocol, SUBSCRIBERS)]
 
 
 @pytest.mark.parametrize("protocol", registry.names())
-def test_a_node_that_comes_back_with_its_past_gets_everything_once_more_and_no_stranger_things(protocol: str) -> None:
+def test_a_restarted_node_delivers_its_carried_events_once_more_and_nothing_else(protocol: str) -> None:
     chosen = registry.get(protocol)
     driver = Real(MULTICAST, PLACES, SUBSCRIPTIONS, protocol=chosen, params=chosen.params_class())
     last, frames = driver.runners[SUBSCRIBERS[0]], []
     last.inbox.on_carry = lambda sender, frame, _: frames.append((driver.loop.time(), sender, frame))
     driver.run(SETTLE_S)
-    said = [driver.say(PUBLISHER, "news", {}, payload=b"x", validity_us=v_us) for v_us in (20_000_000, FOREVER)]
+    events = [
+        driver.publish_event(PUBLISHER, "news", {}, payload=b"x", validity_us=v_us) for v_us in (20_000_000, FOREVER)
+    ]
     driver.run(AFTER_S)
     before = driver.delivered(last.id)
-    assert sorted(before) == said
+    assert sorted(before) == events
     last.stop()
     last.catch_up.frames = [(int((driver.loop.time() - t) * 1e6), sender, frame) for t, sender, frame in frames]
     driver.recover(last.id, keep_tables=False)

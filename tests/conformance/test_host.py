@@ -1,7 +1,7 @@
-"""What every host promises (protocols/kit/interface.py), held to on every driver.
+"""What every host promises (protocols/kit/interface.py), checked on every driver.
 
-After each test `Driver.check` looks at what must hold whatever was done: time never decreases, no handler is called
-inside another of the same node, a node does not hear itself, the first thing a node is told is that it started.
+After each test `Driver.check` checks what must always hold: time never decreases, no handler is called inside another
+handler of the same node, a node does not hear itself, and the first call is `on_start`.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from tests.conformance.conftest import MakeDriver
 from tests.conformance.driver import WHY, WHY_NOT, Deed, Driver, Parcel, Ping, Probe
 
 CELL = [0.0, 0.3, 0.6, 0.9]
-"""Everybody hears everybody."""
+"""All nodes hear each other."""
 ROW = [0.0, 0.9, 1.8, 2.7]
-"""Everybody hears those next to it."""
+"""Each node hears the nodes next to it."""
 ABSENT = 77
 KEYS = [0, 1, (1 << 63) - 1, -2]
 MS = 1000
@@ -54,7 +54,7 @@ def with_host(*calls: tuple[Any, ...]) -> Deed:
 
 
 def now_us(driver: Driver, i: int) -> int:
-    """The node's clock, asked in a handler."""
+    """The node's clock, read in a handler."""
     driver.begin(i, lambda *_: None)
     driver.run(0.0)
     return driver.probe(i).inputs[-1].now_us
@@ -63,18 +63,18 @@ def now_us(driver: Driver, i: int) -> int:
 # --------------------------------------------------------------------------------------------------- starting, time
 
 
-def test_a_node_is_started_once_and_then_told_its_subscriptions(drive: MakeDriver) -> None:
+def test_a_node_is_started_once_and_then_gets_its_subscriptions(drive: MakeDriver) -> None:
     driver = drive(CELL, subscriptions=[(1, topic("news")), (1, topic("sport"))])
     driver.run(1.0)
     for i, probe in enumerate(driver.probes()):
-        told = [told.what for told in probe.inputs]
-        assert told == ["start", "subscribe", "subscribe"] if i == 1 else ["start"]
-    filters = [told.arguments[1] for told in driver.probe(1).told("subscribe")]
+        calls = [call.what for call in probe.inputs]
+        assert calls == ["start", "subscribe", "subscribe"] if i == 1 else ["start"]
+    filters = [call.arguments[1] for call in driver.probe(1).calls("subscribe")]
     assert filters == [topic("news"), topic("sport")]
-    assert len({told.arguments[0] for told in driver.probe(1).told("subscribe")}) == 2
+    assert len({call.arguments[0] for call in driver.probe(1).calls("subscribe")}) == 2
 
 
-def test_nodes_have_ids_of_their_own(drive: MakeDriver) -> None:
+def test_every_node_has_its_own_id(drive: MakeDriver) -> None:
     assert [probe.host.id for probe in drive(CELL).probes()] == [0, 1, 2, 3]
 
 
@@ -85,7 +85,7 @@ def test_time_passes(drive: MakeDriver) -> None:
     assert 0 <= now_us(driver, 0) - before - 2_000_000 <= driver.late_us
 
 
-def test_everybody_draws_numbers_of_its_own(drive: MakeDriver) -> None:
+def test_every_node_draws_its_own_random_numbers(drive: MakeDriver) -> None:
     driver = drive(CELL)
     drawn: list[list[float]] = []
     for i in range(4):
@@ -154,7 +154,7 @@ def test_a_cancelled_timer_never_goes_off(drive: MakeDriver) -> None:
     assert fired.count(6) == 1
 
 
-def test_a_timer_cancelled_at_the_instant_it_is_due_by_another_does_not_go_off(drive: MakeDriver) -> None:
+def test_a_timer_that_another_timer_cancels_at_the_same_instant_does_not_go_off(drive: MakeDriver) -> None:
     driver = drive([0.0])
     driver.probe(0).react["timer"] = lambda probe, key: probe.host.cancel_timer(3 - key)
     driver.do(0, with_host(("set_timer", 1, 10 * MS), ("set_timer", 2, 10 * MS)))
@@ -178,7 +178,7 @@ def test_a_timer_that_went_off_can_be_set_again_in_its_own_handler(drive: MakeDr
     assert all(b - a >= 100 * MS for a, b in pairwise(times))
 
 
-def test_a_timer_of_no_delay_goes_off_after_the_handler_that_set_it(drive: MakeDriver) -> None:
+def test_a_timer_without_delay_goes_off_after_the_handler_that_set_it(drive: MakeDriver) -> None:
     driver = drive([0.0])
     seen: list[str] = []
 
@@ -203,12 +203,12 @@ def test_timers_belong_to_one_node(drive: MakeDriver) -> None:
 
 
 @pytest.mark.parametrize("places", [CELL, ROW, [0.0, 1.0, 2.1], [0.0]])
-def test_a_broadcast_reaches_everybody_in_range_and_nobody_else(drive: MakeDriver, places: list[float]) -> None:
+def test_a_broadcast_reaches_all_nodes_in_range_and_no_others(drive: MakeDriver, places: list[float]) -> None:
     driver = drive(places)
     for i in range(len(places)):
         driver.do(i, broadcast(100 + i))
     for j, probe in enumerate(driver.probes()):
-        assert probe.numbers() == [(100 + i, i) for i in range(len(places)) if j in driver.near(i)]
+        assert probe.numbers() == [(100 + i, i) for i in range(len(places)) if j in driver.in_range(i)]
 
 
 @pytest.mark.parametrize("content", [b"", bytes(200)], ids=["alike", "a long one before a short one"])
@@ -268,7 +268,9 @@ def test_nodes_that_answer_at_once_are_not_called_inside_their_own_handlers(driv
     ids=["plain", "id", "cargo"],
 )
 @pytest.mark.parametrize("to", [-1, 1])
-def test_a_frame_arrives_as_it_was_and_stays_so(drive: MakeDriver, make: Callable[[Event], Frame], to: int) -> None:
+def test_a_frame_arrives_unchanged_and_stays_unchanged(
+    drive: MakeDriver, make: Callable[[Event], Frame], to: int
+) -> None:
     driver = drive([0.0, 0.5])
     sent: list[Frame] = []
 
@@ -280,9 +282,9 @@ def test_a_frame_arrives_as_it_was_and_stays_so(drive: MakeDriver, make: Callabl
             probe.host.send(to, sent[0])
 
     driver.do(0, deed)
-    ((frame, sender),) = [told.arguments for told in driver.probe(1).told("frame")]
+    ((frame, sender),) = [call.arguments for call in driver.probe(1).calls("frame")]
     assert sender == 0
-    again = make(driver.probe(0).told("publish")[0].arguments[0])
+    again = make(driver.probe(0).calls("publish")[0].arguments[0])
     for one in (frame, sent[0]):
         assert type(one) is type(again)
         assert one.fields() == again.fields()
@@ -297,37 +299,37 @@ def test_a_frame_for_one_neighbour_reaches_that_one_alone_and_once(drive: MakeDr
     driver.do(0, send(2, 1, 2, 3))
     driver.run(2.0)
     assert [probe.numbers() for probe in driver.probes()] == [[], [], [(1, 0), (2, 0), (3, 0)], []]
-    assert all(probe.told("undelivered") == [] for probe in driver.probes())
+    assert all(probe.calls("undelivered") == [] for probe in driver.probes())
 
 
 @pytest.mark.parametrize("to", [2, ABSENT])
-def test_a_frame_that_nobody_acknowledges_comes_back_once(drive: MakeDriver, to: int) -> None:
+def test_a_frame_that_is_not_acknowledged_is_reported_as_undelivered_once(drive: MakeDriver, to: int) -> None:
     driver = drive(ROW)
     driver.do(0, send(to, 1))
     driver.run(5.0)
-    ((frame, addressee),) = [told.arguments for told in driver.probe(0).told("undelivered")]
+    ((frame, addressee),) = [call.arguments for call in driver.probe(0).calls("undelivered")]
     assert isinstance(frame, Ping)
     assert (frame.number, addressee) == (1, to)
     assert [probe.numbers() for probe in driver.probes()] == [[]] * 4
-    assert all(probe.told("undelivered") == [] for probe in driver.probes()[1:])
+    assert all(probe.calls("undelivered") == [] for probe in driver.probes()[1:])
 
 
 def test_a_node_does_not_hear_what_it_sends_to_itself(drive: MakeDriver) -> None:
     driver = drive([0.0, 0.5])
     driver.do(0, send(0, 1))
     driver.run(5.0)
-    assert len(driver.probe(0).told("undelivered")) == 1
+    assert len(driver.probe(0).calls("undelivered")) == 1
     assert driver.probe(1).numbers() == []
 
 
-def test_what_was_undelivered_does_not_hold_up_what_follows(drive: MakeDriver) -> None:
+def test_an_undelivered_frame_does_not_block_the_frames_after_it(drive: MakeDriver) -> None:
     driver = drive([0.0, 0.5])
     driver.begin(0, send(ABSENT, 1, 2))
     driver.do(0, send(1, 3))
     driver.do(0, broadcast(4))
     driver.run(5.0)
     assert driver.probe(1).numbers() == [(3, 0), (4, 0)]
-    numbers = [told.arguments[0].number for told in driver.probe(0).told("undelivered")]
+    numbers = [call.arguments[0].number for call in driver.probe(0).calls("undelivered")]
     assert numbers == [1, 2]
 
 
@@ -342,11 +344,11 @@ def test_a_frame_sent_again_from_on_undelivered_is_not_handled_inside_it(drive: 
     driver.probe(0).react["undelivered"] = again
     driver.do(0, send(1, 1))
     driver.run(10.0)
-    assert [told.arguments[0].number for told in driver.probe(0).told("undelivered")] == [1, 2, 3, 4]
+    assert [call.arguments[0].number for call in driver.probe(0).calls("undelivered")] == [1, 2, 3, 4]
 
 
 def test_a_frame_whose_acknowledgement_was_lost_is_not_handed_up_twice(drive: MakeDriver) -> None:
-    """0 and 1 begin together; 0 is longer on the air, and 2, which it does not reach, acknowledges into that."""
+    """0 and 1 begin together. While 0 is still sending, 2, which does not hear 0, acknowledges the frame of 1."""
     driver = drive([0.0, 0.9, 1.8])
     driver.run(1.0)
     for number in range(5):
@@ -356,41 +358,41 @@ def test_a_frame_whose_acknowledgement_was_lost_is_not_handed_up_twice(drive: Ma
     assert driver.probe(2).numbers() == [(number, 1) for number in range(5)]
 
 
-def test_through_a_bad_channel_a_frame_comes_once_or_its_loss_is_told(drive: MakeDriver) -> None:
+def test_over_a_bad_channel_a_frame_arrives_once_or_its_loss_is_reported(drive: MakeDriver) -> None:
     driver = drive([0.0, 0.5], loss=0.4)
     numbers = list(range(40))
     for number in numbers:
         driver.do(0, send(1, number))
     driver.run(5.0)
     came = [number for number, _ in driver.probe(1).numbers()]
-    lost = [told.arguments[0].number for told in driver.probe(0).told("undelivered")]
+    lost = [call.arguments[0].number for call in driver.probe(0).calls("undelivered")]
     assert came == sorted(set(came)), "twice, or out of order"
     assert sorted({*came, *lost}) == numbers
     assert len(came) > 15
 
 
-def test_broadcasts_through_a_bad_channel_are_lost_without_a_word(drive: MakeDriver) -> None:
+def test_broadcasts_over_a_bad_channel_are_lost_without_a_report(drive: MakeDriver) -> None:
     driver = drive([0.0, 0.5], loss=0.5)
     for number in range(40):
         driver.do(0, broadcast(number))
     assert 5 < len(driver.probe(1).numbers()) < 35
-    assert driver.probe(0).told("undelivered") == []
+    assert driver.probe(0).calls("undelivered") == []
 
 
 # -------------------------------------------------------------------------------------------------- mute and heard
 
 
 def published(driver: Driver, i: int) -> Event:
-    """Node i publishes an event that says nothing."""
+    """Node i publishes an event without effect."""
     driver.do(i, lambda *_: None)
-    event: Event = driver.probe(i).told("publish")[-1].arguments[0]
+    event: Event = driver.probe(i).calls("publish")[-1].arguments[0]
     return event
 
 
 def heard(driver: Driver, i: int, id: int) -> int:
-    found: list[int] = []
-    driver.do(i, lambda probe, _: found.append(probe.host.heard(id)))
-    return found[0]
+    counts: list[int] = []
+    driver.do(i, lambda probe, _: counts.append(probe.host.heard(id)))
+    return counts[0]
 
 
 def ping(number: int, id: int) -> Deed:
@@ -407,11 +409,11 @@ def test_frames_with_a_muted_id_are_counted_and_not_handed_up(drive: MakeDriver)
     driver.do(0, lambda probe, _: probe.host.broadcast(Parcel(event)))
     assert driver.probe(1).numbers() == [(0, 0)]
     assert heard(driver, 1, event.id) == 4
-    assert len(driver.probe(2).numbers()) == 3, "others go on hearing it"
+    assert len(driver.probe(2).numbers()) == 3, "other nodes still receive it"
     assert heard(driver, 2, event.id) == 0
 
 
-def test_an_id_can_be_muted_before_anything_with_it_came(drive: MakeDriver) -> None:
+def test_an_id_can_be_muted_before_its_first_frame_arrives(drive: MakeDriver) -> None:
     driver = drive([0.0, 0.5])
     event = published(driver, 0)
     driver.do(1, with_host(("mute", event.id)))
@@ -424,7 +426,7 @@ def test_an_id_can_be_muted_before_anything_with_it_came(drive: MakeDriver) -> N
 def test_a_publisher_can_mute_its_own_event(drive: MakeDriver) -> None:
     driver = drive([0.0, 0.5])
     driver.do(0, lambda probe, event: probe.host.mute(event.id))
-    event = driver.probe(0).told("publish")[0].arguments[0]
+    event = driver.probe(0).calls("publish")[0].arguments[0]
     driver.do(1, ping(1, event.id))
     assert driver.probe(0).numbers() == []
     assert heard(driver, 0, event.id) == 1
@@ -440,7 +442,7 @@ def test_muting_again_does_not_count_from_the_beginning(drive: MakeDriver) -> No
     assert heard(driver, 1, event.id) == 2
 
 
-def test_an_id_that_is_unmuted_is_handed_up_again_and_counted_afresh(drive: MakeDriver) -> None:
+def test_an_unmuted_id_is_handed_up_again_and_counted_from_zero(drive: MakeDriver) -> None:
     driver = drive([0.0, 0.5])
     event, other = published(driver, 0), published(driver, 0)
     driver.do(1, with_host(("mute", event.id), ("mute", other.id), ("unmute", ABSENT)))
@@ -456,7 +458,7 @@ def test_an_id_that_is_unmuted_is_handed_up_again_and_counted_afresh(drive: Make
     assert heard(driver, 1, event.id) == 1
 
 
-def test_other_ids_and_frames_without_one_are_handed_up_all_the_same(drive: MakeDriver) -> None:
+def test_other_ids_and_frames_without_an_id_are_still_handed_up(drive: MakeDriver) -> None:
     driver = drive([0.0, 0.5])
     one, other = published(driver, 0), published(driver, 0)
     driver.do(1, with_host(("mute", one.id), ("mute", 0)))
@@ -472,7 +474,7 @@ def test_a_muted_frame_for_one_neighbour_is_acknowledged_nevertheless(drive: Mak
     driver.do(1, with_host(("mute", event.id)))
     driver.do(0, lambda probe, _: probe.host.send(1, Ping(1, event.id)))
     driver.run(5.0)
-    assert driver.probe(0).told("undelivered") == []
+    assert driver.probe(0).calls("undelivered") == []
     assert driver.probe(1).numbers() == []
     assert heard(driver, 1, event.id) == 1
 
@@ -480,7 +482,7 @@ def test_a_muted_frame_for_one_neighbour_is_acknowledged_nevertheless(drive: Mak
 # ------------------------------------------------------------------------------------------------ crash and recovery
 
 
-def test_a_crashed_node_neither_hears_nor_sends_nor_are_its_timers_kept(drive: MakeDriver) -> None:
+def test_a_crashed_node_neither_receives_nor_sends_and_loses_its_timers(drive: MakeDriver) -> None:
     driver = drive([0.0, 0.5])
     driver.begin(1, with_host(("set_timer", 5, 100 * MS)))
     driver.run(0.05)
@@ -490,14 +492,14 @@ def test_a_crashed_node_neither_hears_nor_sends_nor_are_its_timers_kept(drive: M
     driver.recover(1, keep_tables=True)
     driver.run(1.0)
     probe = driver.probe(1)
-    assert [told.what for told in probe.inputs] == ["start", "publish", "start"]
+    assert [call.what for call in probe.inputs] == ["start", "publish", "start"]
     driver.do(0, broadcast(2))
     driver.do(1, broadcast(3))
     assert probe.numbers() == [(2, 0)]
     assert driver.probe(0).numbers() == [(3, 1)]
 
 
-def test_a_node_that_lost_its_tables_starts_anew(drive: MakeDriver) -> None:
+def test_a_node_that_lost_its_tables_starts_from_scratch(drive: MakeDriver) -> None:
     driver = drive([0.0, 0.5], subscriptions=[(1, topic("news"))])
     event = published(driver, 0)
     driver.do(1, with_host(("mute", event.id)))
@@ -508,9 +510,9 @@ def test_a_node_that_lost_its_tables_starts_anew(drive: MakeDriver) -> None:
     driver.run(1.0)
     after = driver.probe(1)
     assert after is not before
-    assert [told.what for told in after.inputs] == ["start", "subscribe"]
+    assert [call.what for call in after.inputs] == ["start", "subscribe"]
     driver.do(0, ping(1, event.id))
-    assert after.numbers() == [(1, 0)], "what it had muted is forgotten too"
+    assert after.numbers() == [(1, 0)], "muted ids are forgotten too"
 
 
 def test_a_node_that_kept_its_tables_goes_on_with_them(drive: MakeDriver) -> None:
@@ -525,10 +527,10 @@ def test_a_node_that_kept_its_tables_goes_on_with_them(drive: MakeDriver) -> Non
     assert before.numbers() == []
 
 
-# --------------------------------------------------------------------------------------------------------- the record
+# ------------------------------------------------------------------------------------------------------------ the log
 
 
-def test_deliveries_are_recorded_where_and_in_the_order_they_were_made(drive_logging: MakeDriver) -> None:
+def test_deliveries_are_recorded_for_their_node_and_in_order(drive_logging: MakeDriver) -> None:
     driver = drive_logging([0.0, 0.5])
     one, other = published(driver, 0), published(driver, 0)
     driver.do(1, with_host(("deliver", other), ("deliver", one)))
@@ -547,10 +549,10 @@ def test_notes_are_recorded_with_their_reasons(drive_logging: MakeDriver) -> Non
     assert driver.notes(0) == []
 
 
-# ----------------------------------------------------------------------------------------------- what a node can sense
+# ----------------------------------------------------------------------------------- signal strength, speed, battery
 
 
-def test_a_nearer_sender_is_not_heard_more_weakly(drive: MakeDriver) -> None:
+def test_a_nearer_sender_is_heard_at_least_as_strongly(drive: MakeDriver) -> None:
     driver = drive([0.0, 0.1, 0.9])
     signals: list[float] = []
     driver.probe(0).react["frame"] = lambda probe, *_: signals.append(probe.host.signal())
@@ -560,7 +562,7 @@ def test_a_nearer_sender_is_not_heard_more_weakly(drive: MakeDriver) -> None:
     assert (near != near and far != far) or near >= far
 
 
-def test_a_node_that_stands_says_so_and_its_battery_is_a_share(drive: MakeDriver) -> None:
+def test_a_standing_node_has_no_speed_and_its_battery_is_a_share(drive: MakeDriver) -> None:
     driver = drive([0.0])
     seen: list[tuple[float, float]] = []
     for _ in range(3):

@@ -85,3 +85,11 @@ def test_the_overview_counts_the_kept_verdicts_by_paper() -> None:
         f"{made.processor_s / 60:.0f} minutes of processor time.\n\n"
     )
     shown(PLACE / "findings.md", line + table(["paper", *VERDICTS], rows))
+
+
+def test_the_first_page_counts_as_the_scorecard_does() -> None:
+    found = whole()
+    holding, failing, open_ = ([v.verdict for v in found.claims].count(name) for name in VERDICTS)
+    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    assert f"The papers make {len(found.claims)} claims that can be checked. After {found.made.runs:,} runs" in text
+    assert f"{holding} hold under one stated world for each paper, {failing} do not, {open_} are open" in text

@@ -1,4 +1,4 @@
-"""Each kind of check, on runs that are made up so that the answer is known."""
+"""Each kind of check, on invented runs for which the answer is known."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SEEDS = range(1, 11)
 
 
 def runs(label: str, of: Callable[[int], float], metric: str = "delivery", **where: Any) -> list[dict[str, Any]]:
-    """A run a seed, whose metric is `of(seed)`."""
+    """One run for each seed, with the metric `of(seed)`."""
     texts = {name: str(value) for name, value in where.items()}
     return [
         {
@@ -46,7 +46,7 @@ def noise(seed: int, scale: float = 0.01) -> float:
 
 
 def world(seed: int) -> float:
-    """What all runs of a seed have in common: much larger than what is asked about."""
+    """The part that all runs of a seed have in common: much larger than the differences in question."""
     return float(np.random.default_rng(1000 + seed).normal(0.0, 0.2))
 
 
@@ -54,7 +54,7 @@ def holds(rows: list[dict[str, Any]], **spec: Any) -> list[bool | None]:
     return [answer.holds for answer in answers({"metric": "delivery", **spec}, rows)]
 
 
-def test_a_value_holds_inside_its_tolerance_fails_outside_and_is_open_astride() -> None:
+def test_a_value_holds_inside_its_tolerance_fails_outside_and_is_undecided_across_its_limit() -> None:
     rows = runs("a", lambda s: 0.70 + noise(s))
     assert holds(rows, kind="value", where={"label": "a"}, value=0.72, abs=0.05) == [True]
     assert holds(rows, kind="value", where={"label": "a"}, value=0.80, abs=0.05) == [False]
@@ -71,8 +71,8 @@ def test_at_least_and_at_most_allow_their_tolerance() -> None:
         assert holds(rows, kind=kind, where={}, value=0.7 + sign * 0.1, abs=0.15) == [True]
 
 
-def test_orders_are_asked_seed_by_seed() -> None:
-    """The two differ by far less than worlds do: unpaired, nobody could tell."""
+def test_orders_are_checked_seed_by_seed() -> None:
+    """The two differ by far less than worlds do: without pairing, the order could not be decided."""
     rows = runs("a", lambda s: 0.50 + world(s)) + runs("b", lambda s: 0.52 + world(s) + noise(s))
     assert holds(rows, kind="order", above={"label": "b"}, below={"label": "a"}) == [True]
     assert holds(rows, kind="order", above={"label": "a"}, below={"label": "b"}) == [False]
@@ -80,7 +80,7 @@ def test_orders_are_asked_seed_by_seed() -> None:
     assert holds(rows, kind="equal", of={"label": "a"}, to={"label": "b"}, abs=0.005) == [False]
 
 
-def test_an_order_across_an_axis_is_asked_at_every_point() -> None:
+def test_an_order_across_an_axis_is_checked_at_every_point() -> None:
     rows = []
     for x in (1, 2):
         rows += runs("a", lambda s: 0.5 + noise(s, 0.001), speed=x)
@@ -102,18 +102,18 @@ def test_ratios_are_of_means() -> None:
     assert holds(nothing, kind="ratio", of={"label": "a"}, to={"label": "b"}, low=1) == [None]
 
 
-def test_a_ratio_across_an_axis_is_asked_at_every_point() -> None:
+def test_a_ratio_across_an_axis_is_checked_at_every_point() -> None:
     rows = []
     for x, times in ((1, 3.0), (2, 5.0)):
         rows += runs("a", lambda s, x=x, times=times: x * times * (1 + noise(s)), speed=x)
         rows += runs("b", lambda _, x=x: x, speed=x)
     rows += runs("a", lambda _: 99.0, speed=7)
-    found = answers(
+    all_answers = answers(
         {"kind": "ratio", "of": {"label": "a"}, "to": {"label": "b"}, "metric": "delivery", "low": 2.5, "high": 3.5}
         | {"across": "speed"},
         rows,
     )
-    assert [(answer.holds, answer.asks) for answer in found] == [
+    assert [(answer.holds, answer.asks) for answer in all_answers] == [
         (True, "delivery of a over that of b at speed=1"),
         (False, "delivery of a over that of b at speed=2"),
     ]
@@ -131,16 +131,16 @@ def test_more_questions_widen_the_interval_of_each() -> None:
 
 
 def test_a_spread_is_of_blocks_of_seeds() -> None:
-    """Ten seeds, of which 1 to 5 and 6 to 10 are 0.4 apart each: the whole would be 0.9 apart."""
+    """Ten seeds: 1 to 5 differ by 0.4, and so do 6 to 10; all of them together differ by 0.9."""
     rows = runs("a", lambda s: 0.1 * ((s - 1) % 5) + (0.5 if s > 5 else 0.0) + noise(s, 1e-4))
     spread = {"kind": "spread", "where": {"label": "a"}, "block": 5}
     assert holds(rows, **spread, value=0.4, abs=0.05) == [True]
     assert holds(rows, **spread, value=0.9, abs=0.05) == [False]
     assert holds(rows, **{**spread, "block": 10}, value=0.9, abs=0.05) == [None]  # one block has no interval
     assert holds(rows, **{**spread, "block": 11}, value=0.9, abs=0.05) == [None]
-    first = rows[:9]  # what is left of a block does not count
-    found = answers({**spread, "metric": "delivery", "value": 0.4, "abs": 0.05}, first)[0]
-    assert (found.holds, found.measured) == (None, pytest.approx(0.4, abs=0.001))
+    first = rows[:9]  # an incomplete block does not count
+    answer = answers({**spread, "metric": "delivery", "value": 0.4, "abs": 0.05}, first)[0]
+    assert (answer.holds, answer.measured) == (None, pytest.approx(0.4, abs=0.001))
 
 
 def test_a_spread_may_be_of_the_seeds_that_share_a_coordinate() -> None:
@@ -150,8 +150,8 @@ def test_a_spread_may_be_of_the_seeds_that_share_a_coordinate() -> None:
         for run in runs("a", lambda s, width=width: 0.2 + width * (s - 1) / 9, traffic_seed=traffic)
     ]
     spread = {"kind": "spread", "where": {"label": "a"}, "by": "traffic_seed", "metric": "delivery"}
-    (found,) = answers({**spread, "value": 0.4, "abs": 2.0}, rows)
-    assert (found.holds, found.measured, found.seeds) == (True, pytest.approx(0.4), 2)
+    (answer,) = answers({**spread, "value": 0.4, "abs": 2.0}, rows)
+    assert (answer.holds, answer.measured, answer.seeds) == (True, pytest.approx(0.4), 2)
     assert (
         answers({**spread, "value": 0.9, "abs": 0.1}, [row for row in rows if row["params"]["traffic_seed"] == "1"])[
             0
@@ -169,35 +169,35 @@ def test_a_spread_may_be_of_the_means_of_those_that_share_another_coordinate() -
         for run in runs("a", lambda s, extra=extra: s % 2 + extra, traffic_seed=traffic, route=route)
     ]
     spread = {"kind": "spread", "where": {"label": "a"}, "by": "traffic_seed", "metric": "delivery"}
-    (found,) = answers({**spread, "each": "route", "value": 0.4, "abs": 2.0}, rows)
-    assert (found.measured, found.seeds) == (pytest.approx(0.4), 2)
-    assert found.asks.endswith("best less worst of each route with one traffic_seed")
+    (answer,) = answers({**spread, "each": "route", "value": 0.4, "abs": 2.0}, rows)
+    assert (answer.measured, answer.seeds) == (pytest.approx(0.4), 2)
+    assert answer.asks.endswith("best less worst of each route with one traffic_seed")
 
 
-def test_an_open_answer_says_about_how_many_seeds_would_decide() -> None:
-    """Four times as many halve the interval."""
+def test_an_undecided_answer_estimates_how_many_seeds_would_decide() -> None:
+    """Four times as many seeds halve the interval."""
     rows = runs("a", lambda s: 0.7 + (0.02 if s % 2 else -0.02))
     spec = {"kind": "at_least", "where": {}, "metric": "delivery"}
     wide = answers({**spec, "value": 0.0}, rows)[0]
     assert wide.low is not None and wide.high is not None and wide.needs is None
     half = (wide.high - wide.low) / 2
-    (found,) = answers({**spec, "value": 0.7 - half / 2}, rows)
-    assert (found.holds, found.seeds) == (None, 10)
-    assert found.needs in (40, 41)
+    (answer,) = answers({**spec, "value": 0.7 - half / 2}, rows)
+    assert (answer.holds, answer.seeds) == (None, 10)
+    assert answer.needs in (40, 41)
     (on_it,) = answers({**spec, "value": 0.7}, rows)
     assert on_it.holds is None and on_it.needs is None and "more seeds would hardly help" in on_it.why
 
 
-def test_what_is_equal_is_not_above() -> None:
+def test_equal_values_are_not_in_order() -> None:
     rows = runs("a", lambda _: 0.5) + runs("b", lambda _: 0.5)
     assert holds(rows, kind="order", above={"label": "a"}, below={"label": "b"}) == [False]
 
 
-def test_a_check_may_count_something_else() -> None:
+def test_a_check_may_use_another_metric() -> None:
     reach = {"metric": "reception", "value": 0.5}
     spec = {"kind": "crossing", "metric": "overhead", "at": "reception", "reach": reach, "where": {}}
-    found = counted_as(spec, {"reception": "delivery"})
-    assert found == {**spec, "at": "delivery", "reach": {**reach, "metric": "delivery"}}
+    changed = counted_as(spec, {"reception": "delivery"})
+    assert changed == {**spec, "at": "delivery", "reach": {**reach, "metric": "delivery"}}
     assert counted_as({"kind": "model", "function": "f"}, {"reception": "delivery"}) == {
         "kind": "model",
         "function": "f",
@@ -217,7 +217,9 @@ def test_trends_are_slopes_seed_by_seed() -> None:
     assert holds(rising, **trend, direction="rises") == [True]
     assert holds(rising, **trend, direction="falls") == [False]
     assert holds(rising, **trend, direction="flat", abs=0.05)[0] is False
-    assert holds(flat, **trend, direction="flat", abs=0.05) == [True] * 5  # as a whole, and at each of four points
+    assert (
+        holds(flat, **trend, direction="flat", abs=0.05) == [True] * 5
+    )  # once for the whole, and once at each of four points
     assert holds(flat, **trend, direction="rises") == [None]
     steeper = {"kind": "steeper", "x": "speed", "direction": "rises"}
     assert holds(rising + flat, **steeper, of={"label": "up"}, to={"label": "level"}) == [True]
@@ -230,17 +232,17 @@ def test_a_crossing_is_read_off_the_line_between_points() -> None:
         for run in runs("g", lambda s, p=p: p + noise(s, 0.001), p=p):
             rows.append({**run, "overhead": 10 * run["delivery"]})
     reach = {"metric": "delivery", "value": 0.5}
-    found = answers(
+    all_answers = answers(
         {"kind": "crossing", "where": {}, "x": "p", "reach": reach, "metric": "overhead", "value": 5.0, "abs": 0.1},
         rows,
     )
-    assert found[0].holds is True
-    assert found[0].measured == pytest.approx(5.0, abs=1e-6)
+    assert all_answers[0].holds is True
+    assert all_answers[0].measured == pytest.approx(5.0, abs=1e-6)
     never = {**reach, "value": 0.9}
     assert holds(rows, kind="crossing", where={}, x="p", reach=never, metric="overhead", value=5, abs=1) == [None]
 
 
-def test_a_flat_trend_may_be_asked_relative_to_the_mean() -> None:
+def test_a_flat_trend_may_be_checked_relative_to_the_mean() -> None:
     rows = slope("a", 0.1)  # a change of 0.1 at a mean of 0.5
     trend = {"kind": "trend", "where": {}, "x": "speed", "direction": "flat"}
     assert holds(rows, **trend, rel=0.4) == [True] * 5
@@ -248,16 +250,16 @@ def test_a_flat_trend_may_be_asked_relative_to_the_mean() -> None:
     assert holds(rows, **{**trend, "direction": "rises"}, rel=0.4) == [False]
 
 
-def test_what_goes_up_and_down_again_is_not_flat() -> None:
+def test_a_curve_that_rises_and_falls_is_not_flat() -> None:
     rows = []
     for x, height in ((1, 0.3), (2, 0.9), (3, 0.9), (4, 0.3)):
         rows += runs("hump", lambda s, height=height, x=x: height + noise(s * 10 + x), speed=x)
-    found = holds(rows, kind="trend", where={}, x="speed", direction="flat", abs=0.1)
-    assert found == [True, False, False, False, False]
+    held = holds(rows, kind="trend", where={}, x="speed", direction="flat", abs=0.1)
+    assert held == [True, False, False, False, False]
 
 
 def costs(label: str, x: str, price: float, reached: dict[int, float]) -> list[dict[str, Any]]:
-    """Runs that deliver so much at each x, at a price for each bit of delivery."""
+    """Runs with a given delivery at each x, and a cost in proportion to it."""
     rows = []
     for at, delivery in reached.items():
         for run in runs(label, lambda s, y=delivery: y + noise(s, 0.002), **{x: at}):
@@ -274,8 +276,8 @@ def test_a_crossing_may_have_one_side_only() -> None:
     assert holds(rows, **{**spec, "metric": "overhead"}, value=5.5, side="at_least") == [True]
 
 
-def test_what_is_cheaper_costs_less_where_the_other_reaches_as_much() -> None:
-    """At equal x the first is the dearer one; only at equal delivery it is not."""
+def test_cheaper_means_less_cost_at_equal_delivery() -> None:
+    """At equal x the first is more expensive; at equal delivery it is cheaper."""
     mine = costs("mine", "credits", 8.0, {0: 0.5, 1: 0.7})
     other = costs("other", "p", 10.0, {0: 0.1, 1: 0.4, 2: 0.8})
     spec = {"kind": "cheaper", "x": "credits", "to_x": "p", "at": "delivery", "metric": "overhead"}
@@ -283,10 +285,10 @@ def test_what_is_cheaper_costs_less_where_the_other_reaches_as_much() -> None:
     dear = costs("mine", "credits", 12.0, {0: 0.5, 1: 0.7})
     assert holds(dear + other, **spec, of={"label": "mine"}, to={"label": "other"}) == [False, False]
     beyond = costs("mine", "credits", 8.0, {0: 0.5, 1: 0.9})
-    found = answers({**spec, "of": {"label": "mine"}, "to": {"label": "other"}}, beyond + other)
-    assert [answer.holds for answer in found] == [True, None]
-    assert found[1].why == "other never has this delivery"
-    assert found[0].measured == pytest.approx(10 * 0.5 - 8 * 0.5, abs=0.05)
+    all_answers = answers({**spec, "of": {"label": "mine"}, "to": {"label": "other"}}, beyond + other)
+    assert [answer.holds for answer in all_answers] == [True, None]
+    assert all_answers[1].why == "other never has this delivery"
+    assert all_answers[0].measured == pytest.approx(10 * 0.5 - 8 * 0.5, abs=0.05)
 
 
 def points(by_x: dict[float, float]) -> list[dict[str, Any]]:
@@ -326,7 +328,7 @@ def test_bounds_hold_at_every_point_and_a_jump_is_steep() -> None:
     assert holds(line, kind="jump", where={}, x="p", share=0.7, within=0.3) == [False]
 
 
-def test_no_best_when_the_lines_cross_and_a_best_when_they_do_not() -> None:
+def test_no_best_holds_when_the_lines_cross_and_fails_when_they_do_not() -> None:
     def lines(slow_wins_at_1: float, slow_wins_at_9: float) -> list[dict[str, Any]]:
         rows = []
         for x, gain in ((1, slow_wins_at_1), (9, slow_wins_at_9)):
@@ -339,7 +341,7 @@ def test_no_best_when_the_lines_cross_and_a_best_when_they_do_not() -> None:
     assert False in holds(lines(0.1, 0.1), **spec)
 
 
-def test_quantities_that_follow_from_metrics_can_be_asked_for() -> None:
+def test_checks_can_use_quantities_that_follow_from_metrics() -> None:
     rows = runs("a", lambda _: 0.7)
     assert answers({"kind": "value", "where": {}, "metric": "maintenance_share", "value": 0.25, "abs": 0.0}, rows)[
         0
@@ -353,15 +355,15 @@ def test_receptions_per_delivery_count_the_first_one_too() -> None:
     assert value({"deliveries": 0, "duplicates": 25}, "receptions_per_delivery") is None
 
 
-def test_content_is_what_is_sent_without_headers() -> None:
-    """802.11 has 36 bytes of its own for each frame (world/mac/dcf.py)."""
+def test_content_bytes_are_bytes_sent_without_headers() -> None:
+    """802.11 adds 36 bytes to each frame (world/mac/dcf.py)."""
     row = {"preset": "baehni-city", "world": {}, "bytes_sent": 1360, "frames_sent": 10, "nodes": 10}
     assert value(row, "content_bytes_per_node") == 100.0
     assert value({**row, "world": {"overhead_bytes": "60"}}, "content_bytes_per_node") == 40.0
     assert value({**row, "preset": "costa"}, "content_bytes_per_node") == 129.0
 
 
-def test_what_is_sent_before_the_first_publication_can_be_left_out() -> None:
+def test_bytes_before_the_first_publication_can_be_left_out() -> None:
     sent = {"bytes_sent": 13600, "warmup_bytes": 3600, "frames_sent": 100, "warmup_frames": 50, "deliveries": 20}
     row = {"preset": "baehni-city", "world": {}, "nodes": 10, **sent}
     assert value(row, "overhead_published") == 2.5
@@ -370,27 +372,27 @@ def test_what_is_sent_before_the_first_publication_can_be_left_out() -> None:
     assert value(row, "content_bytes_published_per_node") == 1000.0 - 5 * 36
 
 
-def test_messages_are_frames_but_those_that_the_link_layer_repeats() -> None:
+def test_messages_are_frames_without_repetitions_by_the_link_layer() -> None:
     assert value({"frames_sent": 40, "repeats": 15}, "messages") == 25.0
 
 
-def test_duplicates_may_count_where_the_event_is_wanted_only() -> None:
+def test_duplicates_can_be_counted_at_interested_nodes_only() -> None:
     assert value({"duplicates_wanted": 30, "nodes": 10}, "duplicates_wanted_per_node") == 3.0
 
 
-def test_cells_are_chosen_by_what_they_are_and_numbers_compare_as_numbers() -> None:
+def test_cells_are_chosen_by_their_coordinates_and_numbers_compare_as_numbers() -> None:
     rows = runs("a", lambda _: 1.0, p=0.50) + runs("b", lambda _: 1.0, p=0.7)
     assert len(selected(rows, {"p": 0.5})) == 10
     assert len(selected(rows, {"p": ["0.5", "0.70"]})) == 20
     assert len(selected(rows, {"label": "a", "p": "0.5", "nodes": 100})) == 10
 
 
-def test_what_was_not_run_cannot_be_decided() -> None:
-    found = answers(
+def test_a_check_without_runs_is_undecided() -> None:
+    all_answers = answers(
         {"kind": "value", "where": {"label": "z", "p": ["1", "2"]}, "metric": "delivery", "value": 1, "abs": 1},
         runs("a", float),
     )
-    assert (found[0].holds, found[0].why) == (None, "no runs with z, p=1 or 2")
+    assert (all_answers[0].holds, all_answers[0].why) == (None, "no runs with z, p=1 or 2")
     one = runs("a", lambda _: 0.7)[:1]
     assert holds(one, kind="value", where={}, value=0.7, abs=0.1) == [None]
 

@@ -37,85 +37,85 @@ def claim(*checks: dict[str, Any], **known: Any) -> Claim:
     return Claim("X1", "000", "§1", "it delivers", "0.70", list(checks), **known)
 
 
-def judged(*checks: dict[str, Any], found: judge.Runs = RUNS, **known: Any) -> Verdict:
-    return judge.judge(claim(*checks, **known), found, JOINT)
+def judged(*checks: dict[str, Any], measured: judge.Runs = RUNS, **known: Any) -> Verdict:
+    return judge.judge(claim(*checks, **known), measured, JOINT)
 
 
 def test_a_claim_is_reproduced_if_all_its_checks_hold() -> None:
     assert judged(check("a", 0.7), check("b", 0.9)).verdict == REPRODUCED
-    found = judged(check("a", 0.7), check("b", 0.7))
-    assert found.verdict == NOT
-    assert round(found.measured or 0, 1) == 0.9  # the one that decided
-    assert found.low is not None and found.low < (found.measured or 0) < (found.high or 0)
-    assert found.seeds == 10
+    verdict = judged(check("a", 0.7), check("b", 0.7))
+    assert verdict.verdict == NOT
+    assert round(verdict.measured or 0, 1) == 0.9  # the answer that decided
+    assert verdict.low is not None and verdict.low < (verdict.measured or 0) < (verdict.high or 0)
+    assert verdict.seeds == 10
 
 
-def test_what_was_not_run_or_is_astride_is_not_decidable() -> None:
+def test_a_check_that_was_not_run_or_crosses_a_limit_is_not_decidable() -> None:
     assert judged(check("a", 0.7, "other")).why == "other: other was not run"
     assert judged(check("a", 0.75)).verdict == OPEN
     assert judged(check("a", 0.75), check("b", 0.1)).verdict == NOT
 
 
-def test_an_undecided_claim_says_how_many_seeds_would_decide() -> None:
-    found = judged(check("a", 0.747))
-    assert found.verdict == OPEN
-    (answer,) = found.answers
+def test_an_undecided_claim_states_how_many_seeds_would_decide() -> None:
+    verdict = judged(check("a", 0.747))
+    assert verdict.verdict == OPEN
+    (answer,) = verdict.answers
     assert answer.needs is not None and answer.needs > answer.seeds
-    assert f"about {answer.needs} seeds would tell" in found.why
+    assert f"about {answer.needs} seeds would tell" in verdict.why
 
 
-def test_more_questions_are_asked_more_carefully() -> None:
+def test_more_questions_need_more_confidence_for_each() -> None:
     once = judged(check("a", 0.7)).answers[0]
     five = judged(*[check("a", 0.7)] * 5).answers[0]
     assert once.high is not None and five.high is not None
     assert five.high > once.high
 
 
-def test_a_cause_is_given_only_where_something_needs_one() -> None:
+def test_a_cause_is_given_only_for_a_claim_that_fails() -> None:
     assert judged(check("a", 0.7), cause="the map", caveat="ours").cause == ""
-    found = judged(check("a", 0.1), cause="the map", caveat="ours")
-    assert (found.cause, found.caveat) == ("the map", "ours")
-    assert found.evidence == [FIG]
+    verdict = judged(check("a", 0.1), cause="the map", caveat="ours")
+    assert (verdict.cause, verdict.caveat) == ("the map", "ours")
+    assert verdict.evidence == [FIG]
     assert judged(check("a", 0.1), evidence=["fig9"]).evidence == ["fig9"]
 
 
-def test_a_verdict_says_whether_its_reading_was_chosen_on_it() -> None:
+def test_a_verdict_records_whether_its_reading_was_chosen_on_it() -> None:
     assert judged(check("a", 0.7)).calibration
     assert judged(check("a", 0.7)).reading == "few-beacon"
     elsewhere = Claim("X2", "000", "§1", "it delivers", "0.70", [check("a", 0.7)])
     assert not judge.judge(elsewhere, RUNS, JOINT).calibration
 
 
-def test_other_readings_do_not_move_the_verdict_and_are_listed() -> None:
+def test_other_readings_do_not_change_the_verdict_and_are_listed() -> None:
     both = {**RUNS, f"{FIG}@all-beacon": runs("a", lambda s: 0.2 + noise(s))}
-    found = judged(check("a", 0.7), found=both)
-    assert found.verdict == REPRODUCED
-    by_name = {other.reading: other for other in found.others}
+    verdict = judged(check("a", 0.7), measured=both)
+    assert verdict.verdict == REPRODUCED
+    by_name = {other.reading: other for other in verdict.others}
     assert by_name["all-beacon"].verdict == NOT
     assert by_name["all-beacon"].part == "few-beacon"
-    assert found.agreeing == 0
-    other_way = judged(check("a", 0.2), found=both)
+    assert verdict.agreeing == 0
+    other_way = judged(check("a", 0.2), measured=both)
     assert (other_way.verdict, other_way.agreeing) == (NOT, 1)
 
 
-def test_a_reading_that_changes_nothing_a_claim_looks_at_is_not_asked() -> None:
-    found = judged(check("a", 0.7), found={**RUNS, "elsewhere@all-beacon": []})
-    assert [other.reading for other in found.others] == ["publisher-out"]
+def test_a_reading_that_changes_nothing_for_a_claim_is_not_judged() -> None:
+    verdict = judged(check("a", 0.7), measured={**RUNS, "elsewhere@all-beacon": []})
+    assert [other.reading for other in verdict.others] == ["publisher-out"]
 
 
-def test_a_reading_may_count_otherwise_without_new_runs() -> None:
+def test_a_reading_may_use_other_metrics_without_new_runs() -> None:
     counted = [{**run, "overhead": 0.3 + noise(run["seed"])} for run in RUNS[FIG]]
-    found = judged(check("a", 0.7), found={FIG: counted})
-    assert [(other.reading, other.verdict, other.part) for other in found.others] == [("publisher-out", NOT, "")]
+    verdict = judged(check("a", 0.7), measured={FIG: counted})
+    assert [(other.reading, other.verdict, other.part) for other in verdict.others] == [("publisher-out", NOT, "")]
 
 
-def under(change: Change, found: judge.Runs, *checks: dict[str, Any]) -> list[str]:
+def under(change: Change, measured: judge.Runs, *checks: dict[str, Any]) -> list[str]:
     """The readings that a claim is judged under, if this is the only other one."""
     whole = Joint("000", [], "on no claim", [], [change])
-    return [other.reading for other in judge.judge(claim(*checks), found, whole).others]
+    return [other.reading for other in judge.judge(claim(*checks), measured, whole).others]
 
 
-def test_a_reading_of_another_preset_counts_nothing_otherwise_here() -> None:
+def test_a_reading_for_another_preset_changes_no_metrics_here() -> None:
     elsewhere = Change("c", "c", metrics={"delivery": "overhead"}, presets=["costa"])
     assert under(elsewhere, RUNS, check("a", 0.7)) == []
     assert under(Change("c", "c", metrics={"delivery": "overhead"}, presets=["baldoni"]), RUNS, check("a", 0.7)) == [
@@ -131,10 +131,10 @@ def test_a_reading_that_needs_runs_is_not_judged_by_its_metrics_alone() -> None:
 
 def test_a_claim_is_not_judged_in_a_mixture_of_worlds() -> None:
     other = "baldoni/fig12"
-    found = {**RUNS, other: RUNS[FIG], f"{FIG}@c": RUNS[FIG]}
+    measured = {**RUNS, other: RUNS[FIG], f"{FIG}@c": RUNS[FIG]}
     part = Change("c", "c", world={"nodes": 50}, experiments=[FIG])
-    assert under(part, found, check("a", 0.7)) == ["c"]
-    assert under(part, found, check("a", 0.7), check("a", 0.7, other)) == []
+    assert under(part, measured, check("a", 0.7)) == ["c"]
+    assert under(part, measured, check("a", 0.7), check("a", 0.7, other)) == []
 
 
 def test_the_scorecard_is_written_the_same_every_time(tmp_path: Path) -> None:

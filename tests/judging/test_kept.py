@@ -1,4 +1,4 @@
-"""The full campaign's verdicts, beside those of a quick run."""
+"""The verdicts of the full campaign, beside those of a quick run."""
 
 from __future__ import annotations
 
@@ -13,32 +13,35 @@ from tests.show.made_up import verdict
 MADE = kept.Made("0.1.0", "0.1.0+abc", "2026-01-31", 1234, 600.0)
 
 
-def test_what_is_kept_can_be_read_again_with_the_words_of_the_claims() -> None:
+def test_kept_verdicts_are_read_back_with_the_texts_of_the_claims() -> None:
     others = [Other("all-beacon", "all beacon", NOT, "few-beacon")]
     verdicts = [verdict("B1", "000", REPRODUCED, others=others), verdict("B2", "000", NOT), verdict("X9", "000", NOT)]
     text = kept.keep(verdicts, MADE)
     assert kept.keep(verdicts, MADE) == text
-    found = kept.parse(text)
-    assert found.made == MADE
-    assert [(claim.id, claim.verdict) for claim in found.claims] == [("B1", REPRODUCED), ("B2", NOT)]  # X9 is no claim
-    assert found.claims[0].others == others and found.claims[0].measured == verdicts[0].measured
+    scorecard = kept.parse(text)
+    assert scorecard.made == MADE
+    assert [(claim.id, claim.verdict) for claim in scorecard.claims] == [
+        ("B1", REPRODUCED),
+        ("B2", NOT),
+    ]  # X9 is not a claim
+    assert scorecard.claims[0].others == others and scorecard.claims[0].measured == verdicts[0].measured
     known = {claim.id: claim for claim in claims.load()}
-    assert [claim.says for claim in found.claims] == [known["B1"].says, known["B2"].says]
-    assert (found.claims[0].cause, found.claims[1].cause) == ("", known["B2"].cause)
+    assert [claim.says for claim in scorecard.claims] == [known["B1"].says, known["B2"].says]
+    assert (scorecard.claims[0].cause, scorecard.claims[1].cause) == ("", known["B2"].cause)
 
 
 def test_claims_are_counted_by_verdict_sample_and_paper() -> None:
-    found = kept.counted(
+    scorecard = kept.counted(
         [
             verdict("B1", "000", REPRODUCED, calibration=True),
             verdict("B2", "000", NOT),
             verdict("F1", "001", REPRODUCED),
         ]
     )
-    assert found.all == {REPRODUCED: 2, NOT: 1, OPEN: 0}
-    assert found.in_sample == {REPRODUCED: 1, NOT: 0, OPEN: 0}
-    assert found.out_of_sample == {REPRODUCED: 1, NOT: 1, OPEN: 0}
-    assert found.papers["001"] == {REPRODUCED: 1, NOT: 0, OPEN: 0}
+    assert scorecard.all == {REPRODUCED: 2, NOT: 1, OPEN: 0}
+    assert scorecard.in_sample == {REPRODUCED: 1, NOT: 0, OPEN: 0}
+    assert scorecard.out_of_sample == {REPRODUCED: 1, NOT: 1, OPEN: 0}
+    assert scorecard.papers["001"] == {REPRODUCED: 1, NOT: 0, OPEN: 0}
 
 
 def test_a_split_claim_counts_once_and_holds_if_all_its_parts_do() -> None:
@@ -54,7 +57,7 @@ def test_a_split_claim_counts_once_and_holds_if_all_its_parts_do() -> None:
     assert original(B15=REPRODUCED, B1=NOT) == {REPRODUCED: 0, NOT: 1, OPEN: 0}
 
 
-def test_a_verdict_about_something_else_is_not_shown() -> None:
+def test_a_verdict_about_other_checks_is_not_shown() -> None:
     text = kept.keep([verdict("B1", "000", REPRODUCED), verdict("B2", "000", NOT)], MADE).decode()
     (claim,) = [claim for claim in claims.load() if claim.id == "B1"]
     changed = text.replace(claim.digest(), "0123456789abcdef")
@@ -73,46 +76,48 @@ def test_a_verdict_about_something_else_is_not_shown() -> None:
         (OPEN, NOT, kept.NEW),
     ],
 )
-def test_a_quick_run_agrees_contradicts_or_cannot_tell(before: str, now: str, says: str) -> None:
+def test_a_quick_run_agrees_contradicts_or_is_undecided(before: str, now: str, says: str) -> None:
     assert kept.agreement(verdict("B1", "000", before), verdict("B1", "000", now)) == says
 
 
-def test_an_ablation_lists_what_no_longer_holds_without_a_part_and_what_holds_only_then() -> None:
+def test_an_ablation_lists_claims_that_fail_without_a_part_and_claims_that_hold_only_then() -> None:
     def under(id: str, joint: str, back: str) -> object:
         others = [Other("all-beacon", "all beacon", back, "few-beacon"), Other("slow", "slow", NOT)]
         return verdict(id, "000", joint, others=others)
 
     rows = [("B1", REPRODUCED, NOT), ("B2", NOT, REPRODUCED), ("B3", REPRODUCED, OPEN), ("B4", REPRODUCED, REPRODUCED)]
     rows += [("B5", OPEN, REPRODUCED), ("B6", NOT, OPEN)]
-    (found,) = kept.ablations([under(*row) for row in rows])  # type: ignore[misc]
-    assert (found.paper, found.part, found.instead) == ("000", "few-beacon", "all beacon")
-    assert (found.refuted, found.undecided, found.gained) == (["B1"], ["B3"], ["B2", "B5"])
-    assert found.costs == 2
+    (scorecard,) = kept.ablations([under(*row) for row in rows])  # type: ignore[misc]
+    assert (scorecard.paper, scorecard.part, scorecard.instead) == ("000", "few-beacon", "all beacon")
+    assert (scorecard.refuted, scorecard.undecided, scorecard.gained) == (["B1"], ["B3"], ["B2", "B5"])
+    assert scorecard.costs == 2
 
 
-# ---- the one in the package
+# ---- the file in the package
 
 
-def test_the_kept_scorecard_is_of_the_claims_that_there_are() -> None:
-    found = kept.load()
-    assert found is not None
-    assert [claim.id for claim in found.claims] == [claim.id for claim in claims.load()]  # and each asks what it asked
-    assert sum(found.counts.original.values()) == 82
-    assert found.counts == kept.counted(found.claims)
-    assert found.made.runs > 10_000
+def test_the_kept_scorecard_has_the_present_claims() -> None:
+    scorecard = kept.load()
+    assert scorecard is not None
+    assert [claim.id for claim in scorecard.claims] == [
+        claim.id for claim in claims.load()
+    ]  # and each has the same checks
+    assert sum(scorecard.counts.original.values()) == 82
+    assert scorecard.counts == kept.counted(scorecard.claims)
+    assert scorecard.made.runs > 10_000
 
 
 def test_every_claim_that_does_not_hold_has_a_cause() -> None:
     causes = {claim.id: claim.cause for claim in claims.load()}
-    found = kept.load()
-    assert found is not None
-    for claim in found.claims:
+    scorecard = kept.load()
+    assert scorecard is not None
+    for claim in scorecard.claims:
         if claim.verdict != REPRODUCED:
             assert causes[claim.id].strip(), claim.id
 
 
-def test_every_part_of_a_joint_reading_is_worth_a_claim() -> None:
-    """A part that costs nothing when it is put back has to go."""
+def test_every_part_of_a_joint_reading_decides_at_least_one_claim() -> None:
+    """A part whose undoing changes no claim must be removed."""
     whole = kept.load()
     assert whole is not None
     ablations = kept.ablations(whole.claims)

@@ -1,4 +1,4 @@
-"""Who publishes in a run, by its world and its seed."""
+"""Which node publishes in a run, by its world and its seed."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def test_the_publisher_is_the_node_whose_event_is_in_the_log(seed: int, tmp_path
 
 
 def test_another_reading_may_have_another_publisher() -> None:
-    """By itself one of three subscribers publishes, under the other reading anybody."""
+    """By default one of three subscribers publishes, under the other reading any node."""
     own = [publisher(row(seed, subscribers="3")) for seed in range(1, 30)]
     others = [publisher(row(seed, "publisher-apart", subscribers="3")) for seed in range(1, 30)]
     assert own != others
 
 
-def test_where_nobody_publishes_there_is_no_publisher() -> None:
-    with pytest.raises(InputError, match="nobody publishes"):
+def test_a_run_without_publications_has_no_publisher() -> None:
+    with pytest.raises(InputError, match="no node publishes"):
         publisher(row(1, events="0"))

@@ -1,4 +1,4 @@
-"""Which runs are counted again, and what happens if a log says otherwise than the tally."""
+"""Which runs are counted again, and what happens if a log differs from the tally."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_the_length_of_a_log_follows_from_the_tally() -> None:
     assert log_rows({**tally, "reasons": {"forward: a": 6, "drop: b": 7}}) == 28
 
 
-def test_equal_metrics_are_equal() -> None:
+def test_equal_metrics_pass() -> None:
     tally = {**EMPTY, "energy_j": 3.0, "delivery": None, "reasons": {"a": 1}}
     compare("r", "roamcast run", tally, {**tally, "energy_j": 3.0 + 1e-12})
 

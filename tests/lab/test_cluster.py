@@ -23,7 +23,9 @@ from roamcast.lab.spark.engine import SparkEngine
 from roamcast.lab.tables.folder import Folder
 from roamcast.lab.traces import contacts, summary
 from roamcast.lab.traces import trace as traces
+from roamcast.lab.traces.here import Here
 from tests.lab.test_resume import FORTY
+from tests.support.interpreter import without
 from tests.world.traces import samples
 from tests.world.traces.samples import written
 
@@ -82,19 +84,6 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
             made.kill(name)
 
 
-def without_roamcast(place: Path) -> Path:
-    """An interpreter that finds all that is installed here but roamcast."""
-    packages = place / "packages"
-    packages.mkdir()
-    for entry in Path(pyspark.__file__).parents[1].iterdir():
-        if "roamcast" not in entry.name:
-            (packages / entry.name).symlink_to(entry)
-    python = place / "python"
-    python.write_text(f'#!/bin/sh\nPYTHONPATH={packages} exec {sys.executable} -S "$@"\n')
-    python.chmod(0o755)
-    return python
-
-
 def metrics(path: Path) -> list[dict[str, Any]]:
     """All but the run's name, which depends on how much of its log is kept."""
     rows: list[dict[str, Any]] = pq.read_table(path / "metrics").drop_columns("run").to_pylist(maps_as_pydicts="strict")
@@ -108,7 +97,7 @@ def test_a_cluster_without_roamcast_that_loses_a_worker_gives_what_embedded_spar
 
     Nor do the driver's own helpers, which plan how a trace is read, need a roamcast of their own.
     """
-    python = without_roamcast(tmp_path)
+    python = without(tmp_path, "roamcast")
     there = subprocess.run(
         [python, "-c", "import pyspark, pyarrow, roamcast"], capture_output=True, text=True, check=False
     )
@@ -141,7 +130,7 @@ def test_a_cluster_without_roamcast_that_loses_a_worker_gives_what_embedded_spar
     asked = typed("trace", "stats", str(trace), "--range", "50", "--within", "5,10", "--json")
     told, said = asked.communicate(timeout=PATIENCE_S)
     assert asked.returncode == 0, said.decode()
-    read = traces.read(spark, [str(trace)])
+    read = traces.read(Here(), [str(trace)])
     assert json.loads(told)["contacts"] == summary.of(read, contacts.of(read, 50.0), [5.0, 10.0])["contacts"]
     assert [row["reached"] for row in json.loads(told)["reachability"]["within"]] == [2, 2]
     read.close()

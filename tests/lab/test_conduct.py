@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -183,9 +184,9 @@ def damage(log: Path, share: float) -> None:
     log.write_bytes(content)
 
 
-def test_logs_with_damaged_pages_are_put_aside_and_their_runs_done_again(spark: SparkSession, tmp_path: Path) -> None:
+def test_logs_with_damaged_pages_are_put_aside_and_their_runs_done_again(engine: Engine, tmp_path: Path) -> None:
     text = TINY.replace("deliveries", "frames")
-    conducted(text, tmp_path / "out", SparkEngine(spark))
+    conducted(text, tmp_path / "out", engine)
     before = table(tmp_path / "out", "metrics")
     unreadable, altered = (tmp_path / "out" / "log" / f"{before[k]['run']}.parquet" for k in (1, 2))
     damage(unreadable, 0.0)
@@ -194,7 +195,7 @@ def test_logs_with_damaged_pages_are_put_aside_and_their_runs_done_again(spark: 
     pq.write_table(rows, altered, compression="none", use_dictionary=False, write_page_checksum=True)
     damage(altered, 0.5)  # it can be read, but not what was written
     assert reader.read(altered).num_rows
-    witness = conducted(text, tmp_path / "out", SparkEngine(spark))
+    witness = conducted(text, tmp_path / "out", engine)
     assert witness.rounds == [(4, 4), (4, 2)]
     for log, line in zip(sorted((unreadable, altered)), sorted(witness.warnings), strict=True):
         assert f"{log} is damaged: " in line and "the run is done again" in line
@@ -245,6 +246,7 @@ class KillsOnce(Protocol):
 @pytest.fixture
 def poison(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "poison.py").write_text(POISON)
+    monkeypatch.delitem(sys.modules, "poison", raising=False)  # that of another test
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
 

@@ -1,4 +1,4 @@
-"""A campaign whose driver is killed goes on where it was, and leaves the very same tables."""
+"""A campaign that is killed at any moment goes on where it was, on either engine, and leaves the very same tables."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from roamcast.lab import conduct
 from roamcast.lab.campaign import parse
 from roamcast.lab.local.engine import PoolEngine
 from roamcast.lab.tables.folder import Folder
+from tests.lab.local.test_pool import eventually, gone
 
 FORTY = """\
 name = "forty"
@@ -30,42 +32,134 @@ set = { p = [0.5, 1.0] }
 name = "proximity"
 set = { credits = [0, 2] }
 """
+LONGER = FORTY.replace("30.0", "120.0")
+"""So that there is time to look before it ends."""
+SPARK, POOL = ("--master", "local[2]"), ("--local", "--processes", "2")
 PATIENCE_S = 240.0
+Condition = Callable[[Folder], bool]
 
 
-def killed(command: list[str], out: Path, group: bool) -> set[str]:
-    """The names of the logs that were finished when the driver (or with it all it started) was killed."""
-    first = subprocess.Popen(command, cwd=out.parent, start_new_session=True, stderr=subprocess.PIPE)
-    until = time.monotonic() + PATIENCE_S
-    while len(Folder(out).finished()) < 5 and first.poll() is None and time.monotonic() < until:
-        time.sleep(0.02)
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("undisturbed") / "out"
+    conduct.conduct([parse(LONGER)], Folder(out), PoolEngine(2))
+    return out
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    (tmp_path / "forty.toml").write_text(LONGER)
+    return tmp_path / "out"
+
+
+def command(out: Path, *engine: str) -> list[str]:
+    return [sys.executable, "-m", "roamcast", "campaign", "forty.toml", "--out", str(out), *engine]
+
+
+def started(out: Path, engine: tuple[str, ...], until: Condition) -> subprocess.Popen[str]:
+    """A campaign that has come so far, or has ended before somebody looked."""
+    running = subprocess.Popen(
+        command(out, *engine), cwd=out.parent, start_new_session=True, stderr=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + PATIENCE_S
+    while not until(Folder(out)) and running.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.005)
+    return running
+
+
+def kill(running: subprocess.Popen[str], group: bool) -> None:
     if group:
-        os.killpg(first.pid, signal.SIGKILL)
+        os.killpg(running.pid, signal.SIGKILL)
     else:
-        first.kill()
-    first.wait()
-    return {path.name for path in Folder(out).log.glob("*.parquet")}
+        running.kill()
+    running.communicate()
 
 
-@pytest.mark.parametrize("engine", [["--master", "local[2]"], ["--local", "--processes", "2"]], ids=["spark", "pool"])
-def test_killed_and_resumed_is_as_if_never_disturbed(engine: list[str], tmp_path: Path) -> None:
-    (tmp_path / "forty.toml").write_text(FORTY)
-    out = tmp_path / "killed"
-    command = [sys.executable, "-m", "roamcast", "campaign", "forty.toml", "--out", str(out), *engine]
-    names = killed(command, out, group="--master" in engine)  # workers of a pool end with their driver
-    assert 5 <= len(names) < 40
-    assert not (out / "metrics").exists()
-    kept = {name: (Folder(out).log / name).stat().st_mtime_ns for name in names}
+def finished(count: int) -> Condition:
+    return lambda folder: len(folder.finished()) >= count
 
-    again = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert again.returncode == 0, again.stderr
-    assert "runs to do" in again.stderr
-    assert "40 of 40 runs to do" not in again.stderr
-    assert {name: (Folder(out).log / name).stat().st_mtime_ns for name in kept} == kept
-    assert list(Folder(out).log.glob(".*")) == []
 
-    undisturbed = tmp_path / "undisturbed"
-    conduct.conduct([parse(FORTY)], Folder(undisturbed), PoolEngine(2))
+def logs(out: Path) -> dict[str, int]:
+    """When each was written."""
+    return {path.name: path.stat().st_mtime_ns for path in Folder(out).log.glob("*.parquet")}
+
+
+def check_complete(out: Path, undisturbed: Path) -> None:
+    """No run is lost or doubled, nothing half is left, and the tables are the same to the byte."""
+    assert logs(out).keys() == logs(undisturbed).keys()
+    assert (
+        list(Folder(out).log.glob(".*")) == list((out / "attempts").iterdir()) == list((out / "failed").iterdir()) == []
+    )
     for table in ("metrics", "summary"):
         (here,), (there,) = ((place / table).iterdir() for place in (out, undisturbed))
         assert here.read_bytes() == there.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [(SPARK, SPARK), (POOL, POOL), (POOL, SPARK), (SPARK, POOL)], ids=lambda e: e[0][2:]
+)
+def test_killed_and_resumed_is_as_if_never_disturbed(
+    first: tuple[str, ...], second: tuple[str, ...], out: Path, undisturbed: Path
+) -> None:
+    kill(started(out, first, finished(5)), group=first is SPARK)  # workers of a pool end with their driver
+    before = logs(out)
+    assert 5 <= len(before) < 40
+    assert not (out / "metrics").exists()
+    again = subprocess.run(command(out, *second), cwd=out.parent, capture_output=True, text=True, check=False)
+    assert again.returncode == 0, again.stderr
+    assert "runs to do" in again.stderr and "40 of 40 runs to do" not in again.stderr
+    assert before.items() <= logs(out).items()
+    check_complete(out, undisturbed)
+
+
+def test_killed_again_and_again_it_comes_to_its_end(out: Path, undisturbed: Path) -> None:
+    """Before its first run, between runs, and while it writes its tables."""
+    moments: list[Condition] = [
+        lambda folder: (folder.path / "campaign.json").exists(),
+        lambda folder: bool(folder.begun()),
+        *(finished(count) for count in (1, 9, 22, 39, 40)),
+        lambda folder: (folder.path / ".metrics.new").exists() or (folder.path / "metrics").exists(),
+    ]
+    before: dict[str, int] = {}
+    for moment in moments:
+        kill(started(out, POOL, moment), group=False)
+        assert before.items() <= logs(out).items()
+        before = logs(out)
+    last = subprocess.run(command(out, *POOL), cwd=out.parent, capture_output=True, text=True, check=False)
+    assert last.returncode == 0, last.stderr
+    assert before.items() <= logs(out).items()
+    check_complete(out, undisturbed)
+
+
+def test_workers_that_are_killed_cost_no_run(out: Path, undisturbed: Path) -> None:
+    running = started(out, POOL, finished(3))
+    children = Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text().split()
+    for worker in children:
+        os.kill(int(worker), signal.SIGKILL)
+    _, said = running.communicate(timeout=PATIENCE_S)
+    assert len(children) == 2
+    assert running.returncode == 0, said
+    check_complete(out, undisturbed)
+
+
+def test_ctrl_c_stops_it_with_one_line_and_leaves_nothing_running(out: Path, undisturbed: Path) -> None:
+    running = started(out, POOL, finished(3))
+    children = Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text().split()
+    os.killpg(running.pid, signal.SIGINT)
+    _, said = running.communicate(timeout=PATIENCE_S)
+    assert running.returncode == 130
+    assert said.splitlines() == ["forty: 40 of 40 runs to do", "stopped; the same command goes on from here"]
+    assert len(children) == 2
+    assert eventually(lambda: all(gone(int(child)) for child in children))
+    before = logs(out)
+    status = subprocess.run(
+        [sys.executable, "-m", "roamcast", "campaign", "status", str(out)], capture_output=True, text=True, check=True
+    )
+    assert status.stdout.splitlines() == [
+        f"forty: {len(before)} of 40 runs finished, {40 - len(before)} to do",
+        "tables are written when all runs have ended",
+    ]
+    again = subprocess.run(command(out, *POOL), cwd=out.parent, capture_output=True, text=True, check=False)
+    assert f"{40 - len(before)} of 40 runs to do" in again.stderr
+    assert before.items() <= logs(out).items()
+    check_complete(out, undisturbed)

@@ -1,4 +1,4 @@
-"""Arrays made of bytes are those that Arrow makes itself."""
+"""Arrays made from bytes are equal to those that Arrow makes itself."""
 
 from __future__ import annotations
 

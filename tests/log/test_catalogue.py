@@ -24,7 +24,7 @@ def test_names_are_unique_and_groups_known() -> None:
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=NAMES)
-def test_an_entry_says_all_that_people_need(metric: Metric) -> None:
+def test_an_entry_has_all_texts_that_people_need(metric: Metric) -> None:
     assert metric.unit and metric.means and metric.formula
     assert (metric.kind == QUOTIENT) == (metric.quotient is not None)
     assert not metric.per_node or metric.per_node in QUANTITIES
@@ -43,12 +43,12 @@ def test_quotients_are_of_counts(metric: Metric) -> None:
         assert kind == BY_NAME if term.entry else kind in WHOLE
 
 
-def test_the_log_alone_gives_all_but_what_only_a_simulated_world_has() -> None:
+def test_all_metrics_except_simulated_ones_follow_from_the_log() -> None:
     known = {m.name for m in METRICS if not m.simulated} - {"of_possible"}
     assert set(metrics(MemorySink().table("r"))) == known
 
 
-def test_a_quotient_of_nothing_has_no_value() -> None:
+def test_a_quotient_whose_divisor_is_zero_has_no_value() -> None:
     half = over(["a", "-b"], ["c", Term("d", "x")])
     assert half.text == "(a − b) / (c + d[x])"
     assert half.value({"a": 5, "b": 2, "c": 4, "d": {"x": 2}}) == 0.5

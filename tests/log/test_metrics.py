@@ -1,4 +1,4 @@
-"""Metrics from a log: one small run counted by hand, each definition's edge, and a row-by-row twin."""
+"""Metrics from a log: one small run counted by hand, the limits of each definition, and counting row by row."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ S = 1_000_000
 
 
 class Log:
-    """Rows of a log, written briefly."""
+    """A log, with short methods for its rows."""
 
     def __init__(self) -> None:
         self.sink = MemorySink()
@@ -139,8 +139,8 @@ def test_a_small_run_counted_by_hand() -> None:
 
 
 def test_a_log_without_rows_has_zero_counts_and_no_quotients() -> None:
-    found = Log().metrics()
-    assert {name for name, value in found.items() if value is None} == {
+    measured = Log().metrics()
+    assert {name for name, value in measured.items() if value is None} == {
         "delivery",
         "reception",
         "overhead",
@@ -151,7 +151,7 @@ def test_a_log_without_rows_has_zero_counts_and_no_quotients() -> None:
         "memory_entries",
         "memory_bytes",
     }
-    assert not any(found.values())
+    assert not any(measured.values())
 
 
 def test_a_log_of_several_runs_is_refused() -> None:
@@ -171,11 +171,11 @@ def test_interest_is_a_subscription_that_matches_content() -> None:
     assert log.publish(0, 2, "news.local", heat=50).metrics()["interested"] == 3
 
 
-def test_interest_is_that_of_the_moment_of_publication() -> None:
+def test_interest_is_decided_at_the_publication() -> None:
     log = Log().subscribe(1).publish(0, 1).unsubscribe(1).publish(0, 2).subscribe(2).publish(0, 3)
     log.deliver(1, 1).deliver(1, 2).deliver(2, 2).deliver(2, 3)
-    found = log.metrics()
-    assert (found["interested"], found["deliveries"]) == (2, 2)
+    measured = log.metrics()
+    assert (measured["interested"], measured["deliveries"]) == (2, 2)
 
 
 def test_a_node_with_two_matching_subscriptions_is_one_pair_until_both_are_gone() -> None:
@@ -193,16 +193,16 @@ def test_a_subscription_number_used_again_replaces_the_filter() -> None:
 
 
 def test_the_publisher_is_not_interested_and_its_own_delivery_does_not_count() -> None:
-    found = Log().subscribe(0).publish(0, 1).deliver(0, 1).metrics()
-    assert (found["interested"], found["deliveries"], found["delivery"]) == (0, 0, None)
+    measured = Log().subscribe(0).publish(0, 1).deliver(0, 1).metrics()
+    assert (measured["interested"], measured["deliveries"], measured["delivery"]) == (0, 0, None)
 
 
 @pytest.mark.parametrize(("leave", "come"), [(schema.SLEEP, schema.WAKE), (schema.CRASH, schema.RECOVER)])
 def test_a_subscriber_that_is_not_up_does_not_count(leave: int, come: int) -> None:
     log = Log().subscribe(1).row(1, leave).publish(0, 1).row(1, come).publish(0, 2)
     log.deliver(1, 1).deliver(1, 2)
-    found = log.metrics()
-    assert (found["interested"], found["deliveries"]) == (1, 1)
+    measured = log.metrics()
+    assert (measured["interested"], measured["deliveries"]) == (1, 1)
 
 
 def test_sleep_and_crash_are_independent_of_each_other() -> None:
@@ -214,17 +214,17 @@ def test_sleep_and_crash_are_independent_of_each_other() -> None:
     assert log.metrics()["interested"] == 1
 
 
-def test_who_begins_anew_has_only_what_it_subscribes_to_then() -> None:
+def test_after_a_new_boot_only_new_subscriptions_count() -> None:
     log = Log().subscribe(1, 1).subscribe(1, 2).subscribe(2, 1).row(1, schema.RECOVER, reason="anew")
     assert log.publish(0, 7).metrics()["interested"] == 1
     assert log.subscribe(1, 1).publish(0, 8).metrics()["interested"] == 1 + 2
 
 
-def test_only_near_nodes_count_for_a_local_event() -> None:
+def test_only_nodes_in_range_count_for_a_local_event() -> None:
     log = Log().subscribe(0).subscribe(1).subscribe(2).publish(0, 1, near=[0, 2, 3])
     log.deliver(1, 1).deliver(2, 1)
-    found = log.metrics()
-    assert (found["interested"], found["deliveries"]) == (1, 1)
+    measured = log.metrics()
+    assert (measured["interested"], measured["deliveries"]) == (1, 1)
 
 
 # -------------------------------------------------------------------------------------------- the publisher's own
@@ -234,9 +234,9 @@ def test_a_publisher_counts_for_reception_if_it_is_subscribed_when_it_publishes(
     log = Log().subscribe(0).subscribe(1).subscribe(2, text="topic sports").subscribe(3)
     log.publish(0, 1).publish(1, 2).publish(2, 3).unsubscribe(1).publish(1, 4).publish(4, 5)
     log.deliver(0, 1).deliver(1, 1).deliver(3, 2).deliver(3, 3)
-    found = log.metrics()
-    assert (found["own"], found["interested"], found["deliveries"]) == (2, 2 + 2 + 3 + 2 + 2, 3)
-    assert (found["delivery"], found["reception"]) == (3 / 11, 5 / 13)
+    measured = log.metrics()
+    assert (measured["own"], measured["interested"], measured["deliveries"]) == (2, 2 + 2 + 3 + 2 + 2, 3)
+    assert (measured["delivery"], measured["reception"]) == (3 / 11, 5 / 13)
 
 
 @pytest.mark.parametrize(("leave", "come"), [(schema.SLEEP, schema.WAKE), (schema.CRASH, schema.RECOVER)])
@@ -246,28 +246,28 @@ def test_a_publisher_that_is_not_up_does_not_count(leave: int, come: int) -> Non
     assert log.row(0, come).publish(0, 2).metrics()["own"] == 1
 
 
-def test_a_publisher_is_near_its_own_local_event() -> None:
-    found = Log().subscribe(0).subscribe(1).subscribe(2).publish(0, 1, near=[2]).metrics()
-    assert (found["own"], found["interested"], found["reception"]) == (1, 1, 1 / 2)
+def test_a_publisher_is_in_range_of_its_own_local_event() -> None:
+    measured = Log().subscribe(0).subscribe(1).subscribe(2).publish(0, 1, near=[2]).metrics()
+    assert (measured["own"], measured["interested"], measured["reception"]) == (1, 1, 1 / 2)
 
 
-# ------------------------------------------------------------------------------------------------- before it begins
+# ---------------------------------------------------------------------------------------------------------- warm-up
 
 
-def test_what_is_sent_before_the_first_publication_is_warm_up() -> None:
+def test_frames_before_the_first_publication_are_warm_up() -> None:
     log = Log().send(0, 1, size=10).at(1).send(1, 2, size=20).publish(0, 1).send(0, 3, size=40)
-    found = log.at(2).publish(1, 2).send(1, 4, size=80).metrics()
-    assert (found["warmup_frames"], found["warmup_bytes"]) == (2, 30)
+    measured = log.at(2).publish(1, 2).send(1, 4, size=80).metrics()
+    assert (measured["warmup_frames"], measured["warmup_bytes"]) == (2, 30)
 
 
-def test_without_a_publication_all_is_warm_up() -> None:
-    found = Log().send(0, 1, size=10).at(9).send(1, 2, size=20).metrics()
-    assert (found["warmup_frames"], found["warmup_bytes"]) == (2, 30)
+def test_without_a_publication_all_frames_are_warm_up() -> None:
+    measured = Log().send(0, 1, size=10).at(9).send(1, 2, size=20).metrics()
+    assert (measured["warmup_frames"], measured["warmup_bytes"]) == (2, 30)
 
 
-def test_who_publishes_at_once_has_no_warm_up() -> None:
-    found = Log().publish(0, 1).send(0, 1, size=10).metrics()
-    assert (found["warmup_frames"], found["warmup_bytes"]) == (0, 0)
+def test_a_run_that_publishes_at_once_has_no_warm_up() -> None:
+    measured = Log().publish(0, 1).send(0, 1, size=10).metrics()
+    assert (measured["warmup_frames"], measured["warmup_bytes"]) == (0, 0)
 
 
 # ------------------------------------------------------------------------------------------- duplicates and parasites
@@ -277,44 +277,44 @@ def test_a_frame_with_several_events_is_one_reception_and_a_row_for_each_event()
     log = Log().subscribe(1).publish(0, 1).publish(0, 2)
     log.send(0, 1, 1).receive(1, 1, 1).receive(1, 1, 2, size=0)
     log.send(0, 2, 1).receive(1, 2, 1).receive(1, 2, 2, size=0)
-    found = log.metrics()
-    assert (found["receptions"], found["duplicates"], found["parasites"]) == (2, 2, 0)
-    assert found["duplicates_wanted"] == 2
+    measured = log.metrics()
+    assert (measured["receptions"], measured["duplicates"], measured["parasites"]) == (2, 2, 0)
+    assert measured["duplicates_wanted"] == 2
 
 
-def test_duplicates_are_wanted_where_the_event_is() -> None:
+def test_a_duplicate_is_wanted_if_the_node_has_a_matching_subscription() -> None:
     log = Log().subscribe(0).subscribe(1).publish(0, 1)
-    log.receive(0, 1, 1)  # the publisher wants it, and has it
+    log.receive(0, 1, 1)  # the publisher subscribed to it, and has it
     log.receive(1, 2, 1).receive(1, 3, 1).receive(1, 4, 1)
     log.receive(2, 2, 1).receive(2, 3, 1)
-    found = log.metrics()
-    assert (found["duplicates"], found["duplicates_wanted"], found["parasites"]) == (1 + 2 + 1, 1 + 2, 2)
+    measured = log.metrics()
+    assert (measured["duplicates"], measured["duplicates_wanted"], measured["parasites"]) == (1 + 2 + 1, 1 + 2, 2)
 
 
 def test_a_publisher_hearing_its_own_event_has_a_duplicate_and_a_parasite_unless_it_subscribed() -> None:
     log = Log().publish(0, 1).receive(0, 1, 1).receive(0, 2, 1)
-    found = log.metrics()
-    assert (found["duplicates"], found["parasites"]) == (2, 2)
+    measured = log.metrics()
+    assert (measured["duplicates"], measured["parasites"]) == (2, 2)
     log = Log().subscribe(0).publish(0, 1).receive(0, 1, 1)
-    found = log.metrics()
-    assert (found["duplicates"], found["parasites"]) == (1, 0)
+    measured = log.metrics()
+    assert (measured["duplicates"], measured["parasites"]) == (1, 0)
 
 
-def test_a_parasite_is_judged_by_subscriptions_alone_not_by_who_was_up_or_near() -> None:
+def test_subscriptions_alone_decide_what_a_parasite_is() -> None:
     log = Log().subscribe(1).subscribe(2).row(1, schema.CRASH).publish(0, 1, near=[1]).row(1, schema.RECOVER)
-    found = log.receive(1, 1, 1).receive(2, 1, 1).metrics()
-    assert (found["interested"], found["parasites"]) == (0, 0)
+    measured = log.receive(1, 1, 1).receive(2, 1, 1).metrics()
+    assert (measured["interested"], measured["parasites"]) == (0, 0)
 
 
 def test_control_frames_are_neither_duplicates_nor_parasites() -> None:
-    found = Log().send(0, 1).receive(1, 1).send(0, 2).receive(1, 2).metrics()
-    assert (found["receptions"], found["duplicates"], found["parasites"]) == (2, 0, 0)
+    measured = Log().send(0, 1).receive(1, 1).send(0, 2).receive(1, 2).metrics()
+    assert (measured["receptions"], measured["duplicates"], measured["parasites"]) == (2, 0, 0)
 
 
-def test_an_event_the_log_does_not_publish_is_nobodys_parasite() -> None:
-    found = Log().subscribe(1).receive(1, 1, 9).receive(1, 2, 9).receive(2, 2, 9).deliver(1, 9).metrics()
-    assert (found["duplicates"], found["parasites"], found["deliveries"]) == (1, 0, 0)
-    assert found["duplicates_wanted"] == 0
+def test_an_event_without_a_publish_row_is_no_parasite() -> None:
+    measured = Log().subscribe(1).receive(1, 1, 9).receive(1, 2, 9).receive(2, 2, 9).deliver(1, 9).metrics()
+    assert (measured["duplicates"], measured["parasites"], measured["deliveries"]) == (1, 0, 0)
+    assert measured["duplicates_wanted"] == 0
 
 
 # ------------------------------------------------------------------------------------------------------ percentiles
@@ -329,9 +329,9 @@ def test_percentiles_are_by_nearest_rank(latencies: list[int]) -> None:
     log.publish(0, 1)
     for node, latency in enumerate(sorted(latencies), 1):
         log.at(latency).deliver(node, 1)
-    found = log.metrics()
+    measured = log.metrics()
     for percent, name in ((50, "latency_p50_s"), (95, "latency_p95_s")):
-        value = found[name]
+        value = measured[name]
         assert value in latencies
         assert sum(latency <= value for latency in latencies) == ceil(percent * len(latencies) / 100)
 
@@ -344,33 +344,33 @@ def test_latency_is_that_of_the_first_delivery() -> None:
 # ----------------------------------------------------------------------------------------------------------- energy
 
 
-def test_a_node_idles_but_for_what_it_sends_and_receives() -> None:
+def test_a_node_idles_except_while_it_sends_and_receives() -> None:
     log = Log().send(0, 1, size=125_000)  # a second on the air
     log.at(1).row(1, schema.RECEIVE, 5, 1, 0, 1, 1 * S)
     log.row(1, schema.RECEIVE, 6, 1, 0, 0, 1 * S)  # another event in the same frame
     log.row(2, schema.LOSE, 5, 1, 0, 1, 1 * S, "collision").at(3).row(2, schema.LOSE, 5, 2, 0, 1, 2 * S, "loss")
-    log.row(3, schema.LOSE, 5, 2, 0, 1, 0, "collision")  # its radio was never on to it
+    log.row(3, schema.LOSE, 5, 2, 0, 1, 0, "collision")  # its radio never locked on to it
     assert log.energy(4) == pytest.approx([1000 + 9, 100 + 9, 300 + 7, 10])
 
 
-def test_acknowledgements_and_what_is_overheard_cost_what_frames_cost() -> None:
+def test_acknowledgements_and_overheard_frames_cost_as_much_as_frames() -> None:
     log = Log().row(0, schema.ACKNOWLEDGE, peer=1, size=14, value=1 * S).at(2)
     for node, why in enumerate(schema.OVERHEARD):
         log.row(node, schema.OVERHEAR, 0, 1, 3, 14, 1 * S, why)
     assert log.energy(4) == pytest.approx([1000 + 100 + 8, 100 + 9, 100 + 9, 10])
 
 
-def test_frames_that_overlap_at_a_receiver_take_its_time_once() -> None:
+def test_overlapping_frames_at_a_receiver_count_once() -> None:
     log = Log().at(4).row(0, schema.RECEIVE, 5, 1, 1, 1, 2 * S).at(5).row(0, schema.RECEIVE, 5, 2, 1, 1, 3 * S)
     assert log.energy(1) == pytest.approx([300 + 7])
 
 
-def test_a_run_does_not_pay_for_what_is_sent_after_its_end() -> None:
-    log = Log().at(9).send(0, 1, size=375_000)  # three seconds, of which one is left
+def test_airtime_after_the_end_of_the_run_does_not_count() -> None:
+    log = Log().at(9).send(0, 1, size=375_000)  # three seconds of airtime, one second before the end
     assert log.energy(1) == pytest.approx([1000 + 9])
 
 
-def test_a_sleeper_saves_and_a_crashed_node_uses_nothing() -> None:
+def test_a_sleeping_node_uses_less_and_a_crashed_node_nothing() -> None:
     log = Log().at(2).row(0, schema.SLEEP).row(1, schema.CRASH).row(2, schema.SLEEP).row(3, schema.CRASH)
     log.at(3).row(2, schema.CRASH).row(3, schema.SLEEP)
     log.at(5).row(0, schema.WAKE).row(2, schema.RECOVER).row(3, schema.RECOVER)
@@ -383,11 +383,11 @@ def test_repeated_rows_of_one_state_change_nothing() -> None:
     assert log.row(0, schema.WAKE).energy(1) == pytest.approx([8 + 0.02])
 
 
-# ------------------------------------------------------------------------------------------------------- a dumb twin
+# -------------------------------------------------------------------------------------------------------- row by row
 
 
 def counted_row_by_row(rows: list[tuple[int, int, int, int, int, int, int, int, str]]) -> dict[str, int]:
-    """What `metrics` does with tables, done by looking back from every row over all rows before it."""
+    """The same counts as `metrics`, by going through all earlier rows for every row."""
     counts = {"interested": 0, "own": 0, "deliveries": 0, "duplicates": 0, "duplicates_wanted": 0, "parasites": 0}
     for at, (_, node, kind, event, *_) in enumerate(rows):
         before = rows[:at]
@@ -411,20 +411,20 @@ def wants(rows: list[Any], publication: int, node: int) -> bool:
     content = json.loads(rows[publication][8])
     event = Event(rows[publication][3], content["topic"], content["attrs"])
     filters: dict[int, str] = {}
-    for _, who, kind, number, *_, text in rows[:publication]:
-        if who == node and kind == schema.SUBSCRIBE:
+    for _, row_node, kind, number, *_, text in rows[:publication]:
+        if row_node == node and kind == schema.SUBSCRIBE:
             filters[number] = text
-        if who == node and kind == schema.UNSUBSCRIBE:
+        if row_node == node and kind == schema.UNSUBSCRIBE:
             filters.pop(number, None)
-        if who == node and kind == schema.RECOVER and text == "anew":
+        if row_node == node and kind == schema.RECOVER and text == "anew":
             filters.clear()
     return any(parse(text).matches(event) for text in filters.values())
 
 
 def is_up(rows: list[Any], publication: int, node: int) -> bool:
     last = {schema.SLEEP: 0, schema.WAKE: 0, schema.CRASH: 0, schema.RECOVER: 0}
-    for at, (_, who, kind, *_) in enumerate(rows[:publication], 1):
-        if who == node and kind in last:
+    for at, (_, row_node, kind, *_) in enumerate(rows[:publication], 1):
+        if row_node == node and kind in last:
             last[kind] = at
     return last[schema.SLEEP] <= last[schema.WAKE] and last[schema.CRASH] <= last[schema.RECOVER]
 
@@ -443,7 +443,7 @@ STEPS = st.lists(st.tuples(WHAT | WHAT | FAULT, NODE, st.integers(1, 3), NODE), 
 
 @settings(max_examples=150, deadline=None)
 @given(STEPS)
-def test_pairs_duplicates_and_parasites_are_as_counted_row_by_row(steps: list[tuple[str, int, int, int]]) -> None:
+def test_pairs_duplicates_and_parasites_agree_with_counting_row_by_row(steps: list[tuple[str, int, int, int]]) -> None:
     log, events = Log(), 0
     for frame, (what, node, number, extra) in enumerate(steps, 1):
         if what == "publish":
@@ -459,6 +459,6 @@ def test_pairs_duplicates_and_parasites_are_as_counted_row_by_row(steps: list[tu
             log.receive(node, frame, max(0, events - extra))
         elif what != "deliver":
             log.row(node, schema.kind_code(what), reason="anew" if what == "recover" and number == 1 else "")
-    found = log.metrics()
+    measured = log.metrics()
     expected = counted_row_by_row(log.sink.rows)
-    assert {name: found[name] for name in expected} == expected
+    assert {name: measured[name] for name in expected} == expected

@@ -50,7 +50,7 @@ def names_at(level: str) -> set[str]:
     return {schema.KINDS[code] for code in schema.kinds_at(level)}
 
 
-def test_levels_hold_the_kinds_of_the_level_below_and_more() -> None:
+def test_a_level_has_the_kinds_of_the_level_below_and_more() -> None:
     assert names_at("summary") == set()
     deliveries = {"publish", "subscribe", "unsubscribe", "deliver", "sleep", "wake", "crash", "recover", "state"}
     assert names_at("deliveries") == deliveries

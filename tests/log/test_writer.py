@@ -1,4 +1,4 @@
-"""Sinks: rows come back as they went in, memory holds one batch, and nobody ever reads half a log."""
+"""Sinks: rows are read back unchanged, memory holds one batch, and no reader sees half a log."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def as_read(run: str, rows: list[Row]) -> list[dict[str, object]]:
 
 @settings(max_examples=40, deadline=None)
 @given(ROWS, st.integers(1, 9))
-def test_rows_come_back_as_they_went_in_whatever_the_batch(
+def test_rows_are_read_back_unchanged_whatever_the_batch(
     tmp_path_factory: pytest.TempPathFactory, rows: list[Row], batch: int
 ) -> None:
     path = tmp_path_factory.mktemp("log") / "run.parquet"
@@ -102,7 +102,7 @@ def test_nothing_has_the_target_name_before_close_and_nothing_else_is_left_after
     assert pq.read_table(target).num_rows == 5
 
 
-def test_abandon_leaves_nothing_and_an_earlier_log_alone(tmp_path: Path) -> None:
+def test_abandon_leaves_no_file_and_does_not_touch_an_earlier_log(tmp_path: Path) -> None:
     earlier = ParquetSink(tmp_path / "run.parquet", "r")
     earlier.close()
     sink = ParquetSink(tmp_path / "run.parquet", "r", 2)
@@ -131,7 +131,7 @@ def test_a_close_that_fails_leaves_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_closed_log_takes_no_rows(tmp_path: Path) -> None:
+def test_a_closed_log_refuses_rows(tmp_path: Path) -> None:
     sink = ParquetSink(tmp_path / "run.parquet", "r")
     sink.close()
     with pytest.raises(ValueError, match="closed"):
@@ -165,7 +165,7 @@ def test_two_logs_of_the_same_rows_are_the_same_bytes(tmp_path: Path) -> None:
         ("x" * 250, "file name too long$"),
     ],
 )
-def test_a_path_that_cannot_be_written_is_one_clear_line_before_the_run(
+def test_a_path_that_cannot_be_written_gives_one_clear_line_before_the_run(
     tmp_path: Path, path: str, complaint: str
 ) -> None:
     (tmp_path / "file").touch()

@@ -1,4 +1,4 @@
-"""Hosts over a medium of their own."""
+"""Real nodes for tests, and helpers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def rows_of(driver: Real, kind: int) -> list[Any]:
     return [row for row in driver.sink.rows if row[2] == kind]
 
 
-def say_all(numbers: Iterable[int], content: bytes = b"") -> Deed:
+def broadcast_all(numbers: Iterable[int], content: bytes = b"") -> Deed:
     def deed(probe: Probe, _: Event) -> None:
         for number in numbers:
             probe.host.broadcast(Ping(number, 0, content))

@@ -1,4 +1,4 @@
-"""What the processes of test_crash.py do until they are killed: they write to files, which survive."""
+"""The processes of test_crash.py: until they are killed, they write to files, which survive."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def config(folder: str, name: str, network: Network) -> Config:
     )
 
 
-class Diary:
-    """Lines that are whole or not there: one write each, to a file that the system keeps when the process dies."""
+class LineFile:
+    """A file of lines. Each is one write, so it is complete or missing if the process is killed."""
 
     def __init__(self, path: str) -> None:
         self.path = Path(path)
@@ -50,10 +50,11 @@ class Diary:
 
 
 def publish(folder: str, network: Network, ready: Any, first: int, count: int) -> None:
-    """Say `count` numbers from `first` on; those that were acknowledged stand in `acknowledged`, with their event."""
+    """Publish `count` numbers from `first` on; the file `acknowledged` gets those that were acknowledged, with their
+    event."""
 
     async def go() -> None:
-        acknowledged = Diary(f"{folder}/acknowledged")
+        acknowledged = LineFile(f"{folder}/acknowledged")
         async with Node(config(folder, "publisher", network)) as node:
             ready.set()
             for n in range(first, first + count):
@@ -64,19 +65,19 @@ def publish(folder: str, network: Network, ready: Any, first: int, count: int) -
 
 
 def receive(folder: str, network: Network, ready: Any) -> None:
-    """One application that keeps its position with what it did, and one that leaves that to the node."""
+    """One application that stores its position with its results, and one that relies on the node."""
 
     async def careful(node: Node) -> None:
-        diary = Diary(f"{folder}/careful")
-        told = diary.lines()
-        subscription = node.subscribe("exists n", name="careful", after=told[-1][1] if told else None)
+        file = LineFile(f"{folder}/careful")
+        earlier = file.lines()
+        subscription = node.subscribe("exists n", name="careful", after=earlier[-1][1] if earlier else None)
         async for event in subscription:
-            diary.add(int(event.attrs["n"]), subscription.position)
+            file.add(int(event.attrs["n"]), subscription.position)
 
     async def trusting(node: Node) -> None:
-        diary = Diary(f"{folder}/trusting")
+        file = LineFile(f"{folder}/trusting")
         async for event in node.subscribe("exists n", name="trusting"):
-            diary.add(int(event.attrs["n"]))
+            file.add(int(event.attrs["n"]))
 
     async def go() -> None:
         async with Node(config(folder, "receiver", network)) as node:

@@ -1,7 +1,7 @@
-"""Run in a network namespace of its own (see test_medium.py): what becomes of a node when its interface comes and goes.
+"""What happens to a node when its interface comes and goes; run in its own network namespace (air/test_udp.py).
 
-Two nodes sit at one interface and talk by multicast. Prints a JSON object: for each stage, whether what one said came
-to the other, in both directions.
+Two nodes on one interface send by multicast. Prints a JSON object: for each stage, whether frames arrived in both
+directions.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def make_interface(address: str) -> None:
     ip("addr", "add", address, "dev", "air0", *(["nodad"] if ":" in address else []))
 
 
-def say(runner: Runner, number: int) -> None:
+def broadcast(runner: Runner, number: int) -> None:
     runner.host.broadcast(Ping(number))
 
 
@@ -44,11 +44,11 @@ def numbers(runner: Runner) -> list[int]:
 
 
 async def talk(runners: list[Runner], number: int) -> bool:
-    """Whether they hear each other before long: said again and again, as a protocol's beacons are."""
+    """Whether they hear each other soon; frames are repeated like a protocol's beacons."""
     deadline = asyncio.get_running_loop().time() + WAIT_S
     while asyncio.get_running_loop().time() < deadline:
         for runner in runners:
-            say(runner, number)
+            broadcast(runner, number)
         await asyncio.sleep(0.1)
         if all(number in numbers(runner) for runner in runners):
             return True
@@ -56,10 +56,10 @@ async def talk(runners: list[Runner], number: int) -> bool:
 
 
 async def listen(runners: list[Runner], number: int) -> bool:
-    """The same, but only the first speaks: the other must come back without having failed to send."""
+    """The same, but only the first sends: the other must recover although no send of its own failed."""
     deadline = asyncio.get_running_loop().time() + WAIT_S
     while asyncio.get_running_loop().time() < deadline:
-        say(runners[0], number)
+        broadcast(runners[0], number)
         await asyncio.sleep(0.1)
         if number in numbers(runners[1]):
             return True
@@ -74,30 +74,30 @@ async def main(group: str, first: str, second: str) -> dict[str, object]:
     ]
     for runner in runners:
         runner.start()
-    told: dict[str, object] = {"before there is an interface": runners[0].medium.up()}
-    say(runners[0], 1)
+    results: dict[str, object] = {"before there is an interface": runners[0].medium.up()}
+    broadcast(runners[0], 1)
     make_interface(first)
-    told["the interface appears"] = await talk(runners, 2)
+    results["the interface appears"] = await talk(runners, 2)
     ip("link", "set", "air0", "down")
     await asyncio.sleep(0.5)
-    say(runners[0], 3)
+    broadcast(runners[0], 3)
     ip("link", "set", "air0", "up")
     ip("addr", "replace", first, "dev", "air0", *(["nodad"] if ":" in first else []))
-    told["down and up again"] = await talk(runners, 4)
+    results["down and up again"] = await talk(runners, 4)
     ip("addr", "flush", "dev", "air0", "scope", "global")
     ip("addr", "add", second, "dev", "air0", *(["nodad"] if ":" in second else []))
-    told["another address"] = await talk(runners, 5)
+    results["another address"] = await talk(runners, 5)
     ip("link", "del", "air0")
     await asyncio.sleep(0.5)
     make_interface(first)
-    told["another interface of that name"] = await listen(runners, 6)
-    told["both ways"] = await talk(runners, 7)
-    told["heard while there was no network"] = sorted({n for h in runners for n in numbers(h)} & {1, 3})
-    told["errors"] = [runner.tally.dropped["protocol error"] for runner in runners]
-    told["no network"] = runners[0].tally.dropped["no network"]
+    results["another interface of that name"] = await listen(runners, 6)
+    results["both ways"] = await talk(runners, 7)
+    results["heard while there was no network"] = sorted({n for h in runners for n in numbers(h)} & {1, 3})
+    results["errors"] = [runner.tally.dropped["protocol error"] for runner in runners]
+    results["no network"] = runners[0].tally.dropped["no network"]
     for runner in runners:
         runner.stop()
-    return told
+    return results
 
 
 if __name__ == "__main__":

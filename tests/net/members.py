@@ -1,4 +1,4 @@
-"""Members of a group, and links between them without any network."""
+"""Members of a group, and frame codecs that work without a network."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def member(ring: KeyRing = RING) -> Membership:
     return Membership.secure(MemoryValues(), ring)
 
 
-def link(who: Membership | None = None, datagram_max: int = DATAGRAM_MAX, **limits: Any) -> FrameCodec:
-    return FrameCodec(Probe, who or member(), Limits(**limits), Tally(), datagram_max)
+def frame_codec(membership: Membership | None = None, datagram_max: int = DATAGRAM_MAX, **limits: Any) -> FrameCodec:
+    return FrameCodec(Probe, membership or member(), Limits(**limits), Tally(), datagram_max)
 
 
 def datagrams(sender: FrameCodec, frame: Frame, to: int = BROADCAST, number: int = 0) -> list[bytes]:
@@ -42,15 +42,15 @@ def hear(receiver: FrameCodec, data: bytes, address: Any = HERE, now_us: int = 0
     return receiver.incoming(data, address, now_us)
 
 
-def publication(who: Membership, sequence: int = 1, **content: Any) -> Event:
+def publication(membership: Membership, sequence: int = 1, **content: Any) -> Event:
     """An event of this member, sealed."""
-    assert who.identity is not None
-    assert who.ring is not None
-    return sealed(Event(event_id(who.number, sequence), **content), who.identity, who.ring.group)
+    assert membership.identity is not None
+    assert membership.ring is not None
+    return sealed(Event(event_id(membership.number, sequence), **content), membership.identity, membership.ring.group)
 
 
-def parcel(who: Membership, sequence: int = 1, **content: Any) -> Parcel:
-    return Parcel(publication(who, sequence, **content))
+def parcel(membership: Membership, sequence: int = 1, **content: Any) -> Parcel:
+    return Parcel(publication(membership, sequence, **content))
 
 
 def drops(receiver: FrameCodec) -> dict[str, int]:

@@ -2,7 +2,7 @@
 
     python -m tests.net.seeds
 
-To be done again whenever a protocol's frames change on the wire.
+Run it again whenever a protocol's frames change on the wire.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ UNSECURED = 128
 
 
 def frames(name: str) -> dict[str, bytes]:
-    """Of each kind the longest that is not too long."""
+    """The longest frame of each kind that is not too long."""
     protocol = registry.get(name)
-    found: dict[str, bytes] = {}
+    longest: dict[str, bytes] = {}
     genuine = FrameCodec.encode
 
     def encode(self: FrameCodec, frame: Frame) -> bytes:
         encoded, kind = genuine(self, frame), type(frame).__name__
-        if kind not in found or len(found[kind]) < len(encoded) < LONGEST:
-            found[kind] = encoded
+        if kind not in longest or len(longest[kind]) < len(encoded) < LONGEST:
+            longest[kind] = encoded
         return encoded
 
     with patch.object(FrameCodec, "encode", encode):
@@ -46,14 +46,14 @@ def frames(name: str) -> dict[str, bytes]:
             secure=False,
         )
         driver.run(60)
-        driver.say(0, "news", {"t": 1.5, "n": 3, "ok": True, "s": "x"}, payload=b"x")
+        driver.publish_event(0, "news", {"t": 1.5, "n": 3, "ok": True, "s": "x"}, payload=b"x")
         driver.run(60)
         driver.crash(0)
         driver.run(30)
-        driver.say(1, "news", payload=b"x")
+        driver.publish_event(1, "news", payload=b"x")
         driver.run(30)
         driver.check()
-    return found
+    return longest
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Settings: flags over environment over file, every field by one name, and one line for what is wrong."""
+"""Settings: flags over environment over file, every field by one name, and one line for each error."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def test_flags_win_over_the_environment_and_that_over_the_file(tmp_path: Path) -
         'key = "k"\nprotocol = "a"\n[network]\nport = 1\nmtu = 500\n[limits]\nqueue = 7\n[params]\np = 0.5\n'
     )
     environment = {"ROAMCAST_NETWORK_PORT": "2", "ROAMCAST_PROTOCOL": "b", "ROAMCAST_PARAMS_P": "0.6", "PATH": "x"}
-    said = gather(file, environment, {"protocol": "c", "params.q": "1", "log": None})
-    found = configured(said)
-    assert (found.protocol, found.network.port, found.network.mtu, found.limits.queue) == ("c", 2, 500, 7)
-    assert found.params == {"p": "0.6", "q": "1"}
-    assert found.log == ""
+    settings = gather(file, environment, {"protocol": "c", "params.q": "1", "log": None})
+    config = configured(settings)
+    assert (config.protocol, config.network.port, config.network.mtu, config.limits.queue) == ("c", 2, 500, 7)
+    assert config.params == {"p": "0.6", "q": "1"}
+    assert config.log == ""
     alone = configured(gather(file, {}, {}))
     assert (alone.protocol, alone.network.port, alone.params) == ("a", 1, {"p": 0.5})
 
@@ -35,7 +35,7 @@ def test_every_field_can_be_set_from_the_environment() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "line"),
+    ("settings", "line"),
     [
         ({"network.port": 0}, "network.port: expected `int` >= 1"),
         ({"network.port": "x"}, "network.port: expected `int`, got `str`"),
@@ -47,9 +47,9 @@ def test_every_field_can_be_set_from_the_environment() -> None:
         ({"key": ""}, "a node needs the group's key"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line(said: dict[str, object], line: str) -> None:
+def test_every_error_is_one_line(settings: dict[str, object], line: str) -> None:
     with pytest.raises(InputError) as caught:
-        configured(KEY | said)
+        configured(KEY | settings)
     assert str(caught.value).startswith(line)
     assert "\n" not in str(caught.value)
 
@@ -65,6 +65,6 @@ def test_a_wrong_file_is_named(tmp_path: Path, text: str, line: str) -> None:
     assert str(caught.value).startswith(f"{tmp_path / 'node.toml'}: {line}")
 
 
-def test_a_file_that_is_not_there_is_one_line(tmp_path: Path) -> None:
+def test_a_missing_file_gives_one_line(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot read the configuration"):
         gather(tmp_path / "none.toml", {}, {})

@@ -12,17 +12,17 @@ from roamcast.net.durable import DurableValues, FileValues, MemoryValues
 
 
 @pytest.fixture(params=["memory", "file"])
-def vault(request: pytest.FixtureRequest, tmp_path: Path) -> DurableValues:
-    return MemoryValues() if request.param == "memory" else FileValues(tmp_path / "a" / "vault")
+def values(request: pytest.FixtureRequest, tmp_path: Path) -> DurableValues:
+    return MemoryValues() if request.param == "memory" else FileValues(tmp_path / "a" / "values")
 
 
-def test_what_was_stored_last_is_loaded(vault: DurableValues) -> None:
-    assert vault.load("boot") is None
-    vault.store("boot", b"1")
-    vault.store("sequence", b"")
-    vault.store("boot", b"two")
-    assert vault.load("boot") == b"two"
-    assert vault.load("sequence") == b""
+def test_the_value_that_was_stored_last_is_loaded(values: DurableValues) -> None:
+    assert values.load("boot") is None
+    values.store("boot", b"1")
+    values.store("sequence", b"")
+    values.store("boot", b"two")
+    assert values.load("boot") == b"two"
+    assert values.load("sequence") == b""
 
 
 def test_files_are_private_and_survive_the_process(tmp_path: Path) -> None:
@@ -33,13 +33,13 @@ def test_files_are_private_and_survive_the_process(tmp_path: Path) -> None:
     assert os.listdir(tmp_path / "v") == ["identity"], "nothing temporary is left"  # noqa: PTH208
 
 
-def test_the_old_value_stays_whole_beside_the_new_one(tmp_path: Path) -> None:
-    vault = FileValues(tmp_path)
-    vault.store("boot", b"the old value")
+def test_the_old_value_stays_complete_until_the_new_one_is_stored(tmp_path: Path) -> None:
+    values = FileValues(tmp_path)
+    values.store("boot", b"the old value")
     with (tmp_path / "boot").open("rb") as old:
-        vault.store("boot", b"the new value")
+        values.store("boot", b"the new value")
         assert old.read() == b"the old value"
-    assert vault.load("boot") == b"the new value"
+    assert values.load("boot") == b"the new value"
 
 
 def test_a_process_killed_at_any_moment_leaves_an_old_or_a_new_value(tmp_path: Path) -> None:
@@ -52,18 +52,18 @@ def test_a_process_killed_at_any_moment_leaves_an_old_or_a_new_value(tmp_path: P
     for _ in range(3):
         child = subprocess.Popen([sys.executable, "-c", program, tmp_path / "v"], stdout=subprocess.PIPE, text=True)
         assert child.stdout is not None
-        told = [int(child.stdout.readline()) for _ in range(20)]
+        reported = [int(child.stdout.readline()) for _ in range(20)]
         child.kill()
-        told += [int(line) for line in child.stdout.read().split()]
+        reported += [int(line) for line in child.stdout.read().split()]
         child.wait()
         child.stdout.close()
-        found = int.from_bytes(FileValues(tmp_path / "v").load("boot") or b"", "big")
-        assert told[0] > last
-        assert found in (told[-1], told[-1] + 1), "what was told as stored is there"
-        last = found
+        stored = int.from_bytes(FileValues(tmp_path / "v").load("boot") or b"", "big")
+        assert reported[0] > last
+        assert stored in (reported[-1], reported[-1] + 1), "a value reported as stored is there"
+        last = stored
 
 
-def test_a_folder_that_cannot_be_made_is_said_in_one_line(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_gives_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot keep state in"):
-        FileValues(tmp_path / "file" / "vault")
+        FileValues(tmp_path / "file" / "values")

@@ -60,7 +60,7 @@ def key(tmp_path: Path) -> str:
 
 
 def event_in(body: bytes) -> Event:
-    """Of gossip's frame."""
+    """The event in a frame of gossip."""
     return event_from_fields(msgspec.msgpack.decode(body)[-1])
 
 

@@ -1,19 +1,18 @@
-"""A field on one machine: twelve nodes that meet and part as simulated ones would, over real sockets.
+"""A field test on one machine: twelve nodes with the contacts of simulated ones, over real sockets.
 
-Contacts are those of nodes that walk about. The same contacts and the same publications and subscriptions are
-simulated (`mobility=contacts`) under other seeds, which draw protocols' delays and decisions; real runs differ by
-these, too. Where the mean delivery ratio of so many more simulations would lie with 95 % is where that of the real
-runs must lie: mean ± t · s · √(1/real + 1/simulated).
+Contacts are those of nodes that move by a model. The same contacts, publications and subscriptions are simulated
+(`mobility=contacts`) under other seeds, which draw the protocols' delays and decisions; real runs differ in these, too.
+The mean delivery ratio of the real runs must lie within the 95 % interval for the mean of as many further simulations:
+mean ± t · s · √(1/real + 1/simulated).
 
-Every node is in a network namespace of its own, and cables are cut and joined (tests/support/namespaces.py). Where
-that is not permitted, all are on the loopback interface behind walls in software, and the test says so. Either way
-everything is encrypted and signed, and the nodes are on one loop whose clock does not wait (tests/support/warp.py): a
-minute and a half would otherwise take a minute and a half, and on a busy machine other delays than those that are
-compared. Nodes that are processes, by the clock of the wall, are in test_processes.py. Where the kernel can (`tc
-netem`), it loses frames, and so does the simulation; a delay by the kernel would mean nothing to a clock that does not
-wait.
+Every node has its own network namespace, and cables are cut and joined (tests/support/namespaces.py). Where that is not
+permitted, all are on the loopback interface behind walls in software, with a warning. In both cases everything is
+encrypted and signed, and the nodes are on one loop whose clock does not wait (tests/support/warp.py): otherwise the
+test would take a minute and a half, and a busy machine would add delays. test_processes.py has nodes that are processes
+in real time. Where the kernel can lose frames (`tc netem`), it does, and so does the simulation. A delay by the kernel
+would have no meaning for a clock that does not wait.
 
-Two things differ between a cable and the simulator's radio, and with so narrow an interval both are seen. So they are
+Two things differ between a cable and the simulator's radio, and the interval is narrow enough to show both. So they are
 made equal here:
   - a cable takes no time. At a megabit a second, nodes whose delays differ by less than a frame's airtime all send
     before they hear each other: proximity sends 13 % more events, and delivers one more in a hundred;
@@ -66,7 +65,7 @@ RUNS = 3
 AT_ONCE = Limits(ack_timeout_s=0.0005, ack_timeout_max_s=0.001)
 CABLE_BPS = 1e9
 ROUNDING = 1e-9
-"""Of means; frugal delivers everything always."""
+"""The smallest half width of the interval: frugal always delivers everything."""
 PROTOCOLS = ["proximity", "frugal", "semiprob", "psamanet", "treegroup", "subtree"]
 GROUP = "239.255.251.1"
 
@@ -74,7 +73,7 @@ Change = tuple[float, int, int, bool]
 
 
 def walk() -> Scenario:
-    """Where contacts come from: people who walk about a square."""
+    """The source of contacts: people who walk in a square."""
     return Scenario(
         nodes=NODES,
         width_m=300.0,
@@ -90,22 +89,22 @@ def walk() -> Scenario:
 
 class Changes(LinkObserver):
     def __init__(self) -> None:
-        self.found: list[Change] = []
+        self.changes: list[Change] = []
 
     def link(self, t: float, i: int, j: int, up: bool) -> None:
         if i < j:
-            self.found.append((t, i, j, up))
+            self.changes.append((t, i, j, up))
 
 
 def contacts() -> list[Change]:
     """(t, i, j, joined), in order."""
     motion = build(walk(), 7, "summary", LogSink()).motion
     seen = Changes()
-    seen.found = [(0.0, i, int(j), True) for i in range(NODES) for j in motion.hearers[i] if i < j]
+    seen.changes = [(0.0, i, int(j), True) for i in range(NODES) for j in motion.hearers[i] if i < j]
     motion.observer = seen
     while motion.next < SECONDS:
         motion.advance(motion.next)
-    return seen.found
+    return seen.changes
 
 
 def scenario(trace: Path, loss: float) -> Scenario:
@@ -129,17 +128,17 @@ def scenario(trace: Path, loss: float) -> Scenario:
 
 
 class Standing(Senses):
-    """A contact list has no speeds: the simulator says 0."""
+    """A contact list has no speeds: in the simulator they are 0."""
 
     def speed(self) -> float:
         return 0.0
 
 
-# ---- where nodes are
+# ---- places of nodes
 
 
 class Placed(UdpMedium):
-    """Its sockets are made in a namespace."""
+    """A medium whose sockets are in a namespace."""
 
     def __init__(self, network: Network, loop: WarpLoop, places: Namespaces, i: int) -> None:
         super().__init__(network)
@@ -163,7 +162,7 @@ class Placed(UdpMedium):
 
 
 class Air:
-    """Who hears whom: by cables between namespaces, or by walls on the loopback interface."""
+    """Which nodes hear each other: by cables between namespaces, or by walls on the loopback interface."""
 
     def __init__(self, loop: WarpLoop, places: Namespaces | None) -> None:
         self.loop = loop
@@ -221,7 +220,7 @@ def real(places: Namespaces | None, changes: list[Change], world: Scenario, seed
         runners: dict[str, list[Runner]] = {}
         for number, name in enumerate(PROTOCOLS):
             chosen = registry.get(name)
-            who = members(NODES, secure=True)
+            memberships = members(NODES, secure=True)
             runners[name] = [
                 Runner(
                     chosen,
@@ -234,7 +233,7 @@ def real(places: Namespaces | None, changes: list[Change], world: Scenario, seed
                     senses=Standing(),
                     seed=1000 * seed + i,
                 )
-                for i, (member, medium) in enumerate(zip(who, air.media(PORT + number), strict=True))
+                for i, (member, medium) in enumerate(zip(memberships, air.media(PORT + number), strict=True))
             ]
             for subscription in workload.subscriptions:
                 runners[name][subscription.node].subscribe(subscription.filter)
@@ -243,8 +242,8 @@ def real(places: Namespaces | None, changes: list[Change], world: Scenario, seed
                 runner.start()
         for t, i, j, up in changes:
             loop.call_at(t, air.join, i, j, up)
-        for said in workload.publications:
-            loop.call_at(said.t / 1e6, partial(tell, runners, said))
+        for publication in workload.publications:
+            loop.call_at(publication.t / 1e6, partial(publish_on_all, runners, publication))
         await asyncio.sleep(SECONDS)
         for group in runners.values():
             for runner in group:
@@ -259,13 +258,17 @@ def real(places: Namespaces | None, changes: list[Change], world: Scenario, seed
     return {name: metrics(sink.table(name)) for name, sink in sinks.items()}
 
 
-def tell(runners: dict[str, list[Runner]], said: PlannedPublication) -> None:
+def publish_on_all(runners: dict[str, list[Runner]], publication: PlannedPublication) -> None:
     for group in runners.values():
-        runner = group[said.node]
-        runner.publish(runner.publisher.prepare(said.topic, dict(said.attrs), bytes(100), said.validity_us, said.scope))
+        runner = group[publication.node]
+        runner.publish(
+            runner.publisher.prepare(
+                publication.topic, dict(publication.attrs), bytes(100), publication.validity_us, publication.scope
+            )
+        )
 
 
-# ---- and what the simulator expects
+# ---- what the simulator expects
 
 
 def simulated(world: Scenario, protocol: str, seed: int) -> float:
@@ -281,7 +284,7 @@ def simulated(world: Scenario, protocol: str, seed: int) -> float:
 
 
 def expected(world: Scenario, protocol: str) -> tuple[float, float]:
-    """Where the mean of so many more runs' delivery ratios lies with 95 %."""
+    """The 95 % interval for the mean delivery ratio of as many further runs as there are real ones."""
     ratios = [simulated(world, protocol, seed) for seed in SEEDS]
     n, mean, spread = len(ratios), statistics.mean(ratios), statistics.stdev(ratios)
     reach = float(stats.t.ppf(0.975, n - 1)) * spread * math.sqrt(1 / RUNS + 1 / n)
@@ -300,7 +303,9 @@ def field(places: Namespaces | None, tmp_path_factory: pytest.TempPathFactory) -
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_delivery_lies_where_the_simulator_expects_it(field: tuple[Scenario, Any], protocol: str) -> None:
+def test_real_delivery_lies_in_the_interval_that_the_simulator_predicts(
+    field: tuple[Scenario, Any], protocol: str
+) -> None:
     world, runs = field
     assert all(run[protocol]["interested"] == 24 * 6 for run in runs)
     ours = statistics.mean(run[protocol]["delivery"] for run in runs)

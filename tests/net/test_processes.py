@@ -1,7 +1,7 @@
-"""Twelve nodes that are processes, as people start them, each in a network namespace of its own, by the wall's clock.
+"""Twelve nodes that are processes, as people start them, each in its own network namespace, in real time.
 
-They stand in a row, and hear those beside them. An event goes from hand to hand to the other end; another one is
-carried past a gap by a node that is killed meanwhile.
+They stand in a row, and each hears the nodes next to it. One event goes from node to node to the other end. Another one
+is carried across a gap by a node that is killed meanwhile.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.support.namespaces import Namespaces
 NODES = 12
 PATIENCE_S = 120.0
 GAP = 5
-"""Between this node and the next."""
+"""The gap is between this node and the next."""
 
 
 class Row:
@@ -90,7 +90,7 @@ def until(condition: Callable[[], bool]) -> None:
         time.sleep(0.1)
 
 
-def test_from_hand_to_hand_and_past_a_gap_by_one_that_was_killed(row: Row) -> None:
+def test_events_cross_the_row_and_a_gap_although_the_carrier_is_killed(row: Row) -> None:
     for i in range(NODES):
         row.start(i)
     row.wait_until_ready(NODES)
@@ -114,9 +114,9 @@ def test_from_hand_to_hand_and_past_a_gap_by_one_that_was_killed(row: Row) -> No
     assert [row.received(i) for i in range(GAP + 1, NODES)] == [1] * (NODES - GAP - 1)
     row.places.join(GAP, GAP + 1, True)
     until(lambda: all(row.received(i) == 2 for i in range(GAP + 1, NODES)))
-    assert row.received(GAP) == 2, "nothing comes twice"
+    assert row.received(GAP) == 2, "no event comes twice"
 
     for i, node in row.running.items():
         node.send_signal(signal.SIGTERM)
-        _, said = node.communicate(timeout=PATIENCE_S)
-        assert (i, node.returncode, said) == (i, 0, "")
+        _, errors = node.communicate(timeout=PATIENCE_S)
+        assert (i, node.returncode, errors) == (i, 0, "")

@@ -1,6 +1,6 @@
 """Baehni, Chhabra, Guerraoui, "Frugal Event Dissemination in a Mobile Environment": a test for each rule.
 
-Figure lines are cited as printed. Without jitter (`jitter_ms=0`) delays are exactly the figures'.
+Lines of figures are cited as printed. Without jitter (`jitter_ms=0`) delays are exactly those of the figures.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def event(number: int, name: str = "T0", validity_us: int = FOREVER) -> Event:
 
 
 class Node:
-    """One process under a hand-wound clock; its first heartbeat is far away unless a test asks for it."""
+    """One process whose clock the test sets; its first heartbeat is far in the future unless a test sets it."""
 
     def __init__(self, *subscriptions: Filter, speed_mps: float = nan, **params: Any) -> None:
         self.host = ScriptHost(0)
@@ -80,7 +80,7 @@ class Node:
         return table.ids_of(table.rows[j])
 
 
-# -------------------------------------------------------------------------------------------------- the whole: Fig. 1
+# ------------------------------------------------------------------------------------------------ an example: Fig. 1
 
 
 def test_fig1_parts_one_to_three() -> None:
@@ -97,7 +97,7 @@ def test_fig1_parts_one_to_three() -> None:
     net.run(20)
     assert not net.sends("event")
 
-    # I: they learn of each other; p2 sends e4 and e5, p1 keeps e3, of T1, which p2 did not ask for
+    # I: they learn about each other; p2 sends e4 and e5, p1 keeps e3, of T1, which p2 did not subscribe to
     net.join(p1, p2)
     net.run(20)
     assert [(i, frame.events(), frame.neighbors_ids) for _, i, _, frame in net.sends("event")] == [(p2, [e4, e5], [p1])]
@@ -115,7 +115,7 @@ def test_fig1_parts_one_to_three() -> None:
     assert net.delivered(p3) == [e3.id, e4.id, e5.id]
     assert "no longer needed" in net.hosts[p2].labels("suppress")
 
-    # III: p1 goes; p2 and p3 are both aware that neither lacks an event it wants, so neither sends
+    # III: p1 leaves; p2 and p3 know that neither lacks an event that it wants, so neither sends
     net.log.clear()
     net.cut(p1, p2)
     net.cut(p1, p3)
@@ -124,7 +124,7 @@ def test_fig1_parts_one_to_three() -> None:
     assert not net.sends("event")
 
 
-def test_fig1_part_two_the_back_off_of_the_one_with_more_events_is_shorter() -> None:
+def test_fig1_part_two_the_process_with_more_events_has_the_shorter_back_off() -> None:
     """§3: the back-off shrinks with the number of events to send, so p1 (three) goes before p2 (two)."""
     delays = []
     for held in ([event(3), event(4), event(5)], [event(4), event(5)]):
@@ -148,7 +148,7 @@ def test_fig4_initial_delays() -> None:
 
 
 def test_fig5_subscribing_starts_heartbeat_and_neighborhood_gc() -> None:
-    """§4.2: the topic goes onto the list, and both periodic tasks begin to run."""
+    """§4.2: the topic is added to the list, and both periodic tasks start."""
     node = Node()
     assert node.host.timers == {}
     node.frugal.on_subscribe(1, T0)
@@ -165,7 +165,7 @@ def test_fig5_a_second_subscription_does_not_start_them_again() -> None:
 
 
 def test_fig5_the_last_unsubscription_stops_both_tasks() -> None:
-    """§4.2: without any subscription left, neither task goes on."""
+    """§4.2: without subscriptions, both tasks stop."""
     node = Node(T0, T1)
     node.frugal.on_unsubscribe(0)
     assert sorted(node.host.timers) == [HEARTBEAT, NEIGHBORHOOD_GC]
@@ -181,7 +181,7 @@ def test_a_subscriber_gets_a_topic_and_its_subtopics() -> None:
 
 
 def test_sec2_no_frame_is_for_one_neighbor() -> None:
-    """§2: there is nothing below but a send to all in range, and no routing."""
+    """§2: the layer below only sends to all processes in range; there is no routing."""
     net = TinyNet(Frugal, 4, [(0, 1), (1, 2), (2, 3), (0, 3)])
     net.start()
     for i in range(4):
@@ -194,7 +194,7 @@ def test_sec2_no_frame_is_for_one_neighbor() -> None:
 
 
 def test_the_root_topic_is_everything() -> None:
-    """§2: all topics hang below one root."""
+    """§2: all topics are below one root."""
     node = Node(topic(""))
     node.events(5, event(1, "T0"), event(2, "T7.T8"))
     assert len(node.host.delivered) == 2
@@ -223,15 +223,15 @@ def test_fig6_only_matching_neighbors_are_kept() -> None:
 
 
 def test_sec3_the_neighborhood_table_is_bounded() -> None:
-    """§3, footnote 5: by the number of neighbours that a process can cope with."""
+    """§3, footnote 5: the bound is the number of neighbours that a process can handle."""
     node = Node(T0, neighbors_limit=2)
     for j in (1, 2, 3, 1):
         node.heartbeat(j, T0)
     assert node.neighbors() == [1, 2]
 
 
-def test_fig6_a_neighbor_that_changes_its_subscriptions_is_looked_at_again() -> None:
-    """§3 footnote 3: subscriptions may come and go whenever a process likes."""
+def test_fig6_a_neighbor_that_changes_its_subscriptions_is_checked_again() -> None:
+    """§3 footnote 3: a process may subscribe and unsubscribe at any time."""
     node = Node(T1)
     node.heartbeat(1, T0)
     node.heartbeat(1, topic("other"))
@@ -274,7 +274,7 @@ def test_fig6_only_valid_events_are_listed() -> None:
     assert [frame.fields()[0] for frame in node.sent("ids")] == [[event(2).id]]
 
 
-def test_fig6_ids_of_a_stranger_are_ignored() -> None:
+def test_fig6_ids_of_a_node_that_is_no_neighbor_are_ignored() -> None:
     """Fig. 6 l. 26."""
     node = Node(T0)
     node.events(7, event(1))
@@ -296,8 +296,8 @@ def test_fig6_ids_of_a_neighbor_make_it_look_for_events_to_send() -> None:
 # ------------------------------------------------------------------------------------------------------------- Fig. 7
 
 
-def test_sec42_who_has_the_same_events_sends_none() -> None:
-    """§4.2: where both sides hold the same set, ids are all that they exchange."""
+def test_sec42_processes_with_the_same_events_send_none() -> None:
+    """§4.2: if both sides have the same events, they exchange only ids."""
     node = Node(T0)
     node.events(7, event(1), event(2))
     node.heartbeat(1, T0)
@@ -307,7 +307,7 @@ def test_sec42_who_has_the_same_events_sends_none() -> None:
     assert (BACK_OFF in node.host.timers, node.sent_ids()) == (False, [])
 
 
-def test_fig7_only_what_the_neighbor_subscribed_to() -> None:
+def test_fig7_only_events_that_the_neighbor_subscribed_to_are_sent() -> None:
     """Fig. 7 l. 7: T_j ∈ neighbor.subscriptions."""
     node = Node(T0)
     node.events(7, event(1, "T0"), event(2, "T0.T1.T2"))
@@ -368,7 +368,7 @@ def test_fig8_without_speeds_hb_delay_is_static() -> None:
 
 
 def test_fig8_ngc_delay_follows_hb_delay() -> None:
-    """Fig. 8 l. 12; §4.2: computed anew whenever a heartbeat comes in."""
+    """Fig. 8 l. 12; §4.2: computed again at every received heartbeat."""
     node = Node(T0, hb_upper_s=5.0)
     node.heartbeat(1, T0, speed_mps=10.0)
     assert node.frugal.delays.ngc_delay_us == 10 * SECOND
@@ -400,7 +400,7 @@ def test_fig9_events_go_with_the_interested_neighbors() -> None:
     assert frame.neighbors_ids == [1, 3]
 
 
-def test_fig9_what_was_sent_is_not_sent_again() -> None:
+def test_fig9_an_event_that_was_sent_is_not_sent_again() -> None:
     """Fig. 9 l. 7 to 11: the sender presumes that its neighbours have it."""
     node = Node(T0)
     node.events(7, event(1))
@@ -415,7 +415,7 @@ def test_fig9_what_was_sent_is_not_sent_again() -> None:
     assert node.sent_ids() == []
 
 
-def test_sec41_the_events_to_send_are_no_more_than_the_table_holds_and_are_reset_by_sending() -> None:
+def test_sec41_the_events_to_send_are_limited_by_the_table_and_reset_by_sending() -> None:
     """§4.1, §4.4: of three events two were kept; after the back-off nothing is left to send."""
     node = Node(T0, events_table_size=2)
     node.heartbeat(1, T0)
@@ -426,8 +426,8 @@ def test_sec41_the_events_to_send_are_no_more_than_the_table_holds_and_are_reset
     assert node.frugal.events_to_send() == []
 
 
-def test_fig9_the_next_back_off_does_not_remember_the_last() -> None:
-    """Fig. 9 l. 3: BODelay is null again, so one event waits for as long as one event does (Fig. 8 l. 16)."""
+def test_fig9_the_next_back_off_does_not_depend_on_the_last() -> None:
+    """Fig. 9 l. 3: BODelay is null again, so the delay is that of one event (Fig. 8 l. 16)."""
     node = Node(T0)
     node.heartbeat(1, T0)
     node.events(7, event(1), event(2), event(3), event(4))
@@ -449,7 +449,7 @@ def test_fig9_sending_increments_the_counter() -> None:
 
 
 def test_fig9_overheard_events_update_what_neighbors_have() -> None:
-    """Fig. 9 l. 18 to 20: neighbour 1 heard it from 7, so it needs it no more."""
+    """Fig. 9 l. 18 to 20: neighbour 1 heard the event from 7, so it no longer needs it."""
     node = Node(T0)
     node.events(7, event(1))
     node.heartbeat(1, T0)
@@ -461,14 +461,14 @@ def test_fig9_overheard_events_update_what_neighbors_have() -> None:
 
 
 def test_fig9_parasites_are_dropped() -> None:
-    """§3: an event outside of the receiver's subscriptions is a parasite and goes no farther."""
+    """§3: an event that matches no subscription of the receiver is a parasite and is not forwarded."""
     node = Node(T1)
     node.events(7, event(1, "T0"))
     assert (node.host.delivered, node.stored()) == ([], [])
     assert node.host.labels("drop") == ["parasite"]
 
 
-def test_fig9_a_parasite_still_tells_who_has_it() -> None:
+def test_fig9_a_parasite_still_shows_which_neighbors_have_it() -> None:
     """Fig. 9 l. 18 comes before l. 21."""
     node = Node(T1)
     node.heartbeat(1, T0)
@@ -476,8 +476,8 @@ def test_fig9_a_parasite_still_tells_who_has_it() -> None:
     assert node.ids_of(1) == [event(1).id]
 
 
-def test_fig9_a_new_event_is_stored_delivered_and_passed_on() -> None:
-    """§4.3: delivery comes first, then the search for neighbours that lack something."""
+def test_fig9_a_new_event_is_stored_delivered_and_forwarded() -> None:
+    """§4.3: delivery comes first, then the search for neighbours that lack an event."""
     node = Node(T0)
     node.heartbeat(1, T0)
     node.heartbeat(2, T0)
@@ -496,8 +496,8 @@ def test_fig9_an_event_is_delivered_once() -> None:
     assert node.host.labels("drop") == ["heard again"]
 
 
-def test_fig9_a_new_event_stops_the_back_off_and_it_starts_anew() -> None:
-    """Fig. 9 l. 22 and 30: two events from now on, so a quarter of a second from now."""
+def test_fig9_a_new_event_stops_the_back_off_and_starts_it_again() -> None:
+    """Fig. 9 l. 22 and 30: there are two events now, so the back-off is a quarter of a second."""
     node = Node(T0)
     node.events(7, event(1))
     node.heartbeat(1, T0)
@@ -510,7 +510,7 @@ def test_fig9_a_new_event_stops_the_back_off_and_it_starts_anew() -> None:
 
 
 def test_fig9_publishing_sends_at_once_when_a_neighbor_is_interested() -> None:
-    """Fig. 9 l. 35 to 45: sent with the neighbours' ids, noted for each, and kept."""
+    """Fig. 9 l. 35 to 45: it is sent with the neighbours' ids, recorded for each, and kept."""
     node = Node(T0)
     node.heartbeat(1, T0)
     node.frugal.on_publish(event(1))
@@ -522,7 +522,7 @@ def test_fig9_publishing_sends_at_once_when_a_neighbor_is_interested() -> None:
     assert node.sent_ids() == []
 
 
-def test_fig9_publishing_to_nobody_keeps_the_event_for_later() -> None:
+def test_fig9_without_an_interested_neighbor_a_published_event_is_kept_for_later() -> None:
     """Fig. 9 l. 40 and 48."""
     node = Node(T0)
     node.frugal.on_publish(event(1))
@@ -535,7 +535,7 @@ def test_fig9_publishing_to_nobody_keeps_the_event_for_later() -> None:
 
 
 def test_fig9_publishing_starts_neighborhood_gc() -> None:
-    """Fig. 9 l. 50: and no heartbeat."""
+    """Fig. 9 l. 50: but no heartbeat."""
     node = Node()
     node.frugal.on_publish(event(1))
     assert list(node.host.timers) == [NEIGHBORHOOD_GC]
@@ -548,7 +548,7 @@ def test_fig10_neighbors_not_heard_for_ngc_delay_are_removed() -> None:
     """Fig. 10 l. 4: currentTime - NGCDelay > storeTime, each time the delay expires."""
     node = Node(T0)
     node.heartbeat(1, T0)
-    node.advance(2.5)  # the collection runs: an entry exactly as old as the delay stays
+    node.advance(2.5)  # the collection runs: an entry that is exactly as old as the delay stays
     assert node.neighbors() == [1]
     node.heartbeat(2, T0)
     node.advance(2.5)
@@ -572,7 +572,7 @@ def test_fig10_a_full_table_collects_when_an_event_is_published() -> None:
 
 
 def test_sec44_an_expired_event_is_collected_first() -> None:
-    """§4.4: a full table first gives up an event past its validity, a single one; the others stay."""
+    """§4.4: a full table first removes one expired event; the others stay."""
     table = EventTable(3, 100)
     hold(table, 1, MINUTE, fwd=50, expiry_us=10)
     hold(table, 2, MINUTE, fwd=0, expiry_us=5)
@@ -581,7 +581,7 @@ def test_sec44_an_expired_event_is_collected_first() -> None:
     assert len(table) == 2
 
 
-def test_sec44_an_event_that_expired_in_silence_makes_room_for_a_publication() -> None:
+def test_sec44_an_event_that_expired_meanwhile_makes_room_for_a_published_one() -> None:
     node = Node(T0, events_table_size=2)
     node.events(7, event(1))
     node.events(7, event(2, validity_us=SECOND))
@@ -609,7 +609,7 @@ def collected(table: EventTable, now_us: int = 0) -> int:
 @pytest.mark.parametrize("fwd", [0, 1])
 @pytest.mark.parametrize("first", [1, 2])
 def test_sec44_the_worked_example(fwd: int, first: int) -> None:
-    """§4.4: 2 min, forwarded less than 2 times, is collected after 5 min, forwarded 5 times."""
+    """§4.4: an event of 2 min, forwarded less than 2 times, is collected after one of 5 min, forwarded 5 times."""
     table = EventTable(2, 100)
     rows = [(1, 2 * MINUTE, fwd), (2, 5 * MINUTE, 5)]
     for stored in rows if first == 1 else reversed(rows):
@@ -617,7 +617,7 @@ def test_sec44_the_worked_example(fwd: int, first: int) -> None:
     assert collected(table) == event(2).id
 
 
-def test_sec44_twice_is_where_the_example_turns() -> None:
+def test_sec44_at_two_forwards_the_order_of_the_example_changes() -> None:
     """ "less than 2 times": at 2 both are 1/2 and the first goes; at 3 the two-minute event goes."""
     assert Fraction(2, 2 + 2) == Fraction(5, 5 + 5)
     for fwd, first, gone in ((2, 1, 1), (2, 2, 2), (3, 1, 1), (3, 2, 1)):
@@ -660,7 +660,7 @@ def test_r1_an_event_at_the_end_of_its_validity_is_dropped() -> None:
 
 
 def test_r2_the_first_heartbeat_heard_brings_hb_delay_between_its_bounds() -> None:
-    """Also that of a stranger: Fig. 6 l. 15 comes after the `end if`."""
+    """Also a heartbeat of a node that is not kept: Fig. 6 l. 15 comes after the `end if`."""
     node = Node(T0)
     node.heartbeat(1, topic("other"))
     assert node.frugal.delays.hb_delay_us == SECOND
@@ -682,7 +682,7 @@ def test_r3_ids_on_a_new_neighbor_or_on_every_heartbeat(ids_on: str, lists: int)
 
 
 def test_r4_a_neighbor_is_new_again_when_its_entry_expired() -> None:
-    """With no memory of what it had."""
+    """Nothing is known about its events any more."""
     node = Node(T0, ids_on="new")
     node.events(7, event(1))
     node.heartbeat(1, T0)
@@ -698,7 +698,7 @@ def test_r4_a_neighbor_is_new_again_when_its_entry_expired() -> None:
 
 
 def test_r5_the_smallest_gc_goes_first() -> None:
-    """Against Equation 1 in fractions, in minutes and in microseconds: the order is the same."""
+    """Compared with Equation 1 in fractions, in minutes and in microseconds: the order is the same."""
     rows = [(1, 1), (3, 1), (2, 7), (10, 7), (10, 0), (1, 30), (7, 30)]
     for unit in (MINUTE, 1):
         table = EventTable(10, 100)
@@ -722,8 +722,8 @@ def test_r6_the_radio_range_belongs_to_the_scenario() -> None:
     assert load("baehni-city").scenario().range_m == 44
 
 
-def test_r1_of_the_city_cars_keep_to_the_main_roads_or_drive_everywhere() -> None:
-    """§5.1: cars do not take just any road, some are used more than others."""
+def test_r1_of_the_city_cars_use_only_the_main_roads_or_all_roads() -> None:
+    """§5.1: some roads are used more than others."""
     preset = load("baehni-city")
     assert "R1" in preset.sources["roads"]
     used = []
@@ -753,7 +753,7 @@ def test_r7_other_filters_share_unless_a_match_of_both_is_excluded() -> None:
     assert not overlap(T1 & (a > 5), topic("T7"))
     assert overlap(EVERYTHING, T0)
     long = a.isin(*range(200))
-    assert overlap(long, a.isin(*range(300, 500)))  # too long to tell
+    assert overlap(long, a.isin(*range(300, 500)))  # too long for one filter: a match of both is not excluded
 
 
 def test_r8_the_sender_of_an_event_has_it() -> None:
@@ -764,7 +764,7 @@ def test_r8_the_sender_of_an_event_has_it() -> None:
 
 
 def test_r9_a_neighbor_is_not_presumed_to_have_what_it_dropped() -> None:
-    """Neighbour 1 was on the list for e2 of T1; it gets e1 of T0 when it asks for that."""
+    """Neighbour 1 was named for e2 of T1; it gets e1 of T0 when it subscribes to that."""
     node = Node(T0)
     node.heartbeat(1, T1)
     node.events(7, event(1, "T0"), event(2, "T0.T1"), to=(1,))
@@ -775,7 +775,7 @@ def test_r9_a_neighbor_is_not_presumed_to_have_what_it_dropped() -> None:
     assert node.sent_ids() == [[event(1).id]]
 
 
-def test_r9_counts_for_an_event_that_is_here_already() -> None:
+def test_r9_the_named_neighbors_also_count_for_a_stored_event() -> None:
     node = Node(T0)
     node.events(7, event(1))
     node.heartbeat(1, T1)
@@ -783,7 +783,7 @@ def test_r9_counts_for_an_event_that_is_here_already() -> None:
     assert node.ids_of(1) == []
 
 
-def test_r9_a_copy_with_another_topic_counts_as_the_event_that_is_here() -> None:
+def test_r9_a_copy_with_another_topic_counts_as_the_stored_event() -> None:
     node = Node(T0)
     node.events(7, event(1))
     node.heartbeat(1, T1)
@@ -799,14 +799,14 @@ def test_r10_publishing_needs_a_neighbor_that_wants_this_event() -> None:
     assert node.sent_ids() == []
 
 
-def test_r10_a_publication_is_not_delivered_to_its_publisher() -> None:
+def test_r10_a_published_event_is_not_delivered_to_its_publisher() -> None:
     node = Node(T0)
     node.frugal.on_publish(event(1))
     node.events(7, event(1))
     assert node.host.delivered == []
 
 
-def test_r11_a_publisher_without_subscriptions_serves_who_wants_its_event() -> None:
+def test_r11_a_publisher_without_subscriptions_serves_neighbors_that_want_its_event() -> None:
     node = Node()
     node.frugal.on_publish(event(1, validity_us=20 * SECOND))
     node.heartbeat(1, topic("other"))
@@ -821,7 +821,7 @@ def test_r11_a_publisher_without_subscriptions_serves_who_wants_its_event() -> N
 
 
 def test_r11_a_publisher_serves_a_topic_beside_its_subscriptions() -> None:
-    """Neighbour 1 shares nothing; what the node merely received is no reason to keep it."""
+    """Neighbour 1 shares no topic; an event that the node only received is no reason to keep the neighbour."""
     node = Node(T0, topic("own"))
     node.events(7, event(1, "own"))
     node.frugal.on_unsubscribe(1)
@@ -833,7 +833,7 @@ def test_r11_a_publisher_serves_a_topic_beside_its_subscriptions() -> None:
     assert node.sent_ids() == [[event(2).id]]
 
 
-def test_r11_an_expired_publication_is_no_reason_to_keep_a_neighbor() -> None:
+def test_r11_an_expired_own_event_is_no_reason_to_keep_a_neighbor() -> None:
     node = Node()
     node.frugal.on_publish(event(1, validity_us=SECOND))
     node.advance(1)
@@ -860,14 +860,14 @@ def test_r12_a_collected_event_is_not_delivered_again() -> None:
     assert [e.id for e in node.host.delivered] == [event(1).id, event(2).id]
 
 
-def test_r12_what_is_remembered_is_bounded() -> None:
+def test_r12_the_number_of_remembered_ids_is_limited() -> None:
     node = Node(T0, events_table_size=1, seen_limit=2)
     node.events(7, event(1), event(2), event(3), event(1))
     assert [e.id for e in node.host.delivered] == [event(n).id for n in (1, 2, 3, 1)]
 
 
 def test_r13_events_to_send_are_recomputed_when_the_back_off_ends() -> None:
-    """§4.3: the neighbourhood has changed: neighbour 2 came, who lacks e2."""
+    """§4.3: the neighbourhood has changed: neighbour 2 has come and lacks e2."""
     node = Node(T0)
     node.events(7, event(1), event(2))
     node.heartbeat(1, T0)
@@ -878,7 +878,7 @@ def test_r13_events_to_send_are_recomputed_when_the_back_off_ends() -> None:
 
 
 def test_r13_an_event_that_expires_during_the_back_off_is_not_sent() -> None:
-    """§4.3: expiry in the meantime is a reason to compute the events to send anew."""
+    """§4.3: events may expire during the back-off, so the events to send are computed again."""
     node = Node(T0)
     node.events(7, event(1, validity_us=SECOND // 10), event(2))
     node.heartbeat(1, T0)
@@ -888,7 +888,7 @@ def test_r13_an_event_that_expires_during_the_back_off_is_not_sent() -> None:
     assert node.host.labels("drop") == ["expired"]
 
 
-def test_r13_what_is_not_needed_after_all_is_told_in_the_order_it_would_have_been_sent() -> None:
+def test_r13_events_no_longer_needed_are_noted_in_the_order_they_would_have_been_sent() -> None:
     node = Node(T0)
     node.heartbeat(1, T1)
     node.heartbeat(2, T0)
@@ -896,12 +896,12 @@ def test_r13_what_is_not_needed_after_all_is_told_in_the_order_it_would_have_bee
     node.ids(1, event(2))
     node.ids(2, event(1), event(2))
     node.advance(2)
-    told = [note[2] for note in node.host.notes if note[1] == "no longer needed"]
-    assert told == [event(2).id, event(1).id]
+    noted = [note[2] for note in node.host.notes if note[1] == "no longer needed"]
+    assert noted == [event(2).id, event(1).id]
 
 
 def test_r13_the_back_off_is_for_the_total_number_of_events() -> None:
-    """Footnote 10. As in Fig. 7 l. 14 it would start at the first neighbour, for one event: half a second."""
+    """Footnote 10. By Fig. 7 l. 14 it would start at the first neighbour, for one event: half a second."""
     node = Node(T0)
     node.events(7, event(1, "T0.T1.T2"), event(2), event(3), event(4))
     node.heartbeat(1, T2)
@@ -911,7 +911,7 @@ def test_r13_the_back_off_is_for_the_total_number_of_events() -> None:
 
 
 def test_r13_a_stopped_back_off_leaves_its_delay() -> None:
-    """Fig. 9 l. 22 resets nothing, so the minimum of Fig. 8 l. 19 remembers the four events of before."""
+    """Fig. 9 l. 22 resets nothing, so the minimum of Fig. 8 l. 19 still is that of the four earlier events."""
     node = Node(T0)
     old = [event(n) for n in range(4)]
     node.events(7, *old)
@@ -974,7 +974,7 @@ def test_r15_changed_subscriptions_make_a_neighbor_new() -> None:
 
 @pytest.mark.parametrize("ids_on", ["new", "heartbeat"])
 @pytest.mark.parametrize("holder", [0, 1])
-def test_r15_of_two_that_meet_either_can_send(ids_on: str, holder: int) -> None:
+def test_r15_each_of_two_processes_that_meet_can_send(ids_on: str, holder: int) -> None:
     net = TinyNet(Frugal, 2, jitter_ms=0.0, ids_on=ids_on)
     net.start()
     for i in range(2):
@@ -1027,7 +1027,7 @@ def test_r17_answers_and_back_offs_have_a_random_part() -> None:
 
 
 def test_r17_answers_to_several_heartbeats_are_one_list() -> None:
-    """At the time drawn for the first."""
+    """It is sent at the time drawn for the first heartbeat."""
     node = Node(T0, jitter_ms=10.0)
     node.host.draws = [0.2, 0.9]
     node.events(7, event(1, "T0.T1"), event(2, "T0.T3"), event(3, "T0.T4"))
@@ -1037,7 +1037,7 @@ def test_r17_answers_to_several_heartbeats_are_one_list() -> None:
     assert [frame.fields()[0] for frame in node.sent("ids")] == [[event(1).id, event(2).id]]
 
 
-def test_r17_one_list_for_several_has_valid_events_and_the_papers_size() -> None:
+def test_r17_one_list_for_several_has_valid_events_and_the_size_of_the_paper() -> None:
     node = Node(T0, jitter_ms=10.0, sizes="paper")
     node.host.draws = [0.2]
     node.events(7, event(1, "T0.T1", validity_us=1000), event(2, "T0.T3"), event(3, "T0.T1"))
@@ -1048,7 +1048,7 @@ def test_r17_one_list_for_several_has_valid_events_and_the_papers_size() -> None
     assert (frame.fields()[0], frame.size) == ([event(2).id, event(3).id], 32)
 
 
-def test_r18_average_speed_is_over_the_neighbors_that_tell_theirs() -> None:
+def test_r18_average_speed_is_over_the_neighbors_whose_speed_is_known() -> None:
     node = Node(T0, speed_mps=1000.0, hb_upper_s=10.0)
     node.heartbeat(1, T0)
     node.heartbeat(2, T0, speed_mps=10.0)
@@ -1105,8 +1105,8 @@ def test_r19_a_frame_may_be_exactly_full() -> None:
     assert [len(ids) for ids in node.sent_ids()] == [2, 1]
 
 
-def test_r19_the_neighbors_that_are_named_count() -> None:
-    """Two events fit beside one name, and not beside two."""
+def test_r19_the_size_of_the_named_neighbors_counts() -> None:
+    """Two events fit into a frame with one named neighbour, but not with two."""
     one = Events([event(1), event(2)], [SECOND // 8] * 2, [100_000]).size
     for names, batches in ((1, [2]), (2, [1, 1])):
         node = Node(T0, frame_limit=one)
@@ -1135,7 +1135,7 @@ def test_r19_beside_one_event_as_many_neighbors_are_named_as_there_is_room_for()
     assert node.sent_ids() == []  # all of them were in range
 
 
-def test_r19_an_event_longer_than_a_frame_is_sent_all_the_same() -> None:
+def test_r19_an_event_longer_than_a_frame_is_sent_nevertheless() -> None:
     node = Node(T0, frame_limit=1)
     node.events(7, event(1), event(2))
     node.heartbeat(1, T0)
@@ -1146,7 +1146,7 @@ def test_r19_an_event_longer_than_a_frame_is_sent_all_the_same() -> None:
 
 @pytest.mark.parametrize("need, sends", [("presumed", True), ("listed", False)])
 def test_r20_a_neighbor_without_a_list_lacks_everything_or_nothing(need: str, sends: bool) -> None:
-    """§3: what a neighbour needs is found by comparing its list; Fig. 7 l. 7 asks only for what is not in the table."""
+    """§3 compares the neighbour's list; by Fig. 7 l. 7 it is enough that the event is not in the table."""
     node = Node(T0, need=need)
     node.events(7, event(1))
     node.heartbeat(1, T0)
@@ -1157,7 +1157,7 @@ def test_r20_a_neighbor_without_a_list_lacks_everything_or_nothing(need: str, se
     assert node.sent_ids() == ([[event(1).id]] if sends else [])
 
 
-def test_r20_a_list_tells_what_its_sender_lacks() -> None:
+def test_r20_a_list_shows_what_its_sender_lacks() -> None:
     node = Node(T0, need="listed")
     node.events(7, event(1), event(2))
     node.heartbeat(1, T0)
@@ -1166,7 +1166,7 @@ def test_r20_a_list_tells_what_its_sender_lacks() -> None:
     assert node.sent_ids() == [[event(1).id]]
 
 
-def test_r20_a_new_event_is_passed_on_to_those_that_have_sent_a_list() -> None:
+def test_r20_a_new_event_is_forwarded_to_neighbors_that_have_sent_a_list() -> None:
     node = Node(T0, need="listed")
     node.heartbeat(1, T0)
     node.events(7, event(1))
@@ -1193,7 +1193,8 @@ def test_r20_a_neighbor_that_comes_back_has_to_send_a_list_again() -> None:
 
 
 def test_r20_lists_sent_for_other_topics_do_not_count() -> None:
-    """Neighbour 1 listed what it has of T1; that says nothing of T2. Its own subscriptions may change (R15)."""
+    """Neighbour 1 listed its events of T1, which shows nothing about T2. The node's own subscriptions may change
+    (R15)."""
     node = Node(topic("T1"), need="listed")
     node.heartbeat(1, topic("T1"))
     node.ids(1)
@@ -1210,8 +1211,8 @@ def test_r20_lists_sent_for_other_topics_do_not_count() -> None:
     assert node.sent_ids() == [[event(2).id]]
 
 
-def test_r20_whoever_shares_no_topics_sends_no_list_and_is_served() -> None:
-    """R11, under either reading."""
+def test_r20_a_neighbor_that_shares_no_topics_sends_no_list_and_is_served() -> None:
+    """As in R11, under both readings."""
     node = Node(need="listed")
     node.frugal.on_publish(event(1))
     node.heartbeat(1, T0)
@@ -1226,7 +1227,7 @@ def test_r20_whoever_shares_no_topics_sends_no_list_and_is_served() -> None:
 @pytest.mark.parametrize("ids_on", ["new", "heartbeat"])
 @pytest.mark.parametrize("n", [2, 5, 12])
 def test_in_a_clique_one_send_serves_all(n: int, ids_on: str, need: str) -> None:
-    """§4.3: who overhears an event with its list of neighbours has nobody left to send it to."""
+    """§4.3: a process that overhears an event with its list of neighbours need not send it any more."""
     net = TinyNet(Frugal, n, links=[(i, j) for i in range(n) for j in range(i)], ids_on=ids_on, need=need)
     net.start()
     for i in range(n):
@@ -1238,7 +1239,7 @@ def test_in_a_clique_one_send_serves_all(n: int, ids_on: str, need: str) -> None
     assert all(net.delivered(i) == [sent.id] for i in range(1, n))
 
 
-def test_in_a_clique_with_strangers_only_the_subscribers_are_served() -> None:
+def test_in_a_clique_with_other_nodes_only_the_subscribers_are_served() -> None:
     n = 8
     net = TinyNet(Frugal, n, links=[(i, j) for i in range(n) for j in range(i)])
     net.start()

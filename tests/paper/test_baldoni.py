@@ -1,4 +1,4 @@
-"""Baldoni et al., content-based routing in highly dynamic MANETs: a test for each sentence that is a rule.
+"""Baldoni et al. 2005, content-based routing in highly dynamic MANETs: a test for each sentence that is a rule.
 
 Proximities are in thousandths, as on the wire: 500 is the paper's 0.5, five beacons missed of ten.
 """
@@ -25,7 +25,7 @@ NEWS = topic("news")
 
 
 def broker(**params: Any) -> tuple[Proximity, ScriptHost]:
-    """A broker long after the start of the world; without jitter unless asked for."""
+    """A broker long after the start of the simulation; without jitter by default."""
     host = ScriptHost()
     host.clock_us = LATE_US
     protocol, _ = make(Proximity, host, **{"max_delay_s": DELAY_US / 1e6, "jitter_ms": 0.0, **params})
@@ -34,7 +34,7 @@ def broker(**params: Any) -> tuple[Proximity, ScriptHost]:
 
 
 def met(protocol: Proximity, other: int, missed: int, predicate: Filter = NEWS) -> None:
-    """The other broker's last beacon came so many intervals ago."""
+    """The other broker's last beacon came `missed` intervals ago."""
     host = protocol.host
     assert isinstance(host, ScriptHost)
     now = host.clock_us
@@ -157,7 +157,7 @@ def test_3c_another_message_heard_during_the_delay_changes_nothing() -> None:
     assert [frame.event.id for frame in sent(host)] == [news(1).id, news(2).id]
 
 
-def test_fig2_the_adjacent_broker_suppresses_the_farther_one_and_the_next_stays_silent() -> None:
+def test_fig2_the_adjacent_broker_suppresses_the_farther_one_and_the_next_does_not_send() -> None:
     """b0 publishes; b1 is adjacent to b4 and sends at once; b2, five beacons away, hears it and drops its copy; b3,
     adjacent to b4 too, reads proximity 0 and ignores the message."""
     net = TinyNet(Proximity, 5, links=[(0, 1), (0, 2), (1, 2), (1, 3), (1, 4), (3, 4), (2, 4)])
@@ -226,7 +226,7 @@ def test_4_the_subscription_table_holds_pairs_of_predicate_and_subscriber() -> N
     assert list(protocol.st.filters) == [8]
 
 
-def test_4_a_subscription_taken_back_is_gone_from_the_next_beacon() -> None:
+def test_4_a_removed_subscription_is_not_in_the_next_beacon() -> None:
     protocol, host = broker()
     protocol.on_subscribe(1, NEWS)
     protocol.on_start()
@@ -263,7 +263,7 @@ def test_4_a_new_predicate_of_a_known_broker_replaces_the_old_one() -> None:
 
 
 def test_4_after_ten_intervals_entries_are_deleted() -> None:
-    """Those for which more than ten beacons have been missed: at ten exactly an entry is not older than ten."""
+    """Entries with more than ten missed beacons: with exactly ten, an entry is not older than ten."""
     protocol, host = broker()
     met(protocol, 4, missed=10)
     host.clock_us += 1
@@ -377,7 +377,8 @@ def test_4_a_retransmission_for_proximity_spends_no_credit() -> None:
 
 
 def test_4_forwarding_due_to_credit_is_cancelled_by_forwarding_due_to_proximity() -> None:
-    """0 publishes; 1 knows nobody and would spend a credit; 2 missed one beacon of the subscriber and goes first."""
+    """0 publishes; 1 knows no broker and would spend a credit; 2 missed one beacon of the subscriber and sends
+    first."""
     net = TinyNet(Proximity, 4, links=[(0, 1), (0, 2), (1, 2)], credits=1)
     net.subscribe(3, NEWS)
     net.start()
@@ -411,7 +412,7 @@ def test_r1_a_message_received_for_the_first_time_does_not_return_early() -> Non
     assert sent_after(protocol, host) is not None
 
 
-def test_r2_a_closer_broker_that_never_asked_for_the_message_is_no_reason_to_send() -> None:
+def test_r2_a_closer_broker_whose_predicate_does_not_match_is_no_reason_to_send() -> None:
     protocol, host = broker()
     met(protocol, 4, missed=0, predicate=topic("sport"))
     host.hear(protocol, message({4: 900}), 1)
@@ -428,13 +429,13 @@ def test_r3_the_publishing_broker_transmits_at_once_with_the_list_of_its_own_tab
     assert host.timers == {}
 
 
-def test_r3_the_publishing_broker_transmits_even_when_it_knows_nobody() -> None:
+def test_r3_the_publishing_broker_transmits_even_when_its_table_is_empty() -> None:
     protocol, host = broker()
     protocol.on_publish(news(publisher=0))
     assert [frame.destinations for frame in sent(host)] == [{}]
 
 
-def test_r3_the_publishing_broker_is_on_the_list_when_it_subscribed_itself_and_hears_nothing_from_the_air() -> None:
+def test_r3_the_publishing_broker_is_on_the_list_if_it_subscribed_and_ignores_copies_of_its_message() -> None:
     protocol, host = broker()
     protocol.on_subscribe(1, NEWS)
     event = news(publisher=0)
@@ -472,7 +473,7 @@ def test_r6_brokers_that_beacon(beaconers: str, subscribes: bool, beacons: int) 
     assert len(host.frames("beacon")) == beacons
 
 
-def test_r6_a_broker_without_subscriptions_stays_silent_among_subscribers_but_still_cleans_up() -> None:
+def test_r6_with_subscribers_only_a_broker_without_subscriptions_sends_no_beacons_but_cleans_up() -> None:
     protocol, host = broker(beaconers="subscribers")
     met(protocol, 4, missed=0)
     protocol.on_start()
@@ -494,7 +495,7 @@ def test_r6_a_broker_that_subscribes_later_joins_the_beaconers() -> None:
 
 @pytest.mark.parametrize(("range_per", "steady"), [("node", True), ("frame", False)])
 def test_r7_the_random_range_is_drawn_for_each_node_or_for_each_frame(range_per: Any, steady: bool) -> None:
-    """Two nodes that stand still: a range of the node's own lets all messages through or none."""
+    """Two nodes stand still: with one range for a node, either all messages arrive or none."""
     deliveries = []
     for seed in range(1, 13):
         scenario = Scenario(
@@ -518,7 +519,7 @@ def test_r7_the_random_range_is_drawn_for_each_node_or_for_each_frame(range_per:
     assert any(share > 0 for share in deliveries)
 
 
-def test_r8_a_random_part_separates_brokers_of_equal_proximity_and_never_lets_a_farther_one_go_first() -> None:
+def test_r8_a_random_part_separates_brokers_of_equal_proximity_and_a_closer_one_still_goes_first() -> None:
     """With the defaults: one missed beacon is 10 ms of delay, and the random part stays below it."""
     latest = []
     for missed in (0, 1):
@@ -539,7 +540,7 @@ def test_r8_the_default_jitter_is_one_missed_beacon_of_delay() -> None:
     assert protocol.params.jitter_ms == 1000 * protocol.params.max_delay_s / protocol.params.table_age
 
 
-def test_r9_a_beacon_counts_as_missed_when_a_whole_interval_went_by_and_never_more_than_ten_do() -> None:
+def test_r9_a_beacon_counts_as_missed_after_a_whole_interval_up_to_ten_beacons() -> None:
     protocol, host = broker()
     met(protocol, 4, missed=0)
     host.clock_us += INTERVAL_US - 1

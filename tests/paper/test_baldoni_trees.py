@@ -1,4 +1,4 @@
-"""Baldoni et al. §II and Fig. 1: the two classic strategies on a tree of brokers, which `subtree` has as modes."""
+"""Baldoni et al. 2005, §II and Fig. 1: the two classic strategies on a tree of brokers, the modes of `subtree`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from roamcast.pubsub.event import Event
 from roamcast.pubsub.filters import topic
 from tests.support.net import TinyNet
 
-# A tree of 16 brokers, as in Baldoni's Fig. 1: (child, parent).
+# A tree of 16 brokers, as in Fig. 1: (child, parent).
 SIXTEEN = [(1, 0), (2, 0), (3, 0), (4, 1), (5, 1), (6, 2), (7, 2), (8, 3), (9, 3), (10, 4), (11, 4), (12, 6), (13, 6),
            (14, 8), (15, 8)]  # fmt: skip
 
@@ -58,7 +58,7 @@ def test_subscription_forwarding_follows_the_reverse_path_of_matching_subscripti
 
 
 def test_every_broker_has_an_arrow_towards_each_subscription_beyond_it() -> None:
-    """§II, Fig. 1(b): an arrow of a predicate's colour leads from a broker to the neighbour that told it the
+    """§II, Fig. 1(b): an arrow of a predicate's colour leads from a broker to the neighbour that advertised the
     subscription."""
     net, _ = figure_1("subscription")
     for i, node in enumerate(net.nodes):
@@ -68,8 +68,8 @@ def test_every_broker_has_an_arrow_towards_each_subscription_beyond_it() -> None
         assert arrows == black | gray
 
 
-def test_a_subscription_that_another_one_covers_is_not_told() -> None:
-    """§II, note 1: a more general predicate stands for those it covers."""
+def test_a_subscription_that_another_one_covers_is_not_advertised() -> None:
+    """§II, note 1: a more general predicate replaces those that it covers."""
     net = TinyNet(SubTree, 3, [(0, 1), (1, 2)])
     net.subscribe(2, topic("a"), 1)
     net.subscribe(2, topic("a.b"), 2)

@@ -1,4 +1,4 @@
-"""Costa, Picco, Rossetto: Publish-Subscribe on Sensor Networks (002_2d3b1eb2355408d2), sentence by sentence."""
+"""Costa, Picco, Rossetto: Publish-Subscribe on Sensor Networks (2005), sentence by sentence."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def subscription(hopcount: int = 1, *, source: int = 5, msgid: int = 1, lease_s:
 
 
 def node(**params: object) -> tuple[SemiProb, ScriptHost]:
-    """A node that sends at once, so that a test sees the decision alone."""
+    """A node that sends at once, so that a test sees only the decision."""
     protocol, host = make(SemiProb, **{"technique": "none", **params})
     protocol.on_start()
     return protocol, host
@@ -59,7 +59,7 @@ def line(n: int, **params: object) -> TinyNet:
 
 
 def test_horizon_0_transmits_no_subscription_and_keeps_it_locally() -> None:
-    """§II-A: at φ = 0 a subscription stays with its subscriber, who sends nothing."""
+    """§II-A: at φ = 0 a subscription stays with its subscriber, which sends nothing."""
     protocol, host = node(phi=0, refresh_s=10.0)
     protocol.on_subscribe(1, HOT)
     host.advance(protocol, 100 * SECOND)
@@ -69,7 +69,7 @@ def test_horizon_0_transmits_no_subscription_and_keeps_it_locally() -> None:
 
 
 def test_horizon_1_is_one_broadcast_and_the_neighbours_take_no_further_action() -> None:
-    """§II-A: at φ = 1 the neighbours store it, and that is all."""
+    """§II-A: at φ = 1 the neighbours only store it."""
     net = line(4, phi=1)
     net.subscribe(0, HOT)
     net.run(1)
@@ -78,7 +78,7 @@ def test_horizon_1_is_one_broadcast_and_the_neighbours_take_no_further_action() 
 
 
 def test_horizon_2_is_rebroadcast_by_the_neighbours_and_no_farther() -> None:
-    """§II-A: above 1, φ says how many times in a row it is sent, by the subscriber and then by others; R3."""
+    """§II-A: above 1, φ is how many times in a row it is sent, by the subscriber and then by others; R3."""
     net = line(5, phi=2)
     net.subscribe(0, HOT)
     net.run(1)
@@ -96,7 +96,7 @@ def test_r3_the_horizon_counts_broadcasts(phi: int) -> None:
 
 
 def test_a_subscription_that_is_not_refreshed_before_its_lease_expires_is_deleted() -> None:
-    """§II-A: a lease that runs out without a refresh takes its subscription with it."""
+    """§II-A: a subscription is deleted when its lease ends without a refresh."""
     protocol, host = node(tau=0.0)
     host.hear(protocol, subscription(lease_s=60), 5)
     host.advance(protocol, 60 * SECOND - 1)
@@ -109,7 +109,7 @@ def test_a_subscription_that_is_not_refreshed_before_its_lease_expires_is_delete
 
 
 def test_a_refresh_prolongs_the_lease() -> None:
-    """§II-A: to refresh, the subscriber sends its message once more."""
+    """§II-A: for a refresh, the subscriber sends its message again."""
     protocol, host = node(tau=0.0)
     host.hear(protocol, subscription(msgid=1, lease_s=60), 5)
     host.advance(protocol, 40 * SECOND)
@@ -122,7 +122,7 @@ def test_a_refresh_prolongs_the_lease() -> None:
 
 
 def test_when_the_refresh_timer_fires_a_new_message_is_sent_for_each_subject() -> None:
-    """§III: the timer brings one message, with an id of its own, per subject subscribed to locally."""
+    """§III: the timer sends one message, with a new id, for each subject subscribed to locally."""
     protocol, host = node(phi=1, lease_s=60, refresh_s=20.0)
     protocol.on_subscribe(1, HOT)
     protocol.on_subscribe(2, topic("cold"))
@@ -137,7 +137,7 @@ def test_when_the_refresh_timer_fires_a_new_message_is_sent_for_each_subject() -
 
 
 def test_without_refresh_nothing_is_sent_again() -> None:
-    """§IV: subscriptions do not change during the simulations, which therefore do without a refresh."""
+    """§IV: subscriptions do not change during the simulations, so these need no refresh."""
     protocol, host = node(phi=1, refresh_s=0.0)
     protocol.on_subscribe(1, HOT)
     host.advance(protocol, 10_000 * SECOND)
@@ -145,7 +145,7 @@ def test_without_refresh_nothing_is_sent_again() -> None:
 
 
 def test_an_unsubscription_is_silent_and_ends_the_refresh() -> None:
-    """§III: all it takes is to delete the subject's local row."""
+    """§III: only the local row of the subject is deleted."""
     protocol, host = node(phi=1, lease_s=60, refresh_s=20.0)
     protocol.on_subscribe(1, HOT)
     protocol.on_unsubscribe(1)
@@ -156,7 +156,7 @@ def test_an_unsubscription_is_silent_and_ends_the_refresh() -> None:
 
 
 def test_the_defaults_refresh_nothing_within_a_run_of_the_evaluation() -> None:
-    """§IV: 60 s and one to boot; and later no lease ends before two refreshes were lost."""
+    """§IV: 60 s and one for the start. Later, no lease ends before two refreshes are lost."""
     params = SemiProbParams()
     assert params.refresh_s > 61
     assert params.lease_s > 2 * params.refresh_s
@@ -167,7 +167,7 @@ def test_a_refresh_that_would_come_too_late_is_refused() -> None:
         SemiProbParams(lease_s=60, refresh_s=60.0)
 
 
-def test_the_table_holds_a_filter_once_whoever_subscribed() -> None:
+def test_the_table_has_a_filter_once_for_all_its_subscribers() -> None:
     """§II-A: a row is a filter and a time, and names no subscriber."""
     protocol, host = node()
     host.hear(protocol, subscription(source=5), 5)
@@ -194,7 +194,7 @@ def test_r8_the_first_copy_of_a_subscription_counts() -> None:
     assert [(f.source, f.msgid, f.hopcount) for f in host.frames("subscription")] == [(5, 1, 1), (5, 2, 1), (6, 1, 1)]
 
 
-def test_r9_an_own_subscription_that_comes_back_is_no_foreign_one() -> None:
+def test_r9_an_own_subscription_that_comes_back_is_not_stored_as_foreign() -> None:
     net = line(2, phi=3, tau=0.0)
     net.subscribe(0, HOT)
     net.run(1)
@@ -204,7 +204,7 @@ def test_r9_an_own_subscription_that_comes_back_is_no_foreign_one() -> None:
     assert protocol.nonlocal_ == {} and host.sent == []
 
 
-def test_r10_after_a_reboot_a_subscription_is_no_duplicate() -> None:
+def test_r10_after_a_reboot_a_subscription_is_not_a_duplicate() -> None:
     net = line(2, phi=1)
     net.subscribe(0, HOT)
     net.run(1)
@@ -220,7 +220,7 @@ def test_r10_after_a_reboot_a_subscription_is_no_duplicate() -> None:
 
 
 def test_an_event_with_a_matching_filter_is_simply_rebroadcast() -> None:
-    """§II-B: a row that matches suffices to send the event on, without a draw."""
+    """§II-B: a matching row is enough to forward the event, without a draw."""
     protocol, host = node(tau=0.0)
     host.hear(protocol, subscription(), 5)
     host.hear(protocol, travelled(event()), 2)
@@ -229,7 +229,7 @@ def test_an_event_with_a_matching_filter_is_simply_rebroadcast() -> None:
 
 
 def test_an_event_with_no_matching_filter_is_rebroadcast_with_probability_tau() -> None:
-    """§II-B: where no row matches, τ is the chance that a node sends the event on."""
+    """§II-B: if no row matches, a node forwards the event with probability τ."""
     protocol, host = node(tau=0.3)
     host.hear(protocol, subscription(filter=topic("cold")), 5)
     host.draws = [0.29999, 0.3, 0.31]
@@ -250,7 +250,7 @@ def test_the_share_of_rebroadcasts_is_tau() -> None:
     assert abs(len(host.sent) / 4000 - 0.25) < 0.03
 
 
-def test_a_match_asks_for_no_draw() -> None:
+def test_a_match_needs_no_draw() -> None:
     """§III: the random number is drawn only "Otherwise"."""
     protocol, host = node(tau=0.5)
     host.hear(protocol, subscription(), 5)
@@ -290,7 +290,7 @@ def test_horizon_0_and_tau_0_reach_two_hops_only() -> None:
 
 
 def test_only_events_just_published_carry_the_flag() -> None:
-    """§II-B: events tell by a flag whether this is their first hop."""
+    """§II-B: events have a flag for their first hop."""
     net = line(4, tau=1.0)
     net.publish(0, topic="hot")
     net.run(1)
@@ -303,7 +303,7 @@ def test_only_events_just_published_carry_the_flag() -> None:
 
 
 def test_first_hop_receivers_behave_as_if_tau_were_1() -> None:
-    """§II-B: on the first hop, receivers take τ for 1, so that all η neighbours send the event on."""
+    """§II-B: on the first hop, receivers use τ = 1, so that all η neighbours forward the event."""
     net = TinyNet(SemiProb, 6, [(0, i) for i in range(1, 6)], technique="none", tau=0.0, phi=0)
     net.start()
     net.publish(0, topic="hot")
@@ -321,7 +321,7 @@ def test_r5_a_fresh_event_that_matches_makes_a_deterministic_hop() -> None:
 
 
 def test_r4_a_nodes_own_subscription_does_not_make_it_forward() -> None:
-    """§III: routing looks at the rows of other nodes only; §II-A: φ=0 is purely probabilistic."""
+    """§III: routing uses only the rows of other nodes; §II-A: φ=0 is purely probabilistic."""
     protocol, host = node(phi=0, tau=0.0)
     protocol.on_subscribe(1, HOT)
     host.hear(protocol, travelled(event()), 2)
@@ -329,7 +329,7 @@ def test_r4_a_nodes_own_subscription_does_not_make_it_forward() -> None:
     assert host.frames("event") == [] and host.labels("suppress") == ["tau"]
 
 
-def test_section_iv_how_often_nobody_passes_an_event_on() -> None:
+def test_section_iv_the_probability_that_no_neighbour_forwards_an_event() -> None:
     """§IV: with τ = 0.25 and η = 5, "(1 − τ)^η = 0.75^5 = 0.23" (it is 0.237)."""
     assert 0.23 <= (1 - 0.25) ** 5 < 0.24
     neighbours = [make(SemiProb, ScriptHost(i), technique="none", phi=0, tau=0.25) for i in range(5)]
@@ -340,8 +340,8 @@ def test_section_iv_how_often_nobody_passes_an_event_on() -> None:
     assert abs(1 - len(sent) / 4000 - 0.2373) < 0.02
 
 
-def test_content_based_filters_are_routed_alike() -> None:
-    """§II: subject-based and content-based differ in what a subscription frame holds, and in nothing else."""
+def test_content_based_filters_are_routed_in_the_same_way() -> None:
+    """§II: subject-based and content-based routing differ only in the content of a subscription frame."""
     net = line(4, phi=2, tau=0.0)
     net.subscribe(3, Range("celsius", 30, 99))
     net.run(1)
@@ -409,8 +409,8 @@ def test_r2_every_boot_draws_another_phase() -> None:
     assert net.nodes[0].phase_us != phases[0]
 
 
-def test_r15_what_nobody_answers_is_not_sent_again() -> None:
-    """§II-C tells what TinyOS does about a message that no neighbour acknowledged; here that is left to the MAC."""
+def test_r15_a_frame_that_no_neighbour_acknowledges_is_not_sent_again() -> None:
+    """§II-C describes how TinyOS repeats a message that no neighbour acknowledged; here that is left to the MAC."""
     protocol, host = delaying(phi=1, refresh_s=0.0)
     protocol.on_subscribe(1, HOT)
     protocol.on_publish(event(publisher=0))
@@ -427,10 +427,10 @@ def test_delay_drop_removes_an_event_that_a_neighbour_was_heard_to_send() -> Non
     host.advance(protocol, 2 * SECOND)
     assert [frame.event for frame in host.frames("event")] == [event(2)]
     assert ("suppress", "heard again", event(1).id, 3, 0) in host.notes
-    assert host.labels("forward") == ["probabilistic"]  # what was not sent is no hop
+    assert host.labels("forward") == ["probabilistic"]  # an event that was not sent makes no hop
 
 
-def test_delay_alone_sends_what_others_sent_as_well() -> None:
+def test_delay_alone_sends_events_that_others_have_sent() -> None:
     protocol, host = delaying("delay")
     for sender in (2, 3, 4):
         host.hear(protocol, travelled(event()), sender)
@@ -438,7 +438,7 @@ def test_delay_alone_sends_what_others_sent_as_well() -> None:
     assert len(host.frames("event")) == 1
 
 
-def test_delay_drop_does_not_forget_that_it_knew_the_event() -> None:
+def test_delay_drop_still_remembers_the_event() -> None:
     protocol, host = delaying("delay-drop")
     for sender in (2, 3, 4, 5):
         host.hear(protocol, travelled(event()), sender)
@@ -448,7 +448,7 @@ def test_delay_drop_does_not_forget_that_it_knew_the_event() -> None:
     assert host.sent == [] and host.timers == {}
 
 
-def test_r6_delay_drop_takes_certain_and_first_hop_forwards_too() -> None:
+def test_r6_delay_drop_also_removes_deterministic_and_first_hop_forwards() -> None:
     protocol, host = delaying("delay-drop", tau=0.0)
     host.hear(protocol, subscription(), 5)
     host.hear(protocol, fresh(event(1, "cold")), 9)
@@ -459,7 +459,7 @@ def test_r6_delay_drop_takes_certain_and_first_hop_forwards_too() -> None:
     assert host.frames("event") == []
 
 
-def test_r6_delay_drop_takes_neither_subscriptions_nor_own_publications() -> None:
+def test_r6_delay_drop_removes_neither_subscriptions_nor_own_events() -> None:
     protocol, host = delaying("delay-drop")
     host.hear(protocol, subscription(2), 5)
     host.hear(protocol, subscription(1), 6)
@@ -474,7 +474,7 @@ def test_r6_delay_drop_takes_neither_subscriptions_nor_own_publications() -> Non
 
 
 def test_a_received_event_is_delivered_before_it_is_routed() -> None:
-    """§III: first come the node's own subscriptions, then those of others."""
+    """§III: the node's own subscriptions are checked first, then those of others."""
     protocol, host = node(tau=1.0)
     protocol.on_subscribe(1, HOT)
     host.take()
@@ -520,12 +520,12 @@ def test_r11_an_event_forgotten_while_it_waits_can_be_heard_again() -> None:
     assert [frame.event.id for frame in host.frames("event")] == [event(n).id for n in (1, 2, 1)]
 
 
-def test_r11_who_remembers_fewer_events_than_are_on_their_way_floods_again_and_again() -> None:
+def test_r11_with_fewer_remembered_events_than_are_on_their_way_nodes_flood_again_and_again() -> None:
     world = {"nodes": 100, "placement": "grid", "mobility": "static", "neighbours": 5.0, "mac": "tinyos"}
     load = {"rate_bps": 19_200.0, "publishers": 12, "subscribers": 10, "rate_hz": 0.5, "duration_s": 15.0}
     motes = with_values(world | load | {"payload_bytes": 2}, {})
     runs = {n: simulate(motes, "semiprob", {"tau": 1.0, "recent": n}, 1) for n in (12, 64, 4096)}
-    assert runs[64].fingerprint == runs[4096].fingerprint, "no event is on its way for so long"
+    assert runs[64].fingerprint == runs[4096].fingerprint, "no more than 64 events are on their way"
     assert runs[12].metrics["frames_sent"] > 1.1 * runs[4096].metrics["frames_sent"]
 
 
@@ -536,7 +536,7 @@ def test_r11_a_full_table_loses_the_lease_that_ends_first() -> None:
     assert list(protocol.nonlocal_) == [topic("t0"), topic("t2")]
 
 
-def test_r11_a_full_queue_takes_nothing_more() -> None:
+def test_r11_a_full_queue_accepts_nothing() -> None:
     protocol, host = delaying(queue=2)
     for n in range(4):
         host.hear(protocol, travelled(event(n)), 2)
@@ -546,7 +546,7 @@ def test_r11_a_full_queue_takes_nothing_more() -> None:
 
 
 def test_r12_an_expired_event_is_neither_delivered_nor_sent() -> None:
-    """Fig. 2's messages have no lifetime; those of this project may have one."""
+    """The messages of Fig. 2 have no lifetime; events of this project may have one."""
     protocol, host = delaying()
     protocol.on_subscribe(1, HOT)
     old = event(1, validity_us=300_000)
@@ -558,11 +558,11 @@ def test_r12_an_expired_event_is_neither_delivered_nor_sent() -> None:
     assert host.frames("event") == [] and host.labels("drop") == ["expired"] * 2
 
 
-# ---------------------------------------------------------------------------------------------------- §IV: the setting
+# --------------------------------------------------------------------------------------------------- §IV: the scenario
 
 
 @pytest.mark.parametrize("reading, airtime_ms", [("", 11.8), ("mica2", 19.2)])
-def test_r13_a_packet_is_on_the_air_as_on_the_first_mica_or_as_on_the_mica2(reading: str, airtime_ms: float) -> None:
+def test_r13_a_packet_has_the_airtime_of_the_first_mica_or_of_the_mica2(reading: str, airtime_ms: float) -> None:
     """Abstract and §IV: MICA2 motes, simulated by TOSSIM."""
     s = presets.load("costa", reading).scenario()
     assert s.mac == "tinyos"
@@ -572,7 +572,7 @@ def test_r13_a_packet_is_on_the_air_as_on_the_first_mica_or_as_on_the_mica2(read
 
 
 def largest_share(reading: str, seed: int) -> float:
-    """Of the nodes of a field of the preset: those in its largest connected part."""
+    """The share of nodes in the largest connected part of an area of the preset."""
     s = presets.load("costa", reading).scenario()
     model = mobility.build(s, seed)
     legs = [model.first(i, Stream(seed, i, "mobility")) for i in range(s.nodes)]
@@ -587,7 +587,7 @@ def largest_share(reading: str, seed: int) -> float:
     return largest / s.nodes
 
 
-def test_r14_on_lattices_flooding_can_deliver_nearly_all_and_in_uniform_fields_it_cannot() -> None:
+def test_r14_flooding_can_deliver_nearly_all_on_lattices_but_not_with_uniform_placement() -> None:
     """§IV: flooding "delivers all the events" at η = 5; tests/papers/test_presets.py counts η for all placements."""
     shares = {name: [largest_share(name, seed) for seed in range(10)] for name in ("", "grid-cells", "uniform-fields")}
     assert shares[""] == [1.0] * 10
@@ -618,7 +618,7 @@ def linked(n: int, *, tau: float = 0.5, phi: int = 2, **params: object) -> tuple
     return protocol, host
 
 
-def tells(i: int, distance: int, filter: Filter = HOT) -> TableFrame:
+def advertisement(i: int, distance: int, filter: Filter = HOT) -> TableFrame:
     return TableFrame(i, 0, 1, [(distance, ANY_LINK, filter)])
 
 
@@ -627,7 +627,7 @@ def copies(host: ScriptHost) -> list[int]:
 
 
 def tables_of(node: SemiProbLinks) -> list[dict[int, Filter]]:
-    """For each distance: link -> the filter, of which there is one."""
+    """For each distance: link -> its only filter."""
     return [
         {link: filter for filter, interest in node.filters.items() for link in interest.tables[distance]}
         for distance in range(node.params.phi)
@@ -638,7 +638,7 @@ def tables_of(node: SemiProbLinks) -> list[dict[int, Filter]]:
     ("tau", "links", "expected"), [(0.5, 4, 2), (0.5, 5, 3), (0.25, 4, 1), (0.01, 4, 1), (0.0, 4, 0), (1.0, 4, 4)]
 )
 def test_links_an_event_is_always_forwarded_along_the_fraction_tau(tau: float, links: int, expected: int) -> None:
-    """§II-B: in [11], τ is the share of its links by which every node sends an event on; R1."""
+    """§II-B: in [11], τ is the share of its links along which every node forwards an event; R1."""
     protocol, host = linked(links, tau=tau)
     protocol.on_publish(event(1, publisher=0))
     assert len(copies(host)) == expected == len(set(copies(host)))
@@ -653,7 +653,7 @@ def test_links_r1_the_link_it_came_by_is_not_available() -> None:
     host.hear(protocol, LinkEventFrame(event(), 0, 0, [0]), 3)
     host.advance(protocol, SECOND // 10)
     assert len(copies(host)) == 2
-    protocol, host = linked(5, tau=0.5)  # and a node that is not linked takes none away
+    protocol, host = linked(5, tau=0.5)  # a sender without a link takes no link away
     host.hear(protocol, LinkEventFrame(event(), 0, 0, [0]), 9)
     host.advance(protocol, SECOND // 10)
     assert len(copies(host)) == 3
@@ -662,7 +662,7 @@ def test_links_r1_the_link_it_came_by_is_not_available() -> None:
 def test_links_r1_an_event_does_not_go_back_even_to_where_a_subscriber_is_known() -> None:
     protocol, host = linked(3, tau=0.0)
     for i in (1, 3):
-        host.hear(protocol, tells(i, 1), i)
+        host.hear(protocol, advertisement(i, 1), i)
     host.hear(protocol, LinkEventFrame(event(), 0, 0, [0]), 3)
     host.advance(protocol, SECOND // 10)
     assert copies(host) == [1]
@@ -676,11 +676,11 @@ def test_links_r1_a_fraction_that_is_whole_is_not_rounded_up_by_the_arithmetic()
 
 
 def test_links_subscription_information_is_used_first() -> None:
-    """§II-B: links with matching rows come first; where they are too few, chance picks the others."""
+    """§II-B: links with matching rows come first; if they are too few, others are drawn at random."""
     for seed in range(20):
         protocol, host = linked(6, tau=0.5)
         host.stream = ScriptHost(0, seed).stream
-        host.hear(protocol, tells(4, 2), 4)
+        host.hear(protocol, advertisement(4, 2), 4)
         protocol.on_publish(event(1, publisher=0))
         assert copies(host)[0] == 4 and len(set(copies(host))) == 3
         assert host.labels("forward") == ["deterministic", "probabilistic", "probabilistic"]
@@ -689,18 +689,18 @@ def test_links_subscription_information_is_used_first() -> None:
 def test_links_r2_all_matching_links_are_taken_even_beyond_tau() -> None:
     protocol, host = linked(4, tau=0.25)
     for i in (1, 3, 4):
-        host.hear(protocol, tells(i, 1), i)
+        host.hear(protocol, advertisement(i, 1), i)
     protocol.on_publish(event(1, publisher=0))
     assert copies(host) == [1, 3, 4]
     assert host.labels("forward") == ["deterministic"] * 3
 
 
-def test_links_rows_of_several_filters_and_distances_lead_together() -> None:
+def test_links_rows_of_all_filters_and_distances_count() -> None:
     protocol, host = linked(5, tau=0.0)
-    host.hear(protocol, tells(1, 1), 1)
-    host.hear(protocol, tells(2, 2), 2)
-    host.hear(protocol, tells(3, 1, Range("celsius", 30, 99)), 3)
-    host.hear(protocol, tells(4, 1, topic("cold")), 4)
+    host.hear(protocol, advertisement(1, 1), 1)
+    host.hear(protocol, advertisement(2, 2), 2)
+    host.hear(protocol, advertisement(3, 1, Range("celsius", 30, 99)), 3)
+    host.hear(protocol, advertisement(4, 1, topic("cold")), 4)
     protocol.on_publish(event(1, publisher=0, attrs={"celsius": 35}))
     protocol.on_publish(event(2, publisher=0))
     assert [sorted(frame.to) for frame in host.frames("event")] == [[1, 2, 3], [1, 2]]
@@ -733,7 +733,7 @@ def test_links_there_is_a_table_for_each_distance_with_filter_and_link() -> None
 
 
 def test_links_an_unsubscription_is_propagated_explicitly() -> None:
-    """§II-A: in [11] there are messages for both, subscribing and unsubscribing."""
+    """§II-A: in [11] there are messages for subscribing and for unsubscribing."""
     net = TinyNet(SemiProbLinks, 4, [(i, i + 1) for i in range(3)], phi=3)
     net.start()
     net.subscribe(0, HOT)
@@ -769,7 +769,7 @@ def test_links_r3_the_time_to_live_counts_hops() -> None:
 
 def test_links_r4_a_neighbour_that_no_longer_lists_this_node_gets_no_events() -> None:
     protocol, host = linked(2, tau=1.0)
-    host.hear(protocol, tells(1, 1), 1)
+    host.hear(protocol, advertisement(1, 1), 1)
     host.hear(protocol, BeaconFrame(1, [1], [2], {}), 1)
     protocol.on_publish(event(1, publisher=0))
     assert copies(host) == [2] and host.labels("forward") == ["probabilistic"]
@@ -778,7 +778,7 @@ def test_links_r4_a_neighbour_that_no_longer_lists_this_node_gets_no_events() ->
     assert copies(host) == [2, 1, 2]
 
 
-def test_links_r5_one_broadcast_names_the_links_and_others_pass_it_over() -> None:
+def test_links_r5_one_broadcast_names_the_links_and_other_nodes_ignore_it() -> None:
     protocol, host = linked(4, tau=0.5)
     protocol.on_publish(event(1, publisher=0))
     ((to, frame),) = [(to, frame) for to, frame in host.sent if frame.kind == "event"]

@@ -1,6 +1,6 @@
 """Li, Khan, Li: An efficient event delivery scheme in mobile ad hoc communities (2013), sentence by sentence.
 
-Sections are the paper's. Readings (R1 …) are those of `roamcast.protocols.treegroup.protocol`.
+Sections are those of the paper. Readings (R1 …) are those of `roamcast.protocols.treegroup.protocol`.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def events_sent(host: ScriptHost) -> list[tuple[int, int, list[int]]]:
 # ------------------------------------------------------------------------------------- 3.1 the weight of a leader (R3)
 
 
-def test_the_weight_is_the_weighed_sum_of_power_signal_clustering_and_dissemination() -> None:
+def test_the_weight_is_the_weighted_sum_of_power_signal_clustering_and_dissemination() -> None:
     """§3.1: W = wf1 P_A + wf2 s + wf3 C_L + wf4 Δdd. R3: every term in [0, 1], factors 0.25."""
     protocol, host = node()
     assert (protocol.params.wf1, protocol.params.wf2, protocol.params.wf3, protocol.params.wf4) == (0.25,) * 4
@@ -123,7 +123,9 @@ def test_the_weight_is_the_weighed_sum_of_power_signal_clustering_and_disseminat
     host.hear(protocol, beat(0, neighbours=[4]), 5)
     host.hear(protocol, beat(0, neighbours=[]), 6)
     assert clustering(protocol.neighbours) == pytest.approx(2 / 3), "4-5 and 4-6 of three pairs"
-    assert dissemination(protocol.neighbours) == pytest.approx(3 / 4), "three neighbours, the best placed one has four"
+    assert dissemination(protocol.neighbours) == pytest.approx(3 / 4), (
+        "three neighbours; the neighbour with the most has four"
+    )
     assert protocol.membership.candidacy.weight() == round(1000 * 0.25 * (0.8 + 0.5 + 2 / 3 + 3 / 4))
 
 
@@ -143,8 +145,8 @@ def test_r3_a_node_alone_has_neither_clustering_nor_dissemination() -> None:
     assert protocol.membership.candidacy.weight() == round(1000 * (0.25 + 0.25 * 0.5))
 
 
-def test_r3_everybody_lists_its_neighbours_in_every_heartbeat() -> None:
-    """With a group or without: C_L and Δdd of whoever looks for a leader need them."""
+def test_r3_every_node_lists_its_neighbours_in_every_heartbeat() -> None:
+    """With a group or without: nodes that look for a leader need them for C_L and Δdd."""
     for protocol, host in (node(), member(), leader()):
         for id in (9, 4, 6):
             host.hear(protocol, beat(0), id)
@@ -153,7 +155,7 @@ def test_r3_everybody_lists_its_neighbours_in_every_heartbeat() -> None:
         assert {4, 6, 9} <= set(protocol.neighbours)
 
 
-def test_r3_who_loses_its_group_knows_its_weight_from_those_who_have_one() -> None:
+def test_r3_a_node_that_loses_its_group_knows_its_weight_from_nodes_with_a_group() -> None:
     """4, 5 and 20, the lost parent, are all members; no heartbeat comes between the loss and the election."""
     protocol, host = member(level=2, wf1=0, wf2=0, wf3=0.5, wf4=0.5, missed=9)
     host.hear(protocol, beat(G0, level=9, parent=99, neighbours=[ME, 5, 30, 31]), 4)
@@ -163,8 +165,9 @@ def test_r3_who_loses_its_group_knows_its_weight_from_those_who_have_one() -> No
     assert host.frames("heartbeat")[-1].weight == round(1000 * 0.5 * (1 / 3 + 3 / 4))
 
 
-def test_r3_after_the_loss_of_a_leader_the_best_of_those_left_leads() -> None:
-    """0 leads 1 to 4. Without it 1-2-3 is a triangle and 4 hangs at 1: C_L is 1/3 for 1, 1 for 2 and 3, 0 for 4."""
+def test_r3_after_the_loss_of_a_leader_the_best_remaining_node_leads() -> None:
+    """0 leads 1 to 4. Without it 1-2-3 is a triangle and 4 is linked to 1 only: C_L is 1/3 for 1, 1 for 2 and 3, 0 for
+    4."""
     links = [(0, 1), (0, 2), (0, 3), (0, 4), (1, 2), (2, 3), (1, 3), (1, 4)]
     net = TinyNet(TreeGroup, 5, links, wf1=0.5, wf2=0, wf3=0.5, wf4=0)
     for i in range(1, 5):
@@ -213,11 +216,11 @@ def test_r7_a_node_waits_for_a_neighbour_that_would_lead_better() -> None:
     host.advance(protocol, 4_500_000)
     assert not protocol.place.is_root()
     host.advance(protocol, 7_000_000)
-    assert protocol.place.is_root(), "but not for ever"
+    assert protocol.place.is_root(), "it does not wait for ever"
 
 
 def test_each_node_knows_its_group_the_leader_and_its_level() -> None:
-    """§3.1: what a node knows of its place: group, leader and level, which is counted from 0 at the root."""
+    """§3.1: a node knows its group, its leader and its level, which is counted from 0 at the root."""
     net = TinyNet(TreeGroup, 4, [(0, 1), (1, 2), (2, 3)], wf1=1, wf2=0, wf3=0, wf4=0)
     for i in range(1, 4):
         net.hosts[i].battery_left = 0.1
@@ -238,7 +241,7 @@ def test_r8_a_new_node_takes_a_place_within_the_preferred_levels_or_leads() -> N
     assert sent(host) == [(4, "join")]
 
 
-def test_r8_who_cannot_lead_goes_deeper_in_the_end() -> None:
+def test_r8_a_node_that_cannot_lead_finally_takes_a_deeper_place() -> None:
     protocol, host = node(preferred_levels=4, election_s=0.0, missed=20)
     host.hear(protocol, beat(level=4, parent=99), 4)
     host.hear(protocol, beat(0, weight=60_000), 5)
@@ -280,8 +283,8 @@ def test_algorithm_1_lines_1_and_2_a_member_above_the_limit_adds_the_node() -> N
     assert (other.place.parent, other.place.level, root_of(other.place.tree)) == (ME, 9, LEADER)
 
 
-def test_algorithm_1_line_1_at_the_maximum_level_nobody_is_added() -> None:
-    """§3.1: there is a deepest level, below which no child is taken. Table 1: maximum level 9."""
+def test_algorithm_1_line_1_at_the_maximum_level_no_node_is_added() -> None:
+    """§3.1: a node at the maximum level takes no children. Table 1: maximum level 9."""
     protocol, host = member(level=9)
     assert protocol.params.max_level == 9
     host.hear(protocol, Join(500), 5)
@@ -290,7 +293,8 @@ def test_algorithm_1_line_1_at_the_maximum_level_nobody_is_added() -> None:
 
 
 def test_algorithm_1_lines_4_and_5_a_node_without_a_group_is_added_to_the_others_group() -> None:
-    """R5: a heartbeat is how a node with a group speaks up; N0 asks N1, whose line 1 minds the level (R6)."""
+    """R5: the heartbeat of a node with a group replaces its request; N0 sends a request to N1, which checks the level
+    (R6)."""
     protocol, host = node()
     host.hear(protocol, beat(G1, count=4, level=2, parent=99), 5)
     assert sent(host) == [(5, "join")]
@@ -298,7 +302,7 @@ def test_algorithm_1_lines_4_and_5_a_node_without_a_group_is_added_to_the_others
     assert (protocol.place.parent, protocol.place.tree, protocol.place.level) == (5, G1, 3)
 
 
-def test_r6_line_5_does_not_pass_the_maximum_level_either() -> None:
+def test_r6_line_5_does_not_exceed_the_maximum_level_either() -> None:
     protocol, host = node()
     host.hear(protocol, beat(G1, count=4, level=9, parent=99), 5)
     assert host.sent == []
@@ -336,7 +340,7 @@ def test_r6_a_member_at_the_limit_stays_and_the_other_leads_alone() -> None:
     n1.on_start()
     n1.membership.request_any()
     there.hear(n1, Welcome(0, 0, 0), ME)
-    assert not n1.place.is_root(), "others may still answer"
+    assert not n1.place.is_root(), "other nodes may still answer"
     there.advance(n1, ANSWER_US)
     assert n1.place.is_root()
 
@@ -351,14 +355,14 @@ def test_r5_a_node_that_hears_another_group_becomes_a_gateway() -> None:
         2,
         NOBODY,
     )
-    assert protocol.place.tree == G0, "and stays in its own"
+    assert protocol.place.tree == G0, "and stays in its own group"
 
 
 # --------------------------------------------------------------------------------------------------------- 3.1 merging
 
 
 def test_merging_is_proposed_periodically_by_a_leader_through_a_boundary_node() -> None:
-    """§3.1: from time to time, neighbouring groups try to become one, by way of a node at the border."""
+    """§3.1: neighbouring groups periodically try to merge, through a boundary node."""
     protocol, host = leader(merge_s=5.0)
     with_child(protocol, host, 5)
     host.hear(protocol, Gateway(1, [[G0, 5, 1, True]]), 5)
@@ -372,7 +376,7 @@ def test_merging_is_proposed_periodically_by_a_leader_through_a_boundary_node() 
 
 
 def test_a_saturated_group_is_not_proposed_to_and_does_not_propose() -> None:
-    """§3.1: only groups that have room left, in levels and in members, merge. R8."""
+    """§3.1: only groups with room for more levels and members merge. R8."""
     for open, depth, members in ((False, 0, 1), (True, 3, 1), (True, 0, 127)):
         protocol, host = leader()
         with_child(protocol, host, 5)
@@ -392,7 +396,7 @@ def test_the_boundary_node_passes_the_proposal_across_with_the_length_of_the_way
 
 
 def decided(frame: Propose, depth: int = 1, members: int = 9, **params: Any) -> Accept | None:
-    """What a leader of `members` + 1 in `depth` + 1 levels answers."""
+    """The answer of a leader of `members` + 1 nodes in `depth` + 1 levels."""
     protocol, host = leader(**params)
     with_child(protocol, host, 5)
     host.hear(protocol, beat(protocol.place.tree, level=1, parent=ME, depth=depth, members=members), 5)
@@ -403,7 +407,7 @@ def decided(frame: Propose, depth: int = 1, members: int = 9, **params: Any) -> 
 
 
 def test_the_other_leader_agrees_and_the_answer_goes_back_to_the_boundary_node() -> None:
-    """§3.1: both leaders have to agree on a merger."""
+    """§3.1: both leaders must agree to merge."""
     answer = decided(Propose(G1, 0, 30, 3, 1, 3, [8, 30, 31, 5]))
     assert answer is not None and (answer.turner, answer.below, answer.route) == (30, 31, [8, 30, 31])
 
@@ -422,23 +426,24 @@ def test_merging_does_not_exceed_the_limit_of_levels_or_members(
 @pytest.mark.parametrize(
     "own_depth, other_depth, other_members, turner",
     [
-        (2, 1, 10, 30),  # with the own leader the tree is shallower: the others turn
+        (2, 1, 10, 30),  # with this leader the tree is shallower: the other group turns
         (1, 2, 10, 31),
         (1, 1, 9, 30),  # equally deep: the larger group stays
         (1, 1, 11, 31),
         (1, 1, 10, 30),  # then the lower name
     ],
 )
-def test_r10_the_leader_from_whom_the_tree_is_more_balanced_leads(
+def test_r10_the_leader_whose_tree_is_more_balanced_leads(
     own_depth: int, other_depth: int, other_members: int, turner: int
 ) -> None:
-    """§3.1: of the two leaders, the one that stays is the one whose tree comes out better balanced."""
+    """§3.1: the leader with the better balanced merged tree stays."""
     answer = decided(Propose(G1, 0, 30, other_members, other_depth, 3, [8, 30, 31, 5]), own_depth - 1, 9)
     assert answer is not None and answer.turner == turner and {answer.turner, answer.below} == {30, 31}
 
 
 def test_of_several_boundary_nodes_the_one_closest_to_the_leader_is_proposed() -> None:
-    """§3.1: the leader picks the one that is best for the balance of the tree: the way over it is the shortest here."""
+    """§3.1: the leader chooses the node that is best for the balance of the tree: here the one with the shortest
+    way."""
     protocol, host = leader()
     for child in (5, 6):
         with_child(protocol, host, child)
@@ -448,7 +453,7 @@ def test_of_several_boundary_nodes_the_one_closest_to_the_leader_is_proposed() -
 
 
 def test_r11_a_group_turns_from_the_boundary_node_to_the_old_leader() -> None:
-    """0-1-2 and 3-4-5 in a row, two leaders at the ends; all of them end up below one, through 2 and 3."""
+    """0-1-2 and 3-4-5 in a row, with leaders at the two ends; in the end all are below one leader, through 2 and 3."""
     net = TinyNet(
         TreeGroup, 6, [(0, 1), (1, 2), (3, 4), (4, 5)], wf1=1, wf2=0, wf3=0, wf4=0, election_s=1.0, merge_s=2.0
     )  # fmt: skip
@@ -487,7 +492,7 @@ def test_a_node_keeps_one_bitmap_for_itself_and_one_for_each_child_and_sends_the
 
 
 def test_a_match_in_the_local_bitmap_is_checked_against_the_subscriptions() -> None:
-    """§3.2, §3.6: filters may err, so the last node looks into its actual subscriptions."""
+    """§3.2, §3.6: bitmaps have false positives, so the last node checks its actual subscriptions."""
     protocol, host = member(bits=1, hashes=1)
     protocol.on_subscribe(1, topic("t"))
     host.hear(protocol, GroupEvent(event(1, "false positive"), DOWN, 0, 255, [], []), LEADER)
@@ -496,7 +501,7 @@ def test_a_match_in_the_local_bitmap_is_checked_against_the_subscriptions() -> N
     assert host.delivered == [event(2, "t")]
 
 
-def test_an_event_goes_to_each_child_whose_bitmap_it_passes_but_the_sender() -> None:
+def test_an_event_goes_to_each_child_whose_bitmap_it_passes_except_the_sender() -> None:
     """§3.2: a child gets the event if its bitmap matches."""
     protocol, host = member()
     for child, name in ((4, "t"), (5, "t"), (6, "u")):
@@ -506,15 +511,15 @@ def test_an_event_goes_to_each_child_whose_bitmap_it_passes_but_the_sender() -> 
 
 
 def test_an_event_from_the_parent_does_not_go_back_up() -> None:
-    """§3.2: only what came from elsewhere is sent up."""
+    """§3.2: only events that did not come from the parent are sent up."""
     protocol, host = member()
     host.hear(protocol, GroupEvent(event(), DOWN, 0, 255, [], []), LEADER)
     assert events_sent(host) == [] and host.labels("suppress") == ["no branch"]
 
 
 @pytest.mark.parametrize("climb, goes_up", [("always", True), ("unmatched", False)])
-def test_r4_a_matched_event_goes_up_all_the_same_unless_the_letter_is_followed(climb: str, goes_up: bool) -> None:
-    """§3.2 to the letter: the parent gets it only where no bitmap, own or child's, matches."""
+def test_r4_a_matched_event_goes_up_nevertheless_except_under_the_literal_rule(climb: str, goes_up: bool) -> None:
+    """§3.2 literally: the parent gets the event only if neither the own bitmap nor that of a child matches."""
     for own in (True, False):
         protocol, host = member(climb=climb)
         if own:
@@ -528,7 +533,7 @@ def test_r4_a_matched_event_goes_up_all_the_same_unless_the_letter_is_followed(c
 
 
 def words(*wanted: int) -> str:
-    """A topic whose positions in 12 bits by two hashes are these, found by trying."""
+    """A topic with these positions in 12 bits by two hashes, found by trying."""
     for n in range(100_000):
         if sorted(positions(filter_keys(topic(f"s{n}"))[0], 12, 2)) == sorted(wanted):
             return f"s{n}"
@@ -562,7 +567,7 @@ def test_figure_1_intra_group_subscribing_and_publishing() -> None:
 
 
 def test_every_node_has_a_summary_of_its_branch_and_the_root_of_the_whole_tree() -> None:
-    """§3.2: bitmaps are merged on their way up, so that the leader's has all subscriptions in it."""
+    """§3.2: bitmaps are merged on their way up, so that the leader's bitmap contains all subscriptions."""
     net = TinyNet(TreeGroup, 7, [(i, (i - 1) // 2) for i in range(1, 7)], wf1=1, wf2=0, wf3=0, wf4=0)
     for i in range(7):
         net.hosts[i].battery_left = 1.0 if i == 0 else 0.1
@@ -575,8 +580,8 @@ def test_every_node_has_a_summary_of_its_branch_and_the_root_of_the_whole_tree()
         assert net.nodes[top].index.merged_bitmap() == reduce(or_, own)
 
 
-def test_a_bit_that_two_subscriptions_set_stays_until_both_are_taken_back() -> None:
-    """§3.2: a bit may be set more than once. One that is 0 says for certain that a key is not in the set."""
+def test_a_bit_that_two_subscriptions_set_stays_until_both_are_removed() -> None:
+    """§3.2: several keys may set a bit. A bit that is 0 proves that a key is not in the set."""
     protocol, _ = member(bits=12, hashes=2)
     for k, name in enumerate((words(2, 3), words(3, 10))):
         protocol.on_subscribe(k, topic(name))
@@ -587,8 +592,8 @@ def test_a_bit_that_two_subscriptions_set_stays_until_both_are_taken_back() -> N
     assert not passes(protocol.index.local, Masks(event(name=words(2, 3))).of(12, 2))
 
 
-def test_inside_a_group_nodes_speak_to_parents_and_children_only() -> None:
-    """§3: the tree's links carry everything; only gateways speak to other groups."""
+def test_inside_a_group_nodes_send_to_parents_and_children_only() -> None:
+    """§3: everything goes over the tree's links; only gateways send to other groups."""
     net = TinyNet(TreeGroup, 9, [(i, k) for i in range(9) for k in range(i + 1, min(i + 4, 9))], max_level=2)
     for i in range(9):
         net.subscribe(i, topic("t"))
@@ -645,16 +650,16 @@ def test_of_several_gateways_to_a_group_the_one_closest_to_the_leader_is_chosen(
 
 
 def test_the_event_goes_down_to_the_gateway_and_across_to_the_other_group() -> None:
-    """§3.3: between groups, events go over gateways: to those of the own group, and from there across."""
+    """§3.3: events go to other groups through the gateways of their own group."""
     protocol, host = member(level=2)
     host.hear(protocol, beat(G1, level=3, parent=99), 5)
     host.hear(protocol, beat(G1, level=2, parent=99), 6)
     protocol.index.find_routes()
     host.hear(protocol, GroupEvent(event(), DOWN, 0, 255, [G0], [G1]), 20)
-    assert events_sent(host) == [(6, ACROSS, [])], "to the peer that is higher up there"
+    assert events_sent(host) == [(6, ACROSS, [])], "to the peer that is higher in its tree"
 
 
-def test_in_the_other_group_it_is_treated_like_a_publication() -> None:
+def test_in_the_other_group_an_event_is_treated_like_a_published_one() -> None:
     protocol, host = member()
     protocol.on_subscribe(1, topic("t"))
     with_child(protocol, host, 5, topic("t"))
@@ -664,7 +669,8 @@ def test_in_the_other_group_it_is_treated_like_a_publication() -> None:
 
 
 def test_a_node_that_has_the_event_still_takes_it_down_to_a_gateway() -> None:
-    """It passed on its way up; the frame that the leader sends back down for another group must not be muted."""
+    """The event passed the node on its way up. The frame that the leader sends down for another group must not be
+    muted."""
     protocol, host = member(level=2)
     host.hear(protocol, beat(G1, level=2, parent=99), 6)
     protocol.index.find_routes()
@@ -675,22 +681,22 @@ def test_a_node_that_has_the_event_still_takes_it_down_to_a_gateway() -> None:
     assert events_sent(host) == [(6, ACROSS, [])]
 
 
-def test_r13_a_leader_tells_only_groups_that_were_not_told() -> None:
+def test_r13_a_leader_sends_an_event_only_to_groups_that_did_not_get_it() -> None:
     protocol, host = two_gateways()
     host.hear(protocol, GroupEvent(event(), UP, 0, 255, [G1], []), 5)
     assert events_sent(host) == [(6, DOWN, [G0])]
     assert host.frames("event")[-1].groups == [G1, protocol.place.tree, G0]
 
 
-@pytest.mark.parametrize("local_groups, told", [(0, []), (1, [(6, DOWN, [G0, G1])])])
+@pytest.mark.parametrize("local_groups, expected", [(0, []), (1, [(6, DOWN, [G0, G1])])])
 def test_r12_local_events_stay_in_the_group_or_go_to_a_few_adjacent_ones(
-    local_groups: int, told: list[tuple[int, int, list[int]]]
+    local_groups: int, expected: list[tuple[int, int, list[int]]]
 ) -> None:
-    """§3.3: a time-critical event stays in its group, or goes to some adjacent ones."""
+    """§3.3: a local event stays in its group, or goes to some adjacent groups."""
     protocol, host = two_gateways(local_groups=local_groups)
     protocol.on_publish(event(scope=LOCAL))
-    assert events_sent(host) == told
-    assert [frame.reach for frame in host.frames("event")] == [1] * len(told)
+    assert events_sent(host) == expected
+    assert [frame.reach for frame in host.frames("event")] == [1] * len(expected)
 
 
 def test_r12_each_group_entered_counts() -> None:
@@ -705,7 +711,7 @@ def test_r12_each_group_entered_counts() -> None:
 
 
 def test_global_events_are_delivered_all_over_the_network() -> None:
-    """§3.3: three groups in a row, which a local event does not all reach."""
+    """§3.3: three groups in a row; a local event does not reach all of them."""
     net = TinyNet(TreeGroup, 6, [(i, i + 1) for i in range(5)], max_level=1, preferred_levels=1, local_groups=0)
     for i in range(6):
         net.subscribe(i, topic("t"))
@@ -730,7 +736,7 @@ def test_r16_a_gateway_without_a_peer_gives_the_event_back_once() -> None:
     there.sent.clear()
     there.hear(above, Gateway(2, []), 6)
     there.hear(above, GroupEvent(event(), UP, 0, 255, [], [G0]), 6)
-    assert events_sent(there) == [(5, DOWN, [G0])], "the leader takes the other gateway"
+    assert events_sent(there) == [(5, DOWN, [G0])], "the leader uses the other gateway"
 
 
 def test_r18_a_gateway_whose_peers_are_faint_counts_as_farther() -> None:
@@ -750,8 +756,8 @@ def valid_for(us: int) -> Event:
 
 
 @pytest.mark.parametrize("age_us, arrives", [(999_999, True), (1_000_000, False)])
-def test_r19_an_event_past_its_validity_is_neither_delivered_nor_sent_on(age_us: int, arrives: bool) -> None:
-    """§3.3: an event that comes late is worth nothing."""
+def test_r19_an_event_past_its_validity_is_neither_delivered_nor_forwarded(age_us: int, arrives: bool) -> None:
+    """§3.3: an event that comes too late has no value."""
     protocol, host = member()
     protocol.on_subscribe(1, topic("t"))
     with_child(protocol, host, 5, topic("t"))
@@ -771,7 +777,7 @@ def test_r19_an_event_that_expires_while_it_waits_is_not_sent(validity_us: int, 
 
 
 @pytest.mark.parametrize("way", [UP, DOWN, ACROSS])
-def test_r19_an_event_that_expires_on_the_way_is_sent_no_other_way(way: int) -> None:
+def test_r19_an_event_that_expires_on_the_way_is_not_sent_another_way(way: int) -> None:
     protocol, host = member(level=2)
     host.hear(protocol, beat(G1, level=2, parent=99), 6)
     host.hear(protocol, GroupEvent(valid_for(500_000), DOWN, 0, 255, [], []), 20)
@@ -782,7 +788,7 @@ def test_r19_an_event_that_expires_on_the_way_is_sent_no_other_way(way: int) -> 
     assert host.labels("drop") == ["expired"]
 
 
-def test_r20_groups_are_believed_of_the_parent_and_of_a_child_that_gives_back() -> None:
+def test_r20_only_the_parent_and_a_child_that_gives_back_may_name_groups() -> None:
     for sender, way, believed in ((20, DOWN, True), (5, DOWN, False), (8, DOWN, False), (5, UP, True), (8, UP, False)):
         protocol, host = member(level=2)
         with_child(protocol, host, 5)
@@ -796,7 +802,7 @@ def test_r20_groups_are_believed_of_the_parent_and_of_a_child_that_gives_back() 
 
 
 @pytest.mark.parametrize("sender, way", [(8, DOWN), (8, UP), (5, DOWN)])
-def test_r20_without_the_check_anybody_names_groups(sender: int, way: int) -> None:
+def test_r20_without_the_check_any_node_may_name_groups(sender: int, way: int) -> None:
     protocol, host = member(level=2, strangers="believed")
     with_child(protocol, host, 5)
     host.hear(protocol, beat(G1, level=2, parent=99), 6)
@@ -807,7 +813,7 @@ def test_r20_without_the_check_anybody_names_groups(sender: int, way: int) -> No
     assert events_sent(host) == [(6, ACROSS, [])] and host.labels("drop") == []
 
 
-def test_r20_an_event_itself_is_taken_from_anybody() -> None:
+def test_r20_the_event_itself_is_accepted_from_any_node() -> None:
     protocol, host = member()
     protocol.on_subscribe(1, topic("t"))
     with_child(protocol, host, 5, topic("t"))
@@ -829,7 +835,7 @@ def test_parents_and_children_send_heartbeats_every_second() -> None:
         assert all(900_000 <= gap <= 1_100_000 for gap in gaps) and len(set(gaps)) > 10
 
 
-def test_r2_who_is_missed_three_times_is_gone() -> None:
+def test_r2_a_node_missed_three_times_is_gone() -> None:
     protocol, host = member()
     assert protocol.params.missed == 3
     host.advance(protocol, 2_900_000)
@@ -867,8 +873,8 @@ def test_a_node_avoids_connecting_to_its_descendants() -> None:
     assert protocol.membership.requested == NOBODY
 
 
-def test_without_such_a_neighbour_the_children_are_told_and_find_new_parents() -> None:
-    """§3.4: where nobody qualifies, the children hear of it, and each looks for a parent in the same way."""
+def test_without_such_a_neighbour_the_children_learn_it_and_find_new_parents() -> None:
+    """§3.4: if no neighbour qualifies, the children learn it, and each looks for a parent in the same way."""
     protocol, host = lost_with((5, beat(G0, count=1, level=3, parent=ME)))
     assert [f.tree for f in host.frames("heartbeat")] == [0] and protocol.children == {}
     child, there = make(TreeGroup, ScriptHost(5))
@@ -881,7 +887,7 @@ def test_without_such_a_neighbour_the_children_are_told_and_find_new_parents() -
     assert child.membership.requested == 30
 
 
-def test_then_the_node_can_connect_to_its_previous_child() -> None:
+def test_afterwards_the_node_can_connect_to_its_previous_child() -> None:
     """§3.4: a former descendant that has found a parent may become the parent of the node."""
     protocol, host = lost_with((5, beat(G0, count=1, level=3, parent=ME)))
     host.hear(protocol, beat(G0, count=2, level=5, parent=30), 5)
@@ -890,8 +896,8 @@ def test_then_the_node_can_connect_to_its_previous_child() -> None:
     assert protocol.place.parent == 5 and protocol.place.level == 6
 
 
-def test_a_lost_childs_filter_is_removed_and_the_parent_is_told() -> None:
-    """§3.4: the parent of a lost child drops that child's filter and reports the change upwards."""
+def test_a_lost_childs_filter_is_removed_and_the_parent_gets_the_change() -> None:
+    """§3.4: the parent of a lost child removes its filter and sends the change upwards."""
     protocol, host = member()
     with_child(protocol, host, 5, topic("t"))
     host.hear(protocol, beat(G0, level=2, parent=ME), 5)
@@ -903,13 +909,13 @@ def test_a_lost_childs_filter_is_removed_and_the_parent_is_told() -> None:
 
 
 def test_the_branch_follows_its_root_into_another_group() -> None:
-    """§3.4: repair is meant to leave few small, scattered groups."""
+    """§3.4: repair should leave few small, scattered groups."""
     protocol, host = member(level=2)
     host.hear(protocol, beat(G1, count=9, level=4, parent=99, children=(ME, 0, 0)), 20)
     assert (protocol.place.tree, protocol.place.level, protocol.place.parent) == (G1, 5, 20)
 
 
-def test_nobody_follows_a_parent_below_the_maximum_level() -> None:
+def test_no_node_follows_a_parent_below_the_maximum_level() -> None:
     protocol, host = member(level=2)
     host.hear(protocol, beat(G0, count=2, level=9, parent=99), 20)
     assert protocol.place.parent == NOBODY
@@ -931,7 +937,7 @@ def test_r15_a_node_moves_up_by_two_levels_but_not_by_one() -> None:
     assert protocol.membership.requested == 6
 
 
-def test_r17_nobody_takes_a_leaving_neighbour_where_there_is_another() -> None:
+def test_r17_no_node_takes_a_leaving_neighbour_if_there_is_another() -> None:
     protocol, host = member(level=2)
     for dbm in (-80.0, -88.0):
         host.signal_dbm = dbm
@@ -942,7 +948,7 @@ def test_r17_nobody_takes_a_leaving_neighbour_where_there_is_another() -> None:
     assert protocol.membership.requested == 5
 
 
-def test_r14_a_node_that_restarts_drops_what_it_held() -> None:
+def test_r14_a_node_that_restarts_drops_its_waiting_events() -> None:
     protocol, host = node()
     protocol.on_publish(event())
     protocol.on_start()
@@ -956,7 +962,7 @@ def test_r14_a_node_that_restarts_drops_what_it_held() -> None:
 
 
 def test_a_disjunction_adds_each_attribute() -> None:
-    """§3.5: S = {a ∪ b ∪ c} is three keys of the filter."""
+    """§3.5: S = {a ∪ b ∪ c} gives three keys."""
     a, b, c = (attr(name) == 1 for name in "abc")
     assert filter_keys(a | b | c) == [value_part("a", 1), value_part("b", 1), value_part("c", 1)]
 
@@ -967,7 +973,7 @@ def test_a_conjunction_adds_the_ordered_concatenation() -> None:
     assert filter_keys(b & a & c) == [value_part("a", 1) + value_part("b", 1) + value_part("c", 1)]
 
 
-def test_a_publication_of_three_attributes_has_seven_combinations() -> None:
+def test_an_event_with_three_attributes_has_seven_combinations() -> None:
     """§3.5: {a}, {b}, {c}, {ab}, {ac}, {bc}, {abc}; 2^n − 1 in general."""
     assert sorted(combinations(["a", "b", "c"], [""])) == sorted(["a", "b", "c", "ab", "ac", "bc", "abc"])
     for n in range(7):
@@ -975,7 +981,7 @@ def test_a_publication_of_three_attributes_has_seven_combinations() -> None:
 
 
 def test_one_attribute_is_enough_for_a_disjunction_all_are_needed_for_a_conjunction() -> None:
-    """§3.5: for a disjunction, one attribute of the event in the filter suffices; a conjunction is one combined key."""
+    """§3.5: for a disjunction, one attribute of the event is enough; a conjunction is one combined key."""
     keys = set(event_keys(Event(1, attrs={"a": 1, "b": 2})) or [])
     a, b, c = attr("a") == 1, attr("b") == 2, attr("c") == 3
     assert keys & set(filter_keys(a | c)) and keys & set(filter_keys(a & b))

@@ -1,4 +1,4 @@
-"""Li, Khan, Li (2013) on what they compare with: subscription trees (ST), which `subtree` is."""
+"""Subscription trees (ST) as Li, Khan, Li (2013) describe them for comparison; `subtree` implements them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MESH = [(0, 1), (0, 2), (1, 2), (1, 3), (2, 4), (3, 4), (3, 5), (4, 6), (5, 6), 
 
 
 def test_the_tree_serves_to_subscribe_interests_and_to_forward_publications() -> None:
-    """§4.1: interests are told, and events passed on, along one and the same tree."""
+    """§4.1: subscriptions are advertised and events forwarded along the same tree."""
     net = TinyNet(SubTree, 8, MESH)
     net.start()
     net.run(10)
@@ -29,7 +29,7 @@ def test_the_tree_serves_to_subscribe_interests_and_to_forward_publications() ->
 
 
 def test_each_subscription_is_propagated_to_all_other_nodes() -> None:
-    """§4.2 on Fig. 5: over the edges of the tree, everybody learns of every subscription."""
+    """§4.2 on Fig. 5: every node gets every subscription over the edges of the tree."""
     net = TinyNet(SubTree, 8, MESH)
     net.subscribe(7, attr("a") == 1)
     net.subscribe(2, attr("a") == 2)
@@ -39,7 +39,7 @@ def test_each_subscription_is_propagated_to_all_other_nodes() -> None:
 
 
 def test_some_subscriptions_can_be_covered_by_others() -> None:
-    """§4.2 on Fig. 5: coverage saves a part of the subscription traffic, which is high all the same."""
+    """§4.2 on Fig. 5: covering saves a part of the subscription traffic, which is high nevertheless."""
     entries = []
     for narrow in (topic("a.b"), topic("c")):
         net = TinyNet(SubTree, 8, MESH)

@@ -1,4 +1,4 @@
-"""Rezende, Rocha, Loureiro: Publish/Subscribe Architecture for MANETs (003_158701c642d5c6bc), sentence by sentence."""
+"""Rezende, Rocha, Loureiro: Publish/Subscribe Architecture for MANETs (2008), sentence by sentence."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def between(low: int, high: int) -> Range:
 
 
 def publication(value: int, n: int | None = None, publisher: int = 9) -> Event:
-    """§3: what is published is a number above zero."""
+    """§3: an event is a number above zero."""
     return Event(event_id(publisher, value if n is None else n), attrs={"v": value})
 
 
@@ -40,7 +40,7 @@ def carrying(event: Event, age_us: int = 0) -> PublicationFrame:
 
 
 def node(**params: object) -> tuple[Psamanet, ScriptHost]:
-    """A node that accepts every subscription and answers within the millisecond."""
+    """A node that accepts every subscription and answers within a millisecond."""
     protocol, host = make(Psamanet, **{"s_prob": 1.0, "jitter_ms": 1.0, **params})
     protocol.on_start()
     return protocol, host
@@ -51,14 +51,14 @@ def pass_ms(protocol: Psamanet, host: ScriptHost, ms: int) -> None:
 
 
 def values(host: ScriptHost) -> list[int]:
-    """What was broadcast since the last call."""
+    """The values that were broadcast since the last call."""
     sent = [frame.event.attrs["v"] for frame in host.frames("event")]
     host.sent.clear()
     return sent
 
 
 def buffered(protocol: Psamanet) -> list[int]:
-    """What is in the PB, oldest first."""
+    """The values in the PB, oldest first."""
     return [p.event.attrs["v"] for p in protocol.pb.events()]
 
 
@@ -111,15 +111,15 @@ def test_iv_a_received_publication_that_matches_a_stored_subscription_is_forward
     assert host.labels("suppress") == ["unwanted"] * 2
 
 
-def test_a_publication_that_nobody_near_wants_is_kept_and_not_sent() -> None:
+def test_a_publication_that_no_neighbour_wants_is_kept_and_not_sent() -> None:
     protocol, host = node()
     host.hear(protocol, carrying(publication(5)), 2)
     pass_ms(protocol, host, 10_000)
     assert host.sent == [] and buffered(protocol) == [5]
 
 
-def test_a_walk_carries_a_publication_to_another_part_of_the_network() -> None:
-    """§3: neighbours that walk take the publication along and send it where they come to rest."""
+def test_movement_carries_a_publication_to_another_part_of_the_network() -> None:
+    """§3: moving neighbours carry the publication and send it where they stop."""
     net = TinyNet(Psamanet, 3, [(0, 1)], s_prob=1.0)
     net.start()
     net.subscribe(2, between(1, 9))
@@ -136,7 +136,7 @@ def test_a_walk_carries_a_publication_to_another_part_of_the_network() -> None:
 
 
 def test_duplicated_publications_are_ignored() -> None:
-    """§3: what a node already has, be it a subscription or a publication, changes nothing."""
+    """§3: a subscription or publication that a node already has changes nothing."""
     protocol, host = node(own_subscriptions=True)
     protocol.on_subscribe(1, between(1, 9))
     for sender in (2, 3, 2):
@@ -155,7 +155,7 @@ def test_r4_duplicate_means_ever_seen() -> None:
     assert values(host) == [5, 6]
 
 
-def test_r4_or_duplicate_means_still_in_the_buffer_and_yet_the_application_gets_it_once() -> None:
+def test_r4_or_duplicate_means_still_in_the_buffer_and_the_application_still_gets_it_once() -> None:
     protocol, host = node(pb_size=1, duplicates="buffer", own_subscriptions=True)
     protocol.on_subscribe(1, between(1, 9))
     pass_ms(protocol, host, 5)
@@ -197,7 +197,7 @@ def test_r7_own_publications_are_buffered_too() -> None:
 
 
 def test_the_buffer_is_a_fifo_of_the_pb_size_most_recent_publications() -> None:
-    """§3.1: a full queue loses its head before it takes a newcomer at its tail."""
+    """§3.1: a full queue drops its oldest event before it adds a new one."""
     protocol, host = node(pb_size=3)
     fill(protocol, host, range(1, 6))
     assert buffered(protocol) == [3, 4, 5]
@@ -212,7 +212,7 @@ def test_a_duplicate_does_not_move_to_the_end_of_the_queue() -> None:
 
 
 def test_at_most_pb_max_publications_are_forwarded_on_a_stop() -> None:
-    """§3.1: if there are more, a uniform draw picks PB_max of them."""
+    """§3.1: if there are more, PB_max of them are drawn uniformly."""
     protocol, host = node(pb_max=4)
     fill(protocol, host, range(1, 11))
     protocol.on_motion(False)
@@ -239,7 +239,7 @@ def test_exactly_pb_max_publications_are_all_sent_without_a_draw() -> None:
 
 
 def test_the_choice_is_uniform_without_replacement() -> None:
-    """§3.1: "randomly chosen (uniformly)": every pair of four is as likely."""
+    """§3.1: "randomly chosen (uniformly)": every pair of four is equally likely."""
     protocol, host = node(pb_max=2)
     fill(protocol, host, range(1, 5))
     pairs: Counter[tuple[int, ...]] = Counter()
@@ -253,7 +253,7 @@ def test_the_choice_is_uniform_without_replacement() -> None:
 
 
 def test_a_subscription_is_broadcast_when_it_is_created() -> None:
-    """§3.2: a new subscription enters the own table, then goes to whoever is in range; R11: after the jitter."""
+    """§3.2: a new subscription is stored in the own table, then broadcast; R11: after the jitter."""
     protocol, host = node()
     protocol.on_subscribe(1, between(1, 9))
     assert host.sent == []
@@ -264,7 +264,7 @@ def test_a_subscription_is_broadcast_when_it_is_created() -> None:
 
 
 def test_every_time_a_node_stops_it_sends_its_own_subscriptions_and_no_others() -> None:
-    """§3.2: with each stop, the own subscriptions are sent again; one frame each."""
+    """§3.2: at each stop, the own subscriptions are sent again, one frame each."""
     protocol, host = node()
     protocol.on_subscribe(1, between(1, 2))
     protocol.on_subscribe(2, between(8, 9))
@@ -289,7 +289,7 @@ def test_a_subscription_goes_one_hop() -> None:
     assert [len(n.st) for n in net.nodes] == [0, 1, 0]
 
 
-def test_a_subscription_taken_back_is_not_sent_again() -> None:
+def test_a_removed_subscription_is_not_sent_again() -> None:
     protocol, host = node()
     protocol.on_subscribe(1, between(1, 9))
     protocol.on_unsubscribe(1)
@@ -299,7 +299,7 @@ def test_a_subscription_taken_back_is_not_sent_again() -> None:
 
 
 def test_when_a_node_moves_it_cleans_its_table_leaving_only_its_own_subscriptions() -> None:
-    """§3.2: setting out empties the ST of what others subscribed to."""
+    """§3.2: starting to move removes the subscriptions of others from the ST."""
     protocol, host = node()
     protocol.on_subscribe(1, between(1, 2))
     host.hear(protocol, SubscriptionFrame(between(8, 9)), 4)
@@ -321,7 +321,7 @@ def test_stopping_cleans_nothing() -> None:
 
 
 def test_a_foreign_subscription_is_valid_for_s_ttl_only() -> None:
-    """§3.2: any look into the ST begins by removing what has expired; §4.1: 60 s."""
+    """§3.2: before the ST is used, expired subscriptions are removed; §4.1: 60 s."""
     protocol, host = node()
     host.hear(protocol, SubscriptionFrame(between(1, 9)), 4)
     host.advance(protocol, 60 * SECOND - 1)
@@ -354,8 +354,8 @@ def test_r9_a_duplicate_subscription_is_ignored_and_not_prolonged() -> None:
     assert values(host) == []
 
 
-def test_an_expired_subscription_that_is_sent_again_is_no_duplicate() -> None:
-    """§3.2: a subscription dropped on expiry counts as new when a neighbour sends it once more."""
+def test_an_expired_subscription_that_is_sent_again_is_not_a_duplicate() -> None:
+    """§3.2: an expired subscription counts as new when a neighbour sends it again."""
     protocol, host = node()
     fill(protocol, host, range(1, 3))
     for _ in range(2):
@@ -372,7 +372,7 @@ def test_r9_the_same_range_from_another_neighbour_is_another_subscription() -> N
 
 
 def test_a_subscription_is_accepted_with_probability_s_prob() -> None:
-    """§3.2: whether a foreign subscription is taken is a draw with S_prob."""
+    """§3.2: a foreign subscription is accepted with probability S_prob."""
     protocol, host = node(s_prob=0.4)
     for sender in range(2, 4002):
         host.hear(protocol, SubscriptionFrame(between(1, 9)), sender)
@@ -381,7 +381,7 @@ def test_a_subscription_is_accepted_with_probability_s_prob() -> None:
 
 
 def test_r8_a_refused_subscription_is_neither_stored_nor_answered() -> None:
-    """§3.2: without acceptance there is neither a row in the ST nor a search for matching publications."""
+    """§3.2: a refused subscription is not stored, and no matching publications are searched for."""
     protocol, host = node(s_prob=0.4)
     fill(protocol, host, range(1, 3))
     host.draws = [0.4]
@@ -390,7 +390,7 @@ def test_r8_a_refused_subscription_is_neither_stored_nor_answered() -> None:
     assert host.sent == [] and protocol.st == {}
 
 
-def test_r9_a_refused_subscription_is_drawn_for_again() -> None:
+def test_r9_for_a_refused_subscription_there_is_a_new_draw() -> None:
     protocol, host = node(s_prob=0.4)
     host.draws = [0.4, 0.39]
     for _ in range(2):
@@ -405,7 +405,7 @@ def test_r10_a_full_table_loses_its_oldest_subscription() -> None:
     assert [sender for sender, _ in protocol.st] == [5, 6]
 
 
-def test_r11_answers_wait_a_random_while_so_that_neighbours_do_not_answer_at_once() -> None:
+def test_r11_answers_have_a_random_delay_so_that_neighbours_do_not_answer_together() -> None:
     star = [(0, i) for i in range(1, 9)]
     net = TinyNet(Psamanet, 9, star, s_prob=1.0, jitter_ms=10.0, skew_us=0, own_subscriptions=True)
     net.start()
@@ -432,7 +432,7 @@ PAPER = presets.load("rezende")
 
 
 def interested_nodes(interested: str) -> tuple[float, set[float]]:
-    """How many nodes a publication interests in the mean, and how wide the ranges are as shares of R."""
+    """The mean number of nodes that a publication interests, and the widths of ranges as shares of R."""
     workload = Workload(PAPER.scenario({"interested": interested}), seed=1)
     widths = {round((filter.high - filter.low) / NUMBERS, 5) for _, filter in workload.filters}
     wanting = []
@@ -443,15 +443,15 @@ def interested_nodes(interested: str) -> tuple[float, set[float]]:
 
 
 def test_r1_a_publication_interests_a_fifth_of_the_nodes_and_needs_ranges_of_about_a_tenth() -> None:
-    """§4: a publication is to find a fifth of the nodes interested."""
+    """§4: a publication should interest a fifth of the nodes."""
     assert PAPER.values["interested"] == 0.2
     nodes, widths = interested_nodes("0.2")
     assert nodes == pytest.approx(0.2 * 200, rel=0.1)
     (width,) = widths
-    assert 0.1 < width < 0.125  # 1 - sqrt(0.8), and some more because a range may begin below the first number
+    assert 0.1 < width < 0.125  # 1 - sqrt(0.8), and a little more because a range may begin below the first number
 
 
-def test_r1_or_ranges_are_a_400th_which_makes_it_one_node() -> None:
+def test_r1_or_ranges_are_a_400th_and_a_publication_interests_one_node() -> None:
     """§4: S_range = R/400, from 200 nodes with two subscriptions each."""
     nodes, widths = interested_nodes("0.005")
     assert nodes == pytest.approx(1.0, rel=0.15)
@@ -460,14 +460,17 @@ def test_r1_or_ranges_are_a_400th_which_makes_it_one_node() -> None:
 
 
 def test_r2_speeds_are_normal_around_the_middle_and_cut_at_both_ends() -> None:
-    """Table 2: "[1.5, 4.0] m/s (normally)"; a quarter of the width is our deviation, so the cut is at two of them."""
+    """Table 2: "[1.5, 4.0] m/s (normally)"; a quarter of the width is our deviation, so the cut is at two
+    deviations."""
     s = PAPER.scenario()
     assert (s.speed_min_mps, s.speed_max_mps, s.speed_law) == (1.5, 4.0, "normal")
     speeds, stream = Speeds(s.speed_min_mps, s.speed_max_mps, s.speed_law), Stream(1, 0, "speeds")
     drawn = [speeds.draw(stream) for _ in range(20_000)]
     assert min(drawn) >= 1.5 and max(drawn) <= 4.0
     assert mean(drawn) == pytest.approx(2.75, abs=0.02)
-    assert pstdev(drawn) == pytest.approx(0.8796 * 0.625, rel=0.02)  # of a normal law cut at two deviations
+    assert pstdev(drawn) == pytest.approx(
+        0.8796 * 0.625, rel=0.02
+    )  # the deviation of a normal law that is cut at two deviations
     within_one = sum(abs(v - 2.75) < 0.625 for v in drawn) / len(drawn)
     assert within_one == pytest.approx(0.6827 / 0.9545, abs=0.015)  # 0.5 if they were uniform
 
@@ -477,8 +480,9 @@ def first_legs(start: str = "stationary") -> list[Leg]:
     return [mobility.build(s, seed).first(i, Stream(seed, i, "mobility")) for seed in range(1, 16) for i in range(200)]
 
 
-def test_r3_nodes_start_walking_or_paused_in_the_mix_they_keep() -> None:
-    """The share that walks is E[walk] / (E[walk] + E[pause]): a leg of 0.5214 sides in the mean, pauses of 300 s."""
+def test_r3_the_share_of_walking_nodes_at_the_start_is_the_long_run_share() -> None:
+    """The share of walking nodes is E[walk] / (E[walk] + E[pause]), with mean legs of 0.5214 sides and pauses of 300
+    s."""
     s = PAPER.scenario()
     speeds, stream = Speeds(1.5, 4.0, "normal"), Stream(1, 0, "speeds")
     slowness = mean(1 / speeds.draw(stream) for _ in range(20_000))
@@ -488,18 +492,18 @@ def test_r3_nodes_start_walking_or_paused_in_the_mix_they_keep() -> None:
     assert len(walking) / len(legs) == pytest.approx(walk_s / (walk_s + 300.0), abs=0.03)
 
 
-def test_r3_who_is_paused_at_the_start_is_uniformly_far_through_a_pause_that_is_longer_than_most() -> None:
-    """Seen at a random instant, a pause out of [0, 600] s has 200 s left in the mean: a third of the longest."""
+def test_r3_pauses_at_the_start_are_longer_than_most_and_a_uniform_part_has_passed() -> None:
+    """At a random instant, a pause from [0, 600] s has 200 s left in the mean: a third of the longest."""
     rests = [leg.end_s for leg in first_legs() if not leg.vx and not leg.vy]
     assert mean(rests) == pytest.approx(200.0, rel=0.05)
     assert max(rests) > 500.0
 
 
-def test_r3_or_all_set_off_at_once() -> None:
+def test_r3_or_all_nodes_start_to_move_at_once() -> None:
     assert all(leg.start_s == 0.0 and math.hypot(leg.vx, leg.vy) > 1.49 for leg in first_legs("moving"))
 
 
-def test_r6_the_range_is_the_papers_50_m_and_how_far_a_carrier_is_sensed_is_a_field_of_the_preset() -> None:
+def test_r6_the_range_is_50_m_as_in_the_paper_and_the_carrier_sense_range_is_a_field_of_the_preset() -> None:
     """Table 1 gives RXThresh, "(50m)", and no CSThresh; ours is ns-2's usual ratio of 550 m to 250 m."""
     assert PAPER.values["range_m"] == 50.0
     assert PAPER.values["carrier_sense_ratio"] == pytest.approx(550 / 250)
@@ -524,12 +528,12 @@ def test_r12_a_publication_that_arrives_expired_is_neither_delivered_nor_buffere
         assert host.labels("drop") == ([] if arrives else ["expired"])
 
 
-def test_r12_a_publication_that_expired_in_the_buffer_is_not_chosen_from() -> None:
+def test_r12_a_publication_that_expired_in_the_buffer_is_not_chosen() -> None:
     protocol, host = node(pb_max=1)
     for value, validity_us in ((1, SECOND), (2, 2 * SECOND)):
         host.hear(protocol, carrying(Event(event_id(9, value), attrs={"v": value}, validity_us=validity_us)), 2)
     pass_ms(protocol, host, 1000)
-    host.draws = [0.0]  # had there been two, the first would have been drawn
+    host.draws = [0.0]  # with two events, the first would have been drawn
     protocol.on_motion(False)
     assert values(host) == [2] and host.draws == [0.0]
     assert host.labels("drop") == ["expired"] and buffered(protocol) == [2]

@@ -1,6 +1,6 @@
-"""Every claim of the papers asks questions that its experiments can answer, at both scales.
+"""The experiments can answer the checks of every claim, at both scales.
 
-Runs are made up here, one for each cell and a few seeds, so that every check can be asked without simulating anything.
+Runs are invented here, one for each cell and a few seeds, so that every check can be made without simulating.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ def runs(experiment: str, scale: str, seeds: int = FEW) -> list[dict[str, Any]]:
 
 
 def made_up(experiment: str, chosen: Campaign, seeds: int = FEW) -> list[dict[str, Any]]:
-    """A row of the metrics table for each cell and some seeds, with numbers that mean nothing but differ."""
-    found = []
+    """A row of the metrics table for each cell and some seeds, with invented numbers that differ."""
+    rows = []
     for place, cell in enumerate(chosen.cells):
         for seed in chosen.seeds[:seeds]:
             number = 1000 + 10 * place + seed % 10
-            found.append(
+            rows.append(
                 {
                     **{name: number / (2000 if name in SHARES else 1) for name in AVERAGED},
                     **{name: {"event": number // 2, "beacon": 10} for name in COUNTS},
@@ -64,11 +64,11 @@ def made_up(experiment: str, chosen: Campaign, seeds: int = FEW) -> list[dict[st
                     "nodes": cell.scenario.nodes,
                 }
             )
-    return found
+    return rows
 
 
 def texts(values: dict[str, Any]) -> dict[str, str]:
-    """As the tables have them."""
+    """The values as texts, as in the tables."""
     return {name: value if isinstance(value, str) else json.dumps(value) for name, value in values.items()}
 
 
@@ -101,8 +101,8 @@ def test_plots_show_what_the_runs_have(paper: str) -> None:
 
 
 @BY_PAPER
-def test_what_full_asks_quick_asks_too(paper: str) -> None:
-    """Less in quick: never an experiment or a seed that the paper's own scale does not have."""
+def test_quick_has_only_experiments_and_seeds_that_full_has(paper: str) -> None:
+    """Quick has less than full: never an experiment or a seed that full does not have."""
     for name in experiments.names([paper]):
         quick, full = campaign(name, "quick"), campaign(name, "full")
         assert len(quick.seeds) <= len(full.seeds)
@@ -123,14 +123,14 @@ def test_claims_name_their_place_and_have_checks(paper: str) -> None:
 
 @BY_PAPER
 def test_every_check_finds_its_runs_under_every_other_reading(paper: str) -> None:
-    asked = dict.fromkeys(name for claim in claims.load() if claim.paper == paper for name in claim.experiments())
-    rows = {under.name: made_up(under.name, under) for under in sensitivity_of(list(asked))}
+    experiments = dict.fromkeys(name for claim in claims.load() if claim.paper == paper for name in claim.experiments())
+    rows = {under.name: made_up(under.name, under) for under in sensitivity_of(list(experiments))}
     for claim in (claim for claim in claims.load() if claim.paper == paper):
         for check in claim.check:
-            for name, found in rows.items():
+            for name, chosen in rows.items():
                 if name.partition(UNDER)[0] == check.get("experiment"):
                     for selection in (part for part in SELECTIONS if part in check):
-                        assert selected(found, check[selection]), (claim.id, name)
+                        assert selected(chosen, check[selection]), (claim.id, name)
 
 
 @BY_PAPER
@@ -152,30 +152,30 @@ def test_every_check_finds_its_runs(paper: str) -> None:
 
 @BY_PAPER
 def test_every_check_can_be_answered(paper: str) -> None:
-    """Nothing is missing for an answer: at most there are too few runs, or the made-up numbers are out of reach."""
+    """Nothing is missing for an answer, except that runs may be too few, or a curve may not reach a value."""
     for id, check in checks_of(paper):
         if check["kind"] == "model":
             continue  # exact, the same at every scale: tests/papers/test_models.py
-        seeds = 1000 if check["kind"] == "spread" else FEW  # what differs between seeds takes all of them
+        seeds = 1000 if check["kind"] == "spread" else FEW  # a spread between seeds needs many of them
         for answer in checks.answers(check, runs(check["experiment"], "full", seeds)):
             undecided = any(some in answer.why for some in UNDECIDED)
             assert answer.holds is not None or undecided, (id, answer.asks, answer.why)
 
 
 @BY_PAPER
-def test_a_quick_run_has_something_to_say_about_most_claims(paper: str) -> None:
-    """It may leave points out, and with them a question, but hardly a paper's claims."""
+def test_a_quick_run_can_answer_most_claims(paper: str) -> None:
+    """It may leave out points, and with them a question, but few of a paper's claims."""
     own = [claim for claim in claims.load() if claim.paper == paper]
-    asked = [claim for claim in own if any(_asked_quickly(check) for check in claim.check)]
-    assert len(asked) >= 0.7 * len(own)
+    answered = [claim for claim in own if any(_answered_quickly(check) for check in claim.check)]
+    assert len(answered) >= 0.7 * len(own)
 
 
-def _asked_quickly(check: dict[str, Any]) -> bool:
+def _answered_quickly(check: dict[str, Any]) -> bool:
     if "experiment" not in check:
         return True
     seeds = 1000 if check["kind"] == "spread" else FEW
-    found = checks.answers(check, runs(check["experiment"], "quick", seeds))
-    return any(answer.measured is not None for answer in found)
+    answers = checks.answers(check, runs(check["experiment"], "quick", seeds))
+    return any(answer.measured is not None for answer in answers)
 
 
 def test_claims_are_in_the_order_of_the_papers() -> None:
@@ -183,7 +183,7 @@ def test_claims_are_in_the_order_of_the_papers() -> None:
     assert papers == sorted(papers) and set(papers) == set(PAPERS)
 
 
-def test_split_claims_name_one_that_was_there_before() -> None:
+def test_split_claims_name_the_original_claim() -> None:
     known = {claim.id: claim for claim in claims.load()}
     for claim in known.values():
         assert not claim.part_of or not (known[claim.part_of].part_of or known[claim.part_of].added), claim.id
@@ -191,8 +191,8 @@ def test_split_claims_name_one_that_was_there_before() -> None:
     assert sum(not claim.part_of and not claim.added for claim in known.values()) == 82
 
 
-def test_a_claim_that_stands_twice_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_claim_that_occurs_twice_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     once = claims.load()
     monkeypatch.setattr(claims, "parse", lambda *_: list(once[:1]))
-    with pytest.raises(InputError, match=f"{once[0].id} stands twice"):
+    with pytest.raises(InputError, match=f"{once[0].id} occurs twice"):
         claims.load.__wrapped__()

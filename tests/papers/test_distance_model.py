@@ -28,7 +28,7 @@ from roamcast.world.streams import Stream
 
 
 def enumerated(A: int, L: int, alpha: float, beta: float, steps: int, normalised: bool, exit: Exit) -> list[float]:
-    """`curve` again, state by state in a dictionary and with exact fractions."""
+    """The same as `curve`, state by state in a dictionary and with exact fractions."""
     chain = Chain(A, L, alpha, beta)
     mass = {s: Fraction(p).limit_denominator(10**9) for s, p in initial_law(chain, exit).items()}
     expected = []
@@ -51,7 +51,7 @@ def enumerated(A: int, L: int, alpha: float, beta: float, steps: int, normalised
 # ------------------------------------------------------------------------------------------------- the definitions
 
 
-def test_distance_is_the_larger_axis_the_short_way_round_the_torus() -> None:
+def test_distance_is_the_larger_of_the_two_axes_the_shorter_way_round_the_torus() -> None:
     chain = Chain(7, 4, 0.5, 0.5)
     assert [chain.distance(*p) for p in ((0, 0), (3, 1), (13, 0), (7, 2), (2, 12), (10, 9))] == [0, 3, 1, 7, 2, 5]
 
@@ -67,7 +67,7 @@ def test_a_movement_never_turns_into_its_opposite_at_once() -> None:
 
 @given(st.floats(0, 0.99), st.floats(0, 0.99))
 def test_m4_the_speed_is_the_share_of_ticks_with_a_movement(alpha: float, beta: float) -> None:
-    """§V prints s as π_1 (= π_-1); the formula is their sum. The law of the chain's movement is left as it was."""
+    """§V prints s as π_1 (= π_-1); the formula is their sum. The law of the chain's movement does not change."""
     chain = Chain(7, 4, alpha, beta)
     law = [chain.stationary(m) for m in MOVES]
     after = [sum(chain.step(m, before) * p for before, p in zip(MOVES, law, strict=True)) for m in MOVES]
@@ -76,7 +76,7 @@ def test_m4_the_speed_is_the_share_of_ticks_with_a_movement(alpha: float, beta: 
 
 
 @given(st.floats(0.01, 0.99), st.floats(0.01, 1))
-def test_m5_the_family_of_alpha_and_beta_has_the_speed_it_is_asked_for(s: float, change: float) -> None:
+def test_m5_the_family_of_alpha_and_beta_has_the_given_speed(s: float, change: float) -> None:
     assert speed(*alpha_beta_for_speed(s, change)) == pytest.approx(s)
 
 
@@ -104,7 +104,7 @@ def test_m3_as_printed_any_movement_is_compatible_away_from_the_corner() -> None
 # ---------------------------------------------------------------------------------------------- the exact solution
 
 
-def test_a_walk_small_enough_for_paper_and_pencil() -> None:
+def test_a_walk_small_enough_to_be_computed_by_hand() -> None:
     """A=2, L=1, alpha=beta=0: a movement is followed by a rest and a rest by a movement.
 
     Starts: (1,1) moving both ways with 1/2; (1,0) moving along x with 1/3, along both with 1/6. After one tick all are
@@ -118,7 +118,7 @@ def test_m1_as_printed_walks_that_met_again_weigh_nothing() -> None:
 
 
 def test_m2_a_walk_that_meets_at_tick_k_still_counts_at_k() -> None:
-    """Without it, the third value of the small walk would be 12/7 already."""
+    """Without it, the third value of the small walk would already be 12/7."""
     assert curve(2, 1, 0, 0, 2)[2] == pytest.approx(1.5)
 
 
@@ -138,11 +138,11 @@ def test_the_recurrence_agrees_with_enumeration(
 
 
 @pytest.mark.parametrize("normalised", [True, False])
-def test_the_recurrence_agrees_with_walks_by_dice(normalised: bool) -> None:
+def test_the_recurrence_agrees_with_simulated_walks(normalised: bool) -> None:
     exact = curve(8, 4, 0.7, 0.8, 20, normalised)
-    dice = sampled(8, 4, 0.7, 0.8, 20, walks=4000, normalised=normalised)
-    assert dice == pytest.approx(exact, abs=0.15)  # the deviation of a mean of about 1000 distances is 0.05
-    assert dice != exact
+    simulated = sampled(8, 4, 0.7, 0.8, 20, walks=4000, normalised=normalised)
+    assert simulated == pytest.approx(exact, abs=0.15)  # the deviation of a mean of about 1000 distances is 0.05
+    assert simulated != exact
 
 
 # ------------------------------------------------------------------------------------------------------- Figure 9
@@ -165,7 +165,7 @@ def test_fig9_a_faster_node_is_farther_away_after_the_same_time() -> None:
         assert at_k == sorted(at_k)
 
 
-def test_m1_the_sum_as_printed_has_not_the_shape_of_fig9() -> None:
+def test_m1_the_sum_as_printed_does_not_have_the_shape_of_fig9() -> None:
     printed = curve(20, 10, *alpha_beta_for_speed(0.3), 400, normalised=False)
     assert printed[-1] < 1 < 10 < max(printed)
 
@@ -174,7 +174,7 @@ def test_m1_the_sum_as_printed_has_not_the_shape_of_fig9() -> None:
 
 
 def test_measured_counts_from_the_first_sample_out_of_range_until_the_pair_meets_again() -> None:
-    xs = [5, 1, 3, 4, 6, 1, 2, 9]  # in range below 2; what came before the first contact says nothing
+    xs = [5, 1, 3, 4, 6, 1, 2, 9]  # in range below 2; samples before the first contact do not count
     positions = np.array([[[0.0, 0.0], [float(x), 0.0]] for x in xs])
     seen = measured(positions, range_m=2.0, step_s=0.5, most_s=1.0)
     assert [(o.elapsed_s, o.distance_m, o.pairs) for o in seen] == [(0.0, 2.5, 2), (0.5, 6.5, 2), (1.0, 6.0, 1)]
@@ -188,7 +188,7 @@ def test_m2_measured_counts_the_sample_of_re_entry_once_and_then_waits_for_the_n
 
 
 def followed(xs: list[int], most: int) -> list[tuple[float, float, int]]:
-    """`measured` again, for two nodes on a line in range below 2, one sample after the other."""
+    """The same as `measured`, for two nodes on a line in range below 2, one sample after another."""
     seen: list[list[int]] = [[] for _ in range(most + 1)]
     for k in range(1, len(xs)):
         if xs[k - 1] < 2 <= xs[k]:
@@ -196,17 +196,19 @@ def followed(xs: list[int], most: int) -> list[tuple[float, float, int]]:
                 seen[elapsed].append(x)
                 if x < 2:
                     break
-    return [(float(k), sum(found) / len(found), len(found)) for k, found in enumerate(seen) if found]
+    return [
+        (float(k), sum(distances) / len(distances), len(distances)) for k, distances in enumerate(seen) if distances
+    ]
 
 
 @given(st.lists(st.integers(0, 5), max_size=30), st.integers(0, 6))
-def test_m2_measured_agrees_with_following_each_loss_of_contact(xs: list[int], most: int) -> None:
+def test_m2_measured_agrees_with_counting_each_loss_of_contact(xs: list[int], most: int) -> None:
     positions = np.array([[[0.0, 0.0], [float(x), 0.0]] for x in xs]).reshape(len(xs), 2, 2)
     seen = measured(positions, range_m=2.0, step_s=1.0, most_s=float(most))
     assert [(o.elapsed_s, o.distance_m, o.pairs) for o in seen] == followed(xs, most)
 
 
-def test_measured_looks_at_every_pair_and_both_axes() -> None:
+def test_measured_uses_every_pair_and_both_axes() -> None:
     start = [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0]]
     end = [[0.0, 0.0], [3.0, 4.0], [6.0, 8.0]]
     (only,) = measured(np.array([start, end]), range_m=2.0, step_s=1.0, most_s=9.0)
@@ -241,7 +243,7 @@ def test_positions_follow_the_legs() -> None:
     ("values", "name"),
     [((2, 3, 0.5, 0.5), "L"), ((2, 0, 0.5, 0.5), "L"), ((4, 2, 1.0, 0.5), "alpha"), ((4, 2, 0.5, -0.1), "beta")],
 )
-def test_a_chain_that_cannot_be_is_refused_by_name(values: tuple[int, int, float, float], name: str) -> None:
+def test_an_impossible_chain_is_refused_and_the_value_named(values: tuple[int, int, float, float], name: str) -> None:
     with pytest.raises(InputError, match=name):
         curve(*values, 3)
 

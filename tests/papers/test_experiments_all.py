@@ -1,4 +1,4 @@
-"""What every paper's experiments have in common; each paper's own file says what there must be and what it may cost."""
+"""What all papers' experiments have in common; the file of each paper has its figures and its time limit."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BY_PAPER = pytest.mark.parametrize("paper", experiments.PAPERS)
 
 
 @BY_PAPER
-def test_every_figure_of_the_evaluation_is_there_and_every_claim(paper: str) -> None:
+def test_every_figure_of_the_evaluation_and_every_claim_exist(paper: str) -> None:
     assert experiments.names([paper]) == EXPECTED[paper].FIGURES
     assert [claim.id for claim in claims.load() if claim.paper == paper] == EXPECTED[paper].IDS
 
@@ -43,7 +43,7 @@ def test_every_experiment_is_a_campaign(paper: str, scale: str) -> None:
 
 
 @BY_PAPER
-def test_a_quick_look_stays_in_its_budget(paper: str) -> None:
+def test_a_quick_campaign_stays_within_its_time_limit(paper: str) -> None:
     campaigns = campaigns_of(EXPECTED[paper].FIGURES, "quick")
     runs = {run.id: run.cost_s for campaign in campaigns for run in plan.runs(campaign)}
     assert len(runs) <= EXPECTED[paper].QUICK_RUNS

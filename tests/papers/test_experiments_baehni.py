@@ -1,4 +1,4 @@
-"""The experiments and claims of Baehni et al. 2005: what there must be, and what a quick look at it may cost."""
+"""The experiments and claims of Baehni et al. 2005: which must exist, and how long a quick campaign may take."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ IDS = [
 ]
 QUICK_RUNS = 3000
 QUICK_S = 75.0
-"""As estimated; measured, such a look took 75 s of processor time."""
+"""An estimate; a measured quick campaign took 75 s of processor time."""
 
 
 def quick() -> list[Campaign]:
     return campaigns_of(FIGURES, "quick")
 
 
-def test_repetitions_are_the_papers() -> None:
+def test_repetitions_are_those_of_the_paper() -> None:
     """§5.2: 30 runs; in the city 30 for each of 15 publishers."""
     repeated = {c.name: len(c.seeds) for c in campaigns_of(FIGURES, "full")}
     assert {repeated[f"baehni/fig{n}"] for n in (11, 12, 17, 18, 19, 20)} == {30}
@@ -62,7 +62,7 @@ def test_a_run_ends_when_its_event_expires() -> None:
 
 
 def test_in_the_city_every_process_publishes_in_turn() -> None:
-    """§5.2. So many seeds leave nobody out, and those of Fig. 15 share the ways of the cars."""
+    """§5.2. With this many seeds every process publishes, and the runs of Fig. 15 share the cars' movement."""
     for campaign in campaigns_of(FIGURES, "full"):
         if campaign.preset == "baehni-city":
             whole = campaign.cells[-1]

@@ -1,4 +1,4 @@
-"""The experiments and claims of Baldoni et al.: what there must be, and what a quick look at it may cost."""
+"""The experiments and claims of Baldoni et al. 2005: which must exist, and how long a quick campaign may take."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from roamcast.lab.reproduce import campaigns_of
 from roamcast.papers import experiments, joint
 
 FIGURES = [f"baldoni/fig{n}" for n in range(11, 18)]
-"""Fig. 9 is the model's (papers/distance_model.py): there is nothing to simulate."""
+"""Fig. 9 comes from the model (papers/distance_model.py): there is nothing to simulate."""
 IDS = [*(f"B{n}" for n in range(1, 11)), "B10b", "B10c", "B11", "B12", "B12b", "B13", "B14", "B15"]
 QUICK_RUNS = 1000
 QUICK_S = 125.0
-"""As estimated; measured, such a look took 60 s of processor time."""
+"""An estimate; a measured quick campaign took 60 s of processor time."""
 
 
 def quick() -> dict[str, Campaign]:
@@ -27,8 +27,8 @@ def test_figures_share_their_runs() -> None:
     assert ids["baldoni/fig12"] & ids["baldoni/fig17"]
 
 
-def test_experiments_leave_what_is_read_jointly_to_the_preset() -> None:
-    """Or changes of the reading could not reach them."""
+def test_experiments_leave_the_joint_reading_to_the_preset() -> None:
+    """Otherwise changes of the reading would not apply to them."""
     changes = joint.load("000").changes
     fields = {field for change in changes for field in change.world}
     names = {name for change in changes for params in change.params.values() for name in params}

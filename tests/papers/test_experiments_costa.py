@@ -1,4 +1,4 @@
-"""The experiments and claims of 002: what there must be, and what a quick look at it may cost."""
+"""The experiments and claims of Costa et al. 2005: which must exist, and how long a quick campaign may take."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FIGURES = ["costa/fig3", "costa/fig3-neighbours", *(f"costa/fig{n}" for n in ran
 IDS = ["C1", "C2a", "C2b", "C3a", "C3c", "C3b", "C4a", "C4b", "C4c", "C5", "C6", "C7a", "C7b", "C8", "C9", "C10"]
 QUICK_RUNS = 550
 QUICK_S = 30.0
-"""As estimated; measured, such a look took 35 s of processor time."""
+"""An estimate; a measured quick campaign took 35 s of processor time."""
 
 
 def quick() -> list[Campaign]:

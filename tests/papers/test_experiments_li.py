@@ -1,4 +1,4 @@
-"""The experiments and claims of 004: what there must be, and what a quick look at it may cost."""
+"""The experiments and claims of Li et al. 2013: which must exist, and how long a quick campaign may take."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ FIGURES = [f"li/fig{n}" for n in range(2, 7)]
 IDS = ["L1", "L2", "L3", "L4", "L5a", "L5b", "L5c", "L5d"]
 QUICK_RUNS = 250
 QUICK_S = 70.0
-"""As estimated; measured, such a look took 105 s of processor time: SubTree tells its filters all around."""
+"""An estimate; a measured quick campaign took 105 s of processor time, because SubTree advertises filters
+everywhere."""
 
 
 def quick() -> list[Campaign]:
@@ -33,7 +34,7 @@ def test_the_routing_state_is_that_of_the_runs_for_latency() -> None:
 
 
 @pytest.mark.parametrize("scale", experiments.SCALES)
-def test_everybody_publishes_and_subscribes(scale: str) -> None:
+def test_every_node_publishes_and_subscribes(scale: str) -> None:
     for campaign in campaigns_of(FIGURES, scale):
         for cell in campaign.cells:
             assert cell.scenario.publishers == cell.scenario.subscribers == cell.scenario.nodes
@@ -47,7 +48,7 @@ def test_three_to_one_is_a_quarter_local() -> None:
 
 
 def test_nothing_is_claimed_about_delivery_at_rest() -> None:
-    """§4.2 speaks of networks that are very dynamic; at rest there is a point, and no check looks at it."""
+    """§4.2 is about very dynamic networks; the figure has a point at rest, but no check uses it."""
     (delivery,) = (claim for claim in claims.load() if claim.id == "L1")
     for check in delivery.check:
         for side in ("above", "below", "of", "to"):

@@ -1,4 +1,4 @@
-"""The experiments and claims of 003: what there must be, and what a quick look at it may cost."""
+"""The experiments and claims of Rezende et al. 2008: which must exist, and how long a quick campaign may take."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TABLE_3 = {
 }
 QUICK_RUNS = 60
 QUICK_S = 45.0
-"""As estimated; measured, such a look took 60 s of processor time."""
+"""An estimate; a measured quick campaign took 60 s of processor time."""
 
 
 def test_figures_share_their_runs() -> None:
@@ -34,7 +34,7 @@ def test_figures_share_their_runs() -> None:
         assert ids[f"rezende/{one}"] & ids[f"rezende/{other}"], (one, other)
 
 
-def test_the_papers_own_scale_repeats_as_often_as_the_paper() -> None:
+def test_the_full_scale_has_as_many_repetitions_as_the_paper() -> None:
     """§4.1: ten instances; §4.2: 33 executions."""
     seeds = [len(campaign.seeds) for campaign in campaigns_of(FIGURES, "full")]
     assert seeds == [10, 10, 10, 33, 33]
@@ -43,21 +43,21 @@ def test_the_papers_own_scale_repeats_as_often_as_the_paper() -> None:
 @pytest.mark.parametrize("scale", experiments.SCALES)
 def test_table_4_has_the_configurations_of_table_3(scale: str) -> None:
     (table,) = campaigns_of(["rezende/table4"], scale)
-    found = {cell.label: cell.params for cell in table.cells if cell.protocol == "psamanet"}
-    assert {name: (p["pb_size"], p["pb_max"], p["s_prob"]) for name, p in found.items()} == TABLE_3
-    assert {p["s_ttl_s"] for p in found.values()} == {60.0}
+    configurations = {cell.label: cell.params for cell in table.cells if cell.protocol == "psamanet"}
+    assert {name: (p["pb_size"], p["pb_max"], p["s_prob"]) for name, p in configurations.items()} == TABLE_3
+    assert {p["s_ttl_s"] for p in configurations.values()} == {60.0}
 
 
 @pytest.mark.parametrize(("reading", "parts"), [("", 8.97), ("ranges-from-below", 8.5), ("narrow-ranges", 400.0)])
-def test_r1_ranges_are_as_wide_as_each_reading_says(reading: str, parts: float) -> None:
-    """20 % of the nodes, with two ranges each, take ranges of about R/9; R/400 is what §4 prints."""
+def test_r1_ranges_are_as_wide_as_in_each_reading(reading: str, parts: float) -> None:
+    """For 20 % of the nodes with two ranges each, ranges must be about R/9 wide; §4 prints R/400."""
     for subscription in Workload(presets.load("rezende", reading).scenario(), 1).subscriptions:
         wanted = subscription.filter
         assert isinstance(wanted, Range)
         assert NUMBERS / (wanted.high - wanted.low) == pytest.approx(parts, rel=0.01)
 
 
-def test_r11_answers_are_spread_where_they_could_collide() -> None:
+def test_r11_answers_are_delayed_at_random_where_they_could_collide() -> None:
     preset = presets.load("rezende", "spread-answers")
     assert (preset.scenario().mac, preset.scenario().queue) == ("dcf", 500)
     for protocol in ("psamanet", "gossip"):

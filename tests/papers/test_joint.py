@@ -1,4 +1,4 @@
-"""One world for a paper: what a change of it is, and what the data promises."""
+"""Joint readings: what a change of one does, and the contents of the data files."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ world = { speed_max_mps = 12.0 }
 BY_PAPER = pytest.mark.parametrize("paper", PAPERS)
 
 
-def test_changes_are_the_parts_put_back_and_then_the_others() -> None:
-    found = joint.parse("x", TEXT)
-    assert [change.name for change in found.changes] == ["all-beacon", "slow"]
-    assert found.change("slow").world == {"speed_max_mps": 12.0}
-    assert found.name == "few-beacon"
+def test_changes_are_the_undone_parts_and_then_the_other_readings() -> None:
+    parsed = joint.parse("x", TEXT)
+    assert [change.name for change in parsed.changes] == ["all-beacon", "slow"]
+    assert parsed.change("slow").world == {"speed_max_mps": 12.0}
+    assert parsed.name == "few-beacon"
     with pytest.raises(InputError, match=r"unknown reading 'slo'.*slow"):
-        found.change("slo")
+        parsed.change("slo")
 
 
-def test_a_name_that_is_there_twice_is_an_error() -> None:
-    with pytest.raises(InputError, match="few-beacon is there twice"):
+def test_a_name_that_occurs_twice_is_an_error() -> None:
+    with pytest.raises(InputError, match="few-beacon occurs twice"):
         joint.parse("x", TEXT.replace('"slow"', '"few-beacon"'))
 
 
-def test_what_is_no_joint_reading_is_an_error_that_names_the_file() -> None:
+def test_a_wrong_joint_reading_is_an_error_that_names_the_file() -> None:
     with pytest.raises(InputError, match=r"joint reading x\.toml: .*calibrated"):
         joint.parse("x.toml", TEXT.replace("calibration", "calibrated"))
 
@@ -53,21 +53,21 @@ def test_what_is_no_joint_reading_is_an_error_that_names_the_file() -> None:
 def test_a_change_replaces_values_of_a_preset_and_keeps_the_rest() -> None:
     preset = presets.load("baldoni")
     change = Change("c", "c", world={"nodes": 7}, params={"gossip": {"jitter_ms": 1.0}, "counter": {"copies": 2}})
-    found = preset.under(change)
-    assert found.values == {**preset.values, "nodes": 7}
-    assert found.params["gossip"] == {**preset.params["gossip"], "jitter_ms": 1.0}
-    assert found.params["counter"] == {"copies": 2}
-    assert found.reading == "c" and preset.reading == ""
-    assert preset.params["gossip"] != found.params["gossip"]  # the preset itself is as it was
+    changed = preset.under(change)
+    assert changed.values == {**preset.values, "nodes": 7}
+    assert changed.params["gossip"] == {**preset.params["gossip"], "jitter_ms": 1.0}
+    assert changed.params["counter"] == {"copies": 2}
+    assert changed.reading == "c" and preset.reading == ""
+    assert preset.params["gossip"] != changed.params["gossip"]  # the preset itself has not changed
 
 
-def test_a_change_of_another_preset_leaves_this_one_alone() -> None:
+def test_a_change_for_another_preset_does_not_apply() -> None:
     preset = presets.load("baldoni")
-    found = preset.under(Change("c", "c", world={"nodes": 7}, presets=["costa"]))
-    assert (found.values, found.params, found.reading) == (preset.values, preset.params, "c")
+    changed = preset.under(Change("c", "c", world={"nodes": 7}, presets=["costa"]))
+    assert (changed.values, changed.params, changed.reading) == (preset.values, preset.params, "c")
 
 
-def test_a_change_that_only_counts_otherwise_needs_no_runs() -> None:
+def test_a_change_of_metrics_alone_needs_no_runs() -> None:
     assert not Change("c", "c", metrics={"reception": "delivery"}).needs_runs
     assert Change("c", "c", params={"gossip": {"p": 1.0}}).needs_runs
     assert Change("c", "c", world={"nodes": 7}).needs_runs
@@ -78,16 +78,16 @@ def test_a_preset_of_no_paper_has_no_other_readings() -> None:
         joint.of_preset("mine")
 
 
-# ---- the papers' own
+# ---- the data files
 
 
 @BY_PAPER
-def test_every_part_has_a_reason_and_every_reading_says_what_it_is(paper: str) -> None:
-    found = joint.load(paper)
-    assert found.paper == paper and found.chosen.strip()
-    assert all(part.reason.strip() and part.says.strip() for part in found.part)
-    assert all(change.says.strip() for change in found.changes)
-    assert all(change.reason.strip() for change in found.other)
+def test_every_part_has_a_reason_and_every_reading_a_description(paper: str) -> None:
+    loaded = joint.load(paper)
+    assert loaded.paper == paper and loaded.chosen.strip()
+    assert all(part.reason.strip() and part.says.strip() for part in loaded.part)
+    assert all(change.says.strip() for change in loaded.changes)
+    assert all(change.reason.strip() for change in loaded.other)
 
 
 @BY_PAPER
@@ -110,7 +110,7 @@ def test_changes_apply_to_presets_and_experiments_that_exist(paper: str) -> None
 
 @BY_PAPER
 def test_every_change_changes_something(paper: str) -> None:
-    """The joint reading with a part put back is another one: its values are not what the preset has anyway."""
+    """The joint reading with a part undone differs: its values are not those of the preset."""
     own = [name for name in presets.names() if joint.of_preset(name).paper == paper]
     for change in joint.load(paper).changes:
         if not change.needs_runs:

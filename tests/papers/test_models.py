@@ -1,4 +1,4 @@
-"""Claims that follow from a model: the criteria, on curves whose shape is known, and the claims themselves."""
+"""Claims that follow from a model: the criteria on curves of known shape, and the claims themselves."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FIG_9 = {"A": 20, "L": 10}
 
 
 def shaped(monkeypatch: pytest.MonkeyPatch, of: Callable[[float, int], float], **spec: Any) -> tuple[bool, str]:
-    """Whether a curve, made up instead of the model's, rises to a threshold."""
+    """Whether a given curve, used instead of the model's, rises to a threshold."""
     monkeypatch.setattr(models, "_distance", lambda _, s: [of(s, k) for k in range(201)])
     _, holds, why = distance_rises_to_a_threshold({**FIG_9, **spec})
     return holds, why
@@ -25,7 +25,7 @@ def saturating(s: float, k: int) -> float:
     return 10 + 6 * (1 - exp(-s * k / 5))
 
 
-def test_a_curve_that_rises_to_its_limit_is_what_the_claim_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_curve_that_rises_to_its_limit_fulfils_the_claim(monkeypatch: pytest.MonkeyPatch) -> None:
     assert shaped(monkeypatch, saturating) == (True, "")
 
 
@@ -42,7 +42,7 @@ def test_a_curve_may_overshoot_and_fall_back_to_its_limit(monkeypatch: pytest.Mo
     assert shaped(monkeypatch, hump) == (True, "")
 
 
-def test_what_comes_back_below_the_threshold_is_no_use(
+def test_a_curve_that_falls_below_its_threshold_again_fails(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def swinging(s: float, k: int) -> float:
@@ -53,7 +53,7 @@ def test_what_comes_back_below_the_threshold_is_no_use(
     assert "falls below its threshold again" in why
 
 
-def test_a_dent_before_the_threshold_is_no_rise(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_curve_with_a_dent_before_the_threshold_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     holds, why = shaped(monkeypatch, lambda s, k: saturating(s, k) - (1.0 if k == 3 else 0.0))
     assert not holds
     assert why.startswith("at s=0.2 it does not rise from k=2")
@@ -66,21 +66,21 @@ def test_distance_must_grow_with_the_speed_soon_after_the_link_broke(monkeypatch
 
 @pytest.mark.parametrize("change", [0.5, 1.0])
 def test_distance_rises_to_a_threshold_however_often_nodes_turn(change: float) -> None:
-    """M5: which alpha and beta belong to a speed, the text does not say."""
+    """M5: the text does not say which alpha and beta belong to a speed."""
     assert distance_rises_to_a_threshold({**FIG_9, "change": change})[1:] == (True, "")
 
 
 @pytest.mark.parametrize(("change", "over"), [(0.5, 0.437), (1.0, 0.205)])
-def test_fast_nodes_run_past_the_far_side_of_the_torus(change: float, over: float) -> None:
+def test_fast_nodes_pass_the_far_side_of_the_torus(change: float, over: float) -> None:
     curve = models._distance({**FIG_9, "change": change}, 0.8)
     assert (max(curve) - curve[-1]) / (curve[-1] - curve[0]) == pytest.approx(over, abs=0.001)
 
 
 def test_nobody_rebroadcasts_with_the_probability_that_all_draws_fail() -> None:
     assert nobody_rebroadcasts({"tau": 0.5, "eta": 2, "value": 0.25, "abs": 0.0}) == (0.25, True, "")
-    found, holds, why = nobody_rebroadcasts({"tau": 0.5, "eta": 2, "value": 0.5, "abs": 0.1})
-    assert (found, holds, why) == (0.25, False, "it is 0.250 off")
+    probability, holds, why = nobody_rebroadcasts({"tau": 0.5, "eta": 2, "value": 0.5, "abs": 0.1})
+    assert (probability, holds, why) == (0.25, False, "it is 0.250 off")
 
 
-def test_all_models_can_be_asked_by_name() -> None:
+def test_all_models_are_known_by_name() -> None:
     assert {function.__name__ for function in CHECKS.values()} == set(CHECKS)

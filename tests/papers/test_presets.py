@@ -1,4 +1,4 @@
-"""The papers' scenarios: every value is valid and says where it comes from."""
+"""The papers' scenarios: every value is valid and has a source."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SOURCE = re.compile(r"(Fig\. \d+|Table [\dIV]+|§[\dIVX]|reading R\d+|joint read
 ALL = ["baehni-city", "baehni-waypoint", "baldoni", "costa", "li", "rezende"]
 
 
-def test_all_papers_are_there() -> None:
+def test_every_paper_has_a_preset() -> None:
     assert presets.names() == ALL
 
 
@@ -35,7 +35,7 @@ def test_every_value_has_a_source_people_can_look_up(name: str) -> None:
 @pytest.mark.parametrize("name", ALL)
 def test_values_of_the_joint_reading_name_its_parts(name: str) -> None:
     named = [re.match(r"joint reading: ([\w-]+)", source) for source in presets.load(name).sources.values()]
-    assert {found[1] for found in named if found} <= {part.name for part in joint.of_preset(name).part}
+    assert {match[1] for match in named if match} <= {part.name for part in joint.of_preset(name).part}
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -48,7 +48,7 @@ def test_suggested_parameters_exist_and_are_in_range(name: str) -> None:
     preset = presets.load(name)
     for protocol in preset.params:
         if find_spec(registry.BUILT_IN[protocol].partition(":")[0]) is None:
-            pytest.skip(f"{protocol} is not there yet")
+            pytest.skip(f"{protocol} does not exist yet")
         parameters.build(registry.get(protocol), preset.params[protocol])
 
 
@@ -66,7 +66,7 @@ def test_suggested_parameters_exist_and_are_in_range(name: str) -> None:
         ("li", {"nodes": 500, "range_m": 150, "interests": 50, "local_share": 0.5, "attributes_max": 4}),
     ],
 )
-def test_what_the_papers_say_is_what_is_simulated(name: str, facts: dict[str, object]) -> None:
+def test_presets_have_the_values_of_the_papers(name: str, facts: dict[str, object]) -> None:
     scenario = presets.load(name).scenario()
     assert {field: getattr(scenario, field) for field in facts} == facts
 
@@ -77,22 +77,22 @@ def test_publications_per_second_in_all(name: str, per_second: float) -> None:
     assert scenario.publishers * scenario.rate_hz == pytest.approx(per_second)
 
 
-def test_an_event_can_live_its_whole_life_before_the_run_ends() -> None:
+def test_the_run_is_longer_than_the_validity_of_the_last_event() -> None:
     for name in ("baehni-waypoint", "baehni-city"):
         s = presets.load(name).scenario()
         assert s.publish_until_s + s.validity_s <= s.duration_s
 
 
 @pytest.mark.parametrize("reading", ["", *(change.name for change in joint.load("002").changes)])
-def test_costa_sensors_have_as_many_neighbours_in_the_mean_whatever_the_reading(reading: str) -> None:
-    """Counted in the fields of thirty seeds, with their borders; within three standard deviations of the mean."""
+def test_costa_sensors_have_the_same_mean_number_of_neighbours_in_every_reading(reading: str) -> None:
+    """Counted in the areas of thirty seeds, borders included; within three standard deviations of the mean."""
     s = presets.load("costa", reading).scenario()
     counts = [neighbour_count(s, seed) for seed in range(30)]
     assert sum(counts) / len(counts) == pytest.approx(5.44, abs=0.15)
 
 
 @pytest.mark.parametrize(("nodes", "neighbours"), [(100, 5.2), (400, 5.6), (200, 10.49), (200, 15.39)])
-def test_costa_fields_grow_and_shrink_so_that_the_number_of_neighbours_is_right(nodes: int, neighbours: float) -> None:
+def test_costa_areas_follow_the_number_of_nodes_and_neighbours(nodes: int, neighbours: float) -> None:
     changes = {"nodes": str(nodes), "neighbours": str(neighbours), "publishers": "90", "subscribers": "10"}
     s = presets.load("costa").scenario(changes)
     assert sum(neighbour_count(s, seed) for seed in range(5)) / 5 == pytest.approx(neighbours, rel=0.04)
@@ -106,12 +106,12 @@ def neighbour_count(s: Scenario, seed: int) -> float:
 
 
 def test_rezende_nodes_have_four_neighbours_in_the_mean() -> None:
-    """§4 says so; a check that field, range and number are read right."""
+    """As in §4: this checks that area, range and number of nodes are right."""
     s = presets.load("rezende").scenario()
     assert s.nodes * pi * s.range_m**2 / (s.width_m * s.height_m) == pytest.approx(4, abs=0.5)
 
 
-def test_typed_changes_win_over_the_preset() -> None:
+def test_typed_values_replace_those_of_the_preset() -> None:
     scenario = presets.load("baldoni").scenario({"nodes": "50", "mac": "ideal"})
     assert (scenario.nodes, scenario.mac, scenario.range_m) == (50, "ideal", 100)
 
@@ -134,16 +134,16 @@ def test_roles_that_are_a_share_of_the_nodes_follow_their_number(
     assert preset.changed({"nodes": int(nodes)})["subscribers"] == roles[1]
 
 
-def test_a_typed_role_is_taken_as_it_is() -> None:
+def test_a_typed_number_of_publishers_or_subscribers_is_used() -> None:
     assert presets.load("li").scenario({"nodes": 200, "publishers": 3}).publishers == 3
 
 
-def test_a_wrong_number_of_nodes_is_refused_as_such() -> None:
+def test_a_wrong_number_of_nodes_is_refused() -> None:
     with pytest.raises(InputError, match=r"^nodes=many: must be a whole number"):
         presets.load("li").scenario({"nodes": "many"})
 
 
-def test_typed_parameters_win_over_suggested_ones() -> None:
+def test_typed_parameters_replace_suggested_ones() -> None:
     li = presets.load("li")
     assert li.parameters("gossip", {"p": "0.5"}) == {"p": "0.5", "ttl": 0, "jitter_ms": 2.0}
     assert li.parameters("treegroup", {"x": "1"}) == {"x": "1"}
@@ -164,7 +164,7 @@ subscribers = { value = 2, source = "ours" }
 """
 
 
-def test_a_preset_is_what_its_file_says() -> None:
+def test_a_preset_has_the_contents_of_its_file() -> None:
     preset = presets.parse("x", GOOD + "[params.gossip]\np = { value = 0.3, source = 'Fig. 1' }\n")
     assert preset.values == {"nodes": 5, "subscribers": 2}
     assert preset.params == {"gossip": {"p": 0.3}}

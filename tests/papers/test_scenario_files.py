@@ -1,4 +1,4 @@
-"""Scenario files: a preset to start from or none, with what is changed; errors name their line."""
+"""Scenario files: changes of a preset or of the defaults; errors name their line."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_file_changes_its_preset(tmp_path: Path) -> None:
     assert mine.sources["width_m"] == li.sources["width_m"]
 
 
-def test_the_papers_parameters_hold_unless_the_file_or_the_command_line_says_otherwise(tmp_path: Path) -> None:
+def test_parameters_of_a_paper_apply_unless_the_file_or_the_command_line_has_others(tmp_path: Path) -> None:
     mine = load(tmp_path, MINE)
     assert mine.parameters("gossip", {}) == {"p": 0.8, "ttl": 0, "jitter_ms": 2.0}
     assert mine.parameters("gossip", {"p": "0.1"})["p"] == "0.1"
@@ -55,7 +55,7 @@ def test_without_a_preset_a_file_starts_from_the_scenarios_defaults(tmp_path: Pa
     assert (mine.scenario(), mine.protocol, mine.seed) == (Scenario(nodes=30), "", 1)
 
 
-def test_roles_follow_the_nodes_of_a_file_unless_it_says_otherwise(tmp_path: Path) -> None:
+def test_publishers_and_subscribers_follow_the_nodes_of_a_file_unless_it_gives_them(tmp_path: Path) -> None:
     path = tmp_path / "my.toml"
     path.write_text('preset = "li"\nworld = { nodes = 100, publishers = 7 }\n')
     preset = presets.load(str(path))
@@ -68,7 +68,7 @@ def test_no_name_means_the_scenarios_defaults() -> None:
     assert presets.load("").scenario() == Scenario()
 
 
-def test_a_file_may_be_of_another_reading_and_a_typed_one_wins(tmp_path: Path) -> None:
+def test_a_file_may_name_another_reading_and_a_typed_one_replaces_it(tmp_path: Path) -> None:
     first, second = [change.name for change in joint.of_preset("baldoni").changes if change.needs_runs][:2]
     text = f'preset = "baldoni"\nreading = "{first}"\n'
     assert load(tmp_path, text).reading == first
@@ -87,7 +87,7 @@ def test_files_are_relative_to_the_file(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize(("name", "file"), [("li", False), ("my.toml", True), ("./li", True), ("a/b", True)])
-def test_a_path_is_told_from_a_presets_name(name: str, file: bool) -> None:
+def test_a_path_is_distinguished_from_the_name_of_a_preset(name: str, file: bool) -> None:
     assert presets.is_file(name) is file
 
 
@@ -168,12 +168,12 @@ def test_an_error_in_the_parameters_of_a_part_names_their_line(tmp_path: Path) -
         load(tmp_path, shuttle + "mobility_set = { lane = 1 }")
 
 
-def test_the_sources_say_what_the_file_has_set(tmp_path: Path) -> None:
+def test_the_sources_name_the_file_for_its_values(tmp_path: Path) -> None:
     mine = load(tmp_path, MINE)
     assert {field for field, source in mine.sources.items() if source == mine.name} == {"nodes", "gossip.p"}
 
 
-def test_parameters_of_a_part_go_when_another_takes_its_place(tmp_path: Path) -> None:
+def test_parameters_of_a_part_are_removed_when_another_replaces_it(tmp_path: Path) -> None:
     text = 'protocol = "gossip"\n[world]\nmobility = "tests.world.outside:Shuttle"\nmobility_set = { lanes = 2 }\n'
     mine = load(tmp_path, text)
     assert mine.scenario({"mobility.lanes": "3"}).mobility_set == {"lanes": 3}
@@ -198,7 +198,7 @@ def test_a_forgotten_ending_gets_a_hint(tmp_path: Path, monkeypatch: pytest.Monk
         presets.load("my")
 
 
-def test_a_file_that_is_no_text_is_said_in_one_line(tmp_path: Path) -> None:
+def test_a_file_that_is_not_text_gives_one_line(tmp_path: Path) -> None:
     (tmp_path / "my.toml").write_bytes(b"title = \xff")
     with pytest.raises(InputError, match=r"^cannot read the scenario .*my.toml: not text in UTF-8$"):
         presets.load(str(tmp_path / "my.toml"))
@@ -206,6 +206,6 @@ def test_a_file_that_is_no_text_is_said_in_one_line(tmp_path: Path) -> None:
         presets.load(str(tmp_path))
 
 
-def test_a_file_that_is_not_there_is_said_in_one_line(tmp_path: Path) -> None:
+def test_a_missing_file_gives_one_line(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"^cannot read the scenario .*none.toml: no such file or directory$"):
         presets.load(str(tmp_path / "none.toml"))

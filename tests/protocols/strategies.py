@@ -1,4 +1,4 @@
-"""What goes on the air, for hypothesis."""
+"""Values that frames carry, for hypothesis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counter-based flooding: an event is sent on unless it was heard often enough during the delay."""
+"""Counter-based flooding: an event is forwarded unless it was heard often enough during the delay."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NEWS = Event(event_id(7, 1), "news")
 
 
 def hear(times: int, **params: Any) -> ScriptHost:
-    """So many copies within the delay, and three more after it."""
+    """Receive `times` copies within the delay, and three more after it."""
     protocol, host = make(Counter, **params)
     host.draws = [0.5]
     for sender in range(times):
@@ -34,7 +34,7 @@ def hear(times: int, **params: Any) -> ScriptHost:
 
 @pytest.mark.parametrize("copies", [1, 2, 3, 5])
 @pytest.mark.parametrize("times", [1, 2, 3, 4, 5])
-def test_it_is_sent_on_if_heard_fewer_times_than_that(copies: int, times: int) -> None:
+def test_an_event_is_forwarded_if_fewer_than_the_given_copies_were_heard(copies: int, times: int) -> None:
     host = hear(times, copies=copies)
     if times < copies:
         assert len(host.frames("event")) == 1
@@ -54,8 +54,9 @@ def test_the_delay_is_random_up_to_its_longest(draw: float, due_us: int) -> None
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(2, 9), st.integers(1, 4), st.integers(0, 99))
-def test_in_one_cell_so_many_send_besides_the_source(n: int, copies: int, seed: int) -> None:
-    """Everybody hears everybody a millisecond later; whoever is due before the limit is reached still sends."""
+def test_where_all_nodes_hear_each_other_about_the_given_copies_are_sent(n: int, copies: int, seed: int) -> None:
+    """All nodes hear each other, a millisecond later; a node whose delay ends before the limit is reached still
+    sends."""
     links = [(i, j) for i in range(n) for j in range(i)]
     net = TinyNet(Counter, n, links, seed=seed, copies=copies, delay_ms=1000.0)
     for i in range(n):

@@ -1,4 +1,4 @@
-"""Every registered protocol, through the whole simulator, in fair weather and in foul."""
+"""Every registered protocol in the whole simulator, with and without faults."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ FOUL: dict[str, dict[str, Any]] = {
         "local_share": 0.5,
         "local_range_m": 100.0,
     },
-    "nobody else": {"nodes": 1, "publishers": 1, "subscribers": 1},
+    "a single node": {"nodes": 1, "publishers": 1, "subscribers": 1},
 }
 
 
@@ -70,10 +70,10 @@ def test_in_fair_weather_it_delivers_and_the_same_seed_gives_the_same_run(protoc
 def test_in_foul_weather_it_goes_on(protocol: str, weather: str) -> None:
     metrics = run(protocol, **FOUL[weather]).metrics
     assert metrics["deliveries"] <= metrics["interested"]
-    assert metrics["deliveries"] > 0 or weather == "nobody else"
+    assert metrics["deliveries"] > 0 or weather == "a single node"
 
 
-def test_protocols_that_share_a_label_say_the_same_by_it() -> None:
+def test_protocols_that_share_a_label_share_its_sentence() -> None:
     """A row of the log has kind and label; `explain` takes the first sentence declared with them."""
     for protocol in registry.names():
         registry.get(protocol)

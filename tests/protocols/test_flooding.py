@@ -1,4 +1,4 @@
-"""The three floodings of 001: events are stored and sent again every second."""
+"""The three floodings of Baehni et al. 2005: events are stored and sent again every second."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ def news(sequence: int = 1, publisher: int = 7, **content: Any) -> Event:
 
 
 def node(variant: type[FloodingPeriodic], *subscriptions: Any, **params: Any) -> tuple[FloodingPeriodic, ScriptHost]:
-    """A node at whose side, where that matters, neighbour 3 wants news and says so all the time."""
+    """A node with these subscriptions; if the variant knows neighbours, neighbour 3 wants news and is never
+    forgotten."""
     protocol, host = make(variant, **params)
     assert isinstance(protocol, FloodingPeriodic)
     for k, filter in enumerate(subscriptions):
@@ -57,11 +58,11 @@ def sent(host: ScriptHost) -> list[int]:
     return [frame.id for frame in host.frames("event")]
 
 
-# ------------------------------------------------------------------------------------------------- what they share
+# -------------------------------------------------------------------------------------------------------- all three
 
 
 @every
-def test_an_event_of_interest_is_delivered_once_and_sent_every_second_while_it_is_valid(
+def test_a_matching_event_is_delivered_once_and_sent_every_second_while_it_is_valid(
     variant: type[FloodingPeriodic],
 ) -> None:
     protocol, host = node(variant, NEWS)
@@ -80,7 +81,7 @@ def test_an_event_of_interest_is_delivered_once_and_sent_every_second_while_it_i
 
 
 @every
-def test_the_last_microsecond_counts(variant: type[FloodingPeriodic]) -> None:
+def test_an_event_is_valid_until_its_last_microsecond(variant: type[FloodingPeriodic]) -> None:
     protocol, host = node(variant, NEWS)
     host.draws = [0.0, 0.0]
     host.hear(protocol, EventFrame(news(1, validity_us=SECOND_US), 0, 0), 3)
@@ -90,7 +91,7 @@ def test_the_last_microsecond_counts(variant: type[FloodingPeriodic]) -> None:
 
 
 @every
-def test_r1_the_second_starts_at_a_random_phase_for_each_event(variant: type[FloodingPeriodic]) -> None:
+def test_r1_the_turns_of_each_event_start_at_a_random_phase(variant: type[FloodingPeriodic]) -> None:
     protocol, host = node(variant, NEWS, period_s=2.0)
     host.draws = [0.1, 0.75]
     host.hear(protocol, EventFrame(news(1), 0, 0), 3)
@@ -201,7 +202,7 @@ def test_turns_come_in_time_and_at_one_instant_in_the_order_they_were_set(varian
 
 
 @every
-def test_a_timer_that_comes_late_makes_up_for_it_and_one_that_comes_early_does_nothing(
+def test_after_a_late_timer_turns_are_made_up_and_an_early_timer_does_nothing(
     variant: type[FloodingPeriodic],
 ) -> None:
     protocol, host = node(variant, NEWS)
@@ -216,7 +217,7 @@ def test_a_timer_that_comes_late_makes_up_for_it_and_one_that_comes_early_does_n
 
 
 @every
-def test_an_event_that_a_forgetful_host_hands_up_again_has_one_turn(variant: type[FloodingPeriodic]) -> None:
+def test_an_event_that_the_host_hands_up_twice_has_one_turn(variant: type[FloodingPeriodic]) -> None:
     protocol, host = node(variant, NEWS, store=1)
     for _ in range(2):
         protocol.on_frame(EventFrame(news(), 0, 0), 3)
@@ -231,7 +232,7 @@ def test_an_event_that_was_never_valid_is_not_held(variant: type[FloodingPeriodi
 
 
 @every
-def test_a_full_store_lets_the_oldest_go(variant: type[FloodingPeriodic]) -> None:
+def test_a_full_store_drops_the_oldest_event(variant: type[FloodingPeriodic]) -> None:
     protocol, host = node(variant, NEWS, store=2)
     for k in (1, 2, 3):
         host.hear(protocol, EventFrame(news(k), 0, 0), 3)
@@ -246,7 +247,7 @@ def test_a_full_store_lets_the_oldest_go(variant: type[FloodingPeriodic]) -> Non
 
 
 @every
-def test_events_held_in_tables_that_outlive_a_crash_are_sent_again_at_a_new_phase(
+def test_events_in_tables_that_survive_a_crash_are_sent_again_at_a_new_phase(
     variant: type[FloodingPeriodic],
 ) -> None:
     protocol, host = node(variant, NEWS)
@@ -263,7 +264,7 @@ def test_events_held_in_tables_that_outlive_a_crash_are_sent_again_at_a_new_phas
 
 
 @every
-def test_memory_counts_what_is_held(variant: type[FloodingPeriodic]) -> None:
+def test_memory_counts_stored_events(variant: type[FloodingPeriodic]) -> None:
     protocol, host = node(variant, NEWS)
     neighbours = (1, 12) if variant is FloodingNeighbors else (0, 0)
     assert protocol.memory() == neighbours
@@ -272,10 +273,10 @@ def test_memory_counts_what_is_held(variant: type[FloodingPeriodic]) -> None:
     assert protocol.memory() == (neighbours[0] + 2, neighbours[1] + news(1).size + news(2).size)
 
 
-# ------------------------------------------------------------------------------------------------- what they differ in
+# -------------------------------------------------------------------------------------------------------- differences
 
 
-def test_periodic_holds_and_sends_what_nobody_here_wants() -> None:
+def test_periodic_stores_and_sends_events_that_match_no_subscription_here() -> None:
     protocol, host = node(FloodingPeriodic, SPORT)
     host.hear(protocol, EventFrame(news(), 0, 0), 3)
     host.advance(protocol, 3 * SECOND_US)
@@ -284,7 +285,7 @@ def test_periodic_holds_and_sends_what_nobody_here_wants() -> None:
 
 
 @interested_only
-def test_r3_an_event_nobody_here_wants_is_dropped(variant: type[FloodingPeriodic]) -> None:
+def test_r3_an_event_that_matches_no_subscription_here_is_dropped(variant: type[FloodingPeriodic]) -> None:
     protocol, host = node(variant, SPORT)
     host.hear(protocol, EventFrame(news(), 0, 0), 3)
     assert host.notes == [("drop", "not interested", news().id, 3, 0)]
@@ -293,7 +294,7 @@ def test_r3_an_event_nobody_here_wants_is_dropped(variant: type[FloodingPeriodic
 
 
 @interested_only
-def test_r3_an_event_nobody_here_wants_any_longer_is_dropped_at_its_next_turn(variant: type[FloodingPeriodic]) -> None:
+def test_r3_an_event_that_no_longer_matches_is_dropped_at_its_next_turn(variant: type[FloodingPeriodic]) -> None:
     protocol, host = node(variant, NEWS)
     host.hear(protocol, EventFrame(news(), 0, 0), 3)
     host.advance(protocol, SECOND_US)
@@ -304,7 +305,7 @@ def test_r3_an_event_nobody_here_wants_any_longer_is_dropped_at_its_next_turn(va
     assert (protocol.events, host.timers) == ({}, {})
 
 
-def test_interest_asks_no_neighbour() -> None:
+def test_interest_sends_without_an_interested_neighbour() -> None:
     protocol, host = node(FloodingInterest, NEWS)
     host.hear(protocol, EventFrame(news(), 0, 0), 3)
     host.advance(protocol, SECOND_US)
@@ -343,9 +344,7 @@ def test_r2_a_publisher_without_an_interested_neighbour_waits_for_one() -> None:
 
 
 @pytest.mark.parametrize("after_us, known", [(5_000_000, True), (5_000_001, False)])
-def test_a_neighbour_is_forgotten_when_it_was_silent_for_longer_than_so_many_heartbeats(
-    after_us: int, known: bool
-) -> None:
+def test_a_neighbour_is_forgotten_after_the_given_number_of_missed_heartbeats(after_us: int, known: bool) -> None:
     protocol, host = neighbors(heartbeat_s=2.0, forget=2.5)
     host.hear(protocol, HeartbeatFrame([NEWS]), 4)
     host.clock_us = after_us
@@ -354,7 +353,7 @@ def test_a_neighbour_is_forgotten_when_it_was_silent_for_longer_than_so_many_hea
     assert bool(protocol.neighbours) is known
 
 
-def test_a_neighbour_that_is_heard_again_is_kept_with_what_it_wants_now() -> None:
+def test_a_neighbour_that_is_heard_again_is_kept_with_its_new_subscriptions() -> None:
     protocol, host = neighbors()
     host.hear(protocol, HeartbeatFrame([NEWS]), 4)
     host.clock_us = 2 * SECOND_US
@@ -379,7 +378,7 @@ def test_heartbeats_name_the_subscriptions_and_start_at_a_random_phase() -> None
 
 
 @every
-def test_r4_frames_weigh_what_the_paper_says_whatever_they_hold(variant: type[FloodingPeriodic]) -> None:
+def test_r4_frames_have_the_sizes_of_the_paper_whatever_they_contain(variant: type[FloodingPeriodic]) -> None:
     """§5.2: a heartbeat 50 bytes, an event 400."""
     protocol, host = node(variant, NEWS, SPORT, sizes="paper")
     for payload in (b"", b"x" * 500):
@@ -404,14 +403,14 @@ def test_r5_an_event_is_sent_once_for_all_neighbours_or_once_for_each_that_is_in
 
 
 @pytest.mark.parametrize("variant", [FloodingPeriodic, FloodingInterest])
-def test_the_others_send_no_heartbeats(variant: type[FloodingPeriodic]) -> None:
+def test_the_other_variants_send_no_heartbeats(variant: type[FloodingPeriodic]) -> None:
     protocol, host = node(variant, NEWS)
     protocol.on_start()
     host.advance(protocol, 10 * SECOND_US)
     assert host.effects == []
 
 
-def test_heartbeats_alone_let_neighbours_be_forgotten() -> None:
+def test_silent_neighbours_are_forgotten_also_without_events() -> None:
     protocol, host = neighbors()
     protocol.on_start()
     for stranger in range(100):
@@ -420,7 +419,7 @@ def test_heartbeats_alone_let_neighbours_be_forgotten() -> None:
     assert protocol.neighbours == {}
 
 
-def test_whoever_has_more_subscriptions_than_a_heartbeat_can_name_asks_for_everything() -> None:
+def test_a_node_with_more_subscriptions_than_a_heartbeat_can_name_sends_a_filter_for_everything() -> None:
     protocol, host = neighbors(*(topic(f"t{k}") for k in range(FILTERS_MAX)))
     protocol.on_timer(HEARTBEAT)
     protocol.on_subscribe(FILTERS_MAX, NEWS)
@@ -433,12 +432,12 @@ def test_whoever_has_more_subscriptions_than_a_heartbeat_can_name_asks_for_every
 
 @settings(max_examples=50)
 @given(st.lists(filters, max_size=20))
-def test_a_heartbeat_is_as_long_as_it_says_and_comes_back_as_it_was(wanted: list[Any]) -> None:
+def test_a_heartbeat_states_its_size_and_is_decoded_unchanged(wanted: list[Any]) -> None:
     check_encoding(FloodingNeighbors, HeartbeatFrame(wanted))
 
 
 @pytest.mark.parametrize("fields", [[], [None], [[[99]]], [[1]], [[], []], [[[0]] * (FILTERS_MAX + 1)]])
-def test_fields_that_are_no_heartbeat_are_malformed(fields: list[Any]) -> None:
+def test_invalid_fields_of_a_heartbeat_are_malformed(fields: list[Any]) -> None:
     with pytest.raises(Malformed):
         HeartbeatFrame.from_fields(fields)
 
@@ -449,7 +448,7 @@ def test_fields_that_are_no_heartbeat_are_malformed(fields: list[Any]) -> None:
 @every
 @settings(max_examples=25, deadline=None)
 @given(plan=plans(), phase=st.sampled_from(["random", "common"]))
-def test_in_bad_weather_only_who_asked_gets_a_valid_event_and_gets_it_once(
+def test_in_bad_weather_only_interested_nodes_get_a_valid_event_and_get_it_once(
     variant: type[FloodingPeriodic], plan: Plan, phase: str
 ) -> None:
     net = weather(variant, plan, store=4, phase=phase)
@@ -488,12 +487,12 @@ def test_an_event_crosses_a_partition_that_heals_while_it_is_valid(variant: type
     net.run(20)
     sends_us = [t for t, *_ in net.sends("event")]
     assert 20 < len(sends_us) <= 60
-    assert max(sends_us) <= 22 * SECOND_US + 2 * HOP_US, "they stop when it has expired"
+    assert max(sends_us) <= 22 * SECOND_US + 2 * HOP_US, "nodes stop when the event has expired"
     assert [node.events for node in net.nodes if isinstance(node, FloodingPeriodic)] == [{}, {}, {}]
 
 
-def test_who_needs_interested_nodes_on_the_way() -> None:
-    """0 - 1 - 2: 2 wants news, 1 wants nothing. Only the first variant gets there."""
+def test_only_periodic_flooding_crosses_nodes_without_interest() -> None:
+    """0 - 1 - 2: 2 subscribes to news, 1 to nothing. Only the first variant reaches 2."""
     reached = {}
     for variant in VARIANTS:
         net = TinyNet(variant, 3, [(0, 1), (1, 2)])

@@ -1,4 +1,4 @@
-"""Gossip: a first reception is sent on with probability p, after a random delay."""
+"""Gossip: an event is forwarded with probability p at its first reception, after a random delay."""
 
 from __future__ import annotations
 
@@ -33,25 +33,25 @@ def test_the_draw_must_be_below_p(draw: float, sends: bool) -> None:
 
 
 @pytest.mark.parametrize("draw", [0.0, 0.5, 0.999])
-def test_with_p_0_nobody_but_the_source_sends(draw: float) -> None:
+def test_with_p_0_only_the_publisher_sends(draw: float) -> None:
     assert hear([draw], p=0.0).timers == {}
     protocol, host = make(Gossip, p=0.0)
     protocol.on_publish(news())
     assert len(host.frames("event")) == 1
 
 
-def test_with_p_1_everybody_sends_and_nothing_is_drawn_but_the_delay() -> None:
+def test_with_p_1_every_node_sends_and_only_the_delay_is_drawn() -> None:
     assert hear([0.999], p=1.0, jitter_ms=10.0).timers == {news().id: 9990}
 
 
 @given(st.floats(0.0, 1.0, exclude_max=True), st.sampled_from([0.0, 0.5, 10.0, 1000.0]))
-def test_the_delay_is_that_share_of_the_jitter(draw: float, jitter_ms: float) -> None:
+def test_the_delay_is_a_random_share_of_the_jitter(draw: float, jitter_ms: float) -> None:
     (due_us,) = hear([0.0, draw], p=0.5, jitter_ms=jitter_ms).timers.values()
     assert due_us == int(draw * (jitter_ms * 1000.0))
     assert 0 <= due_us <= jitter_ms * 1000
 
 
-def test_it_says_why_it_sent() -> None:
+def test_it_notes_why_it_sent() -> None:
     protocol, host = make(Gossip, p=1.0)
     host.hear(protocol, EventFrame(news(), 0, 0), 3)
     host.advance(protocol, 10_000)
@@ -59,7 +59,7 @@ def test_it_says_why_it_sent() -> None:
 
 
 @pytest.mark.parametrize("p", [0.25, 0.5, 0.9])
-def test_about_a_share_of_p_is_sent_on(p: float) -> None:
+def test_about_a_share_p_of_events_is_forwarded(p: float) -> None:
     protocol, host = make(Gossip, p=p)
     n = 2000
     for k in range(1, n + 1):

@@ -1,4 +1,4 @@
-"""Managed flooding: weak signals go first, and whoever hears the event again keeps silent."""
+"""Managed flooding: weak signals go first, and a node that hears the event again suppresses it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def waiting() -> tuple[Managed, ScriptHost]:
     return protocol, host
 
 
-def test_whoever_hears_it_again_while_it_waits_keeps_silent_for_good() -> None:
+def test_a_node_that_hears_the_event_again_while_it_waits_never_forwards_it() -> None:
     protocol, host = waiting()
     host.hear(protocol, EventFrame(NEWS, 6, 0), 4)
     assert host.timers == {}
@@ -70,7 +70,7 @@ def test_whoever_hears_it_again_while_it_waits_keeps_silent_for_good() -> None:
     assert host.heard(NEWS.id) == 1
 
 
-def test_whoever_hears_nothing_sends_and_takes_no_later_copy() -> None:
+def test_a_node_that_hears_no_copy_forwards_and_mutes_later_ones() -> None:
     protocol, host = waiting()
     host.advance(protocol, 120_000)
     assert [frame.fields()[0] for frame in host.frames("event")] == [6]
@@ -80,7 +80,7 @@ def test_whoever_hears_nothing_sends_and_takes_no_later_copy() -> None:
     assert len(host.sent) == len(host.delivered) == 1
 
 
-def test_an_event_that_expired_while_it_waited_is_not_taken_again() -> None:
+def test_an_event_that_expired_while_it_waited_is_not_accepted_again() -> None:
     protocol, host = make(Managed, delay_ms=100.0)
     protocol.on_subscribe(1, topic("news"))
     host.signal_dbm = STRONG_DBM
@@ -91,8 +91,8 @@ def test_an_event_that_expired_while_it_waited_is_not_taken_again() -> None:
     assert (len(host.delivered), host.sent, host.timers) == (1, [], {})
 
 
-def test_the_far_node_silences_the_near_one() -> None:
-    """0 publishes; 1 is near it, 2 is far from it, and both hear each other: only 2 sends on."""
+def test_the_far_node_suppresses_the_near_one() -> None:
+    """0 publishes; 1 is near 0, 2 is far from 0, and both hear each other: only 2 forwards."""
     net = TinyNet(Managed, 3, [(0, 1), (0, 2), (1, 2)])
     net.hosts[1].signal_dbm, net.hosts[2].signal_dbm = -65.0, -92.0
     net.start()
@@ -102,7 +102,7 @@ def test_the_far_node_silences_the_near_one() -> None:
     assert net.hosts[1].labels("suppress") == ["heard again"]
 
 
-def test_ends_of_the_scale_the_wrong_way_round_are_refused() -> None:
+def test_swapped_ends_of_the_scale_are_refused() -> None:
     for strong in (-93.0, -100.0):
         with pytest.raises(InputError, match=r"strong_dbm \(-\d+\) must be above weak_dbm \(-93\)"):
             parameters.build(Managed, {"strong_dbm": strong})

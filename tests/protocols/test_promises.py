@@ -31,7 +31,7 @@ Content = tuple[str, int, int, object, bytes]
 
 
 class SharedNet(TinyNet):
-    """Frames cross as objects, and what was in them when they were handed over is kept."""
+    """Frames are passed as objects, and their content at the time of sending is recorded."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
         self.handed: list[tuple[Frame, Content]] = []
@@ -55,7 +55,7 @@ class SharedNet(TinyNet):
 
 
 def lively(seed: int, count: int = 120) -> Plan:
-    """Six nodes, well linked, to which many things happen."""
+    """Six well linked nodes and many steps."""
     draw = Stream(seed, 0, "plan")
     links = [(i, (i + 1) % 6) for i in range(6)] + [(0, 3), (1, 4)]
     begin = [("subscribe", i, i % 6, 0) for i in range(6)] + [("walk", 0, 1, 4000)]
@@ -67,7 +67,7 @@ def lively(seed: int, count: int = 120) -> Plan:
 
 
 def effects(net: TinyNet) -> list[list[str]]:
-    """Everything that the nodes asked their hosts for."""
+    """All effects that the nodes requested from their hosts."""
     return [host.effects for host in net.hosts]
 
 
@@ -86,7 +86,7 @@ def test_a_protocol_holds_the_parameters_it_was_given(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", registry.names())
-def test_frames_stay_as_they_were_handed_over(name: str) -> None:
+def test_frames_do_not_change_after_they_were_sent(name: str) -> None:
     for seed in range(3):
         net: Any = weather(registry.get(name), lively(seed), SharedNet)
         assert len(net.handed) > 50
@@ -97,15 +97,15 @@ def test_frames_stay_as_they_were_handed_over(name: str) -> None:
 @settings(max_examples=10)
 @pytest.mark.parametrize("name", registry.names())
 @given(plans())
-def test_frames_stay_as_they_were_in_any_weather(name: str, plan: Plan) -> None:
+def test_frames_do_not_change_under_faults(name: str, plan: Plan) -> None:
     net: Any = weather(registry.get(name), plan, SharedNet)
     for frame, content in net.handed:
         assert net.content(frame) == content
 
 
 @pytest.mark.parametrize("name", registry.names())
-def test_what_frames_remember_for_their_receivers_changes_nothing(name: str) -> None:
-    """A receiver over sockets has a frame of its own, in which nothing is remembered yet."""
+def test_results_stored_in_shared_frames_change_no_effects(name: str) -> None:
+    """Over sockets each receiver has its own frame, without stored results."""
     plan = lively(1)
     assert effects(weather(registry.get(name), plan, SharedNet)) == effects(weather(registry.get(name), plan))
 
@@ -114,7 +114,7 @@ def test_what_frames_remember_for_their_receivers_changes_nothing(name: str) -> 
 
 
 def state_of_modules() -> dict[tuple[str, str], object]:
-    """All values at module level, as far down as they are made of containers and of objects of the protocols'."""
+    """All values at module level, with the contents of containers and of the protocols' own objects."""
     modules = {name: module for name, module in sys.modules.items() if name.startswith("roamcast.protocols.")}
     return {
         (name, variable): frozen(value)
@@ -152,8 +152,8 @@ def test_a_change_at_module_level_would_be_noticed(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("name", registry.names())
-def test_worlds_in_one_process_do_not_notice_each_other(name: str) -> None:
-    """Alone, after another one, and step by step in turns with another one: the same effects."""
+def test_worlds_in_one_process_do_not_affect_each_other(name: str) -> None:
+    """The effects are the same alone, after another world, and step by step in turns with another world."""
     protocol = registry.get(name)
     one, other = lively(3), lively(4)
     alone = [effects(weather(protocol, plan, SharedNet)) for plan in (one, other)]

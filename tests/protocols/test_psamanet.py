@@ -49,7 +49,7 @@ def values(low: int, high: int) -> Range:
 
 
 @given(subscriptions | publications)
-def test_frames_are_as_long_as_they_say_and_come_back(frame: SubscriptionFrame | PublicationFrame) -> None:
+def test_frames_state_their_size_and_are_decoded_unchanged(frame: SubscriptionFrame | PublicationFrame) -> None:
     check_encoding(Psamanet, frame)
 
 
@@ -94,7 +94,7 @@ def test_fields_out_of_range_are_malformed(fields: list[object]) -> None:
 
 
 class PlainBuffer:
-    """`Buffer` again: a list, looked through every time."""
+    """The same as `Buffer`, with a list that is searched every time."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -115,7 +115,7 @@ class PlainBuffer:
     st.lists(st.tuples(st.booleans(), st.integers(0, 5), st.sampled_from([1, 3, 10, 40, FOREVER])), max_size=40),
 )
 def test_the_ring_holds_what_a_plain_list_would(limit: int, steps: list[tuple[bool, int, int]]) -> None:
-    """Each step adds a publication or takes the expired ones, and so much time passes before it."""
+    """Each step lets time pass, and then adds an event or takes the expired ones."""
     ring, plain, now = Buffer(limit), PlainBuffer(limit), 0
     for n, (adds, passes, validity_us) in enumerate(steps, 1):
         now += passes
@@ -178,7 +178,7 @@ def test_an_answer_that_expires_while_it_waits_is_not_sent() -> None:
     assert [frame.event.attrs["v"] for frame in host.frames("event")] == [2]
 
 
-def test_the_age_on_the_air_counts_the_time_carried_whatever_the_clocks() -> None:
+def test_the_age_in_a_frame_counts_the_time_carried_whatever_the_clocks() -> None:
     net = TinyNet(Psamanet, 3, [(0, 1)], skew_us=7_000_000)
     net.start()
     net.run(1)
@@ -224,7 +224,7 @@ def test_the_same_plan_has_the_same_effects(plan: Plan, params: dict[str, object
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(2, 8), st.integers(0, 99))
-def test_where_everybody_listens_a_publication_goes_everywhere_without_a_step(n: int, seed: int) -> None:
+def test_where_all_nodes_subscribe_an_event_goes_everywhere_without_movement(n: int, seed: int) -> None:
     net = TinyNet(Psamanet, n, [(i, i + 1) for i in range(n - 1)], seed=seed, s_prob=0.0, own_subscriptions=True)
     net.start()
     for i in range(n):
@@ -236,7 +236,7 @@ def test_where_everybody_listens_a_publication_goes_everywhere_without_a_step(n:
     assert len(net.sends("event")) == n
 
 
-def test_after_losing_its_tables_a_node_hears_a_publication_anew() -> None:
+def test_after_losing_its_tables_a_node_handles_an_event_as_new() -> None:
     net = TinyNet(Psamanet, 2, [(0, 1)])
     net.start()
     net.subscribe(1, values(1, 9))
@@ -251,7 +251,7 @@ def test_after_losing_its_tables_a_node_hears_a_publication_anew() -> None:
         assert net.delivered(1) == [e.id] * (1 if keep else 2)
 
 
-def test_an_answer_that_waited_when_the_node_crashed_is_given_up_and_can_be_asked_for_again() -> None:
+def test_an_answer_that_waited_at_a_crash_is_dropped_and_can_be_requested_again() -> None:
     net = TinyNet(Psamanet, 2, [(0, 1)], s_prob=1.0)
     net.start()
     net.hosts[0].hear(net.nodes[0], PublicationFrame(event(5), 0), 7)
@@ -268,7 +268,7 @@ def test_an_answer_that_waited_when_the_node_crashed_is_given_up_and_can_be_aske
     assert len(net.sends("event")) == 1
 
 
-def test_a_subscription_that_waited_when_the_node_crashed_is_told_when_it_is_back() -> None:
+def test_a_subscription_that_waited_at_a_crash_is_sent_after_the_restart() -> None:
     net = TinyNet(Psamanet, 2, [(0, 1)])
     net.start()
     net.subscribe(0, values(1, 9))
@@ -302,7 +302,7 @@ def test_state_stays_bounded_over_a_long_steady_run() -> None:
     assert full
 
 
-def test_what_is_in_the_buffer_was_ever_seen_however_few_ids_are_remembered() -> None:
+def test_buffered_events_count_as_seen_however_few_ids_are_remembered() -> None:
     protocol, host = make(Psamanet, pb_size=3, seen=1)
     for n in (1, 2, 3, 1, 2):
         protocol.on_frame(PublicationFrame(event(n), 0), 2)
@@ -310,7 +310,7 @@ def test_what_is_in_the_buffer_was_ever_seen_however_few_ids_are_remembered() ->
     assert host.labels("drop") == []
 
 
-def test_an_older_subscription_of_a_neighbour_expires_though_a_newer_one_came() -> None:
+def test_an_older_subscription_of_a_neighbour_expires_although_a_newer_one_came() -> None:
     protocol, host = make(Psamanet, s_prob=1.0, s_ttl_s=60.0)
     for n in (1, 2, 3):
         host.hear(protocol, SubscriptionFrame(values(n, n)), 4)

@@ -1,4 +1,4 @@
-"""Protocols by name, lazily; other packages' through entry points; any class as module:Class."""
+"""Protocols by name, imported when needed; those of other packages by entry points; any class as module:Class."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NOT_ONE = 3
 
 @pytest.fixture
 def third_party(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An installed package with protocols of its own, one of which takes a built-in name."""
+    """An installed package with its own protocols; one of them takes a built-in name."""
     (tmp_path / "third_party_mod.py").write_text(PACKAGE)
     info = tmp_path / "third_party-1.0.dist-info"
     info.mkdir()
@@ -46,9 +46,9 @@ def test_a_built_in_name_leads_to_a_protocol_of_that_name(name: str) -> None:
     module, _, cls = registry.BUILT_IN[name].partition(":")
     if find_spec(module) is None:
         pytest.skip(f"{module} is not there yet")
-    found = registry.get(name)
-    assert issubclass(found, Protocol)
-    assert found.__name__ == cls
+    protocol = registry.get(name)
+    assert issubclass(protocol, Protocol)
+    assert protocol.__name__ == cls
     assert cls.lower() == name.replace("-", "")
 
 
@@ -76,15 +76,15 @@ def test_a_class_in_no_package_is_named_by_its_module(third_party: Path) -> None
     [
         ("gosip", "unknown protocol 'gosip'; did you mean 'gossip'?"),
         ("zebr", "unknown protocol 'zebr'; did you mean 'zebra'?"),
-        ("number", "protocol 'number': third_party_mod:NOT_ONE is no subclass"),
+        ("number", "protocol 'number': third_party_mod:NOT_ONE is not a subclass"),
         ("gone", "protocol 'gone' cannot be loaded: No module named 'no_such_module'"),
-        ("third_party_mod:Other", "protocol 'third_party_mod:Other': third_party_mod:Other is no subclass"),
+        ("third_party_mod:Other", "protocol 'third_party_mod:Other': third_party_mod:Other is not a subclass"),
         ("third_party_mod:Absent", "protocol 'third_party_mod:Absent' cannot be loaded: "),
         (":Mine", "must be a name or module:Class"),
         ("third_party_mod:", "must be a name or module:Class"),
     ],
 )
-def test_what_is_no_protocol_gets_one_clear_line(third_party: Path, name: str, message: str) -> None:
+def test_anything_else_gets_one_clear_line(third_party: Path, name: str, message: str) -> None:
     with pytest.raises(InputError) as caught:
         registry.get(name)
     assert message in str(caught.value)

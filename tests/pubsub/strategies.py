@@ -1,4 +1,4 @@
-"""Filters and events for hypothesis: few names and near values, so that they meet, and some that are hard to handle."""
+"""Filters and events for hypothesis: few names and close values, so that they often match, and some difficult ones."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ odd_filters: st.SearchStrategy[Filter] = st.recursive(
     max_leaves=6,
 )
 
-# Whatever msgpack can say.
+# Anything that msgpack can express.
 msgpack_values: st.SearchStrategy[Any] = st.recursive(
     st.one_of(
         st.none(),

@@ -34,7 +34,7 @@ def test_vectors(item: str | bytes, bits: int, hashes: int, expected: list[int])
 def test_positions_are_double_hashing_with_blake2b(item: str | bytes, shape: tuple[int, int]) -> None:
     bits, hashes = shape
     digest = int(blake2b(item.encode() if isinstance(item, str) else item, digest_size=16).hexdigest(), 16)
-    swapped = digest.to_bytes(16, "big")[::-1]  # so that the words' little-endian bytes stand in reading order
+    swapped = digest.to_bytes(16, "big")[::-1]  # so that the little-endian bytes of the words are in reading order
     h2, h1 = int.from_bytes(swapped[:8], "big"), int.from_bytes(swapped[8:], "big")
     h2 += 1 - h2 % 2
     assert positions(item, bits, hashes) == [(h1 + i * h2) % bits for i in range(hashes)]
@@ -45,7 +45,7 @@ def test_a_power_of_two_gives_distinct_positions() -> None:
 
 
 @given(st.lists(items, max_size=20), shapes)
-def test_what_was_added_is_always_contained(added: list[str | bytes], shape: tuple[int, int]) -> None:
+def test_an_added_item_is_always_contained(added: list[str | bytes], shape: tuple[int, int]) -> None:
     bloom = BloomFilter(*shape)
     for item in added:
         bloom.add(item)
@@ -63,7 +63,7 @@ def test_an_empty_one_contains_nothing_and_an_item_sets_its_positions() -> None:
     assert "news.sport" not in bloom
 
 
-def test_union_is_or_and_leaves_both_alone() -> None:
+def test_union_is_or_and_changes_neither_operand() -> None:
     a, b = BloomFilter(64, 2), BloomFilter(64, 2)
     a.add("x")
     b.add("y")
@@ -76,7 +76,7 @@ def test_union_is_or_and_leaves_both_alone() -> None:
             a.union(other)
 
 
-def test_a_copy_goes_its_own_way() -> None:
+def test_a_copy_changes_independently() -> None:
     a = BloomFilter(64, 2)
     b = a.copy()
     assert a == b
@@ -87,13 +87,13 @@ def test_a_copy_goes_its_own_way() -> None:
 
 
 @pytest.mark.parametrize("shape", [(0, 1), (MAX_BITS + 1, 1), (8, 0), (8, 33), (8, 1, 256), (8, 1, -1)])
-def test_shapes_that_are_refused(shape: Any) -> None:
+def test_wrong_shapes_are_refused(shape: Any) -> None:
     with pytest.raises(InputError):
         BloomFilter(*shape)
 
 
 @given(st.lists(items, max_size=10), shapes)
-def test_it_survives_the_air(added: list[str | bytes], shape: tuple[int, int]) -> None:
+def test_it_is_decoded_unchanged(added: list[str | bytes], shape: tuple[int, int]) -> None:
     bloom = BloomFilter(*shape)
     for item in added:
         bloom.add(item)
@@ -128,8 +128,8 @@ def test_malformed_fields(fields: Any) -> None:
 
 
 @pytest.mark.parametrize(("n", "m", "k"), [(50, 1024, 4), (150, 1024, 4), (300, 1024, 4), (100, 1000, 3), (40, 256, 2)])
-def test_the_measured_rate_of_false_positives_is_the_formulas(n: int, m: int, k: int) -> None:
-    """Thirty filters; their rates scatter around the formula by the luck of their bitmaps and of the probes."""
+def test_the_measured_rate_of_false_positives_agrees_with_the_formula(n: int, m: int, k: int) -> None:
+    """Thirty filters; their rates vary around the formula because bitmaps and probes are random."""
     probes, filters = 1000, 30
     hits = 0
     for f in range(filters):

@@ -1,4 +1,4 @@
-"""Covering and summaries: never wrong on sampled events, and as complete as these examples say."""
+"""Covering and summaries: never wrong on sampled events, and as complete as in these examples."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ many_events = st.lists(events, min_size=1, max_size=8)
 
 
 def wide(names: str = "abcdefghi") -> Filter:
-    """Too many boxes to be taken apart."""
+    """A filter with too many boxes to be split."""
     return And([attr(name).between(0, 1) | attr(name).between(5, 6) for name in names])
 
 
@@ -69,11 +69,11 @@ def test_an_expressible_set_is_expressed_exactly(x: Leaf, y: Leaf) -> None:
         assert sets.includes(hull(accepted), accepted) and expressible(hull(accepted))
         if expressible(accepted):
             assert leaf_count(accepted) == sum(leaf.leaves for leaf in conjunction("a", accepted))
-            said = sets.anything()
+            expressed = sets.anything()
             for leaf in conjunction("a", accepted):
                 assert isinstance(leaf, Leaf)
-                said = sets.intersection(said, leaf.accepted())
-            assert said == accepted
+                expressed = sets.intersection(expressed, leaf.accepted())
+            assert expressed == accepted
     assert expressible(sets.intersection(x.accepted(), y.accepted()) or sets.present())
 
 
@@ -98,14 +98,14 @@ def test_an_expressible_set_is_expressed_exactly(x: Leaf, y: Leaf) -> None:
         'topic x and a between "a" and "b" and b = true',
     ],
 )
-def test_boxes_are_written_the_short_way(text: str) -> None:
+def test_boxes_are_written_in_the_shortest_way(text: str) -> None:
     boxes = boxes_of(parse(text))
     assert boxes is not None
     assert [str(box_filter(box)) for box in boxes] == [text]
 
 
 @given(filters, filters, many_events)
-def test_a_difference_is_what_only_the_first_box_matches(f: Filter, g: Filter, sampled: list[Event]) -> None:
+def test_a_difference_matches_what_only_the_first_box_matches(f: Filter, g: Filter, sampled: list[Event]) -> None:
     for x in boxes_of(f) or []:
         for y in boxes_of(g) or []:
             pieces = box_difference(x, y)
@@ -129,21 +129,23 @@ def _in_box(box: Any, event: Event) -> bool:
 
 @settings(max_examples=200)
 @given(filters, filters, many_events)
-def test_what_covers_matches_whatever_the_other_matches(general: Filter, special: Filter, sampled: list[Event]) -> None:
+def test_a_covering_filter_matches_every_event_that_the_other_matches(
+    general: Filter, special: Filter, sampled: list[Event]
+) -> None:
     if covers(general, special):
         for event in sampled:
             assert general.matches(event) or not special.matches(event)
 
 
 @given(filters, filters)
-def test_both_together_cover_each_and_each_covers_both_at_once(f: Filter, g: Filter) -> None:
+def test_or_covers_each_operand_and_each_operand_covers_and(f: Filter, g: Filter) -> None:
     assert covers(f | g, f) and covers(f | g, g)
     assert covers(f, f & g) and covers(g, f & g)
     assert covers(EVERYTHING, f) and covers(f, NOTHING)
 
 
 def covers_plainly(general: Filter, special: Filter) -> bool:
-    """The dumb twin: every box of the one subtracted from every box of the other, taken apart anew."""
+    """A simple model: every box of one filter is subtracted from every box of the other, without cached boxes."""
     pieces, wide = boxes_of(special), boxes_of(general)
     assert pieces is not None and wide is not None
     for other in wide:
@@ -153,13 +155,13 @@ def covers_plainly(general: Filter, special: Filter) -> bool:
 
 @settings(max_examples=300)
 @given(st.one_of(conditions, conjunctions, filters), st.one_of(conditions, conjunctions, filters))
-def test_covering_is_what_subtracting_box_by_box_says(general: Filter, special: Filter) -> None:
+def test_covering_agrees_with_subtracting_box_by_box(general: Filter, special: Filter) -> None:
     expected = covers_plainly(general, special)
-    for _ in range(2):  # the second time what was taken apart is still there
+    for _ in range(2):  # the second time the boxes are cached
         assert covers(general, special) == expected
 
 
-def test_only_so_many_filters_stay_taken_apart() -> None:
+def test_a_limited_number_of_filters_is_cached() -> None:
     assert covers(topic("t"), topic("t.0"))
     for i in range(MAX_CACHED + 10):
         assert covers(topic(f"u{i}"), topic(f"u{i}.v"))
@@ -230,7 +232,7 @@ def test_does_not_cover(general: str, special: str) -> None:
     assert not covers(parse(general), parse(special))
 
 
-def test_filters_too_large_to_be_taken_apart_are_compared_by_operand_and_by_what_is_necessary() -> None:
+def test_filters_too_large_to_be_split_are_compared_by_operand_and_by_necessary_conditions() -> None:
     large = wide()
     assert covers(large, large & topic("x"))
     assert covers(a.between(0, 6), large)
@@ -242,7 +244,7 @@ def test_filters_too_large_to_be_taken_apart_are_compared_by_operand_and_by_what
     assert covers(b.exists() & a.exists(), large | (large & topic("x")))
 
 
-def test_a_filter_of_ones_own_is_covered_by_itself_and_everything_only() -> None:
+def test_a_filter_of_an_unknown_class_is_covered_only_by_itself_and_everything() -> None:
     class Even(Filter):
         def matches(self, event: Event) -> bool:
             return event.id % 2 == 0
@@ -255,7 +257,7 @@ def test_a_filter_of_ones_own_is_covered_by_itself_and_everything_only() -> None
 
 
 def chained(n: int) -> tuple[Filter, Filter]:
-    """Intervals, and intervals each of which lies across two of the first."""
+    """Intervals, and other intervals that each overlap two of the first."""
     return Or([a.between(i, i + 1) for i in range(n)]), Or([a.between(i + 0.2, i + 1.2) for i in range(n - 1)])
 
 
@@ -263,8 +265,8 @@ def alternatives(n: int) -> Filter:
     return Or([And([wide(), topic(f"t{i:02}")]) for i in range(n)])
 
 
-def test_hard_questions_are_given_up() -> None:
-    """The answers are yes, and what would take too long to find out is no."""
+def test_comparisons_that_take_too_long_are_given_up() -> None:
+    """The correct answers are yes; where finding them would take too long, the answer is no."""
     assert covers(*chained(20)) and not covers(*chained(250))
     special = And([attr(name) == 5 for name in "abcdefghi"])
     assert covers(alternatives(12), special & topic("t01"))
@@ -314,7 +316,7 @@ def test_a_summary_does_not_depend_on_the_order(fs: list[Filter], limit: int, ra
         (["a = 1 and b = 2", "b = 2 and a = 3"], 8, "a in (1, 3) and b = 2"),
         (["a = 1 and b = 1", "a = 2 and b = 2"], 8, "a = 1 and b = 1 or a = 2 and b = 2"),
         (["a > 3", "a = 1 and b = 0", "a > 4 and b = 1"], 8, "a > 3 or a = 1 and b = 0"),
-        # too many: the smallest gap is bridged first
+        # too many: the smallest gap is filled first
         (
             ["a between 0 and 1", "a between 2 and 3", "a between 50 and 60"],
             2,
@@ -337,7 +339,7 @@ def test_a_summary_does_not_depend_on_the_order(fs: list[Filter], limit: int, ra
         (["a > 3", 'a = "x"'], 1, "exists a"),
         (["a > 3", "b > 3"], 1, "true"),
         (["a > 3", 'a prefix "z"', "b = 2", "b = 1 and c = 1"], 3, 'a > 3 or a prefix "z" or b in (1, 2)'),
-        # a condition is not given up while a gap can be bridged
+        # no condition is dropped while a gap can be filled
         (["a > 3 and b = 1", "a < 1 and b = 1", "topic x"], 2, "topic x or a between -1e999 and 1e999 and b = 1"),
     ],
 )
@@ -345,7 +347,7 @@ def test_summaries(texts: list[str], limit: int, summary: str) -> None:
     assert str(summarise([parse(text) for text in texts], limit)) == summary
 
 
-def test_one_filter_that_is_no_box_stays_as_it_is() -> None:
+def test_a_single_filter_that_is_not_a_box_stays_unchanged() -> None:
     large = wide()
     assert summarise([large, large & topic("x")], 1) == large
     assert summarise([wide("abc")], 2) == wide("abc")
@@ -366,7 +368,7 @@ def test_large_sets_with_the_same_ends_become_one_interval() -> None:
     assert str(summarise([even, odd])) == "a between 0 and 398"
 
 
-def test_a_summary_of_very_many_fits_on_the_air() -> None:
+def test_a_summary_of_very_many_filters_can_be_sent() -> None:
     numbers: list[Filter] = [Compare("a", "=", 2 * i) & (attr(f"b{i % 7}") > i) for i in range(150)]
     sets_of_texts: list[Filter] = [OneOf(f"c{i % 9}", [f"{i}/{j}" for j in range(30)]) for i in range(40)]
     for fs in (numbers, sets_of_texts, numbers + sets_of_texts):
@@ -376,7 +378,7 @@ def test_a_summary_of_very_many_fits_on_the_air() -> None:
             assert all(covers(summary, f) for f in fs[::7])
 
 
-def test_a_summary_of_wide_conjunctions_fits_on_the_air() -> None:
+def test_a_summary_of_wide_conjunctions_can_be_sent() -> None:
     names = [f"x{i:03}" for i in range(200)]
     closed: list[Filter] = [And([attr(n).between(k, k + 1.5) for n in names]) for k in (0, 10)]
     half_open: list[Filter] = [And([attr(n) < 20 for n in names]), And([attr(n).isin(1, 30) for n in names[:100]])]
@@ -398,8 +400,8 @@ def test_the_common_topic_covers_both_and_is_the_deepest(x: str, y: str, other: 
 
 
 @given(st.lists(topics, min_size=1, max_size=6))
-def test_topics_of_filters_too_large_to_be_taken_apart_have_a_common_one(names: list[str]) -> None:
-    """Also where they are neighbours on the line: what lies below "a" ends just where "a/" begins."""
+def test_filters_too_large_to_be_split_are_summarised_by_their_common_topic(names: list[str]) -> None:
+    """Also where topics are neighbours on the line of values: those below "a" end just where "a/" begins."""
     summary = summarise([Or([wide() & Topic(name) for name in names])], 1)
     values: dict[str, Value] = dict.fromkeys("abcdefghi", 0)
     for name in names:

@@ -1,4 +1,4 @@
-"""Events: values that cross the air unchanged, and what is refused there."""
+"""Events: they are decoded unchanged, and wrong fields are refused."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PLAIN = [event_id(7, 1), "news", {"t": 3}, b"x", 1000, LOCAL]
 
 
 @given(events)
-def test_an_event_comes_back_as_it_was_and_is_as_long_as_it_says(event: Event) -> None:
+def test_an_event_is_decoded_unchanged_and_states_its_size(event: Event) -> None:
     data = msgspec.msgpack.encode(event.fields())
     assert event.size == len(data)
     there = event_from_fields(msgspec.msgpack.decode(data))
@@ -44,7 +44,7 @@ def test_anything_else_is_malformed(fields: Any) -> None:
         *((5, value) for value in (-1, 2, True, 1.0, None)),
     ],
 )
-def test_a_field_that_cannot_be_is_malformed(place: int, value: Any) -> None:
+def test_an_impossible_field_is_malformed(place: int, value: Any) -> None:
     fields = list(PLAIN)
     fields[place] = value
     with pytest.raises(Malformed):
@@ -63,7 +63,7 @@ def test_a_field_that_cannot_be_is_malformed(place: int, value: Any) -> None:
         (5, GLOBAL),
     ],
 )
-def test_the_ends_of_what_can_be_are_accepted(place: int, value: Any) -> None:
+def test_the_smallest_and_largest_values_are_accepted(place: int, value: Any) -> None:
     fields = list(PLAIN)
     fields[place] = value
     assert event_from_fields(fields).id == fields[0]
@@ -75,12 +75,12 @@ def test_a_field_too_few_or_too_many_is_malformed() -> None:
             event_from_fields(fields)
 
 
-def test_a_validity_of_nought_on_the_air_means_for_ever() -> None:
+def test_an_encoded_validity_of_zero_means_for_ever() -> None:
     assert Event(1).fields()[4] == 0
     assert event_from_fields([*PLAIN[:4], 0, GLOBAL]).validity_us == FOREVER
 
 
-def test_an_id_names_its_publisher() -> None:
+def test_an_id_contains_its_publisher() -> None:
     assert Event(event_id(7, 3)).publisher == 7
     assert event_id(7, 3) & 0xFFFFFFFF == 3
 

@@ -98,7 +98,7 @@ def test_a_range_includes_both_ends() -> None:
     assert [filter.matches(event(x=v)) for v in (2.9, 3, 5, 7.0, 7.1)] == [False, True, True, True, False]
 
 
-def test_member_prefix_and_exists() -> None:
+def test_one_of_prefix_and_exists() -> None:
     assert attr("room").isin("lab", "hall").matches(event(room="hall"))
     assert not attr("room").isin("lab", "hall").matches(event(room="lobby"))
     assert attr("room").startswith("la").matches(event(room="lab"))
@@ -126,7 +126,7 @@ def test_and_or_everything_and_nothing() -> None:
     assert And([]).matches(event()) and not Or([]).matches(event())
 
 
-def test_a_filter_of_ones_own_joins_in() -> None:
+def test_a_filter_of_an_unknown_class_can_be_combined() -> None:
     class Even(Filter):
         def matches(self, event: Event) -> bool:
             return event.id % 2 == 0
@@ -139,7 +139,7 @@ def test_a_filter_of_ones_own_joins_in() -> None:
     assert not unsatisfiable(own)
 
 
-def test_only_filters_are_joined() -> None:
+def test_only_filters_can_be_combined() -> None:
     three: Any = 3
     with pytest.raises(TypeError):
         topic("a") & three
@@ -150,7 +150,7 @@ def test_only_filters_are_joined() -> None:
 # ------------------------------------------------------------------------------------------------------------- equality
 
 
-def test_equal_filters_are_written_alike() -> None:
+def test_equal_filters_have_equal_texts() -> None:
     a, b, c = attr("a") > 1, attr("b") > 1, attr("c") > 1
     assert a & b & c == And([a, b, c]) == a & (b & c)
     assert a | b | c == Or([a, b, c])
@@ -182,7 +182,7 @@ def test_texts() -> None:
     assert str(Compare("x", "<", float("-inf"))) == "x < -1e999"
 
 
-# -------------------------------------------------------------------------------------------------------- what is wrong
+# -------------------------------------------------------------------------------------------------------- wrong filters
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_texts() -> None:
         lambda: Topic("\ud800"),
     ],
 )
-def test_what_cannot_be_a_filter_is_refused(wrong: Any) -> None:
+def test_wrong_filters_are_refused(wrong: Any) -> None:
     with pytest.raises(InputError):
         wrong()
 
@@ -230,13 +230,13 @@ def test_depth_and_size_are_bounded() -> None:
 
 
 @given(odd_filters)
-def test_filters_survive_the_air(filter: Filter) -> None:
+def test_filters_are_decoded_unchanged(filter: Filter) -> None:
     decoded = filter_from_fields(msgspec.msgpack.decode(msgspec.msgpack.encode(filter.fields())))
     assert decoded == filter
     assert decoded.fields() == filter.fields()
 
 
-def test_the_largest_and_the_deepest_filter_survive_the_air() -> None:
+def test_the_largest_and_the_deepest_filter_are_decoded_unchanged() -> None:
     for filter in (nested(MAX_DEPTH), OneOf("x", range(MAX_LEAVES)), Or([topic(f"t{i}") for i in range(MAX_LEAVES)])):
         assert filter_from_fields(filter.fields()) == filter
 
@@ -364,7 +364,7 @@ def test_filters_that_can_match(filter: Filter) -> None:
 
 @settings(max_examples=150)
 @given(filters, events)
-def test_whatever_matches_meets_what_is_necessary(filter: Filter, event: Event) -> None:
+def test_every_matching_event_meets_the_necessary_conditions(filter: Filter, event: Event) -> None:
     if not filter.matches(event):
         return
     conditions = necessary(filter)

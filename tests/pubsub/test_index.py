@@ -1,4 +1,4 @@
-"""The matching index against its dumb twin: ask every filter."""
+"""The matching index, compared with calling `matches` of every filter."""
 
 from __future__ import annotations
 
@@ -38,14 +38,16 @@ steps = st.lists(
 
 @settings(max_examples=150)
 @given(steps, st.lists(events, max_size=5))
-def test_it_finds_what_asking_every_filter_finds(steps: list[tuple[str, int, object]], sampled: list[Event]) -> None:
+def test_the_index_finds_the_same_filters_as_checking_each(
+    steps: list[tuple[str, int, object]], sampled: list[Event]
+) -> None:
     index, twin = MatchingIndex(), BruteForce()
-    for verb, key, what in steps:
-        if isinstance(what, Filter):
-            index.add(key, what)
-            twin.add(key, what)
-        elif isinstance(what, Event):
-            assert index.match(what) == twin.match(what)
+    for verb, key, item in steps:
+        if isinstance(item, Filter):
+            index.add(key, item)
+            twin.add(key, item)
+        elif isinstance(item, Event):
+            assert index.match(item) == twin.match(item)
         else:
             assert verb == "remove"
             index.remove(key)
@@ -78,7 +80,7 @@ def random_event(stream: Stream) -> Event:
 
 
 def test_many_filters_come_and_go() -> None:
-    """Enough of them for trees to be built, outdated and built again."""
+    """Enough filters for trees to be built, become outdated and be built again."""
     stream = Stream(1, 0, "index")
     index, twin = MatchingIndex(), BruteForce()
     for step in range(1500):
@@ -127,7 +129,7 @@ def test_an_alternative_is_reported_once_and_a_key_can_be_replaced() -> None:
     assert index.match(Event(1, "", {"z": 1})) == [] and len(index) == 0
 
 
-def test_a_sure_alternative_is_not_unsettled_by_a_doubtful_one() -> None:
+def test_a_certain_alternative_stays_certain_beside_an_uncertain_one() -> None:
     index = MatchingIndex()
     index.add(1, (attr("x") == 1) | ((attr("x") == 1) & (attr("y") == 2)))
     index.add(2, ((attr("x") == 1) & (attr("y") == 2)) | (attr("x") == 1))
@@ -136,7 +138,7 @@ def test_a_sure_alternative_is_not_unsettled_by_a_doubtful_one() -> None:
     assert index.match(Event(1, "a", {"x": 1})) == [1, 2, 3, 4]
 
 
-def test_everything_nothing_the_root_and_ones_own() -> None:
+def test_everything_nothing_the_root_and_a_filter_of_an_unknown_class() -> None:
     class Even(Filter):
         def matches(self, event: Event) -> bool:
             return event.id % 2 == 0
@@ -160,17 +162,17 @@ def test_topics_are_found_by_all_their_ancestors() -> None:
     assert index.match(Event(1, "")) == []
 
 
-def test_it_asks_few_filters() -> None:
-    """Speed without a clock: the condition that all filters share is not the one they are filed under."""
+def test_few_filters_are_checked() -> None:
+    """A measure of speed without a clock: filters are not filed under the condition that all of them share."""
     stream = Stream(2, 0, "index")
-    asked: list[int] = []
+    checked: list[int] = []
 
     class Counted(Filter):
         def __init__(self, key: int) -> None:
             self.key = key
 
         def matches(self, event: Event) -> bool:
-            asked.append(self.key)
+            checked.append(self.key)
             return True
 
     for narrow in (lambda i: attr("value").between(i, i + 20), lambda i: attr("value") == i, lambda i: topic(f"t.{i}")):
@@ -179,6 +181,6 @@ def test_it_asks_few_filters() -> None:
             conditions = [attr("kind") == "temperature", narrow(int(stream.below(10_000))), attr("room") > "a"]
             index.add(key, And(conditions))
             index._filters[key] = Counted(key)
-        asked.clear()
+        checked.clear()
         index.match(Event(1, "t.5000", {"kind": "temperature", "value": 5000, "room": "lab"}))
-        assert 0 < len(asked) < 50
+        assert 0 < len(checked) < 50

@@ -44,7 +44,7 @@ a, b, c = attr("a") == 1, attr("b") == 2, attr("c") == 3
         ("a = -9223372036854775808", attr("a") == -(2**63)),
     ],
 )
-def test_what_a_text_says(text: str, filter: Filter) -> None:
+def test_a_text_gives_its_filter(text: str, filter: Filter) -> None:
     assert parse(text) == filter
     assert parse(text).fields() == filter.fields()
 
@@ -102,7 +102,7 @@ def test_a_filters_text_parses_back_to_it(filter: Filter) -> None:
         ("b = 2 and (" + " or ".join(["a = 1"] * (MAX_LEAVES + 1)) + ")", 11, "at most 256 conditions"),
     ],
 )
-def test_an_error_points_at_the_character_and_says_what_was_expected(text: str, position: int, message: str) -> None:
+def test_an_error_names_the_character_and_what_was_expected(text: str, position: int, message: str) -> None:
     with pytest.raises(FilterError) as caught:
         parse(text)
     assert message in caught.value.message
@@ -112,7 +112,7 @@ def test_an_error_points_at_the_character_and_says_what_was_expected(text: str, 
     assert "\n" not in str(caught.value)
 
 
-def test_parentheses_may_nest_as_deep_as_said_and_follow_each_other_without_end() -> None:
+def test_the_depth_of_parentheses_is_limited_and_their_number_is_not() -> None:
     assert parse("(" * MAX_PARENTHESES + "a = 1" + ")" * MAX_PARENTHESES) == a
     assert parse(" and ".join(["(a = 1)"] * (MAX_PARENTHESES + 1))) == And([a] * (MAX_PARENTHESES + 1))
 
@@ -133,7 +133,7 @@ def test_any_text_is_a_filter_or_a_filter_error(text: str) -> None:
     assert parse(str(filter)) == filter
 
 
-def test_a_subscription_that_cannot_match_is_refused_and_parsed_all_the_same() -> None:
+def test_a_filter_that_cannot_match_is_parsed_but_refused_as_a_subscription() -> None:
     text = "a > 5 and a < 3"
     assert parse(text) == (attr("a") > 5) & (attr("a") < 3)
     with pytest.raises(FilterError, match="no event can match"):

@@ -1,4 +1,4 @@
-"""Sets of values against a dumb twin: membership of sampled values, one by one."""
+"""Sets of values, compared with the membership of sampled values, one by one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def contains(accepted: list[Cut], value: Any) -> bool:
 
 
 @given(conditions, any_value)
-def test_the_accepted_set_is_what_matches(leaf: Leaf, value: Any) -> None:
+def test_the_accepted_set_has_exactly_the_values_that_match(leaf: Leaf, value: Any) -> None:
     assert contains(leaf.accepted(), value) == leaf.matches(Event(1, "", {leaf.name: value}))
 
 
@@ -56,7 +56,7 @@ def test_a_prefix_is_the_interval_of_the_texts_that_begin_with_it(prefix: str, o
     assert contains(sets.with_prefix(prefix), other + tail) == (other + tail).startswith(prefix)
 
 
-def test_the_successor_of_a_prefix_skips_what_no_text_contains() -> None:
+def test_the_successor_of_a_prefix_skips_code_points_that_no_text_contains() -> None:
     assert sets.after_prefix("a\ud7ff") == sets.before("a\ue000")
     assert sets.after_prefix("a\U0010ffff") == sets.before("b")
     assert sets.after_prefix("\U0010ffff") == sets.start(sets.END)
@@ -69,7 +69,7 @@ def test_equal_numbers_make_the_same_cut() -> None:
     assert sets.before(float(2**70))[1] == float(2**70)
 
 
-def test_a_place_between_two_kinds_has_one_name() -> None:
+def test_a_place_between_two_kinds_has_one_cut() -> None:
     assert sets.union(sets.closed(False, False), sets.closed(True, True)) == [sets.start(sets.BOOL), sets.after(True)]
     assert sets.after(True) == sets.start(sets.NUMBER)
     assert sets.after(float("inf")) == sets.start(sets.TEXT)

@@ -1,7 +1,7 @@
 """The metrics of a run, from its log alone: the reference that every other way of counting is compared with.
 
-`metrics` gives exactly these, for a log of one run at level `frames` or `full`. A quotient whose divisor is zero, and
-a percentile or a mean of nothing, is None.
+`metrics` gives exactly these, for a log of one run at level `frames` or `full`. A quotient whose divisor is zero is
+None, and so is a percentile or mean of no values.
 
     interested         pairs (event, subscriber): the node has a matching subscription when the event is published, did
                        not publish it, is up at that moment, and is near if the event is local
@@ -25,8 +25,8 @@ a percentile or a mean of nothing, is None.
     deterministic_hops forward rows labelled "deterministic" / those labelled "deterministic" or "probabilistic"
     memory_entries, memory_bytes                 means over state rows
 
-Rows count in their order in the table, also those of one instant. An event that the log does not publish (a field log
-may begin late) interests nobody and is nobody's parasite.
+Rows count in their order in the table, also those of one instant. An event without a publish row (a field log may begin
+late) has no interested nodes and is no parasite.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from roamcast.log.schema import DECISIONS, KINDS, OVERHEARD
 
 def metrics(table: pa.Table) -> dict[str, object]:
     if len(pc.unique(table["run"])) > 1:
-        raise InputError("metrics are of one run; the log has several")
+        raise InputError("metrics are those of one run; the log has several")
     publications = _publications(table)
     sends, losses = _rows(table, "send"), _rows(table, "lose")
     latencies_us = sorted(_first_deliveries(table, publications).values())
@@ -97,10 +97,10 @@ def energy(
 ) -> list[float]:
     """Joules that each node used.
 
-    A radio sends for the airtime of its send and acknowledge rows, as far as the run lasted, and receives for that of
-    its receptions, of what it overheard, and for what lose rows say it spent in vain (of one that began before the last
-    one ended, only what came after that); it sleeps from sleep to wake, uses nothing from crash to recover (asleep or
-    not), and idles for the rest of the run.
+    A radio sends for the airtime of its send and acknowledge rows, as far as the run lasted, and receives for the
+    airtime of its receptions, of overheard frames, and of the losses in lose rows. Of a frame that began before the
+    last one ended, only the part after that counts. It sleeps from sleep to wake, uses nothing from crash to recover
+    (asleep or not), and idles for the rest of the run.
     """
     tx_s = _sending_s(_rows(table, "send", "acknowledge"), nodes, duration_s)
     rx_s = _receiving_s(table, nodes)
@@ -110,14 +110,15 @@ def energy(
     return joules
 
 
-# ------------------------------------------------------------------------------------------------------ who wants what
+# ----------------------------------------------------------------------------------------------------- interested nodes
 
 
 def _publications(table: pa.Table) -> dict[int, PublishedEvent]:
     return published_events(LogRow(*row.values()) for row in _rows(table, *KINDS_OF_INTEREST).to_pylist())
 
 
-# ---------------------------------------------------------------------------------------------------- what became of it
+# ------------------------------------------------------------------------------------------- deliveries, copies,
+# reasons
 
 
 def _first_deliveries(table: pa.Table, publications: dict[int, PublishedEvent]) -> dict[tuple[int, int], int]:
@@ -131,7 +132,7 @@ def _first_deliveries(table: pa.Table, publications: dict[int, PublishedEvent]) 
 
 
 def _unneeded(table: pa.Table, publications: dict[int, PublishedEvent]) -> tuple[int, int, int]:
-    """(duplicates, those where the event is wanted, parasites)."""
+    """(duplicates, those at nodes with a matching subscription, parasites)."""
     heard = _rows(table, "receive").filter(pc.field("event") != 0)
     by_pair = heard.group_by(["event", "node"]).aggregate([([], "count_all")])
     duplicates = duplicates_wanted = parasites = 0
@@ -164,7 +165,7 @@ def _sending_s(sends: pa.Table, nodes: int, duration_s: float) -> np.ndarray[Any
 
 
 def _receiving_s(table: pa.Table, nodes: int) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Rows come when a frame ends. Of one that began before the last one ended, only what came after that counts."""
+    """Rows come when a frame ends. Of a frame that began before the last one ended, only the part after that counts."""
     heard = _rows(table, "receive", "lose", "overhear").filter((pc.field("value") > 0) & (pc.field("bytes") > 0))
     node, value, end = (heard[name].to_numpy() for name in ("node", "value", "t"))
     order = np.argsort(node, kind="stable")  # and by time, as the rows are
@@ -183,7 +184,7 @@ def _absences_s(table: pa.Table, nodes: int, duration_s: float) -> tuple[Any, An
     audience = Audience()
     since_s = np.zeros(nodes)
 
-    def settle(node: int, t_s: float) -> None:
+    def add_time(node: int, t_s: float) -> None:
         if node in audience.crashed:
             off_s[node] += t_s - since_s[node]
         elif node in audience.asleep:
@@ -191,10 +192,10 @@ def _absences_s(table: pa.Table, nodes: int, duration_s: float) -> tuple[Any, An
         since_s[node] = t_s
 
     for row in _rows(table, *FAULTS).to_pylist():
-        settle(row["node"], row["t"] / 1e6)
+        add_time(row["node"], row["t"] / 1e6)
         audience.fault(row["node"], row["kind"])
     for node in range(nodes):
-        settle(node, duration_s)
+        add_time(node, duration_s)
     return asleep_s, off_s
 
 

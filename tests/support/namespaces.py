@@ -79,7 +79,7 @@ class Namespaces:
         self._set_port(min(i, j), max(i, j), FORWARDING if joined else DISABLED)
 
     def _set_port(self, i: int, j: int, state: int) -> None:
-        """Of the port at i of the cable to j."""
+        """Set the state of the port at i of the cable to j."""
         attribute = struct.pack("=HHB3x", 5, IFLA_BRPORT_STATE, state)
         nested = struct.pack("=HH", 4 + len(attribute), IFLA_PROTINFO | NESTED) + attribute
         about = struct.pack("=BBHiII", AF_BRIDGE, 0, 0, self._ports[i, j], 0, 0)
@@ -103,7 +103,7 @@ class Namespaces:
                 self._talk.append(socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0))
         for i in range(self.n):
             self._ip(i, ["link set lo up", "link add air type bridge stp_state 0 mcast_snooping 0"])
-        for i in range(self.n):  # the other end is pushed over by way of a file descriptor of this process
+        for i in range(self.n):  # the other end moves to the other namespace through a file descriptor of this process
             far = f"/proc/{os.getpid()}/fd/"
             lines = [
                 f"link add to{j} type veth peer name to{i} netns {far}{self._places[j]}" for j in range(i + 1, self.n)
@@ -118,10 +118,10 @@ class Namespaces:
             with self.inside(i):
                 self._ports |= {(i, j): socket.if_nametoindex(f"to{j}") for j in others}
         for i, j in combinations(range(self.n), 2):
-            self._settle(i, j)
+            self._wait_for_port(i, j)
         self.lossy = loss > 0 and self._lose(loss)
 
-    def _settle(self, i: int, j: int) -> None:
+    def _wait_for_port(self, i: int, j: int) -> None:
         """Ports can be set when the kernel has noticed their cable: wait for that, then cut."""
         deadline = time.monotonic() + SETTLE_S
         while True:
@@ -136,7 +136,8 @@ class Namespaces:
                 time.sleep(0.05)
 
     def _lose(self, loss: float) -> bool:
-        """Have the kernel lose frames, if it can. `tc` says 2 if it cannot, and 1 if `tc` does not know the words."""
+        """Have the kernel lose frames, if it can. `tc` returns 2 if it cannot, and 1 if it does not know the
+        command."""
         for i in range(self.n):
             for j in range(self.n):
                 if j != i:

@@ -41,12 +41,12 @@ class Plan:
 
 
 @dataclass
-class Life:
-    """What a node may deliver."""
+class NodeState:
+    """Which events a node may deliver."""
 
     filters: dict[int, Filter] = field(default_factory=dict)
-    delivered: int = 0  # how many deliveries were looked at
-    had: set[int] = field(default_factory=set)  # since its tables were last lost
+    delivered: int = 0  # how many deliveries were checked
+    had: set[int] = field(default_factory=set)  # ids delivered or published since its tables were last lost
 
 
 DOINGS = ("publish", "publish", "publish-short", "subscribe", "unsubscribe", "crash", "recover", "cut", "join", "walk")
@@ -108,65 +108,65 @@ def steps(net: TinyNet, plan: Plan) -> Iterator[None]:
 class _Storm:
     def __init__(self, net: TinyNet, plan: Plan) -> None:
         self.net = net
-        self.lives = [Life() for _ in range(plan.n)]
+        self.states = [NodeState() for _ in range(plan.n)]
         self.published: dict[int, tuple[Event, int]] = {}
         self.slack_us = 10 * plan.n * (HOP_US + plan.jitter_us)
 
     def do(self, what: str, i: int, argument: int) -> None:
-        net, life = self.net, self.lives[i]
-        other = argument % len(self.lives)
+        net, state = self.net, self.states[i]
+        other = argument % len(self.states)
         if what == "crash" and net.up[i]:
             net.crash(i)
         elif what == "recover" and not net.up[i]:
             keep = argument % 2 == 0
             net.recover(i, keep_tables=keep)
             if not keep:
-                life.had.clear()
-                for key, filter in life.filters.items():
+                state.had.clear()
+                for key, filter in state.filters.items():
                     net.nodes[i].on_subscribe(key, filter)
         elif what == "cut":
             net.cut(i, other)
         elif what == "join" and i != other:
             net.join(i, other)
         elif net.up[i]:
-            self.tell(what, i, argument)
+            self.act(what, i, argument)
 
-    def tell(self, what: str, i: int, argument: int) -> None:
-        net, life = self.net, self.lives[i]
+    def act(self, what: str, i: int, argument: int) -> None:
+        net, state = self.net, self.states[i]
         if what in ("publish", "publish-short"):
             content: dict[str, Any] = {"topic": TOPICS[argument % 3], "attrs": {"v": argument}}
             if what == "publish-short":
                 content["validity_us"] = SHORT_US
             event = net.publish(i, **content)
-            life.had.add(event.id)
+            state.had.add(event.id)
             self.published[event.id] = (event, net.now_us)
         elif what == "subscribe":
-            life.filters[argument % 3] = topic(TOPICS[argument // 2])
-            net.subscribe(i, life.filters[argument % 3], argument % 3)
+            state.filters[argument % 3] = topic(TOPICS[argument // 2])
+            net.subscribe(i, state.filters[argument % 3], argument % 3)
         elif what == "unsubscribe":
-            life.filters.pop(argument % 3, None)
+            state.filters.pop(argument % 3, None)
             net.nodes[i].on_unsubscribe(argument % 3)
         elif what == "walk":
             net.nodes[i].on_motion(argument % 2 == 0)
 
     def check(self, before_us: int) -> None:
-        """`before_us`: nothing was delivered earlier that was not looked at."""
-        for host, life in zip(self.net.hosts, self.lives, strict=True):
-            for event in host.delivered[life.delivered :]:
+        """`before_us`: all earlier deliveries were checked already."""
+        for host, state in zip(self.net.hosts, self.states, strict=True):
+            for event in host.delivered[state.delivered :]:
                 original, published_us = self.published[event.id]
                 assert event == original
-                assert event.id not in life.had, "delivered twice, or to its publisher"
-                assert any(filter.matches(event) for filter in life.filters.values()), "no subscription matches"
+                assert event.id not in state.had, "delivered twice, or to its publisher"
+                assert any(filter.matches(event) for filter in state.filters.values()), "no subscription matches"
                 assert before_us <= published_us + event.validity_us + self.slack_us, "delivered after it expired"
-                life.had.add(event.id)
-            life.delivered = len(host.delivered)
+                state.had.add(event.id)
+            state.delivered = len(host.delivered)
 
 
 # ------------------------------------------------------------------------------------------------------------ frames
 
 
 def check_encoding(protocol: type[Protocol], frame: Frame) -> None:
-    """It is as long as it says, and comes back as it was."""
+    """The frame has the size that it states, and is decoded unchanged."""
     data = encode(protocol, frame)
     assert len(data) == frame.size
     back = decode(protocol, data)

@@ -1,4 +1,4 @@
-"""Parts of a world as other people would write them: each does what one of roamcast's own does."""
+"""Parts of a world as other people would write them: most behave like one of roamcast's own."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Mote(Mac):
 
 
 class Alone(Dsss):
-    """ideal, except for its timing"""
+    """Like `ideal`, except for its timing."""
 
     contends = False
 

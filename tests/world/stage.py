@@ -1,11 +1,11 @@
-"""A small world on a stage: nodes at given places say what they are told to, when they are told to.
+"""A small world for tests: nodes at given places send given frames at given times.
 
     stage = Stage([(0, 0), (100, 0)])
-    stage.say(0.001, 0)                     node 0 hands a frame of 400 bytes to its MAC after a millisecond
+    stage.send(0.001, 0)                     node 0 hands a frame of 400 bytes to its MAC after a millisecond
     stage.run(1.0)
     assert stage.heard(1) == [(0.00468, 0)]
 
-The MAC's draws are known beforehand (`draws`), so instants can be worked out by hand.
+The MAC's draws are known beforehand (`draws`), so instants can be computed by hand.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ US = 1_000_000
 RANGE_M = 150.0
 PAYLOAD = 400
 AIRTIME_US = 192 + 8 * (PAYLOAD + 36)
-"""Of that payload at 1 Mbit/s: 3.68 ms."""
+"""The airtime of that payload at 1 Mbit/s: 3.68 ms."""
 SLOT_US, SIFS_US, DIFS_US, ACK_US = 20, 10, 50, 304
 EIFS_US = SIFS_US + ACK_US + DIFS_US
 NEVER_US = 1 << 38
 
 
 class Words(Frame):
-    """So many bytes, numbered so that they can be told apart."""
+    """A given number of bytes, with a number that identifies the frame."""
 
     def __init__(self, number: int, size: int) -> None:
         super().__init__("words", 0, size)
@@ -45,11 +45,11 @@ class Words(Frame):
 
 
 class Actor(Protocol):
-    """Says what a publication tells it to, and remembers what happened to it."""
+    """Sends a frame for every publication, and records every call."""
 
     def __init__(self, host: Host, params: Params) -> None:
         super().__init__(host, params)
-        self.said = 0
+        self.frames_sent = 0
         self.happened: list[tuple[Any, ...]] = []
 
     def on_start(self) -> None:
@@ -63,9 +63,9 @@ class Actor(Protocol):
         if isinstance(timer, int) and timer >= 0:
             self.host.set_timer(7, timer)
             return
-        self.said += 1
+        self.frames_sent += 1
         to = event.attrs.get("to", -1)
-        words = Words(self.said, len(event.payload))
+        words = Words(self.frames_sent, len(event.payload))
         if isinstance(to, int) and to >= 0:
             self.host.send(to, words)
         else:
@@ -155,7 +155,7 @@ class Stage:
 
     # ---- the script
 
-    def say(self, t_s: float, node: int, to: int = -1, size: int = PAYLOAD) -> None:
+    def send(self, t_s: float, node: int, to: int = -1, size: int = PAYLOAD) -> None:
         self.script.append(PlannedPublication(round(t_s * US), node, "", {"to": to}, bytes(size), FOREVER, GLOBAL))
 
     def wind(self, t_s: float, node: int, delay_s: float) -> None:
@@ -164,7 +164,7 @@ class Stage:
         self.script.append(PlannedPublication(round(t_s * US), node, "", attrs, b"", FOREVER, GLOBAL))
 
     def switch(self, t_s: float, node: int, what: int) -> None:
-        """A fault of faults.py at this instant; none follows it by itself."""
+        """A fault of faults.py at this instant; no other one follows from it."""
         self.switches.append((round(t_s * US), node, what))
 
     def run(self, seconds: float) -> Stage:
@@ -179,10 +179,10 @@ class Stage:
         self.world.finish(round(seconds * US))
         return self
 
-    # ---- what came of it; instants in microseconds
+    # ---- results; instants in microseconds
 
     def draws(self, node: int, *windows: int) -> list[int]:
-        """What this node's MAC draws first."""
+        """The first numbers that this node's MAC draws."""
         chance = Stream(self.seed, node, "mac")
         return [int(chance.below(window)) for window in windows]
 
@@ -195,11 +195,11 @@ class Stage:
         return [row.t for row in self.rows("send", node)]
 
     def heard(self, node: int) -> list[tuple[int, int]]:
-        """(when, from whom)"""
+        """(time, sender)"""
         return [(row.t, row.peer) for row in self.rows("receive", node)]
 
     def lost(self, node: int) -> list[tuple[int, str]]:
-        """(when, why)"""
+        """(time, reason)"""
         return [(row.t, row.reason) for row in self.rows("lose", node)]
 
     def happened(self, node: int, what: str) -> list[tuple[Any, ...]]:

@@ -1,4 +1,4 @@
-"""Radio truth: reception success of ns-3's 802.11b, row by row, with no constant fitted."""
+"""Calibration: the share of successful receptions of ns-3's 802.11b, row by row, without fitted constants."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def rows() -> list[Row]:
 
 
 @pytest.mark.parametrize("row", rows(), ids=lambda r: f"{r.layout}-{r.stations}-{r.load:g}")
-def test_meets_ns3(row: Row) -> None:
+def test_success_is_close_to_that_of_ns3(row: Row) -> None:
     seconds = 400.0 if row.layout == "hidden_terminal" else 60.0
     measured = reception_success(row.layout, row.stations, row.load, seconds=seconds)
     assert measured == pytest.approx(row.success, abs=TOLERANCE)
 
 
-def test_the_calibration_is_there_to_be_met() -> None:
+def test_the_reference_data_are_present() -> None:
     data("mac_calibration.csv")
     assert len(rows()) >= 20
 
@@ -48,7 +48,7 @@ def test_the_calibration_is_there_to_be_met() -> None:
 def test_a_graded_radio_at_equal_strengths_behaves_like_the_disc(layout: str, stations: int, load: float) -> None:
     disc = reception_success(layout, stations, load, seconds=100.0)
     graded = reception_success(layout, stations, load, seconds=100.0, law="log-distance")
-    if layout == "one_cell":  # strengths differ within the cell there, and the stronger frame may survive
+    if layout == "one_cell":  # strengths differ there, and the stronger frame may survive
         assert graded >= disc - 0.01
     else:
         assert graded == pytest.approx(disc, abs=0.01)

@@ -1,4 +1,4 @@
-"""Where nodes stand and how many neighbours that gives, against counting."""
+"""Where nodes stand and how many neighbours they have, compared with counting."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from roamcast.world.streams import Stream
 
 
 @given(st.integers(1, 500), st.floats(1, 1000), st.floats(1, 1000))
-def test_cells_tile_the_field_and_have_equal_areas(nodes: int, width: float, height: float) -> None:
-    found = cells(nodes, width, height)
-    assert len(found) == nodes
+def test_cells_tile_the_area_and_have_equal_sizes(nodes: int, width: float, height: float) -> None:
+    tiles = cells(nodes, width, height)
+    assert len(tiles) == nodes
     area = width * height / nodes
-    for left, bottom, w, h in found:
+    for left, bottom, w, h in tiles:
         assert w * h == pytest.approx(area)
         assert left >= 0 and bottom >= 0 and left + w <= width * (1 + 1e-9) and bottom + h <= height * (1 + 1e-9)
-    for k, (left, bottom, w, _) in enumerate(found):  # each begins where the last one ends, or a new row does
+    for k, (left, bottom, w, _) in enumerate(tiles):  # each cell begins where the last one ends, or begins a new row
         if k and left:
-            assert left == pytest.approx(found[k - 1][0] + found[k - 1][2]) and bottom == found[k - 1][1]
+            assert left == pytest.approx(tiles[k - 1][0] + tiles[k - 1][2]) and bottom == tiles[k - 1][1]
         elif k:
-            assert bottom == pytest.approx(found[k - 1][1] + found[k - 1][3])
-        if k + 1 == nodes or not found[k + 1][0]:
+            assert bottom == pytest.approx(tiles[k - 1][1] + tiles[k - 1][3])
+        if k + 1 == nodes or not tiles[k + 1][0]:
             assert left + w == pytest.approx(width)
-    assert found[-1][1] + found[-1][3] == pytest.approx(height)
+    assert tiles[-1][1] + tiles[-1][3] == pytest.approx(height)
 
 
 @pytest.mark.parametrize("nodes", [100, 200, 300, 400])
@@ -56,7 +56,7 @@ def test_nearness_has_a_closed_form_within_the_shorter_side(a: float, b: float, 
 
 
 @pytest.mark.parametrize(("a", "b", "r"), [(40, 30, 35), (30, 40, 35), (40, 30, 45), (100, 10, 50), (10, 100, 50)])
-def test_nearness_beyond_a_side_is_what_one_counts(a: float, b: float, r: float) -> None:
+def test_nearness_beyond_a_side_agrees_with_counting(a: float, b: float, r: float) -> None:
     stream, n = Stream(1, 0, "test"), 20_000
     near = sum(
         hypot(a * (stream.random() - stream.random()), b * (stream.random() - stream.random())) <= r for _ in range(n)
@@ -64,7 +64,7 @@ def test_nearness_beyond_a_side_is_what_one_counts(a: float, b: float, r: float)
     assert nearness(a, b, r) == pytest.approx(near / n, abs=0.015)
 
 
-def test_everything_is_near_from_corner_to_corner() -> None:
+def test_with_a_range_from_corner_to_corner_all_points_are_near() -> None:
     assert nearness(30.0, 40.0, 50.0) == pytest.approx(1.0, abs=1e-4)
     assert nearness(30.0, 40.0, 49.0) < 1.0
 
@@ -82,14 +82,16 @@ def counted(nodes: int, side: float, placement: str, fields: int, jitter: float 
 
 @pytest.mark.parametrize("placement", ["uniform", "grid"])
 @pytest.mark.parametrize(("nodes", "eta"), [(100, 5.0), (200, 5.0), (100, 15.0)])
-def test_a_field_of_that_size_has_so_many_neighbours_borders_counted(placement: str, nodes: int, eta: float) -> None:
+def test_an_area_of_the_computed_size_has_the_given_mean_number_of_neighbours(
+    placement: str, nodes: int, eta: float
+) -> None:
     side = side_for(nodes, eta, 50.0, placement)
     assert mean_neighbours(nodes, side, 50.0, placement) == pytest.approx(eta, abs=1e-3)
     assert counted(nodes, side, placement, 12) == pytest.approx(eta, rel=0.05)
 
 
-def test_the_same_field_has_fewer_neighbours_on_a_grid() -> None:
-    """Nobody shares a cell: almost one fewer."""
+def test_nodes_on_a_grid_have_fewer_neighbours_in_the_same_area() -> None:
+    """No two nodes share a cell: almost one neighbour fewer."""
     fewer = mean_neighbours(200, 500.0, 50.0, "uniform") - mean_neighbours(200, 500.0, 50.0, "grid")
     assert 0.9 < fewer < 1.0
 
@@ -108,22 +110,22 @@ def middle(cell: Cell) -> tuple[float, float]:
 
 
 @given(st.integers(1, 400), st.floats(1, 1000), st.floats(1, 1000))
-def test_a_triangular_lattice_lies_in_the_field_and_its_cells_do_not_overlap(
+def test_a_triangular_lattice_lies_in_the_area_and_its_cells_do_not_overlap(
     n: int, width: float, height: float
 ) -> None:
-    found = triangle(n, width, height)
-    assert len(found) == n
-    _, _, w, h = found[0]
-    assert {(a, b) for _, _, a, b in found} == {(w, h)} and h == pytest.approx(HEIGHT * w)
+    tiles = triangle(n, width, height)
+    assert len(tiles) == n
+    _, _, w, h = tiles[0]
+    assert {(a, b) for _, _, a, b in tiles} == {(w, h)} and h == pytest.approx(HEIGHT * w)
     slack = 1e-9 * max(width, height)
-    assert all(-slack <= x and x + w <= width + slack for x, _, _, _ in found)
-    assert all(-slack <= y and y + h <= height + slack for _, y, _, _ in found)
-    for (x, y, _, _), (u, v, _, _) in pairwise(found):
+    assert all(-slack <= x and x + w <= width + slack for x, _, _, _ in tiles)
+    assert all(-slack <= y and y + h <= height + slack for _, y, _, _ in tiles)
+    for (x, y, _, _), (u, v, _, _) in pairwise(tiles):
         assert (v == y and u == pytest.approx(x + w)) or v == pytest.approx(y + h)
 
 
 @pytest.mark.parametrize("nodes", [100, 200, 400])
-def test_away_from_the_border_six_are_nearest_and_equally_far(nodes: int) -> None:
+def test_away_from_the_border_the_six_nearest_points_are_equally_far(nodes: int) -> None:
     points = [middle(cell) for cell in triangle(nodes, 500.0, 500.0)]
     spacing = triangle(nodes, 500.0, 500.0)[0][2]
     sixes = 0
@@ -155,10 +157,10 @@ def test_jitter_is_a_share_of_the_cell_around_its_middle(nodes: int, placement: 
     st.tuples(st.floats(0.1, 40), st.floats(0.1, 40)),
     st.tuples(st.floats(0.1, 40), st.floats(0.1, 40)),
 )
-def test_two_rectangles_meet_as_often_as_one_counts(
+def test_the_probability_for_two_rectangles_agrees_with_counting(
     offset: tuple[float, float], one: tuple[float, float], two: tuple[float, float]
 ) -> None:
-    """Against every pair of a raster of points in each, along both sides."""
+    """Compared with all pairs of points of a raster in each rectangle."""
     n = 24
     across = [
         [
@@ -173,7 +175,7 @@ def test_two_rectangles_meet_as_often_as_one_counts(
     assert pair_in_range((*offset, *one, *two), 50.0) == pytest.approx(share, abs=0.03)
 
 
-def test_a_rectangle_meets_itself_as_near_as_two_of_its_points_are() -> None:
+def test_the_probability_for_a_rectangle_and_itself_is_its_nearness() -> None:
     assert pair_in_range((0.0, 0.0, 40.0, 30.0, 40.0, 30.0), 20.0) == pytest.approx(
         nearness(40.0, 30.0, 20.0), abs=2e-4
     )
@@ -182,7 +184,7 @@ def test_a_rectangle_meets_itself_as_near_as_two_of_its_points_are() -> None:
 @pytest.mark.parametrize("placement", ["grid", "triangle"])
 @pytest.mark.parametrize("jitter", [0.1, 0.3, 0.7, 1.0])
 @pytest.mark.parametrize(("nodes", "eta"), [(100, 5.0), (200, 10.0)])
-def test_lattices_with_jitter_have_so_many_neighbours_too(
+def test_lattices_with_jitter_have_the_given_mean_number_of_neighbours(
     placement: str, jitter: float, nodes: int, eta: float
 ) -> None:
     side = side_for(nodes, eta, 50.0, placement, jitter)
@@ -195,8 +197,8 @@ def test_pairs_of_cells_add_up_to_the_shortcut_for_whole_cells() -> None:
     assert almost == pytest.approx(mean_neighbours(200, 489.42, 50.0, "grid"), abs=0.005)
 
 
-def test_without_jitter_the_mean_is_a_step_and_the_field_lies_in_its_middle() -> None:
-    """100 nodes in ten rows of ten: with four around, 36 * 10 pairs of neighbours in all."""
+def test_without_jitter_the_mean_has_steps_and_the_area_is_in_the_middle_of_one() -> None:
+    """100 nodes in ten rows of ten, with up to four neighbours each."""
     side = side_for(100, 3.6, 50.0, "grid", 0.0)
     assert counted(100, side, "grid", 1, 0.0) == mean_neighbours(100, side, 50.0, "grid", 0.0) == 3.6
     assert side / 10 == pytest.approx((50.0 + 50.0 / 2**0.5) / 2, abs=0.01)
@@ -205,13 +207,13 @@ def test_without_jitter_the_mean_is_a_step_and_the_field_lies_in_its_middle() ->
 
 
 @pytest.mark.parametrize(
-    ("placement", "said"),
+    ("placement", "message"),
     [
         ("grid", "neighbours=5: must be at most 3.60 or at least 6.84 with placement=grid, placement_jitter=0"),
         ("triangle", "neighbours=5: must be at least 5.20 with placement=triangle, placement_jitter=0 and nodes=100"),
     ],
 )
-def test_what_lies_between_two_steps_is_refused(placement: str, said: str) -> None:
+def test_a_mean_between_two_steps_is_refused(placement: str, message: str) -> None:
     with pytest.raises(InputError) as error:
         side_for(100, 5.0, 50.0, placement, 0.0)
-    assert str(error.value).startswith(said)
+    assert str(error.value).startswith(message)

@@ -1,4 +1,4 @@
-"""Schedules of faults, before any world follows them (test_kernel.py has the rest)."""
+"""Schedules of faults; test_kernel.py tests their effects."""
 
 from __future__ import annotations
 
@@ -91,14 +91,14 @@ def test_a_measured_link_alone_makes_the_air_lossy() -> None:
 def rows_of(scenario: Scenario) -> dict[str, list[tuple[int, int]]]:
     sink = MemorySink()
     simulate(scenario, "gossip", level="deliveries", sink=sink)
-    found: dict[str, list[tuple[int, int]]] = {"sleep": [], "wake": [], "crash": [], "recover": []}
+    times: dict[str, list[tuple[int, int]]] = {"sleep": [], "wake": [], "crash": [], "recover": []}
     for t, node, kind, *_ in sink.rows:
-        if schema.KINDS[kind] in found:
-            found[schema.KINDS[kind]].append((t, node))
-    return found
+        if schema.KINDS[kind] in times:
+            times[schema.KINDS[kind]].append((t, node))
+    return times
 
 
-def test_a_world_crashes_and_repairs_as_often_as_it_should() -> None:
+def test_crashes_and_repairs_in_a_world_have_their_mean_times() -> None:
     scenario = Scenario(nodes=60, mobility="static", duration_s=1000.0, crash_mean_s=40.0, repair_mean_s=10.0, events=1)
     rows = rows_of(scenario)
     assert len(rows["crash"]) == pytest.approx(60 * 1000 / 50, rel=0.1)
@@ -117,7 +117,7 @@ def test_a_world_sleeps_in_cycles() -> None:
         sleeps = [t for t, n in rows["sleep"] if n == node]
         wakes = [t for t, n in rows["wake"] if n == node]
         assert sleeps[0] < 5_000_000
-        # a node that sends when its time comes finishes the frame, and the cycle moves with it
+        # a node that is sending when it should sleep finishes the frame, and its cycle shifts
         assert all(0 <= w - s - 3_000_000 < 50_000 for s, w in zip(sleeps, wakes, strict=False))
         assert all(0 <= s - w - 2_000_000 < 50_000 for w, s in zip(wakes, sleeps[1:], strict=False))
         assert len(sleeps) in (11, 12)

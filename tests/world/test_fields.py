@@ -40,7 +40,7 @@ def test_every_field_has_a_meaning_a_section_and_allowed_values(one: Field) -> N
         ("capture_db", "dB"),
     ],
 )
-def test_a_unit_is_that_of_the_name_or_given(name: str, unit: str) -> None:
+def test_a_unit_comes_from_the_name_or_is_given(name: str, unit: str) -> None:
     assert field(name).unit == unit
 
 
@@ -69,7 +69,7 @@ def test_the_allowed_values_are_one_line(name: str, text: str) -> None:
     assert field(name).range == text
 
 
-def test_fields_that_name_files_say_so() -> None:
+def test_fields_that_name_files_are_of_kind_file() -> None:
     assert [f.name for f in fields().values() if f.kind == "file"] == list(FILES)
 
 

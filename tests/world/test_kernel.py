@@ -1,4 +1,4 @@
-"""Life of a node in the world: publications, timers, sleep, crashes, samples; and the energy it costs."""
+"""A node in the world: publications, timers, sleep, crashes, samples, and the energy that it uses."""
 
 from __future__ import annotations
 
@@ -24,55 +24,55 @@ NEWS = Topic("news")
 
 
 @LAWS
-def test_who_sleeps_hears_nothing(law: str) -> None:
+def test_a_sleeping_node_receives_nothing(law: str) -> None:
     stage = Stage(PAIR, law=law)
     stage.switch(0.5, 1, SLEEP)
     stage.switch(1.0, 1, WAKE)
     for t in (0.1, 0.6, 0.9, 1.1):
-        stage.say(t, 0)
+        stage.send(t, 0)
     stage.run(2.0)
     assert [t for t, _ in stage.heard(1)] == [100_000 + AIRTIME_US, 1_100_000 + AIRTIME_US]
     assert stage.rows("lose") == []
 
 
 @LAWS
-def test_who_falls_asleep_during_a_frame_does_not_get_it(law: str) -> None:
+def test_a_node_that_falls_asleep_during_a_frame_does_not_receive_it(law: str) -> None:
     stage = Stage(PAIR, law=law)
     stage.switch(0.102, 1, SLEEP)
-    stage.say(0.1, 0)
+    stage.send(0.1, 0)
     stage.run(2.0)
     assert stage.heard(1) == []
     assert int(stage.stations[1].rx_us) == 0
 
 
 @LAWS
-def test_who_wakes_up_during_a_frame_does_not_get_it(law: str) -> None:
+def test_a_node_that_wakes_up_during_a_frame_does_not_receive_it(law: str) -> None:
     stage = Stage(PAIR, law=law)
     stage.switch(0.05, 1, SLEEP)
     stage.switch(0.102, 1, WAKE)
-    stage.say(0.1, 0)
-    stage.say(0.2, 0)
+    stage.send(0.1, 0)
+    stage.send(0.2, 0)
     stage.run(2.0)
     assert [t for t, _ in stage.heard(1)] == [200_000 + AIRTIME_US]
 
 
 @LAWS
-def test_who_naps_during_a_frame_does_not_get_it(law: str) -> None:
+def test_a_node_that_sleeps_for_a_part_of_a_frame_does_not_receive_it(law: str) -> None:
     stage = Stage(PAIR, law=law)
     stage.switch(0.101, 1, SLEEP)
     stage.switch(0.102, 1, WAKE)
-    stage.say(0.1, 0)
+    stage.send(0.1, 0)
     stage.run(2.0)
     assert stage.heard(1) == []
 
 
 @LAWS
-def test_who_sleeps_sends_nothing_and_keeps_its_queue(law: str) -> None:
+def test_a_sleeping_node_sends_nothing_and_keeps_its_queue(law: str) -> None:
     stage = Stage(PAIR, law=law)
     stage.switch(0.1, 0, SLEEP)
     stage.switch(0.5, 0, WAKE)
     for t in (0.2, 0.3):
-        stage.say(t, 0)
+        stage.send(t, 0)
     stage.run(2.0)
     (slots,) = stage.draws(0, 32)
     first = 500_000 + DIFS_US
@@ -83,8 +83,8 @@ def test_who_sleeps_sends_nothing_and_keeps_its_queue(law: str) -> None:
 @LAWS
 def test_a_frame_that_waits_when_its_node_falls_asleep_is_sent_afterwards(law: str) -> None:
     stage = Stage([*PAIR, (50.0, 0.0)], law=law)
-    stage.say(0.1, 2)
-    stage.say(0.101, 0)  # has to wait for 2
+    stage.send(0.1, 2)
+    stage.send(0.101, 0)  # it has to wait for the frame of 2
     stage.switch(0.102, 0, SLEEP)
     stage.switch(0.5, 0, WAKE)
     stage.run(2.0)
@@ -96,7 +96,7 @@ def test_a_frame_that_waits_when_its_node_falls_asleep_is_sent_afterwards(law: s
 @pytest.mark.parametrize("what", [SLEEP, CRASH])
 def test_a_frame_on_the_air_is_finished_before_its_sender_goes(law: str, what: int) -> None:
     stage = Stage(PAIR, law=law)
-    stage.say(0.1, 0)
+    stage.send(0.1, 0)
     stage.switch(0.102, 0, what)
     stage.run(2.0)
     assert len(stage.heard(1)) == 1
@@ -104,7 +104,7 @@ def test_a_frame_on_the_air_is_finished_before_its_sender_goes(law: str, what: i
     assert [row.t for row in stage.rows(kind, 0)] == [100_000 + AIRTIME_US + 1]
 
 
-def test_timers_of_who_sleeps_go_off() -> None:
+def test_timers_of_a_sleeping_node_go_off() -> None:
     stage = Stage(PAIR)
     stage.wind(0.1, 0, 0.2)
     stage.switch(0.2, 0, SLEEP)
@@ -112,9 +112,9 @@ def test_timers_of_who_sleeps_go_off() -> None:
     assert stage.happened(0, "timer") == [(300_000,)]
 
 
-def test_who_sleeps_while_an_acknowledgement_is_due_repeats_the_frame_afterwards() -> None:
+def test_a_node_that_sleeps_while_an_acknowledgement_is_due_repeats_the_frame_afterwards() -> None:
     stage = Stage([(0.0, 0.0), (1000.0, 0.0)], retries=1)
-    stage.say(0.1, 0, to=1)
+    stage.send(0.1, 0, to=1)
     stage.switch((100_000 + AIRTIME_US + 100) * 1e-6, 0, SLEEP)
     stage.switch(0.5, 0, WAKE)
     stage.run(2.0)
@@ -125,10 +125,10 @@ def test_who_sleeps_while_an_acknowledgement_is_due_repeats_the_frame_afterwards
 
 def test_after_a_crash_the_next_frame_repeats_nothing() -> None:
     stage = Stage([(0.0, 0.0), (1000.0, 0.0)], retries=1)
-    stage.say(0.1, 0, to=1)
+    stage.send(0.1, 0, to=1)
     stage.switch((100_000 + AIRTIME_US + 100) * 1e-6, 0, CRASH)
     stage.switch(0.5, 0, RECOVER)
-    stage.say(0.6, 0, to=1)
+    stage.send(0.6, 0, to=1)
     stage.run(2.0)
     assert len(stage.sent(0)) == 3
     assert [row.t for row in stage.rows("repeat", 0)] == stage.sent(0)[2:]
@@ -140,9 +140,9 @@ def test_after_a_crash_the_next_frame_repeats_nothing() -> None:
 @LAWS
 def test_a_crash_clears_timers_and_queue(law: str) -> None:
     stage = Stage([*PAIR, (50.0, 0.0)], law=law)
-    stage.say(0.1, 2)
-    stage.say(0.101, 0)
-    stage.say(0.101, 0)
+    stage.send(0.1, 2)
+    stage.send(0.101, 0)
+    stage.send(0.101, 0)
     stage.wind(0.1, 0, 0.9)
     stage.switch(0.102, 0, CRASH)
     stage.switch(0.5, 0, RECOVER)
@@ -151,7 +151,7 @@ def test_a_crash_clears_timers_and_queue(law: str) -> None:
     assert stage.happened(0, "timer") == []
 
 
-def test_a_timer_set_again_after_a_crash_goes_off_once_and_when_it_should() -> None:
+def test_a_timer_set_again_after_a_crash_goes_off_once_at_its_new_time() -> None:
     stage = Stage(PAIR, keep_tables=True)
     stage.wind(0.1, 0, 0.9)  # would go off at 1.0
     stage.switch(0.2, 0, CRASH)
@@ -161,13 +161,13 @@ def test_a_timer_set_again_after_a_crash_goes_off_once_and_when_it_should() -> N
     assert stage.happened(0, "timer") == [(1_500_000,)]
 
 
-def test_who_is_down_publishes_nothing_and_hears_nothing() -> None:
+def test_a_crashed_node_publishes_nothing_and_receives_nothing() -> None:
     stage = Stage(PAIR)
     stage.switch(0.1, 0, CRASH)
     stage.switch(0.5, 0, RECOVER)
-    stage.say(0.2, 0)
-    stage.say(0.3, 1)
-    stage.say(0.6, 0)
+    stage.send(0.2, 0)
+    stage.send(0.3, 1)
+    stage.send(0.6, 0)
     stage.run(2.0)
     assert stage.sent(0) == [600_000]
     assert stage.heard(0) == []
@@ -175,10 +175,10 @@ def test_who_is_down_publishes_nothing_and_hears_nothing() -> None:
 
 
 @pytest.mark.parametrize("keep_tables", [False, True])
-def test_who_recovers_starts_anew_with_or_without_its_tables(keep_tables: bool) -> None:
+def test_a_node_that_recovers_is_started_again_with_or_without_its_tables(keep_tables: bool) -> None:
     stage = Stage(PAIR, keep_tables=keep_tables)
     stage.subscriptions = [Subscription(0, 0, NEWS), Subscription(1, 1, NEWS), Subscription(1, 2, Topic("sports"))]
-    stage.say(0.05, 0)
+    stage.send(0.05, 0)
     stage.switch(0.1, 1, CRASH)
     stage.switch(0.5, 1, RECOVER)
     stage.run(2.0)
@@ -194,10 +194,10 @@ def test_who_recovers_starts_anew_with_or_without_its_tables(keep_tables: bool) 
         assert stage.happened(1, "frame") == []
 
 
-def test_who_recovers_without_tables_is_told_of_muted_events_again() -> None:
+def test_a_node_that_recovers_without_tables_gets_muted_events_again() -> None:
     stage = Stage(PAIR)
     station = stage.stations[1]
-    stage.say(0.1, 0)
+    stage.send(0.1, 0)
     stage.switch(0.2, 1, CRASH)
     stage.switch(0.3, 1, RECOVER)
     stage.run(0.15)
@@ -219,15 +219,15 @@ def joules(stage: Stage, seconds: float) -> float:
     return float(stage.world.energy_j(round(seconds * US)))
 
 
-def test_energy_of_a_frame_worked_out_by_hand() -> None:
+def test_energy_of_a_frame_computed_by_hand() -> None:
     stage = Stage(PAIR)
-    stage.say(0.1, 0)
+    stage.send(0.1, 0)
     stage.run(1.0)
     s = AIRTIME_US * 1e-6
     assert joules(stage, 1.0) == pytest.approx(1.4 * s + 1.0 * s + 0.83 * (2.0 - 2 * s))
 
 
-def test_energy_of_sleep_and_crash_worked_out_by_hand() -> None:
+def test_energy_of_sleep_and_crash_computed_by_hand() -> None:
     stage = Stage([*PAIR, (50.0, 0.0)])
     stage.switch(0.25, 0, SLEEP)
     stage.switch(0.75, 0, WAKE)
@@ -244,15 +244,15 @@ def test_the_duty_cycle_takes_its_share_of_the_time() -> None:
     )
     sink = MemorySink()
     result = simulate(scenario, "gossip", level="deliveries", sink=sink)
-    asleep = result.metrics["energy_j"] / (100 * 200.0)  # watts in the mean; frames hardly count
+    asleep = result.metrics["energy_j"] / (100 * 200.0)  # mean power in watts; frames hardly count
     share = (0.83 - asleep) / (0.83 - 0.13)
-    # everybody is awake until some instant of the first cycle, 5 s in the mean
+    # every node is awake until some instant of the first cycle, 5 s in the mean
     assert share == pytest.approx(0.7 * 195 / 200, abs=0.01)
 
 
-def test_battery_runs_down_with_what_the_node_did() -> None:
+def test_the_battery_falls_by_the_energy_that_the_node_used() -> None:
     stage = Stage(PAIR)
-    stage.say(0.1, 0)
+    stage.send(0.1, 0)
     stage.run(1.0)
     s = AIRTIME_US * 1e-6
     assert stage.stations[0].battery() == pytest.approx(1.0 - (0.83 + (1.4 - 0.83) * s) / 1000.0)
@@ -270,7 +270,7 @@ def test_energy_from_the_log_is_the_run_s_own(law: str) -> None:
     places = [(0.0, 0.0), (100.0, 0.0), (200.0, 0.0), (100.0, 90.0)]
     stage = Stage(places, law=law, loss=0.2)
     for k in range(60):
-        stage.say(0.005 * (k // 3) + 0.0007 * (k % 3), (0, 2, 3)[k % 3])
+        stage.send(0.005 * (k // 3) + 0.0007 * (k % 3), (0, 2, 3)[k % 3])
     stage.switch(0.1, 1, SLEEP)
     stage.switch(0.15, 1, WAKE)
     stage.switch(0.2, 3, CRASH)
@@ -286,26 +286,26 @@ def test_energy_from_the_log_is_the_run_s_own(law: str) -> None:
 # ---- publications and samples
 
 
-def test_only_live_interested_others_count() -> None:
+def test_only_other_nodes_that_are_up_and_interested_count() -> None:
     """0 publishes; 1 is awake, 2 sleeps, 3 is down, 4 is not interested; 0 itself does not count."""
     stage = Stage([(10.0 * i, 0.0) for i in range(5)])
     stage.subscriptions = [Subscription(i, i, topic("")) for i in range(4)]
     stage.subscriptions.append(Subscription(4, 4, NEWS))
     stage.switch(0.05, 2, SLEEP)
     stage.switch(0.05, 3, CRASH)
-    stage.say(0.1, 0)
+    stage.send(0.1, 0)
     stage.run(1.0)
     assert (int(stage.recorder.tally.interested), int(stage.recorder.tally.own)) == (1, 1)
 
 
-def test_an_event_is_its_publishers_own_if_that_subscribed_and_is_awake() -> None:
-    """0 publishes awake, asleep and awake again; 1 wants other things."""
+def test_an_event_counts_as_own_if_its_publisher_subscribed_and_is_awake() -> None:
+    """0 publishes awake, asleep and awake again; 1 subscribes to another topic."""
     stage = Stage(PAIR)
     stage.subscriptions = [Subscription(0, 0, topic("")), Subscription(1, 1, NEWS)]
     stage.switch(0.2, 0, SLEEP)
     stage.switch(0.4, 0, WAKE)
     for t, node in ((0.1, 0), (0.3, 0), (0.5, 0), (0.6, 1)):
-        stage.say(t, node)
+        stage.send(t, node)
     stage.run(1.0)
     assert len(stage.rows("publish")) == 4
     assert (int(stage.recorder.tally.own), int(stage.recorder.tally.interested)) == (2, 1)
@@ -314,7 +314,7 @@ def test_an_event_is_its_publishers_own_if_that_subscribed_and_is_awake() -> Non
 def test_an_event_is_numbered_by_its_publisher() -> None:
     stage = Stage(PAIR)
     for t, node in ((0.1, 1), (0.2, 0), (0.3, 1)):
-        stage.say(t, node)
+        stage.send(t, node)
     stage.run(1.0)
     assert [row.event for row in stage.rows("publish")] == [1 << 32 | 1, 1, 1 << 32 | 2]
 
@@ -329,7 +329,7 @@ def test_routing_state_is_sampled_twenty_times_a_run() -> None:
 
 @pytest.mark.parametrize("protocol", ["gossip", "proximity"])
 def test_samples_are_the_same_whether_rows_are_written_or_not(protocol: str) -> None:
-    """A protocol that holds nothing is not asked, unless there are rows to write; who is away is not counted."""
+    """A protocol without state is sampled only if there are rows to write; nodes that are down do not count."""
     scenario = Scenario(nodes=12, subscribers=6, duration_s=10.0, awake_s=1.0, asleep_s=2.0)
     logged = simulate(scenario, protocol, level="deliveries", sink=MemorySink())
     quiet = simulate(scenario, protocol)
@@ -346,7 +346,7 @@ def test_samples_are_the_same_whether_rows_are_written_or_not(protocol: str) -> 
     assert 0 < samples("summary") == samples("deliveries") < 12 * SAMPLES
 
 
-def test_nodes_that_ask_for_the_same_share_one_filter() -> None:
+def test_nodes_with_equal_subscriptions_share_one_filter() -> None:
     stage = Stage(PAIR)
     stage.subscriptions = [Subscription(i, i, topic("news")) for i in range(2)]
     stage.subscriptions.append(Subscription(0, 2, topic("weather")))
@@ -356,11 +356,11 @@ def test_nodes_that_ask_for_the_same_share_one_filter() -> None:
     assert other == topic("weather")
 
 
-def test_a_run_in_pieces_is_the_run_in_one() -> None:
+def test_a_run_in_several_pieces_equals_one_run() -> None:
     def stage() -> Stage:
         made = Stage([(0.0, 0.0), (100.0, 0.0), (200.0, 0.0)])
         for k in range(40):
-            made.say(0.004 * k, k % 3)
+            made.send(0.004 * k, k % 3)
         return made
 
     whole, pieces = stage().run(0.5), stage().run(0.0)

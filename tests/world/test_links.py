@@ -1,4 +1,4 @@
-"""Links from files: tables of measured links, lists of contacts, and what is said of files that are neither."""
+"""Links from files: tables of measured links, lists of contacts, and the errors for other files."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def of_table(path: str, nodes: int = 5) -> Scenario:
     return Scenario(radio="table", links=path, nodes=nodes, subscribers=2)
 
 
-def near(n: Neighbourhood) -> list[list[int]]:
+def hearers(n: Neighbourhood) -> list[list[int]]:
     return [[int(j) for j in row] for row in n.hearers]
 
 
 # ---- tables
 
 
-def test_rows_of_a_link_are_averaged_by_how_much_was_sent(tmp_path: Path) -> None:
+def test_rows_of_a_link_are_averaged_weighted_by_frames_sent(tmp_path: Path) -> None:
     path = written(tmp_path, "src,dst,pdr,tx_count,mean_rssi\n0,1,1.0,300,-60\n0,1,0.2,100,-80\n1,0,0.5,1,-70\n")
     table = read_table(path)
     assert table[0, 1] == (pytest.approx(0.8), pytest.approx(-65.0))
@@ -65,13 +65,13 @@ def test_a_link_that_never_worked_does_not_exist(tmp_path: Path) -> None:
     assert list(read_table(path)) == [(1, 0)]
 
 
-def test_links_go_one_way_and_nobody_hears_itself(tmp_path: Path) -> None:
+def test_links_go_one_way_and_no_node_hears_itself(tmp_path: Path) -> None:
     path = written(tmp_path, "src,dst,pdr\n0,2,1\n0,1,1\n2,0,1\n1,1,1\n")
-    assert near(neighbourhood(of_table(path, 3))) == [[1, 2], [], [0]]
+    assert hearers(neighbourhood(of_table(path, 3))) == [[1, 2], [], [0]]
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "no link in it"),
         ("src,dst,pdr\n", "no link in it; it needs rows of src, dst and a pdr above 0"),
@@ -86,14 +86,14 @@ def test_links_go_one_way_and_nobody_hears_itself(tmp_path: Path) -> None:
         ("src,dst,pdr,tx_count\n0,1,1,-5\n", "row 1 has tx_count=-5"),
     ],
 )
-def test_a_row_that_is_no_link_is_named(tmp_path: Path, text: str, said: str) -> None:
+def test_an_error_names_the_row_that_is_not_a_link(tmp_path: Path, text: str, message: str) -> None:
     path = written(tmp_path, text)
     with pytest.raises(InputError, match=r"^links=") as error:
         read_table(path)
-    assert said in str(error.value) and "\n" not in str(error.value)
+    assert message in str(error.value) and "\n" not in str(error.value)
 
 
-def test_a_table_with_more_nodes_than_the_scenario_says_how_many_it_needs(tmp_path: Path) -> None:
+def test_for_a_table_with_more_nodes_than_the_scenario_the_error_gives_the_number_needed(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"nodes=5: .* so nodes must be at least 10"):
         neighbourhood(of_table(written(tmp_path, "src,dst,pdr\n0,9,1\n")))
 
@@ -109,14 +109,14 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, field: str) -> None
     cut = tmp_path / "cut.gz"
     content = b"src,dst,pdr\n" + b"0,1,1\n" * 50 if field == "links" else b"20 1 2\n" * 50
     cut.write_bytes(gzip.compress(content)[:-9])
-    for path, said in (
+    for path, message in (
         (tmp_path / "none", "no such file"),
         (tmp_path, "is a directory"),
         (binary, "not (readable )?text"),
         (zipped, "cannot be read"),
         (cut, "not readable text"),
     ):
-        with pytest.raises(InputError, match=f"^{field}=.*{said}"):
+        with pytest.raises(InputError, match=f"^{field}=.*{message}"):
             read(path)
 
 
@@ -126,11 +126,11 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, field: str) -> None
 def test_a_contact_lasts_from_a_step_before_its_first_line_to_its_last(tmp_path: Path) -> None:
     path = written(tmp_path, "20 1 2\n40 1 2\n100 2 3\n")
     n = contacts(of_contacts(path))
-    assert near(n) == [[1], [0], [], [], []]  # the run begins 20 s before the first line
+    assert hearers(n) == [[1], [0], [], [], []]  # the run begins 20 s before the first line
     seen = []
     for t in (39.9, 40.0, 79.9, 80.0, 99.9, 100.0):
         n.advance(t)
-        seen.append(near(n)[:3])
+        seen.append(hearers(n)[:3])
     together = [[1], [0], []]
     apart: list[list[int]] = [[], [], []]
     others = [[], [2], [1]]
@@ -140,16 +140,16 @@ def test_a_contact_lasts_from_a_step_before_its_first_line_to_its_last(tmp_path:
 def test_nodes_are_numbered_in_the_order_of_their_names(tmp_path: Path) -> None:
     n = contacts(of_contacts(written(tmp_path, "1 900 7\n2 900 30\n")))
     n.advance(1.5)
-    assert near(n)[:3] == [[], [2], [1]]
+    assert hearers(n)[:3] == [[], [2], [1]]
 
 
-def test_lines_may_come_more_than_once_and_either_way_round(tmp_path: Path) -> None:
+def test_lines_may_be_repeated_and_name_the_nodes_in_either_order(tmp_path: Path) -> None:
     tidy = contacts(of_contacts(written(tmp_path, "20 1 2\n40 1 2\n60 2 3\n100 1 3\n", "a")))
     untidy = contacts(of_contacts(written(tmp_path, "20 1 2\n40 2 1\n# a word\n\n40 1 2\n60 2 3\n100 3 1\n", "b")))
     for t in range(0, 120, 5):
         tidy.advance(float(t))
         untidy.advance(float(t))
-        assert near(tidy) == near(untidy)
+        assert hearers(tidy) == hearers(untidy)
 
 
 def test_time_that_runs_backwards_is_refused(tmp_path: Path) -> None:
@@ -160,12 +160,12 @@ def test_time_that_runs_backwards_is_refused(tmp_path: Path) -> None:
 
 def test_a_single_line_lasts_a_second(tmp_path: Path) -> None:
     n = contacts(of_contacts(written(tmp_path, "500 1 2\n")))
-    assert near(n)[:2] == [[1], [0]]
+    assert hearers(n)[:2] == [[1], [0]]
     assert n.next == 1.0
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "has no data"),
         ("# nothing\n\n", "has no data"),
@@ -176,10 +176,10 @@ def test_a_single_line_lasts_a_second(tmp_path: Path) -> None:
         ("inf 1 2\n20 1 2\n", "line 1: 'inf 1 2' is not"),
     ],
 )
-def test_a_line_that_is_no_contact_is_named(tmp_path: Path, text: str, said: str) -> None:
+def test_an_error_names_the_line_that_is_not_a_contact(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(InputError, match=r"^trace=") as error:
         contacts(of_contacts(written(tmp_path, text)))
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
 def test_a_list_with_more_nodes_than_the_scenario_is_refused(tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def test_a_list_with_more_nodes_than_the_scenario_is_refused(tmp_path: Path) -> 
 
 
 def test_an_event_waits_for_a_contact(tmp_path: Path) -> None:
-    """Nodes 0 and 1 meet in the first 20 s, 1 and 2 from 80 to 100 s: flooding that repeats carries an event across."""
+    """Nodes 0 and 1 meet in the first 20 s, 1 and 2 from 80 to 100 s: periodic flooding carries an event across."""
     path = written(tmp_path, "20 0 1\n100 1 2\n120 1 2\n")
     scenario = of_contacts(path, nodes=3, subscribers=3, publishers=3, workload="topics", events=1, duration_s=150.0)
     seed = next(s for s in range(50) if simulate(scenario, "gossip", seed=s).metrics["possible"] == 2)
@@ -196,11 +196,11 @@ def test_an_event_waits_for_a_contact(tmp_path: Path) -> None:
     assert simulate(scenario, "flooding-periodic", {}, seed).metrics["deliveries"] == 2
 
 
-class Diary(LinkObserver):
-    """Contacts as they begin and end, each once."""
+class ContactRecorder(LinkObserver):
+    """Records contacts as they begin and end, each once."""
 
     def __init__(self, n: Neighbourhood) -> None:
-        self.since = {(i, j): 0.0 for i, row in enumerate(near(n)) for j in row if i < j}
+        self.since = {(i, j): 0.0 for i, row in enumerate(hearers(n)) for j in row if i < j}
         self.intervals: list[tuple[int, int, float, float]] = []
         n.observer = self
 
@@ -214,7 +214,7 @@ class Diary(LinkObserver):
 def test_the_contacts_of_a_conference() -> None:
     path = str(data("hypertext2009/tij_HT09.dat"))
     n = contacts(of_contacts(path, nodes=113, duration_s=300_000.0))
-    diary = Diary(n)
+    diary = ContactRecorder(n)
     n.advance(1e6)
     assert len(diary.intervals) == 9865 and not diary.since
     assert sum(end - t for _, _, t, end in diary.intervals) / 9865 == pytest.approx(42.2, abs=0.05)

@@ -1,4 +1,4 @@
-"""Airtimes and spaces, against the standards' own figures."""
+"""Airtimes and spaces, compared with the figures in the standards."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ def test_an_acknowledgement_of_tinyos_goes_at_the_radio_s_own_rate() -> None:
     assert tinyos.ack_airtime == pytest.approx(17 * 8e6 / 19_200, abs=10)
 
 
-def test_ideal_costs_nothing_but_the_time_of_the_bytes() -> None:
+def test_on_ideal_a_frame_costs_only_the_time_of_its_bytes() -> None:
     ideal = build("ideal", 1e6)
     assert not ideal.contends
     assert ideal.airtime(ideal.bytes_on_air(400)) == 8 * 436
     assert (ideal.slot, ideal.sifs, ideal.ifs) == (0, 0, 0)
 
 
-def test_queue_and_retries_are_as_told() -> None:
+def test_queue_and_retries_are_those_of_the_specification() -> None:
     dcf = build("dcf", 1e6, 3, 5)
     assert (dcf.queue, dcf.retries) == (3, 5)
 

@@ -1,4 +1,4 @@
-"""What every model promises: continuous legs in the field, its own stream only, exact contacts, a stationary start."""
+"""What every model promises: continuous legs in the area, its own stream only, exact contacts, a stationary start."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_contacts_agree_with_brute_force(name: str, spread: float) -> None:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_legs_are_continuous_and_stay_in_the_field(name: str) -> None:
+def test_legs_are_continuous_and_stay_in_the_area(name: str) -> None:
     model = MODELS[name]()
     for walker in crowd(model, 8):
         while walker.leg.end_s < 400.0:
@@ -91,19 +91,19 @@ def test_a_node_does_not_depend_on_the_others(name: str) -> None:
 
 @pytest.mark.parametrize("name", STATIONARY)
 def test_the_start_is_stationary(name: str) -> None:
-    """Position, speed and the share that stands have the same distribution at 0 s and long after."""
+    """Position, speed and the share of standing nodes have the same distribution at 0 s and long after."""
     walkers = crowd(MODELS[name](), 1500)
     start = [(*w.at(0.0), speed(w.leg), w.leg.end_s) for w in walkers]
     later = [(*w.at(250.0), speed(w.leg), w.leg.end_s - 250.0) for w in walkers]
     for k, what in enumerate(("x", "y", "speed", "rest of the leg")):
-        # Speeds that are equal but for rounding (speed limits, standing) must count as equal.
+        # Speeds that differ only by rounding (speed limits, standing) must count as equal.
         p = stats.ks_2samp([round(s[k], 6) for s in start], [round(s[k], 6) for s in later]).pvalue
         assert p > 1e-3, (what, p)
 
 
 @pytest.mark.parametrize("name", [name for name in MODELS if "one speed" in name])
-def test_a_node_keeps_its_speed_and_speeds_have_the_law_they_were_drawn_with(name: str) -> None:
-    """Not weighed by 1/v, as those of nodes that draw anew are when one looks at a random instant."""
+def test_a_node_keeps_its_speed_and_speeds_have_the_law_they_were_drawn_from(name: str) -> None:
+    """Without the weight 1/v that speeds at a random instant have if nodes draw one for each leg."""
     walkers = crowd(MODELS[name](), 1000)
     kept = [{round(speed(leg), 6) for leg in w.legs(7)} - {0.0} for w in walkers]
     assert all(len(speeds) == 1 for speeds in kept)
@@ -157,7 +157,7 @@ def test_a_scenario_names_its_model(name: str, kind: type) -> None:
     assert type(model) is kind
 
 
-def test_a_scenario_hands_over_its_values() -> None:
+def test_a_model_gets_the_values_of_its_scenario() -> None:
     model = build(
         Scenario(
             mobility="waypoint", width_m=70.0, height_m=50.0, speed_law="normal", pause_min_s=2.0, pause_max_s=9.0
@@ -170,7 +170,7 @@ def test_a_scenario_hands_over_its_values() -> None:
 
 
 @pytest.mark.parametrize("name", ["waypoint", "direction", "manhattan"])
-def test_a_scenario_says_whether_nodes_keep_their_speeds(name: str) -> None:
+def test_a_scenario_decides_whether_nodes_keep_their_speeds(name: str) -> None:
     def speeds(per: str) -> set[float]:
         model = build(with_values({"mobility": name, "speed_per": per}, {}), 1)
         return {round(speed(leg), 6) for leg in Walker(model).legs(20)}
@@ -178,13 +178,13 @@ def test_a_scenario_says_whether_nodes_keep_their_speeds(name: str) -> None:
     assert len(speeds("leg")) == 20 and len(speeds("node")) == 1
 
 
-def test_nobody_moves_at_speed_zero() -> None:
+def test_at_speed_zero_no_node_moves() -> None:
     for name in ("waypoint", "direction", "gauss-markov", "manhattan"):
         model = build(Scenario(mobility=name, speed_min_mps=0.0, speed_max_mps=0.0), 1)  # type: ignore[arg-type]
         assert isinstance(model, Static)
 
 
-def test_speed_zero_on_the_way_is_refused() -> None:
+def test_a_lowest_speed_of_zero_is_refused() -> None:
     with pytest.raises(InputError, match="speed_min_mps must be above 0"):
         build(Scenario(mobility="manhattan", speed_min_mps=0.0, speed_max_mps=3.0), 1)
 
@@ -195,6 +195,6 @@ def test_the_campus_stays_the_same_and_the_lights_change_with_the_seed() -> None
     assert one.graph.points == two.graph.points and one.light != two.light
 
 
-def test_links_without_positions_are_no_mobility(tmp_path: object) -> None:
+def test_contacts_without_positions_are_no_mobility(tmp_path: object) -> None:
     with pytest.raises(InputError, match="contacts"):
         build(Scenario(mobility="contacts", trace="x"), 1)

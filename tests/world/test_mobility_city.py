@@ -51,19 +51,19 @@ def test_nodes_drive_on_streets_at_the_speed_limit() -> None:
 
 def visits(model: CitySection, legs: list[Leg]) -> list[tuple[int, float]]:
     """Crossings in order, each with the time that the node stood there."""
-    found: list[tuple[int, float]] = []
+    visited: list[tuple[int, float]] = []
     for leg in legs:
         here = crossing_at(model.graph, leg.x, leg.y)
         if here >= 0:
             stood = leg.end_s - leg.start_s if speed(leg) == 0.0 else 0.0
-            if found and found[-1][0] == here:
-                found[-1] = (here, found[-1][1] + stood)
+            if visited and visited[-1][0] == here:
+                visited[-1] = (here, visited[-1][1] + stood)
             else:
-                found.append((here, stood))
-    return found
+                visited.append((here, stood))
+    return visited
 
 
-def test_without_parking_nodes_stop_at_lights_only_and_at_most_so_long() -> None:
+def test_without_parking_nodes_stop_only_at_lights_and_not_longer_than_given() -> None:
     model = city(stops=0.4, stop_s=10.0, parking_s=0.0)
     stops = 0
     for walker in crowd(model, 10):
@@ -82,7 +82,7 @@ def test_stops_are_uniform() -> None:
 
 
 def test_without_lights_nodes_stand_only_to_park_and_trips_take_the_quickest_way() -> None:
-    """Between two parkings, the time on the way is what a dumb search finds (Bellman and Ford)."""
+    """Between two parkings, the time on the way is the one that a simple search finds (Bellman and Ford)."""
     model = city(stops=0.0, parking_s=30.0)
     checked = 0
     for walker in crowd(model, 6):
@@ -120,7 +120,7 @@ def test_roads_of_more_weight_attract_more_trips() -> None:
     model = city(stops=0.0, parking_s=10.0, graph=square((1.0, 1.0, 6.0, 1.0)))
     walker = Walker(model)
     goals = Counter(crossing_at(model.graph, leg.x, leg.y) for leg in walker.legs(12_000) if speed(leg) == 0.0)
-    # Nobody goes where it is already: in the long run a crossing of share w is visited in proportion to w (1 - w).
+    # No node drives to where it already is, so a crossing of share w is visited in proportion to w (1 - w).
     expected = [w * (1 - w) for w in (1 / 9, 1 / 9, 6 / 9, 1 / 9)]
     total = sum(goals.values())
     for k in range(4):
@@ -155,7 +155,7 @@ def test_the_expected_stops_count_when_a_way_is_chosen() -> None:
     assert ways == {(False, False): 1, (False, True): 1, (True, False): 2, (True, True): 1}
 
 
-def test_lights_are_those_of_the_run() -> None:
+def test_lights_depend_on_the_seed_of_the_run() -> None:
     assert CitySection(CAMPUS, 1, 0.5, 9.0, 9.0).light == CitySection(CAMPUS, 1, 0.5, 1.0, 1.0).light
     assert CitySection(CAMPUS, 1, 0.5, 9.0, 9.0).light != CitySection(CAMPUS, 2, 0.5, 9.0, 9.0).light
 

@@ -45,7 +45,7 @@ def test_the_new_direction_is_uniform_over_the_inner_half_circle() -> None:
     assert stats.kstest(east, stats.uniform(-pi / 2, pi).cdf).pvalue > 1e-3
 
 
-def test_at_the_start_nodes_are_found_within_the_field_and_pausing_ones_at_its_border() -> None:
+def test_at_the_start_nodes_are_within_the_area_and_pausing_ones_at_its_border() -> None:
     walkers = crowd(model(pause=100.0), 600)
     assert sum(speed(w.leg) == 0.0 for w in walkers) > 100
     assert all(at_border(w.leg.x, w.leg.y) == (speed(w.leg) == 0.0) for w in walkers)

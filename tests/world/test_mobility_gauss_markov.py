@@ -55,7 +55,7 @@ def test_a_step_takes_its_time_across_reflections() -> None:
     assert all(b - a == pytest.approx(7.0) for a, b in pairwise(turns))
 
 
-def test_nodes_do_not_step_in_unison() -> None:
+def test_nodes_do_not_step_at_the_same_times() -> None:
     ends = [w.leg.end_s for w in crowd(GaussMarkov(1e6, 1e6, 1.0, 2.0, 0.5, 10.0), 300)]
     assert stats.kstest(ends, stats.uniform(0, 10).cdf).pvalue > 1e-3
 

@@ -54,7 +54,7 @@ def test_turns_where_all_ways_exist(turn: float) -> None:
     assert kinds["left"] / total == pytest.approx(turn / 2, abs=0.03)
 
 
-def test_at_the_border_the_ways_on_are_equally_likely_and_nobody_turns_back() -> None:
+def test_at_the_border_the_remaining_directions_are_equally_likely_and_no_node_turns_back() -> None:
     legs = Walker(model(0.1, width=300.0, height=300.0)).legs(12_000)
     seen: Counter[tuple[tuple[int, int], tuple[int, int]]] = Counter()
     for before, after in pairwise(legs):
@@ -91,11 +91,11 @@ def test_pauses_are_at_crossings_and_keep_the_way() -> None:
     assert len({way(leg) for leg in walks[:5]}) == 1
 
 
-def test_a_single_street_has_dead_ends_where_one_turns_back() -> None:
+def test_nodes_turn_back_at_the_ends_of_a_single_street() -> None:
     legs = Walker(model(width=300.0, height=50.0)).legs(100)
     assert {crossing(leg)[0] for leg in legs} == {0, 1, 2, 3} and {leg.y for leg in legs} == {0.0}
 
 
-def test_a_field_smaller_than_a_block_is_refused() -> None:
+def test_an_area_smaller_than_a_block_is_refused() -> None:
     with pytest.raises(InputError, match="block_m"):
         model(width=99.0, height=99.0)

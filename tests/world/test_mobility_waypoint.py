@@ -1,4 +1,4 @@
-"""Random waypoint: the stationary start against what is known of it."""
+"""Random waypoint: the stationary start, compared with known results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MEAN_DISTANCE_IN_UNIT_SQUARE = 0.521405433164720  # (2 + sqrt(2) + 5 asinh(1)) /
 
 
 def density(law: str, low: float, high: float, v: float) -> float:
-    """Of the speed law, not normalised."""
+    """The density of the speed law, not normalised."""
     return 1.0 if law == "uniform" else exp(-0.5 * ((v - 0.5 * (low + high)) / (0.25 * (high - low))) ** 2)
 
 
@@ -34,7 +34,7 @@ def test_mean_speed_from_the_start_is_the_harmonic_mean(law: str) -> None:
     mean = sum(speed(w.leg) for w in walkers) / len(walkers)
     deviation = high / sqrt(len(walkers)) / 2
     assert mean == pytest.approx(1.0 / inverse, abs=3 * deviation)
-    assert abs(mean - 0.5 * (low + high)) > 6 * deviation  # which a naive start would have
+    assert abs(mean - 0.5 * (low + high)) > 6 * deviation  # the mean that a naive start would have
 
 
 def test_speeds_of_legs_follow_the_law() -> None:
@@ -52,7 +52,7 @@ def test_speeds_underway_have_density_one_over_v() -> None:
     assert stats.kstest(seen, lambda v: np.log(v) / log(8.0)).pvalue > 1e-3
 
 
-def test_one_speed_is_no_special_case() -> None:
+def test_a_single_speed_works_like_an_interval() -> None:
     for law in ("uniform", "normal"):
         speeds = Speeds(3.0, 3.0, law)
         assert speeds.inverse_mean == 1 / 3.0
@@ -71,7 +71,7 @@ def test_share_that_pauses_at_the_start() -> None:
 
 @pytest.mark.parametrize(("low", "high"), [(2.0, 6.0), (0.5, 30.0)])
 def test_of_nodes_that_keep_their_speeds_the_fast_ones_pause_more_often(low: float, high: float) -> None:
-    """The share of its time in which a node pauses is a matter of its own speed."""
+    """The share of time in which a node pauses depends on its own speed."""
     speeds, pause_s = Speeds(low, high, "uniform", per_node=True), 70.0
     walkers = crowd(RandomWaypoint(1000.0, 1000.0, speeds, Pauses(20.0, 120.0)), 4000)
     walk_m = 1000.0 * MEAN_DISTANCE_IN_UNIT_SQUARE
@@ -87,7 +87,7 @@ def test_of_nodes_that_keep_their_speeds_the_fast_ones_pause_more_often(low: flo
     assert stats.kstest(walking, lambda v: np.interp(v, np.linspace(low, high, 101), shares)).pvalue > 1e-3
 
 
-def test_nodes_that_set_off_together_may_keep_their_speeds() -> None:
+def test_nodes_that_start_together_may_keep_their_speeds() -> None:
     model = RandomWaypoint(600.0, 300.0, Speeds(1.5, 4.0, "normal", per_node=True), Pauses(0.0, 9.0), together=True)
     walkers = crowd(model, 2000)
     first = [speed(w.leg) for w in walkers]
@@ -95,7 +95,7 @@ def test_nodes_that_set_off_together_may_keep_their_speeds() -> None:
     assert {round(speed(leg), 6) for leg in walkers[0].legs(21)} == {0.0, round(first[0], 6)}
 
 
-def test_what_is_left_of_a_pause_has_the_equilibrium_distribution() -> None:
+def test_the_rest_of_a_pause_has_the_equilibrium_distribution() -> None:
     pauses = Pauses(10.0, 30.0)
     stream = Stream(1, 0, "test")
     left = [pauses.draw_rest(stream) for _ in range(4000)]
@@ -137,7 +137,7 @@ def test_destinations_are_uniform_and_independent_of_the_speed() -> None:
     assert stats.kstest([speed(leg) for leg in legs], stats.uniform(1, 8).cdf).pvalue > 1e-3
 
 
-def test_who_sets_off_together_stands_anywhere_and_walks_at_once() -> None:
+def test_nodes_that_start_together_stand_anywhere_and_walk_at_once() -> None:
     pauses = Pauses(0.0, 600.0)
     walkers = crowd(RandomWaypoint(600.0, 300.0, Speeds(1.5, 4.0, "normal"), pauses, together=True), 3000)
     legs = [w.leg for w in walkers]

@@ -129,7 +129,7 @@ def test_an_order_that_is_not_understood_is_named(tmp_path: Path, order: str) ->
     assert "\n" not in str(error.value)
 
 
-# ---- files as wholes
+# ---- whole files
 
 
 def test_too_few_nodes(tmp_path: Path) -> None:
@@ -167,4 +167,4 @@ def test_the_cars_of_unterstrass() -> None:
             walker.turn()
             assert 10 <= walker.leg.x <= 4660 and 10 <= walker.leg.y <= 3010
             speeds.append(speed(walker.leg))
-    assert min(s for s in speeds if s > 0.0) > 9.9 and max(speeds) < 32.1  # V_min and V_max of the file's own header
+    assert min(s for s in speeds if s > 0.0) > 9.9 and max(speeds) < 32.1  # V_min and V_max in the header of the file

@@ -1,4 +1,4 @@
-"""A package that somebody has installed brings a mobility, a radio, a MAC and a protocol: found by name, run in the
+"""An installed package brings a mobility, a radio, a MAC and a protocol: found by name, run in the
 simulator, and the same run wherever it takes place."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Mobility, radios and MACs by name: roamcast's own, other packages', and any class as module:Class."""
+"""Mobility, radios and MACs by name: roamcast's own, those of other packages, and any class as module:Class."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ def run(protocol: str = "gossip", **changes: Any) -> str:
     return simulate(small(**changes), protocol, seed=3).fingerprint
 
 
-# ---- what they decide
+# ---- their effects
 
 
-def test_a_mobility_from_outside_moves_nodes_as_one_of_ours_does() -> None:
+def test_a_mobility_from_outside_moves_nodes_like_a_built_in_one() -> None:
     assert run(mobility=f"{HERE}:Scattered") == run(mobility="static")
 
 
-def test_a_radio_from_outside_gives_frames_the_strength_that_one_of_ours_does() -> None:
+def test_a_radio_from_outside_gives_frames_the_same_strength_as_a_built_in_one() -> None:
     for changes in ({}, {"carrier_sense_ratio": 2.0}, {"mac": "ideal"}):
         assert run(radio=f"{HERE}:InverseSquare", **changes) == run(radio="free-space", **changes)
     assert run(radio="free-space") != run(radio="disc")
 
 
 @pytest.mark.parametrize("protocol", ["gossip", "subtree"])
-def test_a_mac_from_outside_backs_off_as_one_of_ours_does(protocol: str) -> None:
+def test_a_mac_from_outside_backs_off_like_a_built_in_one(protocol: str) -> None:
     """subtree also sends frames for one neighbour, whose repetitions have larger windows."""
     assert run(protocol, mac=f"{HERE}:Dsss") == run(protocol, mac="dcf")
 
@@ -63,9 +63,9 @@ def test_a_mac_may_do_without_a_shared_medium() -> None:
     [
         ({"radio": f"{HERE}:Sick"}, f"radio={HERE}:Sick: a strength of -1.0; it must be a number of at least 0"),
         ({"mac": f"{HERE}:Impatient"}, f"mac={HERE}:Impatient: a back-off of -1 slots; it must be a number from 0"),
-        ({"radio": f"{HERE}:Endless"}, f"radio={HERE}:Endless: farthest gives inf m; it must be a number above 0"),
+        ({"radio": f"{HERE}:Endless"}, f"radio={HERE}:Endless: farthest is inf m; it must be a number above 0"),
         ({"mac": f"{HERE}:Hasty"}, f"mac={HERE}:Hasty: slot_us=0; a slot must last"),
-        ({"mac": f"{HERE}:Backwards"}, f"mac={HERE}:Backwards: eifs_us gives -1; it must be at least 0"),
+        ({"mac": f"{HERE}:Backwards"}, f"mac={HERE}:Backwards: eifs_us is -1; it must be at least 0"),
         ({"mac": f"{HERE}:Unsure"}, "timing: slot_us=9.5: must be a whole number of at least 0"),
         (
             {"mobility": f"{HERE}:Jumping"},
@@ -77,7 +77,7 @@ def test_a_mac_may_do_without_a_shared_medium() -> None:
         ),
     ],
 )
-def test_what_cannot_be_is_refused_in_one_line(changes: dict[str, str], message: str) -> None:
+def test_impossible_parts_are_refused_in_one_line(changes: dict[str, str], message: str) -> None:
     with pytest.raises(InputError) as caught:
         run(**changes)
     assert str(caught.value).startswith(message)
@@ -113,8 +113,8 @@ def test_one_typed_parameter_leaves_the_others_of_a_preset() -> None:
         ({"mobility": "waypont"}, "unknown mobility 'waypont'; did you mean 'waypoint'?"),
         ({"radio": "dics"}, "unknown radio 'dics'; did you mean 'disc'?"),
         ({"mac": "csma:"}, "mac 'csma:': must be a name or module:Class"),
-        ({"mac": f"{HERE}:NoPart"}, f"mac '{HERE}:NoPart': {HERE}:NoPart is no subclass of roamcast.parts.Mac"),
-        ({"radio": f"{HERE}:Dsss"}, f"radio '{HERE}:Dsss': {HERE}:Dsss is no subclass of roamcast.parts.Radio"),
+        ({"mac": f"{HERE}:NoPart"}, f"mac '{HERE}:NoPart': {HERE}:NoPart is not a subclass of roamcast.parts.Mac"),
+        ({"radio": f"{HERE}:Dsss"}, f"radio '{HERE}:Dsss': {HERE}:Dsss is not a subclass of roamcast.parts.Radio"),
         ({"mobility": "no_such_module:X"}, "mobility 'no_such_module:X' cannot be loaded: No module named"),
         ({"mobility": 5}, "mobility=5: must be a text"),
         ({"mobility_set": {"lanes": 2}}, "mobility.lanes=2: mobility=waypoint has no parameters of its own"),
@@ -148,7 +148,7 @@ def test_a_class_that_cannot_be_made_gets_one_clear_line(tmp_path: Path, monkeyp
         run(mobility="odd_part:Odd")
 
 
-def test_parameters_go_when_another_part_takes_the_place_of_theirs() -> None:
+def test_parameters_of_a_part_are_removed_when_another_replaces_it() -> None:
     have = {"mobility": "a:A", "mobility_set": {"x": 1}, "mobility.y": 2, "mac": "b:B", "mac_set": {"z": 3}}
     assert changed(have, {"nodes": 4}) == {**have, "nodes": 4}
     assert changed(have, {"mobility": "a:A", "mobility.x": 5}) == {**have, "mobility.x": 5}
@@ -168,16 +168,16 @@ def test_a_class_stands_for_its_name() -> None:
     named = small(mobility=Shuttle, mobility_set={"lanes": 2})
     assert named == small(mobility=f"{HERE}:Shuttle", mobility_set={"lanes": 2})
     assert with_values(SMALL, {"mac": Dsss}).mac == f"{HERE}:Dsss"
-    with pytest.raises(InputError, match=r"is no subclass of roamcast\.parts\.Radio$"):
+    with pytest.raises(InputError, match=r"is not a subclass of roamcast\.parts\.Radio$"):
         small(radio=Shuttle)
 
 
-def test_each_part_of_ours_says_what_it_is() -> None:
+def test_each_built_in_part_has_a_description() -> None:
     for part in PARTS.values():
         assert all(10 < len(text) < 100 and not text.endswith(".") for text in part.own.values())
 
 
-def test_every_part_of_ours_can_be_named_and_only_those() -> None:
+def test_exactly_the_built_in_parts_have_names() -> None:
     assert set(MAC.built_in) == set(mac.MACS)
     assert set(RADIO.built_in) == set(radio.RADIOS)
     for name in set(MOBILITY.built_in) - {"trace", "contacts"}:
@@ -203,6 +203,6 @@ def test_a_scenario_with_parts_from_outside_can_be_sent_to_a_worker() -> None:
     assert msgspec.json.decode(msgspec.json.encode(scenario), type=Scenario) == scenario
 
 
-def test_parameters_decide_a_run_only_where_there_are_any() -> None:
+def test_empty_parameters_do_not_change_the_id_of_a_run() -> None:
     assert not {"mobility_set", "radio_set", "mac_set"} & small().facts().keys()
     assert small(mobility=f"{HERE}:Shuttle", mobility_set={"lanes": 2}).facts()["mobility_set"] == {"lanes": 2}

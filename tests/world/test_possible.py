@@ -1,4 +1,4 @@
-"""What was possible: small worlds in which it can be worked out by hand, and that nobody does better."""
+"""What could have been delivered: small worlds computed by hand, and no protocol delivers more."""
 
 from __future__ import annotations
 
@@ -53,45 +53,47 @@ def possible(s: Scenario, publisher: int, protocol: str = "flooding-periodic") -
         (0, 20.1, {}, 0),  # too late
         (0, 50.0, {}, 0),
         (1, 5.0, {}, 2),
-        (1, 50.0, {}, 1),  # only 2 is yet to come
+        (1, 50.0, {}, 1),  # only the contact with 2 is still to come
         (1, 121.0, {}, 0),
-        (2, 5.0, {}, 1),  # 1 gets it when 0 is gone
+        (2, 5.0, {}, 1),  # 1 gets it when its contact with 0 is over
         (0, 5.0, {"validity_s": 74.0}, 1),  # expires at 79
         (0, 5.0, {"validity_s": 75.0}, 2),  # expires when 1 and 2 meet
         (0, 5.0, {"duration_s": 79.0}, 1),
         (0, 5.0, {"duration_s": 80.0}, 2),
     ],
 )
-def test_by_hand(tmp_path: Path, publisher: int, publish_at_s: float, values: dict[str, Any], expected: int) -> None:
+def test_possible_pairs_of_small_worlds_agree_with_those_found_by_hand(
+    tmp_path: Path, publisher: int, publish_at_s: float, values: dict[str, Any], expected: int
+) -> None:
     metrics = possible(scenario(tmp_path, publish_at_s, **values), publisher)
     assert metrics["possible"] == expected
     assert metrics["deliveries"] <= expected
     assert metrics["of_possible"] == (metrics["deliveries"] / expected if expected else None)
 
 
-def test_a_protocol_that_carries_events_does_all_that_is_possible(tmp_path: Path) -> None:
+def test_a_protocol_that_carries_events_delivers_all_that_is_possible(tmp_path: Path) -> None:
     s = scenario(tmp_path, 5.0)
     assert possible(s, 0)["of_possible"] == 1.0
     assert possible(s, 0, "gossip")["of_possible"] in (0.0, 0.5)
 
 
-def test_nodes_that_are_down_neither_take_nor_give() -> None:
+def test_nodes_that_are_down_neither_receive_nor_send() -> None:
     """A row 0 – 1 – 2; 1 is down when 0 publishes, and comes back later."""
     motion = KineticContacts(Placed([(0.0, 0.0), (100.0, 0.0), (200.0, 0.0)]), 3, 1, [150.0] * 3)
-    told = [(2 * S, 0, FOREVER, [1, 2]), (2 * S, 2, 7 * S, [0])]
+    publications = [(2 * S, 0, FOREVER, [1, 2]), (2 * S, 2, 7 * S, [0])]
     down = (1 * S, 1, False)
     up = (10 * S, 1, True)  # the second event has expired by then
-    assert possible_pairs(motion, 3, told, [down], 9 * S) == 0
-    assert possible_pairs(motion, 3, told, [down, up], 11 * S) == 2
+    assert possible_pairs(motion, 3, publications, [down], 9 * S) == 0
+    assert possible_pairs(motion, 3, publications, [down, up], 11 * S) == 2
 
 
 def test_links_that_go_one_way_are_used_one_way() -> None:
     motion = KineticContacts(Placed([(0.0, 0.0), (100.0, 0.0)]), 2, 1, [120.0, 80.0])
-    told = [(1 * S, 0, FOREVER, [1]), (1 * S, 1, FOREVER, [0])]
-    assert possible_pairs(motion, 2, told, [], 2 * S) == 1
+    publications = [(1 * S, 0, FOREVER, [1]), (1 * S, 1, FOREVER, [0])]
+    assert possible_pairs(motion, 2, publications, [], 2 * S) == 1
 
 
-def test_only_the_interested_count() -> None:
+def test_only_interested_nodes_count() -> None:
     motion = ScheduledContacts(4, [(0.0, 0, 1, True), (0.0, 0, 2, True)])
     assert possible_pairs(motion, 4, [(1 * S, 0, FOREVER, [2, 3])], [], 2 * S) == 1
 
@@ -131,12 +133,12 @@ WORLDS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("protocol", registry.BUILT_IN)
 @pytest.mark.parametrize("world", WORLDS)
-def test_nobody_delivers_more_than_was_possible(protocol: str, world: str) -> None:
+def test_no_protocol_delivers_more_than_was_possible(protocol: str, world: str) -> None:
     metrics = simulate(Scenario(**ROUGH, **WORLDS[world]), protocol).metrics
     assert 0 < metrics["deliveries"] <= metrics["possible"] <= metrics["interested"]
 
 
-def test_nobody_delivers_more_than_was_possible_behind_walls_either() -> None:
+def test_no_protocol_delivers_more_than_was_possible_with_a_partition() -> None:
     s = Scenario(**ROUGH)
     s = msgspec.structs.replace(s, radio="log-distance", shadowing_db=8.0, mobility="static", validity_s=0.0)
     for seed in range(1, 6):

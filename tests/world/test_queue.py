@@ -69,8 +69,8 @@ def order(entry: Entry) -> tuple[int, int, int, int]:
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.none() | ENTRIES, max_size=80))
-def test_both_queues_give_the_same_under_any_pushes_and_pops(steps: list[Entry | None]) -> None:
-    """None is a pop. Entries that agree in everything that orders them are one and the same event."""
+def test_both_queues_agree_for_any_pushes_and_pops(steps: list[Entry | None]) -> None:
+    """None is a pop. Entries with equal time, kind, node and serial are the same event."""
     plain, unboxed = PlainQueue(), VecQueue()
     held: dict[tuple[int, int, int, int], bool] = {}
     for step in steps:
@@ -97,7 +97,7 @@ def test_the_order_is_time_kind_node_serial_whatever_the_order_of_pushes(queue: 
         assert drained(queue(), pushed) == entries
 
 
-def test_what_was_sent_arrives_before_anybody_acts_at_one_instant() -> None:
+def test_frames_arrive_before_nodes_act_at_the_same_instant() -> None:
     assert sorted(KINDS) == list(KINDS)
     assert KINDS[0] == END and KINDS[-1] == ATTEMPT
     assert FAULT < PUBLISH < TIMER
@@ -105,7 +105,7 @@ def test_what_was_sent_arrives_before_anybody_acts_at_one_instant() -> None:
 
 @BOTH
 def test_nothing_is_lost_or_late_when_time_goes_on_for_many_rounds(queue: type[EventQueue]) -> None:
-    """As a run does it: what is popped sets the clock, and what is pushed comes soon, or much later, or at once."""
+    """As in a run: a popped event sets the clock, and pushed events are due soon, much later, or at once."""
     draws = random.Random(1)
     made = queue()
     made.push(0, TIMER, 0, 0, 0)
@@ -121,7 +121,7 @@ def test_nothing_is_lost_or_late_when_time_goes_on_for_many_rounds(queue: type[E
             waiting.append(entry)
 
 
-def test_an_empty_queue_says_so() -> None:
+def test_popping_an_empty_queue_is_an_error() -> None:
     made = VecQueue()
     made.push(5, TIMER, 0, 0, 0)
     made.pop()
@@ -137,13 +137,13 @@ def test_the_last_instant_and_the_last_node_fit_in(queue: type[EventQueue]) -> N
 
 
 @pytest.mark.parametrize("queue", [VecQueue] if COMPILED else [PlainQueue, VecQueue])  # the plain one is for plain ints
-def test_what_is_due_after_the_last_instant_never_comes_first(queue: type[EventQueue]) -> None:
-    """A crash that is a year away, a timer for an event that never expires."""
+def test_an_event_after_the_last_instant_never_comes_first(queue: type[EventQueue]) -> None:
+    """Such as a crash after a year, or a timer for an event that never expires."""
     made = queue()
     made.push(1 << 52, TIMER, 0, 0, 0)
     made.push(5, ATTEMPT, 0, 0, 0)
     assert pop(made)[:2] == (5, ATTEMPT)
 
 
-def test_the_queue_that_is_used_is_the_one_that_is_fast_here() -> None:
+def test_the_fastest_queue_for_this_build_is_used() -> None:
     assert type(event_queue()) is (VecQueue if COMPILED else PlainQueue)

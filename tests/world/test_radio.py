@@ -110,11 +110,11 @@ def test_strength_only_falls(law: str) -> None:
 
 
 @pytest.mark.parametrize("law", GRADED)
-def test_two_nodes_in_one_place_hear_each_other_well(law: str) -> None:
+def test_two_nodes_at_one_position_hear_each_other_well(law: str) -> None:
     assert 1e6 < strength(radio(law), 100.0, 0.0) < float("inf")
 
 
-# ---- how far
+# ---- distances
 
 
 @pytest.mark.parametrize("law", GRADED)
@@ -129,7 +129,7 @@ def test_two_nodes_in_one_place_hear_each_other_well(law: str) -> None:
 def test_reach_is_where_strength_equals_the_threshold(
     law: str, range_m: float, own_m: float, ratio: float, crossover_m: float, exponent: float
 ) -> None:
-    """Also for nodes whose range is not the one that the threshold was made from."""
+    """Also for nodes whose range is not the one that defined the threshold."""
     r = radio(law, range_m=range_m, ratio=ratio, crossover_m=crossover_m, exponent=exponent)
     assert strength(r, own_m, r.sensed_up_to(own_m)) == pytest.approx(r.threshold, rel=1e-9)
 
@@ -140,7 +140,7 @@ def test_the_carrier_sense_range_of_a_plain_node_is_the_ratio_times_its_range(la
 
 
 @pytest.mark.parametrize("law", [*GRADED, "disc"])
-def test_without_a_ratio_what_is_sensed_can_be_decoded(law: str) -> None:
+def test_without_a_ratio_every_sensed_frame_can_be_decoded(law: str) -> None:
     assert radio(law).sensed_up_to(100.0) == pytest.approx(100.0)
     assert radio(law).threshold <= 1.0
 
@@ -157,7 +157,7 @@ def test_shadowing_widens_the_reach_by_its_largest_gain() -> None:
 # ---- shadowing
 
 
-def test_shadowing_is_the_same_both_ways_and_whenever_it_is_asked_for() -> None:
+def test_shadowing_is_the_same_in_both_directions_and_at_every_call() -> None:
     r, again = radio("log-distance", shadowing_db=6.0), radio("log-distance", shadowing_db=6.0)
     forward = {(i, j): shadow(r, i, j) for i in range(8) for j in range(i)}
     for i, j in reversed(list(forward)):
@@ -165,7 +165,7 @@ def test_shadowing_is_the_same_both_ways_and_whenever_it_is_asked_for() -> None:
     assert len(set(forward.values())) == len(forward)
 
 
-def test_shadowing_belongs_to_the_seed() -> None:
+def test_shadowing_depends_on_the_seed() -> None:
     one, other = (radio("log-distance", shadowing_db=6.0, seed=seed) for seed in (1, 2))
     assert shadow(one, 0, 1) != shadow(other, 0, 1)
 

@@ -1,4 +1,4 @@
-"""Scenarios: everything that is wrong with one is said in one line that names the field."""
+"""Scenarios: every error is one line that names the field."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from roamcast.world.scenario import Scenario, with_values
 
 
 def refused(changes: dict[str, Any]) -> str:
-    """What is said of values that a program gives; it must be one line."""
+    """The error for these values; it must be one line."""
     with pytest.raises(InputError) as error:
         Scenario(**changes)
-    said = str(error.value)
-    assert "\n" not in said and "$" not in said and "`" not in said
-    return said
+    message = str(error.value)
+    assert "\n" not in message and "$" not in message and "`" not in message
+    return message
 
 
 def typed(**changes: str) -> Scenario:
@@ -29,7 +29,7 @@ def typed(**changes: str) -> Scenario:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("nodes=0", "nodes=0: must be a whole number, at least 1 and at most 1000000"),
         ("nodes=-3", "nodes=-3: must be a whole number"),
@@ -70,16 +70,16 @@ def typed(**changes: str) -> Scenario:
         ("validity_s=1e10", "validity_s=1e10: must be a number, at least 0 and at most 1000000000"),
     ],
 )
-def test_a_wrong_value_is_named_with_what_would_be_right(text: str, said: str) -> None:
+def test_a_wrong_value_is_named_with_what_would_be_right(text: str, message: str) -> None:
     name, _, value = text.partition("=")
     with pytest.raises(InputError) as error:
         typed(**{name: value})
-    assert str(error.value).startswith(said)
+    assert str(error.value).startswith(message)
     assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"nodes": 0}, "nodes=0: must be a whole number"),
         ({"nodes": "5"}, "nodes=5: must be a whole number"),
@@ -93,40 +93,40 @@ def test_a_wrong_value_is_named_with_what_would_be_right(text: str, said: str) -
         ({"radio": "laser"}, "unknown radio 'laser'; "),
     ],
 )
-def test_a_wrong_value_in_a_program_or_a_preset_is_named_alike(changes: dict[str, Any], said: str) -> None:
-    assert refused(changes).startswith(said)
-    with pytest.raises(InputError, match=said.split("=")[0]):
+def test_a_wrong_value_in_a_program_or_a_preset_is_named_in_the_same_way(changes: dict[str, Any], message: str) -> None:
+    assert refused(changes).startswith(message)
+    with pytest.raises(InputError, match=message.split("=")[0]):
         with_values(changes, {})
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("nods", "unknown scenario field 'nods'; did you mean 'nodes'?"),
         ("range", "unknown scenario field 'range'; did you mean 'range_m'?"),
         ("duration", "unknown scenario field 'duration'; did you mean 'duration_s'?"),
-        ("xyzzy", "unknown scenario field 'xyzzy'; known: arrivals, asleep_s, "),
+        ("xyzzy", "unknown scenario field 'xyzzy'; `roamcast fields` lists them"),
     ],
 )
-def test_an_unknown_field_is_told_its_nearest(name: str, said: str) -> None:
+def test_for_an_unknown_field_the_nearest_one_is_suggested(name: str, message: str) -> None:
     for base, changes in (({}, {name: "1"}), ({name: 1}, {})):
         with pytest.raises(InputError) as error:
             with_values(base, changes)
-        assert str(error.value).startswith(said)
+        assert str(error.value).startswith(message)
 
 
-def test_texts_become_what_their_fields_want() -> None:
+def test_texts_are_converted_to_the_types_of_their_fields() -> None:
     s = typed(nodes="7", width_m="12", keep_tables="true", mobility="static", subscribers="3", street_map="5")
     assert (s.nodes, s.width_m, s.keep_tables, s.mobility, s.street_map) == (7, 12.0, True, "static", "5")
     assert type(s.width_m) is float
 
 
-def test_whole_numbers_will_do_where_a_number_is_wanted() -> None:
+def test_a_whole_number_is_accepted_where_a_number_is_needed() -> None:
     assert type(Scenario(width_m=500).width_m) is float
     assert with_values({"width_m": 500}, {}) == Scenario(width_m=500.0)
 
 
-def test_what_is_typed_goes_over_what_a_preset_says() -> None:
+def test_typed_values_replace_those_of_a_preset() -> None:
     assert with_values({"nodes": 50, "loss": 0.1}, {"nodes": "60"}) == Scenario(nodes=60, loss=0.1)
 
 
@@ -134,7 +134,7 @@ def test_what_is_typed_goes_over_what_a_preset_says() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"publishers": 101}, "publishers (101) must not be above nodes (100)"),
         ({"nodes": 5}, "subscribers (10) must not be above nodes (5)"),
@@ -166,15 +166,15 @@ def test_what_is_typed_goes_over_what_a_preset_says() -> None:
         ({"radio": "table"}, "radio=table needs links=FILE"),
         (
             {"mobility": "contacts", "trace": "x", "radio": "table", "links": "y"},
-            "mobility=contacts says who hears whom",
+            "mobility=contacts has links of its own",
         ),
-        ({"mobility": "contacts", "trace": "x", "radio": "two-ray"}, "mobility=contacts says who hears whom"),
+        ({"mobility": "contacts", "trace": "x", "radio": "two-ray"}, "mobility=contacts has links of its own"),
         ({"mobility": "contacts", "trace": "x", "partition_until_s": 9.0}, "partition_until_s must be 0 with mobility"),
         ({"radio": "table", "links": "x", "partition_until_s": 9.0}, "partition_until_s must be 0 with radio=table"),
     ],
 )
-def test_contradictions_name_both_fields(changes: dict[str, Any], said: str) -> None:
-    assert refused(changes).startswith(said)
+def test_contradictions_name_both_fields(changes: dict[str, Any], message: str) -> None:
+    assert refused(changes).startswith(message)
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_contradictions_name_both_fields(changes: dict[str, Any], said: str) -> 
         {"traffic_seed": 2**31 - 1},
     ],
 )
-def test_what_is_just_right_is_taken(changes: dict[str, Any]) -> None:
+def test_values_at_their_limits_are_accepted(changes: dict[str, Any]) -> None:
     Scenario(**changes)
 
 
@@ -221,7 +221,7 @@ def test_presets_are_scenarios(name: str) -> None:
 # ---- where nodes stand
 
 
-def test_neighbours_decide_the_size_of_the_field() -> None:
+def test_neighbours_decide_the_size_of_the_area() -> None:
     s = Scenario(mobility="static", nodes=200, range_m=50.0, neighbours=5.0, publishers=1, subscribers=1)
     assert (s.width_m, s.height_m) == (536.95, 536.95)
     assert Scenario(**msgspec.to_builtins(s)) == s
@@ -231,7 +231,7 @@ def test_neighbours_decide_the_size_of_the_field() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"mobility": "waypoint", "placement": "grid"}, "placement=grid needs mobility=static"),
         ({"mobility": "waypoint", "neighbours": 5.0}, "neighbours=5 needs mobility=static, radio=disc and one range"),
@@ -247,12 +247,12 @@ def test_neighbours_decide_the_size_of_the_field() -> None:
         ),
     ],
 )
-def test_what_places_cannot_be(changes: dict[str, Any], said: str) -> None:
-    assert refused({"publishers": 1, "subscribers": 1, **changes}).startswith(said)
+def test_impossible_placements_are_refused(changes: dict[str, Any], message: str) -> None:
+    assert refused({"publishers": 1, "subscribers": 1, **changes}).startswith(message)
 
 
 @pytest.mark.parametrize("mobility", ["city", "trace"])
-def test_notifications_can_be_shared_out_only_where_nodes_are_all_over_the_field(mobility: str) -> None:
+def test_a_local_share_of_notifications_needs_nodes_that_fill_the_area(mobility: str) -> None:
     changes = {"mobility": mobility, "trace": "t", "local_share": 0.5}
     assert refused({**changes, "local_of": "notifications"}).startswith("local_of must be publications with mobility=")
     assert Scenario(**changes).local_of == "publications"
@@ -264,7 +264,7 @@ def test_a_size_that_neighbours_decide_cannot_be_typed(name: str) -> None:
         presets.load("costa").scenario({name: "99"})
 
 
-def test_jitter_and_lattice_decide_the_size_of_the_field_too() -> None:
+def test_jitter_and_lattice_decide_the_size_of_the_area_too() -> None:
     few = {"mobility": "static", "range_m": 50.0, "neighbours": 5.0}
     sides = [Scenario(**few, placement="triangle", placement_jitter=jitter).width_m for jitter in (0.05, 0.3, 1.0)]
     assert sides == sorted(sides, reverse=True) and sides[0] > 1.2 * sides[2]
@@ -299,7 +299,7 @@ def test_a_person_who_shortens_a_preset_reads_what_else_to_set(
     assert with_values(base, {**typed, option: value}).duration_s == 20.0
 
 
-def test_who_types_both_is_told_only_what_is_wrong_with_them() -> None:
+def test_if_both_are_typed_the_error_is_only_about_their_values() -> None:
     with pytest.raises(InputError) as caught:
         with_values({"publish_until_s": 80.0}, {"duration_s": "20", "publish_until_s": "30"})
     assert str(caught.value) == "publish_until_s (30) must not be above duration_s (20)"

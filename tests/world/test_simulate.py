@@ -1,4 +1,4 @@
-"""Whole runs: the same scenario and seed give the same run, whoever looks on; and what a run gives back."""
+"""Whole runs: the same scenario and seed give the same run, whatever is recorded; and the results of a run."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ RUNS: dict[str, tuple[str, dict[str, Any]]] = {
         | {"workload": "interests", "local_share": 0.5, "partition_from_s": 3.0, "partition_until_s": 5.0},
     ),
 }
-"""Six small worlds that have every model in them between them: name -> (protocol, scenario)."""
+"""Six small worlds that together use every model: name -> (protocol, scenario)."""
 
 NAMES = pytest.mark.parametrize("name", RUNS)
 
@@ -72,7 +72,7 @@ def run(name: str, seed: int = 1, **options: Any) -> Result:
 
 
 def same(a: Result, b: Result) -> bool:
-    """Sums of joules are rounded in the order of their terms, which is not the same at all levels."""
+    """Sums of joules may differ by rounding, because the order of their terms depends on the level."""
     metrics = [dict(r.metrics) for r in (a, b)]
     joules = [m.pop("energy_j") for m in metrics]
     return (
@@ -84,17 +84,17 @@ def same(a: Result, b: Result) -> bool:
 
 
 @NAMES
-def test_the_fingerprint_is_the_one_on_record(name: str) -> None:
-    """UPDATE_GOLDEN=1 writes them anew; a change belongs into the changelog, under "Changes to results"."""
+def test_the_fingerprint_is_the_recorded_one(name: str) -> None:
+    """UPDATE_GOLDEN=1 writes new ones; a change belongs into the changelog, under "Changes to results"."""
     recorded = json.loads(GOLDEN.read_text()) if GOLDEN.exists() else {}
-    found = run(name).fingerprint
+    fingerprint = run(name).fingerprint
     if os.environ.get(UPDATE):
-        GOLDEN.write_text(json.dumps(dict(sorted({**recorded, name: found}.items())), indent=2) + "\n")
+        GOLDEN.write_text(json.dumps(dict(sorted({**recorded, name: fingerprint}.items())), indent=2) + "\n")
         return
-    assert recorded.get(name) == found
+    assert recorded.get(name) == fingerprint
 
 
-def test_no_fingerprint_on_record_is_out_of_use() -> None:
+def test_every_recorded_fingerprint_is_used() -> None:
     assert sorted(json.loads(GOLDEN.read_text())) == sorted(RUNS)
 
 
@@ -106,14 +106,14 @@ def test_the_same_seed_gives_the_same_run_and_another_another(name: str) -> None
 
 
 @NAMES
-def test_nobody_who_looks_on_changes_the_run(name: str) -> None:
+def test_logging_and_progress_do_not_change_the_run(name: str) -> None:
     """At every level, with a progress bar, and without the ideal flood beside it."""
     plain = run(name)
     for level in LEVELS[1:]:
         assert same(run(name, level=level, sink=MemorySink()), plain), level
-    told: list[float] = []
-    assert same(run(name, progress=told.append), plain)
-    assert told == sorted(told) and told[-1] == 1.0 and len(told) == 200
+    shares: list[float] = []
+    assert same(run(name, progress=shares.append), plain)
+    assert shares == sorted(shares) and shares[-1] == 1.0 and len(shares) == 200
     alone = run(name, possible=False)
     assert alone.fingerprint == plain.fingerprint
     unknown = {"possible": None, "of_possible": None}
@@ -153,7 +153,7 @@ def here() -> Any:
     return json.loads(json.dumps({name: [r.fingerprint, r.metrics] for name in RUNS for r in [run(name)]}))
 
 
-def test_other_processes_that_hash_otherwise_run_the_same(tmp_path: Path) -> None:
+def test_a_process_with_another_hash_seed_runs_the_same(tmp_path: Path) -> None:
     package = Path(roamcast.__path__[0]).parent
     assert elsewhere(tmp_path, package, "0") == elsewhere(tmp_path, package, "4711") == here()
 
@@ -165,7 +165,7 @@ def test_compiled_modules_run_the_same_as_their_sources(tmp_path: Path) -> None:
     assert elsewhere(tmp_path, tmp_path, "0") == here()
 
 
-def test_more_nodes_do_not_change_the_walks_of_those_who_were_there() -> None:
+def test_more_nodes_do_not_change_the_movement_of_the_others() -> None:
     def walks(nodes: int) -> list[Any]:
         sink = MemorySink()
         simulate(with_values(SMALL | {"nodes": nodes}, {}), "gossip", level="full", sink=sink)
@@ -186,7 +186,7 @@ def traffic(name: str, traffic_seed: int, seed: int) -> tuple[Scenario, World]:
 def test_one_traffic_is_the_same_under_two_seeds(name: str) -> None:
     """Movement, ranges of nodes, shadowing and faults."""
 
-    def found(traffic_seed: int, seed: int) -> list[Any]:
+    def traffic_values(traffic_seed: int, seed: int) -> list[Any]:
         s, world = traffic(name, traffic_seed, seed)
         radio = world.radio
         faults = [world.faults.first(i) for i in range(s.nodes)]
@@ -194,13 +194,13 @@ def test_one_traffic_is_the_same_under_two_seeds(name: str) -> None:
         world.motion.advance(8.0)
         return [[world.motion.position(i, 8.0) for i in range(s.nodes)], world.radio.ranges, faults, shadows]
 
-    assert found(7, 1) == found(7, 2) == found(0, 7)
-    for one, other in zip(found(0, 1), found(0, 2), strict=True):  # what does not vary at all is equal in any case
+    assert traffic_values(7, 1) == traffic_values(7, 2) == traffic_values(0, 7)
+    for one, other in zip(traffic_values(0, 1), traffic_values(0, 2), strict=True):  # constants are always equal
         assert one != other or len({*map(repr, one)}) <= 1
 
 
 @NAMES
-def test_two_seeds_on_one_traffic_have_other_people_and_other_dice(name: str) -> None:
+def test_two_seeds_on_one_traffic_have_other_publishers_and_other_random_numbers(name: str) -> None:
     (s, one), (_, other) = traffic(name, 7, 1), traffic(name, 7, 2)
     people = [Workload(s, seed) for seed in (1, 2)]
     assert people[0].publishers != people[1].publishers
@@ -223,7 +223,7 @@ def test_ranges_of_nodes_belong_to_the_traffic_and_ranges_of_frames_to_the_run()
 
 
 @NAMES
-def test_the_runs_own_seed_is_its_traffic_seed_unless_one_is_given(name: str) -> None:
+def test_the_seed_of_the_run_is_its_traffic_seed_by_default(name: str) -> None:
     protocol, values = RUNS[name]
     own = with_values(values | {"traffic_seed": 1}, {})
     assert simulate(own, protocol, {}, 1).fingerprint == run(name).fingerprint
@@ -232,18 +232,18 @@ def test_the_runs_own_seed_is_its_traffic_seed_unless_one_is_given(name: str) ->
     assert len({simulate(other, protocol, {}, seed).fingerprint for seed in (1, 2)}) == 2
 
 
-def test_what_was_possible_is_a_matter_of_the_traffic() -> None:
-    told = [(0, i, 10_000_000, [j for j in range(25) if j != i]) for i in range(5)]
+def test_what_was_possible_depends_on_the_traffic_alone() -> None:
+    publications = [(0, i, 10_000_000, [j for j in range(25) if j != i]) for i in range(5)]
 
     def possible(traffic_seed: int, seed: int) -> int:
         sparse = SMALL | {"traffic_seed": traffic_seed, "range_m": 40.0, "range_max_m": 90.0}
-        return what_was_possible(with_values(sparse, {}), seed, told, [])
+        return what_was_possible(with_values(sparse, {}), seed, publications, [])
 
     assert possible(7, 1) == possible(7, 2) == possible(0, 7)
     assert len({possible(0, seed) for seed in (1, 2, 7)}) > 1
 
 
-# ---- what a run gives back
+# ---- the results of a run
 
 
 def test_a_log_in_a_file_is_the_log_in_memory(tmp_path: Path) -> None:
@@ -258,7 +258,7 @@ def test_a_log_in_a_file_is_the_log_in_memory(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_a_level_holds_what_the_one_below_holds_and_more(level: str) -> None:
+def test_a_level_has_the_rows_of_the_level_below_and_more(level: str) -> None:
     sink = MemorySink()
     run("walkers on a disc", level=level, sink=sink)
     kinds = {row[2] for row in sink.rows}
@@ -278,7 +278,7 @@ def test_a_run_that_fails_leaves_no_log(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"level": "ful"}, "level=ful: must be one of summary, deliveries, frames, full"),
         ({"protocol": "gosip"}, "did you mean 'gossip'"),
@@ -286,16 +286,16 @@ def test_a_run_that_fails_leaves_no_log(tmp_path: Path) -> None:
         ({"params": {"q": 2.0}}, "unknown gossip parameter 'q'"),
     ],
 )
-def test_what_cannot_be_run_is_refused_before_anything_is_written(
-    tmp_path: Path, options: dict[str, Any], said: str
+def test_wrong_options_are_refused_before_anything_is_written(
+    tmp_path: Path, options: dict[str, Any], message: str
 ) -> None:
     asked = {"protocol": "gossip", "log": tmp_path / "x.parquet", **options}
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         simulate(Scenario(nodes=2, subscribers=1), asked.pop("protocol"), asked.pop("params", None), **asked)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_run_of_one_node_and_one_of_nobody_who_listens_come_to_an_end() -> None:
+def test_a_run_of_one_node_and_a_run_without_subscribers_end() -> None:
     for values in ({"nodes": 1, "subscribers": 1}, {"nodes": 5, "subscribers": 0}, {"publishers": 0}):
         result = simulate(with_values(values | {"duration_s": 5.0}, {}), "gossip")
         assert result.metrics["delivery"] is None and result.metrics["of_possible"] is None
@@ -304,13 +304,13 @@ def test_a_run_of_one_node_and_one_of_nobody_who_listens_come_to_an_end() -> Non
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_a_log_of_any_level_holds_what_the_run_itself_counted(level: str, tmp_path: Path) -> None:
+def test_a_log_of_any_level_has_the_metrics_that_the_run_counted(level: str, tmp_path: Path) -> None:
     result = simulate(Scenario(nodes=20, duration_s=10.0), "gossip", level=level, log=tmp_path / "log")
-    told = {"fingerprint": result.fingerprint, "wall_s": result.wall_s, "cpu_s": result.cpu_s}
-    assert summary(tmp_path / "log") == {**result.metrics, **told}
+    others = {"fingerprint": result.fingerprint, "wall_s": result.wall_s, "cpu_s": result.cpu_s}
+    assert summary(tmp_path / "log") == {**result.metrics, **others}
 
 
-def test_a_run_is_named_by_all_that_decides_it(tmp_path: Path) -> None:
+def test_the_id_of_a_run_depends_on_everything_that_decides_the_run(tmp_path: Path) -> None:
     def name(seed: int, **params: float) -> str:
         s = Scenario(nodes=5, duration_s=2.0, subscribers=2)
         simulate(s, "gossip", params, seed, level="deliveries", log=tmp_path / "log")
@@ -327,8 +327,8 @@ def test_sleepers_on_an_ideal_medium_wake_up_again() -> None:
 
 
 @pytest.mark.parametrize("mac", ["ideal", "dcf"])
-def test_nobody_uses_more_energy_than_there_is_time(mac: str) -> None:
-    """A crowd at a few bits a second: everybody always sends or receives, and still does when the run ends."""
+def test_no_node_uses_more_energy_than_its_time_allows(mac: str) -> None:
+    """Many nodes at a few bits a second: every node always sends or receives, also when the run ends."""
     s = Scenario(
         nodes=20,
         width_m=50.0,
@@ -365,6 +365,6 @@ def test_overhead_is_paid_in_bytes_airtime_and_energy(mac: str) -> None:
     assert secured["energy_j"] - bare["energy_j"] == pytest.approx(more_j, rel=1e-6)
 
 
-def test_stations_stand_in_the_order_of_their_ids_wherever_they_are() -> None:
+def test_stations_are_in_the_order_of_their_ids_wherever_they_are() -> None:
     world = build(Scenario(nodes=60, width_m=5000.0, height_m=5000.0), 1, "summary", LogSink())
     assert [station.id for station in world.stations] == list(range(60))

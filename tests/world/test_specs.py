@@ -1,4 +1,4 @@
-"""Specifications: frozen, complete, and the same by default as a scenario's."""
+"""Specifications: frozen, complete, and with the defaults of a scenario."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Medium access, worked out by hand: who may send when, what freezes, what is repeated, what is dropped."""
+"""Medium access, computed by hand: which node may send when, what freezes, what is repeated, what is dropped."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.world.stage import (
 )
 
 CELL = [(0.0, 0.0), (10.0, 0.0), (20.0, 0.0), (30.0, 0.0)]
-"""Everybody hears everybody."""
+"""All nodes hear each other."""
 ROW = [(0.0, 0.0), (100.0, 0.0), (200.0, 0.0)]
 """Neighbours hear each other; 0 and 2 do not."""
 LAWS = pytest.mark.parametrize("law", ["disc", "log-distance"])
@@ -35,7 +35,7 @@ def access_us(end_us: int, slots: int, space_us: int = DIFS_US) -> int:
 @LAWS
 def test_on_a_medium_that_has_been_idle_a_frame_goes_out_at_once(law: str) -> None:
     stage = Stage(CELL, law=law)
-    stage.say(0.001, 0)
+    stage.send(0.001, 0)
     stage.run(1.0)
     assert stage.sent(0) == [1000]
     assert stage.heard(1) == stage.heard(3) == [(1000 + AIRTIME_US, 0)]
@@ -43,18 +43,18 @@ def test_on_a_medium_that_has_been_idle_a_frame_goes_out_at_once(law: str) -> No
 
 
 @LAWS
-def test_a_medium_that_has_been_idle_for_less_than_difs_is_waited_for(law: str) -> None:
+def test_a_station_waits_until_the_medium_has_been_idle_for_difs(law: str) -> None:
     stage = Stage(CELL, law=law)
-    stage.say(0.000010, 0)
+    stage.send(0.000010, 0)
     stage.run(1.0)
     assert stage.sent(0) == [DIFS_US]
 
 
 @LAWS
-def test_two_whose_difs_ends_on_the_same_microsecond_both_send(law: str) -> None:
+def test_two_stations_whose_difs_ends_in_the_same_microsecond_both_send(law: str) -> None:
     stage = Stage(CELL, law=law)
-    stage.say(0.000010, 0)
-    stage.say(0.000020, 1)
+    stage.send(0.000010, 0)
+    stage.send(0.000020, 1)
     stage.run(0.004)
     assert stage.sent(0) == stage.sent(1) == [DIFS_US]
 
@@ -62,8 +62,8 @@ def test_two_whose_difs_ends_on_the_same_microsecond_both_send(law: str) -> None
 @LAWS
 def test_on_a_busy_medium_a_station_backs_off_after_difs(law: str) -> None:
     stage = Stage(CELL, law=law)
-    stage.say(0.001, 0)
-    stage.say(0.002, 1)
+    stage.send(0.001, 0)
+    stage.send(0.002, 1)
     stage.run(1.0)
     (slots,) = stage.draws(1, 32)
     assert stage.sent(1) == [access_us(1000 + AIRTIME_US, slots)]
@@ -73,12 +73,12 @@ def test_on_a_busy_medium_a_station_backs_off_after_difs(law: str) -> None:
 @LAWS
 def test_a_back_off_freezes_while_others_send_and_goes_on_where_it_was(law: str) -> None:
     stage = Stage(CELL, law=law)
-    stage.say(0.001, 0)
-    stage.say(0.002, 1)
-    stage.say(0.003, 2)
+    stage.send(0.001, 0)
+    stage.send(0.002, 1)
+    stage.send(0.003, 2)
     stage.run(1.0)
     (one,), (two,) = stage.draws(1, 32), stage.draws(2, 32)
-    assert one != two, "choose another seed: they would collide"
+    assert one != two, "choose another seed: these two would collide"
     first, later, left = (1, 2, two - one) if one < two else (2, 1, one - two)
     first_at = access_us(1000 + AIRTIME_US, min(one, two))
     assert stage.sent(first) == [first_at]
@@ -88,16 +88,16 @@ def test_a_back_off_freezes_while_others_send_and_goes_on_where_it_was(law: str)
 
 @LAWS
 def test_a_part_of_a_slot_does_not_count(law: str) -> None:
-    """2's frame comes when 1 has counted so many slots and a part of one."""
+    """The frame of 2 comes when 1 has counted some slots and a part of one."""
     for late_us in (1, 19, 20, 21, 39, 40):
         stage = Stage(CELL, law=law, seed=3)
         (slots,) = stage.draws(1, 32)
         assert slots > 2
         end = 1000 + AIRTIME_US
         second = end + DIFS_US + late_us
-        stage.say(0.001, 0)
-        stage.say(0.002, 1)
-        stage.say(second * 1e-6, 2)  # idle for DIFS by then: immediate access
+        stage.send(0.001, 0)
+        stage.send(0.002, 1)
+        stage.send(second * 1e-6, 2)  # the medium has been idle for DIFS: immediate access
         stage.run(1.0)
         assert stage.sent(2) == [second]
         assert stage.sent(1) == [access_us(second + AIRTIME_US, slots - late_us // SLOT_US)]
@@ -106,8 +106,8 @@ def test_a_part_of_a_slot_does_not_count(law: str) -> None:
 @LAWS
 def test_after_a_transmission_a_station_backs_off_before_the_next(law: str) -> None:
     stage = Stage(CELL, law=law)
-    stage.say(0.001, 0)
-    stage.say(0.001, 0)
+    stage.send(0.001, 0)
+    stage.send(0.001, 0)
     stage.run(1.0)
     (slots,) = stage.draws(0, 32)
     assert stage.sent(0) == [1000, access_us(1000 + AIRTIME_US, slots)]
@@ -116,8 +116,8 @@ def test_after_a_transmission_a_station_backs_off_before_the_next(law: str) -> N
 @LAWS
 def test_the_back_off_after_a_transmission_is_over_by_the_time_of_a_later_frame(law: str) -> None:
     stage = Stage(CELL, law=law)
-    stage.say(0.001, 0)
-    stage.say(0.1, 0)
+    stage.send(0.001, 0)
+    stage.send(0.1, 0)
     stage.run(1.0)
     assert stage.sent(0) == [1000, 100_000]
 
@@ -128,20 +128,21 @@ def test_the_back_off_after_a_transmission_counts_when_the_next_frame_comes_soon
     (slots,) = stage.draws(0, 32)
     assert slots > 2
     end = 1000 + AIRTIME_US
-    stage.say(0.001, 0)
-    stage.say((end + DIFS_US + 25) * 1e-6, 0)  # one slot and a quarter have passed
+    stage.send(0.001, 0)
+    stage.send((end + DIFS_US + 25) * 1e-6, 0)  # one slot and a quarter have passed
     stage.run(1.0)
     assert stage.sent(0) == [1000, access_us(end, slots)]
 
 
 @LAWS
 def test_two_stations_that_draw_the_same_slot_collide(law: str) -> None:
-    """Stations 1 and 2 begin in the same microsecond: neither hears the other, and nobody else understands a word."""
+    """Stations 1 and 2 begin in the same microsecond: neither hears the other, and no other station receives
+    anything."""
     seed = next(s for s in range(1, 200) if Stage(CELL, seed=s).draws(1, 32) == Stage(CELL, seed=s).draws(2, 32))
     stage = Stage(CELL, law=law, seed=seed)
-    stage.say(0.001, 0)
-    stage.say(0.002, 1)
-    stage.say(0.002, 2)
+    stage.send(0.001, 0)
+    stage.send(0.002, 1)
+    stage.send(0.002, 2)
     stage.run(1.0)
     (slots,) = stage.draws(1, 32)
     at = access_us(1000 + AIRTIME_US, slots)
@@ -162,10 +163,10 @@ def test_two_stations_that_draw_the_same_slot_collide(law: str) -> None:
         ("log-distance", (400, 100)),
     ],
 )
-def test_who_sends_meanwhile_loses_a_frame_to_half_duplex(law: str, sizes: tuple[int, int]) -> None:
+def test_a_station_that_sends_meanwhile_loses_a_frame_to_half_duplex(law: str, sizes: tuple[int, int]) -> None:
     stage = Stage(CELL[:2], law=law)
     for node, size in enumerate(sizes):
-        stage.say(0.001, node, size=size)
+        stage.send(0.001, node, size=size)
     stage.run(1.0)
     assert [why for _, why in stage.lost(0)] == ["half-duplex"]
     assert [why for _, why in stage.lost(1)] == ["half-duplex"]
@@ -175,11 +176,11 @@ def test_who_sends_meanwhile_loses_a_frame_to_half_duplex(law: str, sizes: tuple
 
 
 def eifs_stage(second_after_us: int, law: str) -> tuple[Stage, int]:
-    """0 and 2, hidden from each other, overlap at 1, which waits to send; also: when 1 last hears something."""
+    """0 and 2, hidden from each other, overlap at 1, which waits to send. Also returns when 1 last senses something."""
     stage = Stage(ROW, law=law)
-    stage.say(0.001, 0)
-    stage.say((1000 + second_after_us) * 1e-6, 2)
-    stage.say(0.002, 1)
+    stage.send(0.001, 0)
+    stage.send((1000 + second_after_us) * 1e-6, 2)
+    stage.send(0.002, 1)
     stage.run(1.0)
     return stage, 1000 + second_after_us + AIRTIME_US
 
@@ -194,7 +195,7 @@ def test_a_frame_garbled_after_its_plcp_header_is_followed_by_eifs(law: str, sec
 
 @LAWS
 @pytest.mark.parametrize("second_after_us", [1, 100, 191])
-def test_a_frame_garbled_before_that_is_only_energy(law: str, second_after_us: int) -> None:
+def test_a_frame_garbled_before_its_plcp_header_is_only_energy(law: str, second_after_us: int) -> None:
     stage, quiet_from = eifs_stage(second_after_us, law)
     (slots,) = stage.draws(1, 32)
     assert stage.sent(1) == [access_us(quiet_from, slots)]
@@ -203,49 +204,49 @@ def test_a_frame_garbled_before_that_is_only_energy(law: str, second_after_us: i
 @LAWS
 def test_a_frame_that_is_understood_ends_eifs(law: str) -> None:
     stage = Stage(ROW, law=law)
-    stage.say(0.001, 0)
-    stage.say(0.0025, 2)
-    stage.say(0.02, 0)
-    stage.say(0.021, 1)
+    stage.send(0.001, 0)
+    stage.send(0.0025, 2)
+    stage.send(0.02, 0)
+    stage.send(0.021, 1)
     stage.run(1.0)
     (slots,) = stage.draws(1, 32)
     assert stage.sent(1) == [access_us(20_000 + AIRTIME_US, slots)]
 
 
 @LAWS
-def test_nobody_talks_into_a_frame_because_eifs_ended(law: str) -> None:
-    """Node 1 would have sent before the frame of 0, had it not waited for EIFS; it does not send in its midst."""
+def test_the_end_of_eifs_does_not_make_a_station_send_during_a_frame(law: str) -> None:
+    """Without EIFS, node 1 would have sent before the frame of 0; it must not send during that frame."""
     stage = Stage(ROW, law=law)
-    stage.say(0.001, 0)
-    stage.say(0.0025, 2)
-    stage.say(0.02, 0)
-    stage.say(0.021, 1)
+    stage.send(0.001, 0)
+    stage.send(0.0025, 2)
+    stage.send(0.02, 0)
+    stage.send(0.021, 1)
     (slots,) = stage.draws(1, 32)
     after = access_us(20_000 + AIRTIME_US, slots) + 100
-    stage.say(after * 1e-6, 0)
+    stage.send(after * 1e-6, 0)
     stage.run(1.0)
     for mine in stage.sent(1):
         assert all(abs(mine - other) >= AIRTIME_US for other in stage.sent(0))
 
 
 @LAWS
-def test_immediate_access_too_waits_for_eifs(law: str) -> None:
+def test_immediate_access_waits_for_eifs_too(law: str) -> None:
     stage = Stage(ROW, law=law)
-    stage.say(0.001, 0)
-    stage.say(0.0025, 2)
+    stage.send(0.001, 0)
+    stage.send(0.0025, 2)
     quiet_from = 2500 + AIRTIME_US
-    stage.say((quiet_from + 100) * 1e-6, 1)
+    stage.send((quiet_from + 100) * 1e-6, 1)
     stage.run(1.0)
     assert stage.sent(1) == [quiet_from + EIFS_US]
 
 
 @LAWS
-def test_the_own_transmission_ends_eifs(law: str) -> None:
+def test_a_station_s_own_transmission_ends_its_eifs(law: str) -> None:
     stage = Stage(ROW, law=law)
-    stage.say(0.001, 0)
-    stage.say(0.0025, 2)
-    stage.say(0.01, 1)  # long after EIFS
-    stage.say(0.01, 1)
+    stage.send(0.001, 0)
+    stage.send(0.0025, 2)
+    stage.send(0.01, 1)  # long after EIFS
+    stage.send(0.01, 1)
     stage.run(1.0)
     (slots,) = stage.draws(1, 32)
     assert stage.sent(1) == [10_000, access_us(10_000 + AIRTIME_US, slots)]
@@ -257,8 +258,8 @@ def test_the_own_transmission_ends_eifs(law: str) -> None:
 @LAWS
 def test_an_acknowledged_frame_arrives_once_and_the_next_follows_the_acknowledgement(law: str) -> None:
     stage = Stage(CELL, law=law)
-    stage.say(0.001, 0, to=2)
-    stage.say(0.001, 0, to=2)
+    stage.send(0.001, 0, to=2)
+    stage.send(0.001, 0, to=2)
     stage.run(1.0)
     (slots,) = stage.draws(0, 32)
     acknowledged = 1000 + AIRTIME_US + SIFS_US + ACK_US
@@ -273,7 +274,7 @@ def test_an_acknowledged_frame_arrives_once_and_the_next_follows_the_acknowledge
 @pytest.mark.parametrize("retries", [0, 3, 7])
 def test_without_acknowledgement_a_frame_is_repeated_with_doubled_windows(law: str, retries: int) -> None:
     stage = Stage([(0.0, 0.0), (1000.0, 0.0)], law=law, retries=retries)
-    stage.say(0.001, 0, to=1)
+    stage.send(0.001, 0, to=1)
     stage.run(2.0)
     windows = [64, 128, 256, 512, 1024, 1024, 1024][:retries]
     expected = [1000]
@@ -289,8 +290,8 @@ def test_without_acknowledgement_a_frame_is_repeated_with_doubled_windows(law: s
 @LAWS
 def test_the_window_is_the_smallest_again_after_a_frame_was_given_up(law: str) -> None:
     stage = Stage([(0.0, 0.0), (1000.0, 0.0)], law=law, retries=2)
-    stage.say(0.001, 0, to=1)
-    stage.say(0.001, 0)
+    stage.send(0.001, 0, to=1)
+    stage.send(0.001, 0)
     stage.run(2.0)
     *_, slots = stage.draws(0, 64, 128, 32)
     given_up_at = stage.happened(0, "undelivered")[0][0]
@@ -302,8 +303,8 @@ def test_the_window_is_the_smallest_again_after_a_frame_was_given_up(law: str) -
 def test_a_repetition_is_acknowledged_and_dropped(law: str) -> None:
     """1 hears 0, but 0 does not hear 1's acknowledgements."""
     stage = Stage([(0.0, 0.0), (100.0, 0.0)], law=law, ranges=[150.0, 50.0], range_m=50.0, retries=3)
-    stage.say(0.001, 0, to=1)
-    stage.say(0.001, 0, to=1)
+    stage.send(0.001, 0, to=1)
+    stage.send(0.001, 0, to=1)
     stage.run(2.0)
     assert len(stage.sent(0)) == 8
     assert [number for _, _, number, _ in stage.happened(1, "frame")] == [1, 2]
@@ -312,11 +313,11 @@ def test_a_repetition_is_acknowledged_and_dropped(law: str) -> None:
 
 
 @LAWS
-def test_who_overhears_a_frame_keeps_silent_until_its_acknowledgement_is_over(law: str) -> None:
+def test_a_station_that_overhears_a_frame_does_not_send_until_its_acknowledgement_is_over(law: str) -> None:
     """NAV: 0 does not hear 2, which acknowledges 1's frame."""
     stage = Stage(ROW, law=law)
-    stage.say(0.001, 1, to=2)
-    stage.say(0.002, 0)
+    stage.send(0.001, 1, to=2)
+    stage.send(0.002, 0)
     stage.run(1.0)
     (slots,) = stage.draws(0, 32)
     assert stage.sent(0) == [access_us(1000 + AIRTIME_US + SIFS_US + ACK_US, slots)]
@@ -324,11 +325,11 @@ def test_who_overhears_a_frame_keeps_silent_until_its_acknowledgement_is_over(la
 
 
 @LAWS
-def test_a_frame_that_is_asked_for_while_the_medium_is_reserved_backs_off(law: str) -> None:
+def test_a_frame_that_comes_while_the_medium_is_reserved_backs_off(law: str) -> None:
     stage = Stage(ROW, law=law)
     end = 1000 + AIRTIME_US
-    stage.say(0.001, 1, to=2)
-    stage.say((end + 100) * 1e-6, 0)
+    stage.send(0.001, 1, to=2)
+    stage.send((end + 100) * 1e-6, 0)
     stage.run(1.0)
     (slots,) = stage.draws(0, 32)
     assert stage.sent(0) == [access_us(end + SIFS_US + ACK_US, slots)]
@@ -336,29 +337,29 @@ def test_a_frame_that_is_asked_for_while_the_medium_is_reserved_backs_off(law: s
 
 @LAWS
 def test_acknowledgements_can_be_lost_like_frames(law: str) -> None:
-    """2's broadcast, which 1 does not hear coming, spoils the acknowledgement at 0."""
+    """The broadcast of 2, which 1 does not hear, collides with the acknowledgement at 0."""
     positions = [(0.0, 0.0), (100.0, 0.0), (-100.0, 0.0)]
     stage = Stage(positions, law=law)
     end = 1000 + AIRTIME_US
     stage.switch(0.0005, 2, SLEEP)
     stage.switch((end + 5) * 1e-6, 2, WAKE)  # it slept through the frame and knows of no reservation …
-    stage.say((end + 6) * 1e-6, 2)  # … but after DIFS it falls into the acknowledgement
-    stage.say(0.001, 0, to=1)
+    stage.send((end + 6) * 1e-6, 2)  # … but after DIFS it falls into the acknowledgement
+    stage.send(0.001, 0, to=1)
     stage.run(1.0)
     assert stage.sent(2) == [end + 5 + DIFS_US]
     assert len(stage.sent(0)) == 2
     assert [number for _, _, number, _ in stage.happened(1, "frame")] == [1]
 
 
-def test_who_sends_already_does_not_acknowledge() -> None:
-    """A mote whose back-off has two byte times left goes on with it; the acknowledgement was due after four."""
+def test_a_station_that_is_sending_does_not_acknowledge() -> None:
+    """A mote whose back-off has two byte times left sends then; the acknowledgement was due after four."""
     pair = CELL[:2]
     seed = next(
         s for s in range(1, 999) if Stage(pair, seed=s).draws(1, 32)[0] == Stage(pair, seed=s).draws(0, 32)[0] + 2
     )
     stage = Stage(pair, access="tinyos", rate_bps=19_200.0, seed=seed)
-    stage.say(1.0, 0, to=1, size=2)
-    stage.say(1.0, 1, size=2)
+    stage.send(1.0, 0, to=1, size=2)
+    stage.send(1.0, 1, size=2)
     stage.run(5.0)
     first_end = stage.sent(0)[0] + int(stage.mac.airtime(36))
     assert stage.sent(1) == [first_end + 2 * 417]
@@ -368,9 +369,10 @@ def test_who_sends_already_does_not_acknowledge() -> None:
 
 
 def test_an_old_timeout_does_not_end_the_wait_of_a_later_attempt() -> None:
-    """At 11 Mbit/s a short frame is shorter than the wait for its acknowledgement, which a nap interrupts here."""
+    """At 11 Mbit/s a short frame is shorter than the wait for its acknowledgement; here a short sleep interrupts that
+    wait."""
     stage = Stage([(0.0, 0.0), (1000.0, 0.0)], rate_bps=11e6, retries=1)
-    stage.say(0.1, 0, to=1, size=0)
+    stage.send(0.1, 0, to=1, size=0)
     airtime = int(stage.mac.airtime(36))
     end = 100_000 + airtime
     stage.switch((end + 1) * 1e-6, 0, SLEEP)
@@ -387,10 +389,10 @@ def test_an_old_timeout_does_not_end_the_wait_of_a_later_attempt() -> None:
 
 
 @pytest.mark.parametrize("queue", [1, 3])
-def test_a_full_queue_drops_what_comes_last(queue: int) -> None:
+def test_a_full_queue_drops_the_frame_that_comes_last(queue: int) -> None:
     stage = Stage(CELL, queue=queue)
     for _ in range(5):
-        stage.say(0.001, 0)
+        stage.send(0.001, 0)
     stage.run(1.0)
     assert len(stage.sent(0)) == queue
     assert stage.lost(0) == [(1000, "queue")] * (5 - queue)
@@ -399,9 +401,9 @@ def test_a_full_queue_drops_what_comes_last(queue: int) -> None:
 
 def test_a_queue_has_room_again_once_its_first_frame_is_on_the_air() -> None:
     stage = Stage(CELL, queue=1)
-    stage.say(0.001, 0)
-    stage.say(0.002, 0)
-    stage.say(0.003, 0)
+    stage.send(0.001, 0)
+    stage.send(0.002, 0)
+    stage.send(0.003, 0)
     stage.run(1.0)
     assert len(stage.sent(0)) == 2
     assert stage.lost(0) == [(3000, "queue")]
@@ -410,7 +412,7 @@ def test_a_queue_has_room_again_once_its_first_frame_is_on_the_air() -> None:
 def test_broadcasts_and_addressed_frames_keep_their_order() -> None:
     stage = Stage(CELL)
     for to in (-1, 1, -1, 1):
-        stage.say(0.001, 0, to=to)
+        stage.send(0.001, 0, to=to)
     stage.run(1.0)
     assert [number for _, _, number, _ in stage.happened(1, "frame")] == [1, 2, 3, 4]
 
@@ -421,8 +423,8 @@ def test_broadcasts_and_addressed_frames_keep_their_order() -> None:
 def test_tinyos_backs_off_before_every_packet() -> None:
     stage = Stage(CELL, access="tinyos", rate_bps=19_200.0)
     byte_us = 417
-    stage.say(1.0, 0, size=2)
-    stage.say(1.0, 0, size=2)
+    stage.send(1.0, 0, size=2)
+    stage.send(1.0, 0, size=2)
     stage.run(5.0)
     first, second = (1 + draw for draw in stage.draws(0, 32, 32))
     airtime = int(stage.mac.airtime(36))
@@ -435,8 +437,8 @@ def test_tinyos_stops_counting_while_a_packet_comes_in() -> None:
         s for s in range(1, 99) if Stage(CELL, seed=s).draws(1, 32)[0] > Stage(CELL, seed=s).draws(0, 32)[0] + 5
     )
     stage = Stage(CELL, access="tinyos", rate_bps=19_200.0, seed=seed)
-    stage.say(1.0, 0, size=2)
-    stage.say(1.0, 1, size=2)
+    stage.send(1.0, 0, size=2)
+    stage.send(1.0, 1, size=2)
     stage.run(5.0)
     (zero,), (one,) = stage.draws(0, 32), stage.draws(1, 32)
     airtime = int(stage.mac.airtime(36))
@@ -446,34 +448,34 @@ def test_tinyos_stops_counting_while_a_packet_comes_in() -> None:
 
 
 def test_motes_whose_access_is_a_byte_time_apart_collide() -> None:
-    """The second cannot sense the first any more: its radio is turning around."""
+    """The second mote cannot sense the first one: its radio is already turning from receiving to sending."""
     seed = next(
         s for s in range(1, 999) if Stage(CELL, seed=s).draws(1, 32)[0] == Stage(CELL, seed=s).draws(0, 32)[0] + 1
     )
     stage = Stage(CELL, access="tinyos", rate_bps=19_200.0, seed=seed)
-    stage.say(1.0, 0, size=2)
-    stage.say(1.0, 1, size=2)
+    stage.send(1.0, 0, size=2)
+    stage.send(1.0, 1, size=2)
     stage.run(5.0)
     assert stage.sent(1)[0] - stage.sent(0)[0] == 417
     assert stage.heard(2) == stage.heard(3) == []
 
 
-def test_motes_whose_access_is_two_byte_times_apart_do_not() -> None:
+def test_motes_whose_access_is_two_byte_times_apart_do_not_collide() -> None:
     seed = next(
         s for s in range(1, 999) if Stage(CELL, seed=s).draws(1, 32)[0] == Stage(CELL, seed=s).draws(0, 32)[0] + 2
     )
     stage = Stage(CELL, access="tinyos", rate_bps=19_200.0, seed=seed)
-    stage.say(1.0, 0, size=2)
-    stage.say(1.0, 1, size=2)
+    stage.send(1.0, 0, size=2)
+    stage.send(1.0, 1, size=2)
     stage.run(5.0)
     assert len(stage.heard(2)) == 2
 
 
-def test_on_an_ideal_medium_everybody_may_talk_at_once() -> None:
+def test_on_an_ideal_medium_all_stations_may_send_at_once() -> None:
     stage = Stage(CELL, access="ideal", queue=1)
     for node in range(4):
         for _ in range(3):
-            stage.say(0.001, node)
+            stage.send(0.001, node)
     stage.run(1.0)
     one_after_the_other = [1000, 1000 + 8 * 436, 1000 + 16 * 436]
     assert [stage.sent(node) for node in range(4)] == [one_after_the_other] * 4
@@ -483,8 +485,8 @@ def test_on_an_ideal_medium_everybody_may_talk_at_once() -> None:
 
 def test_on_an_ideal_medium_an_addressed_frame_reaches_its_addressee_or_fails_at_once() -> None:
     stage = Stage(ROW, access="ideal")
-    stage.say(0.001, 0, to=1)
-    stage.say(0.01, 0, to=2)
+    stage.send(0.001, 0, to=1)
+    stage.send(0.01, 0, to=2)
     stage.run(1.0)
     assert [t for t, _ in stage.heard(1)] == [1000 + 8 * 436]
     assert stage.heard(2) == []
@@ -513,10 +515,10 @@ STEPS = st.one_of(
 @given(st.lists(STEPS, max_size=25))
 @example([("set", 0), ("ring", 0), ("ring", 0)])
 @example([("set", 0), ("set", 1), ("ring", 0), ("set", 1), ("ring", 1)])
-def test_timers_are_those_of_a_dictionary(steps: list[tuple[str, int]]) -> None:
-    """One timer is kept apart from the others; nobody can tell."""
+def test_timers_behave_like_a_dictionary(steps: list[tuple[str, int]]) -> None:
+    """One timer is stored apart from the others, without any visible effect."""
     station = Stage(CELL[:1]).stations[0]
-    settings_made: list[int] = []  # the key of each, by serial
+    settings_made: list[int] = []  # the key of each setting, by serial
     counts: dict[int, int] = {}  # key -> serial of the setting that counts
     for what, number in steps:
         if what == "set":

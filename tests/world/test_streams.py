@@ -1,6 +1,6 @@
-"""Named streams of random numbers: what they are, that they depend on their names alone, and that they are random.
+"""Named streams of random numbers: known values, dependence on the name alone, and randomness.
 
-Statistical tests have fixed seeds, so they pass or fail for good; bounds are those of a test at the 0.1 % level.
+Statistical tests have fixed seeds, so they always pass or always fail; bounds are those of a test at the 0.1 % level.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def floats(seed: int, node: int, purpose: str, n: int = N) -> np.ndarray:
 
 
 def test_known_answers() -> None:
-    """A run's fingerprint hangs on these: if one changes, all results do."""
+    """The fingerprint of a run depends on these: if one changes, all results change."""
     stream = Stream(1, 0, "mac")
     assert [stream.random() for _ in range(3)] == [0.7574244769859776, 0.13480452217990724, 0.8625802743667772]
     stream = Stream(7, 12, "protocol")
@@ -65,7 +65,7 @@ def test_streams_of_different_names_are_uncorrelated() -> None:
 
 
 def test_the_first_numbers_of_a_thousand_nodes_are_uniform() -> None:
-    """A generator that is badly keyed shows it in the first draw of neighbouring names."""
+    """A badly keyed generator would show it in the first numbers of similar names."""
     first = np.array([Stream(1, node, "mobility").random() for node in range(2000)])
     assert stats.kstest(first, "uniform").pvalue > 1e-3
     assert abs(np.corrcoef(first[:-1], first[1:])[0, 1]) < 4.0 / sqrt(2000)
@@ -95,8 +95,8 @@ def test_below_is_uniform(n: int) -> None:
     assert stats.chisquare(counts).pvalue > 1e-3
 
 
-def test_below_does_not_favour_small_numbers_of_a_range_that_is_no_power_of_two() -> None:
-    """Taking a remainder would: of 3 * 2^61 numbers below 2^63, those in the first third would come twice as often."""
+def test_below_is_uniform_also_for_a_range_that_is_not_a_power_of_two() -> None:
+    """With a remainder, of 3 * 2^61 numbers below 2^63 those in the first third would come twice as often."""
     n = 3 << 61
     stream = Stream(1, 0, "large")
     thirds = np.bincount([int(stream.below(n)) // (1 << 61) for _ in range(6000)], minlength=3)
@@ -104,7 +104,7 @@ def test_below_does_not_favour_small_numbers_of_a_range_that_is_no_power_of_two(
     assert stats.chisquare(thirds).pvalue > 1e-3
 
 
-def test_below_one_is_nought() -> None:
+def test_below_one_is_zero() -> None:
     stream = Stream(1, 0, "one")
     assert [int(stream.below(1)) for _ in range(5)] == [0] * 5
 

@@ -1,4 +1,4 @@
-"""Street maps: what is read, what is refused, and the shortest ways against a dumb search."""
+"""Street maps: what is read, what is refused, and the shortest ways compared with a simple search."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_csv_pair_is_found_by_its_folder_or_either_file(tmp_path: Path, name: 
     ]
 
 
-def test_csv_columns_that_may_follow(tmp_path: Path) -> None:
+def test_optional_csv_columns(tmp_path: Path) -> None:
     streets = "u,v,speed_mps,weight,oneway\na,b,9,2,1\nb,a,7,3,1\nb,c,,,\nb,b,1,1,0\nb,d,5,,0\n"
     graph = read(str(pair(tmp_path, streets=streets)))
     by_ends = {(s.u, s.v): (s.speed_mps, s.weight) for s in graph.streets}
@@ -177,10 +177,10 @@ def test_a_wrong_net_is_refused_in_one_line(tmp_path: Path, text: str, words: st
     assert "\n" not in str(error.value)
 
 
-# ---- files as wholes
+# ---- whole files
 
 
-def test_a_file_that_is_no_map_or_cannot_be_read(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_map_or_cannot_be_read_is_refused(tmp_path: Path) -> None:
     (tmp_path / "map.png").write_bytes(b"")
     with pytest.raises(MapError, match=r"must be a .wkt, a .csv pair"):
         load(str(tmp_path / "map.png"))
@@ -212,7 +212,7 @@ def test_the_epfl_map_has_18_parts_and_is_refused_but_its_largest_part_is_not() 
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(1, 9), st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), max_size=16))
-def test_parts_are_what_reaches_each_other(n: int, links: list[tuple[int, int]]) -> None:
+def test_parts_are_sets_of_points_that_reach_each_other(n: int, links: list[tuple[int, int]]) -> None:
     links = [(u, v) for u, v in links if u != v and u < n and v < n]
     reach = [[u == v or (u, v) in links for v in range(n)] for u in range(n)]
     for m in range(n):
@@ -261,7 +261,7 @@ def test_a_ring_keeps_two_crossings() -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(st.sets(st.tuples(st.integers(0, 11), st.integers(0, 11)), min_size=1, max_size=18))
-def test_joining_changes_no_length_and_no_way(links: set[tuple[int, int]]) -> None:
+def test_joining_changes_no_lengths_and_no_quickest_ways(links: set[tuple[int, int]]) -> None:
     roads = sorted({(min(u, v), max(u, v)) for u, v in links if u != v}) or [(0, 1)]
     points = [(float(7 * k % 12), float(5 * k % 11)) for k in range(12)]
     raw = straight(points, both(*roads), 10.0).largest_part()
@@ -282,7 +282,7 @@ def test_limits_and_weights_that_are_missing_are_always_the_same() -> None:
     points = [(0.0, 0.0), *((10.0 * k, 10.0) for k in range(60))]
     graph = straight(points, both(*((0, k) for k in range(1, 61)))).drivable()
     limits = [s.speed_mps for s in graph.streets]
-    assert limits[0::2] == limits[1::2]  # both directions of a road alike
+    assert limits[0::2] == limits[1::2]  # both directions of a road have the same limit
     assert all(8.0 <= v <= 13.0 for v in limits) and len(set(limits)) > 20
     assert limits[:6:2] == pytest.approx([9.1, 10.5, 10.9])
     for s in graph.streets:
@@ -293,7 +293,7 @@ def test_limits_and_weights_that_are_missing_are_always_the_same() -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_campus_is_connected_within_the_field_and_has_what_a_campus_has(seed: int) -> None:
+def test_a_campus_is_connected_lies_in_the_area_and_has_dead_ends_and_diagonals(seed: int) -> None:
     graph = campus(seed)
     assert len(graph.parts()) == 1
     bends = [p for s in graph.streets for p in s.shape]
@@ -306,13 +306,13 @@ def test_a_campus_is_connected_within_the_field_and_has_what_a_campus_has(seed: 
     assert 100 <= len(graph.points) <= 160
 
 
-def test_main_roads_are_what_weighs_at_least_half_of_the_heaviest() -> None:
+def test_main_roads_have_at_least_half_of_the_largest_weight() -> None:
     whole = campus(1)
     main = whole.main_roads()
     assert {street.speed_mps for street in main.streets} == {11.5, 13.0}  # the axes and the ring
     expected = sum(street.length_m for street in whole.streets if street.speed_mps >= 11.5)
     assert sum(street.length_m for street in main.streets) == pytest.approx(expected)
-    assert len(main.points) < 15 < len(whole.points)  # where only small streets came in, there is no crossing now
+    assert len(main.points) < 15 < len(whole.points)  # points where only small streets joined are no crossings now
     assert len(main.parts()) == 1
 
 
@@ -334,7 +334,7 @@ def test_a_campus_depends_on_its_seed_and_size_only() -> None:
 # ---- shortest ways
 
 
-def test_quickest_ways_agree_with_a_dumb_search() -> None:
+def test_quickest_ways_agree_with_a_simple_search() -> None:
     graph = campus(4)
     costs = [s.length_m / s.speed_mps for s in graph.streets]
     router = Router(graph, costs)
@@ -358,7 +358,7 @@ def test_quickest_ways_agree_with_a_dumb_search() -> None:
     assert router.longest_s() >= max(max(row) for row in seconds)
 
 
-def test_ways_are_kept_but_not_without_bound() -> None:
+def test_ways_are_cached_up_to_a_limit() -> None:
     graph = campus(1)
     router = Router(graph, [s.length_m for s in graph.streets])
     router.cache_limit = 3
@@ -366,7 +366,7 @@ def test_ways_are_kept_but_not_without_bound() -> None:
     assert router.to(0) is first
     for goal in (1, 2, 0, 3):
         router.to(goal)
-    assert sorted(router.cache) == [0, 2, 3]  # 1 was unused for longest
+    assert sorted(router.cache) == [0, 2, 3]  # 1 was the least recently used
     assert router.to(0) is first
 
 

@@ -1,6 +1,6 @@
-"""The run's own tally is what tests/support/log_metrics.py computes from the rows alone, key by key.
+"""The tally of a run equals what tests/support/log_metrics.py computes from the rows alone, key by key.
 
-The world counts while it runs, without rows; the log knows nothing but rows. Whatever one of them forgets shows here.
+The world counts while it runs, without rows; the log has only rows. An omission in one of them shows here.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def test_every_protocol_in_a_lossy_world(protocol: str, world: str) -> None:
 @pytest.mark.parametrize("world", QUIET)
 @pytest.mark.parametrize("protocol", registry.BUILT_IN)
 def test_the_tally_without_a_log_is_the_same(protocol: str, world: str) -> None:
-    """Without rows to write, the world takes shorter ways."""
+    """Without rows to write, the world uses faster code."""
     s = Scenario(**(LOSSY | QUIET[world]))
     sink = MemorySink()
     quiet, logged = simulate(s, protocol, seed=2), simulate(s, protocol, seed=2, level="frames", sink=sink)
@@ -152,7 +152,7 @@ def test_a_row_more_or_less_would_be_noticed() -> None:
     counted_from_rows(sink.table(), result)
 
 
-# ---- what the protocol never sees costs energy all the same
+# ---- frames that the protocol never sees also cost energy
 
 
 def rx_us(stage: Stage) -> list[int]:
@@ -164,15 +164,15 @@ def overheard(stage: Stage) -> list[tuple[int, str]]:
 
 
 def gap_j(stage: Stage, nodes: int) -> float:
-    """What the world says was used, less what the rows tell of."""
-    told = sum(energy(stage.sink.table(), nodes, 1.0, 1.4, 1.0, 0.83, 0.13))
-    return float(stage.world.energy_j(US)) - told
+    """The energy that the world counted, minus the energy in the rows."""
+    logged_j = sum(energy(stage.sink.table(), nodes, 1.0, 1.4, 1.0, 0.83, 0.13))
+    return float(stage.world.energy_j(US)) - logged_j
 
 
 @pytest.mark.parametrize("law", ["disc", "log-distance"])
-def test_who_overhears_a_frame_for_another_pays_for_it_and_for_its_acknowledgement(law: str) -> None:
+def test_a_station_that_overhears_a_frame_uses_energy_for_it_and_for_its_acknowledgement(law: str) -> None:
     stage = Stage([(0.0, 0.0), (10.0, 0.0), (20.0, 0.0), (30.0, 0.0)], law=law)
-    stage.say(0.1, 0, to=1)
+    stage.send(0.1, 0, to=1)
     stage.run(1.0)
     assert rx_us(stage) == [ACK_US, AIRTIME_US, AIRTIME_US + ACK_US, AIRTIME_US + ACK_US]
     assert [int(station.tx_us) for station in stage.stations] == [AIRTIME_US, ACK_US, 0, 0]
@@ -185,8 +185,8 @@ def test_who_overhears_a_frame_for_another_pays_for_it_and_for_its_acknowledgeme
 @pytest.mark.parametrize("law", ["disc", "log-distance"])
 def test_rows_of_acknowledgements_name_no_frame(law: str) -> None:
     stage = Stage([(0.0, 0.0), (10.0, 0.0)], law=law)
-    stage.say(0.05, 1)  # so that the transmission's object was another's before
-    stage.say(0.1, 0, to=1)
+    stage.send(0.05, 1)  # so that the object of the transmission was used before
+    stage.send(0.1, 0, to=1)
     stage.run(1.0)
     (sent,) = stage.rows("acknowledge")
     assert (sent.node, sent.peer, sent.frame, sent.bytes, sent.value) == (1, 0, 0, 14, ACK_US)
@@ -196,11 +196,11 @@ def test_rows_of_acknowledgements_name_no_frame(law: str) -> None:
 
 
 @pytest.mark.parametrize("law", ["disc", "log-distance"])
-def test_a_garbled_acknowledgement_costs_what_a_whole_one_does(law: str) -> None:
-    """2 is on to the acknowledgement of 1 when 3 begins to send, which hears neither 0 nor 1."""
+def test_a_garbled_acknowledgement_costs_as_much_as_an_intact_one(law: str) -> None:
+    """2 is locked on to the acknowledgement of 1 when 3, which hears neither 0 nor 1, begins to send."""
     stage = Stage([(0.0, 0.0), (100.0, 0.0), (200.0, 0.0), (300.0, 0.0)], law=law)
-    stage.say(0.1, 0, to=1)
-    stage.say(0.1 + (AIRTIME_US + SIFS_US + 100) / US, 3)
+    stage.send(0.1, 0, to=1)
+    stage.send(0.1 + (AIRTIME_US + SIFS_US + 100) / US, 3)
     stage.run(1.0)
     assert rx_us(stage) == [ACK_US, AIRTIME_US, ACK_US, 0]
     assert overheard(stage) == [(0, "acknowledgement"), (2, "acknowledgement")]
@@ -208,18 +208,18 @@ def test_a_garbled_acknowledgement_costs_what_a_whole_one_does(law: str) -> None
     assert gap_j(stage, 4) == pytest.approx(0.0, abs=1e-12)
 
 
-def test_who_falls_asleep_during_an_acknowledgement_does_not_pay_for_it() -> None:
+def test_a_station_that_falls_asleep_during_an_acknowledgement_uses_no_energy_for_it() -> None:
     stage = Stage([(0.0, 0.0), (10.0, 0.0), (20.0, 0.0)])
-    stage.say(0.1, 0, to=1)
+    stage.send(0.1, 0, to=1)
     stage.switch(0.1 + (AIRTIME_US + SIFS_US + 100) / US, 2, SLEEP)
     stage.run(1.0)
     assert rx_us(stage) == [ACK_US, AIRTIME_US, AIRTIME_US]
     assert gap_j(stage, 3) == pytest.approx(0.0, abs=1e-12)
 
 
-def test_on_an_ideal_medium_too_a_frame_for_another_is_overheard() -> None:
+def test_a_frame_for_another_station_is_overheard_on_an_ideal_medium_too() -> None:
     stage = Stage([(0.0, 0.0), (10.0, 0.0), (20.0, 0.0)], access="ideal")
-    stage.say(0.1, 0, to=1)
+    stage.send(0.1, 0, to=1)
     stage.run(1.0)
     airtime_us = AIRTIME_US - PREAMBLE_US
     assert rx_us(stage) == [0, airtime_us, airtime_us]
@@ -227,19 +227,19 @@ def test_on_an_ideal_medium_too_a_frame_for_another_is_overheard() -> None:
 
 
 def test_of_frames_that_end_at_one_instant_the_order_of_rows_decides() -> None:
-    """On an ideal medium a radio takes in several at a time; a short one and a long one end together at 2."""
+    """On an ideal medium a radio receives several frames at once; a short and a long one end together at 2."""
     stage = Stage([(0.0, 0.0), (10.0, 0.0), (20.0, 0.0)], access="ideal")
-    stage.say(0.1, 0, to=1)
-    stage.say(0.1 + 8 * 300 / US, 1, size=100)
+    stage.send(0.1, 0, to=1)
+    stage.send(0.1 + 8 * 300 / US, 1, size=100)
     stage.run(1.0)
     assert [row.t for row in stage.rows("overhear", 2)] == [row.t for row in stage.rows("receive", 2)]
     assert gap_j(stage, 3) == pytest.approx(0.0, abs=1e-12)
 
 
-def test_a_repetition_costs_what_the_frame_did() -> None:
-    """0 does not hear 1, so the frame comes four times, and four acknowledgements reach nobody."""
+def test_a_repetition_costs_as_much_as_the_frame() -> None:
+    """0 does not hear 1, so the frame is sent four times, and four acknowledgements reach no station."""
     stage = Stage([(0.0, 0.0), (100.0, 0.0)], ranges=[150.0, 50.0], range_m=50.0, retries=3)
-    stage.say(0.1, 0, to=1)
+    stage.send(0.1, 0, to=1)
     stage.run(1.0)
     assert rx_us(stage) == [0, 4 * AIRTIME_US]
     assert int(stage.stations[1].tx_us) == 4 * ACK_US
@@ -250,10 +250,10 @@ def test_a_repetition_costs_what_the_frame_did() -> None:
     assert gap_j(stage, 2) == pytest.approx(0.0, abs=1e-12)
 
 
-def test_a_run_does_not_pay_for_an_acknowledgement_after_its_end() -> None:
+def test_an_acknowledgement_after_the_end_of_the_run_costs_nothing() -> None:
     stage = Stage([(0.0, 0.0), (10.0, 0.0)])
     end_us = US - SIFS_US - 100
-    stage.say((end_us - AIRTIME_US - DIFS_US) / US, 0, to=1)
+    stage.send((end_us - AIRTIME_US - DIFS_US) / US, 0, to=1)
     stage.run(1.0)
     (row,) = stage.rows("acknowledge")
     assert row.t <= US < row.t + ACK_US
@@ -261,8 +261,8 @@ def test_a_run_does_not_pay_for_an_acknowledgement_after_its_end() -> None:
     assert gap_j(stage, 2) == pytest.approx(0.0, abs=1e-12)
 
 
-def test_who_begins_to_send_during_a_frame_for_another_does_not_pay_for_it() -> None:
-    """With rows, every station near is looked at in the end; without, most are only counted in the beginning."""
+def test_a_station_that_sends_during_a_frame_for_another_uses_no_energy_for_receiving_it() -> None:
+    """With rows, every station in range is visited at the end; without, most are only counted at the start."""
     s = Scenario(**(LOSSY | QUIET["crowded"]))
     sink = MemorySink()
     quiet = simulate(s, "treegroup", seed=4)

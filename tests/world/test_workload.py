@@ -29,7 +29,7 @@ def workload(seed: int = 1, **values: Any) -> Workload:
 
 
 def interested(w: Workload) -> list[int]:
-    """How many nodes want each publication."""
+    """How many nodes are interested in each event."""
     counts = []
     for k, p in enumerate(w.publications):
         event = Event(k + 1, p.topic, p.attrs)
@@ -37,10 +37,10 @@ def interested(w: Workload) -> list[int]:
     return counts
 
 
-# ---- who
+# ---- publishers and subscribers
 
 
-def test_single_has_so_many_subscribers_and_so_many_publishers_and_nobody_is_both() -> None:
+def test_single_has_the_given_subscribers_and_publishers_and_no_node_is_both() -> None:
     w = workload(nodes=50, publishers=7, subscribers=20)
     subscribers = [s.node for s in w.subscriptions]
     assert len(subscribers) == len(set(subscribers)) == 20
@@ -61,7 +61,7 @@ def test_topics_lets_subscribers_publish() -> None:
     assert set(w.publishers) <= {s.node for s in w.subscriptions}
 
 
-def test_bystanders_may_subscribe_to_a_topic_that_nobody_publishes_on() -> None:
+def test_bystanders_may_subscribe_to_a_topic_without_publishers() -> None:
     values = {"workload": "topics", "nodes": 50, "publishers": 3, "subscribers": 20, "events": 9}
     silent, subscribed = workload(**values), workload(**values, bystanders="subscribed")
     assert sorted(s.node for s in subscribed.subscriptions) == list(range(50))
@@ -71,13 +71,13 @@ def test_bystanders_may_subscribe_to_a_topic_that_nobody_publishes_on() -> None:
     assert [(p.t, p.node) for p in subscribed.publications] == [(p.t, p.node) for p in silent.publications]
 
 
-def test_other_seeds_have_other_people() -> None:
+def test_other_seeds_have_other_publishers_and_subscribers() -> None:
     one, two = (workload(seed, nodes=100, publishers=5, subscribers=10) for seed in (1, 2))
     assert one.publishers != two.publishers
     assert [s.node for s in one.subscriptions] != [s.node for s in two.subscriptions]
 
 
-def test_everybody_is_as_likely_to_publish() -> None:
+def test_every_node_is_equally_likely_to_publish() -> None:
     counts = Counter(workload(seed, nodes=10, publishers=1, subscribers=1).publishers[0] for seed in range(600))
     assert stats.chisquare([counts[node] for node in range(10)]).pvalue > 1e-3
 
@@ -93,7 +93,7 @@ def test_a_scenario_without_publishers_is_silent() -> None:
 
 @pytest.mark.parametrize("share", [0.05, 0.2, 0.5, 0.8])
 @pytest.mark.parametrize("per_node", [1, 2, 5])
-def test_an_event_interests_the_share_of_nodes_that_was_asked_for(share: float, per_node: int) -> None:
+def test_an_event_interests_the_given_share_of_nodes(share: float, per_node: int) -> None:
     w = workload(
         workload="ranges",
         nodes=200,
@@ -105,12 +105,12 @@ def test_an_event_interests_the_share_of_nodes_that_was_asked_for(share: float, 
     )
     assert len(w.subscriptions) == 200 * per_node
     counts = np.array(interested(w)) / 200
-    deviation = sqrt(share * (1 - share) / 200)  # of one set of filters, to which events are not new samples
+    deviation = sqrt(share * (1 - share) / 200)  # for one set of filters: more events are not new samples
     assert counts.mean() == pytest.approx(share, abs=4 * deviation / sqrt(10))
 
 
-def test_no_event_is_less_interesting_than_another() -> None:
-    """At the ends of the range of numbers as in its middle."""
+def test_every_event_interests_equally_many_nodes() -> None:
+    """Also at the ends of the range of numbers."""
     shares: dict[int, list[float]] = {0: [], 1: [], 2: []}
     for seed in range(20):
         w = workload(seed, workload="ranges", nodes=100, publishers=100, subscribers=100, events=300, interested=0.3)
@@ -119,36 +119,36 @@ def test_no_event_is_less_interesting_than_another() -> None:
             assert isinstance(value, float)
             third = 0 if value < 1e5 else 2 if value > 9e5 else 1
             shares[third].append(n / 100)
-    for found in shares.values():
-        assert np.mean(found) == pytest.approx(0.3, abs=0.02)
+    for of_number in shares.values():
+        assert np.mean(of_number) == pytest.approx(0.3, abs=0.02)
 
 
 @pytest.mark.parametrize(("share", "expected"), [(0.0, 0), (1.0, 100)])
-def test_nobody_and_everybody_are_shares_too(share: float, expected: int) -> None:
+def test_shares_of_zero_and_one_are_possible(share: float, expected: int) -> None:
     w = workload(workload="ranges", nodes=100, publishers=100, subscribers=100, events=50, interested=share)
     assert set(interested(w)) == {expected}
 
 
 @pytest.mark.parametrize(("share", "per_node"), [(0.05, 1), (0.2, 2), (0.5, 1), (0.8, 4)])
-def test_ranges_that_begin_among_the_numbers_interest_as_many_in_the_mean(share: float, per_node: int) -> None:
+def test_ranges_that_begin_within_the_numbers_interest_the_given_share_in_the_mean(share: float, per_node: int) -> None:
     values = {"workload": "ranges", "nodes": 200, "publishers": 200, "subscribers": 200, "events": 400}
     values |= {"subscriptions_per_node": per_node, "interested": share, "ranges_within": True}
     means = [np.mean(interested(workload(seed, **values))) / 200 for seed in range(8)]
     assert np.mean(means) == pytest.approx(share, abs=0.01)
 
 
-def test_ranges_that_begin_among_the_numbers_begin_everywhere_and_are_equally_wide() -> None:
+def test_ranges_that_begin_within_the_numbers_begin_anywhere_and_are_equally_wide() -> None:
     w = workload(workload="ranges", nodes=2000, interested=0.2, subscriptions_per_node=2, ranges_within=True)
-    found = [s.filter for s in w.subscriptions]
-    lows = [f.low for f in found if isinstance(f, Range)]
+    filters = [s.filter for s in w.subscriptions]
+    lows = [f.low for f in filters if isinstance(f, Range)]
     assert len(lows) == 4000 and min(lows) > 0.0 and max(lows) <= NUMBERS
     assert stats.kstest(lows, stats.uniform(0, NUMBERS).cdf).pvalue > 1e-3
-    assert {round(f.high - f.low, 2) for f in found if isinstance(f, Range)} == {
+    assert {round(f.high - f.low, 2) for f in filters if isinstance(f, Range)} == {
         round(NUMBERS * width_within(0.2, 2), 2)
     }
 
 
-def test_with_one_range_each_small_numbers_interest_few_and_the_rest_as_many_as_the_range_is_wide() -> None:
+def test_with_one_range_per_node_small_numbers_interest_fewer_nodes() -> None:
     width = width_within(0.3, 1)
     shares: dict[bool, list[float]] = {True: [], False: []}
     assert pytest.approx(width - width**2 / 2) == 0.3
@@ -164,7 +164,7 @@ def test_with_one_range_each_small_numbers_interest_few_and_the_rest_as_many_as_
 
 @given(st.floats(0, 1), st.integers(1, 20))
 def test_the_width_of_a_range_gives_the_share_back(part: float, k: int) -> None:
-    """Up to k / (k + 1), where ranges are as wide as all numbers are."""
+    """Up to k / (k + 1), where a range is as wide as all numbers."""
     share = part * k / (k + 1)
     x = width_within(share, k)
     assert 0.0 <= x <= 1.0
@@ -175,7 +175,7 @@ def test_the_width_of_a_range_gives_the_share_back(part: float, k: int) -> None:
 # ---- interests
 
 
-def test_interests_are_conjunctions_of_so_many_attributes() -> None:
+def test_interests_are_conjunctions_of_up_to_the_given_attributes() -> None:
     w = workload(
         workload="interests",
         nodes=300,
@@ -195,7 +195,7 @@ def test_interests_are_conjunctions_of_so_many_attributes() -> None:
         mine = [str(s.filter) for s in w.subscriptions if s.node == node]
         assert len(set(mine)) == len(mine)
     assert all(1 <= len(p.attrs) <= 4 for p in w.publications)
-    # an event has the attributes of an interest, so whoever has that interest wants it: 2 of 30 in the mean
+    # an event has the attributes of an interest, so nodes with that interest want it: 2 of 30 in the mean
     assert np.mean(interested(w)) == pytest.approx(300 * 2 / 30, rel=0.15)
 
 
@@ -206,10 +206,10 @@ def test_an_event_has_the_attributes_of_an_interest() -> None:
     assert {p.attrs["a"] for p in w.publications} == {f"i{k}" for k in range(5)}
 
 
-# ---- when
+# ---- times
 
 
-def test_poisson_arrivals_have_exponential_gaps_and_the_asked_for_rate() -> None:
+def test_poisson_arrivals_have_exponential_gaps_and_the_given_rate() -> None:
     w = workload(publishers=4, rate_hz=2.0, duration_s=500.0)
     assert len(w.publications) == pytest.approx(4 * 2 * 500, rel=4 / sqrt(4000))
     for node in w.publishers:
@@ -217,7 +217,7 @@ def test_poisson_arrivals_have_exponential_gaps_and_the_asked_for_rate() -> None
         assert stats.kstest(np.diff(times), "expon", (0, 0.5)).pvalue > 1e-3
 
 
-def test_periodic_arrivals_have_equal_gaps_and_phases_of_their_own() -> None:
+def test_periodic_arrivals_have_equal_gaps_and_different_phases() -> None:
     w = workload(publishers=30, rate_hz=2.0, duration_s=20.0, arrivals="periodic")
     phases = []
     for node in w.publishers:
@@ -238,7 +238,7 @@ def test_publications_stay_within_their_window_and_in_order() -> None:
 
 
 @pytest.mark.parametrize("events", [1, 2, 137])
-def test_events_are_exactly_so_many(events: int) -> None:
+def test_there_are_exactly_the_given_number_of_events(events: int) -> None:
     w = workload(publishers=10, events=events, rate_hz=99.0)
     assert len(w.publications) == events
     assert {p.node for p in w.publications} <= set(w.publishers)
@@ -255,7 +255,7 @@ def test_a_single_event_comes_at_the_beginning_of_the_window() -> None:
     assert workload(events=1, publish_from_s=10.0).publications[0].t == 10_000_000
 
 
-# ---- what
+# ---- contents
 
 
 def test_payload_validity_topic_and_scope() -> None:
@@ -264,13 +264,13 @@ def test_payload_validity_topic_and_scope() -> None:
     assert workload().publications[0].validity_us == FOREVER
 
 
-def test_the_share_of_local_events_is_as_asked() -> None:
+def test_the_share_of_local_events_is_the_given_one() -> None:
     scopes = Counter(p.scope for p in workload(events=2000, local_share=0.3).publications)
     assert scopes[LOCAL] / 2000 == pytest.approx(0.3, abs=0.04)
 
 
 @pytest.mark.parametrize("share", [0.25, 0.75])
-def test_the_share_of_local_events_may_be_one_of_notifications(share: float) -> None:
+def test_the_share_of_local_events_may_be_a_share_of_notifications(share: float) -> None:
     """Counted in the log: pairs of a local event and a node near it, among all pairs."""
     scenario = Scenario(
         nodes=60,
@@ -291,13 +291,13 @@ def test_the_share_of_local_events_may_be_one_of_notifications(share: float) -> 
     assert local / result.metrics["interested"] == pytest.approx(share, abs=0.04)
 
 
-def test_a_share_of_none_or_all_notifications_is_one_of_publications_too() -> None:
+def test_a_share_of_zero_or_one_is_the_same_for_notifications_and_publications() -> None:
     for share in (0.0, 1.0):
         scopes = {p.scope for p in workload(events=50, local_share=share, local_of="notifications").publications}
         assert scopes == ({LOCAL} if share else {GLOBAL})
 
 
-def test_a_local_event_concerns_those_near_its_publisher() -> None:
+def test_a_local_event_is_for_nodes_near_its_publisher() -> None:
     sink = MemorySink()
     scenario = Scenario(
         nodes=100,
@@ -310,11 +310,11 @@ def test_a_local_event_concerns_those_near_its_publisher() -> None:
         duration_s=10.0,
     )
     result = simulate(scenario, "gossip", level="deliveries", sink=sink)
-    # with q = range / side, a disc has pi q^2 - 8/3 q^3 + 1/2 q^4 of the field in the mean: 10.5 %
+    # with q = range / side, a disc has pi q^2 - 8/3 q^3 + 1/2 q^4 of the area in the mean: 10.5 %
     assert result.metrics["interested"] == pytest.approx(100 * 99 * 0.105, rel=0.2)
 
 
-def test_two_protocols_under_one_seed_face_the_same_publications() -> None:
+def test_two_protocols_under_one_seed_get_the_same_publications() -> None:
     scenario = Scenario(nodes=40, width_m=500.0, height_m=500.0, publishers=5, duration_s=10.0, local_share=0.5)
     asked = []
     for protocol in ("gossip", "frugal", "proximity"):
@@ -325,8 +325,8 @@ def test_two_protocols_under_one_seed_face_the_same_publications() -> None:
     assert len(asked[0]) > 40
 
 
-def test_more_of_one_thing_does_not_change_another() -> None:
-    """Instants and people come from streams of their own."""
+def test_more_nodes_do_not_change_the_times_of_publications() -> None:
+    """Times and roles come from different streams."""
     plain, local = workload(events=30), workload(events=30, local_share=0.5)
     assert [(p.t, p.node) for p in plain.publications] == [(p.t, p.node) for p in local.publications]
 
@@ -334,7 +334,7 @@ def test_more_of_one_thing_does_not_change_another() -> None:
 # ---- helpers
 
 
-def test_shuffling_gives_every_order_alike() -> None:
+def test_shuffling_gives_every_order_with_equal_probability() -> None:
     stream = Stream(1, 0, "shuffle")
     counts = Counter(tuple(shuffled([0, 1, 2, 3], stream)) for _ in range(4800))
     assert len(counts) == 24

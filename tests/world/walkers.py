@@ -1,4 +1,4 @@
-"""Nodes that walk by a model, without contacts: for tests of the models themselves."""
+"""Nodes that move by a model, without contacts, for tests of the models."""
 
 from __future__ import annotations
 

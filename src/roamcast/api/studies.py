@@ -13,15 +13,13 @@ from typing import Any, NamedTuple
 from roamcast.api.simulation import AnyProtocol, Start, chosen_fields
 from roamcast.api.study import Study
 from roamcast.errors import InputError, RoamcastError, unknown
-from roamcast.lab import campaign, conduct
+from roamcast.extras import need
+from roamcast.lab import campaign
 from roamcast.lab.campaign import Campaign
-from roamcast.lab.local.engine import PoolEngine
 from roamcast.lab.local.jobs import Job, JobFailed, run_all
 from roamcast.lab.plan import Run
 from roamcast.lab.progress import Watcher
 from roamcast.lab.tables import rows
-from roamcast.lab.tables.folder import Folder
-from roamcast.lab.tables.laboratory import Laboratory
 from roamcast.protocols import registry
 from roamcast.protocols.kit import parameters
 from roamcast.protocols.kit.interface import Protocol
@@ -90,8 +88,9 @@ def sweep(
             entrant.params[name] = values
         if not having:
             if "." not in name and name not in Scenario.__struct_fields__:
-                parameters_known = (parameter for entrant in entered for parameter in _parameters_of(entrant))
-                raise unknown("parameter or scenario field", name, {*Scenario.__struct_fields__, *parameters_known})
+                theirs = sorted({parameter for entrant in entered for parameter in _parameters_of(entrant)})
+                lists = f"parameters: {', '.join(theirs) or 'none'}; `roamcast fields` lists the fields"
+                raise unknown("parameter or scenario field", name, {*Scenario.__struct_fields__, *theirs}, lists)
             changes[name] = values
     return _study(_content("sweep", start, reading, seeds, changes), entered, processes, out, progress)
 
@@ -178,6 +177,12 @@ def _done(
 
 def _kept(planned: Campaign, out: Path, processes: int, progress: Progress | None) -> list[Row]:
     """As a campaign in this folder: what it has of these runs is not done again."""
+    need("keeping runs (out=…)", "pyarrow")
+    from roamcast.lab import conduct
+    from roamcast.lab.local.engine import PoolEngine
+    from roamcast.lab.tables.folder import Folder
+    from roamcast.lab.tables.laboratory import Laboratory
+
     conduct.conduct([planned], Folder(out), PoolEngine(processes), _Share(progress), extend=True)
     laboratory = Laboratory(out)
     for row in laboratory.rows("runs"):

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from roamcast.errors import InputError, unknown
+from roamcast.errors import unknown
+from roamcast.extras import need
 from roamcast.lab import summarise
 from roamcast.lab.campaign import Campaign
 from roamcast.log import catalogue
@@ -170,8 +171,7 @@ def _value(text: str | None) -> Any:
 
 
 def _frame(rows: Iterable[Row]) -> DataFrame:
-    try:
-        from pandas import DataFrame
-    except ImportError:
-        raise InputError("this needs pandas: pip install 'roamcast[lab]'") from None
+    need("a DataFrame", "pandas")
+    from pandas import DataFrame
+
     return DataFrame(list(rows))

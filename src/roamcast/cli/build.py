@@ -16,7 +16,12 @@ def mode() -> str:
 
 
 def stale(package: Path) -> list[Path]:
-    """Sources that were changed after they were compiled."""
+    """Sources of a checkout that were changed after they were compiled.
+
+    In an installed package, dates are those of its installation and say nothing.
+    """
+    if not (package.parents[1] / "setup.py").exists():
+        return []
     sources = ((so.with_name(so.name.partition(".")[0] + ".py"), so) for so in sorted(package.rglob("*.so")))
     return [source for source, so in sources if source.exists() and source.stat().st_mtime > so.stat().st_mtime]
 

@@ -14,6 +14,7 @@ from roamcast.cli.help import HELP, Verbs
 from roamcast.cli.options import EMBEDDED, Conf, Master, import_from_here, start_spark
 from roamcast.cli.screen import Screen, duration
 from roamcast.errors import InputError
+from roamcast.extras import need
 from roamcast.show import numbers
 
 if TYPE_CHECKING:
@@ -41,11 +42,16 @@ def run(
         Path | None, typer.Option(metavar="DIR", help="Where results go.", show_default="out/ and the file's name")
     ] = None,
     local: Annotated[
-        bool, typer.Option("--local", help="On processes of this machine, without Spark: quick to start.")
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--local/--spark",
+            help="On processes of this machine, which starts at once; or on Spark, for what outgrows it.",
+            show_default="as the file says, else Spark",
+        ),
+    ] = None,
     processes: Annotated[
-        int, typer.Option(metavar="N", min=0, help="With --local: how many.", show_default="one per processor")
-    ] = 0,
+        int | None, typer.Option(metavar="N", min=1, help="With --local: how many.", show_default="one for each core")
+    ] = None,
     master: Master = EMBEDDED,
     conf: Conf = None,
     ui: Annotated[bool, typer.Option("--ui", help="Serve Spark's own pages and say where.")] = False,
@@ -58,13 +64,15 @@ def run(
     """Run what is left of a campaign, and show what came of it."""
     from roamcast import lab
     from roamcast.cli.build import warn_if_stale
-    from roamcast.lab import campaign, conduct
-    from roamcast.lab.tables.folder import Folder
+    from roamcast.lab import campaign
 
-    _check(local, processes, master, conf, ui)
     warn_if_stale()
     import_from_here()
     loaded = campaign.load(file)
+    local = _is_local(file, local, _given_about_spark(master, conf, ui), processes)
+    from roamcast.lab import conduct  # here, because it loads Arrow, which may be missing
+    from roamcast.lab.tables.folder import Folder
+
     folder = Folder(out or Path("out") / file.stem)
     with Screen(loaded.name) as screen:
         engine = _pool(processes) if local else _spark(folder.path, master, conf, ui, screen)
@@ -78,23 +86,42 @@ def run(
     show(lab.open_campaign(folder.path), json)
 
 
-def _check(local: bool, processes: int, master: str, conf: list[str] | None, ui: bool) -> None:
-    from importlib.util import find_spec
+def _given_about_spark(master: str, conf: list[str] | None, ui: bool) -> list[str]:
+    about_spark = {"--master": master != EMBEDDED, "--conf": bool(conf), "--ui": ui}
+    return [option for option, given in about_spark.items() if given]
 
-    spark_only = {"--master": master != EMBEDDED, "--conf": bool(conf), "--ui": ui}
-    given = [option for option, is_given in spark_only.items() if is_given]
-    if local and given:
-        raise InputError(f"{given[0]} is about Spark: it must not be given with --local")
+
+def _is_local(file: Path, local: bool | None, on_spark: list[str], processes: int | None) -> bool:
+    """Whether to do without Spark: what is typed decides, then the campaign's file."""
+    from roamcast.lab import campaign
+
+    if local and on_spark:
+        raise InputError(f"{on_spark[0]} is about Spark: it must not be given with --local")
+    if local is None:
+        local = not on_spark and campaign.asks_for_local(file)
     if processes and not local:
         raise InputError(f"--processes {processes}: must come with --local")
-    if not local and find_spec("pyspark") is None:
-        raise InputError("this needs Spark: install roamcast[lab], or use --local for the processes of this machine")
+    if local:
+        need("campaign --local", "pyarrow")
+    else:
+        _need_spark()
+    return local
 
 
-def _pool(processes: int) -> Any:
+def _need_spark() -> None:
+    need("campaign without --local", "pyspark", "pyarrow")
+    from roamcast.lab.spark.session import java_version
+
+    try:
+        java_version()
+    except InputError as error:
+        raise InputError(f"{error}; or add --local, which does without Java") from None
+
+
+def _pool(processes: int | None) -> Any:
     from roamcast.lab.local.engine import PoolEngine
 
-    return PoolEngine(processes)
+    return PoolEngine(processes or 0)
 
 
 def _spark(folder: Path, master: str, conf: list[str] | None, ui: bool, screen: Screen) -> Any:

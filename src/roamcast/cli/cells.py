@@ -82,7 +82,7 @@ def _show_shared(console: Console, first: Row, varied: Cells, runs: str) -> None
 def _metric(name: str, page: Sequence[Row], by_cell: dict[tuple[str, int, str], Row]) -> Column:
     metric = catalogue.metric(name)
     rows = [by_cell.get((cell["campaign"], cell["cell"], name)) for cell in page]
-    intervals = [None if row is None else (row["mean"], row["half_width"]) for row in rows]
+    intervals = [None if row is None else (row["mean"], row.get("half_width")) for row in rows]
     least = 3 if metric.unit == SHARE else 0
     return Column(metric.column, numbers.column(intervals, metric.shown_unit[1], least))
 

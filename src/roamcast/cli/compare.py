@@ -10,6 +10,7 @@ import typer
 from roamcast.cli import completion
 from roamcast.cli.options import Reading, World, import_from_here, pairs, typed_value
 from roamcast.errors import InputError, unknown
+from roamcast.extras import need
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -180,6 +181,8 @@ def _check(metric: str, plot: Path | None) -> None:
         raise unknown("metric", metric, AVERAGED)
     if plot is not None and plot.suffix not in PICTURES:
         raise InputError(f"--plot {plot}: must end with {', '.join(PICTURES)}")
+    if plot is not None:
+        need("--plot", "matplotlib")
 
 
 def _entrant(text: str) -> tuple[str, dict[str, Any]]:

@@ -11,6 +11,7 @@ import typer
 from roamcast.cli import options
 from roamcast.cli.help import Verbs
 from roamcast.errors import InputError
+from roamcast.extras import need
 
 app = typer.Typer(cls=Verbs, no_args_is_help=True, add_completion=False, help="The laboratory, for data from outside.")
 
@@ -35,6 +36,7 @@ def field(
     """
     import sys
 
+    need("lab field", "pyspark", "pyarrow")
     from roamcast.lab.field.intake import Field
 
     if every <= 0:

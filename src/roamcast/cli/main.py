@@ -31,6 +31,7 @@ from roamcast.cli import (
 )
 from roamcast.cli.help import HELP, Verbs
 from roamcast.errors import RoamcastError
+from roamcast.extras import missing
 
 SIMULATE, COMPARE, PAPERS, LIVE, DATA = "Simulate", "Compare", "Papers", "Live", "Data"
 """The groups of the help page."""
@@ -113,6 +114,12 @@ def main() -> None:
         text = error.format_message() if isinstance(error, typer.TyperException) else str(error)
         if text:  # a command without arguments has already shown its help
             print(f"roamcast: {text}", file=sys.stderr)
+        sys.exit(2)
+    except ModuleNotFoundError as error:
+        line = missing(sys.argv[1], error)
+        if line is None:
+            raise
+        print(f"roamcast: {line}", file=sys.stderr)
         sys.exit(2)
     except BrokenPipeError:  # the reader of our output has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -11,6 +11,7 @@ import typer
 from roamcast.cli import examples
 from roamcast.cli.help import HELP, Verbs
 from roamcast.errors import InputError, error_text
+from roamcast.extras import need
 
 app = typer.Typer(
     cls=Verbs,
@@ -55,6 +56,8 @@ def distance(
     ] = False,
 ) -> None:
     """Expected distance against the time since the last contact (Baldoni et al. 2005, Fig. 9)."""
+    if figure is not None:
+        need("--figure", "matplotlib", "numpy")
     curves = [_curve(A, L, a, b, steps, not as_printed) for a, b in _walks(speeds, alpha, beta)]
     result: dict[str, Any] = {"A": A, "L": L, "steps": steps, "normalised": not as_printed, "curves": curves}
     if measured:
@@ -109,10 +112,8 @@ def _table(result: dict[str, Any]) -> str:
 
 
 def _draw(result: dict[str, Any], path: Path) -> None:
-    try:
-        import matplotlib
-    except ImportError:
-        raise InputError("--figure needs matplotlib: pip install matplotlib") from None
+    import matplotlib
+
     if path.suffix not in (".svg", ".png", ".pdf"):
         raise InputError(f"figure={path}: must end in .svg, .png or .pdf")
     matplotlib.use("Agg")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from roamcast.cli.options import ConfigFile, Parameters, State, node_settings, pairs
+from roamcast.cli.options import ConfigFile, Parameters, State, import_from_here, node_settings, pairs
 
 if TYPE_CHECKING:
     from roamcast.net.config import Config
@@ -24,7 +24,10 @@ def node(
         bool | None, typer.Option("--insecure", help="No keys: whoever is in range reads, forges and repeats.")
     ] = None,
     protocol: Annotated[
-        str | None, typer.Option(metavar="NAME", help="See `roamcast protocols`.", show_default="frugal")
+        str | None,
+        typer.Option(
+            metavar="NAME", help="See `roamcast protocols`; module:Class for your own.", show_default="frugal"
+        ),
     ] = None,
     set_: Parameters = None,
     interface: Annotated[
@@ -60,7 +63,10 @@ def node(
         **{f"params.{name}": value for name, value in pairs("--set", set_).items()},
         **pairs("--option", option),
     }
-    asyncio.run(_run(configured(node_settings(config, flags))))
+    settings = node_settings(config, flags)
+    if ":" in str(settings.get("protocol", "")):
+        import_from_here()
+    asyncio.run(_run(configured(settings)))
 
 
 def _log_to_stderr(verbose: int) -> None:

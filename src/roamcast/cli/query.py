@@ -10,6 +10,7 @@ import typer
 from roamcast.cli.options import Conf, Master, pairs, start_spark
 from roamcast.cli.tables import Column, print_fitting
 from roamcast.errors import InputError
+from roamcast.extras import need
 
 MOST_ROWS = 1000
 
@@ -25,6 +26,7 @@ def query(
     conf: Conf = None,
 ) -> None:
     """Ask a campaign's tables."""
+    need("query", "pyspark", "pyarrow")
     from roamcast import lab
 
     pairs("--conf", conf)  # an error in it is reported before Spark starts

@@ -8,6 +8,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from roamcast.extras import need
+
 
 def report(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that `campaign` or `reproduce` has written.")],
@@ -17,6 +19,7 @@ def report(
 ) -> None:
     """Write a folder's results as one page to look at, and its figures as SVG and PNG. It needs neither Spark nor a
     network."""
+    need("report", "pyarrow", "matplotlib")
     from roamcast.show import report as page
 
     place = page.write(folder, out)

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from roamcast.cli.options import Conf, Master, start_spark
 from roamcast.errors import InputError
+from roamcast.extras import need
 
 if TYPE_CHECKING:
     from roamcast.judging.kept import Kept
@@ -83,6 +84,7 @@ def _run(
     keep: Path | None,
     json: bool,
 ) -> None:
+    need("reproduce", "pyspark", "pyarrow", "matplotlib")  # figures come last, after minutes
     import msgspec
 
     from roamcast.cli.build import warn_if_stale

@@ -6,17 +6,20 @@ import json
 import sys
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
 from roamcast.cli.help import Verbs
 from roamcast.errors import InputError, error_text
+from roamcast.extras import need
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from contextlib import AbstractContextManager
 
-    from roamcast.lab.traces.trace import Trace
+    from roamcast.lab.traces.convert import Converted
+    from roamcast.lab.traces.trace import Place, Trace
     from roamcast.world.traces.plan import Options
 
 app = typer.Typer(
@@ -35,9 +38,18 @@ Origin = Annotated[
 Resolution = Annotated[float, typer.Option("--resolution", metavar="S", help="Of contact lists.")]
 Gap = Annotated[float, typer.Option("--gap", metavar="S", help="A node without lines for longer was absent.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first malformed line.")]
+Local = Annotated[
+    bool | None,
+    typer.Option(
+        "--local/--spark",
+        help="Without Spark, in the memory of this machine; or with it.",
+        show_default="without, unless 40 times the size of the file is over half of the free memory",
+    ),
+]
 Master = Annotated[str, typer.Option(metavar="URL", help="The Spark to use.", show_default="embedded")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
 
+Result = TypeVar("Result")
 EMBEDDED = "local[*,1]"
 WITHIN_S = "3600,21600,86400"
 COLOUR = "#0072B2"
@@ -60,6 +72,7 @@ def convert(
     resolution_s: Resolution = 0.0,
     gap_s: Gap = 0.0,
     strict: Strict = False,
+    local: Local = None,
     master: Master = EMBEDDED,
     as_json: Json = False,
 ) -> None:
@@ -67,24 +80,24 @@ def convert(
     from roamcast.cli.progress import Progress
 
     kind = _check_conversion(source, target, to, range_m)
-    read = _read(source, _options(from_, units, origin, resolution_s, gap_s), strict, master)
-    try:
+
+    def converted(read: Trace) -> Converted:
         from roamcast.lab.traces.convert import convert as write_converted
 
         with Progress(f"writing {target.name}") as progress:
-            result = write_converted(read, target, to, range_m, resolution_s, progress.update)
-    finally:
-        read.close()
+            return write_converted(read, target, to, range_m, resolution_s, progress.update)
+
+    options = _options(from_, units, origin, resolution_s, gap_s)
+    about, result = _of_trace(converted, source, options, strict, local, master)
     for warning in result.warnings:
         _say(warning)
     if as_json:
         names = str(result.names) if result.names else None
-        about = {"to": to, "out": str(target), "rows": result.rows, "names": names}
-        print(json.dumps({**_about(source, read), **about}))
+        print(json.dumps({**about, "to": to, "out": str(target), "rows": result.rows, "names": names}))
     else:
         lines = "rows" if kind == "positions" else "lines"
         beside = f"; names in {result.names}" if result.names else ""
-        print(f"{target}: {result.rows:,} {lines} of {len(read.names)} nodes{beside}")
+        print(f"{target}: {result.rows:,} {lines} of {about['nodes']} nodes{beside}")
 
 
 def _check_conversion(source: str, target: Path, to: str, range_m: float) -> str:
@@ -116,6 +129,7 @@ def stats(
         str, typer.Option("--within", metavar="S,S,…", help="Reachability: times after a tenth of the trace.")
     ] = WITHIN_S,
     strict: Strict = False,
+    local: Local = None,
     master: Master = EMBEDDED,
     as_json: Json = False,
     figure: Annotated[
@@ -126,18 +140,20 @@ def stats(
     within = _numbers("--within", within_s)
     if figure is not None and figure.suffix not in (".png", ".svg", ".pdf"):
         raise InputError(f"figure={figure}: must end in .png, .svg or .pdf")
-    read = _read(source, _options(from_, units, origin, resolution_s, gap_s), strict, master)
-    try:
+    if figure is not None:
+        need("--figure", "matplotlib")
+
+    def summarised(read: Trace) -> dict[str, Any]:
         from roamcast.lab.traces import contacts, summary
 
-        with _busy("looking for contacts"):
-            met = contacts.of(read, range_m).persist()
-            facts = _about(source, read) | {"range_m": range_m or None} | summary.of(read, met, within)
+        with _busy("looking for contacts"), contacts.of(read, range_m).kept() as met:
             if figure is not None:
                 _draw(summary.curves(met), figure, Path(source).name)
-            met.unpersist()
-    finally:
-        read.close()
+            return summary.of(read, met, within)
+
+    options = _options(from_, units, origin, resolution_s, gap_s)
+    about, statistics = _of_trace(summarised, source, options, strict, local, master)
+    facts = about | {"range_m": range_m or None} | statistics
     if as_json:
         print(json.dumps(facts, allow_nan=False))
     else:
@@ -153,23 +169,58 @@ def _options(format_: str, units: str, origin: str, resolution_s: float, gap_s: 
     return Options(format=format_, units=units, origin=origin, resolution_s=resolution_s, gap_s=gap_s)  # type: ignore[arg-type]
 
 
-def _read(source: str, options: Options, strict: bool, master: str) -> Trace:
+def _of_trace(
+    work: Callable[[Trace], Result], source: str, options: Options, strict: bool, local: bool | None, master: str
+) -> tuple[dict[str, Any], Result]:
+    """What a trace is, and what the work on it gives: here, or on Spark if it outgrows this machine."""
+    from importlib.util import find_spec
+
+    need("a trace", "numpy", "pyarrow")
+    from roamcast.lab.traces.here import Here, Outgrown, fits
     from roamcast.world.traces.plan import plan
 
-    plan([source], options, split_bytes=1 << 62)  # errors in the file are reported before Spark starts
+    if local and master != EMBEDDED:
+        raise InputError(f"--master {master} is about Spark: it must not be given with --local")
+    parts = plan([source], options, split_bytes=1 << 62)  # errors in the file are reported before Spark starts
+    if local or (local is None and master == EMBEDDED and fits(parts)):
+        try:
+            return _at(Here(), work, source, options, strict)
+        except Outgrown as error:
+            if local:
+                raise InputError(f"{source}: {error}, too large for --local; leave it out to use Spark") from None
+            _say(f"{error}: going on with Spark")
+    elif local is None and find_spec("pyspark") is None:
+        raise InputError(f"{source}: is large for this machine; pip install 'roamcast[lab]' for Spark, or try --local")
+    return _at(_spark(master), work, source, options, strict)
+
+
+def _spark(master: str) -> Place:
     with _busy("starting Spark"):
         from roamcast.lab.spark.session import session
-        from roamcast.lab.traces import trace as traces
 
         spark = session(master, "roamcast trace")
+        from roamcast.lab.traces.in_spark import InSpark
+
+        return InSpark(spark)
+
+
+def _at(
+    place: Place, work: Callable[[Trace], Result], source: str, options: Options, strict: bool
+) -> tuple[dict[str, Any], Result]:
+    from roamcast.lab.traces import trace as traces
+
     with _busy(f"reading {source}"):
-        read = traces.read(spark, [source], options, strict=strict)
+        read = traces.read(place, [source], options, strict=strict)
+    try:
+        result = work(read)
+    finally:
+        read.close()
+    for line in read.malformed.first:
+        _say(line)
     if read.malformed.count:
-        for line in read.malformed.first:
-            _say(line)
         more = read.malformed.count - len(read.malformed.first)
         _say(f"{read.malformed.count} malformed lines left out" + (f", {more} of them not shown" if more else ""))
-    return read
+    return _about(source, read), result
 
 
 def _busy(what: str) -> AbstractContextManager[Any]:
@@ -248,10 +299,8 @@ def _show(facts: dict[str, Any]) -> None:
 
 
 def _draw(curves: dict[str, list[tuple[float, float]]], path: Path, title: str) -> None:
-    try:
-        import matplotlib
-    except ImportError:
-        raise InputError("--figure needs matplotlib: pip install matplotlib") from None
+    import matplotlib
+
     matplotlib.use("Agg")
     matplotlib.rcParams["svg.hashsalt"] = "roamcast"  # the same curves give the same file
     from matplotlib.figure import Figure

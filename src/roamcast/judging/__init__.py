@@ -4,10 +4,10 @@
     quantities.py  the numbers that figures and claims use: metrics of a run, and what follows from them
     publisher.py   which node publishes first in a run
     runs.py        choosing runs, and their numbers by seed
-    answers.py     an interval against a limit: does it hold, and how many seeds would tell
+    answers.py     an interval against a limit: does it hold, and how many seeds would decide
     checks/        the kinds of checks that claims consist of
     judge.py       all checks of a claim, under the joint reading and under the other readings
-    verdicts.py    what comes out: verdicts, how many of each, and the scorecard's files
+    verdicts.py    the results: verdicts, how many of each, and the scorecard's files
     recounted.py   runs whose numbers were compared with their logs
     kept.py        the verdicts of the last full campaign, which the package contains
     seeds.py       how many further seeds an undecided claim is worth

@@ -1,30 +1,29 @@
 """From numbers by seed to an answer: an interval, and whether it lies within what a claim allows.
 
-Inside: it holds. Outside: it does not. Across a limit: the runs are too few to tell, and the answer says about how many
-seeds would be enough.
+If the interval is inside, the claim holds; if it is outside, the claim does not. If it crosses a limit, the runs are
+too few to decide, and the answer estimates how many seeds would be enough.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from math import ceil
+from math import ceil, nextafter
 from typing import NamedTuple
 
 import msgspec
-import numpy as np
 
 from roamcast.judging import student
 
-ABOVE = float(np.nextafter(0.0, 1.0))
+ABOVE = nextafter(0.0, 1.0)
 """The smallest difference above zero."""
 MOST_TIMES = 100.0
-"""If half an interval is over this many times the gap to a limit, no affordable number of seeds decides."""
+"""If half an interval is more than this many times the distance to a limit, no affordable number of seeds decides."""
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """To one question: the number, its interval, and whether it holds (None: the runs are too few).
+    """The answer to one question: the number, its interval, and whether it holds (None: the runs are too few).
 
-    `seeds` is how many the number comes from, `needs` about how many would decide, where more would.
+    `seeds` is how many seeds the number comes from, `needs` about how many would decide, if more would.
     """
 
     asks: str
@@ -47,12 +46,12 @@ class Estimate(NamedTuple):
 
 
 def unanswered(question: str, why: str) -> Answer:
-    """There is nothing to measure."""
+    """The answer if there is nothing to measure."""
     return Answer(question, None, None, None, None, why)
 
 
 def estimated(values: Iterable[float], alpha: float) -> Estimate | None:
-    """The mean of a number by seed; none for a single one."""
+    """The mean of a number by seed; None for a single seed."""
     each = [*values]
     interval = student.interval(each, alpha)
     return None if interval is None else Estimate(*interval, len(each))
@@ -60,6 +59,8 @@ def estimated(values: Iterable[float], alpha: float) -> Estimate | None:
 
 def jackknife(statistic: Callable[[list[int]], float], seeds: list[int], alpha: float) -> Estimate | None:
     """A statistic of many seeds and its interval, by leaving out one seed at a time."""
+    import numpy as np  # here, because verdicts are also shown where it is not installed
+
     n = len(seeds)
     if n < 2:
         return None
@@ -71,7 +72,7 @@ def jackknife(statistic: Callable[[list[int]], float], seeds: list[int], alpha: 
 
 
 def judged(question: str, estimate: Estimate | None, low: float, high: float, mean: float | None) -> Answer:
-    """Against what is allowed: anything from `low` to `high`."""
+    """The answer if everything from `low` to `high` is allowed."""
     if estimate is None:
         return Answer(question, mean, None, None, None, "one run has no interval", 1)
     middle, least, most, seeds = estimate

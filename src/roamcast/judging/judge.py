@@ -1,8 +1,8 @@
-"""The scorecard: each claim of the papers against what was measured.
+"""The scorecard: each claim of the papers against the measurements.
 
 A claim is judged in the world of its paper's joint reading (papers/joint.py): it is reproduced if all its checks hold,
-not reproduced if one fails, and not decidable if the runs are too few to tell. Then the same checks are asked under
-every other reading that changes anything they look at; the verdict does not depend on those, and says how many agree.
+not reproduced if one fails, and not decidable if the runs are too few. Then the same checks are made under every other
+reading that changes something they use; the verdict does not depend on these, and states how many agree.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Runs = Mapping[str, Sequence[Row]]
 
 
 def scorecard(claims: Sequence[Claim], runs: Runs) -> list[Verdict]:
-    """One verdict a claim."""
+    """One verdict for each claim."""
     return [judge(claim, runs, joint.load(claim.paper)) for claim in claims]
 
 
@@ -58,17 +58,17 @@ def judge(claim: Claim, runs: Runs, whole: Joint) -> Verdict:
 
 
 def answered(claim: Claim, runs: Runs, change: Change | None = None) -> list[Answer]:
-    """What the runs say to all questions of a claim, under the joint reading or under a change of it."""
+    """The answers of the runs to all questions of a claim, under the joint reading or under a change of it."""
     return [answer for check in claim.check for answer in asked(claim, check, runs, change)]
 
 
 def asked(claim: Claim, check: Spec, runs: Runs, change: Change | None = None) -> list[Answer]:
-    """What they say to one check of a claim."""
+    """The answers to one check of a claim."""
     experiment = check.get("experiment", "")
     if change is not None and _reaches(change, experiment):
         check = checks.counted_as(check, change.metrics)
         changed = f"{experiment}{UNDER}{change.name}"
-        experiment = changed if changed in runs else experiment  # where it alters no run, none was done again
+        experiment = changed if changed in runs else experiment  # a change that alters no run was not run
     if experiment and experiment not in runs:
         return [unanswered(experiment, f"{experiment} was not run")]
     return checks.answers(check, runs.get(experiment, []), ALPHA / len(claim.check))
@@ -93,9 +93,9 @@ def _others(claim: Claim, runs: Runs, whole: Joint) -> list[Other]:
 
 
 def _concerns(change: Change, claim: Claim, runs: Runs) -> bool:
-    """Whether the claim can be judged under the change, and the change alters anything that it asks about.
+    """Whether the claim can be judged under the change, and the change alters anything that its checks use.
 
-    A change that is run in some experiments only says nothing about a claim that looks at others as well.
+    A change that was run in some experiments only cannot be judged for a claim that also uses others.
     """
     looked_at = claim.experiments()
     if change.experiments and not set(looked_at) <= set(change.experiments):
@@ -114,7 +114,7 @@ def _reaches(change: Change, experiment: str) -> bool:
 
 
 def _telling(answers: Sequence[Answer]) -> Answer:
-    """The answer that decided: the first that says no, or that cannot tell, or simply the first."""
+    """The answer that decided: the first that fails, otherwise the first undecided one, otherwise the first."""
     for wanted in (False, None):
         for answer in answers:
             if answer.holds is wanted:

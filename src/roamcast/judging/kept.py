@@ -1,7 +1,7 @@
-"""The full campaign's verdicts, kept in the package: what a quick run is shown beside.
+"""The verdicts of the full campaign, kept in the package: quick runs are shown beside them.
 
-`papers/kept.json` is written by `roamcast reproduce --full --keep FILE` after a full campaign and committed. It says
-when and by which version it was made; a quick run never replaces it, and says where it contradicts it.
+`papers/kept.json` is written by `roamcast reproduce --full --keep FILE` after a full campaign and committed. It records
+when and by which version it was made. A quick run never replaces it, and reports where it contradicts it.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ SAME = "same"
 CONTRADICTS = "contradicts"
 TOO_FEW = "too few runs"
 NEW = "decides it"
-"""What a run says about a kept verdict."""
+"""How a run compares with a kept verdict."""
 
 
 class Made(msgspec.Struct, frozen=True):
-    """When, by what, and from how much."""
+    """When the verdicts were made, by which version, and from how many runs."""
 
     version: str
     code: str
@@ -37,7 +37,7 @@ class Made(msgspec.Struct, frozen=True):
 class Counts(msgspec.Struct, frozen=True):
     """How many claims have each verdict: all, those on which joint readings were chosen, the rest, and by paper.
 
-    `original` counts the claims as they were first written down: of one that was split, all parts must hold.
+    `original` counts the claims as they were first written: all parts of a claim that was split must hold.
     """
 
     all: dict[str, int]
@@ -54,7 +54,7 @@ class Kept(msgspec.Struct, frozen=True):
 
 
 class Stored(msgspec.Struct, frozen=True):
-    """The result of a campaign for one claim. What the claim says, and the cause if it fails, are in papers/claims.
+    """The result of a campaign for one claim. The text of the claim, and the cause if it fails, are in papers/claims.
 
     `asked` is a digest of its checks: the verdict is about these.
     """
@@ -78,7 +78,7 @@ class _File(msgspec.Struct, frozen=True):
 
 
 def keep(verdicts: Sequence[Verdict], made: Made) -> bytes:
-    """As the file has it."""
+    """The content of the file."""
     asked = {claim.id: claim.digest() for claim in claims.load()}
     stored = [_stored(verdict, asked.get(verdict.id, "")) for verdict in verdicts]
     return msgspec.json.format(msgspec.json.encode(_File(made, stored)), indent=1) + b"\n"
@@ -97,7 +97,7 @@ def load() -> Kept | None:
 
 
 def parse(content: bytes) -> Kept:
-    """The file, with what the claims themselves say. A claim that asks something else by now has no kept verdict."""
+    """The file, with the texts of the claims. A claim whose checks have changed since has no kept verdict."""
     try:
         file = msgspec.json.decode(content, type=_File)
     except msgspec.MsgspecError as error:
@@ -137,7 +137,8 @@ def counted(verdicts: Sequence[Verdict]) -> Counts:
 
 
 def _as_first_written(verdicts: Sequence[Verdict]) -> list[Verdict]:
-    """Split claims put together again: they fail if a part does, and are open if one is; added ones are left out."""
+    """Split claims as one again: they fail if a part fails, and are undecided if a part is. Added claims are left
+    out."""
     known = {claim.id: claim for claim in claims.load()}
     whole: dict[str, list[Verdict]] = {}
     for v in verdicts:
@@ -148,7 +149,7 @@ def _as_first_written(verdicts: Sequence[Verdict]) -> list[Verdict]:
 
 
 def agreement(kept: Verdict, now: Verdict) -> str:
-    """What a run's verdict says about the kept one."""
+    """How a run's verdict compares with the kept one."""
     if kept.verdict == now.verdict:
         return SAME
     if now.verdict == OPEN:
@@ -156,11 +157,11 @@ def agreement(kept: Verdict, now: Verdict) -> str:
     return NEW if kept.verdict == OPEN else CONTRADICTS
 
 
-# ---- what each part of a joint reading is worth
+# ---- the effect of each part of a joint reading
 
 
 class Ablation(msgspec.Struct, frozen=True):
-    """A part of a joint reading put back: which claims then no longer hold, and which hold only then."""
+    """A part of a joint reading undone: which claims then no longer hold, and which hold only then."""
 
     paper: str
     part: str
@@ -176,7 +177,7 @@ class Ablation(msgspec.Struct, frozen=True):
 
 
 def ablations(verdicts: Sequence[Verdict]) -> list[Ablation]:
-    """One for each part that was put back, in the order of the papers."""
+    """One entry for each part that was undone, in the order of the papers."""
     by_part: dict[tuple[str, str, str], list[tuple[Verdict, str]]] = {}
     for verdict in verdicts:
         for other in (other for other in verdict.others if other.part):

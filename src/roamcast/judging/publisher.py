@@ -16,7 +16,7 @@ def publisher(row: Row) -> int:
     scenario = _scenario(row["preset"], row["reading"], tuple(sorted(row["world"].items())))
     publications = Workload(scenario, row["seed"]).publications
     if not publications:
-        raise InputError(f"{row['campaign']}: nobody publishes in it")
+        raise InputError(f"{row['campaign']}: no node publishes in it")
     return publications[0].node
 
 

@@ -18,7 +18,7 @@ from roamcast.world import mac
 from roamcast.world.assembly import spec_of
 
 EVENT = Term("frames_by_kind", "event")
-"""Frames that carry events; all others serve to keep a protocol's tables."""
+"""Frames that carry events; all others maintain a protocol's tables."""
 
 
 class Quantity(msgspec.Struct, frozen=True):
@@ -57,14 +57,14 @@ def _content_bytes_published_per_node(row: Row) -> float:
 
 
 def _content(row: Row, sent_bytes: int, frames: int) -> float:
-    """What a protocol hands to the link layer: bytes without headers (a mote's packets are padded: that stays)."""
+    """Bytes that a protocol hands to the link layer, without headers; the padding of a mote's packets stays."""
     typed = tuple((field, row["world"][field]) for field in ("mac", "overhead_bytes") if field in row["world"])
     return float(sent_bytes) - _header_bytes(row["preset"], row.get("reading", ""), typed) * float(frames)
 
 
 @cache
 def _header_bytes(preset: str, reading: str, typed: tuple[tuple[str, str], ...]) -> int:
-    """Of a frame in the world of a preset, in which a campaign has changed some fields."""
+    """The header of a frame in the world of a preset with some changed fields."""
     s = presets.load(preset, reading).scenario(dict(typed))
     return int(mac.build(spec_of(s).mac).header)
 
@@ -102,14 +102,14 @@ _LISTED = (
     Quantity(
         "maintenance_share",
         SHARE,
-        "the share of frames that carry no event: they keep a protocol's tables",
+        "the share of frames that carry no event: they maintain a protocol's tables",
         f"1 − {EVENT.text} / frames_sent",
         _maintenance_share,
     ),
     _follows(
         "messages",
         "frames",
-        "frames that protocols sent: what the link layer repeats is no further message",
+        "frames that protocols sent, without repetitions by the link layer",
         over(["frames_sent", "-repeats"]),
     ),
     _follows(
@@ -121,7 +121,7 @@ _LISTED = (
     _follows(
         "receptions_per_delivery",
         "receptions per delivery",
-        "how often a node that gets an event receives it, if no node receives it in vain",
+        "how often a node that gets an event receives it, if every reception is at such a node",
         over(["deliveries", "duplicates"], "deliveries"),
     ),
 )

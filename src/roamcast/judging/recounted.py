@@ -1,8 +1,8 @@
-"""Are verdicts made of numbers that the logs confirm?
+"""Checks that the numbers behind the verdicts agree with the logs.
 
-Verdicts come from what runs count as they go, because the logs of a hundred thousand runs would fill a disk. So a
-sample of the runs is done again with logs, and every metric is computed from those (lab/recount.py). Here are the
-choice, the comparison, and the record of it beside the tables: `recounted.json`.
+Verdicts come from the tallies of runs, because the logs of a hundred thousand runs would fill a disk. So a sample of
+the runs is repeated with logs, and every metric is computed from these (lab/recount.py). This file has the choice of
+the sample, the comparison, and its record beside the tables: `recounted.json`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ROUNDING = 1e-9
 
 
 class Recounted(msgspec.Struct, frozen=True):
-    """Runs whose metrics are the same from their logs; `program` is a digest of the program that computed them."""
+    """Runs whose logs give the same metrics; `program` is a digest of the program that computed them."""
 
     runs: list[str]
     program: str
@@ -54,7 +54,7 @@ def _same(metric: Metric, counted: Any, logged: Any) -> bool:
 
 
 MOST_ROWS = 60_000
-"""Of all logs of a sample together. Enough for a handful of protocols, and little beside the campaign itself."""
+"""The most rows of all logs of a sample: enough for a handful of protocols, and little work beside the campaign."""
 
 
 def sample(runs: Sequence[Row]) -> list[str]:

@@ -14,7 +14,7 @@ from roamcast.judging.words import described
 from roamcast.log.metric import Row
 
 Spec = Mapping[str, Any]
-"""A check as its file has it."""
+"""A check as in its file."""
 Samples = dict[int, float]
 """A number by seed."""
 
@@ -64,7 +64,7 @@ def number(row: Row, x: str) -> float:
     try:
         return float(have)
     except ValueError:
-        raise InputError(f"{x}={have}: is no number") from None
+        raise InputError(f"{x}={have}: is not a number") from None
 
 
 def samples(rows: Iterable[Row], metric: str) -> Samples:
@@ -100,12 +100,12 @@ def paired(a: Samples, b: Samples) -> list[float]:
     """Differences seed by seed: runs of one seed share their world, which cancels out."""
     both = sorted(a.keys() & b.keys())
     if not both:
-        raise NoData("no seed that both have")
+        raise NoData("the two have no seed in common")
     return [a[seed] - b[seed] for seed in both]
 
 
 def common_seeds(points: Iterable[Samples]) -> list[int]:
     seeds = sorted(set.intersection(*(set(by_seed) for by_seed in points)))
     if not seeds:
-        raise NoData("no seed that every point has")
+        raise NoData("the points have no seed in common")
     return seeds

@@ -1,11 +1,11 @@
-"""How many further seeds an undecided claim is worth.
+"""How many further seeds to spend on an undecided claim.
 
 An answer that is too close to its limit says about how many seeds would decide it. Its cells get that many, up to the
-limit of the claim, and the claim is judged again. Where even the limit would hardly be enough, none are spent: the
-scorecard says how many it would take.
+limit of the claim, and the claim is judged again. If even the limit would hardly be enough, no seeds are spent: the
+scorecard states how many it would take.
 
-Looking again is a second chance to be wrong. By simulation of this rule, with the truth exactly on a limit, a claim
-that gets further seeds is wrongly decided in one case of ten instead of one of twenty.
+Judging again is a second chance for a wrong decision. By simulation of this rule, with the truth exactly on a limit, a
+claim that gets further seeds is wrongly decided in one case of ten instead of one of twenty.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ TIMES = 4
 SPARE = 1.15
 """The number of seeds that would decide is only an estimate: take some more."""
 HOPELESS = 2.0
-"""Times the limit: an estimate above that is not worth trying."""
+"""An estimate above this many times the limit is not worth trying."""
 
 
 def limit(claim: Claim, seeds: int) -> int:
-    """How many seeds may be spent on a claim whose experiment has so many."""
+    """How many seeds may be spent on a claim whose experiment has this many."""
     return max(seeds, claim.most_seeds or TIMES * seeds)
 
 
 def wanted(claim: Claim, runs: Runs, seeds: Mapping[str, int]) -> list[tuple[Spec, int]]:
     """The checks that keep a claim undecided, and how many seeds their cells should have; none if it is not worth it.
 
-    `seeds` says how many each experiment has that can get more.
+    `seeds` has the number of seeds of each experiment that can get more.
     """
     if decided(answered(claim, runs)) is not None:
         return []
@@ -45,7 +45,7 @@ def wanted(claim: Claim, runs: Runs, seeds: Mapping[str, int]) -> list[tuple[Spe
         experiment = check.get("experiment", "")
         most = limit(claim, seeds[experiment]) if experiment in seeds else 0
         count = affordable([answer.needs for answer in undecided], most)
-        if not count:  # one question that stays open keeps the whole claim open
+        if not count:  # one undecided question keeps the whole claim undecided
             return []
         checks.append((check, count))
     return checks

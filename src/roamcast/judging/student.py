@@ -11,18 +11,18 @@ ALPHA = 0.05
 
 
 def mean(values: Sequence[float]) -> float:
-    """Rounded once, so that the order of the values does not show."""
+    """The mean, rounded once, so that it does not depend on the order of the values."""
     return fsum(values) / len(values)
 
 
 def deviation(values: Sequence[float]) -> float:
-    """Of a sample of at least two."""
+    """The standard deviation of a sample of at least two values."""
     middle = mean(values)
     return sqrt(fsum((value - middle) ** 2 for value in values) / (len(values) - 1))
 
 
 def half_width(deviation: float, n: int, alpha: float) -> float:
-    """Of the interval around the mean of n values that misses the truth with probability alpha."""
+    """Half the width of the interval around the mean of n values that misses the truth with probability alpha."""
     return quantile(n, alpha) * deviation / sqrt(n)
 
 
@@ -36,14 +36,13 @@ def interval(values: Sequence[float], alpha: float) -> tuple[float, float, float
 
 
 def values_for(n: int, half: float, wanted: float) -> float:
-    """About how many values it takes for an interval of half width `wanted`, if n of them give `half`: it shrinks like
-    1/√n."""
+    """About how many values an interval of half width `wanted` needs if n give `half`: it shrinks like 1/√n."""
     return n * (half / wanted) ** 2
 
 
 @cache
 def quantile(n: int, alpha: float) -> float:
-    """What n values' means exceed on either side, in standard errors, with probability alpha.
+    """The distance from the truth, in standard errors, that the mean of n values exceeds with probability alpha.
 
     The probability falls and its slope flattens as t grows, so Newton's steps from 0 never go too far.
     """
@@ -56,10 +55,10 @@ def quantile(n: int, alpha: float) -> float:
 
 
 def two_sided(t: float, n: int) -> float:
-    """The probability that n values' mean is so many standard errors from the truth, or more.
+    """The probability that the mean of n values is t or more standard errors from the truth.
 
     It is the regularised incomplete beta function at x = ν / (ν + t²), of ν / 2 and 1 / 2 (Abramowitz and Stegun,
-    26.7.1). Its continued fraction is quick on the near side of the mean; the other side is what is left of one.
+    26.7.1). Its continued fraction converges fast on one side of the mean; the other side is one minus that.
     """
     freedom, square = n - 1, t * t
     if square == 0.0:

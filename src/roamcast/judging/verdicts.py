@@ -1,4 +1,4 @@
-"""What judging gives: a verdict for each claim, how many there are of each kind, and the scorecard's two files."""
+"""The results of judging: a verdict for each claim, how many there are of each kind, and the scorecard's two files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ VERDICTS = (REPRODUCED, NOT, OPEN)
 
 
 class Other(msgspec.Struct, frozen=True):
-    """A claim under another reading; `part` is the part of the joint reading that it puts back, if any."""
+    """A claim under another reading; `part` is the part of the joint reading that it undoes, if any."""
 
     reading: str
     says: str
@@ -27,7 +27,7 @@ class Other(msgspec.Struct, frozen=True):
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """`reading` names the parts of the joint reading, `calibration` says whether that was chosen on this claim."""
+    """`reading` names the parts of the joint reading; with `calibration`, that was chosen on this claim."""
 
     id: str
     paper: str
@@ -70,14 +70,14 @@ def in_words(verdicts: Iterable[Verdict]) -> str:
 
 
 class Scorecard(msgspec.Struct, frozen=True):
-    """As scorecard.json has it."""
+    """The content of scorecard.json."""
 
     scale: str
     claims: list[Verdict]
 
 
 def write(verdicts: Sequence[Verdict], scale: str, folder: Path) -> None:
-    """scorecard.json and scorecard.parquet."""
+    """Write scorecard.json and scorecard.parquet."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -36,7 +36,7 @@ def question(spec: Mapping[str, Any]) -> str:
 
 
 def described(where: Mapping[str, Any]) -> str:
-    """The runs that a check looks at: `gossip, p=0.5 or 0.7`."""
+    """The runs that a check uses: `gossip, p=0.5 or 0.7`."""
 
     def text(value: Any) -> str:
         return " or ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from roamcast.errors import InputError
+from roamcast.extras import need
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -50,6 +51,7 @@ def open(path: str | Path, spark: SparkSession | None = None) -> Laboratory | Lo
 
 def open_campaign(path: str | Path, spark: SparkSession | None = None) -> Laboratory:
     """The tables of the campaign in a folder."""
+    need("reading a campaign's tables", "pyarrow")
     from roamcast.lab.tables.laboratory import Laboratory
 
     return Laboratory(Path(path), spark)

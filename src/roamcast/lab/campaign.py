@@ -5,6 +5,7 @@
     seeds = 10                         # 1 … 10, or a list of seeds
     until = { metric = "delivery", half_width = 0.02, max_seeds = 100 }
     level = "summary"                  # how much of each run's log is kept
+    local = true                       # on processes of this machine, without Spark
     reading = "everybody-beacons"      # another reading of the preset's paper: see `roamcast presets baldoni`
 
     [world]                            # fields of the scenario; a list is a grid
@@ -80,6 +81,7 @@ class Written(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     until: Until | None = None
     level: str = "summary"
     reading: str = ""
+    local: bool = False
     world: dict[str, Any] = {}
     point: list[dict[str, Any]] = []
 
@@ -116,6 +118,12 @@ class Campaign(msgspec.Struct, frozen=True):
 def load(path: Path) -> Campaign:
     """The campaign in a file, checked; whatever is wrong with it is an InputError that names the line."""
     return toml.load(path, "campaign", partial(understood, folder=path.parent))
+
+
+def asks_for_local(path: Path) -> bool:
+    """Whether the file asks for processes of this machine instead of Spark. That is no part of the campaign, whose
+    results are the same wherever its runs are done."""
+    return toml.load(path, "campaign", lambda content: toml.convert(content, Written).local)
 
 
 def parse(text: str, name: str = "campaign") -> Campaign:

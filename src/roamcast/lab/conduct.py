@@ -56,6 +56,7 @@ def conduct(
             if not more and _write(wanted, tallies, folder, engine, watcher):
                 break
             wanted = [*wanted, *more]
+        folder.tidy()  # after workers that died
 
 
 def complete(wanted: list[Run], folder: Folder, engine: Engine, watcher: Watcher) -> Tallies:

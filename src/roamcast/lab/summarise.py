@@ -13,10 +13,10 @@ from operator import itemgetter
 from typing import Any
 
 from roamcast.judging.student import ALPHA, deviation, half_width, mean, two_sided
-from roamcast.lab.tables import schemas
+from roamcast.lab.tables import columns
 from roamcast.log.catalogue import AVERAGED
 
-CELL = [name for name in schemas.COORDINATES.names if name not in ("run", "seed")]
+CELL = [name for name in columns.COORDINATES if name not in ("run", "seed")]
 OF_CELL = itemgetter("campaign", "cell")
 
 Row = dict[str, Any]

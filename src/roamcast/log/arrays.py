@@ -28,7 +28,7 @@ def texts(values: Sequence[str | None]) -> Any:
 
 
 def maps(values: Sequence[Mapping[str, Any] | None], kind: Any) -> Any:
-    """Of dictionaries, as the map type `kind`, with their entries in their order."""
+    """Dictionaries as an Arrow array of the map type `kind`; entries keep their order."""
     import pyarrow as pa
 
     given = [value or {} for value in values]
@@ -52,14 +52,14 @@ def column(values: Sequence[Any], kind: Any) -> Any:
 
 
 def _ends(values: Sequence[Any]) -> Any:
-    """Where each value begins and the last one ends, if they stand one behind the other."""
+    """The offsets at which values begin, and the last one ends, when they are put one after another."""
     import pyarrow as pa
 
     return pa.py_buffer(array("i", accumulate(map(len, values), initial=0)))
 
 
 def _present(values: Sequence[Any]) -> Any:
-    """A bit for each value that is not None, the first one lowest; nothing if all are there."""
+    """A bit for each value that is not None, the first one lowest; None if no value is None."""
     import pyarrow as pa
 
     if None not in values:

@@ -14,13 +14,13 @@ Formulas are over the rows of one run's log (schema.py), at level `frames` or `f
     send, receive, …   all rows of that kind; with a condition in brackets: those that meet it
     |A|, Σ A.x         how many there are; the sum of their x
     W                  the pairs (event, node) whose node has a matching subscription when the event is published
-    I                  those pairs of W whose node did not publish the event, is up at that time, and is in range of
+    I                  the pairs of W whose node did not publish the event, is up at that time, and is in range of
                        the publisher if the event is local
     D                  the pairs of I that have a deliver row; its latency is the time from publish to that row
 
-Rows count in their order in the table, also those with the same time. A quotient whose divisor is zero, and a mean or a
-percentile of nothing, has no value (None, null). An event without a publish row (a field test's log may begin late)
-counts for neither W nor I.
+Rows count in their order in the table, also those with the same time. A quotient whose divisor is zero has no value
+(None, null), and neither has a mean or percentile of no values. An event without a publish row (a field test's log may
+begin late) counts for neither W nor I.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ METRICS = (
         "of_possible",
         "deliveries",
         SHARE,
-        "the share of what an ideal flood could have served that was served",
+        "the share of the possible pairs (those that an ideal flood could have served) that were served",
         over("deliveries", "possible"),
         line=Line("of possible", "of the pairs that an ideal flood could reach"),
         column="of possible",
@@ -155,7 +155,7 @@ METRICS = (
         group="traffic",
         unit="frames",
         kind=BY_NAME,
-        means="the same for each kind of frame",
+        means="frames sent, for each kind of frame",
         formula="|send[reason = kind]| for each kind",
         line=Line("frames"),
     ),
@@ -174,7 +174,7 @@ METRICS = (
         group="traffic",
         unit="frames",
         kind=COUNT,
-        means="frames sent before the first event was published; all of them, if none was",
+        means="frames sent before the first event was published; all frames, if none was published",
         formula="|send[before the first publish]|",
     ),
     Metric(
@@ -182,7 +182,7 @@ METRICS = (
         group="traffic",
         unit="bytes",
         kind=SUM,
-        means="bytes sent before the first event was published; all of them, if none was",
+        means="bytes sent before the first event was published; all bytes, if none was published",
         formula="Σ send[before the first publish].bytes",
     ),
     Metric(
@@ -190,7 +190,7 @@ METRICS = (
         group="traffic",
         unit="frames",
         kind=COUNT,
-        means="frames sent again because the addressee did not acknowledge them; they are frames sent, too",
+        means="frames sent again because the addressee did not acknowledge them; they also count as frames sent",
         formula="|repeat|",
     ),
     Metric(
@@ -209,7 +209,7 @@ METRICS = (
         kind=COUNT,
         means="frames for another node that arrived intact at a radio; the protocol there never sees them",
         formula="|overhear[reason = for another]|",
-        line=Line("overheard", "frames for others that a radio took in", needs="overheard"),
+        line=Line("overheard", "frames for other nodes that a radio received", needs="overheard"),
     ),
     Metric(
         name="losses",
@@ -224,7 +224,7 @@ METRICS = (
         group="losses",
         unit="frames",
         kind=BY_NAME,
-        means="the same for each reason: `collision`, `half-duplex`, `loss`, `queue`, `no-ack`",
+        means="losses, for each reason: `collision`, `half-duplex`, `loss`, `queue`, `no-ack`",
         formula="|lose[reason = name]| for each name",
         line=Line("losses"),
     ),
@@ -347,12 +347,12 @@ METRICS = (
         cost=Cost("energy", "energy of all nodes"),
     ),
 )
-"""In the order of the tables' columns."""
+"""All metrics, in the order of the tables' columns."""
 
 BY_SECTION = tuple(metric for group in GROUPS for metric in METRICS if metric.group == group)
 """The same in the order in which people read them."""
 AVERAGED = tuple(metric.name for metric in METRICS if metric.averaged)
-"""The metrics of which means and intervals over seeds make sense."""
+"""The metrics that have means and intervals over seeds."""
 
 
 def metric(name: str) -> Metric:

@@ -34,7 +34,7 @@ class Fingerprint:
         self.mix = (self.mix * 1_000_003 + (node << NODE_BITS) + event) & MIX
 
     def stamp(self, t: i64, node: i64, number: i64) -> None:
-        """Add a thing that happened, and with it the deliveries so far."""
+        """Add a publication or transmission, and with it the deliveries so far."""
         block = self.block
         write_i64_le(block, t << NODE_BITS | node)
         write_i64_le(block, number)

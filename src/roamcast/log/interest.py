@@ -3,8 +3,8 @@
 A node is interested in an event if it has a matching subscription when the event is published, is up at that moment,
 and did not publish it; if the event is local, it must also be one of the nodes in range that the publish row names.
 
-Rows count in their order in the log, also those of one instant. If an event has several publish rows (a real node that
-restarts publishes again what is still valid), the first one counts.
+Rows count in their order in the log, also those of one instant. If an event has several publish rows (a restarted real
+node publishes valid events again), the first one counts.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class PublishedEvent:
     subscribers: set[int]
     """Nodes with a matching subscription, the publisher too if it has one."""
     interested: set[int]
-    """Those of them that count: up, in range if the event is local, and not the publisher."""
+    """The subscribers that count: up, in range if the event is local, and not the publisher."""
     own: bool
     """Whether the publisher has a matching subscription itself, and is up."""
     filters: dict[int, list[str]] = field(default_factory=dict)
@@ -77,7 +77,7 @@ class Audience:
             absent.discard(node)
 
     def take(self, row: LogRow) -> None:
-        """Note what a row changes; a publish row changes nothing."""
+        """Apply the change of a row; a publish row changes nothing."""
         if row.kind == "subscribe":
             self.subscribe(row.node, row.event, row.reason)
         elif row.kind == "unsubscribe":

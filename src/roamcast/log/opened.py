@@ -1,7 +1,7 @@
 """A log that is opened for questions: a file, or a folder with the files that real nodes have written.
 
-The rows of a folder are merged by their time. Each real node has a clock of its own, so times of different nodes are
-only as comparable as their clocks were; `roamcast lab field` makes one log with one clock of such a folder.
+The rows of a folder are merged by their time. Each real node has its own clock, so times of different nodes are only as
+comparable as their clocks; `roamcast lab field` turns such a folder into one log with one clock.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from roamcast.errors import InputError
+from roamcast.extras import need
 from roamcast.log import reader
 from roamcast.log.explanation.answers import Answer, Answers
 from roamcast.log.explanation.select import Columns
@@ -39,6 +40,7 @@ class Log:
 
     def pandas(self) -> Any:
         """The whole log as a `pandas.DataFrame`."""
+        need("a DataFrame", "pandas")
         return self._table.to_pandas()
 
     @cached_property
@@ -53,7 +55,7 @@ class Log:
         return list(dict.fromkeys(columns["event"][columns.are(("publish",))].tolist()))
 
     def why(self, node: int | str | None = None, event: int | str | None = None) -> Answer:
-        """What became of `event` at `node`; without one of the two, or both, a list.
+        """What happened to `event` at `node`; without one of the two, or both, a list.
 
         A node is its number, an event its id or a text such as "3:12": the twelfth event of node 3. The sentences
         behind decisions are those of the built-in protocols, and of others that were imported; without them there are

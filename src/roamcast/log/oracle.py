@@ -1,19 +1,19 @@
 """The foremost-journey oracle: which nodes an ideal flood could have reached over the same contacts.
 
-A journey is a path through time: a sequence of links, each used while it is there, none before the one before it. A
+A journey is a path through time: a sequence of links, each used while it exists and not before the previous one. A
 node can have an event as early as the foremost journey from its publisher arrives; if none does before the event
-expires, no protocol could have delivered it. *Of possible* = deliveries / pairs that have such a journey: it
-tells what the protocol lost from what the world made impossible.
+expires, no protocol could have delivered it. *Of possible* = deliveries / pairs that have such a journey: it separates
+what the protocol lost from what the world made impossible.
 
 `Journeys` gets links, nodes and publications in order of time, and keeps for each node the set of events it
-can have had by now, as the bits of one int. It holds at every moment that no event could go any further over the links
-that are there; so only news needs work: the union of two sets when a link or a node comes up, passed on breadth first
-to nodes that lack something.
+can have had by now, as the bits of one int. At every moment all events have spread as far as the present links allow.
+So work is needed only for changes: when a link or a node comes up, two sets are united, and the result is passed on
+breadth first to nodes that lack some of it.
 
 Readings, one test each:
   R1  transfer takes no time, and any number of hops fit into one instant
-  R2  contacts are closed intervals: a link or a node that goes down at t can still be used at t, whatever the order in
-      which the changes of that instant come (going down is put off until time moves on)
+  R2  contacts are closed intervals: a link or a node that goes down at t can still be used at t, in whatever order the
+      changes of that instant come (going down is delayed until the time advances)
   R3  an event spreads up to and including the instant it expires
   R4  a node that is down neither gets nor gives and keeps what it has; when it comes up it and its neighbours catch up
 """
@@ -28,8 +28,8 @@ from mypy_extensions import i64
 
 NEVER: Final = float("inf")
 US_PER_S: Final = 1e6
-SAME_S: Final = 0.5e-6  # nearer than half a microsecond is one instant, rounded in two ways
-UP_FIRST: Final = 0  # in the order of an instant, because a contact may last no longer than that
+SAME_S: Final = 0.5e-6  # times closer than half a microsecond are one instant, rounded in two ways
+UP_FIRST: Final = 0  # of the changes at one instant, because a contact may last for one instant only
 DOWN_LAST: Final = 1
 
 Contact = tuple[int, int, float, float]
@@ -49,7 +49,7 @@ class Journeys:
         self._is_up = [True] * nodes
         self._to: list[vec[i64]] = [vec[i64]() for _ in range(nodes)]
         self._from: list[vec[i64]] = [vec[i64]() for _ in range(nodes)]
-        self._seen = vec[i64]([0] * nodes)  # the flood that came by last
+        self._seen = vec[i64]([0] * nodes)  # the last flood that visited the node
         self._waiting = vec[i64]([0] * nodes)
         self._floods: i64 = 0
         self._now_s = -NEVER
@@ -98,7 +98,7 @@ class Journeys:
         self._ending_nodes[i] = True
 
     def publish(self, t_us: int, node: int, event: int, expires_us: int) -> None:
-        """`event` is the event's number: its bit in what `reached` gives."""
+        """`event` is the event's number: its bit in the result of `reached`."""
         t = t_us / US_PER_S
         if t != self._now_s:
             self._move_on(t)
@@ -117,11 +117,11 @@ class Journeys:
         return self._held[node]
 
     def count(self, interested: list[list[int]]) -> int:
-        """Of the pairs (event, node in `interested[event]`), how many an ideal flood reached by now."""
+        """How many of the pairs (event, node in `interested[event]`) an ideal flood has reached by now."""
         return sum(self._held[node] >> event & 1 for event, nodes in enumerate(interested) for node in nodes)
 
     def _flood(self, origin: int, bit: int) -> None:
-        """Give an event that only `origin` has to all nodes it reaches: no sets to compare, only visits to remember."""
+        """Give an event that only `origin` has to all nodes that it reaches, without comparing sets."""
         flood = self._floods + 1
         self._floods = flood
         seen = self._seen
@@ -141,9 +141,9 @@ class Journeys:
             k += 1
 
     def _spread(self, origin: int, news: int) -> None:
-        """Pass on what `origin` has just got."""
+        """Pass on the events that `origin` has just got."""
         waiting = [(origin, news)]
-        for i, events in waiting:  # grows on the way
+        for i, events in waiting:  # the list grows during the loop
             for j in self._to[i]:
                 if self._is_up[j]:
                     lacking = events & ~self._held[j]
@@ -152,7 +152,7 @@ class Journeys:
                         waiting.append((j, lacking))
 
     def _move_on(self, t: float) -> None:
-        """What ended at the instant that is over now takes effect; events whose last instant is over expire."""
+        """The time advances: links and nodes that ended at the last instant go down, and events expire."""
         if t < self._now_s:
             if self._now_s - t < SAME_S:
                 return
@@ -202,7 +202,7 @@ def reachability(contacts: list[Contact], t0: float, horizon: float) -> float:
 
 
 def _merged(contacts: list[Contact]) -> list[Contact]:
-    """The same contacts, each pair's without overlaps."""
+    """The same contacts, without overlaps for each pair."""
     merged: list[Contact] = []
     for i, j, start, end in sorted((min(i, j), max(i, j), start, end) for i, j, start, end in contacts):
         if merged and merged[-1][:2] == (i, j) and start <= merged[-1][3]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from roamcast.errors import InputError
+from roamcast.extras import need
 from roamcast.log.schema import SUMMARY_KEY, VERSION, VERSION_KEY, arrow_schema
 
 BATCH: Final = 65_536
@@ -61,6 +62,7 @@ def runs(path: str | Path) -> set[str]:
 
 def is_log(path: str | Path) -> bool:
     """Whether a file says that it is a log, of whatever version."""
+    need("reading a log", "pyarrow", "numpy")
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -72,6 +74,7 @@ def is_log(path: str | Path) -> bool:
 
 def _opened(path: str | Path) -> Any:
     """The Parquet file, after checking that it is a log of this version."""
+    need("reading a log", "pyarrow", "numpy")
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -1,7 +1,7 @@
 """The rows of the log, kind by kind, as schema.py defines them. The simulator and real nodes both write through this.
 
-Each method writes nothing if the log's level does not hold the kind. `frames` and `deliveries` say so beforehand, for
-callers that are called millions of times.
+A method writes nothing if the log's level does not include its kind. Callers that run millions of times check `frames`
+and `deliveries` before.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Rows:
     def lost(
         self, t: i64, node: i64, frame: Frame, serial: i64, peer: i64, size: i64, reason: str, airtime: i64
     ) -> None:
-        """`airtime` is what the receiver's radio spent on the frame: 0, if it never locked on to it."""
+        """`airtime` is the time that the receiver's radio spent on the frame: 0 if it never locked on to it."""
         if self.frames:
             self.sink.row(t, node, schema.LOSE, first_event(frame), serial, peer, size, airtime, reason)
 

@@ -45,9 +45,9 @@ A column that a kind does not mention below is 0 (`peer`: -1, `reason`: empty).
       up in order to send.
   (5) `anew`: a new boot of a real node. Subscriptions of earlier boots have ended, even without a row about it; those
       that continue have a new row.
-  (6) What a radio decoded without passing it to the protocol: a frame `for another`, a `repetition` of a frame that the
-      node has (its acknowledgement was lost), an `acknowledgement` (intact or garbled, also at its addressee; event and
-      frame are 0). Only the first of these is counted as overheard; all of them cost energy.
+  (6) Frames that a radio decoded without passing them to the protocol: a frame `for another`, a `repetition` of a frame
+      that the node has (its acknowledgement was lost), an `acknowledgement` (intact or garbled, also at its addressee;
+      event and frame are 0). Only the first of these is counted as overheard; all of them cost energy.
 
 A `repeat` row follows the send row of a transmission that repeats a frame because it was not acknowledged.
 
@@ -57,7 +57,7 @@ The content of a publish row is {"topic": "…", "scope": "global" | "local", "a
 A node sleeps from `sleep` to `wake` and is down from `crash` to `recover`, each independently of the other; it is up
 when it does neither, and so are all nodes at the beginning.
 
-A higher level has more rows: each of `LEVELS` has the kinds of the one before it and some more. At every level, also
+A higher level has more rows: each of `LEVELS` has the kinds of the one before it and some more. At every level, even
 `summary`, which has no rows, the file's metadata have the run's tally as JSON under "roamcast.summary".
 """
 

@@ -1,6 +1,6 @@
-"""The counts that a run keeps as it goes, and the metrics they come to.
+"""The counts of a run while it goes on, and the metrics that follow from them.
 
-Tests hold them equal to what is computed from the rows alone.
+Tests compare them with the metrics computed from the rows alone.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Tally:
         self.latencies = append(self.latencies, latency)
 
     def sent(self, kind: str, size: i64) -> None:
-        """Kinds are few and constants, and one is often that of the frame before."""
+        """There are few kinds, all constants, and a frame is often of the same kind as the one before."""
         self.frames_sent += 1
         self.bytes_sent += size
         if kind is not self.kind:
@@ -107,11 +107,11 @@ class Tally:
         self.state_bytes += size
 
     def expect_reasons(self) -> None:
-        """Make room to count every reason that is declared by now, when the run's protocol is loaded."""
+        """Make room to count every declared reason; called after the run's protocol is loaded."""
         self.by_reason = vec[i64]([0] * reason_count())
 
     def metrics(self) -> dict[str, object]:
-        """What the run counted, under the names of the catalogue, which adds the quotients (catalogue.py)."""
+        """The counts of the run under the names of the catalogue, which adds the quotients (catalogue.py)."""
         latencies = sorted(self.latencies)
         why = {schema.LOSSES[k]: int(n) for k, n in enumerate(self.losses) if n}
         return {
@@ -154,7 +154,7 @@ def ratio(part: int, whole: int) -> float | None:
 
 
 def mean(microseconds: list[i64]) -> float | None:
-    """In seconds. The sum is exact, so that every way of counting comes to the same bits."""
+    """The mean in seconds. The sum is exact, so that every way of counting gives the same bits."""
     return sum(int(us) for us in microseconds) / len(microseconds) / 1e6 if microseconds else None
 
 

@@ -1,8 +1,8 @@
-"""Where rows of the log go: nowhere in particular (`LogSink`), into a list (`MemorySink`), into a file (`ParquetSink`).
+"""Where rows of the log go: nowhere (`LogSink`), into a list (`MemorySink`), or into a file (`ParquetSink`).
 
-A run makes a row for every frame heard, so `row` only packs nine numbers into a buffer: the reason becomes a number by
-a dictionary that lives as long as the batch does. A full buffer is seen as columns by numpy (stride views), becomes one
-Arrow table and one Parquet row group, and is forgotten; whatever the length of the run, memory holds one batch.
+A run makes a row for every frame heard, so `row` only packs nine numbers into a buffer: a dictionary for the batch
+turns the reason into a number. When the buffer is full, numpy reads it as columns (stride views), and it becomes one
+Arrow table and one Parquet row group. So memory holds one batch, however long the run is.
 
 The file is made under a hidden temporary name beside the target when the sink is constructed, so that a path that
 cannot be written is known before the run, and gets its name when the sink is closed, so that no reader sees half a log.
@@ -19,6 +19,7 @@ from mypy_extensions import mypyc_attr
 
 from roamcast import files
 from roamcast.errors import InputError, error_text
+from roamcast.extras import need
 from roamcast.log.arrays import numbers, texts
 from roamcast.log.schema import KINDS, SUMMARY_KEY, arrow_schema
 
@@ -50,7 +51,7 @@ class LogSink:
         """Take a row; `kind` is a code of schema.py, `size` goes to the column `bytes`."""
 
     def summarise(self, text: str) -> None:
-        """What the run came to, as JSON: kept beside the rows, at whatever level."""
+        """The run's tally as JSON, stored beside the rows at every level."""
 
     def close(self) -> None:
         """The run is over: make the log visible."""
@@ -89,6 +90,7 @@ class ParquetSink(LogSink):
     def __init__(self, path: str | Path, run: str, rows_per_batch: int = BATCH) -> None:
         if rows_per_batch < 1:
             raise InputError(f"rows_per_batch ({rows_per_batch}) must be at least 1")
+        need_packages()
         self._target = Path(path)
         self._temporary = _draft(self._target)
         self._packer = _Packer(run)
@@ -135,6 +137,11 @@ class ParquetSink(LogSink):
     def _flush(self) -> None:
         self._rows = 0
         self._writer.write_table(self._packer.take())
+
+
+def need_packages() -> None:
+    """A MissingExtra if no log can be written: for those who must know before the first row."""
+    need("writing a log", "pyarrow", "numpy")
 
 
 def _draft(target: Path) -> Path:
@@ -201,7 +208,7 @@ class _Packer:
         columns["run"] = pa.repeat(texts([self._run])[0], len(packed))
         columns["kind"] = _coded(columns["kind"], list(KINDS))
         columns["reason"] = _coded(columns["reason"], list(self._reasons))
-        self._cells.truncate(0)  # keeps its memory, which a new one would have to grow into again
+        self._cells.truncate(0)  # keeps its memory for the next batch
         self._reasons = {}
         schema = arrow_schema()
         return pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema)

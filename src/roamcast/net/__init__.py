@@ -2,10 +2,10 @@
 
 Each folder uses those below it in this list, and never those above it (`make lint` checks that):
 
-    control/       a running node for other programs on its machine, over a Unix socket
+    control/       access to a running node for other programs on its machine, over a Unix socket
     node/          Node: publish and subscribe for applications
     config.py      Config: the settings of a node, from file, environment and flags
-    host/  keep/   Runner: one protocol at work on an asyncio loop; Store: what a node keeps on disk
+    host/  keep/   Runner: runs one protocol on an asyncio loop; Store: what a node keeps on disk
     air/           sockets, the queue of own frames, timers
     wire/          between bytes and frames: datagrams, encryption, replay windows, fragments
     trust/         which nodes are believed: group keys, a node's own key and number, seals of events

@@ -29,7 +29,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     number: Annotated[int, msgspec.Meta(ge=-1, lt=1 << 31)] = -1  # of an insecure node; -1: drawn at random
     roster: str = ""  # file that lists the nodes that may publish
     clocks_within_s: Annotated[float, msgspec.Meta(ge=0)] = (
-        0.0  # above 0: all clocks are guaranteed to be right within this time
+        0.0  # above 0: the operator guarantees that all clocks are right within this time
     )
     protocol: str = "frugal"
     params: dict[str, Any] = {}  # of the protocol
@@ -49,7 +49,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         if not self.insecure and not self.key:
             raise InputError("a node needs the group's key: --key FILE (`roamcast key new FILE` makes one)")
         if self.number >= 0 and not self.insecure:
-            raise InputError("number: a node with a key has the number that its identity or the roster gives")
+            raise InputError("number: a node with a key gets its number from its identity or from the roster")
         kinds_at(self.level)
 
 

@@ -35,7 +35,7 @@ class DurableValues(ABC):
 
 
 class MemoryValues(DurableValues):
-    """Lost when the process ends: for tests, and for nodes that are a new node at every start."""
+    """Values that are lost when the process ends: for tests, and for nodes that are new at every start."""
 
     def __init__(self) -> None:
         self.values: dict[str, bytes] = {}

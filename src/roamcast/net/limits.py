@@ -1,6 +1,6 @@
 """Every bound of a node, with its default, and the token bucket that limits a rate.
 
-Whatever arrives, the memory of a node stays below the sum of these tables, and its work per second below the sum of
+Whatever a node receives, its memory stays below the sum of these tables, and its work per second below the sum of
 these rates. The defaults are ours: generous for some dozens of neighbours on a shared radio channel, small for a
 computer.
 """
@@ -18,7 +18,7 @@ Share = Annotated[float, msgspec.Meta(gt=0, le=1)]
 
 class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     # before cryptography
-    strangers_per_s: Rate = 1000.0  # datagrams that are looked at, from all addresses that never sent anything genuine
+    strangers_per_s: Rate = 1000.0  # datagrams that are checked, from all addresses that never sent anything genuine
     address_per_s: Rate = 2000.0  # the same, from one address that sent something genuine
     addresses: Count = 1024  # that are remembered as genuine
     # a neighbour
@@ -30,7 +30,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sender_partial_frames: Count = 4  # that wait for fragments
     # all neighbours
     senders: Count = 512
-    senders_forgotten: Count = 8192  # of which only boot and counter are kept
+    senders_forgotten: Count = 8192  # senders whose boot and counter alone are kept
     newcomers_per_s: Rate = 50.0
     sender_idle_s: Rate = 120.0  # after which a silent sender may be removed for a new one
     partial_bytes: Count = 1 << 20  # in unfinished frames
@@ -39,7 +39,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     verified: Count = 8192  # whose seals are known to be genuine
     identities: Count = 4096  # keys of publishers
     muted: Count = 16_384  # ids
-    carried: Count = 8192  # of other nodes, that are known to be stored in a carried frame
+    carried: Count = 8192  # events of other nodes that are known to be stored in a carried frame
     # own frames
     queue: Count = 50
     rate_bps: Rate = 1e6  # the rate of broadcasts on this radio, for computing airtime
@@ -55,7 +55,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TokenBucket:
-    """`rate` units a second. At most `burst` of them are saved up; it is full at first."""
+    """Gets `rate` units a second, and holds at most `burst` of them; it is full at first."""
 
     __slots__ = ("burst", "rate_per_us", "tokens", "updated_us")
 

@@ -48,7 +48,7 @@ APPLICATION: Final = "application full"
 PROTOCOL_ERROR: Final = "protocol error"
 
 REASONS: Final[dict[str, str]] = {
-    UNREAD: "a datagram that the system dropped: more came than this node could read",
+    UNREAD: "a datagram that the system dropped: more arrived than this node could read",
     TOO_SHORT: "a datagram shorter than its header says",
     NOT_OURS: "a datagram that does not begin with the magic byte",
     NEWER_VERSION: "a datagram of a newer version of the wire format than this program knows",
@@ -56,8 +56,8 @@ REASONS: Final[dict[str, str]] = {
     UNKNOWN_KIND: "a datagram of a kind that this version does not have",
     UNKNOWN_KEY: "a datagram under a group key that this node does not have",
     UNSECURED: "a datagram without any protection, while this node requires it",
-    STRANGERS: "more datagrams from addresses that never sent anything genuine than are looked at",
-    ADDRESS_RATE: "more datagrams from one address than are looked at",
+    STRANGERS: "more datagrams from addresses that never sent anything genuine than are checked",
+    ADDRESS_RATE: "more datagrams from one address than are checked",
     STALE: "a datagram of an earlier boot of its sender, or too far behind its latest one",
     REPLAYED: "a datagram that was received before",
     LEAP: "a datagram whose boot number is too far above the last one of its sender to be true",
@@ -66,7 +66,7 @@ REASONS: Final[dict[str, str]] = {
     NEWCOMERS: "more new senders in a short time than are accepted",
     TABLE_FULL: "a new sender while the table is full of active ones",
     SENDER_RATE: "more frames or bytes than one sender may send",
-    MALFORMED: "a genuine datagram whose content is no frame",
+    MALFORMED: "a genuine datagram whose content is not a frame",
     OTHER_PROTOCOL: "a frame of another protocol than this node runs",
     NOT_FOR_US: "a frame for another node",
     FRAGMENT: "a fragment that does not fit the others",
@@ -91,7 +91,7 @@ REASONS: Final[dict[str, str]] = {
 
 
 class Refused(Exception):
-    """A datagram, or what was in it, is dropped. Never leaves `net`."""
+    """A datagram or its contents are dropped. Never leaves `net`."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -121,7 +121,7 @@ class Tally:
         self.dropped[reason] += 1
 
     def drops(self) -> dict[str, int]:
-        """Those that happened."""
+        """The reasons that occurred, with their counts."""
         return {reason: n for reason, n in self.dropped.items() if n}
 
     def as_dict(self) -> dict[str, object]:

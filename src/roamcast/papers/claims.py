@@ -6,8 +6,8 @@ paper = "000"
 where = "§VI-B, Fig. 12"            # its place in the paper
 says = "without credits, proximity needs 2.5 packets for a delivered message"
 published = "2.5 ± 15 %"
-unit = "frames per delivery"        # of what is measured; none for a share
-caveat = "what is ours in the check: a limit, a map, a choice the text leaves open"
+unit = "frames per delivery"        # of the measured number; none for a share
+caveat = "what the check adds to the paper: a limit, a map, a choice that the text leaves open"
 cause = "why it does not hold, and the experiment that shows it"
 evidence = ["baldoni/fig12"]        # experiments whose figures show the cause; by default those of its checks
 most_seeds = 120                    # how many seeds deciding it may take; by default four times as many
@@ -54,15 +54,15 @@ class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     added: bool = False
 
     def experiments(self) -> list[str]:
-        """Those that its checks look at."""
+        """The experiments that its checks use."""
         return list(dict.fromkeys(check["experiment"] for check in self.check if "experiment" in check))
 
     def digest(self) -> str:
-        """Of what it asks: a verdict is about this and nothing else."""
+        """A digest of its checks: a verdict is about these and nothing else."""
         return blake2b(json.dumps(self.check, sort_keys=True).encode(), digest_size=8).hexdigest()
 
     def shown_by(self) -> list[str]:
-        """The experiments whose figures show what came of it."""
+        """The experiments whose figures show the result."""
         return self.evidence or self.experiments()
 
 
@@ -80,7 +80,7 @@ def load() -> tuple[Claim, ...]:
     ids = [claim.id for claim in claims]
     twice = sorted({id for id in ids if ids.count(id) > 1})
     if twice:
-        raise InputError(f"claims: {', '.join(twice)} stands twice")
+        raise InputError(f"claims: {', '.join(twice)} occurs twice")
     return tuple(claims)
 
 

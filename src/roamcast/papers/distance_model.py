@@ -1,24 +1,24 @@
-"""How far away is a node last heard k ticks ago? The stochastic model of Baldoni et al. (000_9696b27fc621b2f3, §V).
+"""How far away is a node last heard k ticks ago? The stochastic model of Baldoni et al. 2005, §V.
 
 Seen from one of two nodes, the other walks on a torus of 2A x 2A grid points. Along each axis, independently, it moves
 by -1, 0 or 1 a tick, and the movement is a Markov chain: a rest goes on with probability alpha, a movement with beta,
-and a movement turns into its opposite only by way of a rest. A link exists while the distance (the larger of the two
+and a movement becomes the opposite one only after a rest. A link exists while the distance (the larger of the two
 axes' distances on the torus) is below L. `curve` gives E[D(k)], the mean distance k ticks after the link broke, by
-the exact recurrence over the 9 (2A)² states; `sampled` walks the same chain by dice, and `measured` finds the same
-quantity in positions of real or simulated nodes.
+the exact recurrence over the 9 (2A)² states; `sampled` simulates the same chain with random numbers, and `measured`
+computes the same quantity from positions of real or simulated nodes.
 
 Readings, one test each:
-  M1  the printed sum weighs distances with P_s0(…, k), which loses what re-entered the range; so it falls towards 0,
-      while Fig. 9 levels off. `normalised` divides by what is left, which makes it the conditional mean that the
-      text speaks of, and has the shape of Fig. 9. `normalised=False` is the formula as printed.
-  M2  a walk is followed while it was out of range at all times before k; at k itself it may be in range (as printed).
-      So the tick of re-entry counts, in `curve`, `sampled` and `measured` alike.
+  M1 the printed sum weighs distances with P_s0(…, k), which loses the walks that re-entered the range. So it falls
+  towards 0, while Fig. 9 levels off. `normalised` divides by the probability of the remaining walks: that is the
+  conditional mean in the text, and has the shape of Fig. 9. `normalised=False` is the formula as printed. M2 a walk is
+  followed while it was out of range at all times before k; at k itself it may be in range (as printed).
+      So the tick of re-entry counts in `curve`, `sampled` and `measured`.
   M3  of the movements compatible with an exit at x = L, y < L - 1, the text prints m_x in {-1, 0, 1}. Only m_x = 1
       comes from inside the range, and `exit="outward"` takes that; `exit="printed"` takes all nine.
   M4  s = (1 - alpha) / (2 - alpha - beta) is the share of ticks with a movement, so π_1 + π_-1: each is half of it.
   M5  which alpha and beta belong to a speed in Fig. 9 is not said. Ours: alpha = 1 - c s, beta = 1 - c (1 - s),
-      for which the formula of s holds at any c in (0, 1]; `change` is c, the smaller the longer a node
-      keeps doing what it does.
+      for which the formula of s holds at any c in (0, 1]. `change` is c: the smaller it is, the longer a node keeps its
+      movement or rest.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Chain:
 
     def __post_init__(self) -> None:
         if not 1 <= self.L <= self.A:
-            raise InputError(f"L ({self.L}) must be between 1 and A ({self.A}): nobody can be farther away than A")
+            raise InputError(f"L ({self.L}) must be between 1 and A ({self.A}): no node can be farther away than A")
         for name, p in (("alpha", self.alpha), ("beta", self.beta)):
             if not 0 <= p < 1:
                 raise InputError(f"{name} ({p:g}) must be a probability below 1")
@@ -130,8 +130,8 @@ def curve(
 ) -> list[float]:
     """E[D(k)] for k = 0 … steps.
 
-    The recurrence of Fig. 8 over P[x, m_x, y, m_y]: what is in range is struck out, then a tick moves what is left
-    along one axis and along the other, which are independent.
+    The recurrence of Fig. 8 over P[x, m_x, y, m_y]: walks in range are removed, then a tick moves the rest along one
+    axis and along the other, independently.
     """
     chain = Chain(A, L, alpha, beta)
     grid = [[chain.distance(x, y) for y in range(2 * A)] for x in range(2 * A)]
@@ -149,7 +149,7 @@ def curve(
     return expected
 
 
-# --------------------------------------------------------------------------------------------------------- by dice
+# ---------------------------------------------------------------------------------------------------- by simulation
 
 
 def _draw(law: Sequence[tuple[Any, float]], stream: Stream) -> Any:
@@ -172,7 +172,7 @@ def sampled(
     normalised: bool = True,
     exit: Exit = "outward",
 ) -> list[float]:
-    """The same as `curve`, estimated from `walks` walks: slow, and too simple to be wrong."""
+    """The same as `curve`, estimated from `walks` walks: slow and simple, for comparison."""
     chain = Chain(A, L, alpha, beta)
     stream = Stream(seed, 0, "distance-model")
     start = list(initial_law(chain, exit).items())
@@ -197,7 +197,7 @@ def sampled(
 
 @dataclass(frozen=True)
 class Observed:
-    """Mean distance of the pairs that lost contact `elapsed_s` ago and had not met since, up to this very sample."""
+    """Mean distance of the pairs that lost contact `elapsed_s` ago and had not met since, before this sample."""
 
     elapsed_s: float
     distance_m: float

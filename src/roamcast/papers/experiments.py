@@ -11,26 +11,26 @@
     name = "gossip"
     set = { p = [0.1, 0.5, 1.0] }
 
-    [quick]                             # what is less when there is little time: replaces entries of [campaign]
+    [quick]                             # smaller values for a short run: replaces entries of [campaign]
     seeds = 3
     [full]                              # the paper's number of repetitions
     seeds = 30
     [sensitivity]                       # under other readings (joint.py): over [full]; by default ten seeds at most
     seeds = 8
 
-    [[plot]]                            # what the paper's figure shows
+    [[plot]]                            # a panel of the paper's figure
     x = "p"                             # a parameter or a field of the world
     y = "delivery"                      # a metric or a quantity (judging/quantities.py)
     x_label = "forwarding probability p"
     y_label = "delivery"
     published = [{ label = "gossip", x = 0.5, y = 0.7 }]     # values that the paper's text states
 
-Files of the league name no protocols: league.toml has them, and their parameters. Such a file says in a sentence what
-was `cut` for want of time: parameters by protocol under [entrants], over those of league.toml, and, in [quick] and
-[full], protocols that do not take part (`without`).
+Files of the league name no protocols: league.toml has them, and their parameters. The sentence `cut` in such a file
+says what was left out to save time: parameters by protocol under [entrants] replace those of league.toml, and [quick]
+and [full] list protocols that do not take part (`without`).
 
 A table of [quick], [full] or [sensitivity] replaces single entries of the table in [campaign]; anything else replaces
-it whole.
+it completely.
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ CITED = {
 """What people call the papers."""
 
 UNDER = "@"
-"""Between an experiment and the reading that it is run under, in the name of a campaign."""
+"""Separates an experiment from its reading in the name of a campaign."""
 
 LEAGUE = "league"
-"""The folder of what no paper did: all protocols side by side, a file for each world."""
+"""The folder of experiments of no paper: all protocols in the same worlds, a file for each world."""
 
 SCALES = ("quick", "full")
 SENSITIVITY_SEEDS = 10
@@ -113,7 +113,7 @@ class Experiment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: str = ""
 
     def content(self, scale: str) -> dict[str, Any]:
-        """What a campaign file of this scale would say."""
+        """The content of a campaign file of this scale."""
         if scale not in SCALES:
             raise unknown("scale", scale, SCALES)
         changes = dict(self.quick if scale == "quick" else self.full)
@@ -130,7 +130,7 @@ class Experiment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def number(paper: str) -> str:
-    """Of a paper, by that or by the name of its folder."""
+    """The number of a paper, given by its number or by the name of its folder."""
     return next((number for number, folder in PAPERS.items() if folder == paper), paper)
 
 
@@ -164,7 +164,7 @@ def load(name: str) -> Experiment:
 
 
 class Entrant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A protocol in the league; `source` says where its parameters are recommended."""
+    """A protocol in the league; `source` is where its parameters are recommended."""
 
     name: str
     source: str
@@ -191,7 +191,7 @@ def _entered(experiment: Experiment, without: list[str]) -> dict[str, Any]:
 
 
 def _folder(paper: str) -> str:
-    """Of a paper by its number or by the name of its folder."""
+    """The folder of a paper, by its number or by the name of its folder."""
     if paper in PAPERS:
         return PAPERS[paper]
     if paper in PAPERS.values() or paper == LEAGUE:

@@ -1,8 +1,8 @@
 """How each paper is read as a whole: `joint/PAPER.toml`.
 
 A paper was run in one world. Where its text leaves that world open, the *joint reading* is the combination of readings
-that fits the paper's numbers best together, each part for a reason of its own. The paper's presets are that world;
-this data says why, and names the *changes* of it under which the claims are judged again:
+that together fits the paper's numbers best, and each part has its own reason. The paper's presets are that world; these
+files give the reasons, and the *changes* under which the claims are judged again:
 
     paper = "000"
     calibration = ["B4"]                # the claims on which it was chosen; all others are out of sample
@@ -12,7 +12,7 @@ this data says why, and names the *changes* of it under which the claims are jud
     name = "subscribers-beacon"
     says = "only brokers with subscriptions send beacons (R6)"
     reason = "a place in the paper, what its simulator did, or physics"
-    [part.back]                         # the change that puts this part back
+    [part.back]                         # the change that undoes this part
     name = "everybody-beacons"
     says = "every broker sends beacons (R6)"
     params = { proximity = { beaconers = "all" } }
@@ -20,12 +20,12 @@ this data says why, and names the *changes* of it under which the claims are jud
     [[other]]                           # any other plausible reading
     name = "range-per-node"
     says = "a node has one range for all its frames (R7)"
-    reason = "why somebody might read it so"
+    reason = "why a reader might choose it"
     world = { range_per = "node" }
 
-A change replaces values of a preset: fields of its world, parameters of its protocols. What an experiment sets itself
-stays. `metrics` says how else something is counted: `{ reception = "delivery" }` takes delivery wherever a check asks
-for reception, which needs no new runs. `presets` and `experiments` say where it applies, by default everywhere.
+A change replaces values of a preset: fields of its world, parameters of its protocols. Values that an experiment sets
+itself stay. `metrics` replaces metrics in checks: `{ reception = "delivery" }` uses delivery wherever a check uses
+reception, which needs no new runs. `presets` and `experiments` limit where it applies; by default, everywhere.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from roamcast.papers.experiments import PAPERS
 
 
 class Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Another reading: the joint one with something else in it."""
+    """Another reading: the joint reading with a change."""
 
     name: str
     says: str
@@ -58,12 +58,12 @@ class Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def needs_runs(self) -> bool:
-        """Whether it changes what happens, rather than only how it is counted."""
+        """Whether it changes the runs, and not only how they are counted."""
         return bool(self.world or self.params)
 
 
 class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Of a joint reading; `back` is the reading without it."""
+    """A part of a joint reading; `back` is the reading without it."""
 
     name: str
     says: str
@@ -101,7 +101,7 @@ def load(paper: str) -> Joint:
 
 
 def of_preset(preset: str) -> Joint:
-    """Of the paper that a preset comes from."""
+    """The joint reading of the paper that a preset comes from."""
     for number, folder in PAPERS.items():
         if preset == folder or preset.startswith(f"{folder}-"):
             return load(number)
@@ -116,5 +116,5 @@ def parse(name: str, text: str) -> Joint:
     names = [change.name for change in joint.changes] + [part.name for part in joint.part]
     twice = sorted({each for each in names if names.count(each) > 1})
     if twice:
-        raise InputError(f"joint reading {name}: {', '.join(twice)} is there twice")
+        raise InputError(f"joint reading {name}: {', '.join(twice)} occurs twice")
     return joint

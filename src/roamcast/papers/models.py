@@ -1,6 +1,6 @@
 """Claims that follow from a paper's model or arithmetic alone: computed exactly, not measured.
 
-Each check takes the claim's entry and gives the number, whether the claim holds, and why not.
+Each check takes the claim's entry and returns the number, whether the claim holds, and why not.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ Outcome = tuple[float | None, bool, str]
 
 SPEEDS = (0.2, 0.5, 0.8)
 STEPS = 600
-"""Ticks after which E[D(k)] is as good as its limit at these speeds."""
+"""Ticks after which E[D(k)] has practically reached its limit at these speeds."""
 EARLY = 5
 """Ticks after a link broke at which speeds are compared: "a given small k"."""
 NEARLY = 0.1
-"""Of the rise from k = 0 to the limit: a curve so near its limit has risen."""
+"""A curve has risen when it is within this share of the rise from k = 0 to the limit."""
 ROUNDING = 1e-9
 
 
@@ -28,8 +28,9 @@ def distance_rises_to_a_threshold(spec: Spec) -> Outcome:
     """Baldoni et al., Fig. 9: below a threshold, the lower k the lower E[D(k)]; at a small k it grows with the speed.
 
     The threshold is the first k with nine tenths of the rise; there is one if the last tenth takes longer than the
-    others together. What comes after it must not be nearer than that again, or a long time could mean a short way. It
-    may fall back from above: a fast node runs past the far side of the torus and comes nearer again.
+    others together. After it, the distance must not fall below this level again; otherwise a long time could mean a
+    short distance. It may fall to the limit from above: a fast node runs past the far side of the torus and comes
+    nearer again.
     """
     curves = {s: _distance(spec, s) for s in spec.get("speeds", SPEEDS)}
     for s, curve in curves.items():
@@ -42,7 +43,8 @@ def distance_rises_to_a_threshold(spec: Spec) -> Outcome:
 
 
 def _shape(curve: list[float]) -> tuple[float, str]:
-    """What is wrong with the shape, if anything, and the figure that says so (as a share of the rise, or a tick)."""
+    """A number that describes the shape (a share of the rise, or a tick), and what is wrong with the shape, if
+    anything."""
     start, limit = curve[0], curve[-1]
     rise = limit - start
     if rise <= 0:
@@ -65,7 +67,7 @@ def _distance(spec: Spec, s: float) -> list[float]:
 
 
 def nobody_rebroadcasts(spec: Spec) -> Outcome:
-    """Costa et al. 2005, §IV: the probability that none of eta neighbours re-sends, each with probability tau."""
+    """Costa et al. 2005, §IV: the probability that none of eta neighbours forwards, each with probability tau."""
     probability = (1.0 - float(spec["tau"])) ** float(spec["eta"])
     off = abs(probability - float(spec["value"]))
     return probability, off <= float(spec["abs"]), f"it is {off:.3f} off" if off > float(spec["abs"]) else ""

@@ -1,4 +1,4 @@
-"""The papers' scenarios as data: `presets/NAME.toml` has every value with where it comes from.
+"""The papers' scenarios as data: `presets/NAME.toml` has every value with its source.
 
 A preset is the world of its paper under the joint reading (joint.py), which also names the other readings of it.
 
@@ -52,7 +52,7 @@ class Sourced(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Written(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A preset as it stands in its file."""
+    """The contents of a preset's file."""
 
     title: str
     paper: str
@@ -62,7 +62,7 @@ class Written(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ScenarioFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A scenario file as it stands there. The descriptions are for the reference page."""
+    """The contents of a scenario file. The descriptions are for the reference page."""
 
     title: Annotated[str, Meta(description="what people call the scenario")] = ""
     preset: Annotated[
@@ -80,9 +80,9 @@ class ScenarioFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Preset(msgspec.Struct, frozen=True):
     """`values` are scenario fields; `params` are parameters by protocol; `sources` has both, as `field` and
     `protocol.parameter`. `protocol` is the paper's own. `shares` are fields that follow the number of nodes.
-    `reading` names the change that it is under, if any.
+    `reading` names the change that was applied, if any.
 
-    Of a scenario file, `name` is the path, `protocol` may be empty, and `seed` is the one to take if none is typed."""
+    Of a scenario file, `name` is the path, `protocol` may be empty, and `seed` is the default seed."""
 
     name: str
     title: str
@@ -96,7 +96,7 @@ class Preset(msgspec.Struct, frozen=True):
     seed: int = 1
 
     def scenario(self, changes: Mapping[str, Any] | None = None) -> Scenario:
-        """The scenario, with what was typed (`--world KEY=VALUE`) over the preset's values."""
+        """The scenario, with typed values (`--world KEY=VALUE`) over those of the preset."""
         changes = dict(changes or {})
         return with_values(self.values | self._shares_of(changes.get("nodes")), changes)
 
@@ -105,7 +105,7 @@ class Preset(msgspec.Struct, frozen=True):
         return changed(self.values | self._shares_of(world.get("nodes")), world)
 
     def _shares_of(self, nodes: Any) -> dict[str, int]:
-        """The fields that follow when there are so many nodes; a wrong number is refused where numbers are checked."""
+        """The fields that follow from this number of nodes; a wrong number is refused where numbers are checked."""
         try:
             scale = int(nodes) / self.values["nodes"]
         except (TypeError, ValueError, KeyError):
@@ -113,11 +113,11 @@ class Preset(msgspec.Struct, frozen=True):
         return {field: round(self.values[field] * scale) for field in self.shares}
 
     def parameters(self, protocol: str, given: dict[str, Any]) -> dict[str, Any]:
-        """What is given over what the paper sets for this protocol in this scenario."""
+        """The given parameters, over those that the paper sets for this protocol in this scenario."""
         return {**self.params.get(protocol, {}), **given}
 
     def under(self, change: Change) -> Preset:
-        """The same paper read another way."""
+        """The same preset under another reading of its paper."""
         if not change.applies_to(self.name):
             return msgspec.structs.replace(self, reading=change.name)
         params = dict(self.params)
@@ -132,7 +132,7 @@ def names() -> list[str]:
 
 
 def load(name: str, reading: str = "") -> Preset:
-    """The preset of this name, or what a scenario file says; checked. `reading` is another reading of its paper."""
+    """The preset of this name, or that of a scenario file; checked. `reading` is another reading of its paper."""
     if is_file(name):
         path = Path(name)
         return toml.load(path, "scenario", partial(_of_file, name=name, folder=path.parent, reading=reading))
@@ -148,7 +148,7 @@ def load(name: str, reading: str = "") -> Preset:
 
 
 def is_file(name: str) -> bool:
-    """Whether this is the path of a scenario file, and no preset's name."""
+    """Whether this is the path of a scenario file and not the name of a preset."""
     return name.endswith(".toml") or "/" in name or "\\" in name
 
 
@@ -181,7 +181,7 @@ def parse(name: str, text: str) -> Preset:
 
 
 DEFAULTS = Preset(name="", title="", paper="", values={}, sources={}, protocol="", params={})
-"""Where those begin who name no preset: the scenario's own defaults."""
+"""Used where no preset is given: the scenario's own defaults."""
 
 
 # ---- scenario files
@@ -191,7 +191,7 @@ CAMPAIGN_ONLY = ("seeds", "until", "point")
 
 
 def start_from(preset: str, reading: str, folder: Path) -> Preset:
-    """What the entries `preset` and `reading` of a file in this folder name; both may be empty."""
+    """The preset that the entries `preset` and `reading` of a file in this folder name; both may be empty."""
     name = str((folder / preset).absolute()) if is_file(preset) else preset
     if reading and not name:
         raise Misplaced(f"reading={reading}: must come with a preset", "reading")
@@ -206,8 +206,8 @@ def start_from(preset: str, reading: str, folder: Path) -> Preset:
 
 
 def with_files(world: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Fields of a scenario as a file in this folder has them, where other files are named from the root (a run may take
-    place in any folder), and classes by their names."""
+    """Fields of a scenario from a file in this folder, with absolute paths of other files (a run may take place in any
+    folder), and with the names of classes."""
     complete = {field: named(field, value) for field, value in world.items()}
     for field in FILES:
         if world.get(field) and isinstance(world[field], str):
@@ -252,15 +252,15 @@ def _world_of(written: ScenarioFile, base: Preset, folder: Path) -> dict[str, An
 
 
 def place(world: dict[str, Any], message: str) -> tuple[str, ...]:
-    """Where in a table of scenario fields the one stands that a message speaks of first. `mobility.KEY` may stand in
-    the table `mobility_set`."""
+    """The path, in a table of scenario fields, of the field that a message names first. `mobility.KEY` may be in the
+    table `mobility_set`."""
     field = toml.named(flat(world), message)
     part, dot, key = field.partition(".")
     return (f"{part}_set", key) if dot and field not in world else (field,)
 
 
 def _check_protocol(written: ScenarioFile, preset: Preset) -> None:
-    """The protocol and the parameters that a file names."""
+    """Check the protocol and the parameters that a file names."""
     if not preset.protocol:
         if written.set:
             raise Misplaced("set: must come with a protocol, or with a preset", "set")
@@ -281,7 +281,7 @@ def _check_protocol(written: ScenarioFile, preset: Preset) -> None:
 def command(
     preset: str, protocol: str, given: dict[str, Any], world: dict[str, Any], seed: int, reading: str = ""
 ) -> str:
-    """What to type to see a run: `given` are parameters of the protocol, `world` fields of the scenario."""
+    """The command that shows a run: `given` are parameters of the protocol, `world` fields of the scenario."""
     words = ["roamcast", "run", *([preset] if preset else []), "--protocol", protocol]
     words += ["--reading", reading] if reading else []
     for name, value in given.items():

@@ -1,6 +1,6 @@
-"""How the papers are read: what each protocol's module says of itself, and the readings numbered there.
+"""How the papers are read: the documentation of each protocol's module, and the readings numbered there.
 
-It is taken from the sources: compiled modules do not keep their documentation.
+It is read from the source files: compiled modules do not keep their documentation.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ def readings(protocol: type[Protocol]) -> str:
 
 
 def numbered(protocol: type[Protocol]) -> list[tuple[str, str]]:
-    """The readings one by one: (R1, what it says)."""
+    """The readings one by one: (R1, its text)."""
     parts = re.split(r"^\s+(R\d+[a-z]?)\s+", readings(protocol), flags=re.MULTILINE)[1:]
     return [(name, " ".join(text.split())) for name, text in zip(parts[::2], parts[1::2], strict=True)]
 
 
 def _texts(protocol: type[Protocol]) -> tuple[str, str]:
-    """What the class and its module say of themselves."""
+    """The documentation of the class and of its module."""
     spec = find_spec(protocol.__module__)
     name = protocol.__module__.rpartition(".")[2]
     source = Path(spec.origin).parent / f"{name}.py" if spec and spec.origin else Path()

@@ -10,10 +10,11 @@ A node has one timer for all its events, set for the event whose turn comes firs
 Readings, one test each:
   R1  the turns of an event come at a random phase of the second, so that neighbours do not always send together
       (phase="random"); or all turns come when the node's clock shows a whole number of periods (phase="common"), as
-      if every process had a task that starts with the simulation: its nodes' clocks agree. The clocks of real nodes do
-      not, and nothing here synchronises them: they share the second only as far as they were set alike. All nodes would
-      send in the same microsecond and collide, so a random part below `jitter_ms` is then added, like for frugal's
-      answers (its R17). A publisher sends at once in both cases (R2), and heartbeats keep their random phase
+      if every process had a task that starts with the simulation: the clocks of simulated nodes agree. Nothing here
+      synchronises the clocks of real nodes, so they have common ticks only as far as the clocks were set to the same
+      time. All nodes would send in the same microsecond and collide, so a random part below `jitter_ms` is then added,
+      as for the answers of frugal (its R17). A publisher sends at once in both cases (R2), and heartbeats keep their
+      random phase
   R2  a publisher is interested in its own events. It sends an event at once, and then every second like other nodes;
       under (3) it needs an interested neighbour, too, and waits for one
   R3  under (2) and (3) a node that is not interested, or no longer, drops the event: it neither stores nor sends it
@@ -40,7 +41,7 @@ PERIODIC: Final = reason("forward", "periodic", "the turn of {event} has come ro
 NO_INTEREST: Final = reason("drop", "not interested", "no subscription here matches {event}")
 NO_NEIGHBOUR: Final = reason("suppress", "no interested neighbour", "no neighbour is known to want {event}")
 EXPIRED: Final = reason("drop", "expired", "{event} is past its validity")
-FULL: Final = reason("drop", "store full", "{event}, held for longest, made room")
+FULL: Final = reason("drop", "store full", "{event} was held longest and made room")
 
 HEARTBEAT: Final = 0
 TURN: Final = 1
@@ -156,7 +157,7 @@ class FloodingPeriodic(Protocol):
     # ---- what they share
 
     def on_start(self) -> None:
-        """Timers do not survive a crash. Events in tables that did get new turns."""
+        """Timers do not survive a crash. If the tables did, their events get new turns."""
         self.turns = []
         for buffered in self.events.values():
             self.start_period(buffered)

@@ -16,7 +16,7 @@ from roamcast.protocols.kit.frames import EventFrame
 from roamcast.protocols.kit.interface import Frame, Host, Params, param, reason
 from roamcast.protocols.kit.relay import Relay
 
-FIRST: Final = reason("forward", "first", "nobody else sent {event} in time")
+FIRST: Final = reason("forward", "first", "no other node sent {event} in time")
 HEARD_AGAIN: Final = reason("suppress", "heard again", "{event} was sent by {peer} first")
 WAITING: Final = reason("delay", "by signal", "{event} from {peer} waits {value} us")
 

@@ -15,7 +15,7 @@ Readings, one test each in tests/paper/test_rezende.py:
   R4  a "duplicate" publication is one that was ever seen, or one that is still in the PB: `duplicates`. In both cases
       the application gets it once
   R5  occasion (iv) counts "any stored" subscription, and §3.2 stores own and foreign ones; but §5 says that neighbours
-      forward what a node told them it wants: `own_subscriptions`. Only foreign ones give the messages of Table 4 up to
+      forward what a node has subscribed to: `own_subscriptions`. Only foreign ones give the messages of Table 4 up to
       one common factor, so they are the default
   R7  a node's own events are in its PB too (§3.1 speaks of received ones): otherwise an event that no neighbour
       received would be lost
@@ -50,11 +50,11 @@ ASKED: Final = reason("forward", "asked", "{event} is in the buffer, and a neigh
 WANTED: Final = reason("forward", "wanted", "{event} matches a subscription in the table")
 UNWANTED: Final = reason("suppress", "unwanted", "{event}: no other neighbour is known to want it")
 NOT_CHOSEN: Final = reason("suppress", "not chosen", "{value} publications above PB_max")
-NOT_ACCEPTED: Final = reason("drop", "not accepted", "a subscription of {peer}: S_prob said no")
+NOT_ACCEPTED: Final = reason("drop", "not accepted", "a subscription of {peer}: the draw with S_prob was against it")
 BUFFER_FULL: Final = reason("drop", "buffer full", "{event} was the oldest in a full buffer")
 EXPIRED: Final = reason("drop", "expired", "{event} is past its validity")
 RESTARTED: Final = reason("drop", "restarted", "{event} was waiting when the node went down")
-CLEANED: Final = reason("note", "cleaned", "{value} subscriptions of neighbours left behind")
+CLEANED: Final = reason("note", "cleaned", "{value} subscriptions of neighbours are forgotten on departure")
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class BufferedEvent:
 
 @final
 class Buffer:
-    """The PB: a queue of at most `limit` events, the oldest of which gives way.
+    """The PB: a queue of at most `limit` events. When it is full, the oldest gives way.
 
     A full PB is a ring, in which the newest event takes the place of the oldest. It is searched for expired events only
     when one of them can have expired.
@@ -375,7 +375,7 @@ class Psamanet(Protocol):
         self.host.broadcast(PublicationFrame(event, min(now - buffered.born_us, FOREVER)))
 
     def memory(self) -> tuple[int, int]:
-        """Of the PB and the ST, with a timestamp for each entry."""
+        """The PB and the ST, with a timestamp for each entry."""
         size = self.pb.bytes + 8 * len(self.pb)
         size += sum([measure(filter.fields()) + 8 for _, filter in self.st])
         return (len(self.pb) + len(self.st), size)

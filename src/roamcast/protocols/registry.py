@@ -33,7 +33,7 @@ PROTOCOLS: Final = Registry(
 
 
 def names() -> list[str]:
-    """Every name that `get` knows: the built-in ones in the order above, then other packages' by name."""
+    """Every name that `get` knows: the built-in ones in the order above, then those of other packages by name."""
     return PROTOCOLS.names()
 
 

@@ -134,7 +134,7 @@ def box_filter(box: Box) -> Filter:
 
 
 def topic_name(box: Box) -> str:
-    """The one topic that a box covers with all below it."""
+    """The topic of a box: it covers this topic and all below it."""
     return str(box[TOPIC][0][1]) if TOPIC in box else ""
 
 

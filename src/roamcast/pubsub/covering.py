@@ -110,7 +110,7 @@ class _Comparison:
             if box_includes(other, box):
                 return True
         if len(wide) == 1:
-            return False  # a box that does not include another leaves something of it
+            return False  # a single box covers another one only if it includes it
         pieces = [box]
         for other in wide:
             self.steps_left -= len(pieces)
@@ -201,7 +201,7 @@ def _expressible(box: Box) -> Box:
 
 
 def _uncovered(boxes: list[Box]) -> list[Box]:
-    """Without boxes that another one includes; of equal ones the first remains."""
+    """The boxes without those that another one includes; of equal ones the first remains."""
     result: list[Box] = []
     for i, box in enumerate(boxes):
         covered = False
@@ -269,7 +269,7 @@ def _affordable(accepted: list[Cut]) -> bool:
 
 
 def _narrowed_down(boxes: list[Box], limit: int) -> list[Box]:
-    """Merged until there are at most `limit` boxes, with few enough conditions to send."""
+    """The boxes, merged until there are at most `limit`, with few enough conditions to send."""
     merging = _Merging(boxes)
     while len(merging.boxes) > limit:
         merging.merge_cheapest()

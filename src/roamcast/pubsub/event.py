@@ -1,7 +1,7 @@
 """Events: what applications publish.
 
-An event is an immutable value that all nodes share that have it. So it does not contain what changes on its way (hops,
-age, credit): frames carry that. Time in it is relative (`validity_us`), because no two nodes share a clock.
+An event is an immutable value, shared by all nodes that have it. So it does not contain what changes on its way (hops,
+age, credit): frames carry these. Time in it is relative (`validity_us`), because no two nodes share a clock.
 """
 
 from __future__ import annotations
@@ -67,6 +67,7 @@ class Event:
 
 
 def event_id(publisher: int, sequence: int) -> int:
+    """The id of a publisher's event with this sequence number."""
     return publisher << 32 | sequence
 
 

@@ -1,14 +1,14 @@
 """Filters: the conditions of subscriptions.
 
 A filter is an immutable predicate over events, written once in Python (`topic("a.b") & (attr("t") > 30)`), as text
-(`topic a.b and t > 30`, see text.py) or on the air (`fields`). Two filters are equal when their texts are, so equal
-filters also have the same bytes; `and` and `or` are flat, and one operand alone is that operand.
+(`topic a.b and t > 30`, see text.py) or on the air (`fields`). Two filters are equal if their texts are equal, so equal
+filters also have the same bytes. `and` and `or` are flat, and with a single operand they become that operand.
 
 How values compare: numbers with numbers, text with text (by code point), false before true; true is not 1. A value that
 is absent or of another kind matches no condition, not even `!=`. NaN counts as absent.
 
 No filter has more than `MAX_LEAVES` conditions (each value of an `in` is one) or nests deeper than `MAX_DEPTH`, so
-whatever can be built can be sent, and whatever arrives is cheap to match.
+every filter can be sent, and every received filter is cheap to match.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Filter:
 
 
 class Expression(Filter):
-    """A filter of this module. Two of them are equal if their texts are."""
+    """A filter of this module. Two of them are equal if their texts are equal."""
 
     def __init__(self, text: str, leaves: int = 1, depth: int = 1) -> None:
         if leaves > MAX_LEAVES:

@@ -5,7 +5,7 @@ probably met least often, judging by the conditions seen so far. That is a value
 looks up its topic and all ancestors), or an interval (ranges, comparisons and prefixes alike: all values lie on one
 line, see values.py). An event finds the boxes whose filed condition it meets; then `Filter.matches` decides, unless the
 filed condition was the only one.
-The usual method counts the conditions that are met and touches a filter once for each; this one touches it once.
+The usual method counts the conditions that are met and reads a filter once for each; this one reads it once.
 
 Intervals are in a centred interval tree, which answers in O(log n + matches). It is rebuilt at the next query after
 more than `MAX_PENDING` changes; until then new intervals are searched one by one, and removed ones are skipped.

@@ -52,7 +52,7 @@ def written(value: Value) -> str:
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, float):
-        return repr(value).replace("inf", "1e999")  # which reads back as infinity
+        return repr(value).replace("inf", "1e999")  # it is read back as infinity
     return str(value)
 
 

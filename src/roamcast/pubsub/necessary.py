@@ -9,7 +9,7 @@ from roamcast.pubsub.filters import And, Filter, Leaf, Nothing, Or, Topic
 from roamcast.pubsub.values import Cut
 
 TOPIC: Final = ""
-"""The key of the topic among attributes, none of which has an empty name."""
+"""The key of the topic among attributes; no attribute has an empty name."""
 
 
 def unsatisfiable(filter: Filter) -> bool:

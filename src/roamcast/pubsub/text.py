@@ -40,7 +40,7 @@ from roamcast.pubsub.necessary import unsatisfiable
 from roamcast.pubsub.values import INT_HIGH, INT_LOW
 
 MAX_PARENTHESES: Final = 64
-"""Ours: more than anybody writes, and too few to overflow the stack."""
+"""Ours: more than people write, and too few to overflow the stack."""
 
 _SPACE: Final = re.compile(r"\s*")
 _TOKEN: Final = re.compile(
@@ -236,7 +236,7 @@ class _Parser:
         position, token = self.position, self.advance()
         if not _WHOLE.fullmatch(token):
             return float(token)
-        # Python refuses to read a number of thousands of digits, so look at the length first.
+        # Python refuses to read a number of thousands of digits, so the length is checked first.
         if len(token.lstrip("+-0")) > 20 or not INT_LOW <= int(token) <= INT_HIGH:
             raise FilterError("a whole number must fit in 64 bits", self.text, position)
         return int(token)

@@ -3,10 +3,10 @@
 All values lie on one line: first the absent value, then false and true, then the numbers, then the texts by code point.
 A *cut* is a place between two neighbours on that line, and a set of values is the sorted list of cuts where it begins,
 ends, begins, ends. Every condition on one attribute is such a set (a prefix is an interval of texts, `!=` is a kind
-with a hole), so union, intersection and inclusion are one sweep each, and a set has one list only.
+with a hole), so union, intersection and inclusion are one sweep each, and every set has exactly one list.
 
 The line is treated as dense: nothing here knows that no text lies between "a" and "a\\0". So an empty set may not be
-recognised as empty, while a set that is called empty always is.
+recognised as empty, but a set that is recognised as empty is always empty.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SURROGATES: Final = (0xD800, 0xE000)
 
 
 def kind_of(value: object) -> int:
-    """NaN is not a value: its kind is ABSENT."""
+    """The kind of a value. NaN is not a value: its kind is ABSENT."""
     if isinstance(value, str):
         return TEXT
     if isinstance(value, bool):
@@ -61,7 +61,7 @@ def before(value: Value) -> Cut:
 
 
 def after(value: Value) -> Cut:
-    """Every place has only one name: after false is before true, and after true is where numbers begin."""
+    """Every place has one cut only: after false is before true, and after true is where numbers begin."""
     kind = kind_of(value)
     if kind == BOOL:
         return start(NUMBER) if value else (BOOL, True, 0)
@@ -71,7 +71,7 @@ def after(value: Value) -> Cut:
 
 
 def _plain(value: Value) -> Value:
-    """A float that is a whole number becomes an int, so that equal sets are written alike."""
+    """A float that is a whole number becomes an int, so that equal sets have equal lists."""
     if isinstance(value, float) and value.is_integer() and INT_LOW <= value <= INT_HIGH:
         return int(value)
     return value
@@ -97,7 +97,7 @@ def present() -> list[Cut]:
 
 
 def anything() -> list[Cut]:
-    """Present or not."""
+    """All values, and the absent one."""
     return [start(ABSENT), start(END)]
 
 
@@ -115,7 +115,7 @@ def after_prefix(prefix: str) -> Cut:
 
 
 def below_topic(name: str) -> list[Cut]:
-    """The topic itself and all that lie below it; the empty name is the root."""
+    """The topic itself and all topics below it; the empty name is the root."""
     return union(closed(name, name), with_prefix(name + ".")) if name else with_prefix("")
 
 

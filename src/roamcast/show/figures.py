@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from roamcast.errors import InputError
+from roamcast.extras import need
 from roamcast.show.league import Front
 from roamcast.show.palette import INK, PAPER, look
 from roamcast.show.panels import Panel, Point, Series
@@ -30,7 +30,6 @@ SMALL_SIZE_IN = (3.7, 3.1)
 LEGEND_ROW_IN = 0.19
 DPI = 200
 STATED = "stated in the paper"
-NEEDED = "figures need matplotlib: pip install 'roamcast[figures]'"
 STYLE: dict[str, Any] = {
     "svg.hashsalt": "roamcast",  # ids in the file depend on what is drawn, not on when
     "svg.fonttype": "none",
@@ -81,10 +80,9 @@ def draw_front(front: Front) -> Drawn:
 
 def plotted(panel: Panel) -> Axes:
     """As a figure of pyplot, which a notebook shows and a script can go on with."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
-        raise InputError(NEEDED) from None
+    need("a figure", "matplotlib")
+    import matplotlib.pyplot as plt
+
     # Outside the context: the first figure loads the backend of a notebook, which changes settings for good.
     figure = plt.figure(figsize=SIZE_IN, layout="constrained")
     with plt.rc_context(STYLE):  # type: ignore[arg-type]
@@ -309,11 +307,9 @@ def _draw_staircase(axes: Axes, front: Front) -> None:
 def _drawn(
     draw_into: Callable[[Figure], None], size_in: tuple[float, float], labels: list[str], key: str = ""
 ) -> Drawn:
-    try:
-        import matplotlib
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise InputError(NEEDED) from None
+    need("a figure", "matplotlib")
+    import matplotlib
+    from matplotlib.figure import Figure
 
     width, height = size_in
     rows = -(-len(labels) // _columns(labels, width)) + bool(key)

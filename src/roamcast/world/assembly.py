@@ -67,7 +67,7 @@ def assemble(
     sink: LogSink,
     order: Iterable[int],
 ) -> World:
-    """`order` is that in which stations are made, and so lie in memory."""
+    """Stations are made in this `order`, and so lie in memory in it."""
     events = event_queue()
     access = mac.build(spec.mac)
     recorder = Recorder(len(radio.ranges), level, sink, spec.power)
@@ -79,7 +79,8 @@ def assemble(
 
 
 def spec_of(s: Scenario, seed: int = 0) -> WorldSpec:
-    """What a scenario says of its world. The seed is that of the run; only parts from outside may need it here."""
+    """The specification of a scenario's world. The seed is that of the run; only parts from outside may need it
+    here."""
     places = traffic_of(s, seed)
     return WorldSpec(
         mac=MacSpec(
@@ -118,7 +119,7 @@ def spec_of(s: Scenario, seed: int = 0) -> WorldSpec:
 
 
 def traffic_of(s: Scenario, seed: int) -> int:
-    """The seed of what is there before any node sends: where nodes are when, their own ranges, shadowing, faults.
+    """The seed of everything that does not depend on frames: movement, the ranges of nodes, shadowing, faults.
 
     Everything else comes from the run's seed: which nodes publish what and when, and the random numbers of protocols
     and of frames (back-off, a range for each frame, losses by chance).
@@ -160,9 +161,9 @@ def _by_place(s: Scenario, motion: Neighbourhood) -> list[int]:
 
 
 def _leave_out(s: Scenario, faults: Faults) -> None:
-    """Nodes that an imported movement does not always have."""
+    """Nodes are down while an imported movement does not have them."""
     absences = mobility.absences(s)
     if absences and (s.asleep_s or s.crash_mean_s):
         field = "asleep_s" if s.asleep_s else "crash_mean_s"
-        raise InputError(f"{field} must be 0: trace={s.trace} says itself when nodes are there")
+        raise InputError(f"{field} must be 0: trace={s.trace} already says when nodes are present")
     faults.leave_out(absences)

@@ -1,7 +1,7 @@
-"""The MAC and the plain channel alone, to be held against other simulators: stations that send and never forward.
+"""The MAC and the plain channel alone, to compare with other simulators: stations that send and never forward.
 
-`reception_success("one_cell", 10, 0.8)`: ten stations in one cell that together offer 0.8 seconds of airtime a second
-in frames of 400 bytes, at Poisson instants; which share of the receptions that could have been came about?
+`reception_success("one_cell", 10, 0.8)`: ten stations that all hear each other send 0.8 seconds of airtime a second
+together, in frames of 400 bytes at Poisson instants. The result is the share of possible receptions that succeeded.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DRAIN_S = 60.0
 
 
 class Load(Frame):
-    """So many bytes of nothing."""
+    """A frame with a given number of empty bytes."""
 
     def fields(self) -> list[Any]:
         return []

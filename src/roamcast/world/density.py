@@ -70,7 +70,7 @@ def triangle(nodes: int, width_m: float, height_m: float) -> list[Cell]:
     for row in range(rows):
         points = nodes * (row + 1) // rows - nodes * row // rows
         shift = 0.25 if row % 2 else -0.25
-        first = -((points - 1 + row % 2) // 2)  # of the lattice's columns, counted from the middle of the area
+        first = -((points - 1 + row % 2) // 2)  # its column in the lattice, counted from the middle of the area
         for column in range(first, first + points):
             result.append((width_m / 2.0 + (column + shift - 0.5) * width, bottom + row * height, width, height))
     return result
@@ -225,7 +225,7 @@ def side_for(nodes: int, neighbours: float, range_m: float, placement: str, jitt
 
 
 def _around(nodes: int, neighbours: float, range_m: float, placement: str, jitter: float) -> tuple[float, float]:
-    """Two sides a millimetre apart: only with the shorter one, nodes have more neighbours than that."""
+    """Two sides a millimetre apart: nodes have more neighbours than given only with the shorter one."""
     low, high = 0.0, range_m
     while mean_neighbours(nodes, high, range_m, placement, jitter) > neighbours:
         low, high = high, 2.0 * high

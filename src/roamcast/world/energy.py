@@ -1,4 +1,4 @@
-"""What radios use: watts in each state, times the time that stations spent in it.
+"""The energy that radios use: watts in each state, times the time that stations spent in it.
 
 Stations count their own time. Receiving is the exception: where every receiver of a frame listens to all of it, the sum
 over all of them is added at once (`shared_rx_us`), which saves a line of memory for each receiver.

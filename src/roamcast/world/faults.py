@@ -1,4 +1,4 @@
-"""What goes wrong on purpose: duty cycles, crashes, partitions, losses by chance.
+"""Faults that a scenario asks for: duty cycles, crashes, partitions, losses by chance.
 
 A node that an imported movement leaves out for a while is down for that time, as after a crash.
 """
@@ -18,12 +18,12 @@ CRASH: Final = 2
 RECOVER: Final = 3
 NONE: Final = -1
 NEVER_US: Final = 501_000_000_000
-"""After the longest run, and within what a queue can hold."""
+"""A time after the longest run that still fits into a queue."""
 
 
 @final
 class Faults:
-    """Times in microseconds. A node sleeps or crashes, never both in one scenario (scenario.py sees to that)."""
+    """Times in microseconds. A node sleeps or crashes, never both in one scenario (scenario.py checks that)."""
 
     def __init__(self, spec: FaultSpec, nodes: int, seed: int) -> None:
         self.streams: list[Stream] = [Stream(seed, i, "faults") for i in range(nodes)]
@@ -41,7 +41,7 @@ class Faults:
         self.switched: dict[int, int] = {}  # how many of them are over
 
     def first(self, node: int) -> tuple[int, int]:
-        """When a node's first fault is, and what; (-1, -1) for a node without faults.
+        """When a node's first fault is, and its kind; (-1, -1) for a node without faults.
 
         All nodes are awake at the beginning; the first sleep comes after a random part of a cycle (Costa et al. 2005,
         section IV).
@@ -57,7 +57,7 @@ class Faults:
         return NONE, NONE
 
     def next(self, node: int, what: int) -> tuple[int, int]:
-        """How long after `what` the next fault of a node comes, and what it is."""
+        """How long after the fault `what` the next one of a node comes, and its kind."""
         if node in self.switches:
             return self.next_switch(node), RECOVER if what == CRASH else CRASH
         if what == SLEEP:
@@ -68,7 +68,7 @@ class Faults:
         return 1 + int(self.streams[node].exponential(float(mean))), RECOVER if what == CRASH else CRASH
 
     def leave_out(self, absences: dict[int, list[tuple[int, int]]]) -> None:
-        """Nodes are down in these intervals, which are in order and apart; -1 is never."""
+        """Nodes are down in these intervals, which are sorted and disjoint; an end of -1 means never."""
         for node, intervals in absences.items():
             instants = [t if 0 <= t < NEVER_US else NEVER_US for interval in intervals for t in interval]
             self.switches[node] = instants
@@ -83,7 +83,7 @@ class Faults:
         return self.loss > 0.0 or len(self.link_loss) > 0
 
     def loss_of(self, i: i64, j: i64) -> float:
-        """Probability that a frame from i that arrived intact at j is lost all the same."""
+        """Probability that a frame from i that arrived intact at j is lost by chance."""
         return 1.0 - (1.0 - self.loss) * (1.0 - self.link_loss.get(i << 20 | j, 0.0))
 
     def any(self) -> bool:
@@ -100,5 +100,5 @@ class RandomLosses:
         self.streams: list[Stream] = [Stream(seed, i, "loss") for i in range(nodes)]
 
     def strike(self, i: i64, j: i64) -> bool:
-        """Whether a frame from i that arrived intact at j is lost all the same."""
+        """Whether a frame from i that arrived intact at j is lost by chance."""
         return self.streams[j].random() < self.faults.loss_of(i, j)

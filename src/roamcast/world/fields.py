@@ -25,7 +25,7 @@ UNITS: Final = {
     "_w": "W",
     "_j": "J",
 }
-"""By the ends of names."""
+"""Units by the ends of names."""
 
 
 class Field(msgspec.Struct, frozen=True):
@@ -72,7 +72,7 @@ def field(name: str) -> Field:
     if dot and part in PARTS:
         raise InputError(f"{name}: a parameter of which {part}? roamcast fields {part}=NAME lists those of one")
     if name not in fields():
-        raise unknown("scenario field", name, fields())
+        raise unknown("scenario field", name, fields(), "`roamcast fields` lists them")
     return fields()[name]
 
 
@@ -80,7 +80,7 @@ def only_with(name: str, value: str) -> list[Field]:
     """The fields that matter only if this one has this value: their meaning begins with it ("city: longest stop")."""
     described = field(name)
     if described.kind != "choice":
-        raise InputError(f"{name}={value}: {name} is {described.range} and no choice; type roamcast fields {name}")
+        raise InputError(f"{name}={value}: {name} is {described.range}, not a choice; type roamcast fields {name}")
     if name not in PARTS and value not in described.choices:
         raise unknown(name, value, described.choices)
     listed = sections()[described.section]

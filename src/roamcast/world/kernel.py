@@ -46,7 +46,7 @@ class Subscription:
 
 @final
 class PlannedPublication:
-    """What an application will publish, and when; the event gets its id when it happens."""
+    """An event that an application will publish, and when; it gets its id at that time."""
 
     def __init__(
         self, t: int, node: int, topic: str, attrs: dict[str, Value], payload: bytes, validity_us: int, scope: int
@@ -99,12 +99,12 @@ class World:
         self.faults = medium.faults
         self.recorder = medium.recorder
         self.air: Air = air.build(medium, metered=False)  # until the protocol is known
-        self.by_place = self.stations  # in an order in which neighbours are near each other, if there is a better one
+        self.by_place = self.stations  # in an order that puts neighbours close together in memory, where that is faster
         self.publications: list[tuple[int, int, int, list[int]]] = []  # (t, publisher, expiry, interested nodes)
         self.switches: list[tuple[int, int, bool]] = []  # (t, node, up) of each fault
         self.planned: list[PlannedPublication] = []
-        self.ahead: i64 = 0  # how many of these were pushed
-        self.absent: i64 = 0  # how many are asleep or have crashed
+        self.ahead: i64 = 0  # how many planned publications were pushed
+        self.absent: i64 = 0  # how many nodes are asleep or have crashed
         self.subscriptions: list[Subscription] = []
         self.index = MatchingIndex()
         self.subscribers: list[list[int]] = []  # of each distinct filter
@@ -125,13 +125,13 @@ class World:
         self.subscriptions = subscriptions
         numbers: dict[Filter, int] = {}
         distinct: list[Filter] = []
-        for subscription in subscriptions:  # many nodes ask for the same: one entry of the index for all of them
+        for subscription in subscriptions:  # many nodes have the same filter: one entry of the index for all of them
             number = numbers.setdefault(subscription.filter, len(numbers))
             if number == len(self.subscribers):
                 self.index.add(number, subscription.filter)
                 self.subscribers.append([])
                 distinct.append(subscription.filter)
-            subscription.filter = distinct[number]  # one object for all: it stays at hand
+            subscription.filter = distinct[number]  # one object for all, which stays in the processor's cache
             if subscription.node not in self.subscribers[number][-1:]:
                 self.subscribers[number].append(subscription.node)
         if self.recorder.rows.deliveries:
@@ -146,7 +146,7 @@ class World:
 
     def start(self) -> None:
         for station in self.by_place:
-            self.medium.rows.row(station, 0.0)  # rows that are made one after the other lie together, too
+            self.medium.rows.row(station, 0.0)  # rows made one after the other lie close together, too
         for station in self.by_place:
             station.protocol.on_start()
         for s in self.subscriptions:
@@ -182,7 +182,7 @@ class World:
         while True:
             when, serial, key = events.pop()
             t = when >> TIME_SHIFT
-            if t > until:  # not now: put it back for whoever goes on
+            if t > until:  # too late for this call: put it back for the next one
                 events.push(t, (when >> NODE_BITS) & KIND_MASK, when & NODE_MASK, serial, key)
                 break
             events.now = t
@@ -222,7 +222,7 @@ class World:
 
     def publish(self, station: Station, p: PlannedPublication, t: i64) -> None:
         if not station.up and not station.asleep:
-            return  # a crashed node has no application either
+            return  # the application of a crashed node is down, too
         id = self.recorder.events.next_id(p.node)
         event = Event(id, p.topic, p.attrs, p.payload, p.validity_us, p.scope)
         interested = self.interested(event)
@@ -247,13 +247,13 @@ class World:
         now = self.stations[node].update_positions()
         x = self.motion.x(node, now)
         y = self.motion.y(node, now)
-        near: list[int] = []
+        in_range: list[int] = []
         for i in range(len(self.stations)):
             dx = self.motion.x(i, now) - x
             dy = self.motion.y(i, now) - y
             if dx * dx + dy * dy <= self.local_range_m * self.local_range_m and i != node:
-                near.append(i)
-        return near
+                in_range.append(i)
+        return in_range
 
     # ---- faults, motion, samples
 
@@ -326,7 +326,7 @@ class World:
 
     def sample(self, t: i64) -> None:
         if self.protocol_class.memory is Protocol.memory and not self.recorder.rows.deliveries:
-            # they hold nothing, and no row is to be written
+            # the protocol holds no state, and no row is to be written
             self.recorder.tally.samples += len(self.stations) - self.absent
         else:
             for station in self.stations:

@@ -4,7 +4,8 @@ A link table is a CSV file, perhaps gzipped, with the columns src, dst and pdr (
 perhaps mean_rssi (dBm) and tx_count; a first line of JSON, as in K7 traces, is skipped. Several rows for one link are
 averaged, weighted with tx_count. A link whose pdr is 0 does not exist.
 
-Contacts come from any file of contacts that `roamcast.world.traces` reads; that of a contact list begins the run.
+Contacts come from any file of contacts that `roamcast.world.traces` reads; 0 s of the run is the beginning of that
+trace.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ def contacts(s: Scenario) -> Neighbourhood:
         raise InputError(f"nodes={s.nodes}: trace={s.trace} has {len(names)} nodes")
     changes: list[tuple[float, int, int, bool]] = []
     for i, j, start_us, end_us in met:
-        if start_us < end_us:  # an instant is too short to say anything
+        if start_us < end_us:  # a contact needs a length
             changes.append((start_us / 1e6, i, j, True))
             changes.append((end_us / 1e6, i, j, False))
     changes.sort(key=lambda change: (change[0], change[3], change[1], change[2]))

@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 
 
 class Part(Registry):
-    """One of the parts, `what` is its field in a scenario. `own` are roamcast's, with what each is; their packages make
-    them."""
+    """One kind of part; `what` is its field in a scenario. `own` has roamcast's own parts with a description each;
+    their packages make them."""
 
     def __init__(self, what: str, group: str, base: str, own: Mapping[str, str]) -> None:
         super().__init__(what, group, base, dict.fromkeys(own, ""), f"roamcast.parts.{base.rpartition(':')[2]}")
         self.own = own
 
     def outside(self, name: str) -> bool:
-        """Whether this is none of roamcast's own."""
+        """Whether this part is not one of roamcast's own."""
         return name not in self.built_in
 
     def checked(self, name: str, given: dict[str, Any]) -> dict[str, Any]:
@@ -58,7 +58,7 @@ class Part(Registry):
             raise InputError(f"{self.what} {name!r} cannot be made: {error}") from error
 
     def parameters(self, name: str) -> list[Parameter]:
-        """What its class can be given; roamcast's own parts have fields of the scenario instead."""
+        """The parameters of its class; roamcast's own parts have fields of the scenario instead."""
         return parameters.describe_class(self.get(name).params_class) if self.outside(name) else []
 
     def _params(self, name: str, given: dict[str, Any]) -> Params:
@@ -86,8 +86,8 @@ MOBILITY: Final = Part(
         "gauss-markov": "velocities that depend on the ones before (Liang and Haas 1999)",
         "manhattan": "along streets that cross at equal distances",
         "city": "cars on the streets of a map",
-        "trace": "as a file of positions says",
-        "contacts": "a file says who meets whom; nodes have no positions",
+        "trace": "positions from a file",
+        "contacts": "contacts from a file; nodes have no positions",
     },
 )
 RADIO: Final = Part(
@@ -99,7 +99,7 @@ RADIO: Final = Part(
         "free-space": "strength falls with the square of the distance",
         "two-ray": "the ground reflects: beyond crossover_m strength falls with the fourth power of the distance",
         "log-distance": "strength falls with some power of the distance, and differs between pairs of nodes",
-        "table": "a file of measured links says who receives whom",
+        "table": "measured links from a file",
     },
 )
 MAC: Final = Part(
@@ -114,16 +114,17 @@ MAC: Final = Part(
 )
 PARTS: Final = {part.what: part for part in (MOBILITY, RADIO, MAC)}
 PARAMETERS: Final = tuple(f"{part}_set" for part in PARTS)
-"""The fields of a scenario that have their parameters."""
+"""The fields of a scenario that hold parameters of its parts."""
 
 
 def named(field: str, value: Any) -> Any:
-    """The value of a field as a scenario keeps it: a program may give a class, of which the name is kept."""
+    """The value of a field in a scenario: if a program gives a class, its name."""
     return PARTS[field].name_of(value) if field in PARTS and isinstance(value, type) else value
 
 
 def changed(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields of a scenario with changes over them. The parameters of a part go when another takes its place."""
+    """Fields of a scenario with changes over them. The parameters of a part are removed when another part replaces
+    it."""
     kept = dict(values)
     for part in PARTS:
         if changes.get(part, values.get(part)) != values.get(part):
@@ -136,7 +137,7 @@ def _is_parameter(name: str, part: str) -> bool:
 
 
 def folded(values: dict[str, Any]) -> dict[str, Any]:
-    """Fields of a scenario, with `mobility.KEY` and so on where parameters belong."""
+    """Fields of a scenario; `mobility.KEY` and the like become entries of `mobility_set`."""
     complete = {name: value for name, value in values.items() if "." not in name}
     for name, value in values.items():
         part, dot, key = name.partition(".")
@@ -147,7 +148,7 @@ def folded(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def flat(values: dict[str, Any]) -> dict[str, Any]:
-    """The other way round: fields of a scenario as people type them, with `mobility.KEY` for each parameter."""
+    """The inverse: fields of a scenario as people type them, with `mobility.KEY` for each parameter."""
     typed: dict[str, Any] = {}
     for name, value in values.items():
         if name in PARAMETERS and isinstance(value, dict):

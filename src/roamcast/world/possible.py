@@ -1,8 +1,8 @@
-"""What was possible: an ideal flood after the run, over the same contacts (log/oracle.py).
+"""What could have been delivered: an ideal flood after the run, over the same contacts (log/oracle.py).
 
 It goes through a copy of the contacts: streams are named, so the same nodes meet at the same times. Only links over
-which frames can be decoded count, whatever the carrier-sense range. It may call too much possible, never too little: it
-uses the longest range that a frame can draw and the best shadowing, and leaves out random losses and partitions.
+which frames can be decoded count, whatever the carrier-sense range. The result may be too high, never too low: it uses
+the longest range that a frame can draw and the best shadowing, and leaves out random losses and partitions.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def possible_pairs(
         _switch(motion, flood, fault)
         fault = next(faults, None)
     _advance(motion, until)
-    # a publisher that is interested has its own event, which is no delivery
+    # an interested publisher has its own event; that is not a delivery
     own = [publisher for _, publisher, _, interested in publications if publisher in interested]
     return flood.count([interested for _, _, _, interested in publications]) - len(own)
 

@@ -1,9 +1,9 @@
 """Events that were published, and the state of each of them at each node.
 
-The state of one event at all nodes is one vector of flags. It serves two: the tally (does the node want the event, does
-it have it already?) and the host (is the event muted, and how many copies came since?). Both questions come up for
+The state of one event at all nodes is one vector of flags. Two objects use it: the tally (does the node want the event,
+does it have it already?) and the host (is the event muted, and how many copies came since?). Both questions come up for
 every single reception, so with one vector they are one read, one comparison and one write. With two vectors, a flood on
-500 nodes takes 1.4 in a hundred more instructions (counted by callgrind), and the state twice the memory: four more
+500 nodes takes 1.4 % more instructions (counted by callgrind), and the state takes twice the memory: four more
 bytes for each event and node, which is 40 MB for a thousand events among ten thousand nodes.
 """
 
@@ -52,10 +52,10 @@ class PublishedEvents:
     def __init__(self, nodes: int) -> None:
         self.nodes = nodes
         self.by_publisher: list[list[PublishedEvent]] = [NO_EVENTS] * nodes
-        # the event of the frame that was handed to a protocol last; most of what that does is about it
+        # the event of the frame that was handed to a protocol last; most effects of the protocol are about it
         self.current: PublishedEvent | None = None
         self.template = vec[i32]([0] * nodes)
-        self.interested: list[int] = []  # what the template is for
+        self.interested: list[int] = []  # the nodes for which the template was made
 
     def next_id(self, publisher: int) -> int:
         return event_id(publisher, len(self.by_publisher[publisher]) + 1)
@@ -77,7 +77,7 @@ class PublishedEvents:
         return events[k] if 0 <= k < len(events) else None
 
     def ids(self) -> list[int]:
-        """Of all events, in order of time."""
+        """The ids of all events, in order of time."""
         events = [event for of_one in self.by_publisher for event in of_one]
         return [event.id for event in sorted(events, key=_when)]
 
@@ -92,7 +92,7 @@ class PublishedEvents:
         return flags
 
     def all_paired(self, interested: list[int]) -> vec[i32]:
-        """One event often interests the same nodes as the one before it."""
+        """The flags if all interested nodes are paired; often these are the same nodes as for the event before."""
         if interested is not self.interested:
             template: vec[i32] = vec[i32]([0] * self.nodes)
             for i in interested:

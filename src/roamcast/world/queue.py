@@ -1,4 +1,4 @@
-"""What happens next: a total order of events by (time, kind, node, serial).
+"""The event queue: a total order of events by (time, kind, node, serial).
 
 The order is never that of pushing, so a run does not depend on how the queue is built, on the order of neighbours or on
 an event that was pushed again. The first three are packed into one int: `time << 24 | kind << 20 | node`.
@@ -12,7 +12,7 @@ from typing import Final, final
 from librt.vecs import append, vec
 from mypy_extensions import i64
 
-# Kinds, in the order they happen at one instant: what was sent arrives before anybody acts on the same instant.
+# Kinds, in the order they happen at one instant: frames arrive before nodes act at the same instant.
 END: Final = 0  # a transmission is over
 ACKNOWLEDGE: Final = 1  # a receiver's SIFS is over: send the acknowledgement
 TIMEOUT: Final = 2  # no acknowledgement came
@@ -28,9 +28,9 @@ TIME_SHIFT: Final = 24
 NODE_MASK: Final = (1 << 20) - 1
 KIND_MASK: Final = 15
 LAST_INSTANT: Final = (1 << 39) - 1
-"""About 152 hours: what fits beside kind and node in 63 bits."""
+"""About 152 hours: the largest time that fits beside kind and node into 63 bits."""
 LONGEST_S: Final = 500_000.0
-"""Of a run: about six days, which leaves room for what is planned for after it."""
+"""The longest run: about six days, which leaves room for events planned after its end."""
 
 INTERVAL_BITS: Final = 6  # an interval of 64 us: hundreds of busy nodes have a handful of events in it
 WHEEL: Final = 2048  # intervals, a power of two: an eighth of a second
@@ -77,9 +77,9 @@ class PlainQueue(EventQueue):
 class VecQueue(EventQueue):
     """The same on unboxed vectors: the fastest when compiled.
 
-    Time is cut into intervals. A binary heap orders what comes up to the end of the interval that is `reached`, which
-    is little, and so the heap is shallow. Everything else waits in no order: in the list of its interval if that is on
-    the wheel, which goes round once for every WHEEL intervals, or else in the list of what is `later`.
+    Time is cut into intervals. A binary heap orders the events up to the end of the interval that is `reached`; these
+    are few, so the heap is shallow. All other events wait without order: in the list of their interval if that is on
+    the wheel, which goes round once for every WHEEL intervals, and otherwise in the list `later`.
     """
 
     __slots__ = ("cells", "end", "free", "heads", "later", "on_wheel", "places", "reached", "size", "whens")
@@ -95,10 +95,10 @@ class VecQueue(EventQueue):
         self.end: i64 = WHEEL  # the first interval that is not on the wheel
         self.heads = vec[i64]([NONE] * WHEEL)  # of each interval's list
         self.on_wheel: i64 = 0
-        self.later: i64 = NONE  # the head of the list of what is not
+        self.later: i64 = NONE  # the head of the list of events that are not on the wheel
 
     def push(self, t: i64, kind: i64, node: i64, serial: i64, key: i64) -> None:
-        if t > LAST_INSTANT:  # it would not fit: never, then
+        if t > LAST_INSTANT:  # it would not fit, and no run lasts that long
             t = LAST_INSTANT
         when = t << TIME_SHIFT | kind << NODE_BITS | node
         if self.free == NONE:
@@ -154,11 +154,11 @@ class VecQueue(EventQueue):
         places[k] = place
 
     def precedes(self, one: i64, other: i64) -> bool:
-        """Of two events at one instant, of one kind, at one node."""
+        """Whether one event comes before another of the same instant, kind and node."""
         return self.cells[one + SERIAL] < self.cells[other + SERIAL]
 
     def reach_on(self) -> None:
-        """The heap has run empty: go on to the next interval that has something."""
+        """The heap is empty: go on to the next interval that has events."""
         heads = self.heads
         if self.on_wheel == 0:
             self.go_round()
@@ -177,7 +177,7 @@ class VecQueue(EventQueue):
             place = cells[place + NEXT]
 
     def go_round(self) -> None:
-        """Put on the wheel what comes in the next round that has something."""
+        """Put the events of the next round that has any on the wheel."""
         if self.later == NONE:
             raise IndexError("the queue is empty")
         cells = self.cells

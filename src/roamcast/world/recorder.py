@@ -1,5 +1,5 @@
-"""What happens in a world is reported here once, and goes to whatever keeps a record of it: the rows of the log, the
-tally, the fingerprint, and the state of published events. Each of these has one job and knows nothing of the others."""
+"""Everything that happens in a world is reported here once, and passed on to four records: the rows of the log, the
+tally, the fingerprint, and the state of published events. None of these knows the others."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Recorder:
             self.rows.delivered(t, node, event.id)
 
     def copy_arrived(self, published: PublishedEvent, node: i64) -> None:
-        """An event arrived at a node, in whatever frame: does the node have it, and does it want it?"""
+        """An event arrived at a node: count whether the node has it already, and whether it wants it."""
         tally = self.tally
         flags = published.flags[node]
         if flags & HAS:
@@ -80,7 +80,7 @@ class Recorder:
     def overhear(
         self, t: i64, node: i64, frame: Frame | None, serial: i64, sender: i64, size: i64, reason: i64, airtime: i64
     ) -> None:
-        """A radio received what the protocol will not see. An acknowledgement has no frame."""
+        """A radio received a frame that the protocol will not see. An acknowledgement has no frame."""
         if reason == schema.FOR_ANOTHER:
             self.tally.overheard += 1
         if self.rows.frames:

@@ -17,7 +17,7 @@ from roamcast.world.queue import LONGEST_S
 MOST_EVENTS: Final = 10_000_000
 MOST_SEED: Final = 2**31 - 1
 SHORTEST_S: Final = 0.001
-"""Of the periods of faults, where they are not 0."""
+"""The shortest period of faults, unless it is 0."""
 FILES: Final = ("street_map", "trace", "links")
 """Fields that name a file."""
 
@@ -45,7 +45,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     neighbours: Annotated[
         float,
         Meta(ge=0, le=1e6),
-        means("above 0: the area is a square in which a node has so many neighbours on average", unit="nodes"),
+        means("above 0: the mean number of neighbours; it decides the size of the area, a square", unit="nodes"),
     ] = 0.0
     duration_s: Annotated[float, Meta(gt=0, le=LONGEST_S), means("how long the run lasts")] = 100.0
     traffic_seed: Annotated[
@@ -71,7 +71,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     pause_min_s: Annotated[Seconds, means("waypoint, direction, manhattan: shortest pause after a leg")] = 0.0
     pause_max_s: Annotated[Seconds, means("waypoint, direction, manhattan: longest pause after a leg")] = 0.0
     start: Annotated[
-        Literal["stationary", "moving"], means("waypoint: as if long under way, or all nodes set off at once")
+        Literal["stationary", "moving"], means("waypoint: nodes have moved for long, or all start to move at 0 s")
     ] = "stationary"
     memory: Annotated[Share, means("gauss-markov: how much of the last velocity stays")] = 0.75
     step_s: Annotated[float, Meta(ge=0.001, le=1e6), means("gauss-markov: length of a step")] = 1.0
@@ -123,7 +123,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         int, Meta(ge=0, le=255), means("how often a frame for one neighbour is repeated if no acknowledgement comes")
     ] = 7
     overhead_bytes: Annotated[
-        int, Meta(ge=0, le=10_000), means("added to every frame: what a link layer or security adds")
+        int, Meta(ge=0, le=10_000), means("bytes that a link layer or security adds to every frame")
     ] = 0
 
     tx_w: Annotated[Watts, means("power of a radio that sends", section="power")] = 1.4
@@ -137,8 +137,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     crash_mean_s: Annotated[Seconds, means("mean time until a node crashes; 0 means never")] = 0.0
     repair_mean_s: Annotated[float, Meta(gt=0, le=1e9), means("mean time until a crashed node is back")] = 10.0
     keep_tables: Annotated[bool, means("whether a node that comes back still has its tables")] = False
-    partition_from_s: Annotated[Seconds, means("from then on nothing crosses the middle of the area")] = 0.0
-    partition_until_s: Annotated[Seconds, means("until then nothing crosses it; 0 means no partition")] = 0.0
+    partition_from_s: Annotated[Seconds, means("from this time on no frame crosses the middle of the area")] = 0.0
+    partition_until_s: Annotated[Seconds, means("until this time no frame crosses it; 0 means no partition")] = 0.0
 
     workload: Annotated[
         Literal["single", "topics", "ranges", "interests"],
@@ -154,7 +154,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Literal["poisson", "periodic"], means("publications at random instants, or at regular ones")
     ] = "poisson"
     events: Annotated[
-        int, Meta(ge=0, le=MOST_EVENTS), means("above 0: exactly so many publications in all, instead of a rate")
+        int, Meta(ge=0, le=MOST_EVENTS), means("above 0: the exact number of publications in all, instead of a rate")
     ] = 0
     publish_from_s: Annotated[Seconds, means("when publishing begins")] = 0.0
     publish_until_s: Annotated[Seconds, means("when publishing ends; 0 means at the end of the run")] = 0.0
@@ -174,10 +174,10 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     attributes_max: Annotated[int, Meta(ge=1, le=8), means("interests: most attributes of an event")] = 1
     local_share: Annotated[Share, means("share of events that only nearby nodes are interested in")] = 0.0
     local_of: Annotated[
-        Literal["publications", "notifications"], means("local_share is one of events, or of (event, node) pairs")
+        Literal["publications", "notifications"], means("local_share is a share of events, or of (event, node) pairs")
     ] = "publications"
     local_range_m: Annotated[
-        Metres, means("how near a node must be to a local event when it is published to be interested in it")
+        Metres, means("only nodes within this distance can be interested in a local event when it is published")
     ] = 450.0
 
     def __post_init__(self) -> None:
@@ -193,13 +193,13 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             msgspec.structs.force_setattr(self, "height_m", side_m)
 
     def facts(self) -> dict[str, Any]:
-        """All fields, for digests. Parameters that no part has are left out: they decide nothing."""
+        """All fields, for digests. Empty tables of parameters are left out."""
         facts: dict[str, Any] = msgspec.to_builtins(self)
         return {name: value for name, value in facts.items() if name not in PARAMETERS or value}
 
 
 def check(s: Scenario) -> None:
-    """What no single field can tell."""
+    """Check what concerns more than one field."""
     ordered = (
         ("speed_min_mps", "speed_max_mps"),
         ("pause_min_s", "pause_max_s"),
@@ -232,7 +232,7 @@ def check(s: Scenario) -> None:
 
 def _check_places(s: Scenario) -> None:
     if s.placement != "uniform" and s.mobility != "static":
-        raise InputError(f"placement={s.placement} needs mobility=static: with {s.mobility}, nodes start where it says")
+        raise InputError(f"placement={s.placement} needs mobility=static: {s.mobility} decides where nodes start")
     if not s.neighbours:
         return
     if s.mobility != "static" or s.radio != "disc" or s.range_max_m > s.range_m:
@@ -252,7 +252,7 @@ def _check_interests(s: Scenario) -> None:
         )
     everywhere = s.mobility in PARTS["mobility"].built_in and s.mobility not in ("city", "trace")
     if s.local_of == "notifications" and not everywhere:
-        raise InputError(f"local_of must be publications with mobility={s.mobility}: nodes are not all over the field")
+        raise InputError(f"local_of must be publications with mobility={s.mobility}: nodes do not fill the area")
 
 
 def _check_faults(s: Scenario) -> None:
@@ -261,36 +261,36 @@ def _check_faults(s: Scenario) -> None:
             raise InputError(f"{name}={getattr(s, name):g}: must be 0 or at least {SHORTEST_S:g}")
     if s.asleep_s and s.crash_mean_s:
         both = f"asleep_s ({s.asleep_s:g}) and crash_mean_s ({s.crash_mean_s:g})"
-        raise InputError(f"{both}: one of them must be 0; in a scenario nodes sleep or they crash")
+        raise InputError(f"{both}: one of them must be 0; in a scenario nodes either sleep or crash")
     if s.asleep_s and not s.awake_s:
-        raise InputError(f"asleep_s ({s.asleep_s:g}) needs awake_s above 0: nobody would ever be awake")
+        raise InputError(f"asleep_s ({s.asleep_s:g}) needs awake_s above 0: no node would ever be awake")
 
 
 def _check_files(s: Scenario) -> None:
-    """Files that say who hears whom know nothing of places."""
+    """Files of links or contacts have no positions."""
     if s.mobility in ("trace", "contacts") and not s.trace:
         raise InputError(f"mobility={s.mobility} needs trace=FILE")
     if s.radio == "table" and not s.links:
         raise InputError("radio=table needs links=FILE")
     if s.mobility == "contacts" and s.radio != "disc":
-        raise InputError(f"mobility=contacts says who hears whom, and so does radio={s.radio}; it must be disc")
+        raise InputError(f"mobility=contacts has links of its own, and so has radio={s.radio}; the radio must be disc")
     if s.mobility == "contacts" or s.radio == "table":
         where = "mobility=contacts" if s.mobility == "contacts" else "radio=table"
         if s.partition_until_s:
-            raise InputError(f"partition_until_s must be 0 with {where}: there are no places to part")
+            raise InputError(f"partition_until_s must be 0 with {where}: nodes have no positions")
         if s.local_share:
-            raise InputError(f"local_share must be 0 with {where}: there are no places to be near")
+            raise InputError(f"local_share must be 0 with {where}: nodes have no positions")
 
 
 def with_values(base: dict[str, Any], changes: dict[str, str]) -> Scenario:
-    """A scenario from a preset's values and what was typed (`--world KEY=VALUE`).
+    """A scenario from a preset's values and the values that a person typed (`--world KEY=VALUE`).
 
     `mobility.KEY`, `radio.KEY` and `mac.KEY` are parameters of these parts.
     """
     kinds = _kinds()
     for name in (*base, *changes):
         if name not in kinds and name.partition(".")[0] not in PARTS:
-            raise unknown("scenario field", name, kinds)
+            raise unknown("scenario field", name, kinds, "`roamcast fields` lists them")
     typed = {name: _checked(name, kinds.get(name, Any), text, strict=False) for name, text in changes.items()}
     _check_shortened(base, typed)
     scenario = Scenario(**folded(changed(base, typed)))
@@ -301,7 +301,7 @@ def with_values(base: dict[str, Any], changes: dict[str, str]) -> Scenario:
 
 
 def _check_shortened(base: dict[str, Any], typed: dict[str, Any]) -> None:
-    """A person who shortens a run reads what else the preset ties to its length."""
+    """A person who shortens a run reads which other fields of the preset depend on its length."""
     if "duration_s" not in typed:
         return
     duration_s = typed["duration_s"]
@@ -325,9 +325,9 @@ def _kinds() -> dict[str, Any]:
 
 
 def _checked(name: str, kind: Any, value: Any, *, strict: bool) -> Any:
-    """The value as its field wants it; a text will do unless `strict`."""
+    """The value, converted to the type of its field. Texts are converted, too, unless `strict`."""
     if name in PARTS and isinstance(value, dict):
-        raise InputError(f"{name}: must be a name; its parameters stand in a table of their own, {name}_set")
+        raise InputError(f"{name}: must be a name; its parameters are in the table {name}_set")
     try:
         right = msgspec.convert(named(name, value), kind, strict=strict)
     except msgspec.ValidationError:
@@ -338,7 +338,7 @@ def _checked(name: str, kind: Any, value: Any, *, strict: bool) -> Any:
 
 
 def bare(kind: Any) -> Any:
-    """What msgspec knows of a field's type, without what we say about it."""
+    """A field's type for msgspec, without our metadata."""
     info = msgspec.inspect.type_info(kind)
     return info.type if isinstance(info, msgspec.inspect.Metadata) else info
 

@@ -37,9 +37,9 @@ class Result:
     cpu_s: float
     sim_s: float
     events: list[int]
-    """The ids of what was published, in order of time."""
+    """The ids of published events, in order of time."""
     latencies_us: list[int]
-    """Of every delivery to an interested node, in order of time."""
+    """The latency of every delivery to an interested node, in order of time."""
 
 
 def simulate(
@@ -56,9 +56,9 @@ def simulate(
     possible: bool = True,
 ) -> Result:
     """Run `protocol` (a name or a class) in `scenario`. Rows go to the Parquet file `log`, or to `sink`, as far as
-    `level` asks for them.
+    `level` includes them.
 
-    `possible` tells whether to find out what an ideal flood could have delivered.
+    With `possible`, an ideal flood over the same contacts is computed, too.
     """
     if level not in LEVELS:
         raise InputError(f"level={level}: must be one of {', '.join(LEVELS)}")
@@ -89,13 +89,14 @@ def simulate(
 
 
 def run_id(scenario: Scenario, protocol: str, params: Params, seed: int) -> str:
-    """A name for a run: a digest of all that decides it."""
+    """A name for a run: a digest of everything that decides it."""
     decides = [__version__, scenario.facts(), protocol, asdict(params), seed]
     return blake2b(json.dumps(decides, sort_keys=True).encode(), digest_size=8).hexdigest()
 
 
 def _go(world: World, until: int, progress: Callable[[float], None] | None) -> None:
-    """Nothing in a run makes cycles worth collecting, and looking for them costs more than the run."""
+    """Without garbage collection: a run makes no cycles worth collecting, and searching for them costs more than the
+    run."""
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -122,7 +123,8 @@ def _metrics(scenario: Scenario, world: World, seed: int, possible: bool) -> dic
 def what_was_possible(
     s: Scenario, seed: int, publications: list[tuple[int, int, int, list[int]]], switches: list[tuple[int, int, bool]]
 ) -> int:
-    """Pairs that an ideal flood could serve in this world, given its publications and faults (world/possible.py).
+    """Pairs (event, node) that an ideal flood could deliver in this world, given its publications and faults
+    (world/possible.py).
 
     Only decodable links count, whatever the carrier-sense range.
     """

@@ -1,7 +1,7 @@
 """What a world is built from: frozen specifications with names, the same for scenarios, the calibration and tests.
 
 A MAC or a radio gets its whole specification and uses the fields that its rules need. If it comes from outside
-(parts.py), `outside` is what it decides itself.
+(parts.py), `outside` is its object.
 """
 
 from __future__ import annotations

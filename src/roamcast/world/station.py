@@ -26,16 +26,16 @@ from roamcast.world.streams import Stream
 
 NEVER: Final = 1 << 60
 NOTHING: Final = -1
-EMPTY: Final[list[tuple[Frame, int]]] = []  # the queue of all stations that have none
+EMPTY: Final[list[tuple[Frame, int]]] = []  # the queue of all stations without waiting frames
 UNBORN: Final = Protocol(Host(NOBODY), Params())  # before the world is populated
 
 
 class Receiver(Host):
     """The state that every reception touches.
 
-    Attributes of this class and of `Station` are in the order of use, because with thousands of stations each line of
-    memory is a cold one. A line is 64 bytes, eight numbers or references; the object's own head is half of the first
-    one. Six lines in all are no accident either: CPython's allocator lets such objects begin where a line begins.
+    Attributes of this class and of `Station` are in the order of use, because with thousands of stations no line of
+    memory is in the cache. A line is 64 bytes, eight numbers or references; the object's own head is half of the first
+    one. An object has six lines on purpose: CPython's allocator lets such objects begin where a line begins.
     """
 
     __slots__ = (
@@ -117,7 +117,7 @@ class Station(Receiver):
         self, id: int, seed: int, events: EventQueue, mac: Mac, radio: Radio, motion: Neighbourhood, recorder: Recorder
     ) -> None:
         super().__init__(id, mac)
-        # what a frame that is handed up touches
+        # used for each frame that is handed up
         self.heard_from: i64 = 0  # the sender of the frame being handled
         self.protocol: Protocol = UNBORN
         self.recorder = recorder
@@ -129,11 +129,11 @@ class Station(Receiver):
         self.timers: dict[int, i64] | None = None  # the others: key -> serial of the setting that counts
         self.serial: i64 = 0
         self.attempt: i64 = 0  # which attempt at medium access counts
-        # what a transmission touches
+        # used for each transmission
         self.head: Frame | None = None  # the frame to be sent next, …
         self.head_to: i64 = BROADCAST  # … its addressee …
         self.frames: i64 = 0  # … and its number
-        self.queue = EMPTY  # those behind it, with their addressees
+        self.queue = EMPTY  # the frames behind it, with their addressees
         self.sends_until: i64 = 0
         self.tx_us: i64 = 0
         self.mac_rng = Stream(seed, id, "mac").rng
@@ -152,12 +152,12 @@ class Station(Receiver):
         # time spent, us
         self.rx_until: i64 = 0  # receiving is counted up to here
         self.rx_us: i64 = 0
-        self.due_us: i64 = 0  # and this much more, as soon as that is over
-        self.off_us: i64 = 0  # crashed
+        self.due_us: i64 = 0  # added when `rx_until` is over
+        self.off_us: i64 = 0  # time crashed
         self.asleep_us: i64 = 0
         self.down_since: i64 = 0
 
-    # ---- what the protocol asks for
+    # ---- requests of the protocol
 
     def now(self) -> int:
         return self.events.now
@@ -173,7 +173,7 @@ class Station(Receiver):
 
     def set_timer(self, key: int, delay_us: int) -> None:
         if delay_us < 0:
-            raise ValueError(f"a timer cannot go off {-delay_us} us ago")
+            raise ValueError(f"a timer cannot be set for {-delay_us} us ago")
         delay: i64 = delay_us
         which: i64 = key
         serial = self.serial + 1
@@ -198,7 +198,7 @@ class Station(Receiver):
             del timers[key]
 
     def goes_off(self, key: i64, serial: i64) -> bool:
-        """Whether the timer that was set with this serial still counts; if so, it does no longer."""
+        """Whether the timer that was set with this serial still counts; from now on it does not."""
         if self.alarm == serial:
             self.alarm = 0
             return True
@@ -286,7 +286,7 @@ class Station(Receiver):
             self.window = self.mac.window
 
     def occupy(self, end: i64) -> None:
-        """This station transmits until `end`; what it was receiving is lost."""
+        """This station transmits until `end`; the frame that it was receiving is lost."""
         self.sending = True
         self.sends_until = end
         self.deafened = self.receiving
@@ -295,7 +295,7 @@ class Station(Receiver):
             self.busy_until = end
 
     def listened(self, start: i64, end: i64) -> None:
-        """The radio was busy with a frame from `start` to `end`; what overlaps with another one counts once."""
+        """The radio was busy with a frame from `start` to `end`; time that overlaps with another frame counts once."""
         if start < self.rx_until:
             start = self.rx_until
         if end > start:
@@ -303,13 +303,14 @@ class Station(Receiver):
             self.rx_until = end
 
     def listens(self, start: i64, end: i64) -> None:
-        """The radio will have been busy with a frame from `start` to `end`; the one before it is over by `start`."""
+        """The radio is busy with a frame from `start` to `end`, to be counted then; the frame before is over at
+        `start`."""
         self.rx_us += self.due_us
         self.due_us = end - start
         self.rx_until = end
 
     def turns_away(self) -> None:
-        """The station sends, and so loses what it listens to, which then does not count."""
+        """The station sends, and so loses the frame that it listens to; listening to it does not count."""
         self.due_us = 0
 
     def received_us(self, now: i64) -> i64:

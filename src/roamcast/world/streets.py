@@ -99,7 +99,7 @@ class StreetGraph:
                 continue
             part_of[root] = len(parts)
             members = [root]
-            for v in members:  # grows while it is read
+            for v in members:  # the list grows while the loop runs
                 for k in self.entering[v]:
                     u = self.streets[k].u
                     if part_of[u] < 0:
@@ -436,7 +436,7 @@ def sumo_street(edge: ElementTree.Element, index: dict[str, int], points: list[P
     return Street(ends[0], ends[1], shape, max(speed, UNKNOWN), UNKNOWN)
 
 
-# ---- a map of our own
+# ---- a generated map
 
 
 def campus(seed: int, width: float = 1200.0, height: float = 900.0) -> StreetGraph:

@@ -1,10 +1,10 @@
 """The workload of a scenario: its subscriptions and publications.
 
   single     some nodes subscribe to one topic, others publish on it
-  topics     the same, except that publishers are subscribers themselves (Baehni et al. 2005); with `bystanders`, the
-             other nodes subscribe to another topic, on which nobody publishes
-  ranges     every node subscribes to ranges of numbers, events are numbers (Rezende et al. 2008)
-  interests  a catalogue of interests, each a conjunction of attributes; nodes subscribe to some of them, an event has
+  topics the same, except that publishers are subscribers themselves (Baehni et al. 2005); with `bystanders`, the other
+  nodes subscribe to another topic, on which no node publishes ranges every node subscribes to ranges of numbers, events
+  are numbers (Rezende et al. 2008) interests a catalogue of interests, each a conjunction of attributes; nodes
+  subscribe to some of them, an event has
              the attributes of one and perhaps more (Li et al. 2013)
 
 All draws are from streams of the workload, so two protocols under one seed get the same publications.
@@ -44,7 +44,7 @@ class Workload:
     # ---- subscriptions
 
     def _subscribers(self) -> list[int]:
-        """In the random order, subscribers follow publishers: a node is both only if there are too few nodes."""
+        """Subscribers come after publishers in the random order: a node is both only if there are too few nodes."""
         s = self.scenario
         first = min(s.publishers, s.nodes - s.subscribers)
         return sorted(self.order[first : first + s.subscribers])
@@ -69,7 +69,8 @@ class Workload:
         return [(node, self._range(share)) for node in range(s.nodes) for _ in range(k)]
 
     def _range(self, share: float) -> Filter:
-        """Contains every number with this probability, also the first and last: so it may begin below the first."""
+        """A range that contains every number with this probability, also the first and last: so it may begin below the
+        first."""
         if share == 1.0:
             return Range("v", 0.0, float(NUMBERS))
         width = NUMBERS * share / (1.0 - share)
@@ -77,7 +78,7 @@ class Workload:
         return Range("v", round(low, 3), round(low + width, 3))
 
     def _range_within(self, width: float) -> Filter:
-        """Begins at a number in (0, R], drawn in thousandths like all of them; it may end above R (§4)."""
+        """A range that begins at a number in (0, R], drawn in thousandths like all of them; it may end above R (§4)."""
         low = (1 + int(self.nodes_stream.below(1000 * NUMBERS))) / 1000
         return Range("v", low, round(low + width, 3))
 

@@ -81,7 +81,7 @@ def test_a_worker_starts_no_workers() -> None:
 def test_ctrl_c_stops_all_at_once() -> None:
     program = (
         "from roamcast.lab.local.jobs import Job, run_all; from roamcast.world.scenario import Scenario\n"
-        "jobs = [Job(Scenario(nodes=100, duration_s=1e7), 'gossip', {}, k) for k in range(4)]\n"
+        "jobs = [Job(Scenario(nodes=500, duration_s=5e5), 'gossip', {}, k) for k in range(4)]\n"
         "print('ready', flush=True)\n"
         "try: run_all(jobs, 2)\n"
         "except KeyboardInterrupt: print('stopped')\n"

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -75,6 +76,81 @@ def test_a_worker_that_dies_is_noticed(start: str) -> None:
     with pytest.raises(WorkerDied, match=r"^a worker process died$"):
         list(pool.spread(die, [1, 2, 3], 2, start))
     assert multiprocessing.active_children() == []
+
+
+@pytest.mark.parametrize("start", ["fork", "spawn"])
+def test_a_worker_that_dies_takes_only_its_item_with_it(start: str) -> None:
+    found = dict(pool.outcomes(die, [1, 2, 3, 2, 4, 5, 2], 2, start))
+    assert sorted(found) == list(range(7))
+    died = {place for place, outcome in found.items() if isinstance(outcome, WorkerDied)}
+    assert died == {1, 3, 6}
+    assert [found[place] for place in range(7) if place not in died] == [1, 3, 4, 5]
+    assert multiprocessing.active_children() == []
+
+
+def test_a_worker_that_is_killed_from_outside_is_replaced(tmp_path: Path) -> None:
+    def note_and_wait(item: int) -> int:
+        if item == 0:
+            (tmp_path / "worker").write_text(str(os.getpid()))
+            time.sleep(PATIENCE_S)
+        return item
+
+    def kill() -> None:
+        assert eventually(lambda: (tmp_path / "worker").exists() and (tmp_path / "worker").read_text())
+        os.kill(int((tmp_path / "worker").read_text()), signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    found = dict(pool.outcomes(note_and_wait, [0, 1, 2], 1))
+    killer.join()
+    assert isinstance(found.pop(0), WorkerDied)
+    assert found == {1: 1, 2: 2}
+
+
+def test_a_worker_that_dies_with_children_of_its_own_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They hold its pipes."""
+    monkeypatch.setattr(pool, "LOOK_S", 0.05)
+
+    def leave_a_child(_: int) -> None:
+        if os.fork():
+            os._exit(1)
+        time.sleep(5.0)
+        os._exit(0)
+
+    ((place, outcome),) = pool.outcomes(leave_a_child, [0], 1)
+    assert place == 0 and isinstance(outcome, WorkerDied)
+
+
+class Odd(Exception):
+    """Cannot be pickled: it does not remember what it was made of."""
+
+    def __init__(self, one: str, two: str) -> None:
+        super().__init__(f"{one} {two}")
+
+
+def raise_odd(_: int) -> None:
+    raise Odd("this", "that")
+
+
+def give_function(_: int) -> Any:
+    return lambda: 1
+
+
+def test_what_cannot_be_sent_is_named() -> None:
+    with pytest.raises(RuntimeError, match=r"^Odd: this that$"):
+        list(pool.spread(raise_odd, [0], 1))
+    with pytest.raises(RuntimeError, match=r"^function: Can't pickle"):
+        list(pool.spread(give_function, [0], 1))
+
+
+def test_an_error_says_where_in_the_worker_it_was_raised() -> None:
+    with pytest.raises(ValueError, match="item 0") as raised:
+        list(pool.spread(raise_value, [0], 1))
+    assert "in raise_value" in raised.value.__notes__[0]
+
+
+def raise_value(item: int) -> None:
+    raise ValueError(f"item {item}")
 
 
 def test_what_the_function_raises_is_raised_and_the_others_are_stopped(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Positions to contacts in Spark, against all pairs one after the other and against the simulator."""
+"""Positions to contacts, against all pairs one after the other and against the simulator."""
 
 from __future__ import annotations
 
@@ -11,15 +11,19 @@ import pytest
 
 from roamcast.errors import InputError
 from roamcast.lab.traces import contacts
+from roamcast.lab.traces import table as tables
+from roamcast.lab.traces.here import Here
 from roamcast.lab.traces.schemas import CONTACTS, LEGS, POSITIONS
+from roamcast.lab.traces.table import Table
 from roamcast.world.contacts.kinetic import KineticContacts
 from roamcast.world.mobility.waypoints import Waypoints
 from tests.lab.traces import twins
-from tests.lab.traces.twins import Contact, Leg
+from tests.lab.traces.places import rows_of, table_at
+from tests.lab.traces.twins import Leg
 from tests.world.test_links import Diary
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from roamcast.lab.traces.trace import Place
 
 RANGE_M = 10.0
 WORLDS = 60
@@ -51,8 +55,8 @@ def worlds() -> list[Row]:
     return rows
 
 
-def positions(spark: SparkSession, rows: list[Row]) -> DataFrame:
-    return spark.createDataFrame([(n, t, x, y, None, s) for n, t, x, y, s in rows], POSITIONS)
+def positions(place: Place, rows: list[Row]) -> Table:
+    return table_at(place, [(n, t, x, y, None, s) for n, t, x, y, s in rows], POSITIONS)
 
 
 def legs_of(rows: list[Row]) -> list[Leg]:
@@ -63,21 +67,16 @@ def legs_of(rows: list[Row]) -> list[Leg]:
     return found
 
 
-def collected(table: DataFrame) -> list[Contact]:
-    return sorted((row["i"], row["j"], row["from_us"], row["until_us"]) for row in table.collect())
-
-
-def test_contacts_are_those_of_all_pairs_whatever_slices_and_cells(spark: SparkSession, worlds: list[Row]) -> None:
-    legs = contacts.legs(positions(spark, worlds)).persist()
-    rows = sorted(tuple(row) for row in legs.collect())
+def test_contacts_are_those_of_all_pairs_whatever_slices_and_cells(place: Place, worlds: list[Row]) -> None:
+    legs = contacts.legs(positions(place, worlds))
+    rows = rows_of(legs)
     assert rows == sorted(legs_of(worlds))
     expected = twins.contacts(rows, RANGE_M)
     assert len(expected) > 100 and any(end - start > 3_000_000 for _, _, start, end in expected)
     found = contacts.contacts(legs, RANGE_M)
-    assert found.schema.names == CONTACTS.names
-    assert collected(found) == expected
-    assert collected(contacts.contacts(legs, RANGE_M, 700_001, 3.0)) == expected
-    legs.unpersist()
+    assert list(found.columns()) == CONTACTS.names
+    assert rows_of(found) == expected
+    assert rows_of(contacts.contacts(legs, RANGE_M, 700_001, 3.0)) == expected
 
 
 @pytest.mark.parametrize("most_cells", [0, 4, 64])
@@ -88,8 +87,8 @@ def test_contacts_are_those_of_all_pairs_whatever_slices_and_cells(spark: SparkS
 def test_slices_and_cells_cannot_be_seen(
     monkeypatch: pytest.MonkeyPatch, worlds: list[Row], slice_us: int, cell_m: float, at_once: int, most_cells: int
 ) -> None:
-    """The join of Spark, by hand."""
-    monkeypatch.setattr(contacts, "AT_ONCE", at_once)
+    """Pairs in cells, by hand."""
+    monkeypatch.setattr(tables, "AT_ONCE", at_once)
     monkeypatch.setattr(contacts, "MOST_CELLS", most_cells)
     legs = legs_of(worlds)
     pieces = list(
@@ -142,14 +141,14 @@ def test_a_leg_straight_along_the_edge_of_what_a_column_takes_in_is_in_both_colu
     assert set(zip(piece[8].tolist(), piece[9].tolist(), strict=True)) == rows
 
 
-def test_what_is_no_movement_at_all_is_refused(spark: SparkSession) -> None:
+def test_what_is_no_movement_at_all_is_refused(place: Place) -> None:
     rows = [(0, 0, 0.0, 0.0, 0), (0, 1_000_000, 3e8, 0.0, 0)]
     with pytest.raises(InputError, match=r"a node goes 300,000 km from one position to the next: too far for contacts"):
-        contacts.contacts(contacts.legs(positions(spark, rows)), 100.0)
-    assert collected(contacts.contacts(contacts.legs(positions(spark, rows)), 1000.0)) == []
+        contacts.contacts(contacts.legs(positions(place, rows)), 100.0)
+    assert rows_of(contacts.contacts(contacts.legs(positions(place, rows)), 1000.0)) == []
 
 
-def test_contacts_are_those_of_the_simulator(spark: SparkSession) -> None:
+def test_contacts_are_those_of_the_simulator(place: Place) -> None:
     random = Random(3)
     tracks = [
         [(t, random.uniform(0, 300), random.uniform(0, 300)) for t in range(0, 101, random.choice((5, 10, 20)))]
@@ -159,31 +158,31 @@ def test_contacts_are_those_of_the_simulator(spark: SparkSession) -> None:
     diary = Diary(diary_of)
     diary_of.advance(99.9)
     rows = [(node, t * 1_000_000, x, y, 0) for node, track in enumerate(tracks) for t, x, y in track]
-    found = [c for c in collected(contacts.contacts(contacts.legs(positions(spark, rows)), 40.0)) if c[3] < 99_900_000]
+    found = [c for c in rows_of(contacts.contacts(contacts.legs(positions(place, rows)), 40.0)) if c[3] < 99_900_000]
     expected = sorted((i, j, t, end) for i, j, t, end in diary.intervals)
     assert len(expected) > 50 and [c[:2] for c in found] == [c[:2] for c in expected]
     for (_, _, start, end), (_, _, start_s, end_s) in zip(found, expected, strict=True):
         assert start == pytest.approx(start_s * 1e6, abs=1) and end == pytest.approx(end_s * 1e6, abs=1)
 
 
-def test_nodes_that_stay_stand_before_and_after(spark: SparkSession) -> None:
+def test_nodes_that_stay_stand_before_and_after(place: Place) -> None:
     rows = [(0, 2_000_000, 0.0, 0.0, 0), (0, 4_000_000, 4.0, 0.0, 0), (1, 3_000_000, 9.0, 0.0, 0)]
-    legs = contacts.legs(positions(spark, rows), (0, 10_000_000))
-    assert sorted(tuple(row) for row in legs.collect()) == [
+    legs = contacts.legs(positions(place, rows), (0, 10_000_000))
+    assert rows_of(legs) == [
         (0, 0, 2_000_000, 0.0, 0.0, 0.0, 0.0),
         (0, 2_000_000, 4_000_000, 0.0, 0.0, 2e-6, 0.0),
         (0, 4_000_000, 10_000_000, 4.0, 0.0, 0.0, 0.0),
         (1, 0, 3_000_000, 9.0, 0.0, 0.0, 0.0),
         (1, 3_000_000, 10_000_000, 9.0, 0.0, 0.0, 0.0),
     ]
-    assert legs.schema.names == LEGS.names
-    assert collected(contacts.contacts(legs, 7.0)) == [(0, 1, 3_000_000, 10_000_000)]
+    assert list(legs.columns()) == LEGS.names
+    assert rows_of(contacts.contacts(legs, 7.0)) == [(0, 1, 3_000_000, 10_000_000)]
 
 
-def test_pieces_are_merged_where_they_touch(spark: SparkSession) -> None:
+def test_pieces_are_merged_where_they_touch(place: Place) -> None:
     random = Random(5)
     pieces = [(i, i + 1, a, a + random.randint(1, 6)) for i in range(3) for a in random.sample(range(60), 14)]
-    found = collected(contacts.merged(spark.createDataFrame(pieces, CONTACTS)))
+    found = rows_of(contacts.merged(table_at(place, pieces, CONTACTS)))
     expected = [
         (i, i + 1, start, end)
         for i in range(3)
@@ -192,6 +191,10 @@ def test_pieces_are_merged_where_they_touch(spark: SparkSession) -> None:
     assert found == expected and len(found) < len(pieces)
 
 
-def test_a_range_must_be_above_zero(spark: SparkSession) -> None:
+def test_nobody_moves_and_nobody_meets(place: Place) -> None:
+    assert rows_of(contacts.contacts(contacts.legs(positions(place, []), (0, 9)), 5.0)) == []
+
+
+def test_a_range_must_be_above_zero() -> None:
     with pytest.raises(InputError, match=r"range=0: must be above 0 m"):
-        contacts.contacts(spark.createDataFrame([], LEGS), 0.0)
+        contacts.contacts(table_at(Here(), [], LEGS), 0.0)

@@ -1,4 +1,4 @@
-"""From one format to another through Spark, and nothing half-written."""
+"""From one format to another, and nothing half-written."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from tests.world.traces import samples
 from tests.world.traces.samples import part_of, written
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from roamcast.lab.traces.trace import Place
 
 FCD = samples.fcd(samples.PLACES, start=100).replace('id="2"', 'id="bus 2"')
 """Which begins at 100 s; the bus is not there in the last step."""
 AWAY = FCD[: FCD.rindex('<vehicle id="bus 2"')] + "</timestep>\n</fcd-export>\n"
 
 
-def converted(spark: SparkSession, source: Path, target: Path, to: str, **more: float) -> Converted:
-    read = traces.read(spark, [str(source)])
+def converted(place: Place, source: Path, target: Path, to: str, **more: float) -> Converted:
+    read = traces.read(place, [str(source)])
     try:
         return convert(read, target, to, **more)
     finally:
@@ -34,10 +34,10 @@ def converted(spark: SparkSession, source: Path, target: Path, to: str, **more: 
 
 
 @pytest.mark.parametrize("to", [name for name, target in TARGETS.items() if target.kind == "positions"])
-def test_positions_in_every_format(spark: SparkSession, tmp_path: Path, to: str) -> None:
+def test_positions_in_every_format(place: Place, tmp_path: Path, to: str) -> None:
     """Times begin with the trace; names become numbers where a format has none, and are kept beside the file."""
     target = tmp_path / ("out.movements.gz" if to == "bonnmotion" else "out.gz")
-    result = converted(spark, written(tmp_path, "in.xml", AWAY), target, to)
+    result = converted(place, written(tmp_path, "in.xml", AWAY), target, to)
     back = movement(str(target))
     assert part_of(target).format == to
     assert [track[:2] for track in back.tracks[:2]] == [
@@ -54,19 +54,19 @@ def test_positions_in_every_format(spark: SparkSession, tmp_path: Path, to: str)
         assert result.names is not None and result.names.read_text() == "number,name\n0,0\n1,1\n2,bus 2\n"
 
 
-def test_contacts_of_positions(spark: SparkSession, tmp_path: Path) -> None:
+def test_contacts_of_positions(place: Place, tmp_path: Path) -> None:
     source = samples.positions(tmp_path)["csv"]
-    converted(spark, source, tmp_path / "out.txt", "one-conn", range_m=50.0)
+    converted(place, source, tmp_path / "out.txt", "one-conn", range_m=50.0)
     assert (tmp_path / "out.txt").read_text() == "6.25 CONN 0 1 up\n20 CONN 0 1 down\n"
-    converted(spark, source, tmp_path / "out.dat", "contact-list", range_m=50.0, resolution_s=5.0)
+    converted(place, source, tmp_path / "out.dat", "contact-list", range_m=50.0, resolution_s=5.0)
     assert (tmp_path / "out.dat").read_text() == "# resolution_s=5\n10 0 1\n15 0 1\n20 0 1\n"
 
 
 @pytest.mark.parametrize("to", ["one-conn", "contact-list"])
 @pytest.mark.parametrize("source", ["one-conn", "contact-list"])
-def test_contacts_of_contacts(spark: SparkSession, tmp_path: Path, source: str, to: str) -> None:
+def test_contacts_of_contacts(place: Place, tmp_path: Path, source: str, to: str) -> None:
     converted(
-        spark,
+        place,
         samples.contacts(tmp_path)[source],
         tmp_path / "out",
         to,
@@ -76,7 +76,7 @@ def test_contacts_of_contacts(spark: SparkSession, tmp_path: Path, source: str, 
     assert (names, met) == (["0", "1", "2"], samples.CONTACTS)
 
 
-def test_what_cannot_be_converted_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+def test_what_cannot_be_converted_is_refused(place: Place, tmp_path: Path) -> None:
     target = tmp_path / "out"
     for source, to, range_m, said in (
         (
@@ -96,11 +96,8 @@ def test_what_cannot_be_converted_is_refused(spark: SparkSession, tmp_path: Path
         (samples.positions(tmp_path)["csv"], "gpx", 0.0, "unknown format to write"),
     ):
         with pytest.raises(InputError, match=said):
-            converted(spark, source, target, to, range_m=range_m)
+            converted(place, source, target, to, range_m=range_m)
     assert not list(tmp_path.glob("*out*"))
-
-
-# ---- without Spark
 
 
 def rows() -> object:

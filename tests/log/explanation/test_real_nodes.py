@@ -117,7 +117,7 @@ def test_a_folder_with_the_logs_of_several_nodes_is_one_log(field: Path) -> None
     assert isinstance(unwanted, Explanation) and unwanted.status == "received"
     relayed = log.why(three, warm)
     assert isinstance(relayed, Explanation) and relayed.interest.endswith("it had no subscription at the publication")
-    assert "Times are each node's own" in str(log.why())
+    assert "Times are those of each node's own clock" in str(log.why())
 
 
 def test_the_log_of_one_node_tells_what_this_node_knows(field: Path) -> None:

@@ -1,4 +1,4 @@
-"""What the kernel drops for a node that is behind, and for no other."""
+"""The kernel filter drops datagrams only for a node that cannot keep up."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MANY = 2000
 
 @pytest.fixture(params=["127.0.0.1", "::1"])
 def sockets(request: pytest.FixtureRequest) -> Iterator[list[socket.socket]]:
-    """A hearer, and three that speak to it."""
+    """A socket that receives, and three that send to it."""
     family = socket.AF_INET6 if ":" in request.param else socket.AF_INET
     made = [socket.socket(family, socket.SOCK_DGRAM) for _ in range(4)]
     for sock in made:
@@ -44,20 +44,20 @@ def sockets(request: pytest.FixtureRequest) -> Iterator[list[socket.socket]]:
 
 
 def heard(hearer: socket.socket) -> list[int]:
-    """From which ports something came."""
-    found = []
+    """The ports from which datagrams came."""
+    senders = []
     while True:
         try:
-            found.append(hearer.recvfrom(100)[1][1])
+            senders.append(hearer.recvfrom(100)[1][1])
         except BlockingIOError:
-            return found
+            return senders
 
 
 def ports(sockets: list[socket.socket]) -> list[int]:
     return [sock.getsockname()[1] for sock in sockets]
 
 
-def test_those_in_favour_pass_and_nobody_else(sockets: list[socket.socket]) -> None:
+def test_only_known_addresses_pass(sockets: list[socket.socket]) -> None:
     hearer, one, other, stranger = sockets
     others: list[Address] = [("192.0.2.1", 7), ("2001:db8::1", 7), ("fe80::1%lo", 7, 0, 1)]
     attach(hearer, program([*others, other.getsockname(), *others, one.getsockname()], 0.0))
@@ -74,7 +74,7 @@ def test_those_in_favour_pass_and_nobody_else(sockets: list[socket.socket]) -> N
     assert heard(hearer) == ports([stranger])
 
 
-def test_one_address_is_told_from_another_by_port_and_host(sockets: list[socket.socket]) -> None:
+def test_addresses_differ_by_port_and_host(sockets: list[socket.socket]) -> None:
     hearer, one, *_ = sockets
     host, port = one.getsockname()[:2]
     there = "::2" if ":" in host else "127.0.0.2"
@@ -84,7 +84,7 @@ def test_one_address_is_told_from_another_by_port_and_host(sockets: list[socket.
         assert heard(hearer) == []
 
 
-def test_a_share_of_strangers_passes(sockets: list[socket.socket]) -> None:
+def test_a_share_of_other_addresses_passes(sockets: list[socket.socket]) -> None:
     hearer, stranger, *_ = sockets
 
     def passing(share: float) -> int:
@@ -106,7 +106,7 @@ def test_the_kernel_takes_the_longest_program(host: str) -> None:
         attach(sock, program([(host, port) for port in range(2 * KNOWN_MAX)], 0.5))
 
 
-def test_a_system_that_neither_tells_nor_filters_does_no_harm() -> None:
+def test_a_system_without_these_socket_options_does_no_harm() -> None:
     class Poor(socket.socket):
         def getsockopt(self, *_: object) -> Any:
             raise OSError(errno.ENOPROTOOPT, "Protocol not available")
@@ -116,16 +116,16 @@ def test_a_system_that_neither_tells_nor_filters_does_no_harm() -> None:
 
     loop = WarpLoop()
     with Poor(socket.AF_INET, socket.SOCK_DGRAM) as poor:
-        sieve = KernelFilter(loop, [poor], list)
-        assert sieve.dropped() == 0
-        sieve._dropped = -1  # as if it had told
+        filter = KernelFilter(loop, [poor], list)
+        assert filter.dropped() == 0
+        filter._dropped = -1  # as if the system had reported drops
         loop.clock += 1.0
-        sieve.behind()
-        sieve.close()
+        filter.behind()
+        filter.close()
     loop.close()
 
 
-def test_a_node_that_is_behind_still_hears_its_neighbours_and_a_calm_one_everybody() -> None:
+def test_a_flooded_node_still_hears_its_neighbours_and_one_without_a_flood_hears_all() -> None:
     loop = WarpLoop()
     medium = UdpMedium(network())
     came: list[int] = []
@@ -136,7 +136,7 @@ def test_a_node_that_is_behind_still_hears_its_neighbours_and_a_calm_one_everybo
     medium.prefer(lambda: [neighbour.getsockname()])
 
     async def flooded() -> list[int]:
-        """Whom the node hears when it comes to it, and how often."""
+        """How many datagrams of each sender the node reads afterwards."""
         came.clear()
         for n in range(20 * AT_ONCE):
             stranger.send(OURS)
@@ -149,7 +149,7 @@ def test_a_node_that_is_behind_still_hears_its_neighbours_and_a_calm_one_everybo
         medium.network = type(medium.network)(medium.network.group, medium.network.port, "lo", receive_buffer=200_000)
         medium.open(lambda _, address: came.append(address[1]))
         await asyncio.sleep(CHANGE_S)
-        assert (await flooded())[0] < 20  # the buffer was full: this is what the sieve is for
+        assert (await flooded())[0] < 20  # the buffer was full: this is what the filter is for
         assert medium.unread() > 0
         for _ in range(3):
             from_neighbour, from_stranger = await flooded()

@@ -16,7 +16,7 @@ deeds = st.lists(
 
 
 @given(deeds)
-def test_it_does_what_a_sorted_list_does(script: list[tuple[str, int, int]]) -> None:
+def test_timers_behave_like_a_sorted_list(script: list[tuple[str, int, int]]) -> None:
     loop = WarpLoop()
     timers = Timers(loop)
     fired: list[tuple[int, int]] = []
@@ -49,19 +49,19 @@ def test_it_does_what_a_sorted_list_does(script: list[tuple[str, int, int]]) -> 
     loop.close()
 
 
-def test_cancelled_timers_do_not_pile_up() -> None:
+def test_cancelled_timers_do_not_accumulate() -> None:
     loop = WarpLoop()
     timers = Timers(loop)
-    kept = timers.after(10 * S, lambda: None)
+    timer = timers.after(10 * S, lambda: None)
     for _ in range(10_000):
         timers.cancel(timers.after(S, lambda: None))
     assert len(timers) < 200
-    timers.cancel(kept)
-    timers.cancel(kept)
+    timers.cancel(timer)
+    timers.cancel(timer)
     loop.close()
 
 
-def test_a_timer_that_sets_itself_again_at_once_does_not_keep_others_from_their_turn() -> None:
+def test_a_timer_that_sets_itself_again_at_once_does_not_block_others() -> None:
     loop = WarpLoop()
     timers = Timers(loop)
     turns: list[str] = []
@@ -78,7 +78,7 @@ def test_a_timer_that_sets_itself_again_at_once_does_not_keep_others_from_their_
     loop.close()
 
 
-def test_a_timer_that_fails_does_not_keep_others_from_going_off() -> None:
+def test_a_timer_that_fails_does_not_stop_others() -> None:
     loop = WarpLoop()
     timers = Timers(loop)
     fired: list[int] = []
@@ -121,7 +121,7 @@ def test_a_clear_from_within_a_timer_stops_those_due_with_it() -> None:
     loop.close()
 
 
-def test_a_clock_that_leaps_lets_off_what_is_due_once_and_late() -> None:
+def test_after_a_jump_of_the_clock_due_timers_fire_once_and_late() -> None:
     loop = WarpLoop()
     timers = Timers(loop, 100 * S)
     fired: list[tuple[str, int]] = []

@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def namespace() -> list[str]:
-    """What puts a command into a network namespace of its own."""
+    """The words in front of a command that run it in its own network namespace."""
     words = ["unshare", "-n"] if os.geteuid() == 0 else ["unshare", "-rn"]
     if shutil.which("unshare") is None or shutil.which("ip") is None:
         pytest.skip("needs unshare and ip (util-linux, iproute2)")
@@ -44,9 +44,9 @@ def test_nodes_survive_interfaces_that_come_and_go(group: str, first: str, secon
     command = [*namespace(), sys.executable, "-m", "tests.net.flapping", group, first, second]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told.pop("no network") > 0
-    assert told == {
+    results = json.loads(done.stdout)
+    assert results.pop("no network") > 0
+    assert results == {
         "before there is an interface": False,
         "the interface appears": True,
         "down and up again": True,
@@ -58,7 +58,7 @@ def test_nodes_survive_interfaces_that_come_and_go(group: str, first: str, secon
     }
 
 
-def test_what_one_sends_all_hear_and_answers_reach_it_alone() -> None:
+def test_a_broadcast_reaches_all_and_an_answer_reaches_its_sender_alone() -> None:
     async def go() -> None:
         meeting = network()
         media = [UdpMedium(meeting) for _ in range(3)]
@@ -80,7 +80,7 @@ def test_what_one_sends_all_hear_and_answers_reach_it_alone() -> None:
     asyncio.run(go())
 
 
-def test_a_port_that_another_program_keeps_to_itself_is_waited_for(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_node_waits_for_a_port_that_another_program_does_not_share(caplog: pytest.LogCaptureFixture) -> None:
     meeting = network()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
         taken.bind(("", meeting.port))
@@ -97,9 +97,9 @@ def test_a_port_that_another_program_keeps_to_itself_is_waited_for(caplog: pytes
         assert loop.run_until_complete(wait())
     medium.close()
     loop.close()
-    said = [record.message for record in caplog.records]
-    busy = f"port {meeting.port} is used by another program, which does not share it; waiting"
-    assert said == [busy, "the network is there"]
+    messages = [record.message for record in caplog.records]
+    busy = f"port {meeting.port} is used by another program that does not share it; waiting"
+    assert messages == [busy, "the network is available now"]
 
 
 def test_a_burst_is_read_in_portions_and_completely() -> None:
@@ -108,18 +108,18 @@ def test_a_burst_is_read_in_portions_and_completely() -> None:
         one, other = UdpMedium(meeting), UdpMedium(meeting)
         one.open(lambda *_: None)
         other.open(lambda data, _: heard.append(data))
-        said = [n.to_bytes(2, "big") for n in range(3 * AT_ONCE)]
-        for data in said:
+        sent = [n.to_bytes(2, "big") for n in range(3 * AT_ONCE)]
+        for data in sent:
             assert one.send(data) is Sent.SENT
         await asyncio.sleep(0.3)
-        assert heard == said
+        assert heard == sent
         one.close()
         other.close()
 
     asyncio.run(go())
 
 
-def test_whoever_hears_may_close_the_medium() -> None:
+def test_the_receiver_may_close_the_medium() -> None:
     async def go() -> None:
         meeting, heard = network(), list[bytes]()
         one, other = UdpMedium(meeting), UdpMedium(meeting)
@@ -141,7 +141,7 @@ def test_whoever_hears_may_close_the_medium() -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "says"),
+    ("number", "result"),
     [
         (errno.EAGAIN, Sent.FULL),
         (errno.ENOBUFS, Sent.FULL),
@@ -154,11 +154,11 @@ def test_whoever_hears_may_close_the_medium() -> None:
     ],
     ids=lambda x: errno.errorcode.get(x, "") if isinstance(x, int) else "",
 )
-def test_what_the_system_says_is_understood(number: int, says: Sent) -> None:
-    assert UdpMedium(network())._failed(OSError(number, "")) is says
+def test_errors_of_the_system_are_mapped_to_results(number: int, result: Sent) -> None:
+    assert UdpMedium(network())._failed(OSError(number, "")) is result
 
 
-def test_a_datagram_that_is_too_large_is_said_to_be() -> None:
+def test_a_datagram_that_is_too_large_is_reported() -> None:
     async def go() -> None:
         medium = UdpMedium(network())
         medium.open(lambda *_: None)
@@ -168,8 +168,8 @@ def test_a_datagram_that_is_too_large_is_said_to_be() -> None:
     asyncio.run(go())
 
 
-def test_a_full_buffer_is_said_to_be(tmp_path: Path) -> None:
-    """Real: on a slow link (a token bucket filter) datagrams stay in the socket's buffer until there is no room."""
+def test_a_full_buffer_is_reported(tmp_path: Path) -> None:
+    """On a slow link (a token bucket filter) datagrams stay in the socket's buffer until there is no room."""
     program = """
 import asyncio, subprocess, socket
 from roamcast.net.air.medium import Network, Sent
@@ -182,8 +182,8 @@ except (subprocess.CalledProcessError, FileNotFoundError): print("no tc"); raise
 async def go():
     medium = UdpMedium(Network("239.255.7.7", 7667, "air0")); medium.open(lambda *_: None)
     medium._own.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8192)
-    said = [medium.send(bytes(1000)) for _ in range(50)]
-    print(said[0], Sent.FULL in said, medium.up(), set(said) == {Sent.SENT, Sent.FULL})
+    sent = [medium.send(bytes(1000)) for _ in range(50)]
+    print(sent[0], Sent.FULL in sent, medium.up(), set(sent) == {Sent.SENT, Sent.FULL})
 asyncio.run(go())
 """
     done = subprocess.run([*namespace(), sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
@@ -192,7 +192,7 @@ asyncio.run(go())
     assert done.stdout == "Sent.SENT True True True\n", done.stderr
 
 
-def test_ipv6_on_loopback_is_said_to_have_no_route(caplog: pytest.LogCaptureFixture) -> None:
+def test_for_ipv6_on_loopback_the_missing_route_is_reported(caplog: pytest.LogCaptureFixture) -> None:
     async def go() -> None:
         medium = UdpMedium(Network("ff02::7", interface="lo"))
         medium.open(lambda *_: None)
@@ -200,17 +200,17 @@ def test_ipv6_on_loopback_is_said_to_have_no_route(caplog: pytest.LogCaptureFixt
         medium.close()
 
     asyncio.run(go())
-    (said,) = (record.message for record in caplog.records)
-    assert said.startswith("no network on lo: no route for IPv6 multicast (loopback never has one;")
+    (message,) = (record.message for record in caplog.records)
+    assert message.startswith("no network on lo: no route for IPv6 multicast (loopback never has one;")
 
 
 @pytest.mark.parametrize("group", ["fd00::1", "nonsense", ""])
-def test_what_is_no_group_is_said_in_one_line(group: str) -> None:
+def test_a_wrong_group_gets_one_line(group: str) -> None:
     with pytest.raises(InputError, match="group"):
         UdpMedium(Network(group))
 
 
-def test_the_headers_of_the_network_are_reckoned_with() -> None:
+def test_the_headers_of_the_network_are_counted() -> None:
     assert UdpMedium(Network("239.1.2.3", mtu=1500)).datagram_max == 1500 - 28
     assert UdpMedium(Network("ff02::1", interface="lo", mtu=1500)).datagram_max == 1500 - 48
 

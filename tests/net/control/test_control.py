@@ -1,4 +1,4 @@
-"""The socket of a node, for programs on its machine: whatever is asked, it answers with a line and goes on."""
+"""The socket of a node, for programs on its machine: every request gets one line, and the node goes on."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ WRONG = [
 ]
 
 
-def test_nonsense_is_answered_by_one_line(tmp_path: Path) -> None:
-    def ask() -> None:
+def test_a_wrong_request_is_answered_by_one_line(tmp_path: Path) -> None:
+    def send_requests() -> None:
         with Connection(tmp_path) as connection:
             for line, problem in WRONG:
                 connection._socket.sendall(line + b"\n")
@@ -54,12 +54,12 @@ def test_nonsense_is_answered_by_one_line(tmp_path: Path) -> None:
     async def go() -> None:
         config = Config(state=str(tmp_path), insecure=True, protocol="gossip", network=network())
         async with Node(config) as node, Control(node):
-            await asyncio.to_thread(ask)
+            await asyncio.to_thread(send_requests)
 
     asyncio.run(go())
 
 
-def test_a_node_that_does_not_answer_is_one_line_and_a_publication_is_waited_for(
+def test_a_node_that_does_not_answer_gives_one_line_and_publish_waits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -69,11 +69,11 @@ def test_a_node_that_does_not_answer_is_one_line_and_a_publication_is_waited_for
         node.listen()
 
         def slow() -> None:
-            asked, _ = node.accept()
-            with asked:
-                asked.recv(1000)
+            connection, _ = node.accept()
+            with connection:
+                connection.recv(1000)
                 time.sleep(0.3)
-                asked.sendall(b'{"reply":"published","id":7}\n')
+                connection.sendall(b'{"reply":"published","id":7}\n')
 
         with Connection(".") as silent, pytest.raises(InputError, match="the node does not answer"):
             silent.request(Status(), StatusReply)

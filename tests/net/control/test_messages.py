@@ -43,7 +43,7 @@ def test_a_request_is_one_line_that_names_what_to_do(request_: messages.Request,
     assert read_request(text) == request_
 
 
-def test_requests_without_spaces_or_with_unknown_fields_are_understood() -> None:
+def test_requests_with_spaces_or_unknown_fields_can_be_read() -> None:
     assert read_request(b'{"do": "publish", "topic": "x", "validity_s": 60, "colour": "red"}\r\n') == Publish(
         "x", validity_s=60.0
     )
@@ -57,7 +57,7 @@ def test_a_reply_is_one_line_and_printed_without_its_kind(reply: messages.Reply)
     assert "reply" not in plain(reply)
 
 
-def test_an_event_is_printed_as_before() -> None:
+def test_an_event_is_printed_in_its_fixed_form() -> None:
     event = Event(7 << 32 | 1, "news", {"n": 1}, b"ab", FOREVER)
     assert plain(messages.received_event(event, 3)) == {
         "id": 7 << 32 | 1,
@@ -78,7 +78,7 @@ def test_a_number_that_json_does_not_have_arrives_as_none() -> None:
 
 
 @given(st.binary(max_size=60) | st.text(max_size=60).map(lambda s: b'{"do":"publish","topic":' + s.encode()))
-def test_whatever_comes_is_a_message_or_one_line(data: bytes) -> None:
+def test_any_bytes_are_a_message_or_give_one_line(data: bytes) -> None:
     for read in (read_request, read_reply):
         try:
             read(data)

@@ -1,4 +1,4 @@
-"""What a boot notes for the next one."""
+"""What a boot records for the next one."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import time
 from roamcast.net.air.timers import Timers
 from roamcast.net.durable import MemoryValues
 from roamcast.net.host.boot_record import KEEP_S, BootRecord
-from tests.net.members import datagram, drops, hear, link
+from tests.net.members import datagram, drops, frame_codec, hear
 from tests.support.warp import WarpLoop
 
 
-def test_the_next_boot_refuses_what_this_one_has_received() -> None:
-    loop, durable, sender = WarpLoop(), MemoryValues(), link()
-    first, second = link(), link()
+def test_the_next_boot_refuses_datagrams_that_this_one_has_received() -> None:
+    loop, durable, sender = WarpLoop(), MemoryValues(), frame_codec()
+    first, second = frame_codec(), frame_codec()
     old = datagram(sender)
     assert hear(first, old) is not None
     record = BootRecord(durable, first, Timers(loop))
@@ -33,7 +33,7 @@ def test_the_next_boot_refuses_what_this_one_has_received() -> None:
 def test_it_is_written_every_few_minutes_until_the_timers_are_cleared() -> None:
     loop, durable = WarpLoop(), MemoryValues()
     timers = Timers(loop)
-    BootRecord(durable, link(), timers).begin_writing()
+    BootRecord(durable, frame_codec(), timers).begin_writing()
     assert durable.values.get("alive") is None
     for _ in range(3):
         loop.run_until_complete(asyncio.sleep(KEEP_S + 0.1))

@@ -25,12 +25,12 @@ from tests.support.warp import WarpLoop
 S = 1_000_000
 
 
-class Diarist(Probe):
-    """Does all that a protocol could do about a frame."""
+class Active(Probe):
+    """Uses everything that a protocol can do when a frame arrives."""
 
     def __init__(self, host: Host, params: Params) -> None:
         super().__init__(host, params)
-        self.react = {"start": lambda probe: probe.host.set_timer(1, 10 * S), "frame": Diarist.heard}
+        self.react = {"start": lambda probe: probe.host.set_timer(1, 10 * S), "frame": Active.heard}
         self.react["timer"] = lambda probe, key: probe.host.broadcast(Ping(key))
 
     def heard(self, frame: Frame, sender: int) -> None:
@@ -44,23 +44,25 @@ class Diarist(Probe):
 
 
 @pytest.mark.parametrize("alive_ago_s", [None, 90, 30, 5, -100])
-def test_a_protocol_hears_its_past_alone_and_by_the_clock_of_then(alive_ago_s: int | None) -> None:
-    loop, meeting, sink, vault = WarpLoop(), network(), MemorySink(), MemoryValues()
+def test_a_protocol_gets_carried_frames_alone_and_at_their_times(alive_ago_s: int | None) -> None:
+    loop, meeting, sink, durable = WarpLoop(), network(), MemorySink(), MemoryValues()
     if alive_ago_s is not None:
-        vault.store("alive", (time.time_ns() // 1000 - alive_ago_s * S).to_bytes(8, "big"))
-    said = [publication(member(), n, topic="news") for n in range(1, 4)]
+        durable.store("alive", (time.time_ns() // 1000 - alive_ago_s * S).to_bytes(8, "big"))
+    events = [publication(member(), n, topic="news") for n in range(1, 4)]
     forged = Event(event_id(99, 1), "news", payload=bytes(SEAL_BYTES))
-    past = [(ago_s * S, 7, wire.encode(Probe, Parcel(event))) for ago_s, event in zip([100, 95, 50], said, strict=True)]
+    past = [
+        (ago_s * S, 7, wire.encode(Probe, Parcel(event))) for ago_s, event in zip([100, 95, 50], events, strict=True)
+    ]
     past.insert(2, (60 * S, 7, b"nonsense"))
     past.insert(2, (70 * S, 7, wire.encode(Probe, Parcel(forged))))
-    past.append((40 * S, 7, past[0][2]))  # muted by then
+    past.append((40 * S, 7, past[0][2]))  # it is muted at that time
     got: list[int] = []
 
     async def go() -> Runner:
         runner = Runner(
-            Diarist,
+            Active,
             Params(),
-            Membership.secure(vault, RING),
+            Membership.secure(durable, RING),
             Walled(meeting, loop, lambda _: True),
             sink=sink,
             level="full",
@@ -75,13 +77,13 @@ def test_a_protocol_hears_its_past_alone_and_by_the_clock_of_then(alive_ago_s: i
     runner = loop.run_until_complete(go())
     probe = runner.protocol
     assert isinstance(probe, Probe)
-    told = [(what, round(now_us / S - 100)) for what, now_us, _ in probe.inputs]
-    ended = {5: -5, -100: 0}.get(alive_ago_s or 0)  # when it is known that it lived until the last timer was due
-    assert told == [
+    calls = [(what, round(now_us / S - 100)) for what, now_us, _ in probe.inputs]
+    ended = {5: -5, -100: 0}.get(alive_ago_s or 0)  # if it is known that the last boot ran until the last timer was due
+    assert calls == [
         ("start", -100),
         ("subscribe", -100),
         ("frame", -100),
-        ("undelivered", -95),  # nobody is there, as timers tell that come late
+        ("undelivered", -95),  # no neighbour is in range; the timer for that is late
         ("frame", -95),
         ("undelivered", -50),
         ("timer", -50),
@@ -90,13 +92,13 @@ def test_a_protocol_hears_its_past_alone_and_by_the_clock_of_then(alive_ago_s: i
         ("undelivered", -40),
         ("timer", 0 if ended is None else ended),
     ]
-    assert [told.arguments for told in probe.told("timer")] == [(1,), (2,), (2,)]
-    assert got == [event.id for event in said]
-    assert runner.host.heard(said[0].id) == 1
+    assert [call.arguments for call in probe.calls("timer")] == [(1,), (2,), (2,)]
+    assert got == [event.id for event in events]
+    assert runner.host.heard(events[0].id) == 1
     assert runner.status().up_s < 1
     assert runner.status().decisions == {}
     kinds = [schema.KINDS[row[2]] for row in sink.rows]
-    due = ["send"] if ended is None else []  # what was to be said is said now
+    due = ["send"] if ended is None else []  # a frame that was due is sent now
     assert kinds == ["recover", "subscribe", "deliver", "deliver", "deliver", *due]
     assert all(abs(row[0] - time.time() * S) < 60 * S for row in sink.rows)
     assert [row[0] for row in sink.rows] == sorted(row[0] for row in sink.rows)

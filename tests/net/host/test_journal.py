@@ -1,4 +1,4 @@
-"""What happens to a node is in its log, by a clock that never goes back."""
+"""A node's log has a row for everything that happens, by a clock that never goes back."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ def test_a_transmission_is_the_same_in_every_log(real: Any) -> None:
     received = rows_of(driver, schema.RECEIVE)
     assert [(row[1], row[4]) for row in received] == [(1, big[4]), (2, big[4]), (1, small[4])]
     assert all(row[5] == 0 for row in received)
-    assert {row[6] for row in received} == {big[6], small[6]}, "as many bytes heard as sent"
+    assert {row[6] for row in received} == {big[6], small[6]}, "as many bytes received as sent"
     assert {row[7] for row in received} == {big[7], small[7]}
     assert big[6] > 3000 + 3 * 28
     assert big[7] == big[6] * 8, "microseconds at one megabit a second"
     assert (big[5], small[5]) == (-1, 1)
     driver.runners[0].codec.envelope._take_boot = lambda _: driver.runners[0].codec.envelope.boot + 1
-    driver.runners[0].codec.envelope.counter = 1 << 32  # used up: the next life begins
+    driver.runners[0].codec.envelope.counter = 1 << 32  # used up: the next boot begins
     driver.do(0, lambda probe, _: probe.host.broadcast(Ping(3)))
     serials = {row[4] for row in rows_of(driver, schema.SEND)}
-    assert len(serials) == 3, "no life's numbers meet another's"
+    assert len(serials) == 3, "serials of different boots differ"
     assert all(0 < serial < 1 << 63 for serial in serials)
 
 
@@ -89,40 +89,40 @@ def test_everything_a_node_does_has_its_row(real: Any) -> None:
     ]
 
 
-def test_a_local_event_names_who_was_near(real: Any) -> None:
+def test_the_row_of_a_local_event_names_the_nodes_in_range(real: Any) -> None:
     driver = real([0.0, 0.5, 5.0])
     for i in (1, 2):
         driver.do(i, lambda probe, _: probe.host.broadcast(Ping(1)))
     driver.probe(0).deeds = driver.deeds = [lambda *_: None]
-    driver.say(0, "deed", {"deed": 0}, scope=LOCAL)
+    driver.publish_event(0, "deed", {"deed": 0}, scope=LOCAL)
     (row,) = [row for row in rows_of(driver, schema.PUBLISH) if row[1] == 0]
     assert json.loads(row[8])["near"] == [1]
 
 
-def test_what_nodes_did_is_measured_as_what_simulated_nodes_did(real: Any) -> None:
+def test_logs_of_real_nodes_are_measured_like_logs_of_simulated_nodes(real: Any) -> None:
     gossip = registry.get("gossip")
-    asked = [(i, topic("news")) for i in (1, 3)]
-    driver = real([0.0, 0.4, 0.8, 1.2], subscriptions=asked, protocol=gossip, params=build(gossip, {"p": 1.0}))
-    driver.run(5.0)  # their clocks are as far apart as it took to make them
+    subscriptions = [(i, topic("news")) for i in (1, 3)]
+    driver = real([0.0, 0.4, 0.8, 1.2], subscriptions=subscriptions, protocol=gossip, params=build(gossip, {"p": 1.0}))
+    driver.run(5.0)  # their clocks differ by the time it took to make them
     for _ in range(5):
-        driver.say(0, "news")
-        driver.say(1, "sport")
+        driver.publish_event(0, "news")
+        driver.publish_event(1, "sport")
         driver.run(1.0)
     driver.sink.rows.sort(key=lambda row: row[0])
-    told = metrics(driver.sink.table("field"))
+    measured = metrics(driver.sink.table("field"))
     counted: dict[str, Any] = {"interested": 10, "deliveries": 10, "delivery": 1.0, "frames_sent": 40, "losses": 0}
-    assert {name: told[name] for name in counted} == counted
-    assert told["receptions"] == 5 * 2 * (2 + 3 + 3 + 2)
+    assert {name: measured[name] for name in counted} == counted
+    assert measured["receptions"] == 5 * 2 * (2 + 3 + 3 + 2)
     assert (
-        told["parasites"]
+        measured["parasites"]
         == sum(runner.tally.frames_in for runner in (driver.runners[0], driver.runners[2])) + 5 * (3 + 2) - 0
     )
-    assert told["bytes_sent"] == sum(
+    assert measured["bytes_sent"] == sum(
         runner.tally.bytes_out + 28 * runner.tally.datagrams_out for runner in driver.runners
     )
 
 
-def test_routing_state_is_logged_where_asked_for() -> None:
+def test_routing_state_is_logged_only_if_requested() -> None:
     loop, sink = WarpLoop(), MemorySink()
 
     async def go() -> None:
@@ -138,7 +138,7 @@ def test_routing_state_is_logged_where_asked_for() -> None:
     assert len([row for row in sink.rows if row[2] == schema.STATE]) == 3
 
 
-def test_a_level_leaves_out_what_it_does_not_hold_and_the_file_has_the_counters(tmp_path: Any) -> None:
+def test_a_lower_level_leaves_out_rows_and_the_file_has_the_counters(tmp_path: Any) -> None:
     async def go() -> None:
         sink = ParquetSink(tmp_path / "node.parquet", "run")
         runner = Runner(Probe, Params(), Membership.insecure(5), UdpMedium(network()), sink=sink, level="deliveries")
@@ -151,5 +151,5 @@ def test_a_level_leaves_out_what_it_does_not_hold_and_the_file_has_the_counters(
 
     asyncio.run(go())
     assert [row.kind for row in rows(tmp_path / "node.parquet")] == ["subscribe", "crash"]
-    told = summary(tmp_path / "node.parquet")
-    assert (told["node"], told["frames_out"], told["dropped"]) == (5, 1, {})
+    counters = summary(tmp_path / "node.parquet")
+    assert (counters["node"], counters["frames_out"], counters["dropped"]) == (5, 1, {})

@@ -1,4 +1,4 @@
-"""A protocol over real sockets: what the conformance suite does not ask for."""
+"""A protocol over real sockets: what the conformance suite does not test."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from roamcast.pubsub.event import Event
 from roamcast.pubsub.filters import topic
 from tests.conformance.driver import WHY, Ping, Probe
 from tests.conformance.real import RING, Walled, network
-from tests.net.conftest import say_all
+from tests.net.conftest import broadcast_all
 from tests.support.warp import WarpLoop
 
 
-def test_the_application_gets_what_was_published_and_can_answer_at_once(real: Any) -> None:
+def test_the_application_gets_an_event_and_can_answer_at_once(real: Any) -> None:
     gossip = registry.get("gossip")
     driver = real(
         protocol=gossip, params=gossip.params_class(), subscriptions=[(1, topic("ask")), (0, topic("answer"))]
@@ -44,17 +44,17 @@ def test_the_application_gets_what_was_published_and_can_answer_at_once(real: An
 
     for runner in driver.runners:
         runner.deliveries.on_deliver = take
-    asked = driver.say(0, "ask", {"n": 5}, payload=b"text", validity_us=9_000_000)
+    id = driver.publish_event(0, "ask", {"n": 5}, payload=b"text", validity_us=9_000_000)
     driver.run(2.0)
     (question, sealed), (answer, _) = got
     assert (question.id, question.attrs, question.payload, question.validity_us) == (
-        asked,
+        id,
         {"n": 5},
         b"text",
         9_000_000,
     )
     assert len(sealed.payload) == len(b"text") + SEAL_BYTES
-    assert answer.attrs == {"to": asked}
+    assert answer.attrs == {"to": id}
     assert answer.publisher == 1
 
 
@@ -92,7 +92,7 @@ def test_publishing_inside_a_handler_waits_until_it_is_over(real: Any) -> None:
     ],
     ids=lambda c: str(c)[:40],
 )
-def test_what_cannot_be_published_is_said_in_one_line_and_costs_no_number(real: Any, content: dict[str, Any]) -> None:
+def test_an_event_that_is_not_allowed_gets_one_line_and_uses_no_number(real: Any, content: dict[str, Any]) -> None:
     driver = real([0.0])
     with pytest.raises(InputError, match="cannot publish") as error:
         driver.runners[0].publisher.prepare(**content)
@@ -100,12 +100,12 @@ def test_what_cannot_be_published_is_said_in_one_line_and_costs_no_number(real: 
     assert driver.runners[0].publisher.prepare("x").id == 1
 
 
-def test_an_event_as_large_as_can_be_arrives_in_fragments(real: Any) -> None:
+def test_an_event_of_the_largest_size_arrives_in_fragments(real: Any) -> None:
     gossip = registry.get("gossip")
     driver = real(protocol=gossip, params=build(gossip, {"p": 1.0}), subscriptions=[(1, topic("big"))])
     got: list[bytes] = []
     driver.runners[1].deliveries.on_deliver = lambda event, _: got.append(event.payload)
-    driver.say(0, "big", payload=bytes(range(250)) * 240)
+    driver.publish_event(0, "big", payload=bytes(range(250)) * 240)
     driver.run(5.0)
     assert got == [bytes(range(250)) * 240]
     assert driver.runners[0].tally.datagrams_out > 40
@@ -120,28 +120,28 @@ def test_an_application_that_fails_does_not_stop_the_node(real: Any, caplog: pyt
     assert driver.runners[1].tally.drops() == {"application full": 1}
 
 
-def test_an_application_may_stop_the_node_when_something_arrives(real: Any) -> None:
+def test_an_application_may_stop_the_node_when_an_event_arrives(real: Any) -> None:
     driver = real()
     driver.probe(1).react["frame"] = lambda *_: driver.runners[1].stop()
-    driver.do(0, say_all(range(3)))
+    driver.do(0, broadcast_all(range(3)))
     assert driver.probe(1).numbers() == [(0, 0)]
     with pytest.raises(InputError, match="not running"):
-        driver.say(1, "x")
+        driver.publish_event(1, "x")
 
 
-def test_subscriptions_can_be_made_and_taken_back_at_any_time(real: Any) -> None:
+def test_subscriptions_can_be_added_and_removed_at_any_time(real: Any) -> None:
     driver = real()
     number = driver.runners[0].subscribe(topic("news"))
     driver.runners[0].unsubscribe(number)
     driver.runners[0].subscribe(topic("sport"))
-    told = [(told.what, told.arguments[0]) for told in driver.probe(0).inputs[1:]]
-    assert told == [("subscribe", 1), ("unsubscribe", 1), ("subscribe", 2)]
+    calls = [(call.what, call.arguments[0]) for call in driver.probe(0).inputs[1:]]
+    assert calls == [("subscribe", 1), ("unsubscribe", 1), ("subscribe", 2)]
     driver.crash(0)
     driver.recover(0, keep_tables=False)
-    assert [told.arguments for told in driver.probe(0).told("subscribe")] == [(2, topic("sport"))]
+    assert [call.arguments for call in driver.probe(0).calls("subscribe")] == [(2, topic("sport"))]
 
 
-def test_a_protocol_that_fails_is_counted_and_told_and_the_node_goes_on(
+def test_errors_of_a_protocol_are_counted_and_reported_and_the_node_goes_on(
     real: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     driver = real()
@@ -159,7 +159,7 @@ def test_a_protocol_that_fails_is_counted_and_told_and_the_node_goes_on(
     assert len([r for r in caplog.records if "the protocol failed" in r.message]) == 1
 
 
-def test_senses_and_motion_come_from_who_has_instruments() -> None:
+def test_speed_battery_and_motion_come_from_the_application() -> None:
     class Instruments(Senses):
         def speed(self) -> float:
             return 3.5
@@ -171,14 +171,14 @@ def test_senses_and_motion_come_from_who_has_instruments() -> None:
         wants_motion = True
 
     async def go() -> None:
-        for kind, told in ((Mobile, [True, False]), (Probe, [])):
+        for kind, expected in ((Mobile, [True, False]), (Probe, [])):
             runner = Runner(kind, Params(), Membership.insecure(1), UdpMedium(network()), senses=Instruments())
             runner.start()
             runner.motion(True)
             runner.motion(False)
             assert (runner.host.speed(), runner.host.battery()) == (3.5, 0.25)
             assert isinstance(runner.protocol, Probe)
-            assert [t.arguments[0] for t in runner.protocol.told("motion")] == told
+            assert [t.arguments[0] for t in runner.protocol.calls("motion")] == expected
             runner.stop()
 
     asyncio.run(go())
@@ -195,10 +195,10 @@ def test_a_node_at_rest_sleeps(real: Any, monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(driver.loop, "_run_once", counted)
     driver.run(10_000.0)
-    assert len(rounds) < 3 * 10_000 / 300 * 2 + 20, "every five minutes each node writes down what it heard; no more"
+    assert len(rounds) < 3 * 10_000 / 300 * 2 + 20, "each node only writes its boot record every five minutes"
 
 
-def test_memory_for_muted_ids_is_bounded_and_keeps_those_heard_last(real: Any) -> None:
+def test_memory_for_muted_ids_is_bounded_and_keeps_the_ids_heard_last(real: Any) -> None:
     driver = real([0.0], limits=Limits(muted=10))
     runner = driver.runners[0]
     for id in range(1, 30):
@@ -215,35 +215,35 @@ def test_status_is_plain_and_complete(real: Any) -> None:
     driver = real()
     driver.do(0, noted)
     driver.runners[1].subscribe(topic("news"))
-    told = msgspec.to_builtins(driver.runners[1].status(), str_keys=True)
-    assert told["node"] == 1
-    assert [n["node"] for n in told["neighbours"]] == [0]
-    assert told["neighbours"][0]["frames"] == 1
-    assert told["subscriptions"] == {"1": str(topic("news"))}
-    assert (told["secure"], told["network"], told["dropped"]) == (True, True, {})
+    status = msgspec.to_builtins(driver.runners[1].status(), str_keys=True)
+    assert status["node"] == 1
+    assert [n["node"] for n in status["neighbours"]] == [0]
+    assert status["neighbours"][0]["frames"] == 1
+    assert status["subscriptions"] == {"1": str(topic("news"))}
+    assert (status["secure"], status["network"], status["dropped"]) == (True, True, {})
     assert driver.runners[0].status().decisions == {"forward: probe": 1}
 
 
-def runner_of(vault: MemoryValues, loop: WarpLoop, meeting: Any, sink: MemorySink) -> Runner:
+def runner_of(durable: MemoryValues, loop: WarpLoop, meeting: Any, sink: MemorySink) -> Runner:
     async def make() -> Runner:
         medium = Walled(meeting, loop, lambda _: True)
-        runner = Runner(Probe, Params(), Membership.secure(vault, RING), medium, sink=sink)
+        runner = Runner(Probe, Params(), Membership.secure(durable, RING), medium, sink=sink)
         runner.start()
         return runner
 
     return loop.run_until_complete(make())
 
 
-def test_a_disk_that_fails_for_a_while_stops_neither_the_node_nor_its_end(caplog: pytest.LogCaptureFixture) -> None:
-    loop, meeting, sink, vault = WarpLoop(), network(), MemorySink(), Fragile()
-    runner = runner_of(vault, loop, meeting, sink)
-    vault.broken = True
+def test_a_disk_that_fails_for_a_while_prevents_neither_running_nor_stopping(caplog: pytest.LogCaptureFixture) -> None:
+    loop, meeting, sink, durable = WarpLoop(), network(), MemorySink(), Fragile()
+    runner = runner_of(durable, loop, meeting, sink)
+    durable.broken = True
     loop.run_until_complete(asyncio.sleep(KEEP_S + 1))
-    assert "alive" not in vault.values
-    vault.broken = False
+    assert "alive" not in durable.values
+    durable.broken = False
     loop.run_until_complete(asyncio.sleep(KEEP_S))
-    assert "alive" in vault.values
-    vault.broken = True
+    assert "alive" in durable.values
+    durable.broken = True
     runner.stop()
     assert [record.message for record in caplog.records if record.name == "roamcast.net"] == ["disk full"] * 2
     loop.close()
@@ -258,20 +258,20 @@ class Fragile(MemoryValues):
         super().store(name, value)
 
 
-def test_a_node_that_restarts_is_heard_and_says_nothing_twice() -> None:
+def test_a_restarted_node_is_heard_and_uses_no_number_twice() -> None:
     loop, meeting, sink = WarpLoop(), network(), MemorySink()
-    vault, heard, ids = MemoryValues(), 0, list[int]()
+    durable, heard, ids = MemoryValues(), 0, list[int]()
     listener = runner_of(MemoryValues(), loop, meeting, sink)
-    for life in range(4):
-        runner = runner_of(vault, loop, meeting, sink)
+    for boot in range(4):
+        runner = runner_of(durable, loop, meeting, sink)
         for n in range(3):
-            runner.host.broadcast(Ping(10 * life + n))
+            runner.host.broadcast(Ping(10 * boot + n))
             ids.append(runner.publisher.prepare("x").id)
         loop.run_until_complete(asyncio.sleep(1.0))
-        if life % 2:
+        if boot % 2:
             runner.stop()
         else:
-            runner.medium.close()  # it is killed, and nothing is kept in order
+            runner.medium.close()  # it is killed, without an orderly stop
     assert isinstance(listener.protocol, Probe)
     heard = len(listener.protocol.numbers())
     assert heard == 12
@@ -281,10 +281,10 @@ def test_a_node_that_restarts_is_heard_and_says_nothing_twice() -> None:
     loop.close()
 
 
-def test_what_was_recorded_cannot_be_replayed_to_a_node_that_restarted() -> None:
+def test_recorded_datagrams_cannot_be_replayed_to_a_restarted_node() -> None:
     loop, meeting, sink = WarpLoop(), network(), MemorySink()
     recorded: list[bytes] = []
-    vault = MemoryValues()
+    durable = MemoryValues()
     speaker = runner_of(MemoryValues(), loop, meeting, sink)
     spy = Walled(meeting, loop, lambda _: True)
 
@@ -292,13 +292,13 @@ def test_what_was_recorded_cannot_be_replayed_to_a_node_that_restarted() -> None
         spy.open(lambda data, _: recorded.append(data))
 
     loop.run_until_complete(record())
-    first = runner_of(vault, loop, meeting, sink)
+    first = runner_of(durable, loop, meeting, sink)
     for n in range(5):
         speaker.host.broadcast(Ping(n))
     loop.run_until_complete(asyncio.sleep(1.0))
     first.stop()
     speaker.stop()
-    second = runner_of(vault, loop, meeting, sink)
+    second = runner_of(durable, loop, meeting, sink)
     assert len(recorded) == 5
     for data in recorded[:]:
         spy.send(data)
@@ -311,7 +311,7 @@ def test_what_was_recorded_cannot_be_replayed_to_a_node_that_restarted() -> None
     loop.close()
 
 
-def test_keys_are_rotated_without_a_word_being_lost(real: Any) -> None:
+def test_no_frame_is_lost_while_keys_are_rotated(real: Any) -> None:
     driver = real([0.0, 0.3, 0.6])
     steps = [RING.with_next()]
     steps += [steps[0].promoted()]
@@ -329,7 +329,7 @@ def test_keys_are_rotated_without_a_word_being_lost(real: Any) -> None:
         driver.runners[0].use(type(RING).new())
 
 
-def test_insecure_mode_shouts(caplog: pytest.LogCaptureFixture) -> None:
+def test_insecure_mode_is_logged_as_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     async def go(member: Membership) -> None:
         runner = Runner(Probe, Params(), member, UdpMedium(network()))
         runner.start()

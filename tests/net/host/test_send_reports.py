@@ -1,4 +1,4 @@
-"""What happened to own frames is logged, and the protocol learns of a neighbour that was not reached."""
+"""What happens to own frames is logged, and an unreachable neighbour is reported to the protocol."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Subscriptions have numbers, and a new protocol object learns them all."""
+"""Subscriptions have numbers, and a new protocol object gets them all."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Learner:
         self.calls.append((number,))
 
 
-def test_what_happens_before_the_start_is_announced_then() -> None:
+def test_subscriptions_made_before_the_start_are_announced_at_the_start() -> None:
     sink, learner = MemorySink(), Learner()
     handlers = Handlers(Tally(), None)
     handlers.protocol = learner  # type: ignore[assignment]

@@ -14,7 +14,7 @@ YEAR_S = 365.25 * 86_400
 
 
 class Clock:
-    """Of a machine: `s` goes on while it does, and `set` by how much people have set it."""
+    """A machine's clock: `s` is the time since it was switched on, and `set` is what people set the clock to at 0."""
 
     def __init__(self) -> None:
         self.s = 1000.0
@@ -34,10 +34,10 @@ def event(n: int, validity_us: int = FOREVER, payload: bytes = b"x") -> Event:
     return Event(7 << 32 | n, "news", {"n": n}, payload, validity_us)
 
 
-def ids(found: list[tuple[int, Event]]) -> list[int]:
-    return [e.id & 0xFFFF for _, e in found]
+def ids(received: list[tuple[int, Event]]) -> list[int]:
+    return [e.id & 0xFFFF for _, e in received]
 
 
-def kept(store: Store) -> list[int]:
-    """How many seconds the publications have left."""
+def seconds_left(store: Store) -> list[int]:
+    """How many seconds of their validity own events have left."""
     return [left // 1_000_000 for _, _, left in store.own.valid()]

@@ -10,7 +10,7 @@ from roamcast.pubsub.event import FOREVER
 from tests.net.keep.stores import HERE, Clock
 
 
-def test_frames_are_held_as_long_as_they_may_be_valid(tmp_path: Path) -> None:
+def test_frames_are_stored_as_long_as_their_events_may_be_valid(tmp_path: Path) -> None:
     clock = Clock()
     with clock.store(tmp_path) as store:
         store.carried.add("Gossip", HERE, 7, b"short", 10_000_000)
@@ -26,12 +26,12 @@ def test_frames_are_held_as_long_as_they_may_be_valid(tmp_path: Path) -> None:
         assert store.counts().held == 4
 
 
-def test_of_what_is_held_the_oldest_gives_way() -> None:
+def test_the_oldest_frames_are_removed() -> None:
     store = Store(None, Bounds(held=3, held_bytes=10))
     for n in range(5):
         store.carried.add("Gossip", HERE, n, bytes(2), FOREVER)
     assert [held.sender for held in store.carried.valid("Gossip", HERE)] == [2, 3, 4]
     store.carried.add("Gossip", HERE, 5, bytes(7), FOREVER)
     assert [held.sender for held in store.carried.valid("Gossip", HERE)] == [4, 5]
-    store.carried.add("Gossip", HERE, 6, bytes(11), FOREVER)  # nothing that does not fit is kept
+    store.carried.add("Gossip", HERE, 6, bytes(11), FOREVER)  # a frame that does not fit alone is not kept
     assert store.carried.valid("Gossip", HERE) == []

@@ -17,7 +17,7 @@ from tests.net.keep.stores import HERE, event
 from tests.net.members import publication
 
 
-def test_files_are_their_owners_alone(tmp_path: Path) -> None:
+def test_only_the_owner_can_read_the_files(tmp_path: Path) -> None:
     with Store(tmp_path / "state") as store:
         store.values.store("identity", bytes(32))
         for path in (tmp_path / "state").iterdir():
@@ -25,7 +25,7 @@ def test_files_are_their_owners_alone(tmp_path: Path) -> None:
         assert stat.S_IMODE((tmp_path / "state").stat().st_mode) == 0o700
 
 
-def test_settings_are_those_that_survive_a_loss_of_power(tmp_path: Path) -> None:
+def test_settings_survive_a_loss_of_power(tmp_path: Path) -> None:
     with Store(tmp_path) as store:
         assert store.db.run("pragma journal_mode").fetchone() == ("wal",)
         assert store.db.run("pragma synchronous").fetchone() == (2,)  # full
@@ -38,9 +38,9 @@ def test_a_second_node_on_the_same_state_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"no database at all, but long enough to be one" * 50, b"\0" * 4096])
-def test_a_file_that_is_no_store_is_refused(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_not_a_store_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / FILE).write_bytes(content)
-    with pytest.raises(InputError, match=r"no store of a node|cannot keep state"):
+    with pytest.raises(InputError, match=r"not the store of a node|cannot keep state"):
         Store(tmp_path)
 
 
@@ -51,18 +51,18 @@ def test_a_newer_store_is_refused(tmp_path: Path) -> None:
         Store(tmp_path)
 
 
-def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_gives_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot keep state in"):
         Store(tmp_path / "file" / "below")
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_a_store_of_a_version_before_goes_on(tmp_path: Path, version: int) -> None:
+def test_a_store_of_an_earlier_version_can_be_used(tmp_path: Path, version: int) -> None:
     with Store(tmp_path) as store:
         own = Membership.secure(store.values, KeyRing.new())
         store.own.add([publication(own, 1, payload=b"sealed"), event(2)])
-        store.carried.add("Gossip", HERE, 7, b"nobody knows whose", FOREVER)
+        store.carried.add("Gossip", HERE, 7, b"of an unknown group", FOREVER)
         store.db.run("drop table held" if version == 1 else "alter table held drop column circle")
         store.db.run(f"pragma user_version = {version}")
     for _ in range(2):
@@ -74,7 +74,7 @@ def test_a_store_of_a_version_before_goes_on(tmp_path: Path, version: int) -> No
         assert len(store.carried.valid("Gossip", HERE)) == 1
 
 
-def test_a_store_of_version_3_goes_on_as_it_is(tmp_path: Path) -> None:
+def test_a_store_of_version_3_is_used_unchanged(tmp_path: Path) -> None:
     with Store(tmp_path) as store:
         store.own.add([event(2)])
         store.carried.add("Gossip", HERE, 7, b"x", FOREVER)

@@ -13,7 +13,7 @@ from tests.net.keep.stores import Clock, event
 from tests.net.members import publication
 
 
-def test_publications_come_back_with_what_is_left_of_their_validity(tmp_path: Path) -> None:
+def test_own_events_come_back_with_the_rest_of_their_validity(tmp_path: Path) -> None:
     clock = Clock()
     with clock.store(tmp_path) as store:
         store.own.add([event(2, 10_000_000), event(1), event(3, 5_000_000)])
@@ -25,7 +25,7 @@ def test_publications_come_back_with_what_is_left_of_their_validity(tmp_path: Pa
         assert [e.id & 15 for e, _, _ in store.own.valid()] == [1]
 
 
-def test_the_oldest_publications_give_way() -> None:
+def test_the_oldest_own_events_are_removed() -> None:
     store = Store(None, Bounds(publications=3))
     for n in range(1, 6):
         store.own.add([event(n)])

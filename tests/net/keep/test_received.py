@@ -25,7 +25,7 @@ def test_nothing_is_received_twice(tmp_path: Path) -> None:
         assert ids(store.received.after(1, 1)) == [2]
 
 
-def test_positions_are_never_given_twice(tmp_path: Path) -> None:
+def test_no_position_is_used_twice(tmp_path: Path) -> None:
     clock = Clock()
     with clock.store(tmp_path) as store:
         store.received.add([event(1, 1_000_000)])
@@ -38,14 +38,14 @@ def test_positions_are_never_given_twice(tmp_path: Path) -> None:
         assert [r.position for r in store.received.add([event(3)])] == [3]
 
 
-def test_what_gives_way_is_known_all_the_same_and_counted_if_nobody_had_it() -> None:
+def test_removed_events_stay_known_and_count_as_lost_if_they_were_not_handed_over() -> None:
     store = Store(None, Bounds(received=3, known=100))
     store.subscriptions.set("slow", "topic news")
     store.received.add([event(1)])
     store.subscriptions.move("slow", 1)
     store.received.add([event(n) for n in range(2, 8)])
     assert ids(store.received.after(0, 10)) == [5, 6, 7]
-    assert store.received.lost == 3  # 2, 3 and 4: the first had been handed over
+    assert store.received.lost == 3  # 2, 3 and 4: event 1 had been handed over
     assert store.received.add([event(2)]) == []
 
 
@@ -55,8 +55,8 @@ def test_bytes_are_bounded_too() -> None:
         store.received.add([event(n, payload=bytes(500))])
         assert store.counts().received_bytes <= 5000
     assert ids(store.received.after(0, 100))[-1] == 29
-    kept = sum(len(r.event.payload) for r in store.received.after(0, 100))
-    assert 3000 < kept <= store.counts().received_bytes
+    stored_bytes = sum(len(r.event.payload) for r in store.received.after(0, 100))
+    assert 3000 < stored_bytes <= store.counts().received_bytes
 
 
 def test_ids_are_remembered_up_to_their_bound() -> None:
@@ -68,7 +68,7 @@ def test_ids_are_remembered_up_to_their_bound() -> None:
     assert ids(store.received.add([event(20)])) == [20]
 
 
-def test_what_was_received_unchecked_is_gone_when_others_word_is_checked(
+def test_unchecked_events_are_removed_when_events_are_checked_again(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with Store(tmp_path) as store:
@@ -86,17 +86,17 @@ def test_what_was_received_unchecked_is_gone_when_others_word_is_checked(
         with Store(tmp_path) as store:
             store.received.begin(authenticated=True)
             assert store.counts().received_bytes == held // 2
-            assert store.received.add([event(1)]) == [], "what was checked is still known"
+            assert store.received.add([event(1)]) == [], "a checked event is still known"
             assert ids(store.received.add([event(n)])) == [n], "an unchecked event does not keep a genuine one out"
             held += held // 2
     assert [r.position for r in store_of(tmp_path)] == [1, 2, 5, 6]
     assert [record.message for record in caplog.records] == [
-        "what was received while this node was insecure (2 events kept) is forgotten"
+        "2 stored events are removed: this node was insecure when it received them"
     ]
 
 
 @pytest.mark.parametrize("bounds", [Bounds(received=3, known=3), Bounds(received_bytes=90, known=3)])
-def test_nothing_that_was_checked_gives_way_to_what_was_not(bounds: Bounds) -> None:
+def test_unchecked_events_do_not_replace_checked_ones(bounds: Bounds) -> None:
     store = Store(None, bounds)
     store.subscriptions.set("x", "n > 0")
     store.received.begin(authenticated=True)
@@ -121,7 +121,7 @@ def store_of(folder: Path) -> list[Received]:
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.lists(st.integers(1, 20), max_size=5), max_size=12))
-def test_the_received_are_the_first_of_each_in_order(batches: list[list[int]]) -> None:
+def test_received_events_are_the_first_copies_in_order(batches: list[list[int]]) -> None:
     store = Store(None)
     for batch in batches:
         store.received.add([event(n) for n in batch])

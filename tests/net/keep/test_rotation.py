@@ -1,4 +1,4 @@
-"""Logs in files that follow each other: complete, bounded, and never what stops a node."""
+"""Logs in one file after another: complete, bounded, and no reason for a node to stop."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_the_oldest_of_this_node_are_removed(tmp_path: Path) -> None:
     assert rows(tmp_path) == [4, 5, 1]
 
 
-def test_the_files_of_earlier_lives_go_first_whatever_their_clock_showed(tmp_path: Path) -> None:
+def test_the_files_of_earlier_boots_are_removed_first_whatever_their_clock_showed(tmp_path: Path) -> None:
     for times in (range(100, 103), range(50, 52)):
         fill(sink := RotatingSink(tmp_path, "field", 7, keep=3, rows=1), times)
         sink.close()
@@ -54,14 +54,14 @@ def test_the_files_of_earlier_lives_go_first_whatever_their_clock_showed(tmp_pat
     ]
 
 
-def test_what_a_killed_life_left_half_written_is_removed(tmp_path: Path) -> None:
+def test_unfinished_files_of_a_killed_boot_are_removed(tmp_path: Path) -> None:
     fill(RotatingSink(tmp_path, "field", 7, keep=9), range(3))  # never closed
     assert list(tmp_path.glob(".7-*.part"))
     RotatingSink(tmp_path, "field", 7, keep=9)
     assert not list(tmp_path.iterdir())
 
 
-def test_the_tally_stands_beside_the_rows(tmp_path: Path) -> None:
+def test_the_tally_is_stored_beside_the_rows(tmp_path: Path) -> None:
     sink = RotatingSink(tmp_path, "field", 7, keep=9)
     fill(sink, range(3))
     sink.summarise('{"node": 7}')
@@ -70,7 +70,7 @@ def test_the_tally_stands_beside_the_rows(tmp_path: Path) -> None:
     assert reader.summary(path) == {"node": 7}
 
 
-def test_a_disk_that_fails_costs_rows_and_nothing_else(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_if_the_disk_fails_only_rows_are_lost(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     folder = tmp_path / "log"
     sink = RotatingSink(folder, "field", 7, keep=9)
     folder.rmdir()
@@ -84,7 +84,7 @@ def test_a_disk_that_fails_costs_rows_and_nothing_else(tmp_path: Path, caplog: p
     assert rows(folder) == [5, 6]
 
 
-def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_gives_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot write logs to"):
         RotatingSink(tmp_path / "file" / "log", "field", 7, keep=9)

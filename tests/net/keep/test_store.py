@@ -18,7 +18,7 @@ from roamcast.net.trust.membership import Membership, Sequence
 from tests.net.keep.stores import event, ids
 
 
-def test_a_vault_in_a_store_keeps_identity_and_numbers(tmp_path: Path) -> None:
+def test_a_store_keeps_identity_and_numbers(tmp_path: Path) -> None:
     with Store(tmp_path) as store:
         public = Identity.of(store.values).public
         numbers = [Sequence(store.values).next()]
@@ -30,7 +30,7 @@ def test_a_vault_in_a_store_keeps_identity_and_numbers(tmp_path: Path) -> None:
     assert len(set(numbers)) == 2
 
 
-def test_a_failing_write_leaves_nothing_behind() -> None:
+def test_a_failed_write_changes_nothing() -> None:
     store = Store(None)
     store.received.add([event(1)])
     held = store.counts()
@@ -55,7 +55,7 @@ for n in range(int(sys.argv[2]), 1 << 30):
 """
 
 
-def test_what_was_said_to_be_written_is_there_after_kill_9(tmp_path: Path) -> None:
+def test_acknowledged_writes_survive_kill_9(tmp_path: Path) -> None:
     acknowledged = 0
     for turn in range(3):
         writer = subprocess.Popen(
@@ -69,6 +69,6 @@ def test_what_was_said_to_be_written_is_there_after_kill_9(tmp_path: Path) -> No
         writer.wait()
         writer.stdout.close()
         with Store(tmp_path) as store:
-            kept = [e.id & 0xFFFFFF for e, _, _ in store.own.valid()]
-            assert kept[:acknowledged] == list(range(1, acknowledged + 1))
-            assert len(kept) <= acknowledged + 1  # the one that it was at
+            stored = [e.id & 0xFFFFFF for e, _, _ in store.own.valid()]
+            assert stored[:acknowledged] == list(range(1, acknowledged + 1))
+            assert len(stored) <= acknowledged + 1  # the write during which it was killed

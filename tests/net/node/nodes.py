@@ -22,8 +22,8 @@ def run(main: Coroutine[Any, Any, None]) -> None:
 
 
 def config(key: str, **more: Any) -> Config:
-    said: dict[str, Any] = {"protocol": "gossip", "params": {"p": 1.0}, "network": network(), "limits": FAST}
-    return Config(**{"key": key, **said, **more})
+    settings: dict[str, Any] = {"protocol": "gossip", "params": {"p": 1.0}, "network": network(), "limits": FAST}
+    return Config(**{"key": key, **settings, **more})
 
 
 def pair(key: str, **more: Any) -> tuple[Config, Config]:

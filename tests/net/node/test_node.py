@@ -1,4 +1,4 @@
-"""Nodes as applications see them: publish, subscribe, be slow, be cancelled, restart."""
+"""Nodes for applications: publish, subscribe, slow applications, cancelled calls, restarts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from roamcast.net.node.node import Node
 from tests.net.node.nodes import PATIENCE_S, config, pair, run, take, until
 
 
-def test_what_one_publishes_the_other_gets_if_it_asked_for_it(key: str) -> None:
+def test_an_event_of_one_node_is_delivered_by_the_other_if_it_subscribed(key: str) -> None:
     async def go() -> None:
         a, b = pair(key)
         async with Node(a) as one, Node(b) as other:
@@ -36,7 +36,7 @@ def test_what_one_publishes_the_other_gets_if_it_asked_for_it(key: str) -> None:
 @pytest.mark.parametrize(
     ("protocol", "params"), [("frugal", {"hb_initial_s": 0.2}), ("proximity", {"beacon_interval_s": 0.2})]
 )
-def test_content_is_asked_for_by_protocols_that_know_interests(key: str, protocol: str, params: Any) -> None:
+def test_filters_reach_the_publisher_with_protocols_that_advertise_them(key: str, protocol: str, params: Any) -> None:
     async def go() -> None:
         a, b = pair(key, protocol=protocol, params=params)
         async with Node(a) as one, Node(b) as other:
@@ -49,7 +49,7 @@ def test_content_is_asked_for_by_protocols_that_know_interests(key: str, protoco
     run(go())
 
 
-def test_subscriptions_each_get_their_own(key: str) -> None:
+def test_each_subscription_gets_its_own_events(key: str) -> None:
     async def go() -> None:
         a, b = pair(key)
         async with Node(a) as one, Node(b) as other:
@@ -62,7 +62,7 @@ def test_subscriptions_each_get_their_own(key: str) -> None:
     run(go())
 
 
-def test_a_subscription_that_is_dropped_is_taken_back(key: str) -> None:
+def test_a_dropped_subscription_is_removed_from_the_protocol(key: str) -> None:
     async def go() -> None:
         async with Node(config(key)) as node:
             first, second = node.subscribe("n > 1"), node.subscribe("n > 2")
@@ -76,7 +76,7 @@ def test_a_subscription_that_is_dropped_is_taken_back(key: str) -> None:
     run(go())
 
 
-def test_a_slow_application_loses_the_oldest_and_knows_how_many(key: str) -> None:
+def test_a_slow_application_loses_the_oldest_events_and_their_number_is_counted(key: str) -> None:
     async def go() -> None:
         a, b = pair(key, bounds=Bounds(received=5))
         async with Node(a) as one, Node(b) as other:
@@ -87,12 +87,12 @@ def test_a_slow_application_loses_the_oldest_and_knows_how_many(key: str) -> Non
             assert await take(slow, 5) == [7, 8, 9, 10, 11]
             assert slow.lost == 7
             assert other.runner.tally.drops()["application full"] == 7
-            assert other.runner.tally.delivered == 12  # nobody waited for the application
+            assert other.runner.tally.delivered == 12  # the protocol did not wait for the application
 
     run(go())
 
 
-def test_events_that_are_over_are_not_handed_over(key: str) -> None:
+def test_expired_events_are_not_handed_over(key: str) -> None:
     async def go() -> None:
         a, b = pair(key)
         async with Node(a) as one, Node(b) as other:
@@ -107,7 +107,7 @@ def test_events_that_are_over_are_not_handed_over(key: str) -> None:
     run(go())
 
 
-def test_what_is_gone_is_counted_once_and_who_waits_does_not_look_all_the_time(key: str) -> None:
+def test_lost_events_are_counted_once_and_a_waiting_subscription_does_not_poll(key: str) -> None:
     async def go() -> None:
         a, b = pair(key)
         async with Node(a) as one, Node(b) as other:
@@ -125,7 +125,7 @@ def test_what_is_gone_is_counted_once_and_who_waits_does_not_look_all_the_time(k
             other.store.received.after = looking  # type: ignore[method-assign]
             waiting = asyncio.ensure_future(take(slow, 1))
             await asyncio.sleep(0.1)
-            other._subscribers.written()  # for nothing
+            other._subscribers.written()  # although nothing is new
             await asyncio.sleep(0.1)
             assert slow.lost == 1
             assert looks == 2
@@ -136,7 +136,7 @@ def test_what_is_gone_is_counted_once_and_who_waits_does_not_look_all_the_time(k
     run(go())
 
 
-def test_who_stops_waiting_gets_the_event_next_time(key: str) -> None:
+def test_a_cancelled_caller_gets_the_event_the_next_time(key: str) -> None:
     async def go() -> None:
         a, b = pair(key)
         async with Node(a) as one, Node(b) as other:
@@ -177,19 +177,19 @@ def test_publishing_waits_for_room_in_the_queue(key: str) -> None:
 
 
 @pytest.mark.parametrize("how", ["one after another", "all at once"])
-def test_whatever_is_published_arrives_within_the_default_limits(key: str, how: str) -> None:
+def test_all_published_events_arrive_within_the_default_limits(key: str, how: str) -> None:
     async def go() -> None:
         a, b = pair(key, params={"p": 0.0}, limits=Limits(), bounds=Bounds(publications=10_000))
         async with Node(a) as one, Node(b) as other:
             wanted = other.subscribe("n >= 0")
             if how == "one after another":
-                said = range(600)
-                for n in said:
+                numbers = range(600)
+                for n in numbers:
                     await one.publish(attrs={"n": n})
             else:
-                said = range(200)
-                await asyncio.gather(*(one.publish(attrs={"n": n}, payload=bytes(300)) for n in said))
-            assert await take(wanted, len(said)) == list(said)
+                numbers = range(200)
+                await asyncio.gather(*(one.publish(attrs={"n": n}, payload=bytes(300)) for n in numbers))
+            assert await take(wanted, len(numbers)) == list(numbers)
             assert (one.runner.tally.drops(), other.runner.tally.drops()) == ({}, {})
 
     run(go())
@@ -211,7 +211,7 @@ def test_an_event_that_cannot_be_published_takes_no_room(key: str) -> None:
     run(go())
 
 
-def test_who_gives_up_publishing_leaves_nothing_half_done(key: str) -> None:
+def test_a_cancelled_publish_is_still_completed(key: str) -> None:
     async def go() -> None:
         async with Node(config(key)) as node:
             task = asyncio.ensure_future(node.publish(attrs={"n": 1}))
@@ -232,7 +232,7 @@ def test_a_filter_that_changes_under_a_name_replaces_the_old_one(key: str) -> No
     run(go())
 
 
-def test_errors_have_types(key: str, tmp_path: Path) -> None:
+def test_each_kind_of_error_has_its_type(key: str, tmp_path: Path) -> None:
     async def go() -> None:
         node = Node(config(key))
         with pytest.raises(NodeClosed):
@@ -253,7 +253,7 @@ def test_errors_have_types(key: str, tmp_path: Path) -> None:
     run(go())
 
 
-def test_a_failing_disk_is_said_to_publishers_and_subscribers(key: str) -> None:
+def test_a_failing_disk_is_reported_to_publishers_and_subscribers(key: str) -> None:
     async def go() -> None:
         a, b = pair(key)
         async with Node(a) as one, Node(b) as other:
@@ -276,7 +276,7 @@ def test_a_failing_disk_is_said_to_publishers_and_subscribers(key: str) -> None:
     run(go())
 
 
-def test_a_disk_that_fails_when_a_node_stops_does_not_keep_it_from_ending(key: str, tmp_path: Path) -> None:
+def test_a_disk_that_fails_when_a_node_stops_does_not_prevent_it(key: str, tmp_path: Path) -> None:
     async def go() -> None:
         node = Node(config(key, state=str(tmp_path / "state"), log=str(tmp_path / "log")))
         await node.start()
@@ -291,7 +291,7 @@ def test_a_disk_that_fails_when_a_node_stops_does_not_keep_it_from_ending(key: s
     run(go())
 
 
-def test_a_subscription_that_was_busy_hears_of_a_failure_that_is_over(key: str) -> None:
+def test_a_busy_subscription_learns_about_an_earlier_failure(key: str) -> None:
     async def go() -> None:
         a, b = pair(key)
         async with Node(a) as one, Node(b) as other:
@@ -310,7 +310,7 @@ def test_a_subscription_that_was_busy_hears_of_a_failure_that_is_over(key: str) 
     run(go())
 
 
-def test_a_subscriber_that_waits_is_let_go_when_the_node_stops(key: str) -> None:
+def test_a_waiting_subscriber_is_released_when_the_node_stops(key: str) -> None:
     async def go() -> None:
         node = Node(config(key))
         await node.start()

@@ -24,7 +24,7 @@ from tests.net.node.nodes import FAST, PATIENCE_S, config, pair, run, take, unti
 from tests.support.log_metrics import metrics
 
 
-def test_publications_are_published_again_with_what_is_left_of_their_validity(key: str, tmp_path: Path) -> None:
+def test_own_events_are_published_again_with_the_rest_of_their_validity(key: str, tmp_path: Path) -> None:
     async def go() -> None:
         a, b = config(key, state=str(tmp_path / "a")), config(key)
         b = Config(key=key, protocol="gossip", params={"p": 1.0}, network=a.network, limits=FAST)
@@ -45,8 +45,8 @@ def test_publications_are_published_again_with_what_is_left_of_their_validity(ke
 
 
 @pytest.mark.parametrize("end", ["stopped", "killed"])
-def test_events_of_others_outlive_who_holds_them(key: str, tmp_path: Path, end: str) -> None:
-    """Who published it is gone before anybody else comes, and who has heard it was away meanwhile."""
+def test_events_of_others_survive_the_restart_of_the_node_that_holds_them(key: str, tmp_path: Path, end: str) -> None:
+    """The publisher stops before the third node starts, and the node that received the events restarts in between."""
 
     async def go() -> None:
         how = {"protocol": "frugal", "params": {"hb_initial_s": 0.2}}
@@ -60,24 +60,26 @@ def test_events_of_others_outlive_who_holds_them(key: str, tmp_path: Path, end: 
                 await one.publish("news", {"n": 2}, validity_s=60)
                 assert sorted(await take(wanted, 2)) == [1, 2]
             await until(lambda: other.store.counts().held >= 1)
-            if end == "killed":  # all that a killed node leaves is its files
+            if end == "killed":  # only the files of a killed node remain
                 shutil.copytree(tmp_path / "holder", tmp_path / "left")
         if end == "killed":
             shutil.rmtree(tmp_path / "holder")
             (tmp_path / "left").rename(tmp_path / "holder")
-        await asyncio.sleep(1.0)  # one is over now
+        await asyncio.sleep(1.0)  # one event has expired now
         async with Node(holder) as other, Node(config(key, network=a.network, **how)) as late:
             missed = late.subscribe("n >= 0")
             assert await take(missed, 1) == [2]
             again = other.subscribe("n >= 0", name="x")
             await late.publish("news", {"n": 3}, validity_s=60)
-            assert await take(again, 1) == [3]  # and nothing that it had
+            assert await take(again, 1) == [3]  # and no event that it had before
 
     run(go())
 
 
 @pytest.mark.parametrize("before", ["another group", "insecure"])
-def test_in_a_new_group_nothing_is_said_by_the_rules_of_the_old_one(key: str, tmp_path: Path, before: str) -> None:
+def test_in_a_new_group_events_of_the_old_one_are_sealed_again_or_dropped(
+    key: str, tmp_path: Path, before: str
+) -> None:
     async def go() -> None:
         how: dict[str, Any] = {"protocol": "frugal", "params": {"hb_initial_s": 0.2}, "limits": FAST}
         how["network"] = network()
@@ -93,7 +95,7 @@ def test_in_a_new_group_nothing_is_said_by_the_rules_of_the_old_one(key: str, tm
             other.subscribe("n >= 0", name="x")
             await until(lambda: one.status().neighbours)
             await one.publish("news", {"n": 1}, bytes(200), validity_s=60)
-            await other.publish("news", {"n": 2}, b"what was said" * 20)
+            await other.publish("news", {"n": 2}, b"some content" * 20)
             await until(lambda: other.store.counts().held == 1)
             await until(lambda: other.store.counts().received == 1)
         async with (
@@ -105,13 +107,13 @@ def test_in_a_new_group_nothing_is_said_by_the_rules_of_the_old_one(key: str, tm
             wanted = late.subscribe("n >= 0")
             await other.publish("news", {"n": 3}, validity_s=60)
             got = [await asyncio.wait_for(anext(wanted), PATIENCE_S) for _ in range(2)]
-            assert sorted((e.attrs["n"], e.payload) for e in got) == [(2, b"what was said" * 20), (3, b"")]  # type: ignore[type-var]
+            assert sorted((e.attrs["n"], e.payload) for e in got) == [(2, b"some content" * 20), (3, b"")]  # type: ignore[type-var]
             assert late.runner.tally.drops() == {}
 
     run(go())
 
 
-def test_what_was_passed_on_is_not_passed_on_again(key: str, tmp_path: Path) -> None:
+def test_forwarded_events_are_not_forwarded_again(key: str, tmp_path: Path) -> None:
     async def go() -> None:
         a = config(key)
         relay = Config(
@@ -123,7 +125,9 @@ def test_what_was_passed_on_is_not_passed_on_again(key: str, tmp_path: Path) -> 
                     await one.publish(attrs={"n": n})
                 await until(lambda: other.runner.tally.frames_out == 3)
                 await until(lambda: other.store.counts().held == 3)
-                await asyncio.sleep(0.2)  # longer than any delay that a later life may draw: all was said in this one
+                await asyncio.sleep(
+                    0.2
+                )  # longer than any delay that a later boot may draw: all frames were sent in this one
             async with Node(relay) as other:
                 await one.publish(attrs={"n": 3})
                 await until(lambda: other.runner.tally.frames_out > 0)
@@ -143,7 +147,7 @@ def test_a_named_subscription_goes_on_where_it_was(key: str, tmp_path: Path) -> 
                     await one.publish(attrs={"n": n})
                 assert await take(wanted, 2) == [0, 1]
                 await until(lambda: other.store.received.end() == 3)
-            async with Node(b) as other:  # nobody has asked yet, but the subscription is there
+            async with Node(b) as other:  # no application has subscribed yet, but the named subscription exists
                 assert other.status().named == [NamedStatus("alarm", "n >= 0", 1)]
                 await one.publish(attrs={"n": 3})
                 await until(lambda: other.store.received.end() == 4)
@@ -162,7 +166,7 @@ def test_a_named_subscription_goes_on_where_it_was(key: str, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("name", ["", "x"])
 @pytest.mark.parametrize("after", [500, 2**70, -(2**70)])
-def test_a_position_that_is_not_there_is_the_nearest_one(key: str, after: int, name: str) -> None:
+def test_an_unknown_position_stands_for_the_nearest_one(key: str, after: int, name: str) -> None:
     async def go() -> None:
         a, b = pair(key)
         async with Node(a) as one, Node(b) as other:
@@ -188,7 +192,7 @@ def test_an_event_that_comes_again_after_a_restart_is_not_handed_over_again(key:
                 assert await take(wanted, 1) == [1]
         async with Node(b) as other:
             wanted = other.subscribe("n >= 0", name="x")
-            async with Node(a) as one:  # says it again
+            async with Node(a) as one:  # it publishes the event again
                 await until(lambda: other.status().delivered_before == 1)
                 await one.publish(attrs={"n": 2})
                 assert await take(wanted, 1) == [2]
@@ -196,7 +200,7 @@ def test_an_event_that_comes_again_after_a_restart_is_not_handed_over_again(key:
     run(go())
 
 
-def test_a_node_that_comes_back_says_so_in_its_log(key: str, tmp_path: Path) -> None:
+def test_the_log_notes_that_a_node_is_back(key: str, tmp_path: Path) -> None:
     async def live(folder: str) -> None:
         async with Node(config(key, state=str(tmp_path / "a"), log=str(tmp_path / folder), sample_s=0.0)) as node:
             node.subscribe("n > 0", name="x")
@@ -211,7 +215,7 @@ def test_a_node_that_comes_back_says_so_in_its_log(key: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("end", ["stopped", "killed"])
-def test_who_subscribed_in_an_earlier_life_is_not_interested_any_more(key: str, tmp_path: Path, end: str) -> None:
+def test_a_subscription_of_an_earlier_boot_does_not_count_as_interest(key: str, tmp_path: Path, end: str) -> None:
     async def go() -> None:
         a = config(key, params={"p": 0.0}, log=str(tmp_path / "log"), sample_s=0.0)
         b = msgspec.structs.replace(a, state=str(tmp_path / "b"))
@@ -231,5 +235,5 @@ def test_who_subscribed_in_an_earlier_life_is_not_interested_any_more(key: str, 
 
     run(go())
     tables = [reader.read(path) for path in (tmp_path / "log").glob("*.parquet")]
-    found = metrics(pa.concat_tables(tables).sort_by("t"))
-    assert (found["interested"], found["deliveries"], found["parasites"]) == (1, 1, 4)
+    measured = metrics(pa.concat_tables(tables).sort_by("t"))
+    assert (measured["interested"], measured["deliveries"], measured["parasites"]) == (1, 1, 4)

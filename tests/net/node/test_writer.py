@@ -1,4 +1,4 @@
-"""The thread that writes: changes share a commit, and whoever waits learns of a failure."""
+"""The thread that writes: changes share a commit, and a waiting caller learns about a failure."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class CountingStore(Store):
             yield
 
 
-def test_what_comes_together_is_written_in_one_commit() -> None:
+def test_changes_that_come_together_are_written_in_one_commit() -> None:
     async def go() -> None:
         store, observer = CountingStore(None), Observer()
         writer = Writer(store, Tally(), observer)
-        await asyncio.sleep(0)  # now it waits
+        await asyncio.sleep(0)  # now the writer waits
         jobs = [asyncio.create_task(writer.write(lambda: store.own.add([event(3), event(4)])))]
         for n in (1, 2, 1):
             writer.add_event(event(n))
@@ -58,7 +58,7 @@ def test_what_comes_together_is_written_in_one_commit() -> None:
     run(go())
 
 
-def test_a_failure_is_raised_where_somebody_waits_and_nothing_is_half_written() -> None:
+def test_a_failure_is_raised_in_the_waiting_caller_and_nothing_is_half_written() -> None:
     async def go() -> None:
         store, observer = Store(None), Observer()
         fail = "create trigger full before insert on publications begin select raise(abort, 'disk full'); end"
@@ -76,7 +76,7 @@ def test_a_failure_is_raised_where_somebody_waits_and_nothing_is_half_written() 
     run(go())
 
 
-def test_a_writer_that_is_closed_writes_what_waits_and_takes_nothing_more() -> None:
+def test_closing_a_writer_writes_what_waits_and_then_it_accepts_nothing() -> None:
     async def go() -> None:
         store = Store(None)
         writer = Writer(store, Tally(), Observer())
@@ -90,7 +90,7 @@ def test_a_writer_that_is_closed_writes_what_waits_and_takes_nothing_more() -> N
     run(go())
 
 
-def test_no_more_events_wait_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_limited_number_of_events_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     async def go() -> None:
         store, tally = Store(None), Tally()
         writer = Writer(store, tally, Observer())

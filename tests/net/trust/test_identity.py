@@ -16,9 +16,9 @@ from roamcast.net.wire.packet import NODE_MAX
 RING = KeyRing.new()
 
 
-def test_a_node_is_the_same_after_a_restart_and_another_without_its_vault() -> None:
-    vault = MemoryValues()
-    first, again = Membership.secure(vault, RING), Membership.secure(vault, RING)
+def test_a_node_keeps_its_identity_after_a_restart_and_has_a_new_one_without_its_durable_values() -> None:
+    durable = MemoryValues()
+    first, again = Membership.secure(durable, RING), Membership.secure(durable, RING)
     assert first.number == again.number
     assert first.identity is not None
     assert first.number == node_number(first.identity.public)
@@ -26,19 +26,19 @@ def test_a_node_is_the_same_after_a_restart_and_another_without_its_vault() -> N
     assert Membership.secure(MemoryValues(), RING).number != first.number
 
 
-def test_numbers_are_spread_over_all_that_there_are() -> None:
+def test_numbers_are_spread_over_the_whole_range() -> None:
     numbers = [node_number(bytes([i]) * 32) for i in range(200)]
     assert len(set(numbers)) == 200
     assert all(0 <= n <= NODE_MAX for n in numbers)
     assert sum(n > NODE_MAX // 2 for n in numbers) > 50
 
 
-def test_a_roster_gives_small_numbers_and_takes_nobody_else(tmp_path: Path) -> None:
-    vault = MemoryValues()
-    public = Identity.of(vault).public
+def test_a_roster_gives_small_numbers_and_refuses_other_nodes(tmp_path: Path) -> None:
+    durable = MemoryValues()
+    public = Identity.of(durable).public
     path = tmp_path / "roster.toml"
     path.write_text(Roster({7: public, 8: bytes(32)}).text())
-    assert Membership.secure(vault, RING, Roster.load(path)).number == 7
+    assert Membership.secure(durable, RING, Roster.load(path)).number == 7
     with pytest.raises(InputError, match="not on the roster; its public key is"):
         Membership.secure(MemoryValues(), RING, Roster.load(path))
 
@@ -47,7 +47,7 @@ def test_a_roster_gives_small_numbers_and_takes_nobody_else(tmp_path: Path) -> N
     "text",
     ["", "[members]\nx = 'ab'", "[members]\n1 = 'ab'", "[members]\n1 = 5", "members = 3", "[", "[members]\n-1 = '00'"],
 )
-def test_what_is_no_roster_is_said_in_one_line(tmp_path: Path, text: str) -> None:
+def test_a_wrong_roster_gives_one_line(tmp_path: Path, text: str) -> None:
     path = tmp_path / "roster.toml"
     path.write_text(text)
     with pytest.raises(InputError, match="roster"):
@@ -57,13 +57,13 @@ def test_what_is_no_roster_is_said_in_one_line(tmp_path: Path, text: str) -> Non
 def test_a_roster_has_a_number_for_a_key() -> None:
     with pytest.raises(InputError, match="same key"):
         Roster({1: bytes(32), 2: bytes(32)})
-    with pytest.raises(InputError, match="no node number"):
+    with pytest.raises(InputError, match="not a node number"):
         Roster({NODE_MAX + 1: bytes(32)})
 
 
-def test_a_vault_with_a_broken_identity_is_not_overwritten() -> None:
-    vault = MemoryValues()
-    vault.store("identity", b"short")
+def test_a_damaged_identity_is_not_overwritten() -> None:
+    durable = MemoryValues()
+    durable.store("identity", b"short")
     with pytest.raises(InputError, match="32"):
-        Identity.of(vault)
-    assert vault.load("identity") == b"short"
+        Identity.of(durable)
+    assert durable.load("identity") == b"short"

@@ -12,7 +12,7 @@ from roamcast.net.trust.keys import GroupKey, KeyRing
 RING = KeyRing.new()
 
 
-def test_a_key_file_is_private_and_read_as_it_was_written(tmp_path: Path) -> None:
+def test_a_key_file_is_private_and_is_read_back_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "group.key"
     ring = RING.with_next()
     ring.save(path)
@@ -42,10 +42,10 @@ def test_a_key_that_others_can_read_is_not_used(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "message"),
     [
         ("", "has group"),
-        ("=", "no group key"),
+        ("=", "not a group key"),
         ('group = "00"\nsending = "1"\nkeys = ["AA=="]', "32 bytes"),
         ('group = "zz"\nsending = "1"\nkeys = ["?"]', "hexadecimal"),
         ('group = "00"\nsending = "1"\nkeys = [1]', "hexadecimal"),
@@ -53,17 +53,17 @@ def test_a_key_that_others_can_read_is_not_used(tmp_path: Path) -> None:
         (RING.text().replace(RING.group.hex(), "00"), "8 bytes"),
     ],
 )
-def test_what_is_no_key_file_is_said_in_one_line(tmp_path: Path, text: str, says: str) -> None:
+def test_a_wrong_key_file_gives_one_line(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "group.key"
     path.write_text(text)
     path.chmod(0o600)
-    with pytest.raises(InputError, match=says) as error:
+    with pytest.raises(InputError, match=message) as error:
         KeyRing.load(path)
     assert "\n" not in str(error.value)
     assert str(path) in str(error.value)
 
 
-def test_a_missing_key_is_said_in_one_line(tmp_path: Path) -> None:
+def test_a_missing_key_gives_one_line(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no group key"):
         KeyRing.load(tmp_path / "group.key")
 

@@ -12,7 +12,7 @@ from roamcast.net.trust.membership import Membership, Sequence, take_boot
 from roamcast.net.wire.packet import NODE_MAX
 
 
-class CountingVault(MemoryValues):
+class CountingValues(MemoryValues):
     def __init__(self) -> None:
         super().__init__()
         self.stores = 0
@@ -31,53 +31,53 @@ def test_insecure_members_have_a_number_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("clock_us", [0, -5, 1_000_000_000_000, 1_800_000_000_000_000])
-def test_boots_rise_whatever_the_clock_says(clock_us: int) -> None:
-    vault = MemoryValues()
-    boots = [take_boot(vault, clock_us) for _ in range(50)]
+def test_boots_rise_whatever_the_clock_shows(clock_us: int) -> None:
+    durable = MemoryValues()
+    boots = [take_boot(durable, clock_us) for _ in range(50)]
     assert all(a >> 16 < b >> 16 for a, b in itertools.pairwise(boots))
-    back = take_boot(vault, clock_us // 2)
+    back = take_boot(durable, clock_us // 2)
     assert back > boots[-1]
 
 
 def test_a_boot_is_durable_before_it_is_used() -> None:
-    vault = MemoryValues()
-    boot = take_boot(vault)
-    assert int.from_bytes(vault.values["boot"], "big") == boot
+    durable = MemoryValues()
+    boot = take_boot(durable)
+    assert int.from_bytes(durable.values["boot"], "big") == boot
 
 
-def test_a_node_that_lost_its_vault_is_not_in_its_own_past() -> None:
-    """Where there is a clock."""
+def test_a_node_that_lost_its_durable_values_gets_a_higher_boot() -> None:
+    """If it has a clock."""
     before = take_boot(MemoryValues(), 1_800_000_000_000_000)
     assert take_boot(MemoryValues(), 1_800_000_001_000_000) > before
 
 
-def test_copies_of_a_vault_hardly_begin_the_same_life() -> None:
+def test_copies_of_durable_values_hardly_ever_take_the_same_boot() -> None:
     assert len({take_boot(MemoryValues(), 0) for _ in range(20)}) > 15
 
 
-def test_a_vault_at_its_end_says_so() -> None:
-    vault = MemoryValues()
-    vault.store("boot", b"\xff" * 8)
+def test_used_up_boot_numbers_are_an_error() -> None:
+    durable = MemoryValues()
+    durable.store("boot", b"\xff" * 8)
     with pytest.raises(InputError, match="used up"):
-        take_boot(vault)
+        take_boot(durable)
 
 
 def test_no_sequence_number_comes_twice_through_crashes_and_few_are_written() -> None:
-    vault = CountingVault()
+    durable = CountingValues()
     seen: list[int] = []
-    for life in range(5):
-        sequence = Sequence(vault, block=8)
-        seen += [sequence.next() for _ in range(1 + 5 * life)]
+    for boot in range(5):
+        sequence = Sequence(durable, block=8)
+        seen += [sequence.next() for _ in range(1 + 5 * boot)]
     assert len(set(seen)) == len(seen)
     assert seen == sorted(seen)
     assert min(seen) == 1
-    assert vault.stores <= len(seen) / 8 + 5
+    assert durable.stores <= len(seen) / 8 + 5
 
 
-def test_the_last_number_is_the_last() -> None:
-    vault = MemoryValues()
-    vault.store("sequence", ((1 << 32) - 3).to_bytes(8, "big"))
-    sequence = Sequence(vault)
+def test_used_up_sequence_numbers_are_an_error() -> None:
+    durable = MemoryValues()
+    durable.store("sequence", ((1 << 32) - 3).to_bytes(8, "big"))
+    sequence = Sequence(durable)
     assert [sequence.next(), sequence.next()] == [(1 << 32) - 2, (1 << 32) - 1]
     with pytest.raises(InputError, match="published all"):
         sequence.next()

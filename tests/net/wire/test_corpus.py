@@ -1,6 +1,6 @@
-"""Every case in corpus/ goes through the decoder and the protocols: seeds of frames, and whatever a fuzzer found.
+"""Every case in corpus/ goes through the decoder and the protocols: seeds of frames, and cases that a fuzzer found.
 
-Seeds are made anew by `python -m tests.net.seeds` when a protocol changes its frames on the wire.
+`python -m tests.net.seeds` makes new seeds when a protocol changes its frames on the wire.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def test_seeds_are_frames_and_pieces_of_them_do_no_harm(case: Path) -> None:
 
 
 def embedded(value: Any) -> list[int]:
-    """Ids of what looks like an event, anywhere in a frame's fields."""
+    """The ids of everything that looks like an event, anywhere in a frame's fields."""
     if not isinstance(value, list):
         return []
     if [type(v) for v in value] == [int, str, dict, bytes, int, int]:
@@ -48,7 +48,7 @@ def embedded(value: Any) -> list[int]:
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.name.startswith("frame-")], ids=lambda path: path.name)
 def test_a_frame_names_every_event_in_it(case: Path) -> None:
-    """Only what `Frame.events` names has its signature checked."""
+    """Only events that `Frame.events` returns have their signatures checked."""
     data = case.read_bytes()
     protocol = fuzz_decoder.PROTOCOLS[data[0] % len(fuzz_decoder.PROTOCOLS)]
     frame = fuzz_decoder.wire.decode(protocol, data[1:])

@@ -36,7 +36,7 @@ def refusal(receiver: Envelope, datagram: bytes) -> str:
 
 @pytest.mark.parametrize("ring", [RING, None])
 @pytest.mark.parametrize("kind", [FRAME, ACK])
-def test_what_was_put_in_is_taken_out(ring: KeyRing | None, kind: int) -> None:
+def test_unwrap_returns_what_was_wrapped(ring: KeyRing | None, kind: int) -> None:
     sender, receiver = envelope(ring), envelope(ring, 2)
     for inner in (b"x", b"", bytes(500)):
         datagram = sender.wrap(kind, inner)
@@ -45,12 +45,12 @@ def test_what_was_put_in_is_taken_out(ring: KeyRing | None, kind: int) -> None:
         assert read_header(datagram).kind == kind
 
 
-def test_the_overhead_is_what_is_said() -> None:
+def test_the_overhead_is_the_documented_one() -> None:
     part = packet.FramePart(7, -1, 0, 0, 1, b"frame").packed()
     assert len(envelope().wrap(FRAME, part)) == len(b"frame") + OVERHEAD_BYTES == 5 + 38
 
 
-def test_nothing_of_the_content_is_in_the_open() -> None:
+def test_no_content_is_readable() -> None:
     assert b"attack at dawn" not in envelope().wrap(FRAME, b"attack at dawn")
     assert b"attack at dawn" in envelope(None).wrap(FRAME, b"attack at dawn")
 
@@ -73,7 +73,7 @@ def test_any_truncation_and_any_addition_is_noticed() -> None:
     assert refusal(envelope(number=2), datagram[: packet.HEADER_BYTES + TAG_BYTES - 1]) == "too short"
 
 
-def test_no_nonce_is_used_twice_under_a_key_and_every_life_has_a_key_of_its_own() -> None:
+def test_no_nonce_is_used_twice_under_a_key_and_every_boot_has_its_own_key() -> None:
     one = envelope()
     counters = [read_header(one.wrap(FRAME, b"x")).counter for _ in range(50)]
     assert counters == list(range(50))
@@ -88,7 +88,7 @@ def test_the_same_content_never_looks_the_same() -> None:
     assert envelope(boot=11).wrap(FRAME, bytes(16))[20:] != envelope(boot=12).wrap(FRAME, bytes(16))[20:]
 
 
-def test_a_life_whose_counters_are_used_up_is_followed_by_another() -> None:
+def test_a_boot_whose_counters_are_used_up_is_followed_by_another() -> None:
     one, receiver = envelope(boot=10), envelope(number=2)
     one.counter = packet.COUNTER_MAX - packet.FRAGMENTS_MAX
     one.prepare()
@@ -108,7 +108,7 @@ def test_secured_and_unsecured_never_mix() -> None:
     assert refusal(envelope(RING, 2), forged) == "too short"
 
 
-def test_another_group_is_not_heard() -> None:
+def test_datagrams_of_another_group_are_refused() -> None:
     other = KeyRing.new()
     while other.sending.id == RING.sending.id:
         other = KeyRing.new()
@@ -118,21 +118,21 @@ def test_another_group_is_not_heard() -> None:
     assert refusal(envelope(number=2), bytes(same_id)) == "forged"
 
 
-def test_forgers_cannot_push_members_out_of_the_sessions_that_are_kept() -> None:
+def test_forgeries_do_not_remove_members_from_the_table_of_sessions() -> None:
     sender, receiver = envelope(), envelope(number=2)
     opened(receiver, sender.wrap(FRAME, b"x"))
     for boot in range(100):
         assert refusal(receiver, Header(FRAME, RING.sending.id, 5, boot, 0).packed() + bytes(30)) == "forged"
-    kept = receiver._sessions[RING.sending.id, 1, 10]
+    session = receiver._sessions[RING.sending.id, 1, 10]
     for number in range(10, 20):
         opened(receiver, envelope(number=number).wrap(FRAME, b"x"))
         opened(receiver, sender.wrap(FRAME, b"x"))
     assert len(receiver._sessions) == 4
-    assert receiver._sessions[RING.sending.id, 1, 10] is kept, "who is heard stays"
+    assert receiver._sessions[RING.sending.id, 1, 10] is session, "an active sender stays"
 
 
-def test_a_rotation_never_leaves_anybody_behind() -> None:
-    """Three steps, in each of which some nodes are a step ahead of others."""
+def test_during_a_rotation_all_nodes_accept_each_other() -> None:
+    """In each of three steps some nodes are a step ahead of others."""
     steps = [RING, RING.with_next()]
     steps += [steps[1].promoted()]
     steps += [steps[2].retired()]
@@ -145,7 +145,7 @@ def test_a_rotation_never_leaves_anybody_behind() -> None:
     assert len(steps[3].keys) == 1
 
 
-def test_a_running_node_takes_new_keys() -> None:
+def test_a_running_node_accepts_new_keys() -> None:
     sender, receiver = envelope(), envelope(number=2)
     opened(receiver, sender.wrap(FRAME, b"x"))
     after = RING.with_next().promoted()
@@ -159,7 +159,7 @@ def test_a_running_node_takes_new_keys() -> None:
     assert refusal(receiver, envelope().wrap(FRAME, b"x")) == "unknown key"
 
 
-def test_whoever_asks_what_security_costs_need_not_load_a_network() -> None:
+def test_the_costs_of_security_can_be_imported_without_a_network() -> None:
     program = "import sys, roamcast.net.wire.costs; print([m for m in ('asyncio', 'socket') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

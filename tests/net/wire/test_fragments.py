@@ -30,7 +30,7 @@ def put(reassembly: Reassembly, part: FramePart, sender: int = 1, first: int = 1
 
 
 @given(st.binary(min_size=2, max_size=400), st.integers(1, 50), st.randoms(use_true_random=False))
-def test_a_frame_comes_together_in_any_order_once(body: bytes, room: int, dice: random.Random) -> None:
+def test_a_frame_is_assembled_once_from_fragments_in_any_order(body: bytes, room: int, dice: random.Random) -> None:
     if len(body) <= room:
         body = body * (room + 1)
     reassembly, pieces = table(), parts(body, room)
@@ -43,7 +43,7 @@ def test_a_frame_comes_together_in_any_order_once(body: bytes, room: int, dice: 
 
 
 @given(st.lists(st.tuples(st.integers(1, 3), st.integers(0, 2), st.integers(0, 3)), max_size=40))
-def test_it_knows_what_a_dictionary_of_everything_knows(came: list[tuple[int, int, int]]) -> None:
+def test_reassembly_agrees_with_a_dictionary_of_all_fragments(came: list[tuple[int, int, int]]) -> None:
     """Senders 1 to 3 have frames 0 to 2 of four parts each, whose fragments come in any order, some twice."""
     reassembly, everything = table(sender_partial_frames=3), dict[tuple[int, int], set[int]]()
     for sender, frame, index in came:
@@ -63,7 +63,7 @@ def test_it_knows_what_a_dictionary_of_everything_knows(came: list[tuple[int, in
     assert len(reassembly) == len(everything)
 
 
-def test_fragments_that_do_not_fit_are_refused_and_spoil_nothing() -> None:
+def test_fragments_that_do_not_fit_are_refused_and_do_no_harm() -> None:
     reassembly = table()
     one, two, three = parts(b"abcdef", 2)
     put(reassembly, one)
@@ -76,7 +76,7 @@ def test_fragments_that_do_not_fit_are_refused_and_spoil_nothing() -> None:
     assert put(reassembly, three) == b"abcdef"
 
 
-def test_fragments_of_other_senders_lives_and_frames_are_kept_apart() -> None:
+def test_fragments_of_different_senders_boots_and_frames_are_kept_apart() -> None:
     reassembly = table()
     one, two = parts(b"abcd", 2)
     put(reassembly, one)
@@ -86,7 +86,7 @@ def test_fragments_of_other_senders_lives_and_frames_are_kept_apart() -> None:
     assert put(reassembly, two) == b"abcd"
 
 
-def test_more_than_a_frame_can_hold_is_never_kept() -> None:
+def test_more_bytes_than_a_frame_can_have_are_never_kept() -> None:
     reassembly = table()
     big = [FramePart(0, -1, 0, i, 255, bytes(1300)) for i in range(255)]
     with pytest.raises(Refused, match="bad fragment"):
@@ -106,7 +106,7 @@ def test_the_largest_frame_passes_and_no_larger_one() -> None:
         put(reassembly, last)
 
 
-def test_what_never_gets_finished_is_given_up() -> None:
+def test_unfinished_frames_are_dropped_after_a_while() -> None:
     reassembly = table(partial_s=5.0)
     one, two = parts(b"abcd", 2)
     put(reassembly, one, now_us=0)
@@ -116,7 +116,7 @@ def test_what_never_gets_finished_is_given_up() -> None:
     assert len(reassembly) == 2
 
 
-def test_a_sender_has_room_for_so_many_frames() -> None:
+def test_a_sender_has_room_for_a_limited_number_of_frames() -> None:
     reassembly = table(sender_partial_frames=3)
     one, two = parts(b"abcd", 2)
     for first in range(0, 1000, 10):
@@ -128,7 +128,7 @@ def test_a_sender_has_room_for_so_many_frames() -> None:
     assert put(reassembly, two, sender=2, first=0) == b"abcd"
 
 
-def test_when_memory_is_used_up_whoever_holds_most_loses() -> None:
+def test_when_memory_is_used_up_the_sender_that_uses_most_loses_a_frame() -> None:
     reassembly = table(partial_bytes=100_000)
     mine, last = parts(b"a" * 2000, 1000)
     put(reassembly, mine, sender=1)
@@ -143,7 +143,7 @@ def test_when_memory_is_used_up_whoever_holds_most_loses() -> None:
     assert put(reassembly, last, sender=1) == b"a" * 2000
 
 
-def test_a_forgotten_sender_leaves_nothing_behind() -> None:
+def test_nothing_is_left_of_a_forgotten_sender() -> None:
     reassembly = table()
     one, _ = parts(b"abcd", 2)
     for first in (0, 10, 20):

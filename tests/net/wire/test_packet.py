@@ -30,29 +30,29 @@ def reason(read: object, data: bytes) -> str:
 
 
 @given(headers, st.binary(max_size=30))
-def test_a_header_is_read_as_it_was_written(header: Header, rest: bytes) -> None:
+def test_a_header_is_read_back_unchanged(header: Header, rest: bytes) -> None:
     assert len(header.packed()) == packet.HEADER_BYTES == 20
     assert packet.read_header(header.packed() + rest) == header
 
 
 @given(st.one_of(whole, addressed, fragments))
-def test_a_part_is_read_as_it_was_written(part: FramePart) -> None:
+def test_a_part_is_read_back_unchanged(part: FramePart) -> None:
     assert packet.read_frame_part(part.packed()) == part
 
 
 @given(st.builds(Ack, NODE, U16))
-def test_an_acknowledgement_is_read_as_it_was_written(ack: Ack) -> None:
+def test_an_acknowledgement_is_read_back_unchanged(ack: Ack) -> None:
     assert packet.read_ack(ack.packed()) == ack
 
 
 @given(st.binary(max_size=60))
-def test_whatever_the_bytes_are_they_are_read_or_refused(data: bytes) -> None:
+def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     for read in (packet.read_header, packet.read_frame_part, packet.read_ack):
         try:
-            found = read(data)
+            message = read(data)
         except Refused:
             continue
-        assert data.startswith(found.packed()), "nothing is accepted that would be written in another way"
+        assert data.startswith(message.packed()), "accepted bytes are exactly those that would be written"
 
 
 @given(headers)
@@ -68,11 +68,11 @@ def test_a_part_without_a_body_is_malformed(part: FramePart) -> None:
         assert reason(packet.read_frame_part, part.packed()[:size]) == "malformed"
 
 
-def test_other_versions_and_kinds_are_told_apart() -> None:
+def test_other_versions_and_kinds_are_distinguished() -> None:
     header = bytearray(Header(FRAME, 1, 2, 3, 4).packed())
     header[1] = 0x20
     assert reason(packet.read_header, bytes(header)) == "newer version"
-    assert reason(packet.read_header, bytes(header[:2])) == "newer version", "its length is nobody's business"
+    assert reason(packet.read_header, bytes(header[:2])) == "newer version", "the length does not matter"
     header[1] = 0x00
     assert reason(packet.read_header, bytes(header)) == "older version"
     header[1] = 0x12
@@ -81,7 +81,7 @@ def test_other_versions_and_kinds_are_told_apart() -> None:
     assert reason(packet.read_header, bytes(header)) == "not ours"
 
 
-def test_numbers_beyond_those_of_nodes_are_refused() -> None:
+def test_numbers_above_those_of_nodes_are_refused() -> None:
     header = bytearray(Header(FRAME, 1, packet.NODE_MAX, 3, 4).packed())
     assert packet.read_header(bytes(header)).sender == packet.NODE_MAX
     header[4:8] = (packet.NODE_MAX + 1).to_bytes(4, "big")

@@ -1,4 +1,4 @@
-"""What is remembered about peers, and how much of it."""
+"""What is remembered about peers, within limits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def header(sender: int, counter: int = 0, boot: int = 7, key: int = 1) -> Header
 
 
 def accept(peers: Peers, sender: int, counter: int = 0, now_us: int = 0, boot: int = 7, key: int = 1) -> str:
-    """Why it was refused; empty if it was not."""
+    """The reason why it was refused; empty if it was not."""
     old = peers.refuse(header(sender, counter, boot, key))
     if old:
         return old
@@ -38,7 +38,7 @@ def peers(**limits: Any) -> Peers:
     return Peers(Limits(**limits))
 
 
-def test_replays_are_refused_and_asking_changes_nothing() -> None:
+def test_replays_are_refused_and_a_check_changes_nothing() -> None:
     some = peers()
     assert accept(some, 1, 5) == ""
     assert accept(some, 1, 5) == "replayed"
@@ -49,7 +49,7 @@ def test_replays_are_refused_and_asking_changes_nothing() -> None:
     assert accept(some, 1, 6, boot=7) == "stale"
 
 
-def test_a_full_table_keeps_those_who_are_active() -> None:
+def test_a_full_table_keeps_active_peers() -> None:
     some = peers(senders=3, sender_idle_s=100)
     for number in (1, 2, 3):
         assert accept(some, number) == ""
@@ -61,7 +61,7 @@ def test_a_full_table_keeps_those_who_are_active() -> None:
     assert accept(some, 6, 0, 100 * S) == "table full"
 
 
-def test_of_those_forgotten_nothing_can_be_replayed() -> None:
+def test_datagrams_of_removed_peers_cannot_be_replayed() -> None:
     some = peers(senders=1, sender_idle_s=1)
     assert accept(some, 1, 50) == ""
     assert accept(some, 2, 0, 10 * S) == ""
@@ -71,14 +71,14 @@ def test_of_those_forgotten_nothing_can_be_replayed() -> None:
     assert [accept(some, 1, n, 20 * S) for n in (0, 50, 51)] == ["replayed"] * 3
 
 
-def test_what_is_kept_of_those_forgotten_is_bounded() -> None:
+def test_the_positions_of_removed_peers_are_limited() -> None:
     some = peers(senders=1, senders_forgotten=5, sender_idle_s=1e-6, newcomers_per_s=1e6)
     for number in range(100):
         assert accept(some, number, 0, number * S) == ""
     assert (len(some.known), len(some._removed)) == (1, 5)
 
 
-def test_whoever_comes_back_does_not_push_out_its_own_past_nor_another_s() -> None:
+def test_a_peer_that_comes_back_does_not_replace_stored_positions() -> None:
     some = peers(senders=1, senders_forgotten=2, sender_idle_s=1)
     for number in (1, 2, 3):
         assert accept(some, number, 50, 10 * number * S) == ""
@@ -87,15 +87,15 @@ def test_whoever_comes_back_does_not_push_out_its_own_past_nor_another_s() -> No
     assert [accept(some, 1, n, 40 * S) for n in (50, 51)] == ["replayed"] * 2
     assert list(some._removed) == [2, 3]
     assert accept(some, 2, 51, 40 * S) == "table full"
-    assert some.refuse(header(2, 50)) == "replayed", "who is not let in is not forgotten"
+    assert some.refuse(header(2, 50)) == "replayed", "the positions of a refused peer are kept"
 
 
-def test_newcomers_come_in_one_after_the_other() -> None:
+def test_the_rate_of_new_peers_is_limited() -> None:
     some = peers(newcomers_per_s=5)
     came = [accept(some, number) for number in range(100)]
     assert came.count("") == 10
     assert set(came[10:]) == {"too many newcomers"}
-    assert accept(some, 3, 1) == "", "those known are not kept waiting"
+    assert accept(some, 3, 1) == "", "known peers do not wait"
     assert accept(some, 200, 0, S) == ""
 
 
@@ -124,26 +124,26 @@ def test_a_restart_does_not_open_the_window() -> None:
     assert accept(after, 9, 0) == ""
 
 
-def test_a_window_belongs_to_a_key_and_goes_with_it() -> None:
+def test_a_window_belongs_to_a_key_and_is_removed_with_it() -> None:
     some = peers(senders=2, sender_idle_s=1)
     for number in (1, 2):
         assert accept(some, number, 5, boot=900) == ""
-        assert accept(some, number, 3, key=2) == "", "what was said under another key moved another window"
+        assert accept(some, number, 3, key=2) == "", "datagrams under another key moved another window"
         assert [accept(some, number, n, key=2) for n in (3, 4)] == ["replayed", ""]
     assert accept(some, 3, 0, 10 * S) == "", "in the place of 1"
     again = peers(senders=2, sender_idle_s=1)
     again.restore(some.export())
-    for kept in (some, again):
-        assert [accept(kept, n, 5, 10 * S, boot=900) for n in (1, 2)] == ["replayed", "replayed"]
-        kept.keep([2])
-        assert [kept.refuse(header(n, 5, boot=900)) for n in (1, 2)] == ["", ""]
-        assert [kept.refuse(header(n, 4, key=2)) for n in (1, 2)] == ["replayed", "replayed"]
-        kept.keep([7])
-        assert not kept._removed, "nothing is kept of a sender who spoke under none of the keys"
+    for restored in (some, again):
+        assert [accept(restored, n, 5, 10 * S, boot=900) for n in (1, 2)] == ["replayed", "replayed"]
+        restored.keep([2])
+        assert [restored.refuse(header(n, 5, boot=900)) for n in (1, 2)] == ["", ""]
+        assert [restored.refuse(header(n, 4, key=2)) for n in (1, 2)] == ["replayed", "replayed"]
+        restored.keep([7])
+        assert not restored._removed, "nothing is kept of a sender that used none of the keys"
 
 
 @pytest.mark.parametrize("forgotten", [False, True])
-def test_a_life_below_one_under_a_newer_key_is_over(forgotten: bool) -> None:
+def test_a_boot_below_one_under_a_newer_key_is_stale(forgotten: bool) -> None:
     some = peers(senders=1, sender_idle_s=1)
     some.keep([1, 2])
     assert accept(some, 1, 0, boot=7, key=1) == ""
@@ -153,10 +153,10 @@ def test_a_life_below_one_under_a_newer_key_is_over(forgotten: bool) -> None:
     assert some.refuse(header(1, 5, boot=7, key=1)) == "stale"
     assert some.refuse(header(1, 5, boot=8, key=1)) == ""
     some.keep([2, 1])
-    assert some.refuse(header(1, 5, boot=7, key=1)) == "", "an older key says nothing about a newer one"
+    assert some.refuse(header(1, 5, boot=7, key=1)) == "", "a boot under an older key does not affect a newer key"
 
 
-def test_what_an_earlier_version_kept_holds_for_every_key() -> None:
+def test_positions_of_an_earlier_version_count_under_every_key() -> None:
     some = peers()
     some.keep([1, 2])
     some.restore(msgspec.msgpack.encode([[5, 900, 3], [6, 7, 1]]))
@@ -165,13 +165,13 @@ def test_what_an_earlier_version_kept_holds_for_every_key() -> None:
 
 
 @pytest.mark.parametrize("rubbish", [b"", b"\xff", b"\x91\x01", b"\x91\x93\xa1x\x00\x00", bytes(50)])
-def test_a_vault_with_rubbish_in_it_does_no_harm(rubbish: bytes) -> None:
+def test_damaged_stored_positions_do_no_harm(rubbish: bytes) -> None:
     some = peers()
     some.restore(rubbish)
     assert accept(some, 1) == ""
 
 
-def test_a_new_life_of_a_sender_has_new_numbers_for_its_frames() -> None:
+def test_a_new_boot_of_a_sender_numbers_its_frames_from_the_start() -> None:
     some = peers()
     peer, _ = some.accept(header(1, 0), HERE, 0)
     peer.accepted = 5

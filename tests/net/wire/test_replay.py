@@ -7,7 +7,7 @@ from roamcast.net.wire.replay import LEAP_MAX, WINDOW, ReplayWindow
 
 
 class Twin:
-    """Remembers everything it heard."""
+    """Remembers every datagram."""
 
     def __init__(self) -> None:
         self.boot = -1
@@ -26,14 +26,14 @@ class Twin:
         self.heard.add(counter)
 
 
-near = st.integers(0, 40)
+close = st.integers(0, 40)
 far = st.integers(0, 3 * WINDOW)
 edges = st.sampled_from([0, 1, WINDOW - 1, WINDOW, WINDOW + 1, 2 * WINDOW, (1 << 32) - 1])
-heard = st.lists(st.tuples(st.integers(5, 7), st.one_of(near, far, edges)), max_size=60)
+heard = st.lists(st.tuples(st.integers(5, 7), st.one_of(close, far, edges)), max_size=60)
 
 
-@given(st.tuples(st.integers(5, 7), st.one_of(near, far, edges)), heard)
-def test_it_knows_as_much_as_somebody_who_remembers_everything(
+@given(st.tuples(st.integers(5, 7), st.one_of(close, far, edges)), heard)
+def test_the_window_agrees_with_a_model_that_remembers_every_datagram(
     first: tuple[int, int], more: list[tuple[int, int]]
 ) -> None:
     twin, window = Twin(), ReplayWindow(first[0])
@@ -55,7 +55,7 @@ def test_the_window_has_its_length() -> None:
     assert [window.check(1, n) for n in (WINDOW, WINDOW + 1, WINDOW + 2)] == ["stale", "replayed", ""]
 
 
-def test_a_life_may_be_so_far_ahead_of_the_one_before() -> None:
+def test_a_boot_may_be_ahead_of_the_one_before_up_to_a_limit() -> None:
     window = ReplayWindow(5)
     assert [window.check(5 + LEAP_MAX, 0), window.check(6 + LEAP_MAX, 0)] == ["", "leap"]
     window.accept(5 + LEAP_MAX, 0)
@@ -64,7 +64,7 @@ def test_a_life_may_be_so_far_ahead_of_the_one_before() -> None:
     assert 100 * year_us < LEAP_MAX, "from a clock that was never set to any that is right"
 
 
-def test_what_was_heard_before_a_restart_counts_as_heard() -> None:
+def test_datagrams_received_before_a_restart_count_as_received() -> None:
     window = ReplayWindow(5, 100)
     assert [window.check(5, n) for n in (0, 99, 100, 101)] == ["replayed", "replayed", "replayed", ""]
     window.accept(5, 103)

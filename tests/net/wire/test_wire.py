@@ -1,4 +1,4 @@
-"""docs/reference/wire.md says what the code does: its vectors are executed, its figures compared."""
+"""docs/reference/wire.md agrees with the code: its vectors are executed, its figures compared."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_datagrams(vector: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("vector", [v for v in VECTORS["datagram"] if v["secret"]], ids=lambda v: v["what"])
 def test_datagrams_by_the_page_alone(vector: dict[str, Any]) -> None:
-    """With nothing of ours but the session key, which has its own vector."""
+    """With nothing from this package except the session key, which has its own vector."""
     datagram = bytes.fromhex(vector["datagram"])
     key = session_key(bytes.fromhex(vector["secret"]), vector["sender"], int(vector["boot"], 16))
     opened = ChaCha20Poly1305(key).decrypt(bytes(8) + datagram[16:20], datagram[20:], datagram[:20])
@@ -102,7 +102,7 @@ def test_the_first_datagram_is_a_frame_with_the_event() -> None:
     assert event.payload.hex() == VECTORS["event"][0]["sealed_payload"]
 
 
-def test_sizes_are_as_the_page_says() -> None:
+def test_sizes_are_those_on_the_page() -> None:
     addressed = costs.OVERHEAD_BYTES + costs.ADDRESS_BYTES
     part = packet.FRAGMENT_BYTES
     assert (costs.OVERHEAD_BYTES, addressed, costs.ACK_BYTES, costs.SEAL_BYTES) == (38, 44, 42, 100)
@@ -111,7 +111,7 @@ def test_sizes_are_as_the_page_says() -> None:
     assert f"n × {costs.OVERHEAD_BYTES + part}, addressed n × {addressed + part}" in PAGE
 
 
-def test_constants_are_as_the_page_says() -> None:
+def test_constants_are_those_on_the_page() -> None:
     limits, network = Limits(), Network()
     assert f"# The wire, version {packet.VERSION}\n" in PAGE
     assert f"| 0 | 1 | magic | `{packet.MAGIC:02x}` |" in PAGE
@@ -127,9 +127,9 @@ def test_constants_are_as_the_page_says() -> None:
     assert len(Header(0, 0, 0, 0, 0).packed()) == 20
 
 
-def test_what_security_md_says_about_limits_is_so() -> None:
+def test_limits_in_security_md_are_those_of_the_code() -> None:
     page, limits = (ROOT / "docs" / "explanation" / "security.md").read_text(), Limits()
-    for said in [
+    for sentence in [
         f"({limits.strangers_per_s:.0f} datagrams a second)",
         f"more than {limits.address_per_s:.0f} datagrams a second in their name",
         f"{limits.sender_frames_per_s:.0f} frames and {limits.sender_bytes_per_s / 1e6:.0f} MB a second",
@@ -137,7 +137,7 @@ def test_what_security_md_says_about_limits_is_so() -> None:
         f"fill the table of senders ({limits.senders})",
         f"the {limits.identities} publishers heard last",
     ]:
-        assert said in page, said
+        assert sentence in page, sentence
     assert limits.sender_idle_s == 120, "two minutes"
 
 

@@ -1,4 +1,4 @@
-"""Tasks whose delay changes while they wait. The delays themselves: tests/paper/test_baehni.py."""
+"""Tasks whose delay changes while they wait. The delays themselves are tested in tests/paper/test_baehni.py."""
 
 from __future__ import annotations
 

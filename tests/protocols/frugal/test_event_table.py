@@ -1,4 +1,4 @@
-"""The event table against Equation 1 worked out in fractions, and a table that looks at every row."""
+"""The event table against a simple one that computes Equation 1 in fractions and goes through all rows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ steps = st.lists(
 )
 
 
-class Dumb:
+class SimpleTable:
     """Rows as (gc of Equation 1, expiry, own): the first expired one goes, else the first with the smallest gc."""
 
     def __init__(self) -> None:
@@ -39,37 +39,39 @@ class Dumb:
 
 @settings(max_examples=200, deadline=None)
 @given(steps)
-def test_what_goes_is_what_a_look_at_every_row_would_find(steps: list[Any]) -> None:
-    table, dumb = EventTable(4, 100), Dumb()
+def test_the_collected_row_is_the_one_that_a_search_through_all_rows_finds(steps: list[Any]) -> None:
+    table, simple = EventTable(4, 100), SimpleTable()
     now_us = 0
     for k, (what, *more) in enumerate(steps):
         if what == "add" and not table.is_full():
             event = Event(event_id(9, k + 1), validity_us=more[0])
             row = StoredEvent(event, now_us + event.validity_us, own=more[1])
             table.add(row)
-            dumb.rows[event.id] = (Fraction(1), row.expiry_us, row.own)
-        elif what == "forward" and dumb.rows:
-            id = list(dumb.rows)[more[0] % len(dumb.rows)]
+            simple.rows[event.id] = (Fraction(1), row.expiry_us, row.own)
+        elif what == "forward" and simple.rows:
+            id = list(simple.rows)[more[0] % len(simple.rows)]
             row = table.known[table_id(id)]
             for _ in range(more[1]):
                 table.count_forward(row)
             validity_us = row.event.validity_us
-            dumb.rows[id] = (Fraction(validity_us, row.fwd + validity_us), row.expiry_us, row.own)
+            simple.rows[id] = (Fraction(validity_us, row.fwd + validity_us), row.expiry_us, row.own)
         elif what == "wait":
-            valid = [id for id, (_, expiry_us, _) in dumb.rows.items() if expiry_us > now_us]
+            valid = [id for id, (_, expiry_us, _) in simple.rows.items() if expiry_us > now_us]
             now_us += more[0]
-            over = [id for id in valid if dumb.rows[id][1] <= now_us]
+            over = [id for id in valid if simple.rows[id][1] <= now_us]
             assert [row.event.id for row in table.expire(now_us)] == over
-        elif what == "collect" and dumb.rows:
-            expected = dumb.first_to_go(now_us)
+        elif what == "collect" and simple.rows:
+            expected = simple.first_to_go(now_us)
             gone = table.garbage_collect()
             assert gone is not None and gone.event.id == expected
-            assert gone.expired == (dumb.rows.pop(expected)[1] <= now_us)
-        assert [row.event.id for row in table.rows] == list(dumb.rows)
-        assert [row.event.id for row in table.own.values()] == [id for id, (_, _, own) in dumb.rows.items() if own]
+            assert gone.expired == (simple.rows.pop(expected)[1] <= now_us)
+        assert [row.event.id for row in table.rows] == list(simple.rows)
+        assert [row.event.id for row in table.own.values()] == [id for id, (_, _, own) in simple.rows.items() if own]
         assert [row for row in table.rows if row.expired] == table.expired
-        forwarded = [id for id in dumb.rows if table.known[table_id(id)].fwd]
-        assert [row.event.id for row in reversed(table.forwarded)] == sorted(forwarded, key=lambda id: dumb.rows[id][0])
+        forwarded = [id for id in simple.rows if table.known[table_id(id)].fwd]
+        assert [row.event.id for row in reversed(table.forwarded)] == sorted(
+            forwarded, key=lambda id: simple.rows[id][0]
+        )
 
 
 def test_rows_expire_one_after_the_other() -> None:
@@ -81,8 +83,9 @@ def test_rows_expire_one_after_the_other() -> None:
     assert [table.garbage_collect() for _ in rows] == rows
 
 
-def test_an_event_that_comes_back_begins_anew() -> None:
-    """Event 1 was forwarded twice and collected; it comes back behind event 2: forwarded once each, 2 goes first."""
+def test_an_event_that_comes_back_starts_from_scratch() -> None:
+    """Event 1 was forwarded twice and collected. It comes back after event 2. Both are forwarded once, so 2 goes
+    first."""
     table = EventTable(2, 100)
     events = [Event(event_id(9, k)) for k in (1, 2)]
     rows = [StoredEvent(event, FOREVER) for event in (*events, events[0])]
@@ -100,8 +103,8 @@ def test_an_empty_table_has_nothing_to_collect() -> None:
     assert EventTable(3, 100).garbage_collect() is None
 
 
-def test_fractions_that_hardly_differ_are_told_apart() -> None:
-    """1 / FOREVER and 1 / (FOREVER - 1): of one forward each, the event of the shorter validity goes first."""
+def test_fractions_that_hardly_differ_are_distinguished() -> None:
+    """1 / FOREVER and 1 / (FOREVER - 1): of two events forwarded once, the one with the shorter validity goes first."""
     table = EventTable(2, 100)
     for k, validity_us in enumerate((FOREVER, FOREVER - 1)):
         row = StoredEvent(Event(event_id(9, k + 1), validity_us=validity_us), FOREVER)
@@ -111,8 +114,8 @@ def test_fractions_that_hardly_differ_are_told_apart() -> None:
     assert gone is not None and gone.event.validity_us == FOREVER - 1
 
 
-def test_what_has_gone_is_known_for_a_while() -> None:
-    """Three are known; the first one stays, and is one of them all the time."""
+def test_a_collected_event_is_known_for_a_while() -> None:
+    """Three ids are remembered; the first event is stored all the time, so its id is always one of them."""
     table = EventTable(2, 3)
     rows = [StoredEvent(Event(event_id(9, k)), FOREVER) for k in range(1, 30)]
     table.add(rows[0])
@@ -127,7 +130,7 @@ def test_what_has_gone_is_known_for_a_while() -> None:
         assert all(table.known[id] is COLLECTED for id in gone)
 
 
-def test_what_is_here_is_known_whatever_the_limit() -> None:
+def test_stored_events_are_known_whatever_the_limit() -> None:
     table = EventTable(3, 1)
     rows = [StoredEvent(Event(event_id(9, k)), FOREVER) for k in range(1, 6)]
     for row in rows:

@@ -1,4 +1,4 @@
-"""The neighbourhood table beside a twin that keeps nothing up to date: it goes through everything every time."""
+"""The neighbourhood table against a twin that goes through all neighbours and events every time."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def news(k: int) -> Event:
 
 
 @given(st.integers(0, (1 << 63) - 1))
-def test_what_is_filed_is_found_again_and_has_the_size_of_its_id(id: int) -> None:
+def test_the_inverse_of_a_table_id_is_the_id_and_both_have_the_same_size(id: int) -> None:
     assert table_id(table_id(id)) == id
     assert EventsIds([table_id(id)]).fields() == [[id]]
     assert EventsIds([table_id(id)]).size == EventsIds([id]).size
 
 
-def test_events_of_many_publishers_and_many_events_of_one_are_filed_in_different_places() -> None:
+def test_table_ids_of_many_publishers_or_many_events_of_one_have_different_last_bits() -> None:
     for ids in ([event_id(k, 1) for k in range(512)], [event_id(7, k) for k in range(512)]):
         assert len({hash(table_id(id)) % 512 for id in ids}) == 512
 
@@ -51,7 +51,7 @@ def test_lists_are_compared_in_any_order(earlier: list[int], later: list[int]) -
         assert one.added(two) == [id for id in earlier if id not in later]
 
 
-def test_lists_with_the_same_objects_are_compared_by_where_they_differ() -> None:
+def test_of_lists_with_the_same_objects_only_the_parts_that_differ_are_compared() -> None:
     ids = [event_id(9, k) for k in range(1, 9)]
     before = EventsIds(ids[:6])
     after = EventsIds([*ids[:2], *ids[3:]])
@@ -80,11 +80,11 @@ def test_a_list_keeps_only_the_one_it_was_compared_with() -> None:
 
 
 @given(st.lists(st.integers(1, 9)), st.lists(st.integers(1, 9)))
-def test_nothing_new_is_overlooked_in_lists_that_repeat_themselves(earlier: list[int], later: list[int]) -> None:
+def test_no_new_id_is_missed_in_lists_with_repeated_ids(earlier: list[int], later: list[int]) -> None:
     assert {*later} - {*earlier} <= {*EventsIds(later).added(EventsIds(earlier))} <= {*later}
 
 
-# ------------------------------------------------------------------------------------------------------ what they need
+# ------------------------------------------------------------------------------------------------------- needed events
 
 FILTERS: list[Filter] = [topic("a"), topic("a.b"), topic("d"), EVERYTHING, attr("v") > 3, attr("v") < 2]
 EVENTS = [
@@ -117,79 +117,79 @@ done = st.one_of(
 
 
 class Twin(ScriptHost):
-    """A host that knows what each neighbour asks for and has, and finds out what they need as Fig. 7 does."""
+    """A host that knows what each neighbour subscribes to and has, and computes what it needs as in Fig. 7."""
 
     def __init__(self, **params: Any) -> None:
         super().__init__(0)
         self.frugal = Frugal(self, Frugal.params_class(**params))
         self.limit = self.frugal.params.ids_limit
-        self.asks: dict[int, list[Filter]] = {}
+        self.subscriptions_of: dict[int, list[Filter]] = {}
         self.last: dict[int, list[int]] = {}  # the neighbours, and the list that each sent last
-        self.listed: dict[int, None] = {}  # those whose list is about the topics as they are
-        self.holders: dict[int, set[int]] = {}  # of events, in the order they were first mentioned
+        self.listed: dict[int, None] = {}  # the neighbours whose list is about the present topics
+        self.holders: dict[int, set[int]] = {}  # event -> its holders, in the order events were first mentioned
         self.published = 0
-        self.told_in_time = True
+        self.explains = True
 
     def needed(self) -> dict[int, int]:
         needed: dict[int, int] = {}
         for j in self.frugal.neighborhood_table.rows:
-            shares = share_topics(self.frugal.topics, self.asks[j])
+            shares = share_topics(self.frugal.topics, self.subscriptions_of[j])
             unknown = shares and self.frugal.params.need == "listed" and j not in self.listed
             for row in self.frugal.events_table.rows:
                 id = row.event.id
                 if j in self.holders.get(id, ()) or self.clock_us >= row.expiry_us or id in needed:
                     continue
-                if (shares or row.own) and not unknown and matches_any(self.asks[j], row.event):
+                if (shares or row.own) and not unknown and matches_any(self.subscriptions_of[j], row.event):
                     needed[id] = j
         return needed
 
-    def mention(self, id: int, who: set[int]) -> None:
+    def mention(self, id: int, holders: set[int]) -> None:
         known = self.frugal.events_table.known
-        if who:
-            self.holders.setdefault(id, set()).update(who)
+        if holders:
+            self.holders.setdefault(id, set()).update(holders)
             elsewhere = [other for other in self.holders if table_id(other) not in known]
             if id in elsewhere and len(elsewhere) > self.limit:
                 del self.holders[elsewhere[0]]
 
     def wanting(self, neighbors: list[int], event: Event) -> set[int]:
-        return {j for j in neighbors if j in self.last and matches_any(self.asks[j], event)}
+        return {j for j in neighbors if j in self.last and matches_any(self.subscriptions_of[j], event)}
 
     def record_list(self, j: int, ids: list[int]) -> None:
-        """Of an id that was named before nothing is known any more if it was forgotten since."""
+        """An id that the last list had, too, is not mentioned again, even if it was forgotten since."""
         for id in EventsIds(ids).added(EventsIds(self.last[j])):
             self.mention(id, {j})
         self.last[j] = ids
         self.listed[j] = None
 
     def forget(self) -> None:
-        """Neighbours that have gone, and holders of events that have."""
+        """Forget neighbours that have left, and holders of events that were collected."""
         table = self.frugal.events_table
         for j in list(self.last):
             if j not in self.frugal.neighborhood_table.rows:
                 del self.last[j]
                 self.listed.pop(j, None)
-        for id, who in list(self.holders.items()):
-            who &= {*self.last}
-            if not who or (table.known.get(table_id(id)) is COLLECTED):
+        for id, holders in list(self.holders.items()):
+            holders &= {*self.last}
+            if not holders or (table.known.get(table_id(id)) is COLLECTED):
                 del self.holders[id]
 
-    # ---- what the protocol does
+    # ---- effects of the protocol
 
     def broadcast(self, frame: Frame) -> None:
         self.forget()
         if isinstance(frame, Events):
             for event in frame.carried:
-                who = self.wanting(list(self.last), event)
-                if who:
-                    self.holders.setdefault(event.id, set()).update(who)
+                holders = self.wanting(list(self.last), event)
+                if holders:
+                    self.holders.setdefault(event.id, set()).update(holders)
         super().broadcast(frame)
 
     def note(self, reason: int, event: int = 0, peer: int = -1, value: int = 0) -> None:
-        if reason == DELAYED and self.told_in_time:
+        if reason == DELAYED and self.explains:
             assert (event, peer) == next(iter(self.needed().items()))
         super().note(reason, event, peer, value)
 
-    # ---- what happens to it
+    # ---- inputs of the protocol
 
     def do(self, what: str, *more: Any) -> None:
         getattr(self, f"do_{what}")(*more)
@@ -198,10 +198,10 @@ class Twin(ScriptHost):
 
     def do_heartbeat(self, j: int, subscriptions: list[Filter], speed_mps: float) -> None:
         early = self.frugal.early_ids.get(j)
-        self.asks[j] = subscriptions
-        self.told_in_time = False
+        self.subscriptions_of[j] = subscriptions
+        self.explains = False
         self.frugal.on_frame(Heartbeat(list(subscriptions), speed_mps), j)
-        self.told_in_time = True
+        self.explains = True
         if j in self.frugal.neighborhood_table.rows:
             self.last.setdefault(j, [])
             if early is not None and j not in self.frugal.early_ids:
@@ -215,13 +215,13 @@ class Twin(ScriptHost):
     def do_events(self, j: int, events: list[Event], named: list[int]) -> None:
         taken: dict[int, set[int]] = {}
         for event in events:
-            who = self.wanting(named, event) | ({j} & {*self.last})
+            holders = self.wanting(named, event) | ({j} & {*self.last})
             if event.id in taken:
-                taken[event.id] |= who
+                taken[event.id] |= holders
                 continue
-            self.mention(event.id, who)
+            self.mention(event.id, holders)
             if table_id(event.id) not in self.frugal.events_table.known and matches_any(self.frugal.topics, event):
-                taken[event.id] = self.holders.pop(event.id, set())  # it is stored before the next one is looked at
+                taken[event.id] = self.holders.pop(event.id, set())  # it is stored before the next one is handled
         self.holders.update(taken)
         self.frugal.on_frame(Events(events, [0] * len(events), named), j)
 
@@ -254,7 +254,7 @@ class Twin(ScriptHost):
     st.sampled_from([2, 256]),
     st.sampled_from(["presumed", "listed"]),
 )
-def test_what_is_needed_is_what_a_look_at_everything_finds(
+def test_needed_events_are_those_that_a_search_through_all_finds(
     steps: list[Any], ids_on: str, sizes: tuple[int, int], neighbors_limit: int, need: str
 ) -> None:
     limits = {"events_table_size": sizes[0], "ids_limit": sizes[1], "neighbors_limit": neighbors_limit}
@@ -269,18 +269,25 @@ def test_what_is_needed_is_what_a_look_at_everything_finds(
         assert in_need(table) == list(needed.items())
         assert [row.event.id for row in table.needed] == [row.event.id for row in held if row.event.id in needed]
         for row in held:
-            assert {*table.named(row.wanting)} == {j for j in twin.last if matches_any(twin.asks[j], row.event)}
+            assert {*table.named(row.wanting)} == {
+                j for j in twin.last if matches_any(twin.subscriptions_of[j], row.event)
+            }
         assert {j: sorted(table.ids_of(neighbor)) for j, neighbor in table.rows.items()} == {
-            j: sorted(id for id, who in twin.holders.items() if j in who) for j in twin.last
+            j: sorted(id for id, holders in twin.holders.items() if j in holders) for j in twin.last
         }
-        assert table.presumed == sum(len(who) for who in twin.holders.values())
+        assert table.presumed == sum(len(holders) for holders in twin.holders.values())
         for j, neighbor in table.rows.items():
-            assert neighbor.subscription_set.shares == share_topics(frugal.topics, twin.asks[j])
-        for interest in table.subscription_sets.values():
-            assert interest.ids == [row.id for row in held if not row.expired and interest.wants(row.event)]
-            assert ids_frame_bytes(len(interest.ids), interest.ids_bytes) == EventsIds(interest.ids).size
-            assert table.named(interest.bits) == [
-                j for j, row in table.rows.items() if row.subscription_set is interest
+            assert neighbor.subscription_set.shares == share_topics(frugal.topics, twin.subscriptions_of[j])
+        for subscription_set in table.subscription_sets.values():
+            assert subscription_set.ids == [
+                row.id for row in held if not row.expired and subscription_set.wants(row.event)
+            ]
+            assert (
+                ids_frame_bytes(len(subscription_set.ids), subscription_set.ids_bytes)
+                == EventsIds(subscription_set.ids).size
+            )
+            assert table.named(subscription_set.bits) == [
+                j for j, row in table.rows.items() if row.subscription_set is subscription_set
             ]
         assert table.awaited == [row for row in table.awaited if row.awaited]
         if frugal.backing_off and not table.fresh:
@@ -292,13 +299,13 @@ def in_need(table: NeighborhoodTable) -> list[tuple[int, int]]:
 
 
 def awaited(table: NeighborhoodTable) -> list[int]:
-    """What is awaited once all is that is needed."""
+    """The awaited ids after all needed rows have become awaited."""
     table.await_needed()
     return [row.event.id for row in table.awaited]
 
 
 def table_of(*subscriptions: Filter) -> NeighborhoodTable:
-    """Neighbours 1, 2, … of a node that asks for everything."""
+    """The table of a node that subscribes to everything, with neighbours 1, 2, …"""
     table = NeighborhoodTable(8, 8, EventTable(8, 100))
     table.share_again([EVERYTHING])
     for j, filter in enumerate(subscriptions, 1):
@@ -313,7 +320,7 @@ def store(table: NeighborhoodTable, event: Event, own: bool = False) -> StoredEv
     return row
 
 
-def test_needs_are_awaited_once_by_neighbors_and_then_by_events() -> None:
+def test_needed_events_are_awaited_once_ordered_by_neighbor_and_then_by_event() -> None:
     """Neighbour 1 lacks the third event, neighbour 2 all of them."""
     table = table_of(topic("news.now"), NEWS)
     for k in (1, 2):
@@ -330,14 +337,14 @@ def test_needs_are_awaited_once_by_neighbors_and_then_by_events() -> None:
     assert awaited(table) == [ids[0], news(4).id, *ids[1:]]
 
 
-def test_what_is_no_longer_needed_does_not_come_to_be_awaited() -> None:
+def test_an_event_that_is_no_longer_needed_is_not_awaited() -> None:
     table = table_of(NEWS)
     store(table, news(1))
     table.record_list(table.rows[1], EventsIds([table_id(news(1).id)]))
     assert (awaited(table), table.needed) == ([], [])
 
 
-def test_who_shares_no_topic_any_more_needs_nothing_and_leaves_nothing_to_whoever_comes() -> None:
+def test_a_neighbor_that_no_longer_shares_topics_needs_nothing_and_its_bit_is_reset() -> None:
     table = table_of(topic("sport"))
     table.share_again([topic("sport")])
     store(table, news(1))
@@ -349,7 +356,7 @@ def test_who_shares_no_topic_any_more_needs_nothing_and_leaves_nothing_to_whoeve
     assert (in_need(table), table.sharing) == ([], 0)
 
 
-def test_what_is_needed_changes_with_the_topics_of_this_node() -> None:
+def test_needed_events_change_with_the_topics_of_this_node() -> None:
     table = table_of(NEWS)
     store(table, news(1))
     table.share_again([topic("sport")])
@@ -358,7 +365,7 @@ def test_what_is_needed_changes_with_the_topics_of_this_node() -> None:
     assert in_need(table) == [(news(1).id, 1)]
 
 
-def test_an_own_event_is_for_neighbors_that_share_no_topic_too() -> None:
+def test_neighbors_that_share_no_topic_can_need_an_own_event() -> None:
     table = table_of(NEWS)
     table.share_again([topic("sport")])
     store(table, news(1), own=True)
@@ -368,7 +375,7 @@ def test_an_own_event_is_for_neighbors_that_share_no_topic_too() -> None:
     assert in_need(table) == []
 
 
-def test_what_a_neighbor_has_counts_when_it_asks_for_it_later() -> None:
+def test_an_event_that_a_neighbor_has_is_not_needed_when_it_subscribes_later() -> None:
     table = table_of(topic("sport"), NEWS)
     store(table, news(1))
     table.record_list(table.rows[1], EventsIds([table_id(news(1).id)]))
@@ -376,8 +383,8 @@ def test_what_a_neighbor_has_counts_when_it_asks_for_it_later() -> None:
     assert in_need(table) == [(news(1).id, 2)]
 
 
-def test_an_id_that_was_mentioned_before_its_publication() -> None:
-    """Neighbour 1 named it, and 2 and 1 are presumed to have it when it is sent and then stored."""
+def test_holders_of_an_id_that_was_listed_before_its_publication_are_kept() -> None:
+    """Neighbours 1 and 3 listed it, and 1 and 2 are presumed to have it when it is sent and then stored."""
     table = table_of(NEWS, NEWS, topic("news.now"))
     for j in (1, 3):
         table.record_list(table.rows[j], EventsIds([table_id(news(1).id)]))
@@ -390,7 +397,7 @@ def test_an_id_that_was_mentioned_before_its_publication() -> None:
     assert (table.presumed, table.unknown_holders) == (3, {})
 
 
-def test_of_a_list_only_what_is_new_is_looked_at() -> None:
+def test_only_the_new_ids_of_a_list_are_recorded() -> None:
     table = table_of(NEWS)
     table.record_list(table.rows[1], EventsIds(list(range(1, 11))))
     assert table.ids_of(table.rows[1]) == list(range(3, 11))
@@ -398,8 +405,8 @@ def test_of_a_list_only_what_is_new_is_looked_at() -> None:
     assert table.ids_of(table.rows[1]) == list(range(4, 12))
 
 
-def test_who_comes_has_nothing_of_one_that_has_gone() -> None:
-    """Though it takes its bit, and the bits of two more are not mixed up."""
+def test_a_new_neighbor_does_not_inherit_the_events_of_one_that_has_left() -> None:
+    """Although it gets its bit; and the bits of two more neighbours are not mixed up."""
     table = table_of(NEWS, NEWS, NEWS)
     for k in (1, 2):
         store(table, news(k))
@@ -414,16 +421,16 @@ def test_who_comes_has_nothing_of_one_that_has_gone() -> None:
     assert (table.presumed, list(table.unknown_holders)) == (8, [77, 71, 73])
 
 
-def test_neighbors_that_ask_for_the_same_have_one_interest() -> None:
+def test_neighbors_with_the_same_subscriptions_share_one_set() -> None:
     table = table_of(NEWS, topic("news"), EVERYTHING)
     assert table.rows[1].subscription_set is table.rows[2].subscription_set
     assert len(table.subscription_sets) == 2
     table.leave(1)
     table.leave(2)
-    assert [interest.subscriptions for interest in table.subscription_sets.values()] == [[EVERYTHING]]
+    assert [subscription_set.subscriptions for subscription_set in table.subscription_sets.values()] == [[EVERYTHING]]
 
 
-def test_a_list_is_made_anew_only_when_the_events_have_changed() -> None:
+def test_a_new_list_is_made_only_when_the_events_have_changed() -> None:
     frugal = Twin(jitter_ms=0.0).frugal
     frugal.on_subscribe(1, NEWS)
     host: Any = frugal.host
@@ -444,7 +451,7 @@ def test_a_list_is_made_anew_only_when_the_events_have_changed() -> None:
 
 
 @pytest.mark.parametrize("published", [False, True])
-def test_a_stranger_is_looked_at_again_after_a_publication(published: bool) -> None:
+def test_an_irrelevant_node_is_checked_again_after_a_publication(published: bool) -> None:
     frugal = Frugal(ScriptHost(0), Frugal.params_class())
     frugal.on_subscribe(1, NEWS)
     sport: list[Filter] = [topic("sport")]
@@ -457,7 +464,7 @@ def test_a_stranger_is_looked_at_again_after_a_publication(published: bool) -> N
     assert list(frugal.neighborhood_table.rows) == ([4] if published else [])
 
 
-def test_a_stranger_is_looked_at_again_after_a_subscription() -> None:
+def test_an_irrelevant_node_is_checked_again_after_a_subscription() -> None:
     frugal = Frugal(ScriptHost(0), Frugal.params_class())
     frugal.on_subscribe(1, NEWS)
     frugal.on_frame(Heartbeat([topic("sport")], nan), 4)
@@ -466,14 +473,14 @@ def test_a_stranger_is_looked_at_again_after_a_subscription() -> None:
     assert list(frugal.neighborhood_table.rows) == [4]
 
 
-def test_strangers_that_are_remembered_are_as_many_as_neighbors_can_be() -> None:
+def test_the_limit_of_neighbors_is_also_that_of_irrelevant_nodes() -> None:
     table = table_of()
     for j in range(20):
         table.remember_irrelevant(j, [NEWS])
     assert list(table.irrelevant) == list(range(12, 20))
 
 
-def test_the_average_speed_follows_whoever_comes_and_goes() -> None:
+def test_the_average_speed_follows_joining_and_leaving_neighbors() -> None:
     table = table_of(NEWS, NEWS, NEWS)
     for j, speed_mps in ((1, 2.0), (2, 4.0)):
         table.set_speed(table.rows[j], speed_mps)

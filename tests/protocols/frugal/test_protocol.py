@@ -73,7 +73,7 @@ def test_a_frame_crosses_the_wire_unchanged_and_its_size_is_that_of_its_bytes(fr
 
 
 @pytest.mark.parametrize("n", [1, 7, 8, 15, 16, MOST])
-def test_sizes_are_right_at_the_steps_of_the_lists_headers(n: int) -> None:
+def test_sizes_are_right_where_the_header_of_a_list_grows(n: int) -> None:
     for frame in (EventsIds(list(range(n))), Events([news(1)] * min(n, 100), [0] * min(n, 100), list(range(n)))):
         check_encoding(Frugal, frame)
 
@@ -89,7 +89,7 @@ def test_the_size_of_a_heartbeat_that_is_sent_is_that_of_its_bytes(speed_mps: fl
     check_encoding(Frugal, heartbeat)
 
 
-def test_equal_subscriptions_are_announced_once() -> None:
+def test_equal_subscriptions_are_sent_once() -> None:
     protocol, host = node()
     for key in range(3):
         protocol.on_subscribe(key, topic("news"))
@@ -139,7 +139,7 @@ EVENT = news(1).fields()
         "frame",
     ],
 )
-def test_fields_that_are_no_frame_are_malformed(fields: Any) -> None:
+def test_invalid_fields_are_malformed(fields: Any) -> None:
     with pytest.raises(Malformed):
         decode(Frugal, msgspec.msgpack.encode(fields))
 
@@ -177,7 +177,7 @@ def test_wrong_parameters_are_refused(given_: dict[str, Any]) -> None:
 # ---------------------------------------------------------------------------------------------------------- the limits
 
 
-def test_a_full_neighborhood_table_takes_nobody_new() -> None:
+def test_a_full_neighborhood_table_takes_no_new_neighbor() -> None:
     protocol, host = node(neighbors_limit=2)
     protocol.on_subscribe(1, NEWS)
     for j in (4, 5, 6, 4):
@@ -189,7 +189,7 @@ def test_a_full_neighborhood_table_takes_nobody_new() -> None:
     assert list(protocol.neighborhood_table.rows) == [6]
 
 
-def test_of_the_events_that_only_neighbors_have_the_last_are_known() -> None:
+def test_only_the_last_ids_of_events_that_only_neighbors_have_are_known() -> None:
     protocol, host = node(ids_limit=3)
     protocol.on_subscribe(1, NEWS)
     for j, ids in ((4, [1, 2, 3]), (5, [1]), (4, [2, 4])):
@@ -199,7 +199,7 @@ def test_of_the_events_that_only_neighbors_have_the_last_are_known() -> None:
     assert [table.ids_of(table.rows[j]) for j in (4, 5)] == [[2, 3, 4], []]
 
 
-def test_early_ids_are_kept_of_a_limited_number_of_strangers() -> None:
+def test_early_ids_of_a_limited_number_of_nodes_are_kept() -> None:
     protocol, host = node(ids_on="new", neighbors_limit=2)
     host.hear(protocol, EventsIds([1]), 4)
     assert list(protocol.early_ids) == []
@@ -263,7 +263,7 @@ def test_content_filters_serve_as_topics() -> None:
 
 
 def test_state_stays_bounded_over_a_long_steady_run() -> None:
-    """A thousand strangers pass by, each tells of events and brings some."""
+    """A thousand nodes pass by; each lists events and sends some."""
     protocol, host = node(neighbors_limit=20, ids_limit=15, events_table_size=15, seen_limit=30, ids_on="new")
     protocol.on_start()
     protocol.on_subscribe(1, NEWS)
@@ -296,8 +296,8 @@ def test_state_stays_bounded_over_a_long_steady_run() -> None:
     st.lists(st.sampled_from("abc"), min_size=8, max_size=20),
     st.integers(60, 160),
 )
-def test_frames_are_filled_as_far_as_they_go(asked: list[str], topics: list[str], limit: int) -> None:
-    """Each neighbour asks for one topic. The first event of a frame would have been too much for the frame before."""
+def test_frames_are_filled_up_to_their_limit(asked: list[str], topics: list[str], limit: int) -> None:
+    """Each neighbour subscribes to one topic. The first event of a frame did not fit into the frame before."""
     protocol, host = node(jitter_ms=0.0, frame_limit=limit)
     protocol.on_subscribe(1, EVERYTHING)
     neighbors = {60_000 * (k + 1): topic(name) for k, name in enumerate(asked)}
@@ -320,7 +320,7 @@ def test_frames_are_filled_as_far_as_they_go(asked: list[str], topics: list[str]
     assert sorted(sent) == sorted(name for name in topics if name in asked)
 
 
-# --------------------------------------------------------------------------------------------- why a node stayed silent
+# ------------------------------------------------------------------------------------------ why an event was suppressed
 
 
 def waiting_for_neighbor_4(**params: Any) -> tuple[Frugal, ScriptHost]:
@@ -333,8 +333,8 @@ def waiting_for_neighbor_4(**params: Any) -> tuple[Frugal, ScriptHost]:
     return protocol, host
 
 
-def test_what_another_node_sent_in_the_meantime_is_explained() -> None:
-    """Neighbour 4 has it by now and says so: nothing is left to send before the back-off ends."""
+def test_an_event_that_another_node_sent_in_the_meantime_is_noted_as_not_needed() -> None:
+    """Neighbour 4 now has it and lists it: nothing is left to send before the back-off ends."""
     protocol, host = waiting_for_neighbor_4()
     host.hear(protocol, EventsIds([table_id(news(1).id)]), 4)
     assert protocol.events_to_send() == []
@@ -342,7 +342,7 @@ def test_what_another_node_sent_in_the_meantime_is_explained() -> None:
     assert host.notes[-1] == ("suppress", "no longer needed", news(1).id, -1, 0)
 
 
-def test_a_back_off_that_a_new_event_stops_for_good_is_explained() -> None:
+def test_an_event_whose_back_off_a_new_event_stops_for_good_is_noted_as_not_needed() -> None:
     protocol, host = waiting_for_neighbor_4()
     host.hear(protocol, Events([news(2), news(1)], [0, 0], [4]), 5)
     assert BACK_OFF not in host.timers
@@ -350,7 +350,7 @@ def test_a_back_off_that_a_new_event_stops_for_good_is_explained() -> None:
     assert protocol.neighborhood_table.awaited == []
 
 
-def test_an_event_collected_during_the_back_off_is_explained_once() -> None:
+def test_an_event_collected_during_the_back_off_is_noted_once() -> None:
     protocol, host = waiting_for_neighbor_4(events_table_size=1)
     host.hear(protocol, Events([news(2)], [0], []), 5)
     host.advance(protocol, SECOND)
@@ -400,8 +400,8 @@ def test_a_crash_during_the_back_off_does_not_block_the_next_one() -> None:
     assert len(host.frames("event")) == 1
 
 
-def test_what_was_needed_before_a_crash_is_awaited_after_it() -> None:
-    """Its silence is explained when the neighbour turns out to have the event."""
+def test_an_event_that_was_needed_before_a_crash_is_awaited_after_it() -> None:
+    """A note says why it is not sent when the neighbour turns out to have it."""
     protocol, host = waiting_for_neighbor_4()
     host.timers.clear()
     protocol.on_start()
@@ -442,8 +442,8 @@ stormy = st.tuples(plans(), st.sampled_from(SETTINGS))
 
 @settings(max_examples=40, deadline=None)
 @given(stormy)
-def test_in_bad_weather_the_invariants_hold_and_valid_events_go_to_those_that_want_them(storm: Any) -> None:
-    """Only subscribers pass on events: who sends one has delivered or published it."""
+def test_in_bad_weather_the_invariants_hold_and_only_interested_nodes_get_valid_events(storm: Any) -> None:
+    """Only subscribers forward events: a node that sends an event has delivered or published it."""
     plan, params = storm
     net = weather(Frugal, plan, **params)
     for _, i, _, frame in net.sends("event"):
@@ -456,7 +456,7 @@ def test_in_bad_weather_the_invariants_hold_and_valid_events_go_to_those_that_wa
 
 @settings(max_examples=40, deadline=None)
 @given(stormy)
-def test_after_the_last_unsubscription_and_some_quiet_no_timer_is_left(storm: Any) -> None:
+def test_some_time_after_the_last_unsubscription_no_timer_is_left(storm: Any) -> None:
     plan, params = storm
     net = weather(Frugal, plan, **params)
     for i in range(plan.n):
@@ -505,7 +505,7 @@ def test_no_frame_of_several_events_is_longer_than_the_limit(storm: Any, limit: 
 def test_on_a_connected_network_that_loses_nothing_every_subscriber_is_served(
     seed: int, ids_on: str, need: str, duplication: float
 ) -> None:
-    """All subscribed; a ring, so that there are two ways, and frames that overtake each other."""
+    """All nodes have subscribed. They form a ring, so that there are two ways, and frames overtake each other."""
     n = 6
     net = TinyNet(
         Frugal,
@@ -528,7 +528,8 @@ def test_on_a_connected_network_that_loses_nothing_every_subscriber_is_served(
 
 
 def test_losses_are_made_good_when_neighbors_meet_again() -> None:
-    """A frame in three is lost. What is presumed received is forgotten with the neighbour, and sent again (R4)."""
+    """One frame in three is lost. Presumed receptions are forgotten with the neighbour, and the events sent again
+    (R4)."""
     net = TinyNet(Frugal, 4, [(i, j) for i in range(4) for j in range(i)], loss=0.35)
     net.start()
     for i in range(4):

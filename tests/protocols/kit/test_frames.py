@@ -1,4 +1,4 @@
-"""The frame that carries one event: what it says on the air, and what it refuses to be."""
+"""The frame that carries one event: its encoding, and the fields that it refuses."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ EDGES_US = (0, 127, 128, 255, 256, 65_535, 65_536, (1 << 32) - 1, 1 << 32, FOREV
 
 
 @given(st.builds(EventFrame, events, st.integers(0, TTL_MAX), st.integers(0, FOREVER) | st.sampled_from(EDGES_US)))
-def test_it_is_as_long_as_it_says_and_comes_back_as_it_was(frame: EventFrame) -> None:
+def test_its_size_is_right_and_it_is_decoded_unchanged(frame: EventFrame) -> None:
     check_encoding(Gossip, frame)
 
 
 @pytest.mark.parametrize("ttl", [0, 1, 127, 128, 255])
 @pytest.mark.parametrize("age_us", EDGES_US)
-def test_its_size_is_right_at_the_steps_of_msgpack(ttl: int, age_us: int) -> None:
+def test_its_size_is_right_where_the_encoding_of_an_int_grows(ttl: int, age_us: int) -> None:
     frame = EventFrame(NEWS, ttl, age_us)
     assert frame.size == len(encode(Gossip, frame))
 
 
-def test_it_is_known_by_its_event() -> None:
+def test_its_id_is_that_of_its_event() -> None:
     frame = EventFrame(NEWS, 3, 250)
     assert (frame.kind, frame.id, frame.cargo, frame.events()) == ("event", NEWS.id, NEWS, [NEWS])
     there = round_trip(Gossip, frame)
@@ -59,7 +59,7 @@ def test_it_is_known_by_its_event() -> None:
         [0, 0, None],
     ],
 )
-def test_fields_that_are_no_event_frame_are_malformed(fields: list[Any]) -> None:
+def test_invalid_fields_are_malformed(fields: list[Any]) -> None:
     with pytest.raises(Malformed):
         EventFrame.from_fields(fields)
 

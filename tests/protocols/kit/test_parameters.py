@@ -1,4 +1,4 @@
-"""Parameters from what people type."""
+"""Parameters from text that people type."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_value_takes_the_type_of_the_default(name: str, given: object, value: 
     assert (got, type(got)) == (value, type(value))
 
 
-def test_what_is_not_given_keeps_its_default() -> None:
+def test_a_parameter_that_is_not_given_has_its_default() -> None:
     assert build(Sample, {}) == SampleParams()
     assert build(Sample, {"p": "0.1"}) == SampleParams(p=0.1)
 
@@ -99,7 +99,7 @@ def test_what_is_not_given_keeps_its_default() -> None:
         ({"ttl": "9", "size": "3"}, "ttl must not be above size"),
     ],
 )
-def test_wrong_input_names_the_field_what_was_given_and_what_would_be_right(
+def test_an_error_names_the_parameter_the_given_value_and_what_would_be_right(
     given: dict[str, object], message: str
 ) -> None:
     with pytest.raises(InputError) as caught:
@@ -107,12 +107,12 @@ def test_wrong_input_names_the_field_what_was_given_and_what_would_be_right(
     assert str(caught.value) == message
 
 
-def test_a_protocol_without_parameters_says_so() -> None:
+def test_a_parameter_of_a_protocol_without_parameters_is_refused() -> None:
     with pytest.raises(InputError, match=r"^p=1: Protocol has no parameters$"):
         build(Protocol, {"p": "1"})
 
 
-def test_describe_tells_default_unit_doc_source_and_range_in_order() -> None:
+def test_describe_returns_default_unit_doc_source_and_range_in_order() -> None:
     rows = [(d.name, d.default, d.unit, d.doc, d.source, d.range) for d in describe(Sample)]
     assert rows == [
         ("p", 0.5, "", "probability", "Fig. 10", "0 … 1"),
@@ -128,7 +128,7 @@ def test_describe_tells_default_unit_doc_source_and_range_in_order() -> None:
     ]
 
 
-def test_an_error_names_the_protocol_as_people_do() -> None:
+def test_an_error_uses_the_protocol_name_that_people_use() -> None:
     with pytest.raises(InputError, match=r"^unknown gossip parameter 'q'"):
         build(Gossip, {"q": "1"}, "gossip")
     with pytest.raises(InputError, match=r"^p=1: nothing has no parameters$"):

@@ -1,4 +1,4 @@
-"""What gossip, counter and managed share: the source sends, first copies are looked at, ages and hops are counted."""
+"""What gossip, counter and managed share: the publisher sends, first copies decide, ages and hops are counted."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from tests.support.storm import Plan, plans, weather
 
 NEWS = topic("news")
 RELAYS = [(Gossip, {"p": 1.0}), (Counter, {"copies": 100}), (Managed, {"ttl": 0})]
-"""So that each sends on whatever it hears first."""
+"""With these parameters each protocol forwards every first copy."""
 LONGEST_US = 120_000
-"""No assessment delay of theirs is longer."""
+"""No assessment delay is longer."""
 
 every = pytest.mark.parametrize("relay, params", RELAYS, ids=[cls.__name__ for cls, _ in RELAYS])
 
@@ -43,7 +43,7 @@ def wait(host: ScriptHost, protocol: Relay) -> None:
 
 
 @every
-def test_the_source_sends_at_once_with_all_hops_and_no_age(relay: type[Relay], params: dict[str, Any]) -> None:
+def test_the_publisher_sends_at_once_with_all_hops_and_no_age(relay: type[Relay], params: dict[str, Any]) -> None:
     protocol, host = node(relay, params, ttl=5)
     protocol.on_subscribe(1, NEWS)
     protocol.on_publish(news())
@@ -54,7 +54,7 @@ def test_the_source_sends_at_once_with_all_hops_and_no_age(relay: type[Relay], p
 
 
 @every
-def test_a_publisher_takes_no_copy_of_its_own_event(relay: type[Relay], params: dict[str, Any]) -> None:
+def test_a_publisher_ignores_copies_of_its_own_event(relay: type[Relay], params: dict[str, Any]) -> None:
     protocol, host = node(relay, params)
     protocol.on_subscribe(1, NEWS)
     protocol.on_publish(news())
@@ -65,7 +65,7 @@ def test_a_publisher_takes_no_copy_of_its_own_event(relay: type[Relay], params: 
 
 
 @every
-def test_a_first_copy_is_delivered_at_once_and_sent_on_one_hop_and_so_much_older(
+def test_a_first_copy_is_delivered_at_once_and_forwarded_with_a_hop_less_and_its_new_age(
     relay: type[Relay], params: dict[str, Any]
 ) -> None:
     protocol, host = node(relay, params)
@@ -84,7 +84,7 @@ def test_a_first_copy_is_delivered_at_once_and_sent_on_one_hop_and_so_much_older
 
 
 @every
-def test_a_node_that_does_not_want_an_event_sends_it_on_all_the_same(
+def test_a_node_that_is_not_interested_forwards_the_event_nevertheless(
     relay: type[Relay], params: dict[str, Any]
 ) -> None:
     protocol, host = node(relay, params)
@@ -98,7 +98,7 @@ def test_a_node_that_does_not_want_an_event_sends_it_on_all_the_same(
 
 
 @every
-def test_who_took_its_only_subscription_back_gets_nothing(relay: type[Relay], params: dict[str, Any]) -> None:
+def test_a_node_without_its_only_subscription_delivers_nothing(relay: type[Relay], params: dict[str, Any]) -> None:
     protocol, host = node(relay, params)
     protocol.on_subscribe(1, NEWS)
     protocol.on_unsubscribe(1)
@@ -107,7 +107,7 @@ def test_who_took_its_only_subscription_back_gets_nothing(relay: type[Relay], pa
 
 
 @every
-def test_copies_after_the_first_are_neither_delivered_nor_sent_on(relay: type[Relay], params: dict[str, Any]) -> None:
+def test_copies_after_the_first_are_neither_delivered_nor_forwarded(relay: type[Relay], params: dict[str, Any]) -> None:
     protocol, host = node(relay, params)
     protocol.on_subscribe(1, NEWS)
     host.hear(protocol, EventFrame(news(), 0, 0), 3)
@@ -120,7 +120,7 @@ def test_copies_after_the_first_are_neither_delivered_nor_sent_on(relay: type[Re
 
 
 @every
-def test_the_last_hop_delivers_and_does_not_send_on(relay: type[Relay], params: dict[str, Any]) -> None:
+def test_after_the_last_hop_an_event_is_delivered_and_not_forwarded(relay: type[Relay], params: dict[str, Any]) -> None:
     protocol, host = node(relay, params)
     protocol.on_subscribe(1, NEWS)
     host.hear(protocol, EventFrame(news(1), 1, 0), 3)
@@ -135,7 +135,7 @@ def test_the_last_hop_delivers_and_does_not_send_on(relay: type[Relay], params: 
 
 
 @every
-def test_a_hop_count_of_nought_means_any_number_and_stays(relay: type[Relay], params: dict[str, Any]) -> None:
+def test_a_hop_count_of_zero_means_any_number_and_stays_zero(relay: type[Relay], params: dict[str, Any]) -> None:
     protocol, host = node(relay, params)
     host.hear(protocol, EventFrame(news(), 0, 0), 3)
     wait(host, protocol)
@@ -143,7 +143,7 @@ def test_a_hop_count_of_nought_means_any_number_and_stays(relay: type[Relay], pa
 
 
 @every
-def test_an_event_is_valid_for_less_than_its_validity(relay: type[Relay], params: dict[str, Any]) -> None:
+def test_an_event_as_old_as_its_validity_is_expired(relay: type[Relay], params: dict[str, Any]) -> None:
     protocol, host = node(relay, params)
     protocol.on_subscribe(1, NEWS)
     host.hear(protocol, EventFrame(news(1, validity_us=1000), 0, 1000), 3)
@@ -157,7 +157,7 @@ def test_an_event_is_valid_for_less_than_its_validity(relay: type[Relay], params
 
 @every
 @pytest.mark.parametrize("left_us", [0, 1])
-def test_an_event_that_expires_while_it_waits_is_not_sent_on(
+def test_an_event_that_expires_while_it_waits_is_not_forwarded(
     relay: type[Relay], params: dict[str, Any], left_us: int
 ) -> None:
     protocol, host = node(relay, params)
@@ -177,7 +177,7 @@ def test_an_event_that_expires_while_it_waits_is_not_sent_on(
 
 
 @every
-def test_nothing_is_left_behind_when_the_delays_are_over(relay: type[Relay], params: dict[str, Any]) -> None:
+def test_nothing_waits_any_more_when_the_delays_are_over(relay: type[Relay], params: dict[str, Any]) -> None:
     protocol, host = node(relay, params)
     for k in range(1, 500):
         host.hear(protocol, EventFrame(news(k), k % 3, 0), 3)
@@ -188,7 +188,7 @@ def test_nothing_is_left_behind_when_the_delays_are_over(relay: type[Relay], par
 
 
 @every
-def test_what_waited_when_a_node_crashed_goes_on_when_it_comes_back_with_its_tables(
+def test_events_that_waited_at_a_crash_are_sent_if_the_tables_survive(
     relay: type[Relay], params: dict[str, Any]
 ) -> None:
     protocol, host = node(relay, params)
@@ -208,7 +208,7 @@ def test_what_waited_when_a_node_crashed_goes_on_when_it_comes_back_with_its_tab
 
 
 @every
-def test_what_waits_is_known_by_its_id_oldest_first(relay: type[Relay], params: dict[str, Any]) -> None:
+def test_waiting_events_are_listed_by_id_oldest_first(relay: type[Relay], params: dict[str, Any]) -> None:
     protocol, _ = node(relay, params)
     ids = [news(k).id for k in range(1, 5)]
     for k in (1, 2, 3):
@@ -225,7 +225,7 @@ def test_what_waits_is_known_by_its_id_oldest_first(relay: type[Relay], params: 
 
 
 @every
-def test_a_frame_that_was_heard_is_left_as_it_is(relay: type[Relay], params: dict[str, Any]) -> None:
+def test_a_received_frame_is_not_changed(relay: type[Relay], params: dict[str, Any]) -> None:
     protocol, host = node(relay, params)
     frame = EventFrame(news(), 9, 100)
     host.hear(protocol, frame, 3)
@@ -239,7 +239,7 @@ def test_a_frame_that_was_heard_is_left_as_it_is(relay: type[Relay], params: dic
 @every
 @settings(max_examples=25, deadline=None)
 @given(plan=plans())
-def test_in_bad_weather_only_who_asked_gets_a_valid_event_and_gets_it_once(
+def test_in_bad_weather_only_interested_nodes_get_a_valid_event_and_get_it_once(
     relay: type[Relay], params: dict[str, Any], plan: Plan
 ) -> None:
     net = weather(relay, plan, **params)
@@ -266,19 +266,19 @@ def graphs(draw: st.DrawFn) -> tuple[int, list[tuple[int, int]]]:
 
 
 def hops_from(source: int, links: set[tuple[int, int]]) -> dict[int, int]:
-    """The dumb twin: one ring after the other."""
+    """Hops by breadth-first search, for comparison."""
     hops = {source: 0}
     ring = [source]
     while ring:
-        found = {j for i in ring for a, j in links if a == i and j not in hops}
-        hops.update(dict.fromkeys(found, hops[ring[0]] + 1))
-        ring = sorted(found)
+        newly_reached = {j for i in ring for a, j in links if a == i and j not in hops}
+        hops.update(dict.fromkeys(newly_reached, hops[ring[0]] + 1))
+        ring = sorted(newly_reached)
     return hops
 
 
 @settings(max_examples=60, deadline=None)
 @given(graphs(), st.integers(0, 4), st.booleans())
-def test_flooding_without_delays_reaches_exactly_who_is_so_many_hops_away(
+def test_flooding_without_delays_reaches_exactly_the_nodes_within_the_hop_limit(
     graph: tuple[int, list[tuple[int, int]]], ttl: int, directed: bool
 ) -> None:
     n, links = graph
@@ -295,17 +295,18 @@ def test_flooding_without_delays_reaches_exactly_who_is_so_many_hops_away(
     senders = [i for i in hops if i == 0 or ttl == 0 or hops[i] < ttl]
     assert sorted(sender for _, sender, _, _ in net.sends()) == sorted(senders)
     ages = {sender: frame.fields()[1] for _, sender, _, frame in net.sends()}
-    assert set(ages.values()) == {0}, "time in flight is in no age"
+    assert set(ages.values()) == {0}, "the time in flight does not count"
     assert net.now_us == 100 * HOP_US
 
 
 @every
 @settings(max_examples=25, deadline=None)
 @given(graph=graphs(), seed=st.integers(0, 99))
-def test_whoever_sends_on_whatever_comes_reaches_everybody_in_reach(
+def test_protocols_that_forward_every_first_copy_reach_all_connected_nodes(
     relay: type[Relay], params: dict[str, Any], graph: tuple[int, list[tuple[int, int]]], seed: int
 ) -> None:
-    """Managed keeps silent when it hears a copy, so it gets a line: only the next node's copy comes back there."""
+    """Managed suppresses an event when it hears a copy, so it runs on a line: only the next node's copy comes back
+    there."""
     n, links = graph
     if relay is Managed:
         links = [(i, i + 1) for i in range(n - 1)]

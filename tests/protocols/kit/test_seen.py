@@ -17,8 +17,8 @@ def home(id: int, slots: int) -> int:
 
 @settings(max_examples=200)
 @given(st.lists(ids | st.none(), max_size=120))
-def test_it_remembers_what_a_dict_would_in_the_same_order(steps: list[int | None]) -> None:
-    """An id is added; None takes the oldest out."""
+def test_it_remembers_the_same_ids_as_a_dict_in_the_same_order(steps: list[int | None]) -> None:
+    """A step adds an id, or removes the oldest one if it is None."""
     seen = Seen()
     plain: dict[int, None] = {}
     for id in steps:
@@ -37,10 +37,10 @@ def test_it_remembers_what_a_dict_would_in_the_same_order(steps: list[int | None
 
 
 @given(st.integers(0, FEWEST_SLOTS - 1), st.permutations(range(6)), st.integers(0, 6))
-def test_those_behind_a_gap_are_still_found_round_the_end_of_the_table(
+def test_ids_behind_a_gap_are_still_found_also_across_the_end_of_the_table(
     first: int, order: list[int], taken: int
 ) -> None:
-    """Six ids whose homes are the slot `first` and the one after it, in any order, some of them taken out again."""
+    """Six ids whose first slots are `first` and the next one, in any order; some of them are removed again."""
     near = [id for id in range(1, 4000) if home(id, FEWEST_SLOTS) == first][:3]
     near += [id for id in range(1, 4000) if home(id, FEWEST_SLOTS) == (first + 1) % FEWEST_SLOTS][:3]
     seen = Seen()
@@ -53,7 +53,7 @@ def test_those_behind_a_gap_are_still_found_round_the_end_of_the_table(
     assert sum(slot != 0 for slot in seen.slots) == 6 - taken
 
 
-def test_a_long_life_takes_no_more_room_than_what_is_remembered() -> None:
+def test_memory_depends_on_the_remembered_ids_and_not_on_all_that_were_added() -> None:
     seen = Seen()
     for n in range(1, 5001):
         assert seen.add(event_id(n % 7, n))
@@ -71,8 +71,8 @@ def test_at_least_half_of_the_slots_are_free() -> None:
         assert sum(slot != 0 for slot in seen.slots) == n
 
 
-def test_ids_of_many_publishers_and_of_one_lie_apart() -> None:
-    """No id is farther from its home than a few slots."""
+def test_ids_of_many_publishers_or_of_one_spread_over_the_slots() -> None:
+    """No id is more than a few slots away from its first slot."""
     for many in ([event_id(p, 1) for p in range(1000)], [event_id(3, n) for n in range(1, 1000)]):
         seen = Seen()
         for id in many:

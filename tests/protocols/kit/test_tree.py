@@ -1,4 +1,4 @@
-"""What both trees share, by itself: versions, labels, and when heartbeats are sent."""
+"""What both trees share: versions, labels, and when heartbeats are sent."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from roamcast.protocols.subtree.frames import Heartbeat
 from roamcast.testing import ScriptHost
 
 
-def test_versions_start_again_at_one_since_zero_means_none() -> None:
+def test_versions_start_again_at_one_because_zero_means_none() -> None:
     assert [next_version(version) for version in (0, 1, VERSION_MAX - 1, VERSION_MAX)] == [1, 2, VERSION_MAX, 1]
 
 
-def test_the_labels_of_the_trees_it_was_in_last_are_remembered() -> None:
+def test_labels_in_the_last_trees_are_remembered() -> None:
     place = Place(3)
     trees = [tree_name(10 + k, 0.5) for k in range(REMEMBERED + 1)]
     for tree in (*trees[:-1], trees[0], trees[-1]):
@@ -29,8 +29,8 @@ def test_the_labels_of_the_trees_it_was_in_last_are_remembered() -> None:
     assert list(place.labels) == [*trees[2:-1], trees[0], trees[-1]]
 
 
-def test_a_node_in_a_hurry_waits_until_its_last_heartbeat_is_over() -> None:
-    """However often the tree changes, there is no more than one heartbeat in that time."""
+def test_an_early_heartbeat_is_sent_once_however_often_the_tree_changes() -> None:
+    """There is at most one early heartbeat within its delay."""
     host = ScriptHost(3)
     host.clock_us = 5_000_000
     timer = HeartbeatTimer(host, 1_000_000)

@@ -1,7 +1,7 @@
-"""Bytes on the air: whatever comes, a frame or `Malformed`; whatever goes, as long as it says.
+"""Encoded frames: any received bytes give a frame or `Malformed`, and a sent frame has the size that it states.
 
-Every registered protocol is put to the test with frames that it really sends: they are gathered from a small busy
-network, then cut short, overwritten, and rebuilt with other values in the place of some.
+Every registered protocol is tested with frames that it really sends. They come from a small busy network, and are cut
+short, overwritten, and rebuilt with other values.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ EDGES = [0, 1, 127, 128, 255, 256, 65_535, 65_536, (1 << 32) - 1, 1 << 32, (1 <<
 
 @cache
 def sent_by(name: str) -> list[bytes]:
-    """What a small busy network of this protocol sends: of each kind of frame some, of different lengths."""
+    """Frames that a small busy network of this protocol sends: some of each kind, of different lengths."""
     protocol = registry.get(name)
     net = TinyNet(protocol, 8, [(0, 1), (1, 2), (0, 2), (2, 3), (4, 5), (5, 6), (6, 7)], seed=5)
     wanted = And([topic("news"), attr("room").isin("lab", "hall"), attr("t") > 3])
@@ -71,7 +71,7 @@ def sent_by(name: str) -> list[bytes]:
     return [data for _, data in sorted(shortest_first.items())]
 
 
-def heeded(name: str, data: bytes) -> Frame | None:
+def decoded(name: str, data: bytes) -> Frame | None:
     try:
         return decode(registry.get(name), data)
     except Malformed:
@@ -79,7 +79,7 @@ def heeded(name: str, data: bytes) -> Frame | None:
 
 
 def check(protocol: type[Protocol], frame: Frame) -> None:
-    """As long as it says, and the same again when it is read."""
+    """The frame has the size that it states, and is decoded unchanged."""
     data = encode(protocol, frame)
     assert frame.size == len(data)
     again = decode(protocol, data)
@@ -90,12 +90,12 @@ def check(protocol: type[Protocol], frame: Frame) -> None:
 
 
 @every
-def test_every_kind_of_its_frames_is_put_to_the_test(name: str) -> None:
+def test_every_kind_of_its_frames_is_tested(name: str) -> None:
     assert {msgspec.msgpack.decode(data)[0] for data in sent_by(name)} == set(range(len(registry.get(name).frames)))
 
 
 @every
-def test_what_it_sends_is_read_back_as_it_was(name: str) -> None:
+def test_its_frames_are_decoded_unchanged(name: str) -> None:
     assert sent_by(name)
     for data in sent_by(name):
         check(registry.get(name), decode(registry.get(name), data))
@@ -105,24 +105,24 @@ def test_what_it_sends_is_read_back_as_it_was(name: str) -> None:
 def test_a_frame_cut_short_anywhere_or_with_a_byte_too_many_is_malformed(name: str) -> None:
     for data in sent_by(name):
         for end in range(len(data)):
-            assert heeded(name, data[:end]) is None
-        assert heeded(name, data + b"\x00") is None
+            assert decoded(name, data[:end]) is None
+        assert decoded(name, data + b"\x00") is None
 
 
 @every
 @settings(max_examples=60)
 @given(data=st.binary(max_size=60))
 def test_any_bytes_are_a_frame_or_malformed(name: str, data: bytes) -> None:
-    heeded(name, data)
+    decoded(name, data)
     for tag in range(len(registry.get(name).frames)):
-        heeded(name, bytes([0x90 | min(len(data) + 1, 15), tag]) + data)
+        decoded(name, bytes([0x90 | min(len(data) + 1, 15), tag]) + data)
 
 
 @every
 @settings(max_examples=60)
 @given(tag=st.integers(0, 9), fields=st.lists(VALUES, max_size=8))
 def test_any_fields_are_a_frame_or_malformed(name: str, tag: int, fields: list[Any]) -> None:
-    frame = heeded(name, msgspec.msgpack.encode([tag, *fields]))
+    frame = decoded(name, msgspec.msgpack.encode([tag, *fields]))
     if frame is not None:
         check(registry.get(name), frame)
 
@@ -134,13 +134,13 @@ def test_bytes_changed_on_the_way_make_a_frame_or_malformed(name: str, data: st.
     raw = bytearray(data.draw(st.sampled_from(sent_by(name))))
     for at in data.draw(st.lists(st.integers(0, len(raw) - 1), min_size=1, max_size=4)):
         raw[at] = data.draw(st.integers(0, 255))
-    frame = heeded(name, bytes(raw))
+    frame = decoded(name, bytes(raw))
     if frame is not None:
         check(registry.get(name), frame)
 
 
 def places(fields: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """The way to every value inside."""
+    """The path to every value inside."""
     inner = list(enumerate(fields)) if isinstance(fields, list) else []
     if isinstance(fields, dict):
         inner = list(fields.items())
@@ -181,12 +181,12 @@ def alike(value: Any) -> st.SearchStrategy[Any]:
 @every
 @settings(max_examples=200)
 @given(data=st.data())
-def test_frames_of_other_values_are_as_long_as_they_say(name: str, data: st.DataObject) -> None:
+def test_frames_with_other_values_have_the_size_that_they_state(name: str, data: st.DataObject) -> None:
     fields = msgspec.msgpack.decode(data.draw(st.sampled_from(sent_by(name))))
     for _ in range(data.draw(st.integers(1, 3))):
         place = data.draw(st.sampled_from(places(fields)[1:]))
         fields = replaced(fields, place, data.draw(alike(at(fields, place)) | VALUES))
-    frame = heeded(name, msgspec.msgpack.encode(fields))
+    frame = decoded(name, msgspec.msgpack.encode(fields))
     if frame is not None:
         check(registry.get(name), frame)
 
@@ -194,8 +194,8 @@ def test_frames_of_other_values_are_as_long_as_they_say(name: str, data: st.Data
 @every
 @settings(max_examples=40)
 @given(data=st.data())
-def test_a_node_that_hears_anything_goes_on(name: str, data: st.DataObject) -> None:
-    """Frames that decode may still be lies. Told one after the other, with time between, they upset nobody."""
+def test_a_node_survives_any_frames(name: str, data: st.DataObject) -> None:
+    """Frames that decode may still be wrong. A node receives them one after the other and does not fail."""
     net = TinyNet(registry.get(name), 2, [(0, 1)], seed=5)
     net.subscribe(0, topic("news"))
     net.start()
@@ -203,7 +203,7 @@ def test_a_node_that_hears_anything_goes_on(name: str, data: st.DataObject) -> N
         fields = msgspec.msgpack.decode(data.draw(st.sampled_from(sent_by(name))))
         place = data.draw(st.sampled_from(places(fields)[1:]))
         fields = replaced(fields, place, data.draw(alike(at(fields, place))))
-        frame = heeded(name, msgspec.msgpack.encode(fields))
+        frame = decoded(name, msgspec.msgpack.encode(fields))
         if frame is not None:
             net.hosts[0].hear(net.nodes[0], frame, data.draw(st.sampled_from([1, 1, 2, 0, 1 << 30])))
         net.run(data.draw(st.sampled_from([0.0, 0.01, 1.5, 20.0])))
@@ -231,25 +231,25 @@ def test_the_tag_is_the_place_of_the_frame_in_the_protocol_s_list() -> None:
         b"\x90",
         b"\x80",
         b"\xa1a",
-        b"\x91\xc3",  # True is no tag
+        b"\x91\xc3",  # True is not a tag
         b"\x91\xcb" + bytes(8),  # nor is 0.0
         b"\x91\xff",  # nor -1
-        b"\x91\x01",  # gossip has but one frame
+        b"\x91\x01",  # gossip has only one kind of frame
         b"\xc1",  # never used by msgpack
-        b"\x81\x80\x01",  # a dictionary for a key
+        b"\x81\x80\x01",  # a dictionary as a key
         b"\xd6\xff\x00\x00\x00\x00",  # a date
         b"\xc7\x0c\xff" + b"\xff" * 12,  # a date out of range
-        b"\x92\x00\xd9\x01\xff",  # no UTF-8
+        b"\x92\x00\xd9\x01\xff",  # not UTF-8
         b"\x91" * 60_000 + b"\x00",  # too deep
-        b"\xdd\xff\xff\xff\xff",  # four thousand million fields, none of which is there
+        b"\xdd\xff\xff\xff\xff",  # four thousand million fields, all missing
     ],
 )
-def test_bytes_that_are_no_frame_are_malformed(data: bytes) -> None:
+def test_invalid_bytes_are_malformed(data: bytes) -> None:
     with pytest.raises(Malformed):
         decode(Gossip, data)
 
 
-def test_nothing_longer_than_a_frame_can_be_is_looked_at() -> None:
+def test_bytes_longer_than_any_frame_are_not_decoded() -> None:
     def of(payload: int) -> bytes:
         return encode(Gossip, EventFrame(Event(event_id(7, 1), "news", payload=bytes(payload)), 0, 0))
 
@@ -299,7 +299,7 @@ def test_numbers_become_floats() -> None:
         assert refuses(as_float, value)
 
 
-def test_bytes_and_lists_are_what_they_are() -> None:
+def test_bytes_and_lists_are_checked() -> None:
     assert (as_bytes(b"a"), as_list([1, 2], 2)) == (b"a", [1, 2])
     assert refuses(as_bytes, "a")
     assert refuses(as_list, (1, 2))

@@ -75,7 +75,7 @@ def test_a_message_crosses_the_wire_unchanged_and_its_size_is_that_of_its_bytes(
 
 
 @pytest.mark.parametrize("n", [0, 7, 8, DESTINATIONS_MAX])
-def test_the_size_of_a_message_is_right_at_the_steps_of_the_list_s_header(n: int) -> None:
+def test_the_size_of_a_message_is_right_where_the_header_of_its_list_grows(n: int) -> None:
     m = Message(news(1), 0, dict.fromkeys(range(n), 1000), 0)
     assert m.size == len(encode(Proximity, m))
     assert round_trip(Proximity, m).fields() == m.fields()
@@ -120,7 +120,7 @@ EVENT = news(1).fields()
         "frame",
     ],
 )
-def test_fields_that_are_no_frame_are_malformed(fields: Any) -> None:
+def test_invalid_fields_are_malformed(fields: Any) -> None:
     with pytest.raises(Malformed):
         decode(Proximity, msgspec.msgpack.encode(fields))
 
@@ -148,7 +148,7 @@ def test_a_message_with_bytes_changed_on_the_way_is_a_frame_or_malformed(m: Mess
 # ------------------------------------------------------------------------------------------------------- the limits
 
 
-def test_a_full_proximity_table_forgets_who_was_heard_longest_ago() -> None:
+def test_a_full_proximity_table_forgets_the_broker_that_was_heard_longest_ago() -> None:
     protocol, host = broker(table_limit=2)
     for other in (4, 5, 4, 6):
         host.clock_us += 1
@@ -157,7 +157,7 @@ def test_a_full_proximity_table_forgets_who_was_heard_longest_ago() -> None:
     assert host.notes == [("note", "table full", 0, 5, 0)]
 
 
-def test_a_full_destination_list_takes_nobody_new_but_is_still_lowered() -> None:
+def test_a_full_destination_list_takes_no_new_broker_but_proximities_are_still_lowered() -> None:
     protocol, host = broker(destinations_limit=2, jitter_ms=0.0)
     for other in (4, 5):
         protocol.on_frame(Beacon(NEWS), other)
@@ -170,7 +170,7 @@ def test_a_full_destination_list_takes_nobody_new_but_is_still_lowered() -> None
     assert len(host.delivered) == 2
 
 
-def test_the_oldest_id_makes_room_and_takes_its_waiting_message_along() -> None:
+def test_the_oldest_id_makes_room_and_its_waiting_message_is_dropped() -> None:
     protocol, host = broker(seen_limit=3, max_delay_s=1.0)
     protocol.on_frame(Beacon(NEWS), 4)
     host.clock_us += 5 * INTERVAL_US
@@ -182,7 +182,7 @@ def test_the_oldest_id_makes_room_and_takes_its_waiting_message_along() -> None:
     assert sorted(host.muted) == [news(1).id, news(2).id]
 
 
-def test_a_broker_that_was_forgotten_between_two_messages_is_no_reason_to_send_the_second() -> None:
+def test_a_broker_that_is_forgotten_between_two_messages_gives_no_reason_to_send_the_second() -> None:
     protocol, host = broker(jitter_ms=0.0)
     protocol.on_start()
     protocol.on_frame(Beacon(NEWS), 4)
@@ -194,7 +194,7 @@ def test_a_broker_that_was_forgotten_between_two_messages_is_no_reason_to_send_t
     assert host.labels("drop") == ["no closer"]
 
 
-def test_a_beacon_is_the_subscription_itself_only_where_that_is_its_summary() -> None:
+def test_the_predicate_of_a_single_subscription_is_the_same_object() -> None:
     either = NEWS | topic("sport")
     for asked, limit, same in ((NEWS, 1, True), (either, 8, True), (either, 1, False)):
         protocol, host = broker(predicate_limit=limit)
@@ -231,7 +231,7 @@ def test_memory_counts_the_proximity_table_and_nothing_else() -> None:
     assert protocol.memory() == (2, 2 * 16 + Beacon(NEWS).size + Beacon(EVERYTHING).size)
 
 
-def test_a_frame_that_was_heard_is_left_as_it_is() -> None:
+def test_a_received_frame_is_not_changed() -> None:
     """All receivers of a simulated frame share one object."""
     protocol, host = broker()
     protocol.on_subscribe(1, NEWS)
@@ -257,7 +257,7 @@ def test_a_timer_that_belongs_to_nothing_is_ignored() -> None:
 
 
 def test_state_stays_bounded_over_a_long_steady_run() -> None:
-    """A thousand strangers pass by, and five thousand messages, most of them waiting when the next comes."""
+    """A thousand brokers and five thousand messages pass by; most messages still wait when the next one arrives."""
     protocol, host = broker(table_limit=50, seen_limit=40, beacon_interval_s=1.0, max_delay_s=2.0)
     protocol.on_start()
     for k in range(1, 5001):
@@ -274,22 +274,23 @@ def test_state_stays_bounded_over_a_long_steady_run() -> None:
     assert (len(protocol.pt), protocol.scheduled, list(host.timers)) == (0, {}, [BEACON_TIMER])
 
 
-# ------------------------------------------------------------------------------------------- as printed, and as it is
+# -------------------------------------------------------------------------------- the loop of Fig. 3 and the fast loop
 
 
 def as_printed(
     table: dict[int, tuple[bool, int]], carried: dict[int, int], limit: int
 ) -> tuple[dict[int, int], str, int, int]:
-    """Fig. 3's loop on a copy of the list, {broker: (whether it asks for news, beacons missed)}: the list that comes of
-    it, the reason, whose it is, and the lowest proximity. The broker itself, 0, wants the message."""
+    """The loop of Fig. 3 on a copy of the list. `table` is {broker: (whether it wants news, beacons missed)}. Returns
+    the new list, the reason to send, the broker that gives it, and the lowest proximity. This broker, 0, wants the
+    message."""
     destinations = dict(carried)
     why, peer, closest = "no closer", -1, 1000
     if 0 in destinations or len(destinations) < limit:
         destinations[0] = 0
-    for broker, (asks, missed) in table.items():
+    for broker, (wants, missed) in table.items():
         proximity = 100 * missed
         new = broker not in destinations
-        if asks and (new or proximity < destinations[broker]) and not (new and len(destinations) >= limit):
+        if wants and (new or proximity < destinations[broker]) and not (new and len(destinations) >= limit):
             destinations[broker] = proximity
             if why == "no closer" or proximity < closest:
                 why, peer, closest = ("new destination" if new else "closer"), broker, proximity
@@ -308,10 +309,10 @@ def test_a_message_gets_the_list_reason_and_delay_of_the_loop_as_printed(
 ) -> None:
     protocol, host = broker(jitter_ms=0.0, max_delay_s=1.0, destinations_limit=limit)
     protocol.on_subscribe(1, NEWS)
-    table = dict(sorted(table.items(), key=lambda row: -row[1][1]))  # heard longest ago first, as time wants it
-    for other, (asks, missed) in table.items():
+    table = dict(sorted(table.items(), key=lambda row: -row[1][1]))  # heard longest ago first
+    for other, (wants, missed) in table.items():
         host.clock_us = (10 - missed) * INTERVAL_US
-        protocol.on_frame(Beacon(NEWS if asks else topic("sport")), other)
+        protocol.on_frame(Beacon(NEWS if wants else topic("sport")), other)
     host.clock_us = 10 * INTERVAL_US
     host.hear(protocol, Message(news(1), 0, carried, 0), 7)
     host.advance(protocol, 11 * INTERVAL_US)
@@ -330,7 +331,7 @@ def test_a_message_gets_the_list_reason_and_delay_of_the_loop_as_printed(
 
 
 @given(lists, st.lists(st.lists(st.tuples(brokers, st.integers(0, 1000)), max_size=12), max_size=8))
-def test_a_list_that_shares_its_beginning_is_the_list_that_a_copy_would_be(
+def test_a_list_that_shares_its_base_equals_a_full_copy(
     first: dict[int, int], hops: list[list[tuple[int, int]]]
 ) -> None:
     plain = dict(first)
@@ -342,7 +343,7 @@ def test_a_list_that_shares_its_beginning_is_the_list_that_a_copy_would_be(
         flat = [number for pair in changes.items() for number in pair]
         shared = shared.changed(vec[i64](flat), len(plain), destination_list(plain).size)
         passed.append((shared, plain))
-    for destinations, items in passed:  # none was changed by those that came after it
+    for destinations, items in passed:  # later lists have not changed it
         assert list(destinations.items().items()) == list(items.items())
         assert destinations.count == len(items)
         for other in [0, *range(1, 7), 127, 128, 300, 70_000]:
@@ -381,9 +382,9 @@ def test_in_bad_weather_the_invariants_hold_and_only_the_beacon_s_timer_is_left(
             assert node.scheduled == {}
 
 
-def told(plan: Plan, *doings: str) -> list[int]:
-    """To whom these things are done, each time."""
-    return [node for what, node, _, _ in plan.steps if what in doings]
+def nodes_of(plan: Plan, *kinds: str) -> list[int]:
+    """The node of each step of these kinds."""
+    return [node for what, node, _, _ in plan.steps if what in kinds]
 
 
 @settings(max_examples=40, deadline=None)
@@ -413,12 +414,10 @@ def test_clocks_that_disagree_change_nothing(plan: Plan, params: dict[str, Any])
 
 @settings(max_examples=40, deadline=None)
 @given(plans(), PARAMS)
-def test_a_frame_is_never_changed_after_it_was_sent_and_is_as_long_as_it_says(
-    plan: Plan, params: dict[str, Any]
-) -> None:
+def test_a_frame_does_not_change_after_it_was_sent_and_states_its_size(plan: Plan, params: dict[str, Any]) -> None:
     net = weather(Proximity, plan, **params)
-    subscribers = told(plan, "subscribe")
-    steady = [i for i in subscribers if subscribers.count(i) == 1 and i not in told(plan, "crash", "unsubscribe")]
+    subscribers = nodes_of(plan, "subscribe")
+    steady = [i for i in subscribers if subscribers.count(i) == 1 and i not in nodes_of(plan, "crash", "unsubscribe")]
     for host in net.hosts:
         shown = [line for line in host.effects if line.startswith("broadcast")]
         assert shown == [f"broadcast {frame.kind} {frame.fields()}" for _, frame in host.sent]
@@ -433,10 +432,10 @@ def test_a_frame_is_never_changed_after_it_was_sent_and_is_as_long_as_it_says(
 @settings(max_examples=30, deadline=None)
 @given(plans(), PARAMS)
 def test_every_decision_about_a_message_has_a_reason(plan: Plan, params: dict[str, Any]) -> None:
-    """Each first reception ends in one of forward, suppress, drop; a crash alone leaves one open."""
+    """Each first reception ends in forward, suppress or drop, except after a crash."""
     net = weather(Proximity, plan, **params)
     net.run(1.0)
-    crashed = told(plan, "crash")
+    crashed = nodes_of(plan, "crash")
     for i, host in enumerate(net.hosts):
         delayed = [event for kind, _, event, _, _ in host.notes if kind == "delay"]
         ended = [event for kind, label, event, _, _ in host.notes if kind in ("forward", "suppress", "drop")]
@@ -455,7 +454,8 @@ def test_every_decision_about_a_message_has_a_reason(plan: Plan, params: dict[st
 def test_a_lone_subscriber_within_two_hops_gets_every_event(
     net_of: tuple[int, set[tuple[int, int]]], seed: int
 ) -> None:
-    """On a still network without loss: whoever silences an adjacent broker is adjacent to the subscriber itself."""
+    """On a still network without loss: a broker that suppresses an adjacent broker is adjacent to the subscriber
+    itself."""
     n, pairs = net_of
     links = {(i, j) for i, j in pairs if i != j} | {(j, i) for i, j in pairs if i != j}
     net = TinyNet(Proximity, n, sorted(links), seed=seed)
@@ -470,7 +470,7 @@ def test_a_lone_subscriber_within_two_hops_gets_every_event(
         assert (event.id in net.delivered(0)) or not reachable
 
 
-def test_a_broker_that_comes_back_with_its_tables_still_knows_how_far_the_others_are() -> None:
+def test_a_broker_that_comes_back_with_its_tables_still_knows_the_proximity_of_others() -> None:
     net = TinyNet(Proximity, 2, links=[(0, 1)])
     net.subscribe(1, NEWS)
     net.start()
@@ -487,7 +487,7 @@ def test_a_broker_that_comes_back_with_its_tables_still_knows_how_far_the_others
     assert len(kept.pt) == 0
 
 
-def test_a_broker_that_comes_back_without_its_tables_learns_anew() -> None:
+def test_a_broker_that_comes_back_without_its_tables_learns_from_scratch() -> None:
     net = TinyNet(Proximity, 3, links=[(0, 1), (1, 2)])
     net.subscribe(2, NEWS)
     net.start()
@@ -503,8 +503,8 @@ def test_a_broker_that_comes_back_without_its_tables_learns_anew() -> None:
     assert net.delivered(2) == [later.id] != [event.id]
 
 
-def test_a_link_that_works_one_way_only_carries_what_it_can() -> None:
-    """0 hears no beacon of 1 and sends all the same; 1 knows 2 and brings it there."""
+def test_an_event_passes_a_link_that_works_in_one_direction() -> None:
+    """0 hears no beacon of 1 and sends nevertheless; 1 knows 2 and forwards the event to it."""
     net = TinyNet(Proximity, 3, links=[(0, 1), (1, 2), (2, 1)], directed=True)
     net.subscribe(2, NEWS)
     net.start()

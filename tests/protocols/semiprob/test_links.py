@@ -1,4 +1,4 @@
-"""Semi-probabilistic routing along links: its frames, its tables against a dumb twin, its limits, and bad weather."""
+"""Semi-probabilistic routing along links: its frames, its tables against a simple model, its limits, bad weather."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def event(n: int = 1, validity_us: int = FOREVER) -> Event:
 
 
 @given(FRAMES)
-def test_frames_are_as_long_as_they_say_and_come_back(frame: BeaconFrame | TableFrame | LinkEventFrame) -> None:
+def test_frames_state_their_size_and_are_decoded_unchanged(frame: BeaconFrame | TableFrame | LinkEventFrame) -> None:
     check_encoding(SemiProbLinks, frame)
 
 
@@ -139,7 +139,7 @@ def test_fields_out_of_range_are_malformed(fields: list[object]) -> None:
         decode(SemiProbLinks, msgspec.msgpack.encode(fields))
 
 
-# -------------------------------------------------------------------------------------------------------- what is table
+# ------------------------------------------------------------------------------------------------------ advertised rows
 
 
 def advertised_rows(table: AdvertisedTable) -> dict[Row, int]:
@@ -153,8 +153,8 @@ MOVES = st.lists(
 
 @settings(max_examples=60)
 @given(MOVES, st.integers(1, 60))
-def test_pages_hold_what_is_told_and_a_listener_that_hears_changed_pages_knows_it(moves: list, every: int) -> None:
-    """The dumb twins: a dict of all rows, and a listener that keeps the last copy of each page."""
+def test_pages_hold_the_advertised_rows_and_changed_pages_are_enough_to_know_them(moves: list, every: int) -> None:
+    """Compared with a dict of all rows, and with a receiver that keeps the last copy of each page."""
     table, wanted = AdvertisedTable(), {}
     heard: dict[int, dict[Row, int]] = {}
     versions: list[int] = []
@@ -192,10 +192,10 @@ def test_a_change_costs_one_page() -> None:
     assert table.update_pages() == [table.page_of[(1, topic("t50"))]]
     table.remove((1, topic("t0")))
     table.put((2, topic("new")), 3)
-    assert table.update_pages() == [0]  # into the gap
+    assert table.update_pages() == [0]  # the new row fills the gap
 
 
-def test_a_page_is_no_longer_on_the_air_than_it_says() -> None:
+def test_the_frame_of_a_page_is_not_longer_than_the_page_states() -> None:
     table = AdvertisedTable()
     for n in range(300):
         table.put((1 + n % 255, topic("x" * (1 + n % 40))), (1 << 31) - 1)
@@ -204,7 +204,7 @@ def test_a_page_is_no_longer_on_the_air_than_it_says() -> None:
         assert TableFrame((1 << 32) - 1, at, (1 << 32) - 1, page.listed()).size <= page.size + 20
 
 
-def test_what_finds_no_room_is_left_out_farthest_first_until_there_is_room() -> None:
+def test_rows_without_room_are_left_out_farthest_first_until_there_is_room() -> None:
     table = AdvertisedTable()
     far, near = [(3, topic(f"far{n:03d}" + "x" * 50)) for n in range(200)], [(1, topic(f"n{n}")) for n in range(10)]
     for row in far:
@@ -218,7 +218,7 @@ def test_what_finds_no_room_is_left_out_farthest_first_until_there_is_room() -> 
     assert all(row in table.page_of for row in near) and table.size <= TABLE_BYTES
     assert len(table.page_of) + len(table.unplaced) == 210
     table.put((3, topic("farther" + "x" * 50)), ANY_LINK)
-    assert table.update_pages() == []  # as far as those that are there: it has to wait
+    assert table.update_pages() == []  # as far away as the rows in the table: it has to wait
     for row in near + far[:100]:
         table.remove(row)
     table.update_pages()
@@ -234,7 +234,7 @@ def test_a_filter_too_long_for_a_page_has_one_of_its_own() -> None:
     assert [len(page.rows) for page in table.pages] == [2, 1]
 
 
-def test_an_emptied_page_is_used_again_also_for_a_long_filter() -> None:
+def test_an_empty_page_is_used_again_also_for_a_long_filter() -> None:
     table = AdvertisedTable()
     for n in range(3):
         table.put((1, topic(f"b{n}" * PAGE_BYTES)), ANY_LINK)
@@ -243,7 +243,7 @@ def test_an_emptied_page_is_used_again_also_for_a_long_filter() -> None:
     assert table.update_pages() == [0] and len(table.pages) == 1
 
 
-def test_pages_have_a_number_that_is_never_exceeded() -> None:
+def test_the_number_of_pages_is_limited() -> None:
     table = AdvertisedTable()
     for n in range(400):
         table.put((2, topic(f"t{n:03d}" + "x" * 100)), ANY_LINK)
@@ -279,13 +279,13 @@ def links(node: SemiProbLinks) -> list[int]:
 
 def tables_of(node: SemiProbLinks) -> list[dict[int, set[Filter]]]:
     """For each distance: link -> filters."""
-    found: list[dict[int, set[Filter]]] = [{} for _ in range(node.params.phi)]
+    tables: list[dict[int, set[Filter]]] = [{} for _ in range(node.params.phi)]
     for filter, interest in node.filters.items():
-        for table, rows in zip(found, interest.tables, strict=True):
+        for table, rows in zip(tables, interest.tables, strict=True):
             for link in rows:
                 table.setdefault(link, set()).add(filter)
-    assert node.rows == sum(len(filters) for table in found for filters in table.values())
-    return found
+    assert node.rows == sum(len(filters) for table in tables for filters in table.values())
+    return tables
 
 
 def heard(node: SemiProbLinks, *, boot: int = 7, versions: list[int] | None = None, lacks: list[int] | None = None):
@@ -304,11 +304,11 @@ def test_a_link_exists_when_both_ends_hear_each_other() -> None:
     assert [links(node) for node in net.nodes] == [[1], [0], []]
 
 
-def test_a_beacon_tells_whom_a_node_hears_what_it_tells_and_what_it_lacks() -> None:
+def test_a_beacon_lists_the_nodes_heard_the_own_versions_and_the_missing_pages() -> None:
     protocol, host = make(SemiProbLinks, beacon_s=1.0)
     protocol.on_start()
     host.hear(protocol, BeaconFrame(77, [3, 1, 0], [0], {}), 5)
-    host.hear(protocol, BeaconFrame(66, [1], [], {}), 4)  # does not hear us: its rows are of no use
+    host.hear(protocol, BeaconFrame(66, [1], [], {}), 4)  # it does not hear this node: its rows are of no use
     host.hear(protocol, page([], boot=77, at=1), 5)
     host.hear(protocol, page([], boot=77, at=0, version=2), 5)
     host.advance(protocol, 1_000_000)
@@ -323,7 +323,7 @@ def test_a_beacon_tells_whom_a_node_hears_what_it_tells_and_what_it_lacks() -> N
     assert len(host.frames("beacon")) == 3
 
 
-def test_a_beacon_asks_for_so_many_pages_at_most() -> None:
+def test_a_beacon_requests_a_limited_number_of_pages() -> None:
     protocol, host = make(SemiProbLinks)
     protocol.on_start()
     for i in (3, 4, 5):
@@ -348,7 +348,7 @@ def test_a_silent_neighbour_is_forgotten_after_its_beacons_were_missed() -> None
 
 
 @pytest.mark.parametrize(("heard_us", "kept"), [(0, False), (499_999, False), (500_000, True)])
-def test_patience_is_so_many_beacons_exactly(heard_us: int, kept: bool) -> None:
+def test_a_neighbour_is_forgotten_after_exactly_the_given_number_of_beacons(heard_us: int, kept: bool) -> None:
     protocol, host = make(SemiProbLinks, beacon_s=1.0, patience=2.5)
     host.draws = [0.5, 0.0]
     protocol.on_start()  # its own beacons are at 0, 1, 2, 3 s
@@ -358,7 +358,7 @@ def test_patience_is_so_many_beacons_exactly(heard_us: int, kept: bool) -> None:
     assert list(protocol.neighbours) == ([5] if kept else [])
 
 
-def test_an_event_shows_that_its_sender_is_there() -> None:
+def test_an_event_shows_that_its_sender_is_still_a_neighbour() -> None:
     protocol, host = make(SemiProbLinks, beacon_s=1.0, patience=2.5)
     protocol.on_start()
     host.hear(protocol, heard(protocol), 5)
@@ -370,7 +370,7 @@ def test_an_event_shows_that_its_sender_is_there() -> None:
     assert links(protocol) == []
 
 
-def test_a_neighbour_that_no_longer_hears_me_is_no_link() -> None:
+def test_a_neighbour_that_no_longer_hears_this_node_is_not_a_link() -> None:
     net = TinyNet(SemiProbLinks, 2, [(0, 1)])
     net.start()
     net.subscribe(1, HOT)
@@ -394,7 +394,7 @@ def test_pages_of_a_neighbour_count_when_it_is_linked_again() -> None:
     assert tables_of(protocol) == [{5: {HOT}}, {}]
 
 
-def test_a_neighbour_that_lost_its_tables_is_told_again() -> None:
+def test_a_neighbour_that_lost_its_tables_gets_them_again() -> None:
     net = TinyNet(SemiProbLinks, 3, [(0, 1), (1, 2)])
     net.start()
     net.subscribe(0, HOT)
@@ -405,7 +405,7 @@ def test_a_neighbour_that_lost_its_tables_is_told_again() -> None:
     assert [tables_of(n) for n in net.nodes] == [[{}, {}], [{0: {HOT}}, {}], [{}, {1: {HOT}}]]
 
 
-def test_what_changes_at_once_is_told_by_one_broadcast() -> None:
+def test_simultaneous_changes_are_advertised_by_one_broadcast() -> None:
     protocol, host = make(SemiProbLinks)
     protocol.on_start()
     for i in (3, 4, 5):
@@ -422,7 +422,7 @@ def test_what_changes_at_once_is_told_by_one_broadcast() -> None:
     assert len(host.frames("subscription")) == 1
 
 
-def test_a_page_is_sent_again_to_those_who_ask_for_it_once_for_all() -> None:
+def test_a_requested_page_is_sent_again_once_for_all_that_request_it() -> None:
     protocol, host = make(SemiProbLinks, beacon_s=60.0)
     protocol.on_start()
     protocol.on_subscribe(1, HOT)
@@ -457,7 +457,7 @@ def test_a_row_that_moves_to_another_page_is_not_lost_on_the_way() -> None:
     assert protocol.filters == {} and protocol.filter_rows == []
 
 
-def test_what_a_neighbour_said_before_it_lost_its_tables_is_forgotten() -> None:
+def test_rows_that_a_neighbour_advertised_before_it_lost_its_tables_are_forgotten() -> None:
     protocol, host = make(SemiProbLinks)
     protocol.on_start()
     host.hear(protocol, heard(protocol), 5)
@@ -468,7 +468,7 @@ def test_what_a_neighbour_said_before_it_lost_its_tables_is_forgotten() -> None:
     assert tables_of(protocol) == [{5: {topic("cold")}}, {}]
 
 
-def test_nobody_is_told_what_came_from_nobody_but_itself() -> None:
+def test_a_row_names_the_neighbour_if_it_came_from_that_neighbour_alone() -> None:
     protocol, host = make(SemiProbLinks)
     protocol.on_start()
     for i in (4, 5):
@@ -495,22 +495,22 @@ def test_rows_beyond_the_horizon_are_left_out() -> None:
 
 
 def expected(net: TinyNet, wants: dict[int, list[Filter]], phi: int) -> list[list[dict[int, set[Filter]]]]:
-    """The dumb twin: a row for each way of `distance` hops to a subscriber that never turns back at once."""
+    """A row for each path of `distance` hops to a subscriber that never goes straight back."""
     result = []
     for node in range(len(net.nodes)):
-        found: list[dict[int, set[Filter]]] = [{} for _ in range(phi)]
+        tables: list[dict[int, set[Filter]]] = [{} for _ in range(phi)]
         ways = [[node, j] for i, j in sorted(net.links) if i == node]
         for distance in range(1, phi + 1):
             for way in ways:
                 for filter in wants.get(way[-1], []):
-                    found[distance - 1].setdefault(way[1], set()).add(filter)
+                    tables[distance - 1].setdefault(way[1], set()).add(filter)
             ways = [[*way, j] for way in ways for i, j in sorted(net.links) if i == way[-1] and j != way[-2]]
-        result.append(found)
+        result.append(tables)
     return result
 
 
 def check_when_the_weather_clears(plan: Plan, phi: int) -> None:
-    """No node may stay behind, however the storm ended: a link takes two beacons, a lost page two more for each hop."""
+    """All nodes must be up to date after the storm: a link takes two beacons, a lost page two more for each hop."""
     net = weather(SemiProbLinks, plan, phi=phi)
     for i in range(plan.n):
         if not net.up[i]:
@@ -522,7 +522,7 @@ def check_when_the_weather_clears(plan: Plan, phi: int) -> None:
     assert [tables_of(node) for node in net.nodes] == expected(net, wants, phi)
     before = len(net.sends("subscription"))
     net.run(3)
-    assert len(net.sends("subscription")) == before  # and then nobody has anything more to tell
+    assert len(net.sends("subscription")) == before  # and then there is nothing more to advertise
 
 
 @settings(max_examples=25, deadline=None)
@@ -559,8 +559,9 @@ TRIANGLE = [(0, 1), (1, 2), (0, 2)]
         ),
     ],
 )  # fmt: skip
-def test_a_node_that_was_given_up_and_comes_back_with_its_tables_is_told_all(plan: Plan, phi: int) -> None:
-    """Numbers that began anew with each neighbour met meant two things to a node that had kept them."""
+def test_a_forgotten_node_that_comes_back_with_its_tables_gets_all_rows(plan: Plan, phi: int) -> None:
+    """If versions started again for each new neighbour, a node that kept its tables would take new pages for old
+    ones."""
     check_when_the_weather_clears(plan, phi)
 
 
@@ -628,7 +629,7 @@ def test_the_age_on_the_air_grows_by_the_time_spent_waiting() -> None:
 def test_an_event_from_a_neighbour_without_a_link_goes_along_all_links() -> None:
     protocol, host = make(SemiProbLinks, tau=1.0, jitter_ms=0.0, phi=0)
     protocol.on_start()
-    host.hear(protocol, BeaconFrame(1, [], [], {}), 2)  # does not hear us
+    host.hear(protocol, BeaconFrame(1, [], [], {}), 2)  # it does not hear this node
     for node in (5, 6):
         host.hear(protocol, heard(protocol), node)
     host.hear(protocol, LinkEventFrame(event(), 0, 0, [0]), 2)
@@ -636,7 +637,7 @@ def test_an_event_from_a_neighbour_without_a_link_goes_along_all_links() -> None
     assert [sorted(frame.to) for frame in host.frames("event")] == [[5, 6]]
 
 
-def test_what_is_remembered_is_no_news_when_it_comes_again_past_its_validity() -> None:
+def test_a_remembered_event_that_comes_again_expired_is_not_noted_as_expired() -> None:
     protocol, host = make(SemiProbLinks)
     protocol.on_start()
     for age_us in (0, 100):
@@ -646,7 +647,7 @@ def test_what_is_remembered_is_no_news_when_it_comes_again_past_its_validity() -
     assert host.labels("drop") == ["expired"]
 
 
-def test_what_waited_before_a_crash_is_sent_after_it_if_the_tables_survive() -> None:
+def test_events_that_waited_before_a_crash_are_sent_after_it_if_the_tables_survive() -> None:
     protocol, host = make(SemiProbLinks, tau=1.0)
     protocol.on_start()
     host.hear(protocol, heard(protocol), 5)

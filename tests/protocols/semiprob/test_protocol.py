@@ -44,7 +44,7 @@ def event(n: int = 1, subject: str = "hot", validity_us: int = FOREVER) -> Event
 
 
 @given(subscriptions | publications)
-def test_frames_are_as_long_as_they_say_and_come_back(frame: SubscriptionFrame | PublicationFrame) -> None:
+def test_frames_state_their_size_and_are_decoded_unchanged(frame: SubscriptionFrame | PublicationFrame) -> None:
     check_encoding(SemiProb, frame)
 
 
@@ -82,7 +82,7 @@ def test_a_damaged_frame_is_malformed_or_another_frame(frame: SubscriptionFrame,
 @pytest.mark.parametrize(
     "fields",
     [
-        [0, 5, 1, 0, 60, [2, "hot"]],  # no broadcast left: nobody sends that
+        [0, 5, 1, 0, 60, [2, "hot"]],  # no broadcast left: no node sends such a frame
         [0, 5, 1, 256, 60, [2, "hot"]],
         [0, 5, 1, 1, 0, [2, "hot"]],
         [0, 1 << 31, 1, 1, 60, [2, "hot"]],
@@ -131,11 +131,11 @@ def test_the_age_on_the_air_grows_by_the_time_spent_waiting_whatever_the_clocks(
     net.publish(0, topic="hot")
     net.run(5)
     for t, sender, _, frame in net.sends("event"):
-        assert frame.age_us == t - published_us - 1000 * sender  # a hop's flight does not count
+        assert frame.age_us == t - published_us - 1000 * sender  # the time on the air does not count
 
 
 def test_a_lease_that_has_ended_does_not_count_even_if_the_timer_is_late() -> None:
-    """A node that slept hears before its timers go off."""
+    """A node that slept receives frames before its timers fire."""
     protocol, host = make(SemiProb, technique="none", tau=0.0)
     host.hear(protocol, SubscriptionFrame(5, 1, 1, 60, topic("hot")), 5)
     host.clock_us = 60 * SECOND
@@ -186,7 +186,7 @@ def test_flooding_reaches_every_connected_subscriber_in_fair_weather(
     net.run(2 * n)
     reached = [i for i in range(n) if net.delivered(i) == [e.id]]
     if technique == "delay-drop" and ring:
-        assert reached  # a node may trust a neighbour that reaches others
+        assert reached  # a node that is suppressed relies on a neighbour that reaches other nodes
     else:
         assert reached == [i for i in range(n) if i != seed % n]
 
@@ -205,7 +205,7 @@ def test_within_the_horizon_routing_needs_no_chance(phi: int, seed: int) -> None
     assert net.delivered(n - 1) == [e.id]
 
 
-def test_after_losing_its_tables_a_node_hears_an_event_anew() -> None:
+def test_after_losing_its_tables_a_node_handles_an_event_as_new() -> None:
     net = TinyNet(SemiProb, 2, [(0, 1)], tau=1.0, technique="none")
     net.start()
     net.subscribe(1, topic("hot"))
@@ -220,7 +220,7 @@ def test_after_losing_its_tables_a_node_hears_an_event_anew() -> None:
         assert net.delivered(1) == [e.id] * (1 if keep else 2)
 
 
-def test_what_waited_before_a_crash_is_sent_after_it_if_the_tables_survive() -> None:
+def test_events_that_waited_before_a_crash_are_sent_after_it_if_the_tables_survive() -> None:
     for keep in (True, False):
         net = TinyNet(SemiProb, 2, [(0, 1)], phi=1)
         net.start()

@@ -1,4 +1,4 @@
-"""Comparisons that are kept: the same answers as comparing each time, and never too many of them."""
+"""Stored comparisons give the same results as comparing each time, and their number is limited."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FILTERS: st.SearchStrategy[Filter] = st.one_of(
 )
 
 
-def test_what_covers_outranks_and_of_equals_the_lower_key_does() -> None:
+def test_a_covering_filter_replaces_and_of_equal_filters_the_lower_key_does() -> None:
     one, other = attr("a").isin(1), attr("a") == 1
     assert covers(one, other) and covers(other, one)
     low, high = sorted([one, other], key=key_of)
@@ -41,19 +41,19 @@ def test_what_covers_outranks_and_of_equals_the_lower_key_does() -> None:
 @settings(max_examples=60, deadline=None)
 @given(st.lists(FILTERS, unique_by=key_of, max_size=8), st.data())
 def test_relations_are_those_of_comparing_each_time(filters: list[Filter], data: st.DataObject) -> None:
-    """A dumb twin: every pair compared. In whatever order and company the filters are asked for."""
+    """Every pair is compared again, in any order and together with any other filters."""
     table = CoverTable(100)
     known = [table.add(key_of(filter), filter, 0) for filter in filters]
     for one in data.draw(st.permutations(known)):
-        asked = data.draw(st.lists(st.sampled_from(known), unique=True))
-        assert table.add(one.key, one.filter, union(asked)) is one
-        for other in asked:
+        compared = data.draw(st.lists(st.sampled_from(known), unique=True))
+        assert table.add(one.key, one.filter, union(compared)) is one
+        for other in compared:
             assert bool(one.replaced_by & other.bit) == bool(other.replaced & one.bit) == is_above(other, one)
             assert bool(one.replaced & other.bit) == bool(other.replaced_by & one.bit) == is_above(one, other)
 
 
 def union(filters: list[KnownFilter]) -> int:
-    return sum(interest.bit for interest in filters)
+    return sum(known.bit for known in filters)
 
 
 def is_above(one: KnownFilter, other: KnownFilter) -> bool:
@@ -62,10 +62,10 @@ def is_above(one: KnownFilter, other: KnownFilter) -> bool:
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(FILTERS, unique_by=key_of, min_size=1, max_size=12), st.data())
-def test_sets_of_filters_are_those_of_looking_at_each(filters: list[Filter], data: st.DataObject) -> None:
-    table, everybody = CoverTable(100), 0
+def test_sets_of_filters_are_those_of_checking_each_filter(filters: list[Filter], data: st.DataObject) -> None:
+    table, all_bits = CoverTable(100), 0
     for filter in filters:
-        everybody |= table.add(key_of(filter), filter, everybody).bit
+        all_bits |= table.add(key_of(filter), filter, all_bits).bit
     some = st.lists(st.sampled_from(table.by_number), unique=True)
     these, others = data.draw(some), data.draw(some)
     assert set(table.members(union(these))) == set(these)
@@ -79,14 +79,15 @@ def test_sets_of_filters_are_those_of_looking_at_each(filters: list[Filter], dat
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(FILTERS, unique_by=key_of, min_size=1, max_size=10), st.data())
-def test_what_is_inherited_is_what_comparing_tells(filters: list[Filter], data: st.DataObject) -> None:
-    """Of those in use, as far as they were compared; whatever others have found out about them by other numbers."""
+def test_copied_results_are_those_of_comparing_again(filters: list[Filter], data: st.DataObject) -> None:
+    """Only filters in use are copied, as far as they were compared; the newer table may know some under other
+    numbers."""
     some = st.lists(st.sampled_from(filters), unique_by=key_of)
     older, newer = CoverTable(100), CoverTable(100)
     for table, order in ((older, filters), (newer, data.draw(some))):
         for filter in order:
-            asked = [other for other in table.by_number if data.draw(st.booleans())]
-            table.add(key_of(filter), filter, union(asked))
+            some_others = [other for other in table.by_number if data.draw(st.booleans())]
+            table.add(key_of(filter), filter, union(some_others))
     used = data.draw(some)
     known_before = {one.key: {other.key for other in newer.members(one.compared)} for one in newer.by_number}
     newer.copy_from(older, union([older.by_key[key_of(filter)] for filter in used]))
@@ -99,7 +100,7 @@ def test_what_is_inherited_is_what_comparing_tells(filters: list[Filter], data: 
 
 
 def check_relations(table: CoverTable) -> None:
-    """Of all that have been compared, and nothing of the others."""
+    """The table has the relations of all compared pairs, and no others."""
     for one in table.by_number:
         compared = [other for other in table.by_number if one.compared & other.bit]
         assert all(other.compared & one.bit for other in compared)
@@ -110,14 +111,14 @@ def check_relations(table: CoverTable) -> None:
 
 
 class Watched(Filter):
-    """`covers` asks a filter that is none of its own whether it is equal."""
+    """A filter that records comparisons: `covers` compares a filter of an unknown class for equality."""
 
-    def __init__(self, name: str, asked: list[str]) -> None:
+    def __init__(self, name: str, comparisons: list[str]) -> None:
         self.name = name
-        self.asked = asked
+        self.comparisons = comparisons
 
     def __eq__(self, other: object) -> bool:
-        self.asked.append(self.name)
+        self.comparisons.append(self.name)
         return self is other
 
     def __hash__(self) -> int:
@@ -131,21 +132,21 @@ class Watched(Filter):
 
 
 def test_a_pair_is_compared_once() -> None:
-    asked: list[str] = []
+    comparisons: list[str] = []
     table = CoverTable(10)
-    a, b = (table.add(name, Watched(name, asked), 0) for name in "ab")
+    a, b = (table.add(name, Watched(name, comparisons), 0) for name in "ab")
     table.add("a", a.filter, b.bit)
-    assert asked
-    asked.clear()
+    assert comparisons
+    comparisons.clear()
     table.add("a", a.filter, a.bit | b.bit)
     table.add("b", b.filter, a.bit)
     newer = CoverTable(10)
     newer.copy_from(table, a.bit | b.bit)
     newer.add("b", b.filter, newer.by_key["a"].bit)
-    assert asked == []
+    assert comparisons == []
 
 
-def test_there_are_never_more_than_the_limit_or_a_broker_needs() -> None:
+def test_a_table_has_room_for_the_limit_or_for_what_a_broker_needs() -> None:
     shared = SharedTables(8)
     first = shared.latest
     for n in range(7):
@@ -158,7 +159,7 @@ def test_there_are_never_more_than_the_limit_or_a_broker_needs() -> None:
     assert SHARED.limit == MAX_FILTERS
 
 
-def test_brokers_of_one_owner_know_filters_together_and_the_next_owner_begins_again() -> None:
+def test_brokers_of_one_owner_share_a_table_and_the_next_owner_gets_a_new_one() -> None:
     shared, one, other = SharedTables(8), object(), object()
     table = shared.for_owner(one)
     table.add("a", topic("a"), 0)

@@ -1,4 +1,4 @@
-"""What is worth telling to whom, kept up to date as table come and go, beside a twin that looks at all of them."""
+"""Which filters to advertise to which neighbour, against a twin that compares all filters every time."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ SOURCES = st.sampled_from([NOBODY, *PEERS])
 
 
 class Plain:
-    """The twin: a list of who wants what, and every pair of filters compared whenever something is asked."""
+    """The twin: a list of (source, filter). It compares every pair of filters each time."""
 
     def __init__(self) -> None:
         self.wants: list[tuple[int, Filter]] = []
 
-    def worth_telling(self, peer: int) -> list[str]:
+    def to_advertise(self, peer: int) -> list[str]:
         wanted = {key_of(filter): filter for source, filter in self.wants if source != peer}
         return sorted(
             key
@@ -37,39 +37,40 @@ class Plain:
 
 
 def keys(table: list[KnownFilter]) -> list[str]:
-    return [interest.key for interest in table]
+    return [known.key for known in table]
 
 
-def worth_telling(table: FilterTable, peer: int) -> list[KnownFilter]:
-    """All that a neighbour would be told that knows nothing yet."""
+def to_advertise(table: FilterTable, peer: int) -> list[KnownFilter]:
+    """The filters that a new neighbour would get."""
     beyond = table.wanted_by_others(table.sets_of(peer))
     return table.in_order(table.covers.not_replaced(beyond, beyond))
 
 
-def test_of_two_filters_that_cover_each_other_one_is_told() -> None:
+def test_of_two_filters_that_cover_each_other_one_is_advertised() -> None:
     table = FilterTable()
     one, other = attr("a").isin(1), attr("a") == 1
     table.add(one, table.sets_of(OWN))
     table.add(other, table.sets_of(OWN))
-    assert keys(worth_telling(table, 5)) == [min(str(one), str(other))]
+    assert keys(to_advertise(table, 5)) == [min(str(one), str(other))]
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(SOURCES, FILTERS), max_size=10))
-def test_what_is_told_covers_exactly_what_others_want(wants: list[tuple[int, Filter]]) -> None:
-    """Events decide: the told filters and all filters from elsewhere match the same, and none is told needlessly."""
+def test_the_advertised_filters_match_exactly_the_events_that_others_want(wants: list[tuple[int, Filter]]) -> None:
+    """The advertised filters and all filters of others match the same events, and no advertised filter is
+    superfluous."""
     table = FilterTable()
     for source, filter in wants:
         table.add(filter, table.sets_of(source))
     for peer in (*PEERS, 8):
-        told = [interest.filter for interest in worth_telling(table, peer)]
+        advertised = [known.filter for known in to_advertise(table, peer)]
         wanted = [filter for source, filter in wants if source != peer]
         for value in range(12):
             for name in ("a", "a.b", "c"):
                 event = Event(1, name, {"v": value})
-                assert Or(told).matches(event) == Or(wanted).matches(event)
-        for n, filter in enumerate(told):
-            assert not any(covers(other, filter) for m, other in enumerate(told) if m != n), "one is enough"
+                assert Or(advertised).matches(event) == Or(wanted).matches(event)
+        for n, filter in enumerate(advertised):
+            assert not any(covers(other, filter) for m, other in enumerate(advertised) if m != n), "superfluous"
 
 
 STEPS = st.one_of(
@@ -77,7 +78,7 @@ STEPS = st.one_of(
     st.tuples(st.just("want"), SOURCES, FILTERS),
     st.tuples(st.just("unwant"), st.integers(0, 9), st.none()),
     st.tuples(st.just("beat"), st.integers(1, IDLE_HEARTBEATS + 1), st.none()),
-    st.tuples(st.just("tell"), st.sampled_from(PEERS), st.booleans()),
+    st.tuples(st.just("advertise"), st.sampled_from(PEERS), st.booleans()),
     st.tuples(st.just("leave"), st.sampled_from(PEERS), st.none()),
     st.tuples(st.just("forget"), st.booleans(), st.none()),
 )
@@ -85,13 +86,13 @@ STEPS = st.one_of(
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(STEPS, max_size=40), st.sampled_from([1, 4, 9, 4096]))
-def test_a_neighbour_is_told_all_that_changes_and_nothing_else(steps: list[tuple], limit: int) -> None:  # type: ignore[type-arg]
-    """Whatever the steps between two tellings; where few filters are known together, their numbers change often.
+def test_a_neighbour_gets_all_changes_and_nothing_else(steps: list[tuple], limit: int) -> None:  # type: ignore[type-arg]
+    """After any steps between two advertisements. With a small limit the numbers of filters change often.
 
-    Those of a second twin never do, and it has all filters in the same order.
+    In a second table they never change, and both have the filters in the same order.
     """
     table, still, plain = FilterTable(shared=SharedTables(limit)), FilterTable(shared=SharedTables(4096)), Plain()
-    told: dict[int, set[str]] = {}
+    advertised: dict[int, set[str]] = {}
     for what, a, b in steps:
         if what == "want":
             for each in (table, still):
@@ -105,44 +106,44 @@ def test_a_neighbour_is_told_all_that_changes_and_nothing_else(steps: list[tuple
             for _ in range(a):
                 table.forget_idle()
                 still.forget_idle()
-        elif what == "tell":
+        elif what == "advertise":
             added, removed = table.changes(table.sets_of(a), removals=b)
             assert keys(added) == keys(still.changes(still.sets_of(a), removals=b)[0])
-            now, before = {*plain.worth_telling(a)}, told.get(a, set())
+            now, before = {*plain.to_advertise(a)}, advertised.get(a, set())
             assert sorted(keys(added)) == sorted(now - before)
             assert sorted(keys(removed)) == sorted(before - now if b else ())
-            told[a] = now if b else now | before
+            advertised[a] = now if b else now | before
         elif what == "leave":
-            told.pop(a, None)
+            advertised.pop(a, None)
             plain.wants = [want for want in plain.wants if want[0] != a]
             table.forget(a)
             still.forget(a)
         elif what == "forget":
             others_need_the_room(table, same=a)
         for peer in PEERS:
-            assert sorted(keys(worth_telling(table, peer))) == plain.worth_telling(peer)
+            assert sorted(keys(to_advertise(table, peer))) == plain.to_advertise(peer)
         assert places(table) == places(still)
     check_order(table, plain)
 
 
 def others_need_the_room(table: FilterTable, same: bool) -> None:
-    """The next new filter has no number left. Where there are more, another filter has the first, and perhaps others
-    have come to know the same ones in another order."""
+    """Leave no number for the next new filter. In the new table another filter has the first number, and with `same`
+    the known filters are there in another order."""
     table.covers.limit = 0
     newer = table.shared.latest = CoverTable(100)
     newer.add("another", topic("another"), 0)
     if same:
-        for interest in reversed(table.covers.members(table.known)):
-            newer.add(interest.key, interest.filter, 0)
+        for known in reversed(table.covers.members(table.known)):
+            newer.add(known.key, known.filter, 0)
 
 
 def check_order(table: FilterTable, plain: Plain) -> None:
     assert list(table.order) == table.in_order(table.known)
     assert {*places(table)} >= {key_of(filter) for _, filter in plain.wants}
     rows = table.covers.members(table.known)
-    for interest in rows:
-        above = [other.key for other in rows if other is not interest and is_above(other, interest)]
-        assert sorted(keys(table.covers.members(interest.replaced_by & table.known))) == sorted(above)
+    for known in rows:
+        above = [other.key for other in rows if other is not known and is_above(other, known)]
+        assert sorted(keys(table.covers.members(known.replaced_by & table.known))) == sorted(above)
 
 
 def is_above(one: KnownFilter, other: KnownFilter) -> bool:
@@ -158,7 +159,7 @@ def is_above(one: KnownFilter, other: KnownFilter) -> bool:
     ((5, 6), 7, set()),
     ((5, OWN), 6, set()),
 ])  # fmt: skip
-def test_another_one_who_wants_it_makes_a_difference_to_few(
+def test_another_source_of_a_filter_changes_the_advertisement_for_few_neighbours(
     sources: tuple[int, ...], another: int, differs: set[int]
 ) -> None:
     table = FilterTable()
@@ -172,14 +173,14 @@ def test_another_one_who_wants_it_makes_a_difference_to_few(
     assert {peer for peer in PEERS if table.changes(table.sets_of(peer), removals=True)[1]} == differs
 
 
-def test_filter_table_are_told_in_the_order_they_came() -> None:
+def test_filters_are_advertised_in_the_order_they_came() -> None:
     table = FilterTable()
     for name in ("c", "a", "b"):
         table.add(topic(name), table.sets_of(OWN))
     assert keys(table.changes(table.sets_of(5), removals=True)[0]) == ["topic c", "topic a", "topic b"]
 
 
-def test_what_is_no_longer_wanted_is_left_for_later_and_is_not_told_if_it_comes_back() -> None:
+def test_a_removal_can_wait_and_is_not_advertised_if_the_filter_comes_back() -> None:
     table = FilterTable()
     table.add(topic("a"), table.sets_of(OWN))
     table.changes(table.sets_of(5), removals=True)
@@ -193,22 +194,22 @@ def test_what_is_no_longer_wanted_is_left_for_later_and_is_not_told_if_it_comes_
     assert table.changes(table.sets_of(5), removals=True) == ([], [])
 
 
-def test_who_wants_a_filter_several_times_wants_it_until_the_last_is_taken_back() -> None:
+def test_a_filter_added_several_times_is_wanted_until_it_is_removed_as_often() -> None:
     table = FilterTable()
     for _ in range(3):
         table.add(topic("a"), table.sets_of(6))
     for left in (2, 1, 0):
-        assert keys(worth_telling(table, 5)) == ["topic a"]
+        assert keys(to_advertise(table, 5)) == ["topic a"]
         table.remove(topic("a"), table.sets_of(6))
         assert table.sources[6].repeated == ({"topic a": left - 1} if left > 1 else {})
-    assert worth_telling(table, 5) == []
+    assert to_advertise(table, 5) == []
 
 
 def places(table: FilterTable) -> list[str]:
     return keys(table.in_order(table.known))
 
 
-def test_a_filter_that_nobody_wants_keeps_its_place_for_a_while_and_then_loses_it() -> None:
+def test_an_unwanted_filter_keeps_its_place_for_a_while_and_then_loses_it() -> None:
     table = FilterTable()
     table.add(topic("a"), table.sets_of(OWN))
     table.add(topic("b"), table.sets_of(5))
@@ -220,15 +221,15 @@ def test_a_filter_that_nobody_wants_keeps_its_place_for_a_while_and_then_loses_i
     table.remove(topic("a"), table.sets_of(OWN))
     for _ in range(IDLE_HEARTBEATS):
         table.forget_idle()
-    assert places(table) == ["topic a", "topic b"], "its time began anew"
+    assert places(table) == ["topic a", "topic b"], "its time has started again"
     table.forget_idle()
     assert places(table) == keys(list(table.order)) == ["topic b"]
     table.add(topic("a"), table.sets_of(OWN))
     assert places(table) == ["topic b", "topic a"]
 
 
-def test_time_begins_when_the_last_one_stops_wanting_it_however_that_comes_about() -> None:
-    for stop in ("unwant", "unwant_all", "forget_side"):
+def test_the_time_of_an_unwanted_filter_starts_when_its_last_source_is_gone() -> None:
+    for stop in ("unwant", "unwant_all", "forget"):
         table = FilterTable()
         table.add(topic("a"), table.sets_of(5))
         for _ in range(IDLE_HEARTBEATS + 1):
@@ -248,8 +249,8 @@ def test_time_begins_when_the_last_one_stops_wanting_it_however_that_comes_about
 
 @pytest.mark.parametrize("same", [False, True])
 @pytest.mark.parametrize("stop", ["before", "after"])
-def test_numbers_that_change_change_no_times(stop: str, same: bool) -> None:
-    """A filter goes when it would have gone, whether it was given up before or after the last heartbeat."""
+def test_new_numbers_do_not_change_when_a_filter_is_forgotten(stop: str, same: bool) -> None:
+    """A filter is forgotten at the same time whether it became unwanted before or after the last heartbeat."""
     table = FilterTable(shared=SharedTables(100))
     for name in ("a", "b", "c"):
         table.add(topic(name), table.sets_of(5))
@@ -258,9 +259,9 @@ def test_numbers_that_change_change_no_times(stop: str, same: bool) -> None:
     if stop == "before":
         table.forget_idle()
     others_need_the_room(table, same)
-    numbers = {interest.key: interest.bit for interest in table.order}
+    numbers = {known.key: known.bit for known in table.order}
     table.add(topic("new"), table.sets_of(5))
-    assert all(interest.bit != numbers.get(interest.key) for interest in table.order)
+    assert all(known.bit != numbers.get(known.key) for known in table.order)
     for _ in range(IDLE_HEARTBEATS - (stop == "before")):
         table.forget_idle()
     assert places(table) == ["topic a", "topic b", "topic c", "topic new"]
@@ -269,7 +270,7 @@ def test_numbers_that_change_change_no_times(stop: str, same: bool) -> None:
 
 
 @pytest.mark.parametrize("same", [False, True])
-def test_what_was_told_is_taken_back_though_it_was_forgotten_before_numbers_changed(same: bool) -> None:
+def test_an_advertised_filter_is_removed_although_it_was_forgotten_before_numbers_changed(same: bool) -> None:
     table = FilterTable(shared=SharedTables(100))
     table.add(topic("a"), table.sets_of(6))
     table.changes(table.sets_of(5), removals=True)
@@ -283,21 +284,21 @@ def test_what_was_told_is_taken_back_though_it_was_forgotten_before_numbers_chan
     assert (keys(added), keys(removed)) == (["topic b"], ["topic a"])
 
 
-def test_where_numbers_change_nothing_is_compared_again() -> None:
+def test_filters_with_new_numbers_are_not_compared_again() -> None:
     counts: list[int] = []
     for limit in (1, 4096):
-        asked: list[str] = []
+        comparisons: list[str] = []
         table = FilterTable(shared=SharedTables(limit))
         for n in range(20):
-            table.add(Watched(f"w{n}", asked), table.sets_of(5))
-        counts.append(len(asked))
+            table.add(Watched(f"w{n}", comparisons), table.sets_of(5))
+        counts.append(len(comparisons))
     assert counts[0] == counts[1] > 0
 
 
 @pytest.mark.parametrize("same", [False, True])
 @pytest.mark.parametrize("limit", [1, 4, 4096])
-def test_numbers_that_change_change_nothing_else(limit: int, same: bool) -> None:
-    """The same with hardly any filter known together as with all of them."""
+def test_new_numbers_do_not_change_advertisements(limit: int, same: bool) -> None:
+    """With a limit of one filter as with room for all."""
     table = FilterTable(shared=SharedTables(limit))
     for n, name in enumerate(("x", "a", "a.b", "y")):
         table.add(topic(name), table.sets_of((OWN, 6)[n % 2]))
@@ -319,8 +320,8 @@ def test_numbers_that_change_change_nothing_else(limit: int, same: bool) -> None
     assert places(table)[:2] == ["topic a.b", "topic y"]
 
 
-def test_everything_outranks_every_other_filter() -> None:
+def test_everything_replaces_every_other_filter() -> None:
     table = FilterTable()
     for filter in (topic("a"), Range("v", 1, 2), EVERYTHING):
         table.add(filter, table.sets_of(OWN))
-    assert keys(worth_telling(table, 5)) == [key_of(EVERYTHING)]
+    assert keys(to_advertise(table, 5)) == [key_of(EVERYTHING)]

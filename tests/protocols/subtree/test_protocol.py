@@ -23,7 +23,7 @@ from roamcast.protocols.subtree.protocol import SYNC, SYNC_US, SubTree, SubTreeP
 from roamcast.pubsub.event import LOCAL, Event, event_id
 from roamcast.pubsub.filters import EVERYTHING, Filter, Range, attr, topic
 from roamcast.testing import ScriptHost, make
-from tests.protocols.subtree.test_filter_table import keys, worth_telling
+from tests.protocols.subtree.test_filter_table import keys, to_advertise
 from tests.protocols.treegroup.test_protocol import networks
 from tests.support.net import TinyNet
 from tests.support.storm import VALUES, Plan, check_encoding, plans, weather
@@ -36,7 +36,7 @@ MODES = st.sampled_from(["subscription", "message"])
 # ------------------------------------------------------------------------------------------------------------ readings
 
 
-def test_r1_the_lowest_id_in_reach_is_the_root() -> None:
+def test_r1_the_lowest_connected_id_is_the_root() -> None:
     net = TinyNet(SubTree, 6, [(5, 4), (4, 3), (3, 2), (2, 1), (1, 0)])
     net.start()
     net.run(8)
@@ -46,7 +46,7 @@ def test_r1_the_lowest_id_in_reach_is_the_root() -> None:
     assert [root_of(node.place.tree) for node in net.nodes] == [0, 0, 2, 2, 2, 2]
 
 
-def test_r2_a_heartbeat_every_second_and_gone_after_three() -> None:
+def test_r2_heartbeats_come_every_second_and_after_three_missed_ones_a_neighbour_is_gone() -> None:
     params = SubTreeParams()
     assert (params.heartbeat_s, params.missed) == (1.0, 3)
     protocol, host = hung()
@@ -56,13 +56,13 @@ def test_r2_a_heartbeat_every_second_and_gone_after_three() -> None:
     assert protocol.place.is_root()
 
 
-def test_r3_what_a_lost_neighbour_wanted_is_taken_back_with_the_next_heartbeat() -> None:
+def test_r3_filters_of_a_lost_neighbour_are_removed_with_the_next_heartbeat() -> None:
     protocol, host = hung()
     child(protocol, host, 20, topic("a"))
     host.advance(protocol, host.clock_us + SYNC_US)
     host.hear(protocol, Heartbeat(TREE, 2, 3, 30, []), 20)
     host.sent.clear()
-    assert keys(worth_telling(protocol.links.filters, ROOT)) == []
+    assert keys(to_advertise(protocol.links.filters, ROOT)) == []
     protocol.sync_soon()
     host.advance(protocol, host.clock_us + SYNC_US)
     assert host.frames("subscribe") == []
@@ -70,7 +70,7 @@ def test_r3_what_a_lost_neighbour_wanted_is_taken_back_with_the_next_heartbeat()
     assert [frame.removed for frame in host.frames("subscribe")] == [[0]]
 
 
-def test_r4_until_a_neighbour_has_said_what_it_wants_it_gets_everything() -> None:
+def test_r4_until_a_neighbour_has_advertised_its_filters_it_gets_everything() -> None:
     protocol, host = hung()
     protocol.on_publish(Event(event_id(ME, 1), "a"))
     assert host.labels("forward") == ["not told yet"]
@@ -87,13 +87,13 @@ def test_r5_an_event_that_did_not_reach_the_parent_goes_to_the_next_one() -> Non
     protocol.on_publish(Event(event_id(ME, 1), "a"))
     frame = host.frames("event")[0]
     protocol.on_undelivered(frame, ROOT)
-    assert host.sent[-1] == (ROOT, frame), "it was heard just now: once more"
+    assert host.sent[-1] == (ROOT, frame), "it was heard just now, so the frame is sent again"
     protocol.on_undelivered(frame, ROOT)
     assert protocol.place.parent == 5 and host.sent[-1] == (5, frame)
     assert host.labels("forward")[-1] == "new parent"
 
 
-def test_r5_so_do_all_that_were_on_their_way_to_the_old_parent() -> None:
+def test_r5_all_events_on_their_way_to_the_old_parent_go_to_the_next_one() -> None:
     protocol, host = hung()
     host.hear(protocol, Heartbeat(TREE, 2, 1, ROOT, []), 5)
     for n in (1, 2, 3):
@@ -106,7 +106,7 @@ def test_r5_so_do_all_that_were_on_their_way_to_the_old_parent() -> None:
     assert host.labels("drop") == []
 
 
-def test_r5_also_after_the_parent_was_left_for_a_better_one() -> None:
+def test_r5_events_also_go_to_the_next_parent_if_the_old_one_was_left_for_it() -> None:
     protocol, host = make(SubTree, ScriptHost(ME))
     protocol.on_start()
     host.hear(protocol, Heartbeat(TREE, 1, 3, 30, []), 5)
@@ -119,7 +119,7 @@ def test_r5_also_after_the_parent_was_left_for_a_better_one() -> None:
     assert host.sent[-1] == (7, frame) and host.labels("drop") == []
 
 
-def test_r5_without_another_parent_it_is_lost_with_the_parent() -> None:
+def test_r5_without_another_parent_the_event_is_lost() -> None:
     protocol, host = hung()
     event = Event(event_id(ME, 1), "a")
     protocol.on_publish(event)
@@ -131,7 +131,7 @@ def test_r5_without_another_parent_it_is_lost_with_the_parent() -> None:
     assert host.notes[-1][:4] == ("drop", "lost parent", event.id, ROOT)
 
 
-def test_r5_what_did_not_reach_a_child_is_lost_also_if_that_was_the_parent_before() -> None:
+def test_r5_an_event_that_did_not_reach_a_child_is_lost_even_if_the_child_was_the_parent_before() -> None:
     for was_parent in (False, True):
         protocol, host = hung()
         host.hear(protocol, Heartbeat(TREE, 2, 1, ROOT, []), 5)
@@ -168,7 +168,7 @@ def test_r7_a_broker_moves_up_by_two_levels_but_not_by_one() -> None:
     assert protocol.place.parent == 7 and protocol.place.level == 2
 
 
-def test_r7_a_leaving_parent_is_changed_for_another_of_the_tree() -> None:
+def test_r7_a_leaving_parent_is_replaced_by_another_of_the_tree() -> None:
     protocol, host = make(SubTree, ScriptHost(ME))
     protocol.on_start()
     host.signal_dbm = -80.0
@@ -177,25 +177,25 @@ def test_r7_a_leaving_parent_is_changed_for_another_of_the_tree() -> None:
     host.hear(protocol, Heartbeat(TREE, 4, 1, ROOT, []), 5)
     host.signal_dbm = -79.5
     host.hear(protocol, Heartbeat(TREE, 2, 0, NOBODY, [ME, 0]), ROOT)
-    assert protocol.place.parent == ROOT, "it comes nearer"
+    assert protocol.place.parent == ROOT, "its signal grows"
     host.signal_dbm = -79.9
     host.hear(protocol, Heartbeat(TREE, 3, 0, NOBODY, [ME, 0]), ROOT)
     assert protocol.place.parent == 5
 
 
-def test_r8_an_event_that_arrives_expired_is_neither_delivered_nor_sent_on() -> None:
+def test_r8_an_event_that_arrives_expired_is_neither_delivered_nor_forwarded() -> None:
     protocol, host = hung()
     protocol.on_subscribe(1, topic("a"))
     event = Event(event_id(1, 1), "a", validity_us=SECOND)
     host.hear(protocol, EventFrame(event, 0, SECOND), 20)
     assert host.delivered == [] and host.frames("event") == [] and host.labels("drop") == ["expired"]
     host.hear(protocol, EventFrame(event, 0, SECOND - 1), 20)
-    assert host.delivered == [event], "it was not remembered"
+    assert host.delivered == [event], "the expired copy was not remembered"
     assert [frame.age_us for frame in host.frames("event")] == [SECOND - 1]
 
 
 def overflowing(*taken_back: int) -> TinyNet:
-    """3 wants six topics, t0 to t5, of which 2 has room for five; then some are taken back."""
+    """3 subscribes to six topics, t0 to t5, and 2 has room for five; then 3 unsubscribes from some."""
     net = TinyNet(SubTree, 4, [(0, 1), (1, 2), (2, 3)], filters=5)
     net.start()
     for n in range(6):
@@ -223,23 +223,23 @@ def test_r9_no_subscriber_is_lost_when_a_table_overflows(taken_back: tuple[int, 
         assert delivered == (n not in taken_back)
 
 
-def test_r9_what_a_neighbour_wants_is_known_again_when_it_fits() -> None:
-    assert way_of(overflowing(), "other") == (False, 3), "everything goes there"
-    assert way_of(overflowing(5), "other") == (False, 0), "what there was no room for is gone"
+def test_r9_the_filters_of_a_neighbour_are_known_again_when_they_fit() -> None:
+    assert way_of(overflowing(), "other") == (False, 3), "every event goes there"
+    assert way_of(overflowing(5), "other") == (False, 0), "the filter without room is gone"
     net = overflowing(0)
-    assert way_of(net, "other") == (False, 0), "told again: five fit"
+    assert way_of(net, "other") == (False, 0), "advertised again, because five fit"
     assert sorted(got(net.nodes[0], 1)) == [f"topic t{n}" for n in range(1, 6)]
     assert net.nodes[2].memory() == (5, 5 * len("topic t1"))
     net.subscribe(3, topic("t0"), 0)
     net.run(8)
-    assert way_of(net, "other") == (False, 3), "and again too many"
+    assert way_of(net, "other") == (False, 3), "again too many"
     net.crash(3)
     net.run(8)
-    assert way_of(net, "other") == (False, 0) and net.nodes[1].memory() == (0, 0), "nothing is left of it"
+    assert way_of(net, "other") == (False, 0) and net.nodes[1].memory() == (0, 0), "no filter of 3 is left"
 
 
 def crowded(*taken_back: int) -> TinyNet:
-    """3 wants four topics, t0 to t3, and 4 another three, t4 to t6; of these seven, 2 has room for six."""
+    """3 subscribes to four topics, t0 to t3, and 4 to another three, t4 to t6; 2 has room for six."""
     net = TinyNet(SubTree, 5, [(0, 1), (1, 2), (2, 3), (2, 4)])
     net.nodes[2].links.filters.room = 6
     net.start()
@@ -254,7 +254,7 @@ def crowded(*taken_back: int) -> TinyNet:
 
 
 @pytest.mark.parametrize(("taken_back", "is_known"), [((), False), ((0,), False), ((6,), True), ((0, 4), True)])
-def test_r9_also_where_there_is_no_room_for_what_all_neighbours_want(
+def test_r9_no_subscriber_is_lost_when_the_tables_of_all_neighbours_overflow(
     taken_back: tuple[int, ...], is_known: bool
 ) -> None:
     net = crowded(*taken_back)
@@ -265,13 +265,13 @@ def test_r9_also_where_there_is_no_room_for_what_all_neighbours_want(
         assert (event.id in net.delivered(3 + n // 4)) == (n not in taken_back)
     net.subscribe(2, topic("own"), 1)
     net.run(3)
-    assert way_of(net, "other") == (False, 0 if is_known else 3), "the application has room, and others keep theirs"
+    assert way_of(net, "other") == (False, 0 if is_known else 3), "the application has room"
     event = net.publish(0, topic="own")
     net.run(1)
     assert net.delivered(2) == [event.id]
 
 
-def test_r9_while_there_is_no_room_nobody_is_asked_again() -> None:
+def test_r9_while_there_is_no_room_no_table_is_requested_again() -> None:
     net = crowded()
     before = len(net.log)
     net.run(20)
@@ -300,16 +300,16 @@ def child(protocol: SubTree, host: ScriptHost, id: int, *filters: Filter) -> Non
     host.hear(protocol, Subscribe(0, 1, list(enumerate(filters)), []), id)
 
 
-def test_what_is_new_within_a_moment_goes_into_one_frame() -> None:
+def test_changes_within_a_short_time_go_into_one_frame() -> None:
     protocol, host = hung()
     for n in range(PER_FRAME + 3):
         protocol.on_subscribe(n, topic(f"t{n}"))
     host.advance(protocol, SYNC_US)
-    told = host.frames("subscribe")
-    assert [(f.base, f.version, len(f.added)) for f in told] == [(0, 1, PER_FRAME), (1, 2, 3)]
+    frames = host.frames("subscribe")
+    assert [(f.base, f.version, len(f.added)) for f in frames] == [(0, 1, PER_FRAME), (1, 2, 3)]
 
 
-def test_a_neighbour_that_missed_something_is_told_everything_again() -> None:
+def test_a_parent_that_missed_a_frame_gets_everything_again() -> None:
     protocol, host = hung()
     protocol.on_subscribe(1, topic("a"))
     host.advance(protocol, SYNC_US)
@@ -323,19 +323,19 @@ def test_a_neighbour_that_missed_something_is_told_everything_again() -> None:
     assert len(host.frames("subscribe")) == 1
 
 
-def test_so_is_a_child_that_missed_something() -> None:
+def test_a_child_that_missed_a_frame_gets_everything_again() -> None:
     protocol, host = hung()
     child(protocol, host, 20)
     protocol.on_subscribe(1, topic("a"))
     host.advance(protocol, SYNC_US)
     host.sent.clear()
     host.advance(protocol, 500_000)
-    for version, told in ((0, [(0, 2, 1)]), (2, [])):
+    for version, expected in ((0, [(0, 2, 1)]), (2, [])):
         host.sent.clear()
         host.hear(protocol, Heartbeat(TREE, 1, 2, ME, [ME, version]), 20)
         host.advance(protocol, host.clock_us + 1_100_000)
         to_child = [frame for to, frame in host.sent if to == 20 and isinstance(frame, Subscribe)]
-        assert [(f.base, f.version, len(f.added)) for f in to_child] == told
+        assert [(f.base, f.version, len(f.added)) for f in to_child] == expected
 
 
 def test_changes_are_applied_in_order_however_they_arrive() -> None:
@@ -364,20 +364,20 @@ def test_a_change_to_a_version_that_never_came_is_not_applied() -> None:
 def test_a_parent_that_does_not_list_its_child_is_joined_again() -> None:
     protocol, host = hung()
     host.hear(protocol, Heartbeat(TREE, 2, 0, NOBODY, []), ROOT)
-    assert host.frames("join") == [], "the heartbeat may have left before"
+    assert host.frames("join") == [], "the heartbeat may have been sent before the join arrived"
     host.advance(protocol, 1_200_000)
     host.hear(protocol, Heartbeat(TREE, 3, 0, NOBODY, []), ROOT)
     assert [to for to, frame in host.sent if frame.kind == "join"] == [ROOT]
 
 
-def test_a_parent_that_joins_its_child_is_no_parent_any_more() -> None:
+def test_a_parent_that_joins_its_child_is_no_longer_the_parent() -> None:
     protocol, host = hung()
     host.hear(protocol, Join(), ROOT)
     assert protocol.place.parent == NOBODY and ROOT in protocol.links.by_peer
 
 
-def test_a_parent_that_came_to_hang_deeper_without_a_newer_count_is_left() -> None:
-    """It may hang below this very node by now."""
+def test_a_parent_that_moves_deeper_without_a_newer_count_is_left() -> None:
+    """It may have become a descendant of this node."""
     for count, stays in ((1, False), (2, True)):
         protocol, host = make(SubTree, ScriptHost(ME))
         protocol.on_start()
@@ -387,7 +387,7 @@ def test_a_parent_that_came_to_hang_deeper_without_a_newer_count_is_left() -> No
 
 
 def test_a_parent_that_goes_over_to_a_worse_tree_is_left() -> None:
-    """Somebody else of the tree takes its place; and into a better tree it is followed."""
+    """Another node of the tree becomes the parent. If the parent goes to a better tree, this node follows."""
     worse, better = tree_name(4, 0.5), tree_name(1, 0.5)
     for tree, parent in ((worse, 6), (better, 5)):
         protocol, host = make(SubTree, ScriptHost(ME))
@@ -398,8 +398,8 @@ def test_a_parent_that_goes_over_to_a_worse_tree_is_left() -> None:
         assert (protocol.place.parent, protocol.place.tree) == (parent, TREE if parent == 6 else better)
 
 
-def test_nobody_hangs_below_one_that_hangs_below_it() -> None:
-    """Though it tells a newer count: it heard that from another one before."""
+def test_a_node_does_not_attach_to_its_own_descendant() -> None:
+    """Even if the descendant has a newer count, which it heard from another node."""
     protocol, host = make(SubTree, ScriptHost(ME))
     protocol.on_start()
     host.hear(protocol, Heartbeat(TREE, 5, 1, ME, []), 8)
@@ -408,7 +408,7 @@ def test_nobody_hangs_below_one_that_hangs_below_it() -> None:
     assert protocol.place.parent == 8
 
 
-def test_a_root_that_has_died_stops_counting_and_is_not_believed_any_more() -> None:
+def test_a_root_whose_count_has_stopped_counts_as_dead() -> None:
     protocol, host = hung()
     for _ in range(5):
         host.advance(protocol, host.clock_us + SECOND)
@@ -416,7 +416,7 @@ def test_a_root_that_has_died_stops_counting_and_is_not_believed_any_more() -> N
     assert protocol.place.parent == ROOT
     host.hear(protocol, Heartbeat(TREE, 1, 0, 30, []), 6)
     host.advance(protocol, host.clock_us + 1_200_000)
-    assert protocol.place.is_root(), "what 6 tells of that tree is as old"
+    assert protocol.place.is_root(), "the count of 6 is as old"
     assert ROOT not in protocol.links.by_peer
     host.hear(protocol, Heartbeat(TREE, 2, 0, 30, []), 6)
     assert protocol.place.parent == 6
@@ -426,10 +426,10 @@ def test_subscribing_twice_under_one_name_replaces() -> None:
     protocol, _ = hung()
     protocol.on_subscribe(1, topic("a"))
     protocol.on_subscribe(1, topic("b"))
-    assert keys(worth_telling(protocol.links.filters, 5)) == ["topic b"]
+    assert keys(to_advertise(protocol.links.filters, 5)) == ["topic b"]
     protocol.on_unsubscribe(1)
     protocol.on_unsubscribe(1)
-    assert keys(worth_telling(protocol.links.filters, 5)) == []
+    assert keys(to_advertise(protocol.links.filters, 5)) == []
 
 
 # ------------------------------------------------------------------------------------------------------------ frames
@@ -459,13 +459,13 @@ frames = st.one_of(
 
 
 @given(frames)
-def test_frames_are_as_long_as_they_say_and_come_back(frame: Frame) -> None:
+def test_frames_state_their_size_and_are_decoded_unchanged(frame: Frame) -> None:
     check_encoding(SubTree, frame)
 
 
 @pytest.mark.parametrize("n", [0, 15, 16])
 @pytest.mark.parametrize("gone", [0, 15, 16, 256])
-def test_lists_of_every_length_are_counted_right(n: int, gone: int) -> None:
+def test_sizes_are_right_for_lists_of_every_length(n: int, gone: int) -> None:
     check_encoding(SubTree, Subscribe(1, 2, [(300 * k, topic(f"t{k}")) for k in range(n)], [70_000] * gone))
 
 
@@ -524,8 +524,8 @@ def test_no_sequence_of_frames_raises_or_grows_without_bound(script: list[tuple[
         assert len(protocol.place.labels) <= REMEMBERED
 
 
-def test_an_event_that_comes_again_is_neither_delivered_nor_sent_again_though_the_driver_hands_it_up() -> None:
-    """A driver that was restarted has forgotten what it was to mute."""
+def test_a_copy_that_the_host_hands_up_is_neither_delivered_nor_forwarded() -> None:
+    """A restarted host has forgotten which ids are muted."""
     protocol, host = hung()
     protocol.on_subscribe(1, topic("a"))
     for sender in (20, 20, 21):
@@ -533,7 +533,7 @@ def test_an_event_that_comes_again_is_neither_delivered_nor_sent_again_though_th
     assert len(host.delivered) == 1 and len(host.frames("event")) == 1
 
 
-def test_a_publisher_that_forgot_its_own_event_sends_it_on_but_delivers_nothing() -> None:
+def test_a_publisher_that_forgot_its_own_event_forwards_it_but_does_not_deliver_it() -> None:
     protocol, host = hung()
     protocol.on_subscribe(1, topic("a"))
     host.hear(protocol, EventFrame(Event(event_id(ME, 1), "a"), 0, 0), 20)
@@ -546,17 +546,17 @@ def test_hops_are_not_counted_on_a_tree() -> None:
     assert [(frame.ttl, frame.age_us) for frame in host.frames("event")] == [(0, 700)]
 
 
-def test_a_node_that_comes_up_again_knows_nobody_and_hangs_nowhere() -> None:
+def test_a_restarted_node_has_no_neighbours_and_no_parent() -> None:
     protocol, host = hung()
     child(protocol, host, 20, topic("a"))
     protocol.on_subscribe(1, topic("b"))
     host.timers.clear()
     protocol.on_start()
     assert protocol.neighbours == {} and protocol.links.by_peer == {} and protocol.place.is_root()
-    assert keys(worth_telling(protocol.links.filters, 5)) == ["topic b"]
+    assert keys(to_advertise(protocol.links.filters, 5)) == ["topic b"]
     host.hear(protocol, Heartbeat(TREE, 2, 0, NOBODY, []), ROOT)
     host.advance(protocol, host.clock_us + SYNC_US)
-    assert [frame.fields()[:2] for frame in host.frames("subscribe")][-1] == [0, 1], "told from scratch, and soon"
+    assert [frame.fields()[:2] for frame in host.frames("subscribe")][-1] == [0, 1], "advertised from scratch, and soon"
 
 
 def test_an_event_with_id_0_is_ignored() -> None:
@@ -570,7 +570,8 @@ def test_an_event_with_id_0_is_ignored() -> None:
 
 
 def check_tree(net: TinyNet) -> None:
-    """In every connected part one root, the lowest id; everybody hangs below somebody who knows it; no rings."""
+    """Every connected part has one root, the lowest id; every other node has a parent that lists it; there are no
+    rings."""
     for i, node in enumerate(net.nodes):
         if not net.up[i]:
             continue
@@ -596,7 +597,7 @@ CONDITIONS = st.sampled_from([{}, {}, {"loss": 0.1}, {"duplication": 0.5}, {"jit
 
 @settings(max_examples=40, deadline=None)
 @given(networks(), st.integers(0, 99), CONDITIONS, MODES, st.data())
-def test_everybody_finds_a_place_again_after_any_crash_and_events_reach_all_subscribers(
+def test_every_node_finds_a_place_again_after_any_crash_and_events_reach_all_subscribers(
     network: tuple[int, list[tuple[int, int]]], seed: int, conditions: dict[str, Any], mode: str, data: st.DataObject
 ) -> None:
     n, links = network
@@ -646,19 +647,19 @@ def test_in_bad_weather_the_invariants_hold_and_no_timer_leaks(plan: Plan, mode:
         assert (TICK in host.timers) == net.up[i]
         assert node.place.is_attached() or not net.up[i]
         assert len(node.seen) <= 64 and all(len(link.wanted) <= 3 for link in node.links.by_peer.values())
-        interests = node.links.filters
-        assert set(interests.sources) <= {NOBODY, *node.links.by_peer}
+        filter_table = node.links.filters
+        assert set(filter_table.sources) <= {NOBODY, *node.links.by_peer}
         for link in node.links.by_peer.values():
             filters = [*link.wanted.values(), *([EVERYTHING] if link.gets_everything else [])]
-            side = link.sets
-            assert interests.sources[link.peer] is side
-            assert {*keys(interests.covers.members(side.wanted))} == {key_of(filter) for filter in filters}
-            assert len(filters) == side.wanted.bit_count() + sum(side.repeated.values())
-            assert {*keys(interests.covers.members(side.advertised))} == {*link.advertised} or link.from_scratch
+            sets = link.sets
+            assert filter_table.sources[link.peer] is sets
+            assert {*keys(filter_table.covers.members(sets.wanted))} == {key_of(filter) for filter in filters}
+            assert len(filters) == sets.wanted.bit_count() + sum(sets.repeated.values())
+            assert {*keys(filter_table.covers.members(sets.advertised))} == {*link.advertised} or link.from_scratch
 
 
 class Taped:
-    """A node that writes down everything it is told, and when."""
+    """A node that records every call of its host, with the time."""
 
     params_class, frames = SubTree.params_class, SubTree.frames
     tapes: ClassVar[dict[int, list[tuple[int, str, tuple[Any, ...]]]]] = {}
@@ -672,16 +673,16 @@ class Taped:
         self.tapes.setdefault(self.host.id, []).append((self.host.now(), what, arguments))
 
     def __getattr__(self, name: str) -> Any:
-        def told(*arguments: Any) -> None:
+        def recorded(*arguments: Any) -> None:
             self.write(name, *arguments)
             getattr(self.node, name)(*arguments)
 
-        return told if name.startswith("on_") else getattr(self.node, name)
+        return recorded if name.startswith("on_") else getattr(self.node, name)
 
 
 @settings(max_examples=15, deadline=None)
 @given(plans(), MODES)
-def test_replaying_what_a_node_was_told_has_the_same_effects(plan: Plan, mode: str) -> None:
+def test_replaying_the_calls_of_a_host_has_the_same_effects(plan: Plan, mode: str) -> None:
     Taped.tapes = {}
     net = weather(Taped, plan, mode=mode, filters=3)  # type: ignore[arg-type]
     for host in net.hosts:
@@ -725,12 +726,12 @@ def test_the_tables_have_limits() -> None:
 
 
 def tables(node: object) -> dict[str, int]:
-    """How much every table within a protocol object holds, by its place; `*` is for all entries of one."""
-    found: dict[str, int] = {}
+    """The size of every table within a protocol object, by its path; `*` stands for all entries of a table."""
+    sizes: dict[str, int] = {}
 
     def look(thing: object, name: str) -> None:
         if isinstance(thing, dict | list):
-            found[name] = found.get(name, 0) + len(thing)
+            sizes[name] = sizes.get(name, 0) + len(thing)
             for entry in thing.values() if isinstance(thing, dict) else thing:
                 look(entry, name + ".*")
         elif type(thing).__module__.startswith("roamcast.protocols.") and not isinstance(
@@ -740,11 +741,11 @@ def tables(node: object) -> dict[str, int]:
                 look(getattr(thing, attribute), f"{name}.{attribute}" if name else attribute)
 
     look(node, "")
-    return found
+    return sizes
 
 
 def attributes(thing: object) -> set[str]:
-    """Compiled or not; the sets of a link are in the filter table."""
+    """Attributes of compiled and interpreted objects; the sets of a link belong to the filter table."""
     kept = (GetSetDescriptorType, MemberDescriptorType)
     declared = {name for c in type(thing).__mro__ for name, value in vars(c).items() if isinstance(value, kept)}
     names = declared | set(getattr(thing, "__dict__", {}))
@@ -763,7 +764,7 @@ CHAIN = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5)]
 
 @pytest.mark.parametrize("mode", ["subscription", "message"])
 def test_under_a_steady_load_no_table_grows_and_no_timer_leaks(mode: str) -> None:
-    """Ten minutes in which every second somebody changes its mind to something new, publishes, moves, or crashes."""
+    """Ten minutes. Every second a node changes a subscription, publishes, moves, or crashes."""
     net = TinyNet(SubTree, 6, CHAIN, mode=mode, seen=32, loss=0.05, jitter_us=90_000)
     net.start()
     peaks: list[dict[str, int]] = [{}, {}, {}]
@@ -774,7 +775,7 @@ def test_under_a_steady_load_no_table_grows_and_no_timer_leaks(mode: str) -> Non
             net.run(4)
             net.recover(i, keep_tables=second % 80 == 19)
         net.nodes[i].on_unsubscribe(second // 6 % 3)
-        for subscription in (second // 6 % 3, 3):  # what it wants, it wants twice
+        for subscription in (second // 6 % 3, 3):  # each filter is subscribed to twice
             net.subscribe(i, topic(f"s{second}"), subscription)
         net.publish((i + 3) % 6, topic=f"s{second}")
         k = second // 30 % 5
@@ -795,7 +796,7 @@ def test_under_a_steady_load_no_table_grows_and_no_timer_leaks(mode: str) -> Non
     assert len(SHARED.latest.by_number) <= SHARED.latest.limit == SHARED.limit
 
 
-def test_a_settled_tree_sends_nothing_but_heartbeats() -> None:
+def test_a_stable_tree_sends_only_heartbeats() -> None:
     net = TinyNet(SubTree, 8, [(i, i + 1) for i in range(7)])
     for i in range(8):
         net.subscribe(i, topic(f"t{i}"))
@@ -806,7 +807,7 @@ def test_a_settled_tree_sends_nothing_but_heartbeats() -> None:
     assert {frame.kind for *_, frame in net.log[before:]} == {"heartbeat"}
 
 
-def test_memory_counts_what_neighbours_want() -> None:
+def test_memory_counts_the_filters_of_neighbours() -> None:
     protocol, host = hung()
     protocol.on_subscribe(1, topic("own"))
     assert protocol.memory() == (0, 0)

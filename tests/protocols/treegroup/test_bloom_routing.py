@@ -1,4 +1,4 @@
-"""Bloom routing never keeps an event from a subscriber, and says so in as few keys as the paper needs."""
+"""Bloom routing never keeps an event from a subscriber, and needs no more keys than the paper."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_an_event_passes_the_bitmap_of_every_filter_it_matches(filter: Filter, e
 
 
 @given(st.lists(FILTERS, max_size=4), EVENTS, st.integers(1, 64), st.integers(1, 5))
-def test_so_does_the_union_of_bitmaps_whatever_its_shape(
+def test_an_event_passes_the_union_of_bitmaps_whatever_their_shape(
     filters: list[Filter], event: Event, bits: int, hashes: int
 ) -> None:
     union = 0
@@ -87,15 +87,15 @@ def test_so_does_the_union_of_bitmaps_whatever_its_shape(
 
 
 @given(st.lists(st.builds(lambda n, v: attr(n) == v, NAMES, VALUES), min_size=1, max_size=3), EVENTS)
-def test_a_dumb_twin_agrees_on_conjunctions_of_equalities(equal: list[Any], event: Event) -> None:
-    """The twin asks for each of the event's parts; the keys ask for their concatenation."""
+def test_a_simple_model_agrees_on_conjunctions_of_equalities(equal: list[Any], event: Event) -> None:
+    """The model checks each part of the event by itself; a key is their concatenation."""
     wanted = {value_part(leaf.name, leaf.value) for leaf in equal}
     has = {value_part(name, value) for name, value in event.attrs.items() if value == value}
     one_value_each = len({leaf.name for leaf in equal}) == len(wanted)
     assert bool(set(filter_keys(And(equal))) & set(event_keys(event) or [])) == (wanted <= has and one_value_each)
 
 
-def test_an_event_with_too_many_combinations_goes_wherever_anybody_subscribed() -> None:
+def test_an_event_with_too_many_combinations_goes_to_every_branch_with_a_subscription() -> None:
     event = Event(1, attrs={f"a{n}": n for n in range(11)})
     assert event_keys(event) is None
     assert passes(filter_bitmap(attr("zzz") == 1, 1024, 4), event_masks(event, 1024, 4))
@@ -113,7 +113,7 @@ def test_a_filter_with_too_many_keys_drops_conditions_not_subscribers() -> None:
 
 
 def test_the_limit_is_for_conjunctions_a_disjunction_has_a_key_for_each_side() -> None:
-    """§3.5 adds them one by one."""
+    """§3.5 adds the keys of a disjunction one by one."""
     names = [f"t{n}" for n in range(MAX_TERMS + 36)]
     assert filter_keys(Or([topic(name) for name in names])) == [topic_part(name) for name in names]
     assert len(filter_keys(attr("a").isin(*range(MAX_TERMS + 1)))) == MAX_TERMS + 1
@@ -124,7 +124,7 @@ def test_the_limit_is_for_conjunctions_a_disjunction_has_a_key_for_each_side() -
 
 
 @given(EVENTS, st.lists(st.tuples(st.integers(1, 64), st.integers(1, 5)), max_size=4))
-def test_kept_masks_are_those_that_would_be_made_anew(event: Event, shapes: list[tuple[int, int]]) -> None:
+def test_stored_masks_equal_newly_computed_ones(event: Event, shapes: list[tuple[int, int]]) -> None:
     kept = Masks(event)
     for bits, hashes in [*shapes, *shapes]:
         assert kept.of(bits, hashes) == event_masks(event, bits, hashes)
@@ -143,7 +143,7 @@ def test_conditions_that_a_bitmap_cannot_hold_are_left_to_the_final_check() -> N
         assert filter_keys(everything) == [ANY]
 
 
-def test_what_no_event_can_satisfy_adds_no_key() -> None:
+def test_a_filter_that_no_event_can_match_adds_no_key() -> None:
     assert filter_keys(NOTHING) == filter_keys(Or([])) == filter_keys(attr("a").isin()) == []
     assert filter_keys((attr("a") == 1) & (attr("a") == 2)) == []
     assert filter_keys(topic("a.b") & topic("a.c")) == filter_keys(topic("a") & topic("ab")) == []
@@ -179,8 +179,8 @@ def test_concatenations_are_not_ambiguous(one: list[tuple[str, str]], other: lis
 
 @given(st.lists(st.text("abc", min_size=1, max_size=1), unique=True, max_size=3))
 def test_combinations_are_all_subsets_in_order(parts: list[str]) -> None:
-    dumb = chain.from_iterable(subsets(parts, n) for n in range(1, len(parts) + 1))
-    assert sorted(combinations(parts, [""])) == sorted("".join(subset) for subset in dumb)
+    subsets_of_parts = chain.from_iterable(subsets(parts, n) for n in range(1, len(parts) + 1))
+    assert sorted(combinations(parts, [""])) == sorted("".join(subset) for subset in subsets_of_parts)
 
 
 # ---------------------------------------------------------------------------------------------------------- the bitmaps
@@ -207,5 +207,5 @@ def test_false_positives_are_as_rare_as_estimated(n: int) -> None:
     assert abs(wrong / 4000 - expected) < 0.004 + expected / 2
 
 
-def test_a_topic_of_nothing_but_dots_costs_no_more_than_its_length() -> None:
+def test_a_topic_of_dots_only_costs_no_more_than_its_length() -> None:
     assert event_keys(Event(1, "." * 60_000)) is None

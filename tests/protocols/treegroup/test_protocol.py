@@ -123,7 +123,7 @@ frames = st.one_of(
 
 
 @given(frames)
-def test_frames_are_as_long_as_they_say_and_come_back(frame: Frame) -> None:
+def test_frames_state_their_size_and_are_decoded_unchanged(frame: Frame) -> None:
     check_encoding(TreeGroup, frame)
 
 
@@ -150,7 +150,7 @@ def test_hostile_fields_are_malformed_and_nothing_else(tag: int, fields: list[ob
 @pytest.mark.parametrize(
     "fields",
     [
-        [0, 0, 0, 0, -2, 0, True, 1, 0, [], []],  # a parent that is none
+        [0, 0, 0, 0, -2, 0, True, 1, 0, [], []],  # not a node
         [0, 0, 0, 0, -1, 0, 1, 1, 0, [], []],  # not a bool
         [0, 0, 0, 0, -1, 0, True, 0, 0, [], []],  # a branch without its root
         [0, 0, 0, 0, -1, 0, True, 1, 0, [1, 2], []],  # a child without its versions
@@ -171,8 +171,8 @@ def test_hostile_fields_are_malformed_and_nothing_else(tag: int, fields: list[ob
         [7, 1],
         [8, 3, 0, 0, [], [], Event(1).fields()],
         [8, 0, 0, 0, [0], [], Event(1).fields()],
-        [8, 0, 0, 0, [], [], Event(0).fields()],  # would mute all that is not an event
-        [8, 2, 0, 0, [], [1], Event(1).fields()],  # who crosses to a group has arrived there
+        [8, 0, 0, 0, [], [], Event(0).fields()],  # would mute all frames that are not events
+        [8, 2, 0, 0, [], [1], Event(1).fields()],  # an event that crosses to a group has arrived there
         [9],
     ],
 )
@@ -185,13 +185,13 @@ def test_fields_out_of_range_are_malformed(fields: list[object]) -> None:
 
 
 def attributes(thing: Any) -> list[str]:
-    """Interpreted or compiled."""
+    """The attributes of an interpreted or compiled object."""
     slots = [name for cls in type(thing).__mro__ for name in getattr(cls, "__slots__", ())]
     return [*slots, *getattr(type(thing), "__mypyc_attrs__", ()), *getattr(thing, "__dict__", {})]
 
 
 def tables(node: TreeGroup) -> dict[str, int]:
-    """Every container in a node, wherever it is: the largest of each name. What the rooms share is looked at once."""
+    """The size of every container in a node: the largest of each name. Shared containers count once."""
     sizes: dict[str, int] = {}
     front: list[tuple[str, Any]] = [("node", node)]
     had = {id(node)}
@@ -224,7 +224,7 @@ LIMITS = {
     "node.routing.events[].groups": MAX_GROUPS,
     "node.routing.events[].towards": MAX_GROUPS,
     "node.routing.events[].retried": MAX_GROUPS,
-    "node.subscriptions.filters": 3,  # what its own application asks for
+    "node.subscriptions.filters": 3,  # subscriptions of its own application
     "node.subscriptions.all": 3,
 }
 
@@ -238,7 +238,7 @@ def check_limits(node: TreeGroup, host: ScriptHost) -> None:
 
 
 def naming(way: int) -> st.SearchStrategy[Frame]:
-    """One event, meant for many groups."""
+    """Frames of one event that is meant for many groups."""
     base = st.integers(0, 9).map(lambda n: [tree_name(100 + 16 * n + k, 0.5) for k in range(MAX_GROUPS)])
     return st.builds(
         GroupEvent, st.just(Event(event_id(9, 1), "a")), st.just(way), st.just(0), st.just(255), base, base
@@ -260,7 +260,7 @@ step = st.one_of(
 def test_no_sequence_of_frames_raises_or_grows_without_bound(
     is_hung: bool, script: list[tuple[tuple[Frame, int], int, int]]
 ) -> None:
-    """Every container is looked at; one that is not in the list of limits fails, too."""
+    """Every container is checked; one that is not in the list of limits fails, too."""
     protocol, host = hung(seen=4, held=2) if is_hung else make(TreeGroup, ScriptHost(3), seen=4, held=2)
     if is_hung:
         host.hear(protocol, Join(0), 5)
@@ -276,12 +276,12 @@ def test_no_sequence_of_frames_raises_or_grows_without_bound(
         check_limits(protocol, host)
 
 
-def test_whoever_names_groups_fills_no_table() -> None:
-    """Parent and child are believed, but not without end; a stranger is not believed at all."""
+def test_frames_that_name_groups_do_not_fill_tables() -> None:
+    """A parent and a child may name groups, up to a limit; another node may not."""
     protocol, host = hung()
     host.hear(protocol, Join(0), 5)
     event = Event(event_id(9, 1), "t")
-    for way, sender, believed in (
+    for way, sender, may_name in (
         (DOWN, 6, False),
         (UP, 6, False),
         (DOWN, 5, False),
@@ -294,9 +294,9 @@ def test_whoever_names_groups_fills_no_table() -> None:
             host.hear(protocol, GroupEvent(event, way, 0, 255, [], named), sender)
             check_limits(protocol, host)
         routed = protocol.routing.events[slot(event.id)]
-        assert (len(routed.towards) > 0) == believed
+        assert (len(routed.towards) > 0) == may_name
         named_on = [frame for _, frame in host.sent[before:] if isinstance(frame, GroupEvent) and frame.targets]
-        assert len(named_on) == (MAX_GROUPS if believed else 0)
+        assert len(named_on) == (MAX_GROUPS if may_name else 0)
     assert (len(routed.towards), len(routed.retried)) == (MAX_GROUPS, MAX_GROUPS)
     assert {"stranger", "too many groups", "no other way"} <= set(host.labels("drop"))
 
@@ -313,8 +313,8 @@ def test_a_child_that_was_never_heard_again_is_forgotten() -> None:
 
 
 def test_under_a_steady_load_no_table_grows() -> None:
-    """Minutes of publishing, crashing, coming back and wandering links: nothing is larger at the end than it was
-    half way, and no more than what the neighbourhood explains."""
+    """Minutes of publications, crashes, restarts and changing links: nothing is larger at the end than half way, nor
+    larger than the neighbourhood explains."""
     n = 7
     net = TinyNet(TreeGroup, n, [(i, (i + 1) % n) for i in range(n)], max_level=2, preferred_levels=1, seen=40, held=4)
     for i in range(n):
@@ -354,7 +354,7 @@ def test_under_a_steady_load_no_table_grows() -> None:
 @settings(max_examples=100)
 @given(st.lists(st.tuples(st.integers(1, 3), st.integers(0, 4), st.integers(0, 4)), max_size=20))
 def test_a_node_never_takes_a_label_that_is_no_better_than_one_it_had(offers: list[tuple[int, int, int]]) -> None:
-    """A dumb twin remembers every label ever had."""
+    """The model remembers every label that the node ever had."""
     place, had = Place(9), {}
     for root, count, level in offers:
         tree = tree_name(root, 0.0)
@@ -365,10 +365,10 @@ def test_a_node_never_takes_a_label_that_is_no_better_than_one_it_had(offers: li
             place.attach(5, tree, count, level, 0)
             had[tree] = (count, level + 1)
     assert not place.may_attach_below(0, 99, 0)
-    assert not place.may_attach_below(tree_name(9, 0.3), 99, 0), "its own tree is not for hanging below others"
+    assert not place.may_attach_below(tree_name(9, 0.3), 99, 0), "a node does not attach to another one in its own tree"
 
 
-def test_a_buried_tree_is_believed_again_only_when_its_root_counts_on() -> None:
+def test_a_tree_marked_dead_is_used_again_only_when_its_count_rises() -> None:
     place = Place(9)
     place.attach(5, TREE, 4, 3, 0)
     assert place.may_attach_below(TREE, 4, 1)
@@ -378,7 +378,7 @@ def test_a_buried_tree_is_believed_again_only_when_its_root_counts_on() -> None:
 
 
 @given(st.integers(0, (1 << 31) - 1), st.floats(0, 1, exclude_max=True))
-def test_the_name_of_a_tree_tells_its_root(root: int, draw: float) -> None:
+def test_the_name_of_a_tree_contains_its_root(root: int, draw: float) -> None:
     assert root_of(tree_name(root, draw)) == root and tree_name(root, draw) > 0
 
 
@@ -387,7 +387,7 @@ def test_the_name_of_a_tree_tells_its_root(root: int, draw: float) -> None:
 
 @st.composite
 def networks(draw: Any, most: int = 9) -> tuple[int, list[tuple[int, int]]]:
-    """Connected, with a few links more than a tree needs."""
+    """Connected networks, with a few links more than a tree needs."""
     n = draw(st.integers(2, most))
     links = [(i, draw(st.integers(0, i - 1))) for i in range(1, n)]
     more = draw(st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), max_size=n))
@@ -399,7 +399,7 @@ CONDITIONS = st.sampled_from([{}, {}, {"loss": 0.1}, {"duplication": 0.5}, {"jit
 
 
 def check_trees(net: TinyNet) -> None:
-    """Every node that is up is a root or hangs below a neighbour that is up and knows it; no parents make a ring."""
+    """Every node that is up is a root or has a parent that is up and lists it; parents make no ring."""
     for i, node in enumerate(net.nodes):
         if not net.up[i]:
             continue
@@ -408,7 +408,7 @@ def check_trees(net: TinyNet) -> None:
         steps, at = 0, i
         while net.nodes[at].place.parent != NOBODY:
             parent = net.nodes[at].place.parent
-            assert net.up[parent] and (parent, at) in net.links, f"{at} hangs below {parent}, which is not there"
+            assert net.up[parent] and (parent, at) in net.links, f"{at} has the parent {parent}, which is not there"
             assert at in net.nodes[parent].children
             assert net.nodes[parent].place.tree == net.nodes[at].place.tree
             assert net.nodes[at].place.level == net.nodes[parent].place.level + 1
@@ -433,7 +433,7 @@ def component(net: TinyNet, i: int) -> set[int]:
 
 
 def check_delivery(net: TinyNet) -> None:
-    """What anybody publishes gets to everybody that is connected, once; all of them have subscribed."""
+    """An event of any node is delivered once at every connected node; all nodes have subscribed."""
     for publisher in range(len(net.nodes)):
         if net.up[publisher]:
             event = net.publish(publisher, topic="a.b")
@@ -485,10 +485,10 @@ def test_after_any_crash_the_others_find_a_place_again_and_so_does_the_node(
 
 @settings(max_examples=40, deadline=None)
 @given(networks(), SHAPES, st.integers(0, 99), st.data())
-def test_no_ring_of_parents_outlives_what_heartbeats_can_tell(
+def test_a_ring_of_parents_opens_when_the_count_has_stopped(
     network: tuple[int, list[tuple[int, int]]], shape: tuple[int, int], seed: int, data: st.DataObject
 ) -> None:
-    """While links come and go, a ring is gone within the time after which the root's count is missed."""
+    """While links come and go, a ring is gone within the time after which a stopped count is noticed."""
     n, links = network
     net = TinyNet(TreeGroup, n, links, seed=seed, max_level=shape[0], preferred_levels=shape[1])
     net.start()
@@ -506,10 +506,10 @@ def test_no_ring_of_parents_outlives_what_heartbeats_can_tell(
 
 @settings(max_examples=60, deadline=None)
 @given(networks(), SHAPES, st.integers(0, 99), st.data())
-def test_a_global_event_reaches_every_subscriber_and_nobody_else(
+def test_a_global_event_reaches_every_subscriber_and_no_other_node(
     network: tuple[int, list[tuple[int, int]]], shape: tuple[int, int], seed: int, data: st.DataObject
 ) -> None:
-    """Bloom routing never misses a subscriber in reach; the final check keeps out who is not interested."""
+    """Bloom routing never misses a connected subscriber; the final check keeps out nodes that are not interested."""
     n, links = network
     bits = data.draw(st.sampled_from([8, 64, 1024]))
     net = TinyNet(
@@ -536,7 +536,7 @@ def test_a_global_event_reaches_every_subscriber_and_nobody_else(
 
 @settings(max_examples=30, deadline=None)
 @given(networks(), st.integers(0, 99), st.integers(0, 2), st.data())
-def test_a_local_event_reaches_so_many_groups_and_no_more(
+def test_a_local_event_reaches_the_given_number_of_groups_and_no_more(
     network: tuple[int, list[tuple[int, int]]], seed: int, local_groups: int, data: st.DataObject
 ) -> None:
     n, links = network
@@ -560,7 +560,8 @@ def test_a_local_event_reaches_so_many_groups_and_no_more(
 
 
 def test_a_local_event_that_came_two_ways_goes_no_farther_than_it_may() -> None:
-    """A gateway has the event from another group, at the end of its reach, before its own leader asks it to cross."""
+    """A gateway has the event from another group, with no groups left to enter, before its own leader sends it
+    across."""
     links = [(1, 0), (2, 0), (3, 0), (4, 0), (5, 0), (6, 1), (1, 2), (2, 4), (3, 6)]
     net = TinyNet(TreeGroup, 7, links, seed=1, max_level=1, preferred_levels=1, local_groups=2)
     for i in range(7):
@@ -572,8 +573,8 @@ def test_a_local_event_that_came_two_ways_goes_no_farther_than_it_may() -> None:
     assert all(frame.reach >= 0 for _, _, _, frame in net.sends("event"))
 
 
-def test_one_way_links_are_not_taken_for_neighbours_to_hang_below() -> None:
-    """1 hears 0 but cannot reach it, 2 is heard by nobody."""
+def test_a_node_does_not_attach_over_a_one_way_link() -> None:
+    """1 hears 0 but cannot reach it; no node hears 2."""
     net = TinyNet(TreeGroup, 3, [(0, 1), (1, 2)], directed=True)
     net.start()
     net.run(20)
@@ -583,7 +584,7 @@ def test_one_way_links_are_not_taken_for_neighbours_to_hang_below() -> None:
     assert {net.nodes[0].place.parent, net.nodes[1].place.parent} in ({NOBODY, 0}, {NOBODY, 1})
 
 
-def test_what_a_child_could_not_send_reaches_the_parent_later() -> None:
+def test_an_event_that_a_child_could_not_send_reaches_the_parent_later() -> None:
     net = TinyNet(TreeGroup, 3, [(0, 1), (1, 2)])
     net.start()
     net.run(10)
@@ -609,7 +610,7 @@ def test_an_event_waits_for_the_next_parent_when_the_last_is_gone() -> None:
     assert parent in (1, 2)
     net.cut(3, parent)
     event = net.publish(3, topic="t")
-    net.run(1.2)  # the other's count may have to become newer
+    net.run(1.2)  # the count of the other parent may have to become newer
     assert net.delivered(0) == [event.id]
     assert net.nodes[3].place.parent == 3 - parent
 
@@ -666,8 +667,8 @@ def test_the_same_plan_has_the_same_effects(plan: Plan) -> None:
 
 @settings(max_examples=25, deadline=None)
 @given(plans())
-def test_in_bad_weather_what_is_kept_is_what_would_be_made_anew(plan: Plan) -> None:
-    """The listing, the two terms that look at all pairs, and the records that the parent was sent."""
+def test_in_bad_weather_stored_results_equal_newly_computed_ones(plan: Plan) -> None:
+    """The list of neighbours, the two terms over all pairs, and the records that the parent got."""
     net = weather(TreeGroup, plan)
     for node in net.nodes:
         candidacy = node.membership.candidacy
@@ -714,7 +715,7 @@ def test_an_event_that_finds_no_parent_in_time_is_dropped() -> None:
     assert host.labels("drop") == ["no parent"] and not protocol.routing.waiting
 
 
-# ----------------------------------------------------------------------------------------------------------- dumb twins
+# -------------------------------------------------------------------------------------------------------- simple models
 
 
 def pairs_that_are_linked(neighbours: dict[int, GroupNeighbour]) -> float:
@@ -747,7 +748,7 @@ records = st.builds(GatewayRecord, few_trees, st.integers(4, 6), st.integers(0, 
 
 
 @given(st.lists(records, max_size=6), st.lists(records, max_size=6))
-def test_records_are_the_same_if_the_parent_would_read_the_same(
+def test_records_are_the_same_if_the_parent_would_get_the_same(
     one: list[GatewayRecord], other: list[GatewayRecord]
 ) -> None:
     first, second = ({record.tree: record for record in some} for some in (one, other))
@@ -806,8 +807,8 @@ def test_the_gateway_of_each_group_is_the_closest_of_all(
     assert all(r.via == (NOBODY if r.gateway == 3 else 5) for r in routes.values())
 
 
-def test_a_receiver_goes_by_its_own_shape_of_bitmaps_whatever_the_sender_has() -> None:
-    """Frames that are handed over as objects tell no more than those that come as bytes."""
+def test_a_receiver_uses_its_own_shape_of_bitmaps_whatever_the_sender_has() -> None:
+    """A frame passed as an object contains no more than one that arrives as bytes."""
     effects = []
     for is_object in (True, False):
         sender, there = make(TreeGroup, ScriptHost(5), bits=8, hashes=1)
@@ -848,7 +849,7 @@ def beat(
 
 
 def hang(protocol: TreeGroup, host: ScriptHost, parent: int, tree: int = TREE, count: int = 1, level: int = 0) -> None:
-    """Let the node hear a parent, ask it, and be welcome."""
+    """Let the node hear a parent, send it a request, and get a welcome."""
     above = NOBODY if root_of(tree) == parent else 99
     host.hear(protocol, beat(tree, count, level, above), parent)
     assert protocol.membership.requested == parent
@@ -870,7 +871,7 @@ def test_a_bitmap_is_sent_when_it_grows_and_again_until_the_parent_has_it() -> N
     protocol.on_subscribe(1, topic("a"))
     assert [frame.version for frame in host.frames("bitmap")] == [1]
     for after_us, listed, expected in (
-        (90_000, 0, [1]),  # that heartbeat may have left before the bitmap arrived
+        (90_000, 0, [1]),  # that heartbeat may have been sent before the bitmap arrived
         (110_000, 0, [1, 1]),
         (500_000, 0, [1, 1, 1]),
         (500_000, 1, [1, 1, 1]),
@@ -894,10 +895,10 @@ def test_a_bitmap_that_only_shrinks_waits_for_the_heartbeat() -> None:
     assert [int.from_bytes(frame.bitmap) > 0 for frame in host.frames("bitmap")] == [True, False]
 
 
-def test_a_child_that_its_parent_does_not_know_asks_again() -> None:
+def test_a_child_that_its_parent_does_not_list_sends_its_request_again() -> None:
     protocol, host = hung()
     host.hear(protocol, beat(count=2, children=(4, 0, 0)), LEADER)
-    assert host.frames("join") == [], "the heartbeat may have left before"
+    assert host.frames("join") == [], "the heartbeat may have been sent before the request arrived"
     host.advance(protocol, 1_200_000)
     host.hear(protocol, beat(count=3, children=(4, 0, 0)), LEADER)
     assert [to for to, frame in host.sent if frame.kind == "join"] == [LEADER]
@@ -928,8 +929,8 @@ def test_an_overtaken_heartbeat_of_the_parent_changes_nothing() -> None:
     assert protocol.place.parent == LEADER and (protocol.place.count, protocol.place.level) == (5, 1)
 
 
-def test_a_parent_that_came_to_hang_deeper_without_a_newer_count_is_left() -> None:
-    """It may hang below this very node by now."""
+def test_a_parent_that_moves_deeper_without_a_newer_count_is_left() -> None:
+    """It may have become a descendant of this node."""
     protocol, host = make(TreeGroup, ScriptHost(3))
     protocol.on_start()
     hang(protocol, host, 5, level=1)
@@ -942,21 +943,23 @@ def test_a_parent_that_came_to_hang_deeper_without_a_newer_count_is_left() -> No
     assert protocol.place.parent == 5 and protocol.place.level == 3
 
 
-def test_a_parent_that_asks_for_a_parent_is_none() -> None:
+def test_a_parent_that_requests_a_parent_is_no_longer_one() -> None:
     protocol, host = hung()
     host.hear(protocol, Join(0), LEADER)
     assert protocol.place.parent == NOBODY and protocol.place.tree != TREE
-    assert all(frame.tree != TREE for frame in host.frames("welcome")), "not into the tree it has lost itself"
+    assert all(frame.tree != TREE for frame in host.frames("welcome")), (
+        "it does not offer a place in the tree that it has lost itself"
+    )
 
 
-def test_a_welcome_that_nobody_asked_for_changes_nothing() -> None:
+def test_a_welcome_without_a_request_changes_nothing() -> None:
     protocol, host = hung()
     host.hear(protocol, Welcome(OTHER, 9, 0), 8)
     host.hear(protocol, Welcome(TREE, 9, 0), 6)
     assert (protocol.place.parent, protocol.place.tree) == (LEADER, TREE)
 
 
-def test_one_lost_frame_is_sent_again_the_second_means_that_the_neighbour_is_gone() -> None:
+def test_a_lost_frame_is_sent_again_and_after_a_second_loss_the_neighbour_is_gone() -> None:
     protocol, host = hung()
     protocol.on_subscribe(1, topic("a"))
     frame = host.frames("bitmap")[0]
@@ -966,7 +969,7 @@ def test_one_lost_frame_is_sent_again_the_second_means_that_the_neighbour_is_gon
     assert protocol.place.parent == NOBODY and host.labels("note")[-1] == "orphaned"
 
 
-def test_a_parent_whose_signal_falls_is_changed_before_it_is_lost() -> None:
+def test_a_parent_whose_signal_falls_is_replaced_before_it_is_lost() -> None:
     protocol, host = make(TreeGroup, ScriptHost(3))
     protocol.on_start()
     host.signal_dbm = -90.0
@@ -999,11 +1002,11 @@ def test_a_gateway_with_a_faint_peer_counts_as_farther_away() -> None:
     assert protocol.index.routes[OTHER].gateway == 3
 
 
-def test_who_has_no_group_is_no_gateway() -> None:
-    """Neither who lost its group, before its next heartbeat is due, nor who restarts."""
+def test_a_node_without_a_group_is_no_gateway() -> None:
+    """Neither a node that has just lost its group, before its next heartbeat, nor one that restarts."""
     for leave in (lambda node: node.membership.lose_parent(), lambda node: node.on_start()):
         protocol, host = hung()
-        host.hear(protocol, beat(OTHER, level=9, parent=99), 8)  # too deep to hang below
+        host.hear(protocol, beat(OTHER, level=9, parent=99), 8)  # too deep to be a parent
         protocol.index.find_routes()
         assert list(protocol.index.routes) == [OTHER]
         leave(protocol)
@@ -1021,7 +1024,7 @@ def test_a_new_node_moves_to_a_much_higher_place_but_not_for_one_level() -> None
 
 
 def test_the_parent_and_the_count_come_from_one_tree_only() -> None:
-    """A root that has died stops counting: after a while nobody of its tree is believed."""
+    """A dead root stops counting: after a while no node of its tree can be the parent."""
     protocol, host = hung()
     for _ in range(5):
         host.advance(protocol, host.clock_us + SECOND)
@@ -1030,16 +1033,16 @@ def test_the_parent_and_the_count_come_from_one_tree_only() -> None:
     host.hear(protocol, beat(count=1, level=0, parent=99), 6)
     host.advance(protocol, host.clock_us + 1_200_000)
     assert protocol.place.parent == NOBODY
-    assert host.frames("join") == [], "what 6 tells of that tree is as old"
+    assert host.frames("join") == [], "the count of 6 is as old"
     assert ("note", "lost parent", 0, LEADER, 0) in host.notes
     host.hear(protocol, beat(count=2, level=0, parent=99), 6)
     assert protocol.membership.requested == 6
 
 
-# --------------------------------------------------------------------------------------------- nothing goes unexplained
+# ------------------------------------------------------------------------------------------ every drop has a reason
 
 
-def test_what_waited_when_a_node_went_down_is_dropped_with_a_reason() -> None:
+def test_an_event_that_waited_when_a_node_went_down_is_dropped_with_a_reason() -> None:
     protocol, host = make(TreeGroup, ScriptHost(3))
     protocol.on_start()
     protocol.on_publish(Event(event_id(3, 1), "t"))
@@ -1058,7 +1061,7 @@ def test_an_event_that_could_not_be_given_back_is_dropped_with_a_reason() -> Non
     assert ("drop", "not given back", event.id, LEADER, 0) in host.notes and protocol.routing.waiting == []
 
 
-def test_who_could_not_cross_and_knows_nobody_else_there_says_so() -> None:
+def test_an_event_that_could_not_cross_to_any_neighbour_is_dropped_with_a_reason() -> None:
     protocol, host = hung()
     event = Event(event_id(9, 1), "t")
     host.hear(protocol, GroupEvent(event, DOWN, 0, 255, [], []), LEADER)
@@ -1074,8 +1077,8 @@ def test_an_event_that_is_lost_after_it_was_forgotten_is_dropped_with_a_reason()
     assert ("drop", "lost and forgotten", event_id(3, 1), LEADER, 0) in host.notes
 
 
-def test_an_event_is_held_from_when_it_began_to_wait() -> None:
-    """It was had six seconds ago, and found its parent gone just now."""
+def test_the_holding_time_of_an_event_starts_when_it_begins_to_wait() -> None:
+    """The node received it six seconds ago, and lost its parent only now."""
     protocol, host = make(TreeGroup, ScriptHost(3), hold_s=5.0, election_s=100.0)
     protocol.on_start()
     hang(protocol, host, LEADER)
@@ -1096,7 +1099,7 @@ def test_an_event_is_held_from_when_it_began_to_wait() -> None:
 
 
 def led(*children: int) -> tuple[TreeGroup, ScriptHost]:
-    """A leader that may merge by now."""
+    """A leader that may already merge."""
     protocol, host = make(TreeGroup, ScriptHost(3))
     protocol.on_start()
     protocol.membership.lead()
@@ -1124,7 +1127,7 @@ def test_a_group_of_one_proposes_nothing() -> None:
     assert host.notes == []
 
 
-def test_a_leader_agrees_to_one_proposal_at_a_time() -> None:
+def test_a_leader_accepts_one_proposal_at_a_time() -> None:
     protocol, host = led(4)
     for after_us, agreed in ((0, 1), (4_999_999, 1), (5_000_000, 2)):
         host.clock_us = 6 * SECOND + after_us
@@ -1132,7 +1135,7 @@ def test_a_leader_agrees_to_one_proposal_at_a_time() -> None:
         assert len(host.frames("merge")) == agreed
 
 
-def test_a_leader_that_has_just_agreed_proposes_to_nobody_else() -> None:
+def test_a_leader_that_has_just_accepted_makes_no_proposal() -> None:
     protocol, host = led(4)
     host.hear(protocol, Gateway(1, [[tree_name(9, 0.5), 40, 3, True]]), 4)
     host.hear(protocol, Propose(OTHER, protocol.place.tree, 30, 3, 1, 2, [8, 30, 31, 4]), 4)
@@ -1143,14 +1146,14 @@ def test_a_leader_that_has_just_agreed_proposes_to_nobody_else() -> None:
 
 
 @pytest.mark.parametrize(("route", "passed_on"), [([8, 30, 31], 1), ([8, 30, 3, 31], 0)])
-def test_a_proposal_that_was_here_before_goes_no_farther(route: list[int], passed_on: int) -> None:
+def test_a_proposal_that_has_passed_this_node_goes_no_farther(route: list[int], passed_on: int) -> None:
     protocol, host = hung()
     host.hear(protocol, Propose(OTHER, TREE, 30, 3, 1, 2, route), 31)
     assert len(host.frames("merge")) == passed_on
 
 
 def turns(host: ScriptHost) -> list[int]:
-    """Who was asked to turn."""
+    """The nodes that got a Turn frame."""
     return [to for to, frame in host.sent if isinstance(frame, Turn)]
 
 
@@ -1162,7 +1165,7 @@ def test_the_old_parent_turns_unless_it_is_the_new_one(below: int, asked: list[i
     assert (protocol.place.parent, turns(host)) == (below, asked)
 
 
-def test_after_a_turn_that_nobody_answered_another_parent_is_just_another_parent() -> None:
+def test_after_an_unanswered_turn_another_parent_is_an_ordinary_one() -> None:
     protocol, host = hung()
     protocol.membership.turn(9)
     host.advance(protocol, host.clock_us + ANSWER_US)
@@ -1179,7 +1182,7 @@ def test_only_a_child_can_make_a_node_turn() -> None:
 
 
 def test_a_lone_leader_that_gets_a_member_stays() -> None:
-    """It had asked another group to take it in; the answer comes too late."""
+    """It had sent a request to another group; the answer comes too late."""
     protocol, host = led()
     host.hear(protocol, beat(OTHER), 8)
     assert protocol.membership.requested == 8
@@ -1202,7 +1205,7 @@ def test_an_event_that_did_not_reach_a_former_parent_goes_to_the_present_one_at_
     assert protocol.routing.waiting == []
 
 
-def test_who_never_had_a_subscription_has_nothing_to_tell_whatever_its_parent_lists() -> None:
+def test_a_node_that_never_had_a_subscription_sends_no_bitmap_whatever_its_parent_lists() -> None:
     protocol, host = hung()
     host.hear(protocol, beat(count=2, children=(3, 7, 7)), LEADER)
     protocol.tick()
@@ -1218,7 +1221,7 @@ def test_groups_are_counted_for_local_events_only(reach: int, left: int) -> None
     assert [(to, frame.reach) for to, frame in host.sent if isinstance(frame, GroupEvent)] == [(8, left)]
 
 
-def test_whoever_has_a_group_is_no_rival() -> None:
+def test_a_neighbour_with_a_group_is_no_rival() -> None:
     protocol, host = make(TreeGroup, ScriptHost(3))
     protocol.on_start()
     host.hear(protocol, beat(OTHER, weight=1000), 8)
@@ -1227,7 +1230,7 @@ def test_whoever_has_a_group_is_no_rival() -> None:
     assert not protocol.membership.candidacy.is_capable()
 
 
-def test_it_asks_for_the_battery_and_says_so() -> None:
+def test_it_declares_that_it_uses_the_battery() -> None:
     assert TreeGroup.wants_battery
 
 
@@ -1246,13 +1249,13 @@ def test_the_tables_have_limits() -> None:
     for i in range(1000, 1000 + MAX_CHILDREN + 5):
         host.hear(protocol, Join(0), i)
     assert len(protocol.children) == MAX_CHILDREN
-    assert host.sent[-1][1].fields() == [0, 0, 0], "who is too many is told so"
+    assert host.sent[-1][1].fields() == [0, 0, 0], "a node too many is refused"
     for n in range(20):
         host.hear(protocol, GroupEvent(Event(event_id(9, n + 1)), UP, 0, 255, [], []), 10)
     assert len(protocol.routing.events) == 8
 
 
-def test_heartbeats_stay_small_in_a_settled_group() -> None:
+def test_heartbeats_stay_small_in_a_stable_group() -> None:
     net = TinyNet(TreeGroup, 8, [(0, i) for i in range(1, 8)])
     net.start()
     net.run(20)
@@ -1260,7 +1263,7 @@ def test_heartbeats_stay_small_in_a_settled_group() -> None:
     assert max(sizes) < 60 and sum(sizes) / len(sizes) < 30
 
 
-def test_a_settled_group_sends_nothing_but_heartbeats() -> None:
+def test_a_stable_group_sends_only_heartbeats() -> None:
     net = TinyNet(TreeGroup, 8, [(i, i + 1) for i in range(7)])
     for i in range(8):
         net.subscribe(i, topic(f"t{i}"))
@@ -1278,10 +1281,10 @@ def test_memory_counts_bitmaps_and_gateway_records() -> None:
     host.hear(protocol, Join(0), 5)
     assert protocol.memory() == (2, 256)
     host.hear(protocol, Gateway(1, [[OTHER, 5, 2, True]]), 5)
-    assert protocol.memory() == (4, 256 + 32), "the record of the child, and the route made of it"
+    assert protocol.memory() == (4, 256 + 32), "the record of the child, and the route made from it"
 
 
-def test_the_frames_tell_maintenance_from_notification() -> None:
+def test_the_kind_of_a_frame_separates_maintenance_from_notification() -> None:
     kinds = {"heartbeat", "join", "welcome", "bitmap", "gateway", "merge"}
     net = TinyNet(TreeGroup, 6, [(i, i + 1) for i in range(5)], max_level=2, preferred_levels=1)
     net.subscribe(5, topic("t"))

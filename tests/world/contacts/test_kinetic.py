@@ -1,4 +1,4 @@
-"""Contacts against a dumb twin: positions at an instant, every distance measured."""
+"""Contacts against brute force: positions at an instant, and the distance of every pair."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def rows(k: Neighbourhood) -> list[list[int]]:
 
 
 def check_against_brute_force(k: KineticContacts, reaches: list[float], t: float) -> None:
-    """Every pair whose distance is not within a microsecond of a reach must be as measured."""
+    """Every pair must be as computed, except those within a microsecond of a reach."""
     n = len(reaches)
     places = [k.position(i, t) for i in range(n)]
     for i in range(n):
@@ -79,7 +79,7 @@ def check_against_brute_force(k: KineticContacts, reaches: list[float], t: float
 
 
 def check_run(mobility: Mobility, reaches: list[float], until: float, instants: int, seed: int = 1) -> Recorder:
-    """Brute force at random instants, and the same sets from replaying what the observer was told."""
+    """Brute force at random instants, and the same sets from replaying the changes that the observer got."""
     k = contacts(mobility, reaches, seed)
     k.observer = seen = Recorder()
     replay = [set(row) for row in rows(k)]
@@ -92,7 +92,7 @@ def check_run(mobility: Mobility, reaches: list[float], until: float, instants: 
         assert k.next > t
         check_against_brute_force(k, reaches, t)
         for _, i, j, up in seen.changes[done:]:
-            assert (j in replay[i]) != up, "told twice"
+            assert (j in replay[i]) != up, "reported twice"
             (replay[i].add if up else replay[i].discard)(j)
         done = len(seen.changes)
         assert replay == [set(row) for row in rows(k)]
@@ -104,7 +104,7 @@ def waypoint(side: float, low: float, high: float, pause: float = 0.0) -> Random
     return RandomWaypoint(side, side, Speeds(low, high, "uniform"), Pauses(0.0, pause))
 
 
-# ---- against the twin
+# ---- against brute force
 
 
 @pytest.mark.parametrize("pause", [0.0, 5.0])
@@ -136,7 +136,7 @@ def test_any_routes_agree_with_brute_force(seed: int, n: int, reach: float, spre
     check_run(Routes([route() for _ in range(n)]), reaches, 22.0, 25, seed)
 
 
-def test_a_crowd_that_starts_in_one_point_and_spreads_over_a_plane_is_still_exact() -> None:
+def test_contacts_are_exact_for_nodes_that_start_in_one_point_and_spread_far() -> None:
     random = Random(5)
     routes = [
         [(0.0, 0.0, 0.0), (1.0 + i * 0.01, 0.0, 0.0), (60.0, random.uniform(-2e3, 2e3), random.uniform(-2e3, 2e3))]
@@ -145,7 +145,7 @@ def test_a_crowd_that_starts_in_one_point_and_spreads_over_a_plane_is_still_exac
     check_run(Routes(routes), [150.0] * 60, 70.0, 60)
 
 
-def test_one_stray_far_away_changes_nothing_for_the_others() -> None:
+def test_one_node_far_away_changes_nothing_for_the_others() -> None:
     random = Random(5)
     places = [(random.uniform(0, 300), random.uniform(0, 300)) for _ in range(30)]
     near = contacts(Placed(places), [60.0] * 30)
@@ -197,7 +197,7 @@ def test_unequal_reaches_make_links_one_way() -> None:
     assert [(round(t, 9), i, j, up) for t, i, j, up in seen.changes] == [(10.0, 0, 1, True), (15.0, 1, 0, True)]
 
 
-def test_a_tangential_touch_is_no_contact_and_a_hair_nearer_is() -> None:
+def test_touching_the_circle_is_no_contact_and_a_little_nearer_is() -> None:
     for off, expected in ((50.0, 0), (49.999, 4)):
         k, seen = crossing(50.0, [(0.0, 0.0, 0.0)], [(0.0, -100.0, off), (20.0, 100.0, off)])
         k.advance(30.0)
@@ -244,14 +244,15 @@ def test_a_leg_that_ends_on_the_circle_and_stays_there_is_in_contact() -> None:
     assert seen.changes == [(5.0, 0, 1, True), (5.0, 1, 0, True)]
 
 
-def test_a_leg_that_ends_on_the_circle_and_goes_on_is_told_once() -> None:
+def test_a_leg_that_ends_on_the_circle_and_goes_on_is_reported_once() -> None:
     k, seen = crossing(50.0, [(0.0, 0.0, 0.0)], [(0.0, 100.0, 0.0), (5.0, 50.0, 0.0), (7.0, 0.0, 0.0)])
     k.advance(10.0)
     assert [(i, j, up) for _, i, j, up in seen.changes] == [(0, 1, True), (1, 0, True)]
 
 
 def on_the_circle(random: Random, t: float, before: float, then: float) -> tuple[KineticContacts, Recorder]:
-    """From `before` reaches to the circle around a post, where rounding decides on the side, then to `then` reaches."""
+    """A node goes from a distance of `before` reaches to the circle, where rounding decides the side, then to `then`
+    reaches."""
     reach = random.uniform(10.0, 200.0)
     angle = random.uniform(0.0, 2.0 * pi)
     x, y = reach * cos(angle), reach * sin(angle)
@@ -262,9 +263,7 @@ def on_the_circle(random: Random, t: float, before: float, then: float) -> tuple
 @pytest.mark.parametrize(
     ("before", "then", "changes"), [(1.5, 0.5, 2), (0.5, 1.5, 2), (1.5, 1.7, 0), (0.5, 0.3, 0)], ids=str
 )
-def test_a_leg_that_ends_about_on_the_circle_makes_no_more_changes_than_it_should(
-    before: float, then: float, changes: int
-) -> None:
+def test_a_leg_that_ends_near_the_circle_makes_no_needless_changes(before: float, then: float, changes: int) -> None:
     random = Random(1)
     for _ in range(300):
         t = random.uniform(1.0, 5000.0)
@@ -276,8 +275,8 @@ def test_a_leg_that_ends_about_on_the_circle_makes_no_more_changes_than_it_shoul
         assert len(seen.changes) == changes
 
 
-def test_two_that_turn_at_the_same_instant_on_the_circle_are_judged_by_their_new_legs() -> None:
-    """Node 0 starts to go away, and at that very instant node 1 starts to follow it, faster."""
+def test_two_nodes_that_turn_at_once_on_the_circle_are_solved_with_their_new_legs() -> None:
+    """Node 0 starts to go away, and at the same instant node 1 starts to follow it, faster."""
     away = [(0.0, 0.0, 0.0), (5.0, 0.0, 0.0), (15.0, -100.0, 0.0)]
     after = [(0.0, 50.0, 0.0), (5.0, 50.0, 0.0), (15.0, -150.0, 0.0)]
     k = contacts(Routes([away, after]), [100.0, 50.0])
@@ -300,7 +299,7 @@ def test_time_never_runs_backwards_when_legs_end_on_edges_of_cells() -> None:
             (x, y), (to_x, to_y) = route[-1][1:], point()
             t += random.uniform(0.1, 9.0)
             route.append((t, to_x, to_y))
-            t += random.uniform(0.1, 9.0)  # and on in the same direction, across the edge
+            t += random.uniform(0.1, 9.0)  # then on in the same direction, across the edge
             route.append((t, to_x + (to_x - x), to_y + (to_y - y)))
         routes.append(route)
     k = contacts(Routes(routes), [30.0] * 200)
@@ -324,7 +323,7 @@ def test_all_turn_at_the_same_instant() -> None:
     check_run(Routes(routes), [40.0] * 30, 25.0, 60)
 
 
-def test_changes_at_one_instant_are_told_in_the_order_of_the_nodes() -> None:
+def test_changes_at_one_instant_are_reported_in_the_order_of_the_nodes() -> None:
     lanes = [[(0.0, -100.0, 1000.0 * lane), (20.0, 100.0, 1000.0 * lane)] for lane in range(6)]
     posts = [[(0.0, 0.0, 1000.0 * lane)] for lane in range(6)]
     k, seen = crossing(50.0, *(route for pair in zip(reversed(lanes), reversed(posts), strict=True) for route in pair))
@@ -332,7 +331,7 @@ def test_changes_at_one_instant_are_told_in_the_order_of_the_nodes() -> None:
     assert [(i, j) for _, i, j, _ in seen.changes] == [p for i in range(0, 12, 2) for p in ((i, i + 1), (i + 1, i))]
 
 
-def test_a_row_that_somebody_holds_never_changes() -> None:
+def test_a_row_that_was_returned_never_changes() -> None:
     k = contacts(waypoint(300.0, 10.0, 20.0), [100.0] * 20)
     held = [(row, list(row)) for row in k.hearers]
     k.advance(60.0)
@@ -362,8 +361,9 @@ def test_speed_and_end_of_the_current_leg() -> None:
 # ---- cost
 
 
-def test_the_work_is_proportional_to_what_moves() -> None:
-    """One walker among many that stand: pairs solved do not grow with the crowd, only with its density."""
+def test_the_work_is_proportional_to_the_number_of_moving_nodes() -> None:
+    """One node moves among many that stand: solved pairs do not grow with the number of nodes, only with their
+    density."""
 
     def solved(side: int) -> int:
         posts = [[(0.0, 100.0 * x, 100.0 * y)] for x in range(side) for y in range(side)]
@@ -375,7 +375,7 @@ def test_the_work_is_proportional_to_what_moves() -> None:
     assert solved(40) <= solved(10) + 2
 
 
-def test_what_folding_cells_brings_together_by_accident_is_not_solved() -> None:
+def test_distant_nodes_in_one_entry_of_the_table_are_not_solved() -> None:
     def solved(cells_away: int) -> int:
         posts = [[(0.0, 1.0 + k, 1.0)] for k in range(8)]
         far = 50.0 * (1.0 + 1e-6) * cells_away + 1.0
@@ -386,7 +386,7 @@ def test_what_folding_cells_brings_together_by_accident_is_not_solved() -> None:
     assert solved(4) == solved(8) == solved(6)
 
 
-def test_a_tiny_reach_in_a_wide_field_makes_no_absurd_number_of_cells() -> None:
+def test_a_tiny_reach_in_a_wide_area_does_not_make_absurdly_many_cells() -> None:
     k = contacts(waypoint(100_000.0, 10.0, 10.0), [0.01] * 50)
     assert k.cell > 5_000.0
     assert (k.mask_x + 1) * (k.mask_y + 1) <= 50 * 64
@@ -418,7 +418,7 @@ def test_a_leg_that_does_not_last_is_refused(end_s: float) -> None:
         contacts(Instant(), [10.0])
 
 
-def test_a_position_that_is_no_number_is_refused() -> None:
+def test_a_position_that_is_not_a_number_is_refused() -> None:
     with pytest.raises(InputError, match="node 1 starts at"):
         contacts(Placed([(0.0, 0.0), (float("nan"), 0.0)]), [10.0, 10.0])
 
@@ -428,18 +428,18 @@ def test_a_position_that_is_no_number_is_refused() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 40), st.booleans()), max_size=300))
 def test_rows_hold_what_was_put_into_them_in_order(changes: list[tuple[int, int, bool]]) -> None:
-    """Beside sets; there are more numbers than a row has room for at first."""
-    found = SortedRows(3)
+    """Compared with sets; there are more numbers than a row has room for at first."""
+    rows_of_nodes = SortedRows(3)
     twins: list[set[int]] = [set(), set(), set()]
     changes += [(i, j, True) for i, j in [(1, j) for j in range(40, 0, -1)]]
     for i, j, there in changes:
-        assert found.put(i, j, there) == ((j in twins[i]) != there)
+        assert rows_of_nodes.put(i, j, there) == ((j in twins[i]) != there)
         if there:
             twins[i].add(j)
         else:
             twins[i].discard(j)
-        assert found.holds(i, j) == there
-        assert [list(row) for row in found] == [sorted(twin) for twin in twins]
+        assert rows_of_nodes.holds(i, j) == there
+        assert [list(row) for row in rows_of_nodes] == [sorted(twin) for twin in twins]
 
 
 # ---- contacts from a list
@@ -462,7 +462,7 @@ def test_scheduled_contacts_follow_their_list() -> None:
     assert k.position(0, 3.0) == (0.0, 0.0) and k.speed(0) == 0.0 and k.leg_end(0) == inf
 
 
-def test_scheduled_contacts_that_are_known_are_not_told_again() -> None:
+def test_scheduled_contacts_that_are_known_are_not_reported_again() -> None:
     k = ScheduledContacts(2, [(1.0, 0, 1, True), (2.0, 1, 0, True), (3.0, 0, 1, False), (4.0, 0, 1, False)])
     k.observer = seen = Recorder()
     k.advance(10.0)
@@ -473,7 +473,7 @@ def test_scheduled_contacts_that_are_known_are_not_told_again() -> None:
     ("changes", "words"),
     [
         ([(2.0, 0, 1, True), (1.0, 0, 1, False)], "sort them"),
-        ([(1.0, 0, 2, True)], "nodes are 0 to 1"),
+        ([(1.0, 0, 2, True)], "nodes from 0 to 1"),
         ([(1.0, 0, 0, True)], "two different"),
         ([(float("nan"), 0, 1, True)], "sort them"),
     ],
@@ -487,7 +487,7 @@ def test_a_wrong_list_is_refused(changes: Any, words: str) -> None:
 
 
 def digest() -> str:
-    """Of every change in a busy run with pauses and unequal reaches, and of all final positions, bit by bit."""
+    """A digest of every change in a busy run with pauses and unequal reaches, and of all final positions."""
     k = contacts(waypoint(600.0, 1.0, 20.0, 3.0), [60.0 + i for i in range(60)], seed=7)
     k.observer = seen = Recorder()
     k.advance(200.0)

@@ -1,4 +1,4 @@
-"""The queue of contacts beside a sorted list."""
+"""The queue of contacts, compared with a sorted list."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_the_smallest_comes_first(steps: list[tuple[int, int, bool]]) -> None:
 
 @pytest.mark.parametrize("scale", [1e-12, 1e-3, 1.0, 1e3, 1e17, 1e300])
 def test_the_smallest_comes_first_however_far_apart_entries_are(scale: float) -> None:
-    """The horizon adapts, even where rounding swallows a second."""
+    """The horizon adapts, even where times are too large to tell seconds apart."""
     queue = ContactQueue()
     entries = [(scale * (k * 7919 % 1009), k, scale * k) for k in range(500)]
     for t, key, until in entries:

@@ -1,4 +1,4 @@
-"""Rows of neighbours beside sets."""
+"""Rows of neighbours, compared with sets."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_rows_hold_in_order_what_sets_hold(changes: list[tuple[int, int, bool]])
     assert [list(row) for row in rows] == [sorted(held) for held in sets]
 
 
-def test_a_row_that_is_full_moves_with_all_it_has_and_leaves_others_alone() -> None:
+def test_a_full_row_moves_with_its_contents_and_does_not_change_others() -> None:
     rows = SortedRows(NODES)
     for j in range(MOST, 0, -1):
         for i in range(NODES):
@@ -33,7 +33,7 @@ def test_a_row_that_is_full_moves_with_all_it_has_and_leaves_others_alone() -> N
     assert [list(row) for row in rows] == [list(range(1, MOST + 1))] * NODES
 
 
-def test_a_row_that_was_taken_out_stays_what_it_was() -> None:
+def test_a_row_that_was_returned_does_not_change() -> None:
     rows = SortedRows(NODES)
     rows.put(1, 7, True)
     before = rows[1]

@@ -1,4 +1,4 @@
-"""The one solver of contacts: known cases, and distances at the times that it gives."""
+"""The solver of contacts: known cases, and distances at the times that it returns."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ SPEED = st.integers(-20, 20).map(float)
 @pytest.mark.parametrize(
     ("p", "w", "interval"),
     [
-        ((3.0, 4.0), (0.0, 0.0), (0.0, inf)),  # exactly in range, and it stays so
+        ((3.0, 4.0), (0.0, 0.0), (0.0, inf)),  # exactly in range, and staying there
         ((3.0, 4.1), (0.0, 0.0), NEVER),
         ((-9.0, 3.0), (1.0, 0.0), (5.0, 13.0)),
-        ((-9.0, 3.0), (-1.0, 0.0), NEVER),  # out of range, and parting
+        ((-9.0, 3.0), (-1.0, 0.0), NEVER),  # out of range, and moving away
         ((-9.0, 5.0), (1.0, 0.0), NEVER),  # they will only touch
         ((0.0, 3.0), (2.0, 0.0), (0.0, 2.0)),
         ((4.0, 3.0), (2.0, 0.0), (0.0, 0.0)),  # at the edge, on its way out
@@ -41,7 +41,7 @@ def test_nodes_are_in_range_within_the_interval_and_nowhere_else(px: float, py: 
 
 
 @given(st.lists(st.tuples(PLACE, PLACE, SPEED, SPEED), max_size=8))
-def test_many_pairs_are_solved_as_each_of_them_is(pairs: list[tuple[float, float, float, float]]) -> None:
+def test_many_pairs_are_solved_like_each_pair_alone(pairs: list[tuple[float, float, float, float]]) -> None:
     packed = np.array(pairs, dtype="<f8").tobytes()
     intervals = np.frombuffer(together_all(packed, 10_000.0), "<f8").reshape(-1, 2)
     assert [tuple(interval) for interval in intervals.tolist()] == [together(*pair, 10_000.0) for pair in pairs]

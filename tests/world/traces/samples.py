@@ -1,7 +1,7 @@
-"""One small movement and one small contact trace, in every format that tells them.
+"""One small movement and one small contact trace, in every format that can express them.
 
 Nodes 0 and 1 start 100 m apart, walk towards each other for 10 s and then stand 20 m apart until 20 s; node 2 stands
-500 m away. All that is written here must be understood alike.
+500 m away. All formats must give the same trace.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def fcd(rows: dict[str, dict[int, float]] = PLACES, start: int = 3600) -> str:
 
 
 def lon(x_m: float) -> float:
-    """So that the tangent plane at ORIGIN has it at (x, ~0)."""
+    """The longitude that the tangent plane at ORIGIN maps to (x, ~0)."""
     plane, low, high = TangentPlane(*ORIGIN), 7.9, 8.1
     for _ in range(80):
         middle = (low + high) / 2
@@ -114,11 +114,11 @@ def part_of(path: Path, **options: object) -> Part:
 
 
 def points(path: Path, **options: object) -> dict[str, list[tuple[float, float, float]]]:
-    found: dict[str, list[tuple[float, float, float]]] = {}
+    tracks: dict[str, list[tuple[float, float, float]]] = {}
     for record in part_of(path, **options).records():
         if record[0] == POINT:
-            found.setdefault(record[2], []).append((record[4] / 1e6, record[6], record[7]))
-    return found
+            tracks.setdefault(record[2], []).append((record[4] / 1e6, record[6], record[7]))
+    return tracks
 
 
 def meetings(path: Path, **options: object) -> list[tuple[str, str, float, float]]:

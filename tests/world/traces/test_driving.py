@@ -1,4 +1,4 @@
-"""Imported traces drive simulations: a protocol over every format, and nodes that are not always there."""
+"""Imported traces drive simulations: a protocol over every format, and nodes that are not always present."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ def test_a_protocol_runs_over_every_format_of_contacts(tmp_path: Path, name: str
 
 
 @pytest.mark.parametrize(
-    ("kind", "mobility", "said"),
+    ("kind", "mobility", "message"),
     [
         ("csv", "contacts", "csv has positions; use mobility=trace"),
         ("one-conn", "trace", "one-conn has contacts; use mobility=contacts"),
     ],
 )
-def test_a_trace_of_the_other_kind_is_refused(tmp_path: Path, kind: str, mobility: str, said: str) -> None:
+def test_a_trace_of_the_other_kind_is_refused(tmp_path: Path, kind: str, mobility: str, message: str) -> None:
     path = {**samples.positions(tmp_path), **samples.contacts(tmp_path)}[kind]
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         run(scenario(path, mobility=mobility))
 
 
@@ -70,7 +70,7 @@ def deliveries(tmp_path: Path, script: str, **values: Any) -> dict[str, Any]:
     return run(world, "gossip")
 
 
-def test_a_node_that_is_switched_off_neither_hears_nor_speaks(tmp_path: Path) -> None:
+def test_a_node_that_is_switched_off_neither_receives_nor_sends(tmp_path: Path) -> None:
     there = deliveries(tmp_path, "", events=40)
     assert there["deliveries"] == there["interested"] == 40
     away = deliveries(tmp_path, absent(0, "OFF") + absent(10, "ON") + absent(20, "OFF"), events=40)
@@ -79,7 +79,7 @@ def test_a_node_that_is_switched_off_neither_hears_nor_speaks(tmp_path: Path) ->
 
 
 def test_absence_and_faults_do_not_mix(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"crash_mean_s must be 0: trace=.* says itself when nodes are there"):
+    with pytest.raises(InputError, match=r"crash_mean_s must be 0: trace=.* already says when nodes are present"):
         deliveries(tmp_path, absent(5, "OFF"), crash_mean_s=10.0)
     deliveries(tmp_path, "", crash_mean_s=10.0)
 

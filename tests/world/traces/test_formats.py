@@ -1,4 +1,4 @@
-"""Every format is recognised, understood alike, and says which lines it did not understand."""
+"""Every format is recognised, gives the same trace, and names the lines that it cannot read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_every_format_has_a_sample(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [f.name for f in FORMATS.values()])
-def test_a_format_is_told_by_what_a_file_holds(tmp_path: Path, name: str) -> None:
+def test_a_format_is_recognised_by_the_contents_of_a_file(tmp_path: Path, name: str) -> None:
     path = {**samples.positions(tmp_path), **samples.contacts(tmp_path)}[name]
     assert part_of(path).format == name
     packed = tmp_path / (path.name + ".gz")
@@ -30,7 +30,7 @@ def test_a_format_is_told_by_what_a_file_holds(tmp_path: Path, name: str) -> Non
 
 
 @pytest.mark.parametrize("name", [f.name for f in FORMATS.values() if f.kind == "positions"])
-def test_all_formats_tell_the_same_movement(tmp_path: Path, name: str) -> None:
+def test_all_formats_give_the_same_movement(tmp_path: Path, name: str) -> None:
     movement = load.movement(str(samples.positions(tmp_path)[name]))
     assert movement.names == ["0", "1", "2"]
     for track, places in zip(movement.tracks, samples.PLACES.values(), strict=True):
@@ -41,7 +41,7 @@ def test_all_formats_tell_the_same_movement(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [f.name for f in FORMATS.values() if f.kind == "contacts"])
-def test_all_formats_tell_the_same_contacts(tmp_path: Path, name: str) -> None:
+def test_all_formats_give_the_same_contacts(tmp_path: Path, name: str) -> None:
     names, met = load.contacts(str(samples.contacts(tmp_path)[name]))
     assert names == ["0", "1", "2"] and met == samples.CONTACTS
 
@@ -69,14 +69,14 @@ def test_a_malformed_line_is_named_and_left_out(tmp_path: Path, name: str) -> No
     assert whole == ({**points(path)} if FORMATS[name].kind == "positions" else meetings(path))
 
 
-def test_a_simulation_takes_no_half_trace(tmp_path: Path) -> None:
+def test_a_simulation_refuses_a_trace_with_a_malformed_line(tmp_path: Path) -> None:
     path = written(tmp_path, "a.csv", "0,0,0,0\n1,0,five,0\n")
     with pytest.raises(InputError, match=r"^trace=.*a.csv, line 2: '1,0,five,0' is not t,node,x,y$"):
         load.movement(str(path))
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "said"),
+    ("name", "text", "message"),
     [
         ("a.xml", "<kml></kml>", "is XML, but neither"),
         ("a.txt", "all work and no play\n", "is in no known format"),
@@ -84,12 +84,12 @@ def test_a_simulation_takes_no_half_trace(tmp_path: Path) -> None:
         ("a.bin", "\0\0\0", "not text"),
     ],
 )
-def test_what_is_no_trace_is_refused(tmp_path: Path, name: str, text: str, said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_a_file_that_is_not_a_trace_is_refused(tmp_path: Path, name: str, text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
         part_of(written(tmp_path, name, text))
 
 
-def test_a_format_can_be_insisted_on(tmp_path: Path) -> None:
+def test_a_format_can_be_given(tmp_path: Path) -> None:
     path = written(tmp_path, "still.txt", "0 10 20\n0 30 40\n")
     assert part_of(path).format == "contact-list"
     assert points(path, format="bonnmotion") == {"0": [(0.0, 10.0, 20.0)], "1": [(0.0, 30.0, 40.0)]}
@@ -116,7 +116,7 @@ def test_a_node_of_bonnmotion_that_cannot_be_read_keeps_its_number(tmp_path: Pat
 # ---- The ONE
 
 
-def test_offsets_of_the_header_are_taken_off(tmp_path: Path) -> None:
+def test_offsets_in_the_header_are_subtracted(tmp_path: Path) -> None:
     path = written(tmp_path, "a.txt", "10 20 100 200 -50 50 0 0\n12 p1 150 -50\n")
     assert points(path) == {"p1": [(2.0, 50.0, 0.0)]}
 
@@ -132,7 +132,7 @@ def test_events_of_messages_are_skipped_and_open_contacts_end_with_the_file(tmp_
     assert problems(path) == []
 
 
-def test_a_connection_that_cannot_come_or_go_is_malformed(tmp_path: Path) -> None:
+def test_a_connection_that_cannot_begin_or_end_is_malformed(tmp_path: Path) -> None:
     path = written(tmp_path, "a.txt", "1 CONN 1 2 up\n2 CONN 2 1 up\n3 CONN 1 3 down\n4 CONN 1 2 down\n")
     assert problems(path) == [(2, "1 and 2 are already connected since line 1"), (3, "1 and 3 are not connected")]
     assert meetings(path) == [("1", "2", 1.0, 4.0)]
@@ -141,7 +141,7 @@ def test_a_connection_that_cannot_come_or_go_is_malformed(tmp_path: Path) -> Non
 # ---- SUMO and GPX
 
 
-def test_a_truncated_file_gives_what_it_has(tmp_path: Path) -> None:
+def test_a_truncated_file_gives_its_complete_lines(tmp_path: Path) -> None:
     text = samples.fcd()
     path = written(tmp_path, "a.xml", text[: text.index("3620") - 20])
     assert {name: len(rows) for name, rows in points(path).items()} == {"0": 2, "1": 2, "2": 2}
@@ -149,7 +149,7 @@ def test_a_truncated_file_gives_what_it_has(tmp_path: Path) -> None:
     assert "not well-formed" in what
 
 
-def test_a_truncated_gzip_gives_what_it_has(tmp_path: Path) -> None:
+def test_a_truncated_gzip_file_gives_its_complete_lines(tmp_path: Path) -> None:
     text = "".join(f"{20 * t} {t % 7} {t % 7 + 1}\n" for t in range(1, 50_000))
     path = tmp_path / "a.dat.gz"
     path.write_bytes(gzip.compress(text.encode())[:-5000])
@@ -163,7 +163,7 @@ def test_a_vehicle_without_a_place_is_malformed(tmp_path: Path) -> None:
     assert line == 9 and what == "vehicle '0' needs an id and numbers x and y"
 
 
-def test_segments_of_a_track_are_apart_and_points_without_time_malformed(tmp_path: Path) -> None:
+def test_segments_of_a_track_are_separate_and_points_without_time_malformed(tmp_path: Path) -> None:
     text = (
         samples.gpx()
         .replace("</trkpt>\n", "</trkpt>\n</trkseg><trkseg>", 1)
@@ -191,7 +191,9 @@ def test_columns_are_found_by_their_titles(tmp_path: Path) -> None:
     assert points(alone) == {"taxi": [(1.7e9, 0.0, 0.0)]}
 
 
-def test_dates_may_have_zones_and_milliseconds_are_no_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dates_may_have_zones_and_milliseconds_are_not_read_as_seconds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TZ", "America/New_York")
     time.tzset()
     rows = "1970-01-01T01:00:01+01:00,a,47,8\n1970-01-01 00:00:02.5,a,47,8\n1700000000000,a,47,8\n"
@@ -202,7 +204,7 @@ def test_dates_may_have_zones_and_milliseconds_are_no_seconds(tmp_path: Path, mo
     time.tzset()
 
 
-def test_titles_that_lack_something_are_refused(tmp_path: Path) -> None:
+def test_missing_titles_are_refused(tmp_path: Path) -> None:
     path = written(tmp_path, "a.csv", "time,node,lat\n1,2,3\n")
     assert refusals(path, format="gps-csv")[0][1].startswith("no column x and y")
 
@@ -210,7 +212,7 @@ def test_titles_that_lack_something_are_refused(tmp_path: Path) -> None:
 # ---- contact lists
 
 
-def test_the_resolution_is_the_smallest_step_or_given_or_remarked(tmp_path: Path) -> None:
+def test_the_resolution_is_the_smallest_step_or_given_or_in_a_comment(tmp_path: Path) -> None:
     path = written(tmp_path, "a.dat", "t,i,j\n40,a,b\n100,a,b\n160,b,c,1,2\n")
     assert meetings(path)[0] == ("a", "b", -20.0, 40.0)
     assert meetings(path, resolution_s=20.0)[0] == ("a", "b", 20.0, 40.0)
@@ -238,7 +240,7 @@ def test_files_of_a_folder_are_read_together(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"units": "feet"}, "units=feet: must be metres or degrees"),
         ({"origin": "47"}, "origin=47: must be LAT,LON"),
@@ -247,8 +249,8 @@ def test_files_of_a_folder_are_read_together(tmp_path: Path) -> None:
         ({"gap_s": float("nan")}, "gap_s=nan"),
     ],
 )
-def test_wrong_options_are_refused(tmp_path: Path, options: dict[str, object], said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_wrong_options_are_refused(tmp_path: Path, options: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
         part_of(written(tmp_path, "a.csv", samples.CSV), **options)
 
 

@@ -1,4 +1,4 @@
-"""The readings of ns-2 scripts; what moves is tested with the mobility model (test_mobility_waypoints.py)."""
+"""The readings of ns-2 scripts; movements are tested with the mobility model (test_mobility_waypoints.py)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_r4_a_node_that_is_switched_off_is_absent(tmp_path: Path) -> None:
     assert absences(tmp_path, script) == [(5_000_000, 8_000_000)]
 
 
-def test_r4_one_that_is_off_at_first_and_at_last(tmp_path: Path) -> None:
+def test_r4_a_node_may_be_off_at_the_beginning_and_at_the_end(tmp_path: Path) -> None:
     script = (
         START + OTHER + at(0, "switch OFF") + at(0, "setdest 20.0 0.0 1.0") + at(2, "switch ON") + at(9, "switch OFF")
     )
@@ -47,7 +47,7 @@ def test_r3_a_node_that_is_placed_appears_then_and_one_that_is_removed_vanishes(
     assert points(written(tmp_path, "b.tcl", script))["0"][0] == (8.0, 50.0, 60.0)
 
 
-def test_r5_a_node_without_orders_is_there_all_the_time(tmp_path: Path) -> None:
+def test_r5_a_node_without_orders_is_always_present(tmp_path: Path) -> None:
     assert points(written(tmp_path, "a.tcl", START + OTHER))["0"] == [(0.0, 0.0, 0.0), (30.0, 0.0, 0.0)]
 
 

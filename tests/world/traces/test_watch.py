@@ -1,4 +1,4 @@
-"""What shows over many lines only: time running backwards, a node at two places, degrees for metres."""
+"""Errors that only several lines show: time running backwards, a node at two places, degrees for metres."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.world.traces.samples import part_of, points, refusals, written
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "line", "said"),
+    ("name", "text", "line", "message"),
     [
         ("a.csv", "0,1,0,0\n5,1,9,0\n4,1,8,0\n", 3, "time runs backwards for node 1: 4 s, after 5 s in line 2"),
         ("a.movements", "0 1 1 5 2 2 3 4 4\n", 1, "time runs backwards for node 0: 3 s, after 5 s"),
@@ -29,9 +29,11 @@ from tests.world.traces.samples import part_of, points, refusals, written
         ("b.movements", "0 1 1 0 2 2\n", 1, "node 0 is at two places at 0 s"),
     ],
 )
-def test_a_trace_that_contradicts_itself_is_refused(tmp_path: Path, name: str, text: str, line: int, said: str) -> None:
+def test_a_trace_that_contradicts_itself_is_refused(
+    tmp_path: Path, name: str, text: str, line: int, message: str
+) -> None:
     ((at, what),) = refusals(written(tmp_path, name, text))
-    assert at == line and said in what and "\n" not in what
+    assert at == line and message in what and "\n" not in what
 
 
 def test_nodes_of_a_table_may_come_one_after_the_other(tmp_path: Path) -> None:
@@ -39,11 +41,11 @@ def test_nodes_of_a_table_may_come_one_after_the_other(tmp_path: Path) -> None:
     assert refusals(path) == [] and len(points(path)) == 2
 
 
-def test_a_line_that_is_repeated_says_nothing_new(tmp_path: Path) -> None:
+def test_a_repeated_line_is_ignored(tmp_path: Path) -> None:
     assert points(written(tmp_path, "a.csv", "0,1,3,4\n0,1,3,4\n2,1,3,4\n"))["1"] == [(0.0, 3.0, 4.0), (2.0, 3.0, 4.0)]
 
 
-def test_a_gap_is_an_absence_if_one_says_so(tmp_path: Path) -> None:
+def test_a_gap_is_an_absence_if_the_option_is_given(tmp_path: Path) -> None:
     path = written(tmp_path, "a.csv", "time,id,lat,lon\n0,1,47,8\n10,1,47,8\n100,1,47,8\n110,1,47,8\n200,1,47,8\n")
     segments = [record[9] for record in part_of(path, gap_s=60.0).records() if record[0] == 0]
     assert segments == [0, 0, 1, 1, 2]

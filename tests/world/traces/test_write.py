@@ -1,4 +1,4 @@
-"""What is written is read back as it was."""
+"""A written trace is read back unchanged."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Tracks = list[list[tuple[int, float, float]]]
 
 @st.composite
 def tracks(draw: st.DrawFn) -> Tracks:
-    """Nodes that are there from the beginning to the end, which is the same for all."""
+    """Nodes that are present from the beginning to the end, which is the same for all."""
     inner = st.lists(st.integers(1, 5_999), max_size=4, unique=True).map(lambda k: sorted(10_000 * t for t in k))
     instants = [[0, *draw(inner), 60_000_000] for _ in range(draw(st.integers(1, 4)))]
     return [[(t, draw(METRES), draw(METRES)) for t in times] for times in instants]
@@ -37,14 +37,14 @@ def text_of(name: str, places: Iterable[Place], facts: Facts) -> str:
     return out.getvalue()
 
 
-def facts_of(found: Tracks, names: list[str]) -> Facts:
-    xs, ys = [x for track in found for _, x, _ in track], [y for track in found for _, _, y in track]
+def facts_of(trace: Tracks, names: list[str]) -> Facts:
+    xs, ys = [x for track in trace for _, x, _ in track], [y for track in trace for _, _, y in track]
     bounds = {"west_m": min(xs), "east_m": max(xs), "south_m": min(ys), "north_m": max(ys)}
     return Facts(names=names, end_us=60_000_000, **bounds)
 
 
 def legs(track: list[tuple[float, float, float]]) -> list[tuple[float, float, float]]:
-    """Without points at which nothing changes: those between two at the same place, and those at the end."""
+    """The track without points at which nothing changes: between two at the same place, and at the end."""
     kept = [
         p for k, p in enumerate(track) if not (0 < k < len(track) - 1 and track[k - 1][1:] == p[1:] == track[k + 1][1:])
     ]
@@ -55,25 +55,25 @@ def legs(track: list[tuple[float, float, float]]) -> list[tuple[float, float, fl
 
 @pytest.mark.parametrize("name", [name for name, target in TARGETS.items() if target.kind == "positions"])
 @settings(max_examples=40)
-@given(found=tracks())
-def test_positions_come_back(name: str, found: Tracks) -> None:
-    facts = facts_of(found, [f"car{k}" for k in range(len(found))])
-    places = [(node, t, x, y, 0) for node, track in enumerate(found) for t, x, y in track]
+@given(trace=tracks())
+def test_positions_come_back(name: str, trace: Tracks) -> None:
+    facts = facts_of(trace, [f"car{k}" for k in range(len(trace))])
+    places = [(node, t, x, y, 0) for node, track in enumerate(trace) for t, x, y in track]
     with TemporaryDirectory() as folder:
         path = Path(folder) / ("a.movements" if name == "bonnmotion" else "a.txt")
         path.write_text(text_of(name, places, facts))
         assert part_of(path).format == name
         try:
             back = movement(str(path))
-        except InputError as error:  # slower than a snail, within 180 m of the origin
+        except InputError as error:  # very slow movements within 180 m of the origin look like degrees
             assert "degrees" in str(error)
             return
-    assert back.names == ([str(k) for k in range(len(found))] if name in ("ns2", "bonnmotion") else facts.names)
-    assert [legs(track) for track in back.tracks] == [legs([(t / 1e6, x, y) for t, x, y in track]) for track in found]
-    assert back.absences == [[] for _ in found]
+    assert back.names == ([str(k) for k in range(len(trace))] if name in ("ns2", "bonnmotion") else facts.names)
+    assert [legs(track) for track in back.tracks] == [legs([(t / 1e6, x, y) for t, x, y in track]) for track in trace]
+    assert back.absences == [[] for _ in trace]
 
 
-def test_ns2_tells_absences(tmp_path: Path) -> None:
+def test_ns2_expresses_absences(tmp_path: Path) -> None:
     rows = [(2, 0.0, 0), (4, 8.0, 0), (6, 8.0, 1), (9, 2.0, 1), (10, 5.0, 2), (12, 6.0, 2)]
     places = [(0, t * 1_000_000, x, 0.0, segment) for t, x, segment in rows]
     places += [(1, 0, 100.0, 100.0, 0), (1, 20_000_000, 100.0, 100.0, 0)]
@@ -84,7 +84,7 @@ def test_ns2_tells_absences(tmp_path: Path) -> None:
     assert back.tracks[0] == [(t, x, 0.0) for t, x, _ in rows]
 
 
-def test_sumo_tells_who_is_not_there_at_the_ends(tmp_path: Path) -> None:
+def test_sumo_expresses_absences_at_both_ends(tmp_path: Path) -> None:
     places = [(0, t, float(t), 0.0, 0) for t in (2_000_000, 4_000_000)] + [(1, t, 9.0, 9.0, 0) for t in (0, 9_000_000)]
     path = tmp_path / "a.xml"
     path.write_text(text_of("sumo-fcd", places, Facts(names=['a "b" & c', "d"], end_us=9_000_000)))
@@ -93,7 +93,7 @@ def test_sumo_tells_who_is_not_there_at_the_ends(tmp_path: Path) -> None:
     assert back.absences == [[(0, 2_000_000), (4_000_000, -1)], []]
 
 
-def test_what_ns2_cannot_say_is_refused() -> None:
+def test_a_trace_that_ns2_cannot_express_is_refused() -> None:
     facts = Facts(names=["0"], end_us=10)
     with pytest.raises(InputError, match="moves at 2e\\+06 m/s"):
         text_of("ns2", [(0, 0, 0.0, 0.0, 0), (0, 10, 20.0, 0.0, 0)], facts)
@@ -117,12 +117,12 @@ INTERVALS = st.lists(st.tuples(st.integers(0, 50), st.integers(1, 20)), min_size
 @given(first=INTERVALS, second=INTERVALS, step=st.sampled_from([1, 500_000, 20_000_000]))
 def test_contacts_come_back(name: str, first: list[tuple[int, int]], second: list[tuple[int, int]], step: int) -> None:
     pairs = {(0, 1): first, (1, 2): second}
-    met = {pair: merged((a * step, (a + lasts) * step) for a, lasts in found) for pair, found in pairs.items()}
-    begin = min(start for found in met.values() for start, _ in found)
-    met = {pair: [(start - begin, end - begin) for start, end in found] for pair, found in met.items()}
+    met = {pair: merged((a * step, (a + lasts) * step) for a, lasts in trace) for pair, trace in pairs.items()}
+    begin = min(start for trace in met.values() for start, _ in trace)
+    met = {pair: [(start - begin, end - begin) for start, end in trace] for pair, trace in met.items()}
     lines: list[Line] = []
-    for (i, j), found in met.items():
-        for start, end in found:
+    for (i, j), trace in met.items():
+        for start, end in trace:
             lines += (
                 [(start, i, j, True), (end, i, j, False)]
                 if name == "one-conn"
@@ -138,7 +138,7 @@ def test_contacts_come_back(name: str, first: list[tuple[int, int]], second: lis
         path.write_text(out.getvalue())
         names, back = contacts(str(path))
     assert names == ["a", "b", "c"]
-    assert back == [(i, j, start, end) for (i, j), found in met.items() for start, end in found]
+    assert back == [(i, j, start, end) for (i, j), trace in met.items() for start, end in trace]
 
 
 def test_names_of_several_words_become_numbers() -> None:

@@ -1,8 +1,8 @@
 """The kinds of checks that claims consist of: each is a small function over the runs of an experiment.
 
-A check compares an interval with what the claim allows (answers.py). Orders and trends are asked of differences seed by
-seed, because runs of one seed share their world. A claim that asks m questions asks each at a confidence of 1 - 0.05/m
-(Bonferroni), so that the claim as a whole is wrongly confirmed or refuted in one case of twenty at most.
+A check compares an interval with what the claim allows (answers.py). Orders and trends are checked on differences seed
+by seed, because runs of one seed share their world. A claim with m questions checks each at a confidence of 1 - 0.05/m
+(Bonferroni), so that the claim as a whole is wrongly confirmed or refuted in at most one case of twenty.
 
     kind      holds if                                                    takes
     value     the mean is `value` within `abs` or `rel`                   where, metric
@@ -70,7 +70,7 @@ SELECTIONS = ("where", "of", "to", "above", "below")
 
 
 def answers(spec: Spec, rows: Sequence[Row], alpha: float = ALPHA) -> list[Answer]:
-    """The answers that the runs of the check's experiment give."""
+    """The answers of the runs of the check's experiment."""
     kind = spec.get("kind", "")
     if kind not in KINDS:
         raise unknown("kind of check", str(kind), KINDS)

@@ -33,10 +33,10 @@ def order(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
     ]
 
 
-def _above(asks: str, a: list[Row], b: list[Row], metric: str, factor: float, alpha: float) -> Answer:
+def _above(question_text: str, a: list[Row], b: list[Row], metric: str, factor: float, alpha: float) -> Answer:
     below = {seed: factor * v for seed, v in samples(b, metric).items()}
     differences = paired(samples(a, metric), below)
-    return judged(asks, estimated(differences, alpha), ABOVE, np.inf, float(np.mean(differences)))
+    return judged(question_text, estimated(differences, alpha), ABOVE, np.inf, float(np.mean(differences)))
 
 
 def ratio(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
@@ -48,11 +48,11 @@ def ratio(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
     return [_quotient(f"{question(spec)} at {at}", a, b, spec, alpha / len(pairs)) for at, (a, b) in pairs.items()]
 
 
-def _quotient(asks: str, above: list[Row], below: list[Row], spec: Spec, alpha: float) -> Answer:
+def _quotient(question_text: str, above: list[Row], below: list[Row], spec: Spec, alpha: float) -> Answer:
     a, b = (samples(side, spec["metric"]) for side in (above, below))
     seeds = sorted(a.keys() & b.keys())
     if not seeds:
-        raise NoData("no seed that both have")
+        raise NoData("the two have no seed in common")
 
     def quotient(chosen: list[int]) -> float:
         whole = sum(b[seed] for seed in chosen)
@@ -61,15 +61,15 @@ def _quotient(asks: str, above: list[Row], below: list[Row], spec: Spec, alpha: 
     low, high = float(spec.get("low", -np.inf)), float(spec.get("high", np.inf))
     whole = quotient(seeds)
     if not isfinite(whole):
-        return unanswered(asks, f"{spec['metric']} is 0 where it divides")
-    return judged(asks, jackknife(quotient, seeds, alpha), low, high, whole)
+        return unanswered(question_text, f"{spec['metric']} is 0 in the divisor")
+    return judged(question_text, jackknife(quotient, seeds, alpha), low, high, whole)
 
 
 def _across(above: list[Row], below: list[Row], x: str) -> dict[str, tuple[list[Row], list[Row]]]:
-    """The runs of both sides at every x that both have, by its name."""
+    """The runs of both sides at every value of x that both have, by that value."""
     common = sorted({number(row, x) for row in above} & {number(row, x) for row in below})
     if not common:
-        raise NoData(f"no {x} that both have")
+        raise NoData(f"the two have no {x} in common")
     return {
         f"{x}={at:g}": ([row for row in above if number(row, x) == at], [row for row in below if number(row, x) == at])
         for at in common
@@ -90,6 +90,6 @@ def no_best(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
         best = max(names, key=lambda name: mean(at(name, here)))
         rival = max((name for name in names if name != best), key=lambda name: mean(at(name, there)))
         less = paired(at(rival, there), at(best, there))
-        asks = f"{spec['series']}={best}, best at {spec['x']}={here:g}, is worse than {rival} at {there:g}"
-        answers.append(judged(asks, estimated(less, alpha / 2), 0.0, np.inf, float(np.mean(less))))
+        question_text = f"{spec['series']}={best}, best at {spec['x']}={here:g}, is worse than {rival} at {there:g}"
+        answers.append(judged(question_text, estimated(less, alpha / 2), 0.0, np.inf, float(np.mean(less))))
     return answers

@@ -21,14 +21,16 @@ def trend(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
     tolerance = float(spec["rel"]) * abs(level) if "rel" in spec else float(spec.get("abs", 0.0))
     allowed = {"rises": (tolerance, np.inf), "falls": (-np.inf, -tolerance), "flat": (-tolerance, tolerance)}
     low, high = allowed[spec["direction"]]
-    asks = question(spec)
+    question_text = question(spec)
     if spec["direction"] != "flat":
-        return [judged(asks, estimated(changes.values(), alpha), low, high, mean(changes))]
+        return [judged(question_text, estimated(changes.values(), alpha), low, high, mean(changes))]
     points = _from_mean(rows, spec)
     alpha /= 1 + len(points)
-    whole = judged(asks, estimated(changes.values(), alpha), low, high, mean(changes))
+    whole = judged(question_text, estimated(changes.values(), alpha), low, high, mean(changes))
     return [whole] + [
-        judged(f"{asks}: {spec['x']}={at:g} less the mean", estimated(off.values(), alpha), low, high, mean(off))
+        judged(
+            f"{question_text}: {spec['x']}={at:g} less the mean", estimated(off.values(), alpha), low, high, mean(off)
+        )
         for at, off in points.items()
     ]
 
@@ -44,7 +46,8 @@ def _change(rows: Sequence[Row], x: str, metric: str) -> Samples:
 
 
 def _from_mean(rows: Sequence[Row], spec: Spec) -> dict[float, Samples]:
-    """How far each point of a curve is from the mean of all, by seed: what goes up and down again has no slope."""
+    """How far each point of a curve is from the mean of all, by seed: a curve that rises and falls again has no
+    slope."""
     points = curve(selected(rows, spec["where"]), spec["x"], spec["metric"])
     seeds = common_seeds(points.values())
     means = {seed: float(np.mean([by_seed[seed] for by_seed in points.values()])) for seed in seeds}
@@ -60,14 +63,14 @@ def steeper(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
 
 
 def crossing(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
-    """Along a curve, where `reach` has its value, by straight lines between points."""
+    """The metric at the point of a curve where `reach` has its value, by straight lines between points."""
     chosen = selected(rows, spec["where"])
     reach: Spec = spec["reach"]
     on, of = (curve(chosen, spec["x"], metric) for metric in (reach["metric"], spec["metric"]))
     common = [set(on[at]) & set(of[at]) for at in on if at in of]
     seeds = sorted(set.intersection(*common)) if common else []
     wanted, tolerance = float(spec["value"]), slack(spec)
-    asks = question(spec)
+    question_text = question(spec)
 
     def there(seeds: list[int]) -> float:
         xs = [over(on[at], seeds) for at in on]
@@ -75,16 +78,16 @@ def crossing(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
         return _interpolated(xs, ys, float(reach["value"]))
 
     if not seeds or not isfinite(there(seeds)):
-        return [unanswered(asks, f"{reach['metric']} never is {reach['value']}")]
+        return [unanswered(question_text, f"{reach['metric']} never is {reach['value']}")]
     estimate = jackknife(there, seeds, alpha)
     if estimate is not None and not all(map(isfinite, estimate[:3])):
-        return [Answer(asks, there(seeds), None, None, None, "some seeds never reach it")]
+        return [Answer(question_text, there(seeds), None, None, None, "some seeds never reach it")]
     most = np.inf if spec.get("side") == "at_least" else wanted + tolerance
-    return [judged(asks, estimate, wanted - tolerance, most, there(seeds))]
+    return [judged(question_text, estimate, wanted - tolerance, most, there(seeds))]
 
 
 def _interpolated(xs: list[float], ys: list[float], at: float) -> float:
-    """y where x, which need not rise, first has a value."""
+    """y where x first has a value; x need not rise."""
     for (x0, y0), (x1, y1) in zip(zip(xs, ys, strict=True), zip(xs[1:], ys[1:], strict=True), strict=False):
         if min(x0, x1) <= at <= max(x0, x1):
             return y0 if x0 == x1 else y0 + (y1 - y0) * (at - x0) / (x1 - x0)
@@ -92,7 +95,8 @@ def _interpolated(xs: list[float], ys: list[float], at: float) -> float:
 
 
 def cheaper(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
-    """Both curves by straight lines between means; where the other never has as much, there is nothing to compare."""
+    """Both curves are straight lines between means; where the other curve never reaches the value, there is no
+    answer."""
     mine, other = selected(rows, spec["of"]), selected(rows, spec["to"])
     (at, cost), (at_to, cost_to) = (
         tuple(curve(chosen, x, metric) for metric in (spec["at"], spec["metric"]))
@@ -106,12 +110,12 @@ def cheaper(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
 
     answers = []
     for x in at:
-        asks = f"{question(spec)} at {spec['x']}={x:g}"
+        question_text = f"{question(spec)} at {spec['x']}={x:g}"
         estimate = jackknife(lambda seeds, x=x: saved(x, seeds), seeds, alpha / len(at))  # type: ignore[misc]
         if not isfinite(saved(x, seeds)) or (estimate is not None and not all(map(isfinite, estimate[:3]))):
-            answers.append(unanswered(asks, f"{described(spec['to'])} never has this {spec['at']}"))
+            answers.append(unanswered(question_text, f"{described(spec['to'])} never has this {spec['at']}"))
         else:
-            answers.append(judged(asks, estimate, 0.0, np.inf, saved(x, seeds)))
+            answers.append(judged(question_text, estimate, 0.0, np.inf, saved(x, seeds)))
     return answers
 
 

@@ -26,9 +26,9 @@ def at_most(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
 
 
 def bounds(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
-    """Of every point's mean."""
+    """One answer for the mean at every point."""
     points = curve(selected(rows, spec["where"]), spec["x"], spec["metric"])
-    low = float(np.nextafter(spec.get("low", -np.inf), np.inf))  # the bounds themselves are out
+    low = float(np.nextafter(spec.get("low", -np.inf), np.inf))  # the bounds themselves are excluded
     high = float(np.nextafter(spec.get("high", np.inf), -np.inf))
     return [
         judged(
@@ -43,7 +43,7 @@ def bounds(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
 
 
 def slack(spec: Spec) -> float:
-    """How far from its `value` a check lets a number be."""
+    """How far from its `value` a check allows a number to be."""
     if "rel" in spec:
         return float(spec["rel"]) * abs(float(spec["value"]))
     return float(spec.get("abs", 0.0))

@@ -17,7 +17,7 @@ SHAPES: dict[str, Callable[[float], float]] = {"line": lambda x: x, "log": np.lo
 
 
 def peak(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
-    """The highest point inside is chosen after the fact, so each of them counts as a question asked."""
+    """The highest inner point is chosen after the runs, so each inner point counts as a question."""
     points = curve(selected(rows, spec["where"]), spec["x"], spec["metric"])
     first, *inside, last = points
     if not inside:
@@ -26,13 +26,15 @@ def peak(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
     answers = []
     for end in (first, last):
         more = paired(points[top], points[end])
-        asks = f"{question(spec)}: more at {spec['x']}={top:g} than at {end:g}"
-        answers.append(judged(asks, estimated(more, alpha / 2 / len(inside)), 0.0, np.inf, float(np.mean(more))))
+        question_text = f"{question(spec)}: more at {spec['x']}={top:g} than at {end:g}"
+        answers.append(
+            judged(question_text, estimated(more, alpha / 2 / len(inside)), 0.0, np.inf, float(np.mean(more)))
+        )
     return answers
 
 
 def like(spec: Spec, rows: Sequence[Row], alpha: float) -> list[Answer]:
-    """Of what the metric varies, how much more a straight line over f(x) explains than one over the other's f(x)."""
+    """How much more of the metric's variation a straight line over f(x) explains than one over the other f(x)."""
     points = curve(selected(rows, spec["where"]), spec["x"], spec["metric"])
     if len(points) < 3:
         raise NoData(f"{spec['x']} has fewer than three values")

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 import roamcast
 from roamcast.errors import InputError
+from roamcast.extras import need
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -54,10 +55,8 @@ def session(
     scratch: Path | None = None,
 ) -> SparkSession:
     """A new session, or the running one of this process. What Spark says goes to the file `log`."""
-    try:
-        from pyspark.sql import SparkSession
-    except ImportError:
-        raise InputError("this needs Spark: install roamcast[lab]") from None
+    need("starting Spark", "pyspark")
+    from pyspark.sql import SparkSession
 
     running = SparkSession.getActiveSession()
     if running is not None:

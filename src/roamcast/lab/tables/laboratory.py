@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from roamcast.errors import InputError, unknown
+from roamcast.extras import need
 from roamcast.lab import summarise
 from roamcast.lab.spark.frames import frame, read_log, struct
 from roamcast.lab.spark.session import session
@@ -61,10 +62,7 @@ class Laboratory:
 
     def pandas(self, table: str = "metrics") -> PandasFrame:
         """With maps as dictionaries."""
-        try:
-            import pandas  # noqa: F401  (Arrow's own message would not say what to install)
-        except ImportError:
-            raise InputError("this needs pandas: install roamcast[lab]") from None
+        need("a DataFrame", "pandas")
         frame: PandasFrame = self.arrow(table).to_pandas(maps_as_pydicts="strict")
         return frame
 

@@ -10,9 +10,11 @@ import msgspec
 
 from roamcast.lab import plan
 from roamcast.lab.plan import Run
-from roamcast.lab.tables import schemas
+from roamcast.log import catalogue
 
 Row = dict[str, Any]
+COUNTED = (*(metric.name for metric in catalogue.METRICS), "fingerprint")
+"""The columns of the metrics table behind the coordinates."""
 
 
 def of_run(run: Run, tally: Mapping[str, Any] | None, failure: Mapping[str, Any] | None) -> Row:
@@ -36,7 +38,7 @@ def of_run(run: Run, tally: Mapping[str, Any] | None, failure: Mapping[str, Any]
 
 def of_metrics(run: Run, tally: Mapping[str, Any]) -> Row:
     """For the metrics table. Counts by name are in the order of the names, whoever counted."""
-    counted = {name: tally[name] for name in schemas.METRICS.names[len(schemas.COORDINATES) :]}
+    counted = {name: tally[name] for name in COUNTED}
     in_order = {name: dict(sorted(value.items())) for name, value in counted.items() if isinstance(value, dict)}
     return {**_coordinates(run), **counted, **in_order}
 

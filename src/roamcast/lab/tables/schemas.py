@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from roamcast.lab.tables import columns
 from roamcast.log import catalogue
 from roamcast.log.metric import BY_NAME, WHOLE, Metric
 
@@ -30,19 +31,8 @@ def _kind(metric: Metric) -> pa.DataType:
     return LONG if metric.kind in WHOLE else DOUBLE
 
 
-COORDINATES = _table(
-    run=TEXT,  # digest of all that decides the run
-    campaign=TEXT,
-    preset=TEXT,
-    reading=TEXT,  # another reading of the preset's paper; empty for the joint one
-    cell=INT,  # place of the experiment in the campaign
-    protocol=TEXT,
-    label=TEXT,  # what the campaign calls protocol and parameters
-    params=TEXTS,  # what the campaign set
-    world=TEXTS,  # what the campaign changed in the preset's scenario
-    seed=LONG,
-    nodes=INT,
-)
+_TYPES = {columns.TEXT: TEXT, columns.INT: INT, columns.LONG: LONG, columns.TEXTS: TEXTS}
+COORDINATES = _table(**{name: _TYPES[kind] for name, kind in columns.COORDINATES.items()})
 
 RUNS = pa.schema(
     [

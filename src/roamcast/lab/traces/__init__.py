@@ -1,8 +1,13 @@
-"""Traces in Spark: `spark.read.format("roamcast-trace")`, contacts of moving nodes, and statistics of contacts.
+"""Traces of movement and contacts: read, their contacts computed, summarised, converted. Here, or on Spark.
 
-source       the data source: files of any format to rows
 trace        a whole trace: read once, checked, with its names and its malformed lines
-contacts     from positions to contacts, by a join over time slices and grid cells
+contacts     from positions to contacts, over time slices and grid cells
 statistics   durations, times between contacts, degrees, reachability
+summary      these in one object
 convert      from one format to another
+
+They are rules about tables (table.py), each written once, and do not know where a table is:
+
+here         in the memory of this process
+in_spark     on Spark's workers; source.py is `spark.read.format("roamcast-trace")`
 """

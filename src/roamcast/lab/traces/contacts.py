@@ -1,7 +1,7 @@
 """From positions to contacts, exactly: movement is piecewise linear, so begin and end are roots of a quadratic.
 
 Legs are cut into time slices, and the box that a leg covers in a slice, widened by half the range, into grid cells. Two
-nodes that are in contact at some instant are then in one slice and share a cell, so an equi-join on (slice, cell) finds
+nodes that are in contact at some instant are then in one slice and share a cell, so rows with equal (slice, cell) have
 every pair of legs that can matter; a pair that shares several cells is solved in the last corner of its common box only
 (its smallest common cell). The roots are computed from where the two legs begin together, whatever the slice, and then
 clipped to it; so slices and cells cannot be seen in the result, only in the time it takes.
@@ -9,33 +9,24 @@ clipped to it; so slices and cells cannot be seen in the result, only in the tim
 Contact is the closed disc (distance <= range). Instants are rounded to microseconds. Two nodes that only touch are not
 in contact; two that keep exactly the range are.
 
-The roots are those of the simulator (`world.contacts.solver`), and the rest of the arithmetic is numpy's, between
-Spark's joins: as expressions of Spark it would be multiplied by its optimiser beyond all bounds.
+The roots are those of the simulator (`world.contacts.solver`), and the rest of the arithmetic is numpy's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
-from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.window import Window
 
 from roamcast.errors import InputError
-from roamcast.lab.spark.worker import stage
-from roamcast.lab.traces.schemas import BUCKETED, CONTACTS, LEGS
+from roamcast.lab.traces.columns import Array
+from roamcast.lab.traces.schemas import BUCKETED, CONTACTS, DOUBLE, LEGS, LONG, schema
+from roamcast.lab.traces.table import Columns, Table, group_ends, group_starts, rule, spelled_out
 from roamcast.world.contacts.solver import together_all
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
     from roamcast.lab.traces.trace import Trace
-
-Array = NDArray[Any]
 
 CELL_RANGES = 2.0
 """Edge of a cell in ranges: fewer cells for each leg, against fewer pairs in each cell. Ours, measured."""
@@ -44,13 +35,13 @@ MOST_CELLS = 64
 """Of a box. A leg that is so fast that its box has more is followed column by column."""
 FARTHEST_CELLS = 1_000_000
 """From one position to the next: whatever is farther is no movement."""
-AT_ONCE = 1 << 18
-"""Rows of a piece."""
+MOST_PIECES = 1 << 21
+"""Of contacts, before those that touch become one."""
 ROUNDING_M = 1e-6
 """Far above that of coordinates, so that nobody who stands on the edge of a cell is missed."""
 
 
-def of(trace: Trace, range_m: float = 0.0) -> DataFrame:
+def of(trace: Trace, range_m: float = 0.0) -> Table:
     """The contacts of a trace, whatever it has: CONTACTS."""
     if trace.kind == "contacts":
         if range_m:
@@ -61,98 +52,89 @@ def of(trace: Trace, range_m: float = 0.0) -> DataFrame:
     return contacts(legs_of(trace), range_m)
 
 
-def legs_of(trace: Trace) -> DataFrame:
+def legs_of(trace: Trace) -> Table:
     return legs(trace.rows, (trace.begin_us, trace.end_us) if trace.stays else None)
 
 
-def legs(positions: DataFrame, standing: tuple[int, int] | None = None) -> DataFrame:
-    """POSITIONS to LEGS. If `standing` is an interval, nodes stand at their first and last places in the rest of it."""
-    track = Window.partitionBy("node", "segment").orderBy("t_us")
-    following = {name: F.lead(name).over(track).alias(f"to_{name}") for name in ("t_us", "x_m", "y_m")}
-    took = F.col("to_t_us") - F.col("t_us")
-    walked = positions.select("node", "t_us", "x_m", "y_m", *following.values()).where(took > 0)
-    moving = walked.select(
-        "node",
-        F.col("t_us").alias("from_us"),
-        F.col("to_t_us").alias("until_us"),
-        "x_m",
-        "y_m",
-        ((F.col("to_x_m") - F.col("x_m")) / took).alias("vx_mpus"),
-        ((F.col("to_y_m") - F.col("y_m")) / took).alias("vy_mpus"),
-    )
-    if standing is None:
-        return moving
-    begin, end = standing
-    place = F.struct("t_us", "x_m", "y_m")
-    ends = positions.groupBy("node").agg(F.min_by(place, "t_us").alias("first"), F.max_by(place, "t_us").alias("last"))
-    sides = {"first": (F.lit(begin), F.col("first.t_us")), "last": (F.col("last.t_us"), F.lit(end))}
-    for side, (from_us, until_us) in sides.items():
-        still = ends.select(
-            "node",
-            from_us.cast("long").alias("from_us"),
-            until_us.cast("long").alias("until_us"),
-            F.col(f"{side}.x_m"),
-            F.col(f"{side}.y_m"),
-            F.lit(0.0).alias("vx_mpus"),
-            F.lit(0.0).alias("vy_mpus"),
-        )
-        moving = moving.unionAll(still.where(F.col("from_us") < F.col("until_us")))
-    return moving
-
-
-def contacts(legs: DataFrame, range_m: float, slice_us: int = 0, cell_m: float = 0.0) -> DataFrame:
+def contacts(legs: Table, range_m: float, slice_us: int = 0, cell_m: float = 0.0) -> Table:
     """LEGS to CONTACTS. Slices and cells are chosen to fit, unless they are given."""
     if not range_m > 0.0:
         raise InputError(f"range={range_m:g}: must be above 0 m")
     cell_m = cell_m or CELL_RANGES * range_m
     slice_us = slice_us or _slice_us(legs, range_m, cell_m)
-    bucketed = _bucketed(legs, range_m, slice_us, cell_m)
-    a, b = bucketed.alias("a"), bucketed.alias("b")
-    same = [F.col(f"a.{key}") == F.col(f"b.{key}") for key in ("slice", "cx", "cy")]
-    first_common = (F.col("a.cx") == F.greatest("a.cx0", "b.cx0")) & (F.col("a.cy") == F.greatest("a.cy0", "b.cy0"))
-    together = F.greatest("a.from_us", "b.from_us") < F.least("a.until_us", "b.until_us")
-    pairs = a.join(b, [*same, F.col("a.node") < F.col("b.node")]).where(first_common & together)
-    sides = (F.col(f"{side}.{name}").alias(f"{side}_{name}") for side in "ab" for name in LEGS.names)
-    solve = stage(f"{__name__}:solve_batches", slice_us=slice_us, range_m=range_m)
-    return merged(pairs.select("a.slice", *sides).mapInArrow(solve, CONTACTS))
+    cells = legs.mapped(buckets, range_m=range_m, slice_us=slice_us, cell_m=cell_m)
+    return merged(cells.grouped(meetings, ["slice", "cx", "cy"], ["node"], slice_us=slice_us, range_m=range_m))
 
 
-def solve_batches(batches: Iterator[pa.RecordBatch], slice_us: int, range_m: float) -> Iterator[pa.RecordBatch]:
-    schema = to_arrow_schema(CONTACTS)
-    for batch in batches:
-        columns = [column.to_numpy() for column in batch.columns]
-        contacts = solved(columns[1:8], columns[8:], columns[0] * slice_us, slice_us, range_m)
-        yield pa.RecordBatch.from_arrays([pa.array(column, pa.int64()) for column in contacts], schema=schema)
+# ---- legs
 
 
-def _slice_us(legs: DataFrame, range_m: float, cell_m: float) -> int:
+def legs(positions: Table, standing: tuple[int, int] | None = None) -> Table:
+    """POSITIONS to LEGS. If `standing` is an interval, nodes stand at their first and last places in the rest of it."""
+    return positions.grouped(legs_of_nodes, ["node"], ["segment", "t_us"], standing=standing)
+
+
+@rule(LEGS)
+def legs_of_nodes(rows: Columns, standing: tuple[int, int] | None) -> Iterator[list[Array]]:
+    node, t_us, x, y, segment = (rows[name] for name in ("node", "t_us", "x_m", "y_m", "segment"))
+    took = np.diff(t_us)
+    k = np.flatnonzero((np.diff(node) == 0) & (np.diff(segment) == 0) & (took > 0))
+    velocities = ((place[k + 1] - place[k]) / took[k] for place in (x, y))
+    yield [node[k], t_us[k], t_us[k + 1], x[k], y[k], *velocities]
+    if standing is not None:
+        in_time = np.lexsort((t_us, node))
+        starts = group_starts(node[in_time])
+        first, last = in_time[starts], in_time[group_ends(starts, len(node)) - 1]
+        yield from _still(rows, first, np.full(len(first), standing[0]), t_us[first])
+        yield from _still(rows, last, t_us[last], np.full(len(last), standing[1]))
+
+
+def _still(rows: Columns, k: Array, from_us: Array, until_us: Array) -> Iterator[list[Array]]:
+    """Legs at the places k, where they take any time."""
+    lasting = from_us < until_us
+    k, zero = k[lasting], np.zeros(int(lasting.sum()))
+    yield [rows["node"][k], from_us[lasting], until_us[lasting], rows["x_m"][k], rows["y_m"][k], zero, zero]
+
+
+# ---- slices and cells
+
+WHOLE = schema(far_m=DOUBLE, took_us=LONG, legs=LONG, from_us=LONG, until_us=LONG, farthest_m=DOUBLE)
+"""About many legs: sums, how many, ends, and the longest one."""
+
+
+def _slice_us(legs: Table, range_m: float, cell_m: float) -> int:
     """About as long as a leg, so that legs in one slice overlap in time, or as a node takes to cross a cell."""
-    took = F.col("until_us") - F.col("from_us")
-    far = F.hypot("vx_mpus", "vy_mpus") * took
-    sums = (F.sum(far), F.sum(took), F.count(took), F.min("from_us"), F.max("until_us"), F.max(far))
-    row = legs.agg(*sums).collect()[0]
-    if not row[2]:
+    whole = legs.mapped(lengths).reduced(all_lengths)
+    if not len(whole["legs"]):
         return 1
-    if row[5] > FARTHEST_CELLS * cell_m:
-        what = f"a node goes {row[5] / 1000:,.0f} km from one position to the next"
+    far_m, farthest_m = (float(whole[name][0]) for name in ("far_m", "farthest_m"))
+    took_us, count, from_us, until_us = (int(whole[name][0]) for name in ("took_us", "legs", "from_us", "until_us"))
+    if farthest_m > FARTHEST_CELLS * cell_m:
+        what = f"a node goes {farthest_m / 1000:,.0f} km from one position to the next"
         raise InputError(f"{what}: too far for contacts at a range of {range_m:g} m; is it a jump, or another unit?")
-    far_m, took_us, count, whole = float(row[0]), int(row[1]), int(row[2]), int(row[4] - row[3])
-    crossing = int(min(cell_m * took_us / far_m, whole)) if far_m > 0.0 else whole
-    return max(1, min(crossing, took_us // count), whole // MOST_SLICES)
+    lasts = until_us - from_us
+    crossing = int(min(cell_m * took_us / far_m, lasts)) if far_m > 0.0 else lasts
+    return max(1, min(crossing, took_us // count), lasts // MOST_SLICES)
 
 
-def _bucketed(legs: DataFrame, range_m: float, slice_us: int, cell_m: float) -> DataFrame:
-    bucket = stage(f"{__name__}:bucket_batches", range_m=range_m, slice_us=slice_us, cell_m=cell_m)
-    return legs.select(*LEGS.names).mapInArrow(bucket, BUCKETED)
+@rule(WHOLE)
+def lengths(rows: Columns) -> Iterator[list[Array]]:
+    took = rows["until_us"] - rows["from_us"]
+    far = np.hypot(rows["vx_mpus"], rows["vy_mpus"]) * took
+    yield [far, took, np.ones(len(took), np.int64), rows["from_us"], rows["until_us"], far]
 
 
-def bucket_batches(
-    batches: Iterator[pa.RecordBatch], range_m: float, slice_us: int, cell_m: float
-) -> Iterator[pa.RecordBatch]:
-    schema = to_arrow_schema(BUCKETED)
-    for batch in batches:
-        for columns in bucketed([c.to_numpy() for c in batch.columns], range_m, slice_us, cell_m):
-            yield pa.RecordBatch.from_arrays([pa.array(c) for c in columns], schema=schema)
+@rule(WHOLE)
+def all_lengths(rows: Columns) -> Iterator[list[Array]]:
+    if len(rows["legs"]):
+        sums = [rows[name].sum(keepdims=True) for name in ("far_m", "took_us", "legs")]
+        latest, longest = (rows[name].max(keepdims=True) for name in ("until_us", "farthest_m"))
+        yield [*sums, rows["from_us"].min(keepdims=True), latest, longest]
+
+
+@rule(BUCKETED)
+def buckets(rows: Columns, range_m: float, slice_us: int, cell_m: float) -> Iterator[list[Array]]:
+    yield from bucketed([rows[name] for name in LEGS.names], range_m, slice_us, cell_m)
 
 
 def bucketed(legs: list[Array], range_m: float, slice_us: int, cell_m: float) -> Iterator[list[Array]]:
@@ -163,7 +145,7 @@ def bucketed(legs: list[Array], range_m: float, slice_us: int, cell_m: float) ->
     with another one in several columns, each time with the same result, which `merged` makes one.
     """
     first, last = legs[1] // slice_us, (legs[2] - 1) // slice_us
-    for rows, slices in _spelled_out(first, last):
+    for rows, slices in spelled_out(first, last):
         node, from_us, until_us, x, y, vx, vy = (column[rows] for column in legs)
         since = np.maximum(from_us, slices * slice_us) - from_us
         until = np.minimum(until_us, (slices + 1) * slice_us) - from_us
@@ -175,7 +157,7 @@ def bucketed(legs: list[Array], range_m: float, slice_us: int, cell_m: float) ->
             cells += [np.floor(low / cell_m).astype(np.int64), np.floor(high / cell_m).astype(np.int64)]
         cx0, cx1, cy0, cy1 = cells
         fast = (cx1 - cx0 + 1) * (cy1 - cy0 + 1) > MOST_CELLS
-        for by_x, cx in _spelled_out(cx0, cx1):
+        for by_x, cx in spelled_out(cx0, cx1):
             west, south, north = cx0[by_x], cy0[by_x], cy1[by_x]
             if fast[by_x].any():
                 f = np.flatnonzero(fast[by_x])
@@ -187,7 +169,7 @@ def bucketed(legs: list[Array], range_m: float, slice_us: int, cell_m: float) ->
                 west[f] = cx[f]
                 south[f] = np.floor((np.minimum(*ys) - margin) / cell_m)
                 north[f] = np.floor((np.maximum(*ys) + margin) / cell_m)
-            for by_y, cy in _spelled_out(south, north):
+            for by_y, cy in spelled_out(south, north):
                 k = by_x[by_y]
                 walk = [column[k] for column in (node, from_us, until_us, x, y, vx, vy)]
                 yield [*walk, slices[k], cx[by_y], cy, west[by_y], south[by_y]]
@@ -203,16 +185,42 @@ def _within_column(low: Array, high: Array, x: Array, vx: Array, since: Array, u
     return enters, leaves
 
 
-def _spelled_out(first: Array, last: Array) -> Iterator[tuple[Array, Array]]:
-    """(k, value) for every value from first[k] to last[k], not too many at a time."""
-    counts = last - first + 1
-    before = np.concatenate(([0], np.cumsum(counts)))
-    k = 0
-    while k < len(counts):
-        end = max(k + 1, int(np.searchsorted(before, before[k] + AT_ONCE, side="right")) - 1)
-        rows = np.repeat(np.arange(k, end), counts[k:end])
-        yield rows, first[rows] + np.arange(before[k], before[end]) - before[rows]
-        k = end
+# ---- pairs
+
+
+@rule(CONTACTS)
+def meetings(rows: Columns, slice_us: int, range_m: float) -> Iterator[list[Array]]:
+    """BUCKETED, whole cells, to pieces of contacts; those of one pair that touch are one piece."""
+    legs = [rows[name] for name in LEGS.names]
+    held: list[list[Array]] = []
+    for p, q in _pairs(rows):
+        one, other = ([leg[k] for leg in legs] for k in (p, q))
+        held.append(solved(one, other, rows["slice"][p] * slice_us, slice_us, range_m))
+        if sum(len(pieces[0]) for pieces in held) > MOST_PIECES:
+            held = [_together(held)]
+    if held:
+        yield _together(held)
+
+
+def _together(held: list[list[Array]]) -> list[Array]:
+    columns = [np.concatenate(column) for column in zip(*held, strict=True)]
+    order = np.lexsort(columns[::-1])
+    return union(*(column[order] for column in columns))
+
+
+def _pairs(rows: Columns) -> Iterator[tuple[Array, Array]]:
+    """Places of two legs of different nodes that share this cell, and none before it, and are there together."""
+    node, cx, cy, cx0, cy0 = (rows[name] for name in ("node", "cx", "cy", "cx0", "cy0"))
+    starts = group_starts(rows["slice"], cx, cy)
+    ends = group_ends(starts, len(node))
+    last = np.repeat(ends, ends - starts) - 1
+    for p, q in spelled_out(np.arange(1, len(node) + 1), last):
+        first_common = (cx[p] == np.maximum(cx0[p], cx0[q])) & (cy[p] == np.maximum(cy0[p], cy0[q]))
+        together = np.maximum(rows["from_us"][p], rows["from_us"][q]) < np.minimum(
+            rows["until_us"][p], rows["until_us"][q]
+        )
+        matter = first_common & together & (node[p] < node[q])  # in a cell, legs are in the order of nodes
+        yield p[matter], q[matter]
 
 
 def solved(one: list[Array], other: list[Array], slice_from: Array, slice_us: int, range_m: float) -> list[Array]:
@@ -231,16 +239,27 @@ def solved(one: list[Array], other: list[Array], slice_from: Array, slice_us: in
     return [column[lasting] for column in (one[0], other[0], from_us, until_us)]
 
 
-def merged(pieces: DataFrame) -> DataFrame:
+def merged(pieces: Table) -> Table:
     """CONTACTS to CONTACTS: of each pair the maximal intervals; one that begins where another ends continues it."""
-    pair = Window.partitionBy("i", "j").orderBy("from_us", "until_us")
-    before = pair.rowsBetween(Window.unboundedPreceding, -1)
-    known = F.max("until_us").over(before)
-    begins = (known.isNull() | (F.col("from_us") > known)).cast("long")
-    so_far = pair.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    numbered = pieces.select(*CONTACTS.names, begins.alias("begins"))
-    numbered = numbered.select(*CONTACTS.names, F.sum("begins").over(so_far).alias("contact"))
-    whole = numbered.groupBy("i", "j", "contact").agg(
-        F.min("from_us").alias("from_us"), F.max("until_us").alias("until_us")
-    )
-    return whole.select(*CONTACTS.names)
+    return pieces.grouped(unions, ["i", "j"], ["from_us", "until_us"])
+
+
+@rule(CONTACTS)
+def unions(rows: Columns) -> Iterator[list[Array]]:
+    yield union(*(rows[name] for name in CONTACTS.names))
+
+
+def union(i: Array, j: Array, from_us: Array, until_us: Array) -> list[Array]:
+    """Of rows that are sorted by all four columns."""
+    if not len(i):
+        return [i, j, from_us, until_us]
+    new_pair = np.zeros(len(i), bool)
+    new_pair[group_starts(i, j)] = True
+    # the latest end so far of each pair: times as ranks, so that those of a later pair are above all before it
+    ends, rank = np.unique(until_us, return_inverse=True)
+    above = (np.cumsum(new_pair) - 1) * len(ends)
+    latest = ends[np.maximum.accumulate(rank + above) - above]
+    begins = new_pair.copy()
+    begins[1:] |= from_us[1:] > latest[:-1]
+    k = np.flatnonzero(begins)
+    return [i[k], j[k], from_us[k], np.maximum.reduceat(until_us, k)]

@@ -1,4 +1,4 @@
-"""From one format to another: Spark sorts the rows, and they are written one by one.
+"""From one format to another: rows are sorted, and written one by one.
 
 The file appears under its name when it is complete. If its nodes are numbers and the trace has names, the names are in
 FILE.names.csv beside it.
@@ -13,20 +13,26 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
-from pyspark.sql import functions as F
+import numpy as np
+import pyarrow as pa
 
 from roamcast import files
 from roamcast.errors import InputError, error_text
 from roamcast.lab.traces import contacts
+from roamcast.lab.traces.columns import Array
+from roamcast.lab.traces.schemas import DOUBLE, INT, LONG, POSITIONS, schema
+from roamcast.lab.traces.table import Columns, Table, group_ends, group_starts, rule, spelled_out
+from roamcast.lab.traces.trace import Trace
 from roamcast.world.traces import write
 from roamcast.world.traces.write import Facts, Target
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-    from roamcast.lab.traces.trace import Trace
+PLACES = schema(k=INT, t_us=LONG, x_m=DOUBLE, y_m=DOUBLE, segment=INT)
+"""Positions of numbered nodes, from 0 us on."""
+LINES = schema(t_us=LONG, a=INT, b=INT, up=pa.bool_())
+"""What happens to a pair of numbered nodes, a < b, from 0 us on."""
+BOX = schema(west=DOUBLE, east=DOUBLE, south=DOUBLE, north=DOUBLE)
 
 ALONE_US = 1_000_000
 """Default resolution of contact lists that are computed from positions. Ours."""
@@ -50,98 +56,119 @@ def convert(
     progress: Callable[[float], None] | None = None,
 ) -> Converted:
     target = write.get(to)
+    _check(trace, target, to, range_m)
+    resolution_us = round(resolution_s * 1e6) or trace.resolution_us or ALONE_US
+    with _rows(trace, target, to, range_m, resolution_us).kept() as rows:
+        count = rows.count()
+        facts = _facts(trace, rows if target.kind == "positions" else None, resolution_us)
+        names = _write(path, target, facts, _reported(rows.in_order(*_order(target)), count, progress))
+    return Converted(count, names, _warnings(trace, target, to))
+
+
+def _check(trace: Trace, target: Target, to: str, range_m: float) -> None:
     if target.kind == "positions":
         if trace.kind == "contacts":
             raise InputError(f"--to {to}: {trace.format} has contacts and no positions; use one-conn or contact-list")
         if range_m:
             raise InputError(f"--range {range_m:g}: {to} has positions; leave the range out")
-        rows = _places(trace, target)
-    resolution_us = round(resolution_s * 1e6) or trace.resolution_us or ALONE_US
+
+
+def _rows(trace: Trace, target: Target, to: str, range_m: float, resolution_us: int) -> Table:
+    """PLACES or LINES."""
+    numbers = {"nodes": np.array(list(trace.names), np.int64), "begin_us": trace.begin_us}
+    if target.kind == "positions":
+        stays = trace.stays and target.absences != "none"
+        rows = _standing(trace.rows, trace.begin_us, trace.end_us) if stays else trace.rows
+        return rows.mapped(places, **numbers)
+    met = contacts.of(trace, range_m)
+    if to == "one-conn":
+        return met.mapped(ups_and_downs, **numbers)
+    return met.grouped(steps, ["i", "j"], ["from_us"], resolution_us=resolution_us, **numbers)
+
+
+def _order(target: Target) -> list[str]:
     if target.kind == "contacts":
-        pairs = _numbered_pairs(trace, contacts.of(trace, range_m))
-        rows = _events(pairs) if to == "one-conn" else _steps(pairs, resolution_us)
-    rows = rows.persist()
-    try:
-        count = rows.count()
-        facts = _facts(trace, rows if target.kind == "positions" else None, resolution_us)
-        names = _write(path, target, facts, _reported(rows, count, progress))
-    finally:
-        rows.unpersist()
-    return Converted(count, names, _warnings(trace, target, to))
+        return ["t_us", "-up", "a", "b"]
+    return ["k", "t_us", "segment"] if target.by == "node" else ["t_us", "k", "segment"]
 
 
-def _numbers(trace: Trace) -> DataFrame:
-    counted = [(node, k) for k, node in enumerate(trace.names)]
-    return F.broadcast(trace.rows.sparkSession.createDataFrame(counted, "node long, k int"))
+def _numbers(nodes: Array, numbered: Array) -> Array:
+    """The places of nodes among those that are numbered 0, 1, 2 …"""
+    by_node = np.argsort(numbered)
+    return by_node[np.searchsorted(numbered[by_node], nodes)]
 
 
-def _places(trace: Trace, target: Target) -> DataFrame:
-    """(k, t_us, x_m, y_m, segment), from 0 us on, in the order of the format."""
-    rows = trace.rows.select("node", "t_us", "x_m", "y_m", "segment")
-    if trace.stays and target.absences != "none":
-        rows = _standing(rows, trace.begin_us, trace.end_us)
-    placed = rows.join(_numbers(trace), "node").select(
-        "k", (F.col("t_us") - trace.begin_us).alias("t_us"), "x_m", "y_m", "segment"
-    )
-    return placed.orderBy("k", "t_us", "segment") if target.by == "node" else placed.orderBy("t_us", "k", "segment")
+@rule(PLACES)
+def places(rows: Columns, nodes: Array, begin_us: int) -> Iterator[list[Array]]:
+    k = _numbers(rows["node"], nodes)
+    yield [k, rows["t_us"] - begin_us, rows["x_m"], rows["y_m"], rows["segment"]]
 
 
-def _standing(rows: DataFrame, begin_us: int, end_us: int) -> DataFrame:
-    """With a row at either end of the trace for nodes that stay."""
-    row = F.struct("t_us", "x_m", "y_m", "segment")
-    ends = rows.groupBy("node").agg(F.min_by(row, "t_us").alias("first"), F.max_by(row, "t_us").alias("last"))
-    result = rows
-    for side, t_us in (("first", begin_us), ("last", end_us)):
-        still = ends.where(F.col(f"{side}.t_us") != t_us)
-        place = (F.col(f"{side}.{name}") for name in ("x_m", "y_m", "segment"))
-        result = result.unionAll(still.select("node", F.lit(t_us).cast("long"), *place))
-    return result
+def _standing(positions: Table, begin_us: int, end_us: int) -> Table:
+    """POSITIONS with a row at either end of the trace for nodes that stay."""
+    return positions.grouped(with_ends, ["node"], ["t_us", "segment"], begin_us=begin_us, end_us=end_us)
 
 
-def _numbered_pairs(trace: Trace, met: DataFrame) -> DataFrame:
-    """(a, b, from_us, until_us), a < b, from 0 us on."""
-    numbers = _numbers(trace)
-    for end in ("i", "j"):
-        met = met.join(numbers.withColumnRenamed("k", f"k_{end}"), F.col(end) == F.col("node")).drop("node")
-    return met.select(
-        F.least("k_i", "k_j").alias("a"),
-        F.greatest("k_i", "k_j").alias("b"),
-        *((F.col(name) - trace.begin_us).alias(name) for name in ("from_us", "until_us")),
-    )
+@rule(POSITIONS)
+def with_ends(rows: Columns, begin_us: int, end_us: int) -> Iterator[list[Array]]:
+    yield list(rows.values())
+    starts = group_starts(rows["node"])
+    for place, t_us in ((starts, begin_us), (group_ends(starts, len(rows["node"])) - 1, end_us)):
+        k = place[rows["t_us"][place] != t_us]
+        yield [np.full(len(k), t_us) if name == "t_us" else column[k] for name, column in rows.items()]
 
 
-def _events(met: DataFrame) -> DataFrame:
-    """(t_us, a, b, up), as contacts begin and end."""
-    ups = met.select(F.col("from_us").alias("t_us"), "a", "b", F.lit(True).alias("up"))
-    downs = met.select(F.col("until_us").alias("t_us"), "a", "b", F.lit(False).alias("up"))
-    return ups.unionAll(downs).orderBy("t_us", F.desc("up"), "a", "b")
+def _pairs(rows: Columns, nodes: Array) -> tuple[Array, Array]:
+    i, j = (_numbers(rows[end], nodes) for end in ("i", "j"))
+    return np.minimum(i, j), np.maximum(i, j)
 
 
-def _steps(met: DataFrame, resolution_us: int) -> DataFrame:
-    """(t_us, a, b, there) of every step that a contact touches for more than an instant."""
-    first = F.floor(F.col("from_us") / resolution_us) + 1
-    last = F.greatest(F.ceil(F.col("until_us") / resolution_us), first)
-    steps = met.select(F.explode(F.sequence(first, last)).alias("step"), "a", "b").distinct()
-    return steps.select((F.col("step") * resolution_us).alias("t_us"), "a", "b", F.lit(True).alias("there")).orderBy(
-        "t_us", "a", "b"
-    )
+@rule(LINES)
+def ups_and_downs(rows: Columns, nodes: Array, begin_us: int) -> Iterator[list[Array]]:
+    """As contacts begin and end."""
+    a, b = _pairs(rows, nodes)
+    for name, up in (("from_us", True), ("until_us", False)):
+        yield [rows[name] - begin_us, a, b, np.full(len(a), up)]
 
 
-def _facts(trace: Trace, places: DataFrame | None, resolution_us: int) -> Facts:
+@rule(LINES)
+def steps(rows: Columns, nodes: Array, begin_us: int, resolution_us: int) -> Iterator[list[Array]]:
+    """CONTACTS of whole pairs, in order of time, to the steps that they touch for more than an instant."""
+    a, b = _pairs(rows, nodes)
+    first = (rows["from_us"] - begin_us) // resolution_us + 1
+    last = np.maximum(-((begin_us - rows["until_us"]) // resolution_us), first)
+    same_pair = np.append(False, (np.diff(a) == 0) & (np.diff(b) == 0))
+    first = np.where(same_pair & (first == np.append(0, last[:-1])), first + 1, first)  # two contacts may share a step
+    for k, step in spelled_out(first, last):
+        yield [step * resolution_us, a[k], b[k], np.ones(len(k), bool)]
+
+
+def _facts(trace: Trace, places: Table | None, resolution_us: int) -> Facts:
     names = list(trace.names.values())
     end_us = trace.end_us - trace.begin_us
     if places is None:
         return Facts(names=names, end_us=end_us, resolution_us=resolution_us)
-    west, east, south, north = places.agg(F.min("x_m"), F.max("x_m"), F.min("y_m"), F.max("y_m")).collect()[0]
+    box = places.select(west="x_m", east="x_m", south="y_m", north="y_m").reduced(around)
+    west, east, south, north = (float(column[0]) + 0.0 for column in box.values())  # which makes 0 of -0
     return Facts(names=names, end_us=end_us, west_m=west, east_m=east, south_m=south, north_m=north)
 
 
-def _reported(rows: DataFrame, count: int, progress: Callable[[float], None] | None) -> Iterator[tuple[object, ...]]:
+@rule(BOX)
+def around(rows: Columns) -> Iterator[list[Array]]:
+    if len(rows["west"]):
+        west, south = (rows[side].min(keepdims=True) for side in ("west", "south"))
+        east, north = (rows[side].max(keepdims=True) for side in ("east", "north"))
+        yield [west, east, south, north]
+
+
+def _reported(
+    rows: Iterator[tuple[object, ...]], count: int, progress: Callable[[float], None] | None
+) -> Iterator[tuple[object, ...]]:
     every = max(1, count // STEPS)
-    for k, row in enumerate(rows.toLocalIterator(prefetchPartitions=True), 1):
+    for k, row in enumerate(rows, 1):
         if progress is not None and k % every == 0:
             progress(k / count)
-        yield tuple(row)
+        yield row
 
 
 def _warnings(trace: Trace, target: Target, to: str) -> list[str]:

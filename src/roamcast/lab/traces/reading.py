@@ -1,20 +1,19 @@
-"""The work of the data source: from options to parts, and from a part to record batches."""
+"""From files to record batches: the work of Spark's data source, and of `here.py` in this process."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
 from dataclasses import asdict
-from functools import cache
 from itertools import islice
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
-from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructType
 
 from roamcast.errors import InputError, unknown
-from roamcast.lab.traces.schemas import TABLES
+from roamcast.lab.traces.columns import repeated, to_arrow
+from roamcast.lab.traces.schemas import CONTACTS, POSITIONS, RECORDS, TABLES
 from roamcast.world.traces import formats
 from roamcast.world.traces.names import NAMED, number_of
 from roamcast.world.traces.plan import SPLIT_BYTES, Options, Part, plan
@@ -32,24 +31,28 @@ def check(options: Any) -> None:
             raise unknown("option", option, KNOWN - {"parts", "path", "paths"})
 
 
-def schema(options: Any) -> StructType:
+def schema(options: Any) -> pa.Schema:
     return TABLES[_table(options, parts_of(options))]
 
 
 def planned(options: Any) -> tuple[list[dict[str, Any]], str, bool]:
     """Fields of the parts, the table, whether malformed lines are errors."""
     parts = parts_of(options)
-    table, kind = _table(options, parts), formats.get(parts[0].format).kind
+    table, kind = _table(options, parts), kind_of(parts)
     if table not in ("records", kind):
         raise InputError(f"table={table}: {parts[0].path} has {kind}")
     return [asdict(part) for part in parts], table, options.get("strict", "").lower() == "true"
 
 
 def _table(options: Any, parts: list[Part]) -> str:
-    table: str = options.get("table") or formats.get(parts[0].format).kind
+    table: str = options.get("table") or kind_of(parts)
     if table not in TABLES:
         raise unknown("table", table, TABLES)
     return table
+
+
+def kind_of(parts: list[Part]) -> formats.Kind:
+    return formats.get(parts[0].format).kind
 
 
 def parts_of(options: Any) -> list[Part]:
@@ -97,6 +100,20 @@ def read(fields: dict[str, Any], table: str, strict: bool) -> Iterator[pa.Record
     return _batches(rows, _positions if table == "positions" else _contacts)
 
 
+def separated(part: Part) -> tuple[list[pa.RecordBatch], list[pa.RecordBatch]]:
+    """A part as rows of its table, and the records that are about them."""
+    convert = _positions if kind_of([part]) == "positions" else _contacts
+    rows: list[pa.RecordBatch] = []
+    about: list[Record] = []
+    records = part.records()
+    while batch := list(islice(records, BATCH)):
+        own = [record for record in batch if record[0] in (POINT, CONTACT)]
+        about += [record for record in batch if record[0] not in (POINT, CONTACT)]
+        if own:
+            rows.append(convert(own))
+    return rows, [_records(about, part)] if about else []
+
+
 def _accepted(records: Iterator[Record], path: str, strict: bool) -> Iterator[Record]:
     for record in records:
         if record[0] == REFUSAL or (strict and record[0] == PROBLEM):
@@ -109,11 +126,6 @@ def _batches(records: Iterator[Record], convert: Any) -> Iterator[pa.RecordBatch
         yield convert(batch)
 
 
-@cache
-def arrow(table: str) -> pa.Schema:
-    return to_arrow_schema(TABLES[table])
-
-
 class _Numbers(dict[str, int]):
     def __missing__(self, name: str) -> int:
         number = self[name] = number_of(name)
@@ -124,14 +136,14 @@ def _positions(batch: list[Record]) -> pa.RecordBatch:
     _, _, names, _, t_us, _, x, y, z, segments, _ = zip(*batch, strict=True)
     numbers = _Numbers()
     arrays = [
-        pa.array([numbers[name] for name in names], pa.int64()),
-        pa.array(t_us, pa.int64()),
-        pa.array(x, pa.float64()),
-        pa.array(y, pa.float64()),
-        pa.array(z, pa.float64(), from_pandas=True),
-        pa.array(segments, pa.int32()),
+        to_arrow([numbers[name] for name in names], pa.int64()),
+        to_arrow(t_us, pa.int64()),
+        to_arrow(x, pa.float64()),
+        to_arrow(y, pa.float64()),
+        to_arrow(z, pa.float64(), with_nulls=True),
+        to_arrow(segments, pa.int32()),
     ]
-    return pa.RecordBatch.from_arrays(arrays, schema=arrow("positions"))
+    return pa.RecordBatch.from_arrays(arrays, schema=POSITIONS)
 
 
 def _contacts(batch: list[Record]) -> pa.RecordBatch:
@@ -139,12 +151,12 @@ def _contacts(batch: list[Record]) -> pa.RecordBatch:
     numbers = _Numbers()
     pairs = [(numbers[i], numbers[j]) for i, j in zip(names, peers, strict=True)]
     arrays = [
-        pa.array([min(pair) for pair in pairs], pa.int64()),
-        pa.array([max(pair) for pair in pairs], pa.int64()),
-        pa.array(from_us, pa.int64()),
-        pa.array(until_us, pa.int64()),
+        to_arrow([min(pair) for pair in pairs], pa.int64()),
+        to_arrow([max(pair) for pair in pairs], pa.int64()),
+        to_arrow(from_us, pa.int64()),
+        to_arrow(until_us, pa.int64()),
     ]
-    return pa.RecordBatch.from_arrays(arrays, schema=arrow("contacts"))
+    return pa.RecordBatch.from_arrays(arrays, schema=CONTACTS)
 
 
 class _Called(dict[str, str | None]):
@@ -174,20 +186,20 @@ def _records(batch: list[Record], part: Part) -> pa.RecordBatch:
                 own[k], other[k] = other[k], own[k]
                 own_names[k], other_names[k] = other_names[k], own_names[k]
     arrays = [
-        pa.array(kinds, pa.int8()),
-        pa.repeat(pa.scalar(part.path, pa.string()), count),
-        pa.repeat(pa.scalar(part.first_line, pa.int64()), count),
-        pa.array(lines, pa.int64()),
-        pa.array(own, pa.int64()),
-        pa.array(own_names, pa.string()),
-        pa.array(other, pa.int64()),
-        pa.array(other_names, pa.string()),
-        pa.array(t_us, pa.int64()),
-        pa.array(until_us, pa.int64()),
-        pa.array(x, pa.float64()),
-        pa.array(y, pa.float64()),
-        pa.array(z, pa.float64(), from_pandas=True),
-        pa.array(segments, pa.int32()),
-        pa.array([text or None for text in texts] if any(texts) else [None] * count, pa.string()),
+        to_arrow(kinds, pa.int8()),
+        repeated(part.path, count),
+        to_arrow(np.full(count, part.first_line), pa.int64()),
+        to_arrow(lines, pa.int64()),
+        to_arrow(own, pa.int64()),
+        to_arrow(own_names, pa.string()),
+        to_arrow(other, pa.int64()),
+        to_arrow(other_names, pa.string()),
+        to_arrow(t_us, pa.int64()),
+        to_arrow(until_us, pa.int64()),
+        to_arrow(x, pa.float64()),
+        to_arrow(y, pa.float64()),
+        to_arrow(z, pa.float64(), with_nulls=True),
+        to_arrow(segments, pa.int32()),
+        to_arrow([text or None for text in texts] if any(texts) else [None] * count, pa.string()),
     ]
-    return pa.RecordBatch.from_arrays(arrays, schema=arrow("records"))
+    return pa.RecordBatch.from_arrays(arrays, schema=RECORDS)

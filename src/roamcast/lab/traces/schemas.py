@@ -1,76 +1,53 @@
-"""The tables of traces: explicit schemas, with one version for all of them."""
+"""The tables of traces: explicit schemas, with one version for all of them. They are Arrow's; Spark has the same."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from pyspark.sql.types import (
-    ByteType,
-    DataType,
-    DoubleType,
-    IntegerType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-)
+import pyarrow as pa
 
 VERSION: Final = 1
+LONG, INT, BYTE, DOUBLE, TEXT = pa.int64(), pa.int32(), pa.int8(), pa.float64(), pa.string()
 
 
-def table(*columns: tuple[str, DataType], nullable: tuple[str, ...] = ()) -> StructType:
-    return StructType([StructField(name, kind, name in nullable) for name, kind in columns])
+def schema(nullable: tuple[str, ...] = (), **columns: pa.DataType) -> pa.Schema:
+    return pa.schema([pa.field(name, kind, name in nullable) for name, kind in columns.items()])
 
 
-POSITIONS: Final = table(
-    ("node", LongType()),
-    ("t_us", LongType()),
-    ("x_m", DoubleType()),
-    ("y_m", DoubleType()),
-    ("z_m", DoubleType()),
-    ("segment", IntegerType()),
-    nullable=("z_m",),
-)
+POSITIONS: Final = schema(("z_m",), node=LONG, t_us=LONG, x_m=DOUBLE, y_m=DOUBLE, z_m=DOUBLE, segment=INT)
 """Rows of a node with one segment number are joined by straight legs; between segments the node is absent."""
 
-CONTACTS: Final = table(("i", LongType()), ("j", LongType()), ("from_us", LongType()), ("until_us", LongType()))
+CONTACTS: Final = schema(i=LONG, j=LONG, from_us=LONG, until_us=LONG)
 """i < j hear each other on the closed interval."""
 
-RECORDS: Final = table(
-    ("kind", ByteType()),
-    ("file", StringType()),
-    ("part", LongType()),
-    ("line", LongType()),
-    ("node", LongType()),
-    ("name", StringType()),
-    ("peer", LongType()),
-    ("peer_name", StringType()),
-    ("t_us", LongType()),
-    ("until_us", LongType()),
-    ("x_m", DoubleType()),
-    ("y_m", DoubleType()),
-    ("z_m", DoubleType()),
-    ("segment", IntegerType()),
-    ("text", StringType()),
-    nullable=("name", "peer_name", "z_m", "text"),
+RECORDS: Final = schema(
+    ("name", "peer_name", "z_m", "text"),
+    kind=BYTE,
+    file=TEXT,
+    part=LONG,
+    line=LONG,
+    node=LONG,
+    name=TEXT,
+    peer=LONG,
+    peer_name=TEXT,
+    t_us=LONG,
+    until_us=LONG,
+    x_m=DOUBLE,
+    y_m=DOUBLE,
+    z_m=DOUBLE,
+    segment=INT,
+    text=TEXT,
 )
 """Everything that a reader yields (world/traces/record.py says what), with the file, the first line
 of the part and the line it comes from. A name is null where the number says it already."""
 
-LEGS: Final = table(
-    ("node", LongType()),
-    ("from_us", LongType()),
-    ("until_us", LongType()),
-    ("x_m", DoubleType()),
-    ("y_m", DoubleType()),
-    ("vx_mpus", DoubleType()),
-    ("vy_mpus", DoubleType()),
-)
+LEGS: Final = schema(node=LONG, from_us=LONG, until_us=LONG, x_m=DOUBLE, y_m=DOUBLE, vx_mpus=DOUBLE, vy_mpus=DOUBLE)
 """From (x, y) with a constant velocity, in metres per microsecond."""
 
-BUCKETED: Final = StructType(
-    LEGS.fields + [StructField(name, LongType(), False) for name in ("slice", "cx", "cy", "cx0", "cy0")]
-)
+BUCKETED: Final = pa.schema([*LEGS, *schema(slice=LONG, cx=LONG, cy=LONG, cx0=LONG, cy0=LONG)])
 """A leg in one slice of time and one cell of the grid, with the first cell that it covers in that slice."""
+
+COUNTED: Final = schema(value=LONG, count=LONG)
+"""How often a value occurs; or a sum of something for each value."""
 
 TABLES: Final = {"positions": POSITIONS, "contacts": CONTACTS, "records": RECORDS}

@@ -59,8 +59,10 @@ class TraceSource(DataSource):
         return NAME
 
     def schema(self) -> StructType:
-        table: StructType = _reading(*self.package).schema(self.options)
-        return table
+        reading = _reading(*self.package)
+        from roamcast.lab.spark.frames import struct
+
+        return struct(reading.schema(self.options))
 
     def reader(self, schema: StructType) -> DataSourceReader:
         return TraceReader(self.package, *_reading(*self.package).planned(self.options))

@@ -1,173 +1,181 @@
 """Statistics of contacts: how long they last, how long pairs are apart, how many a node has, how far a flood reaches.
 
-All are functions of CONTACTS and return tables with the schemas below. Percentiles are exact.
+All are functions of CONTACTS. Percentiles are exact. Sums are of whole numbers and results are rounded once, because
+rows may come in any order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
 
-import pyarrow as pa
-from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import DoubleType, LongType
-from pyspark.sql.window import Window
+import numpy as np
 
-from roamcast.lab.spark.worker import stage
-from roamcast.lab.traces.schemas import table
+from roamcast.lab.traces.columns import Array
+from roamcast.lab.traces.schemas import CONTACTS, COUNTED, DOUBLE, LONG, schema
+from roamcast.lab.traces.table import Columns, Table, counted, counts, group_ends, group_starts, rule
 from roamcast.log.oracle import DOWN_LAST, UP_FIRST, Journeys
 
-if TYPE_CHECKING:
-    from pyspark import Broadcast
-    from pyspark.sql import DataFrame
-
 PERCENTILES: Final = (5, 25, 50, 75, 95, 99)
-SPREAD: Final = table(
-    ("count", LongType()),
-    *((name, DoubleType()) for name in ("mean_s", "min_s", *(f"p{p}_s" for p in PERCENTILES), "max_s")),
-    nullable=("mean_s", "min_s", *(f"p{p}_s" for p in PERCENTILES), "max_s"),
-)
-"""Of durations in seconds; null if there are none."""
-NODES: Final = table(
-    ("node", LongType()),
-    ("peers", LongType()),
-    ("contacts", LongType()),
-    ("degree", DoubleType()),
-)
+NODES: Final = schema(node=LONG, peers=LONG, contacts=LONG, degree=DOUBLE)
 """How many other nodes a node ever met, how often, and with how many it is in contact on average over time."""
-DEGREES: Final = table(("degree", LongType()), ("share", DoubleType()))
-"""The share of all nodes' time with this number of contacts at once."""
-OVER_TIME: Final = table(("from_us", LongType()), ("until_us", LongType()), ("degree", DoubleType()))
-REACHED: Final = table(("source", LongType()), ("within_us", LongType()), ("reached", LongType()))
+REACHED: Final = schema(source=LONG, within_us=LONG, reached=LONG)
 """How many other nodes an ideal flood from the source reaches in time."""
-SOURCES_AT_ONCE: Final = 64
+ENDS: Final = schema(node=LONG, peer=LONG, from_us=LONG, until_us=LONG)
+"""Each contact twice, once for either node."""
 
 
-def spread(times: DataFrame, column: str) -> DataFrame:
-    """One row, SPREAD, about a column of microseconds."""
-    t_s = F.col(column) / 1e6
-    percentiles = (F.percentile(t_s, F.lit(p / 100)).alias(f"p{p}_s") for p in PERCENTILES)
-    return times.agg(
-        F.count(t_s).alias("count"),
-        F.avg(t_s).alias("mean_s"),
-        F.min(t_s).alias("min_s"),
-        *percentiles,
-        F.max(t_s).alias("max_s"),
-    )
+# ---- how long
 
 
-def durations(contacts: DataFrame) -> DataFrame:
-    """CONTACTS with `lasts_us`."""
-    return contacts.withColumn("lasts_us", F.col("until_us") - F.col("from_us"))
+def durations(contacts: Table) -> Table:
+    """How long contacts last, in microseconds: COUNTED."""
+    return contacts.mapped(lasting)
 
 
-def apart(contacts: DataFrame) -> DataFrame:
-    """(i, j, apart_us): how long a pair was apart between two contacts."""
-    pair = Window.partitionBy("i", "j").orderBy("from_us")
-    gap = F.lead("from_us").over(pair) - F.col("until_us")
-    return contacts.select("i", "j", gap.alias("apart_us")).where(F.col("apart_us").isNotNull())
+@rule(COUNTED)
+def lasting(rows: Columns) -> Iterator[list[Array]]:
+    yield counted(rows["until_us"] - rows["from_us"])
 
 
-def survival(times: DataFrame, column: str) -> DataFrame:
-    """(t_s, share): for each value that occurs, the share of values that are larger."""
-    counts = times.groupBy(column).count()
-    longer = F.sum("count").over(
-        Window.partitionBy(F.lit(0)).orderBy(F.desc(column)).rowsBetween(Window.unboundedPreceding, -1)
-    )
-    total = F.sum("count").over(Window.partitionBy(F.lit(0)))
-    share = F.coalesce(longer, F.lit(0)) / total
-    return counts.select((F.col(column) / 1e6).alias("t_s"), share.alias("share")).orderBy("t_s")
+def apart(contacts: Table) -> Table:
+    """How long pairs are apart between two contacts, in microseconds: COUNTED."""
+    return contacts.grouped(between, ["i", "j"], ["from_us"])
 
 
-def _ends(contacts: DataFrame) -> DataFrame:
-    """Each contact twice, once for either node."""
-    there = contacts.select(F.col("i").alias("node"), F.col("j").alias("peer"), "from_us", "until_us")
-    return there.unionAll(contacts.select(F.col("j").alias("node"), F.col("i").alias("peer"), "from_us", "until_us"))
+@rule(COUNTED)
+def between(rows: Columns) -> Iterator[list[Array]]:
+    same_pair = (np.diff(rows["i"]) == 0) & (np.diff(rows["j"]) == 0)
+    yield counted((rows["from_us"][1:] - rows["until_us"][:-1])[same_pair])
 
 
-def by_node(contacts: DataFrame, begin_us: int, end_us: int) -> DataFrame:
+def spread(times: Table) -> dict[str, Any]:
+    """How many there are; mean, extremes and percentiles in seconds, None if there are none."""
+    all_times = times.reduced(counts)
+    values, count = all_times["value"], all_times["count"]
+    total = int(count.sum())
+    names = ["mean_s", "min_s", *(f"p{p}_s" for p in PERCENTILES), "max_s"]
+    if not total:
+        return {"count": 0, **dict.fromkeys(names)}
+    mean_s = sum(value * n for value, n in zip(values.tolist(), count.tolist(), strict=True)) / (total * 1_000_000)
+    percentiles = (percentile_s(values, np.cumsum(count), p) for p in PERCENTILES)
+    numbers = [mean_s, int(values[0]) / 1e6, *percentiles, int(values[-1]) / 1e6]
+    return {"count": total, **dict(zip(names, numbers, strict=True))}
+
+
+def percentile_s(values: Array, up_to: Array, p: int) -> float:
+    """Between the two values that are nearest to that rank, by a straight line. `up_to` is how many there are, up to
+    each of the values."""
+    rank, hundredths = divmod((int(up_to[-1]) - 1) * p, 100)
+    low, high = (int(values[np.searchsorted(up_to, k, side="right")]) for k in (rank, rank + (hundredths > 0)))
+    return (100 * low + hundredths * (high - low)) / 100_000_000
+
+
+def survival(times: Table) -> list[tuple[float, float]]:
+    """(s, share): for each value that occurs, the share of values that are larger."""
+    all_times = times.reduced(counts)
+    up_to = np.cumsum(all_times["count"])
+    total = int(up_to[-1]) if len(up_to) else 0
+    pairs = zip(all_times["value"].tolist(), up_to.tolist(), strict=True)
+    return [(value / 1e6, (total - smaller) / total) for value, smaller in pairs]
+
+
+# ---- how many
+
+
+@rule(ENDS)
+def both_ends(rows: Columns) -> Iterator[list[Array]]:
+    i, j, from_us, until_us = (rows[name] for name in CONTACTS.names)
+    yield [i, j, from_us, until_us]
+    yield [j, i, from_us, until_us]
+
+
+def by_node(contacts: Table, begin_us: int, end_us: int) -> Table:
     """NODES; a node without contacts is not in it."""
-    lasted = F.sum(F.col("until_us") - F.col("from_us"))
-    return (
-        _ends(contacts)
-        .groupBy("node")
-        .agg(
-            F.countDistinct("peer").alias("peers"),
-            F.count("peer").alias("contacts"),
-            (lasted / F.lit(max(1, end_us - begin_us))).alias("degree"),
-        )
-    )
+    ends = contacts.mapped(both_ends)
+    return ends.grouped(about_nodes, ["node"], ["peer"], whole_us=max(1, end_us - begin_us))
 
 
-def degrees(contacts: DataFrame, nodes: int, begin_us: int, end_us: int) -> DataFrame:
-    """DEGREES."""
-    ends = _ends(contacts)
-    changes = ends.select("node", F.col("from_us").alias("t_us"), F.lit(1).alias("change")).unionAll(
-        ends.select("node", F.col("until_us").alias("t_us"), F.lit(-1).alias("change"))
-    )
-    steps = changes.groupBy("node", "t_us").agg(F.sum("change").alias("change"))
-    node = Window.partitionBy("node").orderBy("t_us")
-    level = F.sum("change").over(node.rowsBetween(Window.unboundedPreceding, Window.currentRow))
-    lasts = F.lead("t_us").over(node) - F.col("t_us")
-    levels = steps.select(level.alias("degree"), lasts.alias("lasts_us")).where(
-        F.col("lasts_us").isNotNull() & (F.col("degree") > 0)
-    )
-    whole = float(max(1, nodes * (end_us - begin_us)))
-    some = levels.groupBy("degree").agg((F.sum("lasts_us") / whole).alias("share"))
-    none = some.agg((F.lit(1.0) - F.coalesce(F.sum("share"), F.lit(0.0))).alias("share"))
-    return none.select(F.lit(0).cast("long").alias("degree"), "share").unionAll(some.select("degree", "share"))
+@rule(NODES)
+def about_nodes(rows: Columns, whole_us: int) -> Iterator[list[Array]]:
+    node, peer = rows["node"], rows["peer"]
+    starts = group_starts(node)
+    if not len(starts):
+        return
+    new_peer = np.zeros(len(node), np.int64)
+    new_peer[group_starts(node, peer)] = 1
+    lasted_us = np.add.reduceat(rows["until_us"] - rows["from_us"], starts)
+    contacts = group_ends(starts, len(node)) - starts
+    yield [node[starts], np.add.reduceat(new_peer, starts), contacts, lasted_us / whole_us]
 
 
-def over_time(contacts: DataFrame, nodes: int, begin_us: int, end_us: int, bins: int) -> DataFrame:
-    """OVER_TIME: the mean degree of all nodes in equal bins."""
+def degrees(contacts: Table, nodes: int, begin_us: int, end_us: int) -> list[tuple[int, float]]:
+    """(degree, share) of all nodes' time with this number of contacts at once, by degree."""
+    levels = contacts.mapped(both_ends).grouped(levels_of_nodes, ["node"]).reduced(counts)
+    whole_us = max(1, nodes * (end_us - begin_us))
+    lasts_us = dict(zip(levels["value"].tolist(), levels["count"].tolist(), strict=True))
+    alone_us = {0: whole_us - sum(lasts_us.values())}
+    return [(degree, us / whole_us) for degree, us in {**alone_us, **lasts_us}.items()]
+
+
+@rule(COUNTED)
+def levels_of_nodes(rows: Columns) -> Iterator[list[Array]]:
+    """ENDS of whole nodes: how many microseconds there are with each number of contacts, except none."""
+    node = np.concatenate([rows["node"], rows["node"]])
+    t_us = np.concatenate([rows["from_us"], rows["until_us"]])
+    change = np.repeat([1, -1], len(rows["node"]))
+    order = np.lexsort((t_us, node))
+    node, t_us, level = node[order], t_us[order], np.cumsum(change[order])  # a node's changes add up to 0
+    lasts_us = np.where(np.diff(node) == 0, np.diff(t_us), 0)
+    some = (level[:-1] > 0) & (lasts_us > 0)
+    yield counted(level[:-1][some], lasts_us[some])
+
+
+def over_time(contacts: Table, nodes: int, begin_us: int, end_us: int, bins: int) -> list[tuple[int, int, float]]:
+    """(from us, until us, mean degree of all nodes) in equal bins."""
     width = max(1, -(-(end_us - begin_us) // bins))
-    spark = contacts.sparkSession
-    slots = spark.range(bins).select(
-        F.col("id").alias("bin"),
-        (F.lit(begin_us) + F.col("id") * width).alias("from_us"),
-        F.least(F.lit(begin_us) + (F.col("id") + 1) * width, F.lit(end_us)).alias("until_us"),
-    )
-    first = F.floor((F.col("from_us") - begin_us) / width)
-    last = F.least(F.floor((F.col("until_us") - begin_us) / width), F.lit(bins - 1))
-    cut = contacts.select("from_us", "until_us", F.explode(F.sequence(first, last)).alias("bin"))
-    starts = F.lit(begin_us) + F.col("bin") * width
-    inside = F.least(F.col("until_us"), starts + width) - F.greatest(F.col("from_us"), starts)
-    sums = cut.groupBy("bin").agg(F.sum(inside).alias("together_us"))
-    degree = 2 * F.coalesce("together_us", F.lit(0)) / (F.lit(nodes) * (F.col("until_us") - F.col("from_us")))
-    return (
-        slots.join(sums, "bin", "left")
-        .where(F.col("from_us") < F.col("until_us"))
-        .select("from_us", "until_us", degree.alias("degree"))
-    )
+    sums = contacts.mapped(in_bins, begin_us=begin_us, width_us=width, bins=bins).reduced(counts)
+    together_us = dict(zip(sums["value"].tolist(), sums["count"].tolist(), strict=True))
+    ends = [(begin_us + k * width, min(begin_us + (k + 1) * width, end_us)) for k in range(bins)]
+    return [
+        (from_us, until_us, 2 * together_us.get(k, 0) / (nodes * (until_us - from_us)))
+        for k, (from_us, until_us) in enumerate(ends)
+        if from_us < until_us
+    ]
 
 
-def reached(contacts: DataFrame, nodes: list[int], t0_us: int, within_us: list[int]) -> DataFrame:
-    """REACHED, from every node: contacts are usable on their closed intervals, and transfer takes no time.
-
-    Each task of Spark has many sources and goes through all contacts from t0 on.
-    """
-    spark = contacts.sparkSession
-    last_us = t0_us + max(within_us, default=0)
-    live = contacts.where((F.col("until_us") >= t0_us) & (F.col("from_us") <= last_us)).toArrow()
-    shared = spark.sparkContext.broadcast([live.column(name).to_numpy() for name in ("i", "j", "from_us", "until_us")])
-    flood = stage(f"{__name__}:flood_batches", nodes=nodes, shared=shared, t0_us=t0_us, horizons=sorted(within_us))
-    groups = max(1, min(spark.sparkContext.defaultParallelism, -(-len(nodes) // SOURCES_AT_ONCE)))
-    sources = spark.createDataFrame([(node,) for node in nodes], "node long").repartition(groups)
-    return sources.mapInArrow(flood, REACHED)
+@rule(COUNTED)
+def in_bins(rows: Columns, begin_us: int, width_us: int, bins: int) -> Iterator[list[Array]]:
+    """For each bin: how long contacts last within it, in all."""
+    from_us, until_us = rows["from_us"] - begin_us, rows["until_us"] - begin_us
+    first, last = from_us // width_us, np.minimum(until_us // width_us, bins - 1)
+    for k in range(bins):
+        within = (first <= k) & (k <= last)
+        if within.any():
+            lasts_us = np.minimum(until_us[within], (k + 1) * width_us) - np.maximum(from_us[within], k * width_us)
+            yield [np.array([k]), np.array([lasts_us.sum()])]
 
 
-def flood_batches(
-    batches: Iterator[pa.RecordBatch], nodes: list[int], shared: Broadcast[list[Any]], t0_us: int, horizons: list[int]
-) -> Iterator[pa.RecordBatch]:
-    schema = to_arrow_schema(REACHED)
-    for batch in batches:
-        sources = batch.column(0).to_pylist()
-        if not sources:
-            continue
-        met = list(zip(*(column.tolist() for column in shared.value), strict=True))
-        columns = list(zip(*flood_from(sources, nodes, met, t0_us, horizons), strict=True))
-        yield pa.RecordBatch.from_arrays([pa.array(column, pa.int64()) for column in columns], schema=schema)
+# ---- how far a flood reaches
+
+
+def reached(contacts: Table, nodes: Sequence[int], t0_us: int, within_us: Sequence[int]) -> Table:
+    """REACHED, from every node: contacts are usable on their closed intervals, and transfer takes no time."""
+    live = contacts.mapped(usable, from_us=t0_us, until_us=t0_us + max(within_us, default=0))
+    return live.for_each(nodes, floods, nodes=list(nodes), t0_us=t0_us, horizons=sorted(within_us))
+
+
+@rule(CONTACTS)
+def usable(rows: Columns, from_us: int, until_us: int) -> Iterator[list[Array]]:
+    live = (rows["until_us"] >= from_us) & (rows["from_us"] <= until_us)
+    yield [column[live] for column in rows.values()]
+
+
+@rule(REACHED)
+def floods(rows: Columns, items: list[int], nodes: list[int], t0_us: int, horizons: list[int]) -> Iterator[list[Array]]:
+    met = list(zip(*(rows[name].tolist() for name in CONTACTS.names), strict=True))
+    found = np.array(list(flood_from(items, nodes, met, t0_us, horizons)), np.int64).reshape(-1, len(REACHED))
+    yield list(found.T)
 
 
 def flood_from(

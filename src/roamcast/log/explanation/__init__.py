@@ -1,4 +1,4 @@
-"""What became of an event: read from a log, and explained in sentences.
+"""What happened to an event: read from a log, and explained in sentences.
 
 answers.py    Answers: the questions to a log, and what is computed once for all of them
 pair.py       Explanation: one event at one node

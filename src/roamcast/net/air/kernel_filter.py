@@ -1,7 +1,7 @@
-"""The kernel filter: which datagrams the kernel keeps when more come than a node can read.
+"""The kernel filter: which datagrams the kernel keeps when more arrive than a node can read.
 
-Without it, the system drops whatever finds its buffer full, from a flood and from neighbours alike. So a filter in the
-kernel (classic BPF, Linux only) decides before the buffer:
+Without it, the system drops all datagrams that arrive while its buffer is full, also those of neighbours. So a filter
+in the kernel (classic BPF, Linux only) decides before the buffer:
 
     datagrams that do not begin with our magic byte    are dropped
     datagrams from known addresses                     are kept
@@ -29,7 +29,7 @@ STRANGERS_PER_S: Final = 2000.0
 FULL: Final = 0.25
 """The share of a buffer that is filled when the filter is attached."""
 LOOK_S: Final = 0.02
-"""How often to look at the buffer while there is more than can be read at once."""
+"""How often to check the buffer while there is more than can be read at once."""
 CHANGE_S: Final = 0.1
 """How often to change an attached filter."""
 CALM_S: Final = 1.0
@@ -41,7 +41,7 @@ KNOWN_MAX: Final = 256
 _SO_ATTACH_FILTER: Final = 26
 _SO_DETACH_FILTER: Final = 27
 _SO_MEMINFO: Final = 55
-_USED, _ROOM, _DROPS = 0, 1, 8  # positions in what SO_MEMINFO returns
+_USED, _ROOM, _DROPS = 0, 1, 8  # positions in the result of SO_MEMINFO
 _INSTRUCTION: Final = struct.Struct("=HBBI")
 _LOAD_WORD, _LOAD_HALF, _LOAD_BYTE, _IF_EQUAL, _IF_AT_LEAST, _RETURN = 0x20, 0x28, 0x30, 0x15, 0x35, 0x06
 _IP: Final = 0xFFF00000  # offsets above this one are into the IP header
@@ -73,7 +73,7 @@ def attach(sock: socket.socket, code: bytes) -> None:
 
 
 def detach(sock: socket.socket) -> None:
-    with contextlib.suppress(OSError):  # there was none
+    with contextlib.suppress(OSError):  # there was no filter
         sock.setsockopt(socket.SOL_SOCKET, _SO_DETACH_FILTER, 0)
 
 
@@ -100,8 +100,8 @@ class KernelFilter:
         self._looked = loop.time()
         self._dropped = self._dropped_then = self.dropped()
         self._timer: asyncio.TimerHandle | None = None
-        self.read = 0  # datagrams read since the last look; the reader counts them
-        self.share = 1.0  # of datagrams from other addresses that pass
+        self.read = 0  # datagrams read since the last check; the reader counts them
+        self.share = 1.0  # the share of datagrams from other addresses that pass
 
     def dropped(self) -> int:
         return sum(memory(sock)[1] for sock in self._sockets)
@@ -123,7 +123,7 @@ class KernelFilter:
         if lost or max(memory(sock)[0] for sock in self._sockets) > FULL:
             first = (
                 self._timer is None
-            )  # until now everything was read or dropped; from now on only what was read is known
+            )  # until now all datagrams were read or dropped; from now on only those that were read are counted
             per_s = max(self.read + (lost if first else 0), 1) / passed_s
             self.share = min(1.0, max(LEAST_SHARE, self.share * min(2.0, STRANGERS_PER_S / per_s)))
             code = program(self._known(), self.share)

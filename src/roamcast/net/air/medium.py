@@ -1,4 +1,4 @@
-"""What a node sends and receives by. UDP (udp.py) is one medium; tests have others."""
+"""The interface for sending and receiving datagrams. UDP (udp.py) is one medium; tests have others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from roamcast.net.wire.addresses import Address
 
 
 class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where the group meets: a multicast address, or a broadcast address of IPv4."""
+    """The address that the nodes of a group share: a multicast address, or a broadcast address of IPv4."""
 
     group: str = "239.255.77.67"
     port: Annotated[int, msgspec.Meta(ge=1, le=65535)] = 7667
@@ -46,14 +46,14 @@ class Medium(ABC):
 
     @abstractmethod
     def send(self, datagram: bytes, to: Address | None = None) -> Sent:
-        """To one address, or to every node in range. Never raises, never waits."""
+        """Send to one address, or to every node in range. Never raises, never waits."""
 
     @abstractmethod
     def up(self) -> bool: ...
 
     def prefer(self, known: Callable[[], list[Address]]) -> None:  # noqa: B027 - a medium need not be able to choose
-        """`known` gives the addresses to prefer when more comes than can be read."""
+        """`known` returns the addresses to prefer when more datagrams arrive than can be read."""
 
     def unread(self) -> int:
-        """How many datagrams were dropped because more came than could be read."""
+        """How many datagrams were dropped because more arrived than could be read."""
         return 0

@@ -57,7 +57,7 @@ class _Head:
         self.number = number
         self.body = body  # the encoded frame, the same in every attempt
         self.attempt = 0
-        self.datagrams: list[bytes] = []  # of this attempt, those that are not sent yet
+        self.datagrams: list[bytes] = []  # the datagrams of this attempt that are not sent yet
         self.serial = 0
         self.size = 0
         self.sent = False  # completely, at least once
@@ -77,8 +77,10 @@ class Outbox:
         self._head: _Head | None = None
         self._number = 0  # of frames for one neighbour
         self._airtime = TokenBucket(limits.airtime_share * 1e6, limits.airtime_burst_s * 1e6, timers.now_us())
-        self._ack_airtime = TokenBucket(  # so that no neighbour can make this node spend everything on answers
-            ACK_SHARE * limits.airtime_share * 1e6, ACK_SHARE * limits.airtime_burst_s * 1e6, timers.now_us()
+        self._ack_airtime = (
+            TokenBucket(  # so that no neighbour can make this node spend all its airtime on acknowledgements
+                ACK_SHARE * limits.airtime_share * 1e6, ACK_SHARE * limits.airtime_burst_s * 1e6, timers.now_us()
+            )
         )
         self._waiting: Timer | None = None  # for an acknowledgement
         self._pausing: Timer | None = None  # for airtime, or for room in the system's buffer
@@ -97,13 +99,13 @@ class Outbox:
         self._pump()
 
     def clear(self) -> None:
-        """Drop everything that waits. The owner of the timers clears those."""
+        """Drop all waiting frames. The owner of the timers clears the timers."""
         self._queue.clear()
         self._head = None
         self._waiting = self._pausing = None
 
     def acknowledge(self, address: Address, sender: int, number: int) -> None:
-        """At once, ahead of the queue. If it cannot be sent, that is as if it were lost on the way."""
+        """Acknowledge at once, ahead of the queue. If that cannot be sent, it counts as lost on the way."""
         datagram = self._codec.acknowledgement(sender, number)
         if not self._ack_airtime.take(self._limits.airtime_us(self._size([datagram])), self._timers.now_us()):
             self._tally.drop(ACK_AIRTIME)
@@ -199,7 +201,7 @@ class Outbox:
         self._pump()
 
     def _lost_here(self, head: _Head) -> None:
-        """There is no network: nobody receives a broadcast, and one attempt to reach a neighbour has failed."""
+        """There is no network: a broadcast is lost, and one attempt to reach a neighbour has failed."""
         head.datagrams.clear()
         if head.to >= 0:
             self._await_acknowledgement(head)

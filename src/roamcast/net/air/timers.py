@@ -44,7 +44,8 @@ class Timers:
         return int((self._loop.time() - self._began) * 1e6)
 
     def jump(self, to_us: int | None) -> None:
-        """Stop the clock at a time, or let it run again (None). Timers that are due by then fire now, however late."""
+        """Stop the clock at a time, or let it run again (None). Timers that are due at that time fire now, however
+        late."""
         self._stopped_us = to_us
         self._disarm()
         self._fire()
@@ -95,7 +96,7 @@ class Timers:
             self._wake = None
 
     def _fire(self) -> None:
-        """Fire what is due now, except timers that are set meanwhile: sockets get their turn before those."""
+        """Fire the timers that are due now, except those set meanwhile: sockets get their turn before them."""
         self._wake = None
         now_us = self.now_us()
         newest = self._serial

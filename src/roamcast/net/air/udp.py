@@ -1,14 +1,14 @@
 """UDP: broadcast, or IPv4 or IPv6 multicast, on one interface.
 
-There are two sockets. One is bound to the group's port, which all nodes of a machine share, and receives what is sent
-to the group. The other has a port of its own. The node sends everything from it, so that receivers know where to
-answer, and datagrams for this node alone arrive there.
+There are two sockets. One is bound to the group's port, which all nodes of a machine share, and receives datagrams to
+the group. The other has a port of its own. The node sends everything from it, so that receivers know where to answer,
+and datagrams for this node alone arrive there.
 
-Interfaces come and go. The kernel reports it (netlink), and so does a failed send. Then the node joins the group again,
-and if that does not help, opens the sockets again: after one second at first, later after up to thirty. While there is
-no network, `send` returns `Sent.DOWN`, and nothing else happens.
+Interfaces come and go. The kernel reports changes (netlink), and a failed send shows them, too. Then the node joins the
+group again, and if that does not help, opens the sockets again: after one second at first, later after up to thirty.
+While there is no network, `send` returns `Sent.DOWN`, and nothing else happens.
 
-When more comes than can be read, known addresses are preferred (kernel_filter.py).
+When more datagrams arrive than can be read, known addresses are preferred (kernel_filter.py).
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class UdpMedium(Medium):
         if self._group.version == 6 and not self._group.is_multicast:
             raise InputError(f"group {network.group!r}: IPv6 has no broadcast; must be a multicast address")
         if self._group.version == 6 and self._group.packed[1] & 15 <= LINK_LOCAL and not network.interface:
-            raise InputError(f"group {network.group!r}: is one of every link; say which: --interface NAME")
+            raise InputError(f"group {network.group!r}: exists on every link; choose one with --interface NAME")
         self.header_bytes = 28 if self._group.version == 4 else 48
         self.datagram_max = min(network.mtu - self.header_bytes, UDP_MAX)
         self._family = socket.AF_INET if self._group.version == 4 else socket.AF_INET6
@@ -72,10 +72,10 @@ class UdpMedium(Medium):
         self._buffer = bytearray(UDP_MAX + 1)
         self._view = memoryview(self._buffer)
         self._index = 0
-        self._warned = False  # that there is no network
+        self._warned = False  # whether it was logged that there is no network
         self._known: Callable[[], list[Address]] = list
         self._filter: KernelFilter | None = None
-        self._unread = 0  # of closed sockets
+        self._unread = 0  # unread datagrams of closed sockets
         self.errors = 0
         self.openings = 0
 
@@ -135,7 +135,7 @@ class UdpMedium(Medium):
         self._check_after(self._pause_s)
         return Sent.DOWN
 
-    # ---- hearing
+    # ---- receiving
 
     def _read(self, sock: socket.socket) -> None:
         kernel_filter = self._filter
@@ -174,11 +174,11 @@ class UdpMedium(Medium):
         self._pause_s = REOPEN_S
         if self._warned:
             self._warned = False
-            log.warning("the network is there")
+            log.warning("the network is available now")
 
     def _missing(self, error: OSError) -> str:
         if error.errno == errno.EADDRINUSE:
-            return f"port {self.network.port} is used by another program, which does not share it"
+            return f"port {self.network.port} is used by another program that does not share it"
         why = error_text(error)
         if error.errno == errno.ENETUNREACH and self._family == socket.AF_INET6:
             why = "no route for IPv6 multicast (loopback never has one; nodes on one machine meet by IPv4)"
@@ -207,7 +207,7 @@ class UdpMedium(Medium):
             self._loop.add_reader(sock, self._read, sock)
 
     def _find_route(self) -> None:
-        """Raise OSError if there is no route. A socket that is only connected and sends nothing finds that out."""
+        """Raise OSError if there is no route. Connecting a socket, without sending, shows it."""
         with self._socket() as asking:
             self._aim(asking)
             asking.connect(self._everybody())
@@ -217,7 +217,7 @@ class UdpMedium(Medium):
         sock.setblocking(False)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self.network.receive_buffer)
         if sys.platform == "linux":
-            with contextlib.suppress(PermissionError):  # beyond the system's limit, if this process may
+            with contextlib.suppress(PermissionError):  # above the system's limit, if this process is allowed to
                 sock.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, self.network.receive_buffer)
         if self._family == socket.AF_INET6:
             sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)

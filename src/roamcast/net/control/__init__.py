@@ -1,4 +1,4 @@
-"""A running node for other programs on its machine: a Unix socket in the state folder, which only its owner can open.
+"""Access to a running node for other programs on its machine: a Unix socket in the state folder, for its owner only.
 
 messages.py  the requests and the replies: one JSON object per line
 server.py    Control: answers the requests to a node

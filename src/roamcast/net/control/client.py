@@ -1,4 +1,4 @@
-"""The other end of a node's socket. Its calls block: it is for commands, not for servers."""
+"""The client of a node's socket. Its calls block: it is for commands, not for servers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ANSWER_S: Final = 10.0
 
 
 class Connection:
-    """To a node that runs on this machine."""
+    """A connection to a node that runs on this machine."""
 
     def __init__(self, state: str | Path) -> None:
         self._socket = socket.socket(socket.AF_UNIX)
@@ -47,7 +47,7 @@ class Connection:
             raise InputError(GONE) from None
 
     def events(self, patience_s: float | None = None) -> Iterator[ReceivedEvent]:
-        """After a `Subscribe` request; ends when no event comes for `patience_s` seconds."""
+        """The events after a `Subscribe` request; ends when no event comes for `patience_s` seconds."""
         self._socket.settimeout(patience_s)
         while True:
             try:
@@ -67,6 +67,8 @@ class Connection:
 
 def unreachable(state: str | Path, error: OSError) -> InputError:
     """Why there is no connection to the node of a state."""
-    if isinstance(error, FileNotFoundError | ConnectionRefusedError):  # refused: it was killed, and its socket is left
+    if isinstance(
+        error, FileNotFoundError | ConnectionRefusedError
+    ):  # refused: the node was killed, and its socket file is left
         return InputError(f"no node runs on the state {state} (`roamcast node --state {state}`)")
     return InputError(f"cannot reach the node of {state}: {error_text(error)}")

@@ -28,7 +28,7 @@ SOCKET: Final = "control"
 REQUEST_MAX: Final = 1 << 20
 """Bytes of the longest request."""
 PATH_MAX: Final = 100
-GONE: Final = "the node has gone"
+GONE: Final = "the node has stopped"
 _REPLY: Final = "reply"
 
 
@@ -76,7 +76,7 @@ class ReceivedEvent(_Reply, frozen=True, tag="event"):
     publisher: int
     topic: str
     attrs: dict[str, Value | None]
-    """None stands for a number that JSON does not have: infinite, or none at all."""
+    """None stands for numbers that JSON does not have: infinite ones, and NaN."""
     payload: bytes
     validity_s: float | None
     position: int
@@ -121,7 +121,7 @@ def read_reply(line: bytes) -> Reply:
     try:
         return _replies.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise InputError("the node's answer is not understood: it may run another version of roamcast") from None
+        raise InputError("the node's answer cannot be read: it may run another version of roamcast") from None
 
 
 def expected_reply(line: bytes, expected: type[Expected]) -> Expected:
@@ -137,7 +137,7 @@ def expected_reply(line: bytes, expected: type[Expected]) -> Expected:
 
 
 def plain(message: Reply) -> dict[str, Any]:
-    """A reply as people want it printed: without the field that names its kind."""
+    """A reply for people: without the field that names its kind."""
     fields: dict[str, Any] = msgspec.to_builtins(message)
     del fields[_REPLY]
     return fields
@@ -156,7 +156,7 @@ def received_event(event: Event, position: int) -> ReceivedEvent:
 
 
 def socket_path(state: str | Path) -> Path:
-    """The paths of Unix sockets are short. If an absolute path is too long, a relative one may do."""
+    """The path of the socket. Such paths must be short: if an absolute path is too long, a relative one may fit."""
     path = Path(state) / SOCKET
     if len(os.fsencode(path)) > PATH_MAX:
         path = Path(os.path.relpath(path))

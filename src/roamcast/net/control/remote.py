@@ -1,4 +1,4 @@
-"""A node of another process on this machine, as programs that use asyncio talk to it.
+"""A node of another process on this machine, for programs that use asyncio.
 
     async with RemoteNode("~/node") as node:
         await node.publish("weather.roof", {"temperature": 31.5})
@@ -70,7 +70,7 @@ class RemoteNode:
         return (await self._request(Publish(topic, attrs or {}, payload, validity_s, local), Published)).id
 
     def subscribe(self, filter: str, *, name: str = "", after: int | None = None) -> RemoteSubscription:
-        """Iterate over it for the events. It starts now, whether or not anybody iterates yet."""
+        """Iterate over the result for the events. The subscription starts now, even before the first iteration."""
         subscription = RemoteSubscription(self._state, Subscribe(filter, name, after))
         self._subscriptions.append(subscription)
         return subscription

@@ -1,4 +1,4 @@
-"""Answers the requests of other programs to a running node."""
+"""The server that answers requests of other programs to a running node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a node notes about its present boot, for the next one: that it runs, and how far it has heard its peers."""
+"""What a node records about its present boot for the next one: that it runs, and the positions of its peers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from roamcast.net.wire.codec import FrameCodec
 log: Final = logging.getLogger("roamcast.net")
 
 KEEP_S: Final = 300.0
-"""How often this is written. What peers sent since the last time can be replayed to a node that was killed."""
+"""How often this is written. Datagrams since the last time can be replayed to a node that was killed."""
 
 
 class BootRecord:
@@ -24,7 +24,7 @@ class BootRecord:
         self._timers = timers
 
     def restore(self) -> None:
-        """Go on where the last boot has heard its peers."""
+        """Continue with the positions of peers that the last boot recorded."""
         heard = self._durable.load("heard")
         if heard is not None:
             self._codec.restore(heard)
@@ -42,7 +42,7 @@ class BootRecord:
             log.error("%s", error)
 
     def begin_writing(self) -> None:
-        """From now on, every `KEEP_S` seconds, until the timers are cleared."""
+        """Write every `KEEP_S` seconds from now on, until the timers are cleared."""
         self._timers.after(int(KEEP_S * 1e6), self._write_again)
 
     def _write_again(self) -> None:

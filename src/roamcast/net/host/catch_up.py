@@ -1,14 +1,14 @@
-"""Catch-up: what a protocol object does before it takes part after a restart.
+"""Catch-up: what a new protocol object receives after a restart, before it takes part.
 
 The memory of a protocol ends with its process. So that events of other nodes survive, a node stores the frames that
 brought them (*carried frames*). A new protocol object receives these frames first, each at the time when it came: the
 clock jumps from one frame to the next and then to the present. Meanwhile nothing that the protocol sends leaves the
 node, and no neighbour acknowledges anything. So the protocol gets the state that it would have if it had been out of
-range of all other nodes since then, with correct ages and validities. All that it notices of the jumps is that timers
-are late.
+range of all other nodes since then, with correct ages and validities. The only effect of the jumps that it can notice
+is that timers are late.
 
-If it is known until when the last boot ran, timers that were due after that time fire in the present, and what they
-send does leave. It may have been sent before: sending it twice is better than never.
+If it is known until when the last boot ran, timers that were due after that time fire in the present, and the frames
+that they send leave the node. They may have been sent before: twice is better than never.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def span_us(frames: CarriedFrames) -> int:
 
 
 class CatchUp:
-    """`begin`, then start the protocol, then `run`, then `end`."""
+    """Call `begin`, start the protocol, then call `run` and `end`."""
 
     def __init__(
         self,
@@ -92,5 +92,5 @@ class CatchUp:
             frame = self._codec.decode(body)
         except Malformed:  # stored by another version of this protocol
             return None
-        genuine = self._codec.genuine(frame, ago_us / 1e6)  # not under another roster, nor if the file was changed
+        genuine = self._codec.genuine(frame, ago_us / 1e6)  # false under another roster, or if the file was changed
         return frame if genuine else None

@@ -1,4 +1,4 @@
-"""The protocol's decisions: counted for people who look at the node, and logged."""
+"""The protocol's decisions: counted for the node's status, and logged."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from roamcast.protocols.kit.interface import reason_kind, reason_label
 
 
 class Decisions:
-    """Those during a catch-up are not counted: the earlier boot counted them."""
+    """Decisions during a catch-up are not counted: the earlier boot counted them."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal

@@ -19,7 +19,8 @@ Deliver = Callable[[Event, Event], None]
 
 
 class Deliveries:
-    """`on_deliver` is called inside a handler of the protocol: if it publishes, that waits for the handler's end."""
+    """`on_deliver` is called inside a handler of the protocol: if it publishes, the event waits for the end of the
+    handler."""
 
     def __init__(self, publisher: Publisher, journal: Journal, tally: Tally, on_deliver: Deliver | None) -> None:
         self.on_deliver = on_deliver

@@ -18,7 +18,8 @@ log: Final = logging.getLogger("roamcast.net")
 
 
 class Handlers:
-    """Of the protocol object that runs now; `on_error` gets the errors, or if there is none, the log does."""
+    """Calls handlers of the present protocol object. Errors go to `on_error` if it is given, and otherwise to the
+    log."""
 
     def __init__(self, tally: Tally, on_error: Callable[[Exception], None] | None) -> None:
         self.protocol: Protocol | None = None

@@ -1,4 +1,4 @@
-"""What a protocol can ask of a real node: the promises of `protocols.kit.interface.Host`, and nothing else.
+"""The host of a protocol on a real node: it fulfils `protocols.kit.interface.Host`, and offers nothing else.
 
 Every request is passed on to the object that fulfils it. Time is microseconds since the node was made.
 """
@@ -32,7 +32,7 @@ class NetHost(Host):
         senses: Senses,
         stream: random.Random,
     ) -> None:
-        """`transmit` may be exchanged: during a catch-up, nothing leaves the node."""
+        """`transmit` can be replaced: during a catch-up, nothing leaves the node."""
         super().__init__(id)
         self.running = False  # a protocol whose node was stopped inside a handler has no effects any more
         self.transmit = transmit
@@ -60,7 +60,7 @@ class NetHost(Host):
 
     def set_timer(self, key: int, delay_us: int) -> None:
         if delay_us < 0:
-            raise ValueError(f"a timer cannot go off {-delay_us} us ago")
+            raise ValueError(f"a timer cannot be set for {-delay_us} us ago")
         if self.running:
             self._timers.set(key, delay_us)
 

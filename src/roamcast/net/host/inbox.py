@@ -17,7 +17,7 @@ from roamcast.protocols.kit.interface import Frame
 from roamcast.pubsub.event import Event
 
 Carry = Callable[[int, bytes, list[Event]], None]
-"""Gets the sender of a frame, the frame's bytes as they came, and the events in it."""
+"""Receives the sender of a frame, the frame's bytes as they came, and the events in it."""
 
 
 class CarriedEvents:
@@ -29,7 +29,8 @@ class CarriedEvents:
         self._ids: OrderedDict[int, None] = OrderedDict()
 
     def add(self, frame: Frame) -> bool:
-        """Whether the frame has an event of another node that is not remembered yet. All of them are now."""
+        """Whether the frame has an event of another node that is not remembered yet. From now on all its events are
+        remembered."""
         new = [
             event.id for event in frame.events() if event.publisher != self._own_number and event.id not in self._ids
         ]

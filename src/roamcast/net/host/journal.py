@@ -1,9 +1,9 @@
-"""A node's log: what happens to it, as rows of `log.schema`.
+"""A node's log: rows of `log.schema` about what happens on the node.
 
-A row's time is the runner's time plus `epoch_us`, the Unix time at which the runner was made. That is read once, so
-that rows never go back, even if the system's clock is set. The clocks of two nodes differ as their systems' clocks
-differed, and drift apart as their crystals do. The laboratory estimates the difference from frames that both nodes
-logged.
+A row's time is the runner's time plus `epoch_us`, the Unix time at which the runner was made. The Unix time is read
+once, so that times of rows never decrease, even if the system's clock is set. The clocks of two nodes differ like the
+clocks of their systems at that time, and drift like their crystals. The laboratory estimates the difference from frames
+that both nodes logged.
 
 During a catch-up (catch_up.py) only deliveries are logged, with the time `present_us`: everything else was logged when
 it happened first.
@@ -25,7 +25,7 @@ class Journal:
     def __init__(self, sink: LogSink, level: str, node: int, epoch_us: int, now: Callable[[], int]) -> None:
         self.sink = sink
         self.epoch_us = epoch_us
-        self.present_us = -1  # not negative during a catch-up: the time at which it began
+        self.present_us = -1  # during a catch-up, the time at which it began; otherwise negative
         self._rows = Rows(sink, level)
         self._kinds = frozenset(schema.kinds_at(level))
         self._node = node
@@ -44,9 +44,9 @@ class Journal:
         if self._writes(kind):
             self.sink.row(self._t(), self._node, kind, event, frame, peer, size, value, reason)
 
-    def published(self, event: Event, near: Callable[[], list[int]]) -> None:
+    def published(self, event: Event, in_range: Callable[[], list[int]]) -> None:
         if self._writes(schema.PUBLISH):
-            self._rows.published(self._t(), self._node, event, near() if event.scope else [])
+            self._rows.published(self._t(), self._node, event, in_range() if event.scope else [])
 
     def sent(self, frame: Frame, to: int, serial: int, size: int, airtime_us: int) -> None:
         if self._writes(schema.SEND):

@@ -1,4 +1,4 @@
-"""Muted ids: the protocol knows enough about these frames, and wants to know only how many more arrive."""
+"""Muted ids: frames with these ids are only counted, and not handed to the protocol."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from roamcast.protocols.kit import wire
 from roamcast.pubsub.event import FOREVER, GLOBAL, Event, Value, event_from_fields, event_id
 
 EVENT_ROOM: Final = 4096
-"""Bytes of a frame that a protocol may need in addition to the event."""
+"""The bytes of a frame that a protocol may need in addition to the event."""
 
 
 class Publisher:

@@ -7,7 +7,7 @@
     runner.publish(event)                   # at once, or after it was stored
     runner.use(key_ring)                    # the group's keys have changed
     runner.status(), runner.counters()      # plain data
-    runner.stop()                           # like a crash, but in good order; `start` again goes on
+    runner.stop()                           # an orderly stop; `start` goes on afterwards
     runner.summarise()                      # counters beside the rows of the log, before the sink is closed
 
 The parts are objects of their own (`host/__init__.py` lists them). This class makes them, connects them, and starts and
@@ -85,7 +85,7 @@ class Runner:
         again: bool = False,
         seed: int | None = None,
     ) -> None:
-        """To be made in a running loop.
+        """Make it in a running loop.
 
         `carried` are frames that earlier boots gave to `on_carry`. Routing state is logged every `sample_s` seconds;
         0: never. `again`: this node has run before in another process, and its log notes that it is back. `seed` is for
@@ -120,7 +120,7 @@ class Runner:
         senses: Senses,
         stream: random.Random,
     ) -> None:
-        """Make the parts that know each other."""
+        """Make the parts that refer to each other."""
         codec, journal, limits, tally, timers = self.codec, self.journal, self.limits, self.tally, self.timers
         self.handlers = Handlers(tally, on_error)
         self.muted = MutedIds(limits.muted)
@@ -163,7 +163,7 @@ class Runner:
     # ---- start and stop
 
     def start(self, *, keep_tables: bool = False) -> None:
-        """Begin, or begin again after `stop`: with the old protocol object, or with a new one."""
+        """Start, or start again after `stop`: with the old protocol object, or with a new one."""
         if self.running:
             return
         if self.membership.ring is None:
@@ -197,7 +197,7 @@ class Runner:
         self.catch_up.end()
 
     def stop(self) -> None:
-        """Like a crash, but in good order. Frames that wait to be sent are lost, and so are timers."""
+        """An orderly stop. Frames that wait to be sent are lost, and so are timers."""
         if not self.running:
             return
         self.host.running = False
@@ -213,7 +213,7 @@ class Runner:
     def use(self, ring: KeyRing) -> None:
         """The group's keys have changed."""
         if self.membership.ring is None or ring.group != self.membership.ring.group:
-            raise InputError("these keys are another group's")
+            raise InputError("these are the keys of another group")
         self.membership.ring = ring
         self.codec.use(ring)
 
@@ -239,7 +239,7 @@ class Runner:
         if self.running and self.protocol_class.wants_motion:
             self.handlers.call(lambda protocol: protocol.on_motion(moving))
 
-    # ---- what the medium and the timers call
+    # ---- called by the medium and the timers
 
     def receive(self, datagram: bytes, address: Address) -> None:
         self.inbox.receive(datagram, address, self.timers.now_us())
@@ -247,13 +247,13 @@ class Runner:
     def _timer(self, key: int) -> None:
         self.handlers.call(lambda protocol: protocol.on_timer(key))
 
-    # ---- for people and programs that look at the node
+    # ---- status and counters
 
     def status(self) -> RunnerStatus:
         return runner_status(self)
 
     def counters(self) -> dict[str, Any]:
-        """How often each thing happened, and how often something was dropped, by reason."""
+        """How often each thing happened, and how many things were dropped for each reason."""
         self.tally.dropped[UNREAD] = self.medium.unread()
         return self.tally.as_dict()
 

@@ -9,7 +9,7 @@ from roamcast.net.host.journal import Journal
 
 
 class StateSampler:
-    """Every `period_s` seconds; 0: never."""
+    """Logs a sample every `period_s` seconds; 0: never."""
 
     def __init__(self, handlers: Handlers, journal: Journal, timers: Timers, period_s: float) -> None:
         self._handlers = handlers
@@ -18,7 +18,7 @@ class StateSampler:
         self._period_us = int(period_s * 1e6)
 
     def begin(self) -> None:
-        """From now on, until the timers are cleared."""
+        """Take samples from now on, until the timers are cleared."""
         if self._period_us > 0:
             self._timers.after(self._period_us, self._sample)
 

@@ -1,4 +1,4 @@
-"""What happens to own frames: it is logged, and the protocol learns that a neighbour was not reached."""
+"""Logs what happens to own frames, and reports to the protocol that a neighbour was not reached."""
 
 from __future__ import annotations
 

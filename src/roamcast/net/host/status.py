@@ -1,4 +1,4 @@
-"""What a running node shows of itself, as plain data."""
+"""The status of a running node, as plain data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The filters that the application asked for, and that a new protocol object has to learn."""
+"""The filters of the application. A new protocol object gets all of them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Subscriptions:
             self._handlers.call(lambda protocol: protocol.on_unsubscribe(number))
 
     def announce_all(self) -> None:
-        """To a protocol object that is new."""
+        """Pass all subscriptions to a new protocol object."""
         for number, filter in self.filters.items():
             self._announce(number, filter)
 

@@ -1,4 +1,4 @@
-"""Carried frames: frames as they came, with events of other nodes that the protocol may still pass on."""
+"""Carried frames: frames as they came, with events of other nodes that the protocol may still forward."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class CarriedFrame(NamedTuple):
 
 
 class CarriedFrames:
-    """Within `bounds.held` and `bounds.held_bytes`; the oldest are removed."""
+    """The frames stay within `bounds.held` and `bounds.held_bytes`; the oldest are removed."""
 
     def __init__(self, db: Database, clock: StoreClock, bounds: Bounds) -> None:
         self._db = db

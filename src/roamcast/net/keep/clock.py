@@ -1,11 +1,10 @@
 """Time as the store counts it.
 
-The clocks of such machines are set forward and back by years. So the store has a clock of its own for validities, which
-nobody sets. It began as Unix time and follows the time since the machine was switched on, from one boot of the node to
-the next as well. It is written down with every change of the durable values, and with the first change of any kind
-after the system's clock was set. Only if the machine was switched off meanwhile, the system's clock is used to find out
-how much time has passed. If the answer is below 0 or above a year, it is not believed and counts as 0, and a warning
-says so.
+The clocks of field computers are set forward and back by years. So the store has its own clock for validities, which
+cannot be set. It began as Unix time and follows the time since the machine was switched on, also across boots of the
+node. It is stored with every change of the durable values, and with the first change of any kind after the
+system's clock was set. Only if the machine was switched off meanwhile, the system's clock is used to compute how much
+time has passed. A result below 0 or above a year is taken as 0, with a warning.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ AWAY_MAX_S: Final = 366 * 86_400.0
 SET_BACK_S: Final = 60.0
 """Clocks are often set back by less than this; it is not worth a warning."""
 STEP_S: Final = 5.0
-"""If the system's clock gains or loses so much compared to the machine's, it was set."""
+"""If the system's clock gains or loses this much compared to the machine's, it was set."""
 _CLOCK: Final = struct.Struct("!ddd")
-"""The store's clock, the system's clock, and the time since the machine was switched on. The id of that switching-on
+"""The store's clock, the system's clock, and the time since the machine was switched on. The id of the machine's start
 follows."""
 
 
@@ -68,18 +67,20 @@ class StoreClock:
         self._db.run("insert or replace into vault values (?, ?)", NAME, value)
 
     def write_if_set(self) -> None:
-        """If the system's clock was set since the last `write`."""
+        """Write if the system's clock was set since the last `write`."""
         if abs(self._unix_s() - self._steady_s() - self._written_s) > STEP_S:
             self.write()
 
     def _first_s(self) -> float:
-        """What this clock shows when the store is opened."""
+        """The time of this clock when the store is opened."""
         unix_s = self._unix_s()
         row = self._db.row("select value from vault where name = ?", NAME)
         if row is None:
             return unix_s
         stored = bytes(row[0])
-        then_s, then_unix_s, then_steady_s = _CLOCK.unpack_from(stored.ljust(_CLOCK.size, b"\0"))  # once there were two
+        then_s, then_unix_s, then_steady_s = _CLOCK.unpack_from(
+            stored.ljust(_CLOCK.size, b"\0")
+        )  # older versions stored two numbers
         on_s = self._steady_s() - then_steady_s
         if self._machine and self._machine == stored[_CLOCK.size :] and on_s >= 0:
             return float(then_s + on_s)
@@ -88,5 +89,5 @@ class StoreClock:
             return float(then_s + away_s)
         if away_s > 0 or away_s < -SET_BACK_S:
             days, way = abs(away_s) / 86_400, "forward" if away_s > 0 else "back"
-            log.warning("the system's clock went %s by %.1f days; for what is stored no time has passed", way, days)
+            log.warning("the system's clock went %s by %.1f days; stored events do not age for that time", way, days)
         return float(then_s)

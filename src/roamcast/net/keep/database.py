@@ -92,7 +92,7 @@ class Database:
             return self.run(statement, *values).fetchone()
 
     def number(self, statement: str, *values: object) -> int:
-        """The single number that a statement gives."""
+        """The single number that a statement returns."""
         (value,) = self.row(statement, *values)
         return int(value)
 
@@ -146,7 +146,7 @@ def _opened(folder: Path) -> sqlite3.Connection:
         raise InputError(f"cannot keep state in {path}: {error}") from None
     except sqlite3.DatabaseError as error:
         connection.close()
-        raise InputError(f"{path} is no store of a node: {error}") from None
+        raise InputError(f"{path} is not the store of a node: {error}") from None
     if version > VERSION:
         connection.close()
         raise InputError(f"{path} was written by a newer roamcast (version {version}; this one knows {VERSION})")

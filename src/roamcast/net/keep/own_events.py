@@ -18,7 +18,7 @@ class OwnEvent(NamedTuple):
 
 
 class OwnEvents:
-    """At most `most`. The oldest are removed, and are lost only at the next restart: the protocol still has them."""
+    """At most `most` events. The oldest are removed; they are lost only at a restart, because the protocol has them."""
 
     def __init__(self, db: Database, clock: StoreClock, most: int) -> None:
         self._db = db
@@ -26,7 +26,7 @@ class OwnEvents:
         self._most = most
 
     def add(self, events: Iterable[Event], group: bytes = b"") -> None:
-        """On disk when this returns."""
+        """Add events; they are on disk when this returns."""
         with self._db.change():
             self._clock.write_if_set()
             now_s = self._clock.now_s()
@@ -52,7 +52,7 @@ class OwnEvents:
 
 
 def _own(content: bytes, age_s: float) -> OwnEvent:
-    """A negative age counts as 0: a store without a clock of its own goes by the system's, which may be set back."""
+    """A negative age counts as 0: a store without its own clock uses the system's, which may be set back."""
     event, group = decoded(content)
     left_us = FOREVER if event.validity_us == FOREVER else event.validity_us - max(0, int(age_s * 1e6))
     return OwnEvent(event, group, left_us)

@@ -3,9 +3,9 @@
 Each has a position, and no position is used twice. A subscription is a cursor in this list. Ids are remembered for
 longer than the events, so that no event is received twice.
 
-When there is no room, the oldest events are removed. An event that not every named subscription has had then is counted
-as lost. While a node runs without keys, it cannot check what it receives. Such events have room of their own: they
-never push out events that were checked. When the node runs with keys again, they are removed.
+When there is no room, the oldest events are removed. If a named subscription has not had such an event yet, it is
+counted as lost. While a node runs without keys, it cannot check events. Unchecked events have separate room: they never
+replace events that were checked. When the node runs with keys again, they are removed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from roamcast.pubsub.event import Event
 log: Final = logging.getLogger("roamcast.net")
 
 UNCHECKED: Final = "unchecked"
-"""The durable value that says where unchecked events begin."""
+"""The durable value with the position at which unchecked events begin."""
 _UNCHECKED: Final = struct.Struct("!qq")
 _LAST_KNOWN: Final = "select coalesce(max(serial), 0) from known"
 _BYTES: Final = "select coalesce(sum(length(content)), 0) from received"
@@ -51,10 +51,11 @@ class ReceivedEvents:
         self._values = values
         self._bounds = bounds
         self.bytes = db.number(_BYTES)
-        self.lost = 0  # events that were removed before every named subscription had had them
+        self.lost = 0  # events that were removed before all named subscriptions got them
 
     def begin(self, authenticated: bool) -> None:
-        """A boot begins in which what is received is checked, or is not. If it is, unchecked events are removed."""
+        """A boot begins. If it checks received events (`authenticated`), unchecked ones of earlier boots are
+        removed."""
         with self._db.change():
             checked = self._checked()
             if not authenticated and checked is None:
@@ -64,10 +65,10 @@ class ReceivedEvents:
                 self._remove("position > ?", checked.position)
                 self._db.run("delete from known where serial > ?", checked.serial)
                 self._values.remove(UNCHECKED)
-                log.warning("what was received while this node was insecure (%d events kept) is forgotten", removed)
+                log.warning("%d stored events are removed: this node was insecure when it received them", removed)
 
     def add(self, events: Iterable[Event]) -> list[Received]:
-        """Those that were never received before, with their positions. On disk when this returns."""
+        """Returns the events that are new, with their positions. They are on disk when this returns."""
         try:
             with self._db.change():
                 self._clock.write_if_set()
@@ -77,7 +78,7 @@ class ReceivedEvents:
             raise
 
     def recount(self) -> None:
-        """After a transaction that was undone."""
+        """Count again after a transaction that was undone."""
         with suppress(StoreError):
             self.bytes = self._db.number(_BYTES)
 
@@ -143,6 +144,6 @@ class ReceivedEvents:
         return self._db.number("select count(*) from received where position > ?", position)
 
     def _checked(self) -> _Checked | None:
-        """None if everything that is stored was checked."""
+        """None if all stored events were checked."""
         stored = self._values.load(UNCHECKED)
         return None if stored is None else _Checked(*_UNCHECKED.unpack(stored))

@@ -1,10 +1,11 @@
-"""The log of a node that runs for months: one file after the other. Each is complete when it appears; the oldest go.
+"""The log of a node that runs for months: one file after another. Each is complete when it appears; the oldest are
+removed.
 
 Names are NODE-BOOT-TIME.parquet: the node's number, the time of the first row of this boot of the node, and the time of
 the first row in this file, by the node's clock in Unix microseconds. Between two boots that clock may be set forward or
 back, so times can be compared only within a boot. The files of other boots count as the oldest.
 
-A log must never stop a node. If the disk is full or gone, rows are counted and dropped, and one warning says so.
+A log must never stop a node. If the disk is full or gone, rows are counted and dropped, with one warning.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from roamcast.errors import InputError, error_text
-from roamcast.log.writer import LogSink, ParquetSink
+from roamcast.log.writer import LogSink, ParquetSink, need_packages
 
 log: Final = logging.getLogger("roamcast.net")
 
@@ -27,6 +28,7 @@ BATCH: Final = 8192
 class RotatingSink(LogSink):
     def __init__(self, folder: str | Path, run: str, number: int, *, keep: int, rows: int = ROWS) -> None:
         super().__init__()
+        need_packages()
         self._folder = Path(folder)
         self._run = run
         self._number = number
@@ -41,7 +43,7 @@ class RotatingSink(LogSink):
             self._folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(f"cannot write logs to {folder}: {error_text(error)}") from None
-        for half in self._folder.glob(f".{number}-*.part"):  # of a boot that was killed
+        for half in self._folder.glob(f".{number}-*.part"):  # unfinished files of a boot that was killed
             half.unlink(missing_ok=True)
 
     def row(

@@ -1,8 +1,8 @@
-"""All that survives a restart of a node, in one SQLite file.
+"""Everything that survives a restart of a node, in one SQLite file.
 
-There is one rule: a thing is on disk before anybody acts on it. An event is stored before `publish` returns, a received
-event before it is handed over, and a cursor before the event at it is handed over. So a node that is killed at any
-moment knows everything that it has promised when it starts again.
+There is one rule: data are on disk before any code acts on them. An event is stored before `publish` returns, a
+received event before it is handed over, and a cursor before the event at it is handed over. So a node that is killed at
+any moment has everything that it promised when it starts again.
 """
 
 from __future__ import annotations

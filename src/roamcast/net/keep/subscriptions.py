@@ -18,7 +18,7 @@ class NamedSubscription(NamedTuple):
 
 class NamedSubscriptions:
     def __init__(self, db: Database, most: int, end: Callable[[], int]) -> None:
-        """`end` gives the position of the event that was received last."""
+        """`end` returns the position of the event that was received last."""
         self._db = db
         self._most = most
         self._end = end
@@ -43,7 +43,7 @@ class NamedSubscriptions:
         return new
 
     def move(self, name: str, cursor: int) -> None:
-        """Everything up to here was handed over. On disk when this returns; a cursor never goes back."""
+        """All events up to this cursor were handed over. It is on disk when this returns; a cursor never goes back."""
         with self._db.change():
             self._db.run("update subscriptions set cursor = max(cursor, ?) where name = ?", cursor, name)
 

@@ -1,9 +1,9 @@
 """Publish/subscribe for applications.
 
-node.py          Node: the whole node, as applications use it
+node.py          Node: the whole node, for applications
 subscription.py  Subscription: an asynchronous iterator over events
 subscribers.py   Subscribers: the subscriptions that applications hold now
 publishing.py    Publishing: stores own events, then gives them to the protocol, at a pace that the queue can take
 writer.py        Writer: the thread that writes to the store
-status.py        NodeStatus: what a node shows of itself
+status.py        NodeStatus: the status of a node
 """

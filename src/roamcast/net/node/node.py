@@ -1,27 +1,27 @@
-"""A node, as applications use it.
+"""A node for applications.
 
     async with Node(Config(state="here", key="group.key")) as node:
         await node.publish("weather.roof", {"temperature": 31.5}, validity_s=600)
         async for event in node.subscribe("temperature > 30", name="alarm"):
             print(event.topic, event.attrs, event.payload)
 
-What is promised, whenever the process or the machine is killed:
+What a node promises, even if the process or the machine is killed at any time:
 
   - `publish` returns when the event is on disk. Each time the node starts, it gives the event to the protocol again,
     with what is left of its validity. Whether the protocol sends it again is up to the protocol.
-  - Events of other nodes are stored as they come, and given to the protocol again as well (host/catch_up.py). Those
-    that came in the last moments may be lost: nobody was promised them.
+  - Events of other nodes are stored as they come, and given to the protocol again as well (host/catch_up.py). Events of
+    the last moments may be lost: for these there is no promise.
   - An event is stored before any subscription gets it, and no subscription gets one twice.
   - A subscription with a name goes on where it was when an application asks for that name again, and events that came
     in between wait for it. The store records that it has had an event before it gets the event. So an application that
     is killed while it handles an event does not get that one again. An application that keeps `subscription.position`
     together with its own results, and subscribes with `after=` that position, gets exactly the events that it has no
-    trace of.
-  - A subscription without a name gets what comes from now on, and ends with the application.
+    results of.
+  - A subscription without a name gets events from now on, and ends with the application.
 
 Back-pressure. Events that the application has not asked for wait in the store, not in memory. A slow application slows
 down neither the protocol nor other subscriptions. If the store is full (`Bounds`), or an event expires, the oldest
-events are removed, and `subscription.lost` counts those that it never saw. In the other direction, `publish` waits
+events are removed, and `subscription.lost` counts those that it never got. In the other direction, `publish` waits
 while the queue of frames is more than half full, so that a fast application does not overfill it.
 
 Errors. InputError (FilterError for filters): the caller's input is wrong. StoreError: the disk failed; the next call
@@ -63,7 +63,7 @@ from roamcast.pubsub.text import parse_subscription
 
 
 class _Parts(NamedTuple):
-    """What a node has while it runs."""
+    """The parts of a node while it runs."""
 
     store: Store
     runner: Runner
@@ -82,7 +82,7 @@ class Node:
         self._senses = senses
         self._parts: _Parts | None = None
         self._subscribers = Subscribers()
-        self._named: dict[str, int] = {}  # the numbers by which the runner knows named subscriptions
+        self._named: dict[str, int] = {}  # the runner's numbers of named subscriptions
 
     # ---- start and stop
 
@@ -130,7 +130,7 @@ class Node:
         )
 
     async def stop(self) -> None:
-        """Delivered events are still stored; subscriptions end."""
+        """Stop: delivered events are still stored, and subscriptions end."""
         parts, self._parts = self._parts, None
         if parts is None:
             return
@@ -188,7 +188,7 @@ class Node:
         return await publishing.publish(topic, attrs, payload, validity_us, LOCAL if local else GLOBAL)
 
     def subscribe(self, filter: str | Filter, *, name: str = "", after: int | None = None) -> Subscription:
-        """Iterate over it for the events.
+        """Iterate over the result for the events.
 
         `after`: begin behind this position, as far back as events are stored. A position that no event has yet (of
         another store) stands for the position of the last event.
@@ -242,7 +242,7 @@ class Node:
             named=[NamedStatus(n.name, n.filter, end - n.cursor) for n in store.subscriptions.all()],
         )
 
-    # ---- what the runner calls
+    # ---- called by the runner
 
     def _delivered(self, event: Event, _: Event) -> None:
         self._running.writer.add_event(event)
@@ -269,7 +269,7 @@ def _membership(config: Config, store: Store) -> Membership:
 
 
 def _insecure_number(store: Store) -> int:
-    """Drawn at the first start, and stored."""
+    """The number of an insecure node: drawn at the first start, and stored."""
     stored = store.values.load("number")
     if stored is None:
         stored = Membership.insecure().number.to_bytes(4, "big")

@@ -11,7 +11,7 @@ from roamcast.net.node.writer import Writer
 from roamcast.pubsub.event import Event, Value
 
 ROOM_S: Final = 0.02
-"""How often to look whether the queue has room."""
+"""How often to check whether the queue has room."""
 
 
 class Publishing:
@@ -20,7 +20,7 @@ class Publishing:
         self._store = store
         self._writer = writer
         self._turn = asyncio.Lock()
-        self._waiting = 0  # events that are being stored, and will need room in the queue then
+        self._waiting = 0  # events that are being stored, and will need room in the queue afterwards
 
     async def publish(
         self, topic: str, attrs: dict[str, Value] | None, payload: bytes, validity_us: int, scope: int
@@ -30,11 +30,13 @@ class Publishing:
             await self._room()
             event = self._runner.publisher.prepare(topic, attrs, payload, validity_us, scope)
             self._waiting += 1
-        await asyncio.shield(self._store_and_publish(event))  # a caller that gives up does not leave half of it
+        await asyncio.shield(
+            self._store_and_publish(event)
+        )  # if the caller gives up, storing and publishing are still completed
         return event.id
 
     async def publish_again(self) -> None:
-        """Events of earlier boots that are still valid, at a pace that leaves room for others."""
+        """Publish valid events of earlier boots again, at a pace that leaves room for others."""
         for event, group, left_us in self._store.own.valid():
             if event.publisher == self._runner.id:  # the roster may have given this node another number since
                 await self._room()

@@ -1,4 +1,4 @@
-"""What a node shows of itself: its runner, its store, and its named subscriptions."""
+"""The status of a node: its runner, its store, and its named subscriptions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from roamcast.net.keep.store import StoreCounts
 class NamedStatus(msgspec.Struct, frozen=True):
     name: str
     filter: str
-    behind: int  # how many positions of received events it has not come to
+    behind: int  # how many positions of received events it has not reached
 
 
 class NodeStatus(RunnerStatus, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""The subscriptions that applications hold now. All of them learn what happened to received events."""
+"""The subscriptions that applications hold now. Each of them is informed about received events."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from roamcast.net.node.subscription import Subscription
 
 
 class Subscribers:
-    """The writer's `WriteObserver`. A subscription that the application has dropped is not here any more."""
+    """The writer's `WriteObserver`. Subscriptions that the application has dropped are removed."""
 
     def __init__(self) -> None:
         self._subscriptions: weakref.WeakSet[Subscription] = weakref.WeakSet()

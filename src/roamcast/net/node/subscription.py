@@ -1,4 +1,4 @@
-"""What an application iterates over to get its events."""
+"""A subscription: an application iterates over it to get its events."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from roamcast.pubsub.filters import Filter
 
 class Subscription:
     """An asynchronous iterator over events. `position` is that of the last event it gave, and `lost` counts events that
-    were removed from the store before it came to them."""
+    were removed from the store before it reached them."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Subscription:
             if self._failure is not None:
                 failure, self._failure = self._failure, None
                 raise failure
-            self._wake.clear()  # before reading: what comes meanwhile sets it again
+            self._wake.clear()  # before reading: an event that comes meanwhile sets it again
             more = bool(self._page) or await self._read_page()
             while self._page and not self.filter.matches(self._page[0].event):
                 self._drop_first()

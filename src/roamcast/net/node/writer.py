@@ -1,7 +1,7 @@
 """The thread that writes to the store.
 
-Everything except the disk is done on the loop. What comes while the thread writes waits for its next commit and shares
-it, so that a busy node makes few commits.
+Everything except writing is done on the loop. Data that arrive while the thread writes share its next commit, so that a
+busy node makes few commits.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Job = Callable[[], None]
 
 
 class WriteObserver(Protocol):
-    """Is informed, on the loop, of what happened to received events."""
+    """Is informed, on the loop, about received events."""
 
     def written(self) -> None:
         """There may be something new in the store."""
@@ -61,7 +61,7 @@ class Writer:
         self._work.set()
 
     def add_frame(self, job: Job) -> None:
-        """Store a carried frame soon. If too many wait, it is not stored: nobody was promised that."""
+        """Store a carried frame soon. If too many wait, it is not stored: for these frames there is no promise."""
         if len(self._frames) < WAITING_MAX:
             self._frames.append(job)
             self._work.set()
@@ -122,7 +122,7 @@ class Writer:
         self._observer.written()
 
     def _commit(self, events: list[Event], jobs: list[Job]) -> None:
-        """In the thread."""
+        """Runs in the thread."""
         received = self._store.received
         lost = received.lost
         with self._store.together():

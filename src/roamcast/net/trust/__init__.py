@@ -1,8 +1,7 @@
-"""Which nodes are believed: group keys, a node's own key and number, and the seals of events. No clock, no socket.
-socket.
+"""Which nodes are trusted: group keys, a node's own key and number, and the seals of events. No clock, no socket.
 
 keys.py        GroupKey, KeyRing: the group's keys and their file
 identity.py    Identity: a node's own key; Roster: the numbers and keys of the nodes that may publish
-membership.py  Membership: all that a node needs to take part; numbers that are never used twice
+membership.py  Membership: everything that a node needs to take part; numbers that are never used twice
 seals.py       seal, unsealed, Verifier: events signed by their publisher
 """

@@ -3,15 +3,15 @@
 Protocols know nodes by numbers of 31 bits; so do the log and the ids of events. A number is bound to a key in one of
 two ways:
 
-  - By default it is computed from the public key. Nobody assigns numbers, and an event proves its publisher by itself.
-    31 bits are few: two of a thousand nodes share a number with a probability of 0.02 %, which both of them notice
-    (`identity conflict`). A member of the group who tries two thousand million keys can make one for a number of his
-    choice. Against this, the first key that was received for a number counts for as long as it is remembered.
-  - A roster, a file that lists numbers and public keys, binds them for good. Numbers can then be small, which saves
+  - By default it is computed from the public key. Then numbers need not be assigned, and an event proves its publisher
+    by itself. 31 bits are few: two of a thousand nodes share a number with a probability of 0.02 %, and both notice it
+    (`identity conflict`). A member of the group that tries two thousand million keys can make one for any number it
+    likes. Against this, the first key that was received for a number counts for as long as it is remembered.
+  - A roster, a file that lists numbers and public keys, binds them permanently. Numbers can then be small, which saves
     bytes on the air, and a member that is not listed cannot publish.
 
-A number proves who *published* an event. About who *sent* a frame it proves only that the sender has the group's key:
-frames are not signed (docs/explanation/security.md).
+A number proves which node *published* an event. It does not prove which node *sent* a frame, only that the sender has
+the group's key: frames are not signed (docs/explanation/security.md).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PUBLIC_BYTES: Final = 32
 
 
 def node_number(public: bytes) -> int:
-    """The number that a public key gives."""
+    """The number that follows from a public key."""
     digest = blake2b(public, digest_size=4, person=b"roamcast number1").digest()
     return int.from_bytes(digest, "big") & NODE_MAX
 
@@ -68,7 +68,7 @@ class Roster:
         self.members = dict(members)
         for number, public in self.members.items():
             if not 0 <= number <= NODE_MAX:
-                raise InputError(f"roster: {number} is no node number (0 to {NODE_MAX})")
+                raise InputError(f"roster: {number} is not a node number (0 to {NODE_MAX})")
             if len(public) != PUBLIC_BYTES:
                 raise InputError(f"roster: the key of {number} has {len(public)} bytes, not {PUBLIC_BYTES}")
         self.numbers = {public: number for number, public in self.members.items()}
@@ -85,7 +85,7 @@ class Roster:
         except FileNotFoundError:
             raise InputError(f"there is no roster {path}") from None
         except (OSError, KeyError, TypeError, ValueError, AttributeError):
-            raise InputError(f'{path} is no roster: it needs [members] with lines like 7 = "public key"') from None
+            raise InputError(f'{path} is not a roster: it needs [members] with lines like 7 = "public key"') from None
 
     def text(self) -> str:
         return "[members]\n" + "".join(f'{number} = "{public.hex()}"\n' for number, public in self.members.items())

@@ -1,7 +1,7 @@
 """The group's keys, and the file that holds them.
 
-Nodes that share a key are a group: whoever has the key can read what the group's nodes send, and can send as one of
-them. A group has several keys only while it changes from one to the next (`KeyRing`).
+Nodes that share a key are a group: any program with the key can read what the group's nodes send, and can send as one
+of them. A group has several keys only while it changes from one to the next (`KeyRing`).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class KeyRing:
         self.keys = keys
         self.by_id = {key.id: key for key in keys}
         if len(self.by_id) != len(keys):
-            raise InputError("two keys of the group have the same id: make one of them anew")
+            raise InputError("two keys of the group have the same id: replace one of them by a new key")
         if sending not in self.by_id:
             raise InputError(f"the group has no key {sending:04x} to send with")
         self.sending = self.by_id[sending]
@@ -83,7 +83,7 @@ class KeyRing:
     def text(self) -> str:
         keys = "".join(f'  "{base64.b64encode(key.secret).decode()}",  # {key.id:04x}\n' for key in self.keys)
         return (
-            "# roamcast group keys. Whoever has this file can read and speak in the group.\n"
+            "# roamcast group keys. Whoever has this file can read and send in the group.\n"
             f'group = "{self.group.hex()}"\n'
             f'sending = "{self.sending.id:04x}"\n'
             f"keys = [\n{keys}]\n"
@@ -119,7 +119,7 @@ class KeyRing:
         try:
             content: dict[str, Any] = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
-            raise InputError(f"no group key: {error}") from None
+            raise InputError(f"not a group key: {error}") from None
         group, sending, keys = (content.get(name) for name in ("group", "sending", "keys"))
         if not isinstance(group, str) or not isinstance(sending, str) or not isinstance(keys, list) or not keys:
             raise InputError('a group key file has group = "…", sending = "…" and keys = ["…"]')

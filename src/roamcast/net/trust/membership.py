@@ -85,7 +85,7 @@ class Membership:
     def secure(
         cls, durable: DurableValues, ring: KeyRing, roster: Roster | None = None, clocks_within_s: float | None = None
     ) -> Membership:
-        """`clocks_within_s`: the clocks of all members are known to be right to so many seconds, and are relied on."""
+        """`clocks_within_s`: the clocks of all members are guaranteed to be right within this many seconds."""
         identity = Identity.of(durable)
         number = node_number(identity.public)
         if roster is not None:
@@ -96,7 +96,7 @@ class Membership:
 
     @classmethod
     def insecure(cls, number: int | None = None, durable: DurableValues | None = None) -> Membership:
-        """Nothing is encrypted, authenticated or signed. For experiments where nobody can do harm."""
+        """Nothing is encrypted, authenticated or signed. Only for experiments without attackers."""
         drawn = secrets.randbits(31) if number is None else number
         return cls(drawn, durable or MemoryValues(), None, None, None)
 
@@ -105,5 +105,5 @@ class Membership:
 
     @property
     def group_name(self) -> str:
-        """Names the nodes whose frames this node accepts: the group, by its id, or any node."""
+        """A name for the nodes whose frames this node accepts: the group's id, or any node."""
         return "insecure" if self.ring is None else self.ring.group.hex()

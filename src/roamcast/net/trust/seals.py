@@ -8,7 +8,7 @@ not of events.
 
 `group` is the id in the key file, so that a node that is in two groups cannot bring an event from one into the other.
 `time` is the publisher's clock in Unix seconds, 0 if the clock was never set. It is used only where the operator
-guarantees all clocks (`Trust`): then nobody can bring back an expired event by lying about its age.
+guarantees all clocks (`Trust`): then no node can bring back an expired event with a false age.
 
 An event is sealed when it is published, once. Every node that forwards or stores it keeps the seal as it is: it is part
 of the payload, so it passes through every protocol without a table of its own.
@@ -44,8 +44,8 @@ from roamcast.net.trust.identity import PUBLIC_BYTES, Identity, Roster, node_num
 from roamcast.pubsub.event import Event
 
 SEAL_BYTES: Final = 4 + PUBLIC_BYTES + 64
-"""What a sealed event is longer than an unsealed one (one more where its payload's length passes 255 bytes, and two
-where it passes 65,535)."""
+"""How many bytes longer a sealed event is than an unsealed one (one more where its payload's length passes 255 bytes,
+and two where it passes 65,535)."""
 _CONTEXT: Final = b"roamcast event 1"
 _TIME: Final = Struct("!I")
 _SIGNATURE: Final = -64

@@ -1,8 +1,8 @@
 """Between bytes and frames: plain objects without a clock or a socket. The caller passes the time.
 
 codec.py      FrameCodec: frames to datagrams and back, with every check in between; uses everything below
-peers.py      Peers: what is remembered about other nodes
-addresses.py  AddressLimits: how many datagrams from which address are looked at
+peers.py      Peers: replay windows, rates and addresses of other nodes
+addresses.py  AddressLimits: how many datagrams from which address are checked
 fragments.py  split, Reassembly: frames that are longer than a datagram
 replay.py     ReplayWindow: which datagrams of a sender were received already
 envelope.py   Envelope: encryption and authentication of datagrams

@@ -1,11 +1,11 @@
 """Rate limits by address, before any cryptography.
 
-Anybody can forge an address, so there are two limits. An address that sent something genuine lately has a limit of its
-own; all other addresses share one. A flood from made-up addresses uses up the shared limit and does not touch
+An attacker can forge any address, so there are two limits. An address that sent something genuine lately has a limit of
+its own; all other addresses share one. A flood from made-up addresses uses up the shared limit and does not touch
 neighbours.
 
 An address that lately kept to its limit is a *known address*. Known addresses are preferred when more datagrams come
-than a node can even look at (air/kernel_filter.py).
+than a node can even read (air/kernel_filter.py).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class AddressLimits:
             raise Refused(ADDRESS_RATE)
 
     def proven(self, address: Address, now_us: int) -> None:
-        """Something genuine came from there."""
+        """This address sent something genuine."""
         if address in self._genuine:
             self._genuine.move_to_end(address)
             return
@@ -58,7 +58,7 @@ class AddressLimits:
             self._excess.pop(self._genuine.popitem(last=False)[0], None)
 
     def known(self, now_us: int) -> list[Address]:
-        """The known addresses; those first that sent something genuine last."""
+        """The known addresses; the one that sent something genuine last comes first."""
         since_us = now_us - EXCESS_US
         addresses: list[Address] = []
         for address, own in reversed(self._genuine.items()):

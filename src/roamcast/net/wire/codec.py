@@ -58,14 +58,14 @@ log: Final = logging.getLogger("roamcast.net")
 OUTDO_US: Final = 60_000_000
 """The least time between two boots that this node begins because another node sends under its number."""
 OUTDO_MAX: Final = LEAP_MAX - (1 << 17)
-"""Boot numbers of such a node are outdone only below this one. Peers refuse a boot that is more than `LEAP_MAX` above
-the last one they know. Below this limit, even a peer that knows only the lowest boot number of this node accepts the
-boot that follows the other node's."""
+"""This node begins a boot above that of such a node only if that is below this limit. Peers refuse a boot that is more
+than `LEAP_MAX` above the last one they know. Below this limit, even a peer that knows only the lowest boot number of
+this node accepts the boot that follows that of the other node."""
 _SPREAD: Final = 0x9E3779B97F4A7C15
 _SERIALS: Final = (1 << 63) - 1
 _WARN_ONCE: Final[dict[str, str]] = {
     NEWER_VERSION: "a node sends a newer version of the wire format than this program knows; it is ignored",
-    UNKNOWN_KEY: "a node sends under a key that this node does not have: another group's, or one that it missed",
+    UNKNOWN_KEY: "a node sends under a key that this node does not have: that of another group, or one that it missed",
     UNSECURED: "a node sends without protection; it is ignored",
     OTHER_PROTOCOL: "a node of the group runs another protocol; its frames are ignored",
     OWN_NUMBER: "another node of the group uses this node's number, or replays datagrams of an earlier boot",
@@ -74,7 +74,7 @@ _WARN_ONCE: Final[dict[str, str]] = {
 
 
 def serial(sender: int, boot: int, counter: int) -> int:
-    """What the log calls a transmission: 63 bits. The serials of different boots are far apart, so none repeats."""
+    """The serial of a transmission in the log: 63 bits. Serials of different boots are far apart, so none repeats."""
     return (((sender << 33 ^ boot) * _SPREAD >> 1) + counter) & _SERIALS
 
 
@@ -123,7 +123,7 @@ class FrameCodec:
                 limits.identities,
                 None if within_s is None else Trust(within_s, time.time),
             )
-        self._outdo_us = 0  # the earliest time at which a boot may be outdone again
+        self._outdo_us = 0  # the earliest time for the next boot above that of another node
         self._warned: set[str] = set()
 
     def use(self, ring: KeyRing) -> None:
@@ -213,9 +213,11 @@ class FrameCodec:
     def _outdo(self, boot: int, now_us: int) -> None:
         """Another node sent under this node's number with a higher boot: begin a boot above that one.
 
-        Otherwise peers that received its datagrams would refuse this node's as stale.
+        Otherwise peers that received datagrams of that node would refuse those of this node as stale.
         """
-        if self.envelope.ring is None:  # it may be any node, and the next boot with keys continues these numbers
+        if (
+            self.envelope.ring is None
+        ):  # without keys, any node may have sent it, and the next boot with keys continues these numbers
             return
         if self.envelope.boot <= boot < OUTDO_MAX and now_us >= self._outdo_us:
             self._outdo_us = now_us + OUTDO_US

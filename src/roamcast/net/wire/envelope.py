@@ -2,7 +2,7 @@
 
 The cipher is ChaCha20-Poly1305 (RFC 8439). It is as fast as AES on processors that have instructions for AES, and it is
 neither slow nor open to timing attacks on the small processors that do not. A nonce must never repeat under a key. No
-node can rely on its clock or knows what the others send, so every boot of every node has a key of its own:
+node can rely on its clock, or knows what others send, so every boot of every node has its own key:
 
     session key = BLAKE2b-256(key = group secret, person = "roamcast frame 1", sender (4 bytes) ‖ boot (8 bytes))
     nonce       = counter of the datagram in that boot, in 12 bytes
@@ -56,7 +56,7 @@ class Envelope:
         self.use(ring)
 
     def use(self, ring: KeyRing | None) -> None:
-        """From now on these are the keys."""
+        """Use these keys from now on."""
         self.ring = ring
         self._sessions.clear()
         self._key_id = NO_KEY if ring is None else ring.sending.id

@@ -1,9 +1,9 @@
 """Frames that are longer than a datagram: split, and put together again within a budget.
 
 The fragments of a frame have consecutive counters, so that counter - part names the frame. Every fragment is
-authenticated by itself, so only members of the group can use this table. What one of them can do to it is bounded: each
-sender may have a few unfinished frames, and all together may use so many bytes. When the bytes are used up, the sender
-that uses most of them loses its oldest unfinished frame.
+authenticated by itself, so only members of the group can use this table. The harm that one member can do to it is
+bounded: each sender may have a few unfinished frames, and all senders together may use a limited number of bytes. When
+the bytes are used up, the sender that uses most of them loses its oldest unfinished frame.
 """
 
 from __future__ import annotations

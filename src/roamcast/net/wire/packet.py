@@ -1,10 +1,11 @@
 """The outer datagram, byte by byte. docs/reference/wire.md is the specification; its test vectors run against this.
 
     header   magic, version and kind, key id, sender, boot, counter     20 bytes, in clear, authenticated
-    inner    what the kind has                                          encrypted
+    inner    the contents of this kind                                  encrypted
     tag      16 bytes; none in an unsecured datagram
 
-Numbers are unsigned and big-endian. The readers check every byte: whatever is not exactly as written here is refused.
+Numbers are unsigned and big-endian. The readers check every byte: anything that is not exactly as written here is
+refused.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ def read_header(datagram: bytes) -> Header:
 class FramePart(NamedTuple):
     """The inner part of a frame's datagram: a frame, or one of `parts` fragments of it.
 
-    `to` is -1 for everybody, and `number` then 0; a repetition of a frame has the number of the first attempt.
+    `to` is -1 for all nodes, and then `number` is 0; a repetition of a frame has the number of the first attempt.
     """
 
     protocol: int

@@ -4,8 +4,8 @@ For each peer there are its replay windows, its rates, its last address and the 
 addressed to this node.
 
 A replay window belongs to one key, because a datagram can be replayed only under the key it was made with. When a key
-is removed, its windows are removed too, and with them whatever a node that was left out of the rotation did to them in
-another node's name. A boot that was received under a newer key makes all earlier boots under older keys stale.
+is removed, its windows are removed too, together with anything that a node without the new key did to them under
+another node's number. A boot that was received under a newer key makes all earlier boots under older keys stale.
 
 When the table is full, a new peer takes the place of the one that was silent for longest, if that one was silent for
 `sender_idle_s` at least. The positions (boot and counter) of removed peers are kept, also through a restart (`export`,
@@ -132,7 +132,7 @@ class Peers:
         return oldest
 
     def keep(self, keys: Collection[int]) -> None:
-        """These are the keys from now on, oldest first. Positions under other keys are not needed any more."""
+        """Use these keys from now on, oldest first. Positions under other keys are not needed any more."""
         self._keys = list(keys)
         for peer in self.known.values():
             peer.windows = {key: window for key, window in peer.windows.items() if key in keys}
@@ -147,7 +147,7 @@ class Peers:
         return msgspec.msgpack.encode(exported[-self._limits.senders_forgotten :])
 
     def restore(self, exported: bytes) -> None:
-        """Take in what `export` gave before a restart; anything else is ignored."""
+        """Restore the positions that `export` returned before a restart; anything else is ignored."""
         try:
             positions = msgspec.msgpack.decode(exported, type=list[tuple[int, Positions]])
         except msgspec.DecodeError:

@@ -18,13 +18,14 @@ _MASK: Final = (1 << WINDOW) - 1
 
 
 class ReplayWindow:
-    """For one sender under one key. `check` only looks and `accept` remembers: a forgery must not move the window."""
+    """For one sender under one key. `check` changes nothing and `accept` remembers: a forgery must not move the
+    window."""
 
     __slots__ = ("boot", "seen", "top")
 
     def __init__(self, boot: int, top: int = -1) -> None:
         self.boot = boot
-        self.top = top  # the highest counter of that boot; at first, everything up to it counts as received
+        self.top = top  # the highest counter of that boot; at first, all counters up to it count as received
         self.seen = _MASK  # bit i: top - i was received
 
     def check(self, boot: int, counter: int) -> str:

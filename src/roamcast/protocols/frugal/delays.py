@@ -48,7 +48,7 @@ class Delays:
             self.bo_delay_us = min(self.bo_delay_us, bo_delay_us)
 
     def restart_bo_delay(self) -> None:
-        """As in Fig. 4: that of one event."""
+        """As in Fig. 4: the delay for one event."""
         self.bo_delay_us = int(self.hb_delay_us / self.params.hb2bo)
 
     def forget_bo_delay(self) -> None:

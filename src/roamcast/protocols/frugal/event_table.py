@@ -7,8 +7,8 @@ otherwise the one with the smallest gc = val / (fwd + val) (Equation 1).
 gc(a) < gc(b) means fwd(a) / val(a) > fwd(b) / val(b): the unit of `val` cancels, so minutes and microseconds give the
 same order, and whole numbers decide it exactly (`is_collected_before`). An event that was never forwarded has the
 largest gc, 1. So expired events go first, in the order they came, then forwarded ones by gc, then the rest in the order
-they came. All rows, the expired and the forwarded are sorted lists; the last forwarded row is the first to go. Binary
-search finds the position of a row, and a forwarded row moves whenever it is forwarded again.
+they came. Three sorted lists hold all rows, the expired rows and the forwarded rows; the last forwarded row goes first.
+Binary search finds the position of a row, and a forwarded row moves whenever it is forwarded again.
 
 Ids of collected events are remembered: one lookup in `known` shows whether an event is stored, was collected, or is
 new.
@@ -101,10 +101,10 @@ class EventTable:
         self.known: dict[Id, StoredEvent] = {}  # the rows, and COLLECTED for collected ones
         self.own: dict[Id, StoredEvent] = {}  # those of `rows` that this node published
         self.added = 0
-        self.published = 0  # how many of those were this node's own
+        self.published = 0  # how many of the added rows were this node's own
         self.bytes = 0
         self.next_expiry_us = NEVER  # no row expires before
-        self.expired: list[StoredEvent] = []  # those of `rows`
+        self.expired: list[StoredEvent] = []  # the expired ones of `rows`
         self.forwarded: list[StoredEvent] = []  # those of `rows` that were forwarded; the last one goes first
 
     def __len__(self) -> int:
@@ -159,7 +159,7 @@ class EventTable:
         self.forwarded.insert(self._forwarded_position(row), row)
 
     def _forwarded_position(self, row: StoredEvent) -> i64:
-        """The position of a row among the forwarded."""
+        """The position of a row in `forwarded`."""
         low: i64 = 0
         high: i64 = len(self.forwarded)
         while low < high:
@@ -183,7 +183,7 @@ class EventTable:
         return row
 
     def _take_first_to_go(self) -> StoredEvent:
-        """Remove it from the expired and the forwarded, if it is there."""
+        """The row that goes first, removed from `expired` and `forwarded`."""
         if not self.expired:
             return self.forwarded.pop() if self.forwarded else self.rows[0]
         row = self.expired.pop(0)

@@ -1,11 +1,12 @@
 """The frames of frugal dissemination (protocol.py): heartbeats, lists of ids, and events.
 
-In the simulator all receivers share a frame. So a list of ids keeps what is new in it since the sender's last list,
-which every receiver would compute.
+In the simulator all receivers share a frame. So a list of ids remembers which of them are new since the sender's last
+list, and not every receiver computes that.
 
 Ids that are only looked up are Python objects here (`Id`), passed from table to table and from frame to frame. Compiled
 code would unpack an int and make a new object for every lookup, and a thousand nodes, each with its own objects for the
-same few ids, would find none of them in the processor's cache. Ids of events are changed by `table_id` for that.
+same few ids, would find none of them in the processor's cache. For the same reason ids of events are changed by
+`table_id`.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ def _speed_from_field(field: object) -> float:
 
 @final
 class EventsIds(Frame):
-    """The ids of the valid events that the sender holds on the topics of those it answers."""
+    """The ids of the valid events that the sender holds on the topics of the neighbours it answers."""
 
     __slots__ = ("_added", "_earlier", "ids")
 
@@ -171,7 +172,7 @@ def event_bytes(event: Event, age_us: int) -> int:
 
 
 def events_frame_bytes(events: int, events_bytes: int) -> int:
-    """A frame of events without the neighbours it names."""
+    """The size of a frame of events, without the neighbours it names."""
     return 2 + header_size(2 * events) + events_bytes
 
 
@@ -180,7 +181,7 @@ def ids_frame_bytes(ids: int, ids_bytes: int) -> int:
 
 
 def header_size(n: int) -> int:
-    """Of a msgpack array."""
+    """The size of the header of a msgpack array."""
     return 1 if n < 16 else 3
 
 

@@ -15,7 +15,7 @@ reported to the table:
 
 Neighbours with the same subscriptions have one `SubscriptionSet` together, so that a row is matched once for all of
 them. The table also keeps the holders of events that this node never had, because it may get such an event later
-(`unknown_holders`): of the last `ids_limit` such ids. It forgets nothing about stored events, because this node could
+(`unknown_holders`), for the last `ids_limit` such ids. It forgets nothing about stored events, because this node could
 send them again, and knows nothing about collected events, because this node does not take them again.
 """
 
@@ -34,7 +34,7 @@ from roamcast.pubsub.filters import And, Filter, Topic
 from roamcast.pubsub.necessary import unsatisfiable
 
 NEIGHBOR_BYTES: Final = 24
-"""Of a neighbour's row, without subscriptions and ids: identifier, speed and store time."""
+"""The size of a neighbour's row without subscriptions and ids: identifier, speed and store time."""
 
 NO_IDS: Final = EventsIds([])
 
@@ -150,7 +150,7 @@ class NeighborhoodTable:
         self.limit = limit
         self.ids_limit = ids_limit
         self.events = events
-        self.presume_lack = presume_lack  # of neighbours that have not sent a list (R20)
+        self.presume_lack = presume_lack  # also of neighbours that have not sent a list (R20)
         self.rows: dict[Id, Neighbor] = {}
         self.free_bits: list[int] = []  # of neighbours that have left
         self.subscription_sets: dict[tuple[Filter, ...], SubscriptionSet] = {}
@@ -251,7 +251,7 @@ class NeighborhoodTable:
             self._update_lacking(row)
 
     def is_known_irrelevant(self, j: int, subscriptions: list[Filter]) -> bool:
-        """Whether these were irrelevant before, and this node has published no event since then."""
+        """Whether node j was irrelevant with these subscriptions, and this node has published no event since then."""
         known = self.irrelevant.get(j)
         if known is None or known[1] != self.events.published:
             return False
@@ -268,7 +268,7 @@ class NeighborhoodTable:
             self.speed_known = False
 
     def average_speed(self) -> float:
-        """Of the neighbours whose speed is known; NaN if none is."""
+        """The average over neighbours whose speed is known; NaN if there are none."""
         if not self.speed_known:
             total = 0.0
             known = 0
@@ -318,7 +318,7 @@ class NeighborhoodTable:
         return bits
 
     def presume_received(self, event: Event, id: Id, sender: int, named: int) -> bool:
-        """The sender has what it sent (R8), and the neighbours it named what they are interested in (R9); all as bits.
+        """Presume that the sender (R8) and the named neighbours that want the event (R9) have it; both are bits.
 
         Returns whether the event is stored or was collected. Then the stored event counts, not the received copy.
         """
@@ -339,7 +339,7 @@ class NeighborhoodTable:
         return bits
 
     def presume_sent(self, rows: list[StoredEvent]) -> list[Id]:
-        """All neighbours were in range of these events; returns those that are interested in any (R9)."""
+        """Presume that all neighbours received these events; returns the neighbours that want any of them (R9)."""
         interested = 0
         for row in rows:
             self._record_holders(row, row.wanting)
@@ -472,7 +472,7 @@ class NeighborhoodTable:
         self.fresh = True
 
     def bytes(self) -> int:
-        """Of the rows, subscriptions as received, and 8 bytes for each id."""
+        """The size of the rows, of subscriptions as received, and 8 bytes for each id."""
         size = 8 * self.presumed
         for neighbor in self.rows.values():
             size += NEIGHBOR_BYTES + neighbor.size

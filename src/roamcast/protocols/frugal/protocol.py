@@ -7,7 +7,8 @@ could send. Then it broadcasts what is still needed, with the ids of the interes
 overhears the frame knows that these now have the events. Only subscribers store and forward events. The event table
 (event_table.py) is bounded, and so are all other tables.
 
-The process id i of the paper's messages is the link address that comes with every frame. Lines are the figures'.
+The process id i of the paper's messages is the link address that comes with every frame. Line numbers (l.) are those of
+the figures.
 
 Readings, one test each:
   R1  two comparisons are printed the wrong way round (Fig. 7 l. 7, Fig. 10 l. 13): an event is valid while the time is
@@ -24,7 +25,7 @@ Readings, one test each:
   R8  the sender of an event has it. As printed no process would record that, and every receiver of a fresh event would
       send it back to its publisher.
   R9  the list sent with events names the neighbours that are interested in one of them (§3; "its neighbor
-      identifiers", §4.3), and a neighbour is presumed to have those it is interested in: others it has dropped.
+      identifiers", §4.3), and a neighbour is presumed to have those it is interested in: it has dropped the others.
   R10 PUBLISH sends when a neighbour's subscriptions include the event's topic (§4.3; Fig. 9 l. 36 has: shares any
       topic). Its DELIVER is left out: the publishing application has its event.
   R11 a publisher that did not subscribe to the topic keeps the neighbours that want a valid event of its own, and
@@ -52,10 +53,10 @@ Readings, one test each:
       fits, as many of the neighbours are named as there is room for; a frame is longer only if its event is.
   R20 that a neighbour lacks an event follows from the list of ids it sent (§3): need="listed". As printed (Fig. 7) a
       neighbour that was heard, and has not sent a list yet, lacks everything: need="presumed". Then a process that
-      hears a newcomer's heartbeat and any list, such as another answer to that heartbeat, sends the newcomer all it
-      wants, which it may well have: with several events the back-off is shorter than the wait for its list. Any list
-      counts, whichever process it answers, until one's own subscriptions change (R15). Neighbours that share no topics
-      send none, and R11 serves them nevertheless.
+      hears a newcomer's heartbeat and any list, such as another answer to that heartbeat, sends the newcomer all events
+      that it wants, and it may well have them: with several events the back-off is shorter than the wait for its list.
+      Any list counts, whichever process it answers, until one's own subscriptions change (R15). Neighbours that share
+      no topics send none, and R11 serves them nevertheless.
 """
 
 from __future__ import annotations
@@ -90,10 +91,10 @@ EVENTS_IDS: Final = 4
 
 PUBLISHED: Final = reason("forward", "published", "its publisher sends {event} at once")
 NEEDED: Final = reason("forward", "neighbour needs it", "{event}: {peer} needs it")
-DELAYED: Final = reason("delay", "back-off", "{event} and what else is needed in {value} us: {peer} needs it")
+DELAYED: Final = reason("delay", "back-off", "{event} and other needed events in {value} us: {peer} needs it")
 NOBODY_NEEDS: Final = reason("suppress", "nobody needs it", "{event}: no neighbour needs it")
 NO_LONGER_NEEDED: Final = reason(
-    "suppress", "no longer needed", "{event}: nobody needs it now that the back-off is over"
+    "suppress", "no longer needed", "{event}: no neighbour needs it now that the back-off is over"
 )
 PARASITE: Final = reason("drop", "parasite", "{event} from {peer} is of a topic not subscribed to")
 HEARD_AGAIN: Final = reason("drop", "heard again", "{event} from {peer} was here before")
@@ -284,7 +285,7 @@ class Frugal(Protocol):
         self.answers[j] = None
 
     def send_events_ids(self) -> None:
-        """To the nodes that are still neighbours (R17)."""
+        """Answer the nodes that are still neighbours (R17)."""
         answered: list[SubscriptionSet] = []
         for j in self.answers:
             neighbor = self.neighborhood_table.rows.get(j)
@@ -448,6 +449,6 @@ class Frugal(Protocol):
                 del self.early_ids[j]
 
     def memory(self) -> tuple[int, int]:
-        """Of the two tables: their rows, subscriptions as received, and 8 bytes for each id."""
+        """The two tables: their rows, subscriptions as received, and 8 bytes for each id."""
         size = self.events_table.bytes + self.neighborhood_table.bytes()
         return (len(self.neighborhood_table) + len(self.events_table), size)

@@ -32,7 +32,7 @@ class EventSender:
         self.neighborhood_table = neighborhood_table
 
     def send(self, rows: list[StoredEvent]) -> None:
-        """In as few frames as hold them."""
+        """Send the rows in as few frames as hold them."""
         batch: list[StoredEvent] = []
         batch_bytes = 0
         wanting = 0
@@ -56,7 +56,7 @@ class EventSender:
         self.send_batch(batch)
 
     def send_batch(self, batch: list[StoredEvent]) -> None:
-        """In one frame."""
+        """Send the rows in one frame."""
         now_us = self.host.now()
         events = [row.event for row in batch]
         ids: list[Id] = [row.id for row in batch]

@@ -155,7 +155,7 @@ class Host:
         self.id = id
 
     def now(self) -> int:
-        """This node's clock, in microseconds. No other node's clock need agree."""
+        """This node's clock, in microseconds. It need not agree with the clocks of other nodes."""
         raise NotImplementedError
 
     def random(self) -> float:

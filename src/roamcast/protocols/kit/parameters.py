@@ -38,7 +38,7 @@ def build(protocol: type[Protocol], given: Mapping[str, object], called: str = "
 
 
 def of_class(params_class: type[Params], given: Mapping[str, object], called: str) -> Params:
-    """The same for the parameters of anything that has some."""
+    """The same for any class of parameters: also radios, MACs and kinds of movement have some."""
     known: dict[str, Field[Any]] = {field.name: field for field in fields(params_class)}
     values: dict[str, Any] = {}
     for name, value in given.items():
@@ -116,7 +116,7 @@ def _float(value: object) -> float | None:
         number = float(value)
     except (ValueError, OverflowError):
         return None
-    return number if abs(number) <= LARGEST else None  # which NaN is not
+    return number if abs(number) <= LARGEST else None  # false for NaN
 
 
 def _within(field: Field[Any], value: object) -> bool:

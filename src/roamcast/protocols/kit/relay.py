@@ -21,7 +21,7 @@ EXPIRED: Final = reason("drop", "expired", "{event} is past its validity")
 
 
 class Relay(Protocol):
-    """Base of floodings. A protocol adds `on_frame`, which begins with `accept`, and `on_timer`, with `next_hop`."""
+    """Base of floodings. A protocol adds `on_frame`, beginning with `accept`, and `on_timer`, using `next_hop`."""
 
     frames = (EventFrame,)
 
@@ -35,7 +35,7 @@ class Relay(Protocol):
         self.rest: dict[int, tuple[EventFrame, int]] | None = None  # the others that wait, and since when
 
     def on_start(self) -> None:
-        """Timers do not survive a crash. Frames in tables that did have waited long enough."""
+        """Timers do not survive a crash. If the tables did, their frames have waited long enough."""
         if self.first is not None or self.rest:
             for id in self.waiting():
                 self.host.set_timer(id, 0)

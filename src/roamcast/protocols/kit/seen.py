@@ -69,7 +69,7 @@ class Seen:
         return slot
 
     def free(self, gap: i64) -> None:
-        """Free a slot, and move ids into the gap that could not be found across it."""
+        """Free a slot. Ids that a search would no longer find behind the gap move into it."""
         slots = self.slots
         last = len(slots) - 1
         slot = gap

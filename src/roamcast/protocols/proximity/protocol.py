@@ -13,7 +13,7 @@ Readings, one test each:
   R1  the `return` in Fig. 3 belongs to the branch of the message that was received before (§IV).
   R2  a broker is a reason to send when its predicate matches and it is new to the list or strictly closer (§IV); as
       printed, `and` binds before `or`, and a broker whose predicate does not match would count when closer.
-  R3  the publishing broker transmits at once, matched or not and without spending a credit, the list filled from its
+  R3  the publishing broker transmits at once, matched or not and without spending a credit; the list is filled from its
       own table (§III-C, Figs. 2 and 4). A subscription of its own puts it on the list at 0.
   R4  the delay at proximity 1 is `max_delay_s`: the paper gives no factor. Ours is 0.1 s: one missed beacon is then
       10 ms, about five times what a 150-byte frame at 1 Mbit/s needs with DIFS and back-off (about 2 ms), so the
@@ -115,8 +115,8 @@ class ProximityParams(Params):
 class ProximityTable:
     """`pt`: the brokers that were heard, the time, and the predicate of each; heard longest ago first.
 
-    Every message is compared with the whole table. So the table is stored in columns, and for a broker that is no
-    reason to send only two numbers are read.
+    Every message is compared with the whole table. So the table is stored in columns, and only two numbers are read of
+    a broker that gives no reason to send.
     """
 
     __slots__ = ("brokers", "preds", "sizes", "times_us")
@@ -274,7 +274,7 @@ class Proximity(Protocol):
         self.pt.add(broker, beacon.predicate, self.host.now(), beacon.size)
 
     def proximity_for(self, broker: int) -> int:
-        """Beacons missed of `table_age`, in thousandths; infinite for a broker that is not in the table (§IV)."""
+        """Missed beacons as a share of `table_age`, in thousandths; infinite for a broker not in the table (§IV)."""
         row = self.pt.row(broker)
         return INFINITE if row < 0 else self.proximity_after(self.host.now() - self.pt.times_us[row])
 
@@ -414,5 +414,5 @@ class Proximity(Protocol):
         return True
 
     def memory(self) -> tuple[int, int]:
-        """Of the proximity table: an id and a time of 8 bytes each, and the predicate as it was received."""
+        """The proximity table: an id and a time of 8 bytes each, and the predicate as it was received."""
         return (len(self.pt), 16 * len(self.pt) + int(sum(self.pt.sizes)))

@@ -1,4 +1,4 @@
-"""Semi-probabilistic routing (Costa et al.): near a subscriber by its subscriptions, farther away by chance.
+"""Semi-probabilistic routing (Costa et al.): subscriptions decide near a subscriber, chance farther away.
 
 protocol.py     SemiProb: the paper's system, by broadcast, and the readings
 links.py        SemiProbLinks: its ancestor, over links between neighbours

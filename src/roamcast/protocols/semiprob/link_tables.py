@@ -1,7 +1,8 @@
 """Subscription tables of neighbours: the pages on which they are advertised, and the frames. `links.py` uses them.
 
-A node advertises the same rows to all neighbours, except that a row is not for the only neighbour it came from. So a
-row names the link it came by, if there is only one. That neighbour ignores the row, and one broadcast serves all.
+A node advertises the same rows to all neighbours, except that a row is not meant for a neighbour if it came from that
+neighbour alone. So a row names the link it came by, if there is only one. That neighbour ignores the row, and one
+broadcast serves all.
 
 Rows are on pages that a frame can carry. A row stays on its page while it is advertised, and a new row goes to the
 first page with room, so a change costs the frame of one page. Pages are sent whole and have versions: a repeated or
@@ -150,7 +151,7 @@ def _distance(row: Row) -> int:
 
 @final
 class BeaconFrame(Frame):
-    """The sender's boot, the versions of its pages, the nodes that it hears, and the pages of theirs that it lacks."""
+    """The sender's boot, the versions of its pages, the nodes that it hears, and the pages that it lacks."""
 
     __slots__ = ("boot", "heard", "lacks", "versions")
 
@@ -185,7 +186,7 @@ class BeaconFrame(Frame):
 
 @final
 class TableFrame(Frame):
-    """A page of what the sender advertises; a higher version replaces a lower one."""
+    """A page of the rows that the sender advertises; a higher version replaces a lower one."""
 
     __slots__ = ("boot", "page", "rows", "version")
 

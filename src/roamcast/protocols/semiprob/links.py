@@ -7,17 +7,18 @@ hops. There is one table for each distance, whose rows are a filter and the link
 leases: an unsubscription, and a link that appears or vanishes, is advertised to the neighbours.
 
 How tables are advertised (link_tables.py): a node advertises its own filters at distance 1, and the rows of its table
-for distance d at d + 1 while that is within φ. A row is not sent to the only neighbour that it came from. All changes
-within `SYNC_US` are advertised by one broadcast. A beacon lists the nodes that its sender hears and the versions that
-it advertises, and requests what its sender lacks. So one rule repairs lost, repeated and overtaken frames, crashes and
-partitions. A link exists while both ends hear each other; a beacon that lists this node proves the other direction.
+for distance d at d + 1 while that is within φ. A row is not meant for a neighbour if it came from that neighbour alone.
+All changes within `SYNC_US` are advertised by one broadcast. A beacon lists the nodes that its sender hears and the
+versions that it advertises, and requests what its sender lacks. So one rule repairs lost, repeated and overtaken
+frames, crashes and partitions. A link exists while both ends hear each other; a beacon that lists this node proves the
+other direction.
 
 Every link that an event goes along is a `forward` in the log, to one peer: "deterministic" if a row led there,
 "probabilistic" if it was drawn.
 
 Readings, one test each in tests/paper/test_costa.py:
   R1  the links "available" to an event (§II-B) are all except the one it came by, and τ of them is rounded up: with
-      τ > 0 an event is always forwarded (§II-B says so of [11], in contrast to broadcasting)
+      τ > 0 an event is always forwarded (§II-B says this about [11], in contrast to broadcasting)
   R2  if more links than that have matching rows, the event goes along all of them ("this is used first")
   R3  [11]'s time-to-live (§II-D) is `ttl`, in hops; its value is not given, so there is none by default
   R4  a link vanishes when the other end falls silent or no longer lists this node in its beacons (§II-A: it is then
@@ -105,7 +106,7 @@ class Neighbour:
             self.complete = False
 
     def missing_pages(self) -> list[int]:
-        """Pages of which a newer version exists than the one received."""
+        """The pages that have a newer version than the one received."""
         if self.complete:
             return []
         missing: list[int] = []
@@ -255,7 +256,7 @@ class SemiProbLinks(Protocol):
             self.replace(node, [], page.rows)
 
     def unlink(self, node: int, neighbour: Neighbour) -> None:
-        """From now on it is as if the other end had unsubscribed."""
+        """From now on the other end counts as unsubscribed."""
         if neighbour.linked:
             neighbour.linked = False
             self.links.remove(node)
@@ -427,7 +428,7 @@ class SemiProbLinks(Protocol):
             self.host.note(NOWHERE, id)
 
     def fewest_links(self, links: int) -> int:
-        """τ of the links, rounded up (R1). The product may be a little above a whole number: 0.28 * 25 is."""
+        """τ of the links, rounded up (R1). The product may be a little above a whole number, such as 0.28 * 25."""
         fraction = self.params.tau * links - 1e-9
         return int(fraction) + 1 if fraction > 0.0 else 0
 
@@ -448,6 +449,6 @@ class SemiProbLinks(Protocol):
         return True
 
     def memory(self) -> tuple[int, int]:
-        """Of the rows of the tables (a filter and a link) and the neighbours."""
+        """The rows of the tables (a filter and a link) and the neighbours."""
         size = sum([filter_rows.size for filter_rows in self.filter_rows]) + 4 * self.rows + 16 * len(self.neighbours)
         return (self.rows + len(self.neighbours), size)

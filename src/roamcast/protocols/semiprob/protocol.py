@@ -16,7 +16,7 @@ Readings, one test each in tests/paper/test_costa.py:
   R3  the hop count is decremented on arrival and the subscription is forwarded if it is not zero: so φ counts
       broadcasts, and φ=1 means that the neighbours take no further action (§II-A; §III only says "if not zero")
   R4  only subscriptions of other nodes make a node forward. §III checks "the non-local subscription table", and §II-A
-      calls φ=0 purely probabilistic, which it would not be if a subscriber's own filter counted
+      calls φ=0 purely probabilistic, and it would not be if a subscriber's own filter counted
   R5  the first-hop rule comes after the table: a fresh event with a matching filter makes a deterministic hop, any
       other a probabilistic one with τ=100 % and without a draw (no subscription decided it)
   R6  delay-drop takes an event from the queue for whatever reason it was put there, the first-hop rule included (§II-D:
@@ -34,8 +34,8 @@ Readings, one test each in tests/paper/test_costa.py:
   R14 nodes stand one in each cell of a lattice (`placement`, `placement_jitter`), on a square of such a size that the
       mean number of neighbours, borders counted, is η. §IV only gives η, that connectivity is stable and that flooding
       "delivers all the events". Areas with nodes drawn uniformly are hardly ever connected at η = 5
-  R15 a message is sent once. TinyOS sends a broadcast again that no neighbour acknowledged (§II-C), but its radio does
-      that and not this protocol: the paper gives neither the time-out nor the number of attempts, and an answer by
+  R15 a message is sent once. TinyOS sends a broadcast again that no neighbour acknowledged (§II-C), but there the radio
+      does it and not the protocol: the paper gives neither the time-out nor the number of attempts, and an answer by
       frames would take a packet's time for each neighbour, while the radio's takes a few bits for all of them at once
 """
 
@@ -60,8 +60,8 @@ NODE_MAX: Final = (1 << 31) - 1
 MSGID_MAX: Final = (1 << 32) - 1
 
 DETERMINISTIC: Final = reason("forward", "deterministic", "{event} matches a subscription known near here")
-PROBABILISTIC: Final = reason("forward", "probabilistic", "{event} matches none known; chance said yes, tau {value} %")
-TAU: Final = reason("suppress", "tau", "{event} matches none known; chance said no, tau {value} %")
+PROBABILISTIC: Final = reason("forward", "probabilistic", "{event} matches no known filter; drawn, tau {value} %")
+TAU: Final = reason("suppress", "tau", "{event} matches no known filter; not drawn, tau {value} %")
 HEARD_AGAIN: Final = reason("suppress", "heard again", "{event} was sent by {peer} first")
 WAITS: Final = reason("delay", "tick", "{event} waits for the transmission timer")
 EXPIRED: Final = reason("drop", "expired", "{event} is past its validity")
@@ -384,7 +384,7 @@ class SemiProb(Protocol):
             self.host.unmute(forgotten)
 
     def memory(self) -> tuple[int, int]:
-        """Of the table (filter and timestamp) and the queue."""
+        """The table (filter and timestamp) and the queue."""
         size = sum([measure(filter.fields()) + 8 for filter in self.nonlocal_])
         for message in self.queue:
             size += message.event.size + 8 if isinstance(message, WaitingEvent) else message.size

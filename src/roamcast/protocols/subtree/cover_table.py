@@ -20,9 +20,9 @@ from roamcast.pubsub.filters import Expression, Filter
 MAX_FILTERS: Final = 4096
 """Ours: the most filters in one table, unless a broker needs more room.
 
-Each filter has up to three sets of filters, so a table takes 8 MB at most, and four times as much for twice as many. A
-table lives as long as a broker uses its numbers: a simulation has one table after another, and in the worst case one
-for each of its brokers.
+Each filter has up to three sets of filters, so a table takes 8 MB at most, and four times as much for twice as many
+filters. A table lives as long as a broker uses its numbers: a simulation has one table after another, and in the worst
+case one for each of its brokers.
 """
 
 SPARE: Final = 2

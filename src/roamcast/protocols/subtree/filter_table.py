@@ -38,10 +38,10 @@ class FilterSets:
 
     def __init__(self) -> None:
         self.wanted = 0
-        self.repeated: dict[str, int] = {}  # keys of filters that it wants several times, and how many times more
+        self.repeated: dict[str, int] = {}  # keys of filters that it wants several times, and how many further times
         self.advertised = 0
-        self.stale = 0  # of these, the filters that need not be advertised any more
-        self.others_wanted = 0  # what others wanted at the last advertisement
+        self.stale = 0  # the advertised filters that need not be advertised any more
+        self.others_wanted = 0  # the filters that others wanted at the last advertisement
 
     def forget_advertised(self) -> None:
         self.advertised = self.stale = self.others_wanted = 0

@@ -1,4 +1,4 @@
-"""The frames of the subscription tree, except that of events, and how they are encoded. `protocol.py` uses them."""
+"""The frames of the subscription tree except the one for events, and their encoding. `protocol.py` uses them."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Join(Frame):
 
 @final
 class Subscribe(Frame):
-    """The filters of which the sender wants events from the receiver, as changes to version `base` (0: to no filters).
+    """The filters whose events the sender wants from the receiver, as changes to version `base` (0: to no filters).
 
     `added` has pairs of a number and a filter; `removed` has numbers of earlier ones.
     """
@@ -102,7 +102,7 @@ class Subscribe(Frame):
         self.version = version
         self.added = added
         self.removed = removed
-        if filters_size == UNKNOWN:  # a sender knows it: a filter is sent many times, and encoding it takes long
+        if filters_size == UNKNOWN:  # a sender knows the size: a filter is sent many times, and encoding it takes long
             filters_size = sum([filter_size(filter) for _, filter in added])
         size = 2 + uint_size(base) + uint_size(version) + _array_size(len(added)) + _array_size(len(removed))
         size += filters_size

@@ -3,7 +3,7 @@
 Each node has a broker, and all brokers are in one tree. Its root is the node with the lowest id in range, and every
 other broker is attached to a neighbour (kit/tree.py explains how that makes no loops). Events use the tree without a
 direction. With `mode="message"` an event goes to every tree neighbour except the one it came from. With
-`mode="subscription"` each broker advertises to each tree neighbour the filters of which it would like to receive events
+`mode="subscription"` each broker advertises to each tree neighbour the filters whose events it would like to receive
 from it, so an event follows the reverse path of the subscriptions that match it.
 
 This file has the tree and the way of events through it. What neighbours want and what is advertised to them is in
@@ -18,8 +18,8 @@ Readings, one test each:
       next heartbeat: most of these filters come back by another neighbour in that time.
   R4  until a new neighbour has advertised what it wants, it gets everything: its advertisement is on its way.
   R5  an event that did not reach the parent, or the former one, goes to the present parent, whatever that has
-      advertised so far: what is above the old one is reached that way too. Without a parent, or sent to a child, the
-      event is lost.
+      advertised so far: the nodes above the old parent are reached that way too. Without a parent, or sent to a child,
+      the event is lost.
   R6  local and global events (Li et al. §3.3) are treated alike: a single tree has no groups.
   R7  a broker moves up when a neighbour would put it at least two levels higher, and replaces a leaving parent
       (kit/tree.py) by another one of the tree, as in treegroup, so that the two are compared on the same terms.
@@ -63,10 +63,10 @@ SYNC: Final = 2
 SYNC_US: Final = 50_000
 """Ours: changes within this time are advertised together."""
 
-LEADS: Final = reason("note", "leads", "no tree to join: it leads one of its own")
-JOINED: Final = reason("note", "joined", "hangs below {peer} at level {value}")
-LOST_PARENT: Final = reason("note", "lost parent", "{peer} is gone, or is no good parent any more")
-LOST_CHILD: Final = reason("note", "lost child", "{peer} is no child any more")
+LEADS: Final = reason("note", "leads", "no tree to join: this node leads one of its own")
+JOINED: Final = reason("note", "joined", "this node is a child of {peer} now, at level {value}")
+LOST_PARENT: Final = reason("note", "lost parent", "{peer} is gone, or no longer a good parent")
+LOST_CHILD: Final = reason("note", "lost child", "{peer} is no longer a child")
 RESCUED: Final = reason("forward", "new parent", "{event} did not reach the old parent and goes to {peer}")
 UNWANTED: Final = reason("suppress", "unwanted", "{event}: no other neighbour is known to want it")
 LOST_DOWN: Final = reason("drop", "lost child", "{event} did not reach {peer}")

@@ -1,9 +1,9 @@
 """What the tree neighbours of a broker want, and what was advertised to them (Baldoni et al. §II).
 
-Each tree neighbour gets the filters of which the broker would like to receive events from it: its own subscriptions and
-those that its other neighbours advertised, except those that another one covers. An advertisement is a small change,
-with the version that it builds on. Heartbeats acknowledge the version that has arrived. If that is not the last one,
-the broker advertises everything again.
+Each tree neighbour gets the filters whose events the broker would like to receive from it. These are the broker's own
+subscriptions and those that its other neighbours advertised, except filters that another one covers. An advertisement
+is a small change, with the version that it builds on. Heartbeats acknowledge the version that has arrived. If that is
+not the last one, the broker advertises everything again.
 
 A neighbour may want more filters than there is room for, in its own table or in what the broker knows in total. The
 rest is only counted. While there is a rest, the neighbour gets every event, and the broker wants every event from its
@@ -32,11 +32,11 @@ from roamcast.pubsub.filters import EVERYTHING, Filter
 MAX_EARLY: Final = 64
 """Ours: the most frames kept that came before the frame they build on: a short frame may overtake a long one."""
 
-ADVERTISED_ALL: Final = reason("note", "told all", "{peer} is told all {value} subscriptions")
-OVERFLOW: Final = reason("note", "overflow", "no room for more of what {peer} wants: it gets everything")
+ADVERTISED_ALL: Final = reason("note", "told all", "{peer} gets all {value} subscriptions")
+OVERFLOW: Final = reason("note", "overflow", "no room for more filters of {peer}: it gets everything")
 ALONG: Final = reason("forward", "along the tree", "{event} goes to {peer}")
 WANTED: Final = reason("forward", "wanted", "{event} matches a subscription in the table")
-NOT_ADVERTISED: Final = reason("forward", "not told yet", "{event}: {peer} has not said what it wants")
+NOT_ADVERTISED: Final = reason("forward", "not told yet", "{event}: {peer} has not advertised its subscriptions yet")
 
 
 def most_of(room: int) -> int:
@@ -45,13 +45,13 @@ def most_of(room: int) -> int:
 
 @final
 class TreeLink:
-    """The parent or a child: the filters that it wants, by its numbers, and those advertised to it, by ours."""
+    """The parent or a child: the filters that it wants, by its numbers, and those advertised to it, by this node's."""
 
     def __init__(self, peer: int, sets: FilterSets) -> None:
         self.peer = peer
         self.sets = sets  # the same filters, as sets
         self.wanted: dict[int, Filter] = {}
-        self.overflow = 0  # how many more it wants, for which there was no room
+        self.overflow = 0  # how many filters that it wants found no room
         self.gets_everything = False  # while there is an overflow
         self.received_version = 0
         self.early: dict[int, Subscribe] = {}  # frames, by the version that they build on
@@ -66,7 +66,7 @@ class TreeLink:
 class TreeLinks:
     """The links to the parent and the children.
 
-    `room` is how many filters each of them can have; `advertises` is whether subscriptions travel at all; `owner` is an
+    `room` is how many filters each link can have; `advertises` is whether subscriptions travel at all; `owner` is an
     object that all brokers of a simulation have in common.
     """
 
@@ -196,7 +196,7 @@ class TreeLinks:
             self.advertise(link, added, sorted([link.advertised.pop(known.key) for known in removed]))
 
     def advertise(self, link: TreeLink, added: list[KnownFilter], removed: list[int]) -> None:
-        """In as many frames as needed, at least one."""
+        """Send it in as many frames as needed, at least one."""
         frame = 0
         while frame == 0 or frame * PER_FRAME < len(added) or frame * REMOVED_PER_FRAME < len(removed):
             self.send(
@@ -221,12 +221,12 @@ class TreeLinks:
         self.host.send(link.peer, Subscribe(base, link.advertised_version, pairs, removed, filters_size))
 
     def acknowledge(self, link: TreeLink, version: int, left_us: int) -> None:
-        """A heartbeat acknowledges a version; one that was sent after `left_us` cannot have arrived before it."""
+        """A heartbeat acknowledges a version. It cannot acknowledge one that was sent after `left_us`."""
         if version != link.advertised_version and link.advertised_us < left_us:
             link.from_scratch = True
 
     def memory(self) -> tuple[int, int]:
-        """Of the subscription table: the filters that tree neighbours want."""
+        """The subscription table: the filters that tree neighbours want."""
         entries = size = 0
         for link in self.by_peer.values():
             for filter in link.wanted.values():

@@ -7,15 +7,15 @@ attributes these are the 2^n − 1 combinations of §3.5, each with its topic, w
 a topic.
 
 A bitmap can only express equality. Every other condition (ranges, prefixes, !=, exists) is left out of its conjunction,
-which then matches more events than it should, but never fewer. Where no condition is left, the key is the wildcard of
-one of the attributes, with which every event that has the attribute is checked, or the wildcard of all, with which
-every event is checked (`Everything`, filters of other packages). So a bitmap may send an event where no node is
-interested (§3.6), and never keeps one from a subscriber.
+which then matches more events than it should, but never fewer. Where no condition is left, the key is a wildcard: that
+of one attribute, which fits every event with this attribute, or that of all, which fits every event (`Everything`,
+filters of other packages). So a bitmap may send an event where no node is interested (§3.6), and never keeps one from a
+subscriber.
 
-There are two limits, and both only add events. Disjunctions inside a conjunction multiply: a condition that would give
-the conjunction more than `MAX_TERMS` keys is left out. (A disjunction by itself only adds up, one key for each side as
-in §3.5, and has as many keys as the application wrote sides.) And an event with more than `MAX_KEYS` combinations is
-sent along every branch that has a subscription.
+There are two limits. Where they apply, an event goes to more nodes, never to fewer. Disjunctions inside a conjunction
+multiply: a condition that would give the conjunction more than `MAX_TERMS` keys is left out. (A disjunction by itself
+has one key for each side, as in §3.5.) And an event with more than `MAX_KEYS` combinations is sent along every branch
+that has a subscription.
 
 A bitmap is an int whose bit i is position i; a mask is the bitmap of a single key, and bitmaps are merged by |.
 """

@@ -23,7 +23,7 @@ MAX_CHILDREN: Final = 64
 MAX_LISTED: Final = 32
 """Ours: the most neighbours that a heartbeat lists; the paper's networks have about nine."""
 MAX_GROUPS: Final = 32
-"""Ours: the most adjacent groups that are recorded, and the most groups of its way that an event carries."""
+"""Ours: the most adjacent groups that are recorded, and the most groups that an event carries."""
 MAX_ROUTE: Final = 64
 REACH_MAX: Final = 255
 

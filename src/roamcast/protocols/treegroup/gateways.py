@@ -45,7 +45,7 @@ def _is_closer(level: int, gateway: int, known: GatewayRecord | None, groups: in
 
 
 def peer_in(tree: int, link_quality: LinkQuality, neighbours: dict[int, GroupNeighbour]) -> GroupNeighbour | None:
-    """The neighbour in another group to which this gateway sends: well received, and high in its tree."""
+    """The neighbour in another group that this gateway sends to: well received, and high in its tree."""
     best: GroupNeighbour | None = None
     for neighbour in neighbours.values():
         if neighbour.tree != tree or link_quality.has_failed(neighbour):

@@ -23,7 +23,7 @@ RECORD_BYTES: Final = 16
 
 @final
 class Advertised:
-    """What the parent has of a bitmap or of records: the last version sent, and the last one acknowledged."""
+    """Which version of a bitmap or of records the parent has: the last one sent, and the last one acknowledged."""
 
     def __init__(self) -> None:
         self.version = 0
@@ -39,7 +39,7 @@ class Advertised:
         self.sent_us = NEVER
 
     def must_repeat(self, parent: Neighbour | None) -> bool:
-        """Whether this parent never got it, or has not acknowledged it in a heartbeat long after it was sent."""
+        """Whether to send it again: this parent never got it, or a heartbeat long after it does not acknowledge it."""
         if self.acknowledged == self.version or self.version == 0:
             return False
         return self.sent_us == NEVER or (parent is not None and self.sent_us + ANSWER_US < parent.heard_us)
@@ -108,8 +108,8 @@ class Index(Part):
         self.advertised_records.start_over()
 
     def advertise(self, only_additions: bool) -> None:
-        """Send the parent what it has not got. With `only_additions`, a bitmap that only lost bits waits for the next
-        heartbeat."""
+        """Send the parent what it does not have yet. With `only_additions`, a bitmap that only lost bits waits for the
+        next heartbeat."""
         if self.place.parent == NOBODY:
             return
         self.advertise_bitmap(only_additions)
@@ -139,7 +139,7 @@ class Index(Part):
         self.host.send(self.place.parent, Gateway(self.advertised_records.version, records))
 
     def memory(self) -> tuple[int, int]:
-        """Of the bitmaps (its own and those of its children) and the gateway records."""
+        """The bitmaps (the node's own and those of its children) and the gateway records."""
         bitmaps = 1 + len(self.children)
         records = len(self.routes)
         for child in self.children.values():
@@ -148,7 +148,7 @@ class Index(Part):
 
 
 def same_records(one: dict[int, GatewayRecord], other: dict[int, GatewayRecord]) -> bool:
-    """Whether the parent would read the same: `via` is not sent."""
+    """Whether the parent would get the same records: `via` is not sent."""
     if len(one) != len(other):
         return False
     for tree, a in one.items():

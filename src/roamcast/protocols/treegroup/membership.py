@@ -31,13 +31,13 @@ ANSWER: Final = 2
 ANY_NODE: Final = -2
 """What `requested` is after a request to all nodes in range."""
 
-LEADS: Final = reason("note", "leads", "no tree to join: it leads one of its own")
-JOINED: Final = reason("note", "joined", "hangs below {peer} at level {value}")
+LEADS: Final = reason("note", "leads", "no tree to join: this node leads one of its own")
+JOINED: Final = reason("note", "joined", "this node is a child of {peer} now, at level {value}")
 ADMITTED: Final = reason("note", "admitted", "{peer} is a child now")
 REFUSED: Final = reason("note", "refused", "{peer} cannot attach here: level {value}")
-LOST_PARENT: Final = reason("note", "lost parent", "{peer} is gone, or is no good parent any more")
-LOST_CHILD: Final = reason("note", "lost child", "{peer} is no child any more")
-ORPHANED: Final = reason("note", "orphaned", "no neighbour can be the parent: the {value} children are told")
+LOST_PARENT: Final = reason("note", "lost parent", "{peer} is gone, or no longer a good parent")
+LOST_CHILD: Final = reason("note", "lost child", "{peer} is no longer a child")
+ORPHANED: Final = reason("note", "orphaned", "no neighbour can be the parent; {value} children are to look for another")
 
 
 @final
@@ -55,7 +55,7 @@ class Membership(Part):
         self.candidacy = Candidacy(tables)
         self.is_new = True  # it has not been in a group since it started
         self.is_open = False  # the group can merge
-        self.alone_since_us = 0  # without a group since
+        self.alone_since_us = 0  # since when it has had no group
         self.attached_us = 0  # when it got its parent
         self.requested = NOBODY  # the node that was requested to be the parent and has not answered yet
         self.is_turning = False
@@ -178,7 +178,7 @@ class Membership(Part):
             return
         self.host.note(ADMITTED, peer=n1)
         if self.is_alone():
-            self.requested = NOBODY  # from now on it is not
+            self.requested = NOBODY  # it has a member now, so it looks for no group
             self.host.cancel_timer(ANSWER)
         self.children[n1] = Child(n1, self.host.now())
         self.host.send(n1, Welcome(self.place.tree, self.place.count, self.place.level))

@@ -8,7 +8,8 @@ that is closest to it. A node that no longer hears its parent looks for another 
 
 Each node broadcasts a heartbeat once a second. It contains the node's place (kit/tree.py explains how that keeps trees
 free of loops), whether the group is open for merging, the size of the sender's branch, and for each child the versions
-of its bitmap and gateway records that have arrived. A child sends them when they change, and again until they have.
+of its bitmap and gateway records that have arrived. A child sends them when they change, and again until they have
+arrived.
 
 This file has the heartbeats and hands every frame to the part that it concerns:
   membership.py  joining, Algorithm 1 (§3.1), repair (§3.4)
@@ -22,7 +23,7 @@ Readings, one test each:
   R1  bitmaps have 1024 bits and 4 hashes: the paper gives neither.
   R2  the heartbeat period is 1 s. It varies by a tenth either way; otherwise neighbours whose heartbeats collide once
       would always collide. A node that is not heard for `missed` periods is gone. A tree is gone, too, if its root's
-      count has stopped for one more period and one for each level; so is a child of which only the request was heard.
+      count has stopped for one more period and one for each level; so is a child if only its request was heard.
   R3  the four weighing factors are 0.25, and every term is in [0, 1]: P_A is what the battery has left; s the mean
       strength of the neighbours' heartbeats between −95 dBm (0) and −45 dBm (1), 0.5 where the radio does not measure
       it; C_L the share of pairs of neighbours that are neighbours; Δdd, which the paper only names, the number of nodes
@@ -30,14 +31,15 @@ Readings, one test each:
       neighbours' neighbours, so all nodes list their neighbours in every heartbeat, with a group or without: a node
       that loses its group knows its weight at once, and nodes in a group count for those that look for one.
   R4  §3.2 sends an event to the parent "if neither of them matches". Taken literally, one subscriber near the
-      publisher keeps the event from all others, against §3.3 ("interested subscribers all over the network"). So by
-      default, which is ours, an event always goes up to the leader; `climb="unmatched"` is the literal rule.
+      publisher keeps the event from all others, against §3.3 ("interested subscribers all over the network"). So our
+      default is that an event always goes up to the leader; `climb="unmatched"` is the literal rule.
   R5  only a node that looks for a parent sends Algorithm 1's request, and the answer is a frame of its own. The
-      heartbeat of a node with a group contains group and level, which is all that its request would contain. A node
+      heartbeat of a node with a group contains group and level, and its request would contain nothing else. A node
       without a group that hears it sends a request (lines 4 and 5), and a node of another group becomes a gateway
       (§3.1), on both sides.
-  R6  line 5 does not look at N1's level: here N1 gets a request, and its line 1 does. In line 7 the higher weight
-      leads, and between equals the lower id. An N0 at the maximum level stays where it is and N1 leads a group alone.
+  R6  line 5 does not check the level of N1: here N1 gets a request and checks it in its own line 1. In line 7 the
+      higher weight leads, and between equals the lower id. An N0 at the maximum level stays where it is and N1 leads a
+      group alone.
   R7  "capable of being a leader": a node without a group offers itself after (1 − W) · `election_s`, so that in the
       whole network the best ones go first, if no neighbour without a group has a higher weight. A new node listens for
       a heartbeat period before.
@@ -49,13 +51,13 @@ Readings, one test each:
       lower name. The paper gives no limit of members: `max_members`.
   R11 a group merges by turning a branch: the boundary node attaches to its peer and then requests its old parent to
       attach below it, and so on up to the old leader. All other nodes follow their parents.
-  R12 "local" events stay in the publisher's group or go to "a few adjacent groups" (§3.3), which gives no number:
-      `local_groups` is how many groups away, 1 by default, which is ours.
-  R13 an event carries the groups that it has come through and those that leaders have sent it to; no leader sends it
+  R12 "local" events stay in the publisher's group or go to "a few adjacent groups" (§3.3), without a number:
+      `local_groups` is how many groups away; its default, 1, is ours.
+  R13 an event carries the groups that it has come through and those that leaders have sent it to. No leader sends it
       to one of them again. If it carried only those it came through, the same delivery would cost a sixth more frames
       (2 m/s).
-  R14 a node that has no parent when an event must go up keeps it for `hold_s`, which the paper does not mention: repair
-      takes milliseconds when a neighbour can take over. A node that restarts drops the events that waited.
+  R14 a node that has no parent when an event must go up keeps it for `hold_s` (the paper does not mention this case):
+      repair takes milliseconds when a neighbour can take over. A node that restarts drops the events that waited.
   R15 a node moves up when a neighbour of its group would put it at least two levels higher. The paper balances trees
       only when they are built and merged; without this rule, repair makes them deep. One level is not worth the frames.
   R16 a gateway that has lost the other group gives the event back to its parent, which looks for another way, and so

@@ -1,9 +1,9 @@
 """Events on their way: inside a group (Li et al. §3.2), and from group to group (§3.3).
 
 An event climbs to the leader and, on the way, goes down every branch whose bitmap it passes. The leader chooses the
-adjacent groups that it is to enter. The event goes down to the gateway of each (`targets`) and across to a node there,
-which handles it like a publication of its own. An event that does not get through waits, is sent another way, or is
-dropped with a reason.
+adjacent groups that it is to enter. The event goes down to the gateway of each group (`targets`) and across to a node
+there. That node handles it like an event that it publishes. An event that does not get through waits, is sent another
+way, or is dropped with a reason.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LOST_DOWN: Final = reason("drop", "lost child", "{event} did not reach {peer}")
 LOST_BACK: Final = reason("drop", "not given back", "{event}: the way to a group is lost, and {peer} cannot be reached")
 NO_OTHER_WAY: Final = reason("drop", "no other way", "{event}: another way to that group was tried already")
 TOO_MANY: Final = reason("drop", "too many groups", "{event} has been sent towards {value} groups")
-STRANGER: Final = reason("drop", "stranger", "{event}: {peer} names groups, but is no tree neighbour on that side")
+STRANGER: Final = reason("drop", "stranger", "{event}: {peer} names groups, but is not a tree neighbour on that side")
 FORGOTTEN: Final = reason(
     "drop", "lost and forgotten", "{event} did not reach {peer}, and newer events have taken its place"
 )
@@ -187,7 +187,8 @@ class Routing(Part):
             self.wait_for_parent(routed)
 
     def send_down(self, routed: RoutedEvent, branches: list[int], targets: list[int]) -> None:
-        """To every child in `branches`, and towards the gateways of the groups in `targets`, one frame for each."""
+        """Send it to every child in `branches` and towards the gateways of the groups in `targets`, a frame for
+        each."""
         if targets:
             self.send_towards(routed, branches, targets)
         elif branches:

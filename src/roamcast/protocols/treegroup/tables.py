@@ -74,7 +74,7 @@ class Child:
 
 
 MEMBERS_MAX: Final = (1 << 31) - 1
-"""The most that a heartbeat can carry."""
+"""The largest size of a branch that a heartbeat can carry."""
 
 
 def branch_members(children: dict[int, Child]) -> int:

@@ -1,5 +1,5 @@
-"""The air: which frames reach which stations, and what becomes of them there. One kind of air a file (`base` names
-them); a run has one of them."""
+"""The air: which frames reach which stations, and what happens to them there. Each kind of air has a file (`base` names
+them); a run has one kind."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Air", "Medium", "build"]
 
 
 def build(medium: Medium, metered: bool) -> Air:
-    """The fastest kind of air that is right in this world. `metered` is whether the protocol asks for its battery."""
+    """The fastest kind of air that is right in this world. `metered` is whether the protocol reads its battery."""
     if not medium.mac.contends:
         return IdealAir(medium)
     if not medium.radio.plain:

@@ -1,8 +1,8 @@
 """What a shared medium adds to the air: frames can be garbled, and frames for one neighbour are acknowledged.
 
-By IEEE 802.11-1999, 9.2: a receiver answers a frame for it after SIFS, whatever it senses; a sender that gets no answer
-repeats the frame after a back-off from a window twice as large, up to `retries` times. Stations that receive a frame
-for another one keep silent until its acknowledgement must be over (the duration field, NAV).
+By IEEE 802.11-1999, 9.2: the addressee of a frame acknowledges it after SIFS, whatever it senses; a sender that gets no
+acknowledgement repeats the frame after a back-off from a window twice as large, up to `retries` times. Stations that
+receive a frame for another station do not send until its acknowledgement must be over (the duration field, NAV).
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ class AcknowledgedAir(Air):
     # ---- at receivers
 
     def spoil(self, other: Station, t: i64) -> None:
-        """What a station is receiving gets garbled. If it knows by then that a frame is coming (the PLCP header is
-        through), it will find an error at the end and wait for EIFS; if not, it only senses energy (9.2.3.4)."""
+        """The frame that a station is receiving gets garbled. If its PLCP header has already arrived, the station will
+        find an error at the end and wait for EIFS; if not, it only senses energy (9.2.3.4)."""
         tx = self.transmissions[other.receiving]
         tx.collisions += 1
         if t - tx.start >= self.mac.preamble:
             other.ifs = self.mac.eifs
 
     def understood(self, other: Station) -> None:
-        """A frame without errors ends EIFS (9.2.3.4): a station that waited for the end of that now waits for DIFS."""
+        """A frame without errors ends EIFS (9.2.3.4): a station that waited for EIFS now waits for DIFS."""
         if other.ifs != self.mac.ifs:
             other.ifs = self.mac.ifs
             if other.contending:

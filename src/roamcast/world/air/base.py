@@ -1,7 +1,7 @@
 """What all kinds of air share: frames go on the air, end, and are handed to protocols.
 
 Each kind is a class of its own, chosen once for a run (`air.build`), so a frame takes one virtual call when it starts
-and one when it ends, and its receivers are looked at in one loop:
+and one when it ends, and one loop goes through its receivers:
 
     ideal.py         no frame disturbs another
     acknowledged.py  what a shared medium adds: frames for one neighbour are acknowledged, or repeated
@@ -47,7 +47,7 @@ class Air:
         raise NotImplementedError
 
     def arrive(self, station: Station, tx: Transmission, frame: Frame, s: i64, t: i64) -> None:
-        """A frame ends: hand it to the protocols of those that received it."""
+        """A frame ends: hand it to the protocols of the stations that received it."""
         raise NotImplementedError
 
     def end_acknowledgement(self, station: Station, tx: Transmission, s: i64, t: i64) -> None:
@@ -147,7 +147,7 @@ class Air:
         self.free.append(s)
 
     def cut_off(self, until: i64) -> None:
-        """The run ends; what is still on the air goes on without it."""
+        """The run ends while frames are still on the air: they count up to its end."""
         for tx in self.transmissions:
             if tx.hearers is not NO_HEARERS:
                 tx.sender.tx_us -= tx.start + tx.airtime - until
@@ -173,7 +173,7 @@ class Air:
         return True
 
     def overhear(self, other: Station, station: Station, tx: Transmission, t: i64, reason: i64) -> None:
-        """A radio received what its protocol will not see."""
+        """A radio received a frame that its protocol will not see."""
         other.listened(tx.start, t)
         self.recorder.overhear(t, other.index, tx.frame, tx.serial, station.index, tx.size, reason, tx.airtime)
 

@@ -47,7 +47,8 @@ class GradedAir(AcknowledgedAir):
                     other.idle_since = nav
 
     def interfere(self, other: Station, station: Station, tx: Transmission, s: i64, t: i64, strength: float) -> None:
-        """A signal reaches a station: it may garble what the station receives, and be received or lost itself."""
+        """A signal reaches a station: it may garble the frame that is being received, and be received or lost
+        itself."""
         capture = self.medium.radio.capture
         disturbed = capture * (other.energy - other.strength + strength)
         if other.receiving >= 0 and other.strength < disturbed and not other.garbled:
@@ -133,7 +134,7 @@ class GradedAir(AcknowledgedAir):
                 self.acknowledged(other)
 
     def fade(self, other: Station, strength: float) -> None:
-        """A signal ends. The sum starts afresh in silence, so that rounding does not pile up."""
+        """A signal ends. The sum starts at zero again when it is silent, so that rounding errors do not add up."""
         if other.signals > 1:
             other.signals -= 1
             other.energy -= strength

@@ -57,7 +57,7 @@ class Medium:
         """The strength of a frame that this station starts now, at each of its hearers."""
         i = station.index
         numbers = self.motion.hearers[i]
-        if len(numbers) != len(row):  # a partition keeps some of them out
+        if len(numbers) != len(row):  # a partition separates some of them
             numbers = vec[i32]()
             for other in row:
                 numbers = append(numbers, i32(other.index))

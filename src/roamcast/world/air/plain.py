@@ -1,7 +1,7 @@
 """Air on a plain radio, a disc: a frame reaches every station in range, and two frames at one receiver are both lost.
 
-This class looks at every receiver when a frame starts and when it ends, so it is right in every world. Its subclasses
-take shorter ways.
+This class goes through all receivers when a frame starts and when it ends, so it is right in every world. Its
+subclasses are faster.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from roamcast.world.station import NOTHING, Station
 class PlainAir(AcknowledgedAir):
     def __init__(self, medium: Medium) -> None:
         super().__init__(medium)
-        # receivers that lose the transmission which starts or ends:
+        # receivers that lose the transmission that starts or ends:
         self.collided: i64 = 0  # to another frame
         self.deaf: i64 = 0  # because they send
 
@@ -91,7 +91,8 @@ class PlainAir(AcknowledgedAir):
         tx.hearers = hearers
 
     def clash(self, other: Station, t: i64, end: i64) -> None:
-        """A frame starts where the medium is busy: it is lost there, and so is what the station was receiving."""
+        """A frame starts where the medium is busy: it is lost there, and so is the frame that the station was
+        receiving."""
         if other.receiving >= 0:
             self.spoil(other, t)
             other.receiving = NOTHING

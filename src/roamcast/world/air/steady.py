@@ -1,9 +1,9 @@
-"""Swift air where no station ever goes off: whoever listens to a frame listens to all of it.
+"""Swift air where no station ever goes off: a station that listens to a frame listens to all of it.
 
-So listening need not be counted by each station. And a frame for one neighbour (or an acknowledgement) matters to all
-other stations only by its length, which they sense when it starts: they are counted then, and only the addressee and
-stations for which the end may end EIFS are visited at the end. Those that lose the frame meanwhile are counted when it
-happens (`Transmission.collisions`, `Transmission.deaf`).
+So listening need not be counted by each station. And of a frame for one neighbour (or an acknowledgement) all other
+stations need only the length, which they sense when it starts. So they are counted then. At the end only the addressee
+is visited, and stations whose EIFS may end. Stations that lose the frame meanwhile are counted when that happens
+(`Transmission.collisions`, `Transmission.deaf`).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from roamcast.world.station import NOTHING, Station
 
 class SteadyAir(SwiftAir):
     def turn_away(self, station: Station, t: i64) -> None:
-        """Does the station miss the end of a frame for one neighbour?"""
-        if station.busy_until <= t:  # no: that frame is over, and its end did not concern the station
+        """Check whether the station misses the end of a frame for one neighbour."""
+        if station.busy_until <= t:  # it does not: that frame is over, and its end did not concern the station
             station.receiving = NOTHING
             return
         tx = self.transmissions[station.receiving]
@@ -98,7 +98,7 @@ class SteadyAir(SwiftAir):
 
 @final
 class MeteredAir(SteadyAir):
-    """The same for a protocol that asks how much of its battery is left: each station counts its own listening."""
+    """The same for a protocol that reads its battery: each station counts its own listening."""
 
     def start_addressed(self, station: Station, tx: Transmission, s: i64, t: i64, end: i64) -> None:
         mac = self.mac

@@ -22,7 +22,7 @@ class SwiftAir(PlainAir):
 
     def add_listening(self, tx: Transmission, s: i64, t: i64) -> None:
         """A station that slept during a part of a frame may have begun to receive another one meanwhile: each station
-        counts its own time, in which what overlaps counts once."""
+        counts its own time, and overlapping frames count once."""
         for other in tx.hearers:
             if other.receiving == s or (other.up and other.deafened != s):
                 other.listened(tx.start, t)
@@ -44,7 +44,7 @@ class SwiftAir(PlainAir):
         return got + self.collided
 
     def hand_out(self, station: Station, tx: Transmission, frame: Frame, s: i64) -> i64:
-        """Hand a frame without an event to all that received it. Returns their number."""
+        """Hand a frame without an event to all stations that received it. Returns their number."""
         ifs = self.mac.ifs
         missed: i64 = 0
         for other in tx.hearers:
@@ -64,7 +64,7 @@ class SwiftAir(PlainAir):
         return len(tx.hearers) - missed
 
     def hand_out_event(self, station: Station, tx: Transmission, frame: Frame, event: PublishedEvent, s: i64) -> i64:
-        """The same for a frame with an event, which many of them have or muted."""
+        """The same for a frame with an event that many stations have already, or have muted."""
         self.published.current = event
         flags = event.flags
         ifs = self.mac.ifs
@@ -99,7 +99,7 @@ class SwiftAir(PlainAir):
                     fresh_unwanted += 1
                 flag |= HAS
                 flags[i] = flag
-            if flag & MUTED:  # before it ever came
+            if flag & MUTED:  # muted before the first copy came
                 flags[i] = flag + COPY
                 continue
             other.heard_from = index

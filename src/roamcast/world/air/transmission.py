@@ -38,7 +38,7 @@ class Transmission:
 
     def __init__(self, sender: Station) -> None:
         self.sender = sender
-        self.frame: Frame | None = None  # None: an acknowledgement, or nothing any more
+        self.frame: Frame | None = None  # None: an acknowledgement, or the transmission is over
         self.to: i64 = BROADCAST
         self.serial: i64 = 0
         self.number: i64 = 0  # the sender's own number of the frame: a repetition has the same

@@ -1,6 +1,6 @@
 """Contacts: which nodes hear each other, when that changes, and the rows of hearers that a transmission goes through.
 
-neighbourhood  what the world sees of contacts
+neighbourhood  the interface of contacts for the world
 kinetic        contacts of nodes that move by a model, at times that are computed
 scheduled      contacts from a list
 solver         when two nodes that move in straight lines are in contact

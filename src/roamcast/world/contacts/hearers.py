@@ -1,7 +1,7 @@
-"""The hearers of a station, as the stations themselves: what a transmission goes through.
+"""The hearers of a station, as station objects: a transmission goes through them.
 
-Rows of numbers (rows.py) are what changes. A row of stations is made from one when it is needed and stays until a link
-of its sender comes or goes; most stations send often between two changes.
+Contacts change rows of numbers (rows.py). A row of stations is made from one when it is needed, and stays until a link
+of its sender begins or ends; most stations send often between two changes.
 """
 
 from __future__ import annotations

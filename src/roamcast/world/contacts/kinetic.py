@@ -4,25 +4,24 @@ Nodes walk straight legs, so the distance of two nodes is the root of a quadrati
 passes a reach can be solved. A kinetic cell list keeps the number of pairs to solve small: the plane is cut into square
 cells that are a little wider than the largest reach, so nodes in contact are in the same or in adjacent cells. A
 pair is solved when it can begin to matter: when one of the two starts a leg (with all nodes in the nine cells around)
-and when one enters a cell (with all nodes in the three cells that became adjacent). What is solved goes to a queue of
-its own:
+and when one enters a cell (with all nodes in the three cells that became adjacent). The solutions go to a queue:
 
     (t, i, turn)        a leg of i is over                (t, i, j)   j begins or ceases to hear i
     (t, i, cross x/y)   i enters the next cell
 
-An instant is put into the queue only if both legs last beyond it, so nothing on it is ever out of date. Its order is
+An instant is put into the queue only if both legs last beyond it, so no entry is ever out of date. Its order is
 total, (t, i, what or j), so neither the order of insertion nor the layout of the cells can be seen from outside.
 
 Contact is decided on the closed disc (distance <= reach). After a computed instant the state is the one *just after*
 it: two nodes that touch for an instant and part are not in contact, two that stand exactly a reach apart are. Rounding
-may put a node a few nanometres on the wrong side of a circle when a leg ends on it: what would happen within a
-nanosecond of the end of a leg is left to the turn that follows, and whenever a pair is solved near its circle, its
-recorded state is compared with the solution and put right, at that same instant; so contacts do not flicker. The margin
-of the cells is far wider than rounding, so a node may stand on the wrong side of a cell's edge without being missed.
+may put a node a few nanometres on the wrong side of a circle when a leg ends on it: changes within a nanosecond of the
+end of a leg are left to the turn that follows. And whenever a pair is solved near its circle, its recorded state is
+compared with the solution and corrected, at that same instant. So contacts do not flicker. The margin of the cells is
+far wider than rounding, so a node may stand on the wrong side of a cell's edge without being missed.
 
 Cells are folded into a table of fixed size (cell numbers modulo powers of two): coordinates may be negative and
-unbounded, and what folding brings together by accident is recognised by its distance and skipped. Cells are no smaller
-than the mean spacing of nodes, so a tiny reach does not make for absurdly many crossings.
+unbounded. Nodes that are far apart can fall into one entry of the table; they are recognised by their distance and
+skipped. Cells are no smaller than the mean spacing of nodes, so a tiny reach does not cause absurdly many crossings.
 """
 
 from __future__ import annotations
@@ -45,12 +44,14 @@ CROSS_X: Final = 1
 CROSS_Y: Final = 2
 PEER: Final = 3  # … or PEER + j
 LOW: Final = 0xFFFFFFFF
-ENDS: Final = -1.0  # in place of the instant at which a contact that begins will end
-CELL_MARGIN: Final = 1e-6  # how much wider than the reach a cell is: far above rounding, far below anything that costs
+ENDS: Final = -1.0  # instead of the time at which a contact ends: it ends now
+CELL_MARGIN: Final = (
+    1e-6  # how much wider than the reach a cell is: far above rounding, and too little to cost anything
+)
 NEAR_CIRCLE: Final = 1e-6  # relative to reach²: beyond it rounding cannot have confused inside and outside
-INSTANT_S: Final = 1e-9  # of a leg's end: what happens so near to it is left to the turn
+INSTANT_S: Final = 1e-9  # changes so near to a leg's end are left to the turn
 FAST: Final = 10.0  # reaches a second: beyond that a node goes far in that instant
-JUMP_M: Final = 1e-6  # between two legs: far above rounding, far below what a model means
+JUMP_M: Final = 1e-6  # between two legs: far above rounding, far below any real jump
 
 
 @final
@@ -76,7 +77,7 @@ class KineticContacts(Neighbourhood):
         reach = max(reaches, default=1.0)
         self.widest_r2 = reach * reach
         self.queue = ContactQueue()
-        self.solved: i64 = 0  # pairs, so far: what the work is proportional to
+        self.solved: i64 = 0  # pairs so far: the work is proportional to it
         self.cell, columns, rows = lay_out(self.legs, reach)
         self.mask_x: i64 = columns - 1
         self.mask_y: i64 = rows - 1
@@ -88,11 +89,11 @@ class KineticContacts(Neighbourhood):
         self.after = vec[i64](none)
         self.before = vec[i64](none)
         for i in range(n):
-            self.settle(i)
+            self.enter_first(i)
         self.advance(0.0)
 
-    def settle(self, i: i64) -> None:
-        """Node i begins its first leg among those that are there already."""
+    def enter_first(self, i: i64) -> None:
+        """Node i begins its first leg; the nodes before it are there already."""
         leg = self.legs[i]
         if not (isfinite(leg.x) and isfinite(leg.y)):
             raise InputError(f"node {i} starts at ({leg.x}, {leg.y}); a position must be finite")
@@ -206,7 +207,7 @@ class KineticContacts(Neighbourhood):
                 soonest = when
                 way = CROSS_Y
         if way != TURN:
-            if soonest < t:  # it stood beyond the edge by a rounding error
+            if soonest < t:  # by a rounding error it stood beyond the edge
                 soonest = t
             self.queue.push(soonest, i << 32 | way, 0.0)
 
@@ -270,19 +271,19 @@ class KineticContacts(Neighbourhood):
                 while j >= 0:
                     peer = j
                     j = after[j]
-                    # a leg that ends now has nothing to say: its node turns at this very instant and meets us then
+                    # a leg that ends now does not count: its node turns at this instant and meets node i then
                     if peer == i or ends[peer] <= t:
                         continue
                     age = t - t0s[peer]
                     px = x0s[peer] + vxs[peer] * age - x
                     py = y0s[peer] + vys[peer] * age - y
                     if px > adjacent or px < -adjacent or py > adjacent or py < -adjacent:
-                        continue  # folded into the same cell by accident
+                        continue  # far apart, in the same entry of the table
                     wx = vxs[peer] - vx
                     wy = vys[peer] - vy
                     if px * px + py * py > close:
                         if px * wx + py * wy >= 0.0:
-                            continue  # apart, and parting
+                            continue  # apart, and moving away
                         across = px * wy - py * wx
                         if across * across >= (wx * wx + wy * wy) * widest:
                             continue  # will pass too far away
@@ -339,14 +340,14 @@ def leg_stop(from_m: float, velocity: float, leg: Leg) -> float:
 
 
 def spread(starts: list[float], stops: list[float]) -> float:
-    """How wide the crowd is: twice the distance of the quartiles, which no single stray can move."""
+    """How far nodes spread: twice the distance of the quartiles, so that single outliers do not matter."""
     values = sorted(starts + stops)
     k = len(values) // 4
     return 2.0 * (values[len(values) - 1 - k] - values[k]) if values else 0.0
 
 
 def fold(cells: float, n: int) -> int:
-    """A power of two that is enough for a crowd as wide as now, and for one that spreads out later."""
+    """A power of two that is enough for the present spread of nodes, and for a wider one later."""
     size = 4
     while size < cells + 3.0 or size * size < n:
         size *= 2

@@ -27,7 +27,7 @@ class Neighbourhood:
         self.observer: LinkObserver | None = None
 
     def advance(self, now: float) -> None:
-        """Make `hearers` what they are at `now`, which never decreases."""
+        """Bring `hearers` up to date for `now`, which never decreases."""
         raise NotImplementedError
 
     def position(self, i: int, now: float) -> tuple[float, float]:
@@ -45,14 +45,14 @@ class Neighbourhood:
         return vec[float]([0.0] * len(nodes))
 
     def speed(self, i: int) -> float:
-        """Of the current leg, m/s."""
+        """The speed of the current leg, m/s."""
         return 0.0
 
     def leg_end(self, i: int) -> float:
         return inf
 
     def set_link(self, t: float, i: i64, j: i64, up: bool) -> None:
-        """Record that from t on j hears i, or does not; nothing happens if that is known."""
+        """Record that j hears i from t on, or does not; nothing happens if that is no change."""
         if not self.hearers.put(i, j, up):
             return
         observer = self.observer

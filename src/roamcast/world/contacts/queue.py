@@ -8,8 +8,8 @@ from typing import Final, final
 from librt.vecs import append, vec
 from mypy_extensions import i64
 
-FEW: Final = 64  # a look ahead should take over between 1/FEW …
-MANY: Final = 8  # … and 1/MANY of what is left
+FEW: Final = 64  # `look_ahead` should move between 1/FEW …
+MANY: Final = 8  # … and 1/MANY of the entries that are left
 LEAST_SPAN_S: Final = 1e-9
 
 
@@ -18,8 +18,8 @@ class ContactQueue:
     """Entries (t, key), smallest first, with the end of the contact that begins. `pop` leaves the entry in the
     attributes `t`, `key` and `until`, which saves a tuple for each.
 
-    A binary heap holds what comes before the `horizon`. What comes later lies about in no order and is looked through
-    when the heap has run empty: with many nodes most entries are far away, and a heap of them all would be a large one.
+    A binary heap holds the entries before the `horizon`. Later entries are in a list without order, which is searched
+    when the heap is empty: with many nodes most entries are far away, and a heap of all of them would be large.
     """
 
     def __init__(self) -> None:
@@ -28,8 +28,8 @@ class ContactQueue:
         self.keys = vec[i64]()
         self.untils = vec[float]()
         self.horizon = -inf
-        self.span = 1.0  # s, how far ahead of the first that is left a look goes
-        self.left: i64 = 0  # how many are beyond the horizon …
+        self.span = 1.0  # s, how far `look_ahead` goes beyond the first entry that is left
+        self.left: i64 = 0  # how many entries are beyond the horizon …
         self.first_left = inf  # … and when the first of them is
         self.left_ts = vec[float]()
         self.left_keys = vec[i64]()
@@ -58,7 +58,7 @@ class ContactQueue:
             self.first_left = t
 
     def look_ahead(self) -> None:
-        """The heap has run empty: put the horizon farther away, and what lies before it into the heap."""
+        """The heap is empty: move the horizon, and put the entries before it into the heap."""
         ts = self.left_ts
         keys = self.left_keys
         untils = self.left_untils
@@ -77,7 +77,7 @@ class ContactQueue:
                 k += 1
                 continue
             self.order(t, keys[k], untils[k])
-            last = self.left - 1  # takes the place that becomes free
+            last = self.left - 1  # the last entry takes the place that becomes free
             ts[k] = ts[last]
             keys[k] = keys[last]
             untils[k] = untils[last]

@@ -1,4 +1,4 @@
-"""For each node a sorted row of numbers of nodes: what contacts keep up to date (`Neighbourhood.hearers`)."""
+"""For each node a sorted row of numbers of nodes, which contacts keep up to date (`Neighbourhood.hearers`)."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Final, final
 from librt.vecs import extend, vec
 from mypy_extensions import i32, i64
 
-ROOM: Final = 16  # for neighbours, at first: 16 numbers of 4 bytes are as much as memory hands over at a time
+ROOM: Final = 16  # numbers in a row at first: 16 of 4 bytes each are one line of memory
 
 
 @final
 class SortedRows:
-    """For each node a sorted row of nodes, all rows in one vector. A row that is taken out is a copy, and stays what it
-    was."""
+    """For each node a sorted row of nodes, all rows in one vector. A row that is returned is a copy and does not
+    change."""
 
     __slots__ = ("nodes", "rooms", "spans")
 
@@ -36,7 +36,7 @@ class SortedRows:
         return self.nodes[start : start + self.spans[2 * i + 1]]
 
     def find(self, i: i64, j: i32) -> i64:
-        """Where j is in the row of i, or should be: its place among `nodes`."""
+        """The position in `nodes` at which j is in the row of i, or would be."""
         nodes = self.nodes
         low = self.spans[2 * i]
         high = low + self.spans[2 * i + 1]
@@ -56,7 +56,7 @@ class SortedRows:
         return self.is_at(self.find(i, sought), i, sought)
 
     def put(self, i: i64, j: i64, there: bool) -> bool:
-        """See to it that j is in the row of i, or is not; False if that was so."""
+        """Add j to the row of i, or remove it; False if there was nothing to do."""
         sought = i32(j)
         at = self.find(i, sought)
         if self.is_at(at, i, sought) == there:
@@ -80,8 +80,8 @@ class SortedRows:
         return True
 
     def widen(self, i: i64) -> None:
-        """Move a row that is full to a place with twice the room; the old one stays empty, which doubling bounds."""
+        """Move a full row to a place with twice the room. The old place stays unused; doubling bounds that waste."""
         row = self[i]
         self.spans[2 * i] = len(self.nodes)
-        self.nodes = extend(extend(self.nodes, row), row)  # the second half is only to have room
+        self.nodes = extend(extend(self.nodes, row), row)  # the second half only makes room
         self.rooms[i] *= 2

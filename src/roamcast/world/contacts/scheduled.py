@@ -15,7 +15,7 @@ from roamcast.world.contacts.neighbourhood import Neighbourhood
 class ScheduledContacts(Neighbourhood):
     """Changes (t, i, j, up), sorted by time; links go both ways. There are no positions: all are zero.
 
-    Changes at one instant happen in the order of the list; those up to 0 s have happened at the start.
+    Changes at one instant happen in the order of the list; changes up to 0 s have happened at the start.
     """
 
     def __init__(self, n: int, changes: list[tuple[float, int, int, bool]]) -> None:
@@ -27,7 +27,7 @@ class ScheduledContacts(Neighbourhood):
             if not before <= t:
                 raise InputError(f"contacts: a change at {t:g} s comes after one at {before:g} s; sort them by time")
             if i == j or not (0 <= i < n and 0 <= j < n):
-                raise InputError(f"contacts: no link {i}–{j}; nodes are 0 to {n - 1}, and two different ones meet")
+                raise InputError(f"contacts: no link {i}–{j}; it needs two different nodes from 0 to {n - 1}")
             before = t
         self.advance(0.0)
 

@@ -1,4 +1,4 @@
-"""When two nodes that move in straight lines are in contact: the one place where that quadratic is solved.
+"""When two nodes that move in straight lines are in contact: the only place where this quadratic is solved.
 
 |p + w s|² = r²  is  a s² + 2 b s + c = 0  for the place p and the velocity w of one node relative to the other. The
 discriminant b² - a c is written as a r² - (p x w)², and each root in the form that does not subtract nearly equal
@@ -28,7 +28,7 @@ def together(px: float, py: float, wx: float, wy: float, r2: float) -> tuple[flo
         return (0.0, inf) if c <= 0.0 else (inf, inf)
     across = px * wy - py * wx
     d = a * r2 - across * across
-    if not d > 0.0:  # they pass each other, and touch at best
+    if not d > 0.0:  # they pass each other, and touch at most
         return inf, inf
     b = px * wx + py * wy
     root = sqrt(d)

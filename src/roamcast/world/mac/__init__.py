@@ -1,4 +1,4 @@
-"""Medium access: one MAC a file. A new one is a file, a line here, and its name in parts.py.
+"""Medium access: each MAC has a file. A new one is a file, a line here, and its name in parts.py.
 
 A MAC from outside (outside.py) needs none of these.
 """

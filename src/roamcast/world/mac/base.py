@@ -5,11 +5,11 @@ a back-off in slots that freezes while the medium is busy. There are no busy and
 it senses something (`busy_until`), and the slots that passed are counted when they are needed: when a frame starts, or
 when access is requested. One attempt waits in the event queue at a time; it is pushed again if it comes up too early.
 
-A MAC of its own file (dcf.py, tinyos.py, ideal.py) has its timing and the two rules that differ: how a back-off begins,
+The file of each MAC (dcf.py, tinyos.py, ideal.py) has its timing and the two rules that differ: how a back-off begins,
 and what follows a transmission.
 
-Every frame may be longer by `overhead_bytes`: a link layer's own, or security's, such as that of roamcast's
-authenticated datagrams (`net.wire.costs`). Acknowledgements carry nothing to protect and stay as they are.
+Every frame may be longer by `overhead_bytes`, which a link layer or security adds, such as roamcast's authenticated
+datagrams (`net.wire.costs`). Acknowledgements carry nothing to protect and do not get longer.
 """
 
 from __future__ import annotations
@@ -66,17 +66,17 @@ class Mac:
         """How long a frame of `total` bytes, header included, is on the air."""
         return self.preamble + (total * self.ps_per_byte + 999_999) // 1_000_000
 
-    # ---- what differs from MAC to MAC
+    # ---- rules that differ from MAC to MAC
 
     def begin_backoff(self, station: Station, now: i64) -> None:
         """A station begins to contend for the medium."""
         raise NotImplementedError
 
     def draw_backoff(self, station: Station) -> None:
-        """After a transmission: draw what must be counted down before the next one, whenever that comes."""
+        """After a transmission: draw the slots that must pass before the next one, whenever that comes."""
         station.ifs = self.ifs
 
-    # ---- what does not
+    # ---- rules of all MACs
 
     def contend(self, station: Station) -> None:
         """Contend for the medium, to send the head of the station's queue."""
@@ -92,7 +92,7 @@ class Mac:
         station.events.push(at if at > now else now, ATTEMPT, station.index, 0, station.attempt)
 
     def access(self, station: Station) -> i64:
-        """When the station may send if no other station does before."""
+        """When the station may send if no other station sends before."""
         start = station.busy_until
         if start < station.idle_since:
             start = station.idle_since
@@ -104,8 +104,8 @@ class Mac:
             station.idle_since = t
 
     def freeze(self, station: Station, t: i64) -> None:
-        """The medium gets busy at `t` for a station that contends: its back-off stops, unless it is too late for it to
-        sense that."""
+        """The medium gets busy at `t` for a station that contends: its back-off stops, unless it is too late to sense
+        that."""
         left = self.access(station) - t
         if left <= station.slots * self.slot and left <= self.turnaround:
             station.committed = True

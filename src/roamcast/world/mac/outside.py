@@ -1,4 +1,4 @@
-"""A MAC from outside: a class that extends `Mac` has its timing and says how long a node backs off.
+"""A MAC from outside: a class that extends `Mac` has its timing and decides how long a node backs off.
 
 Carrier sense, the freezing of back-offs, acknowledgements and repetitions are those of every MAC (base.py).
 """
@@ -31,7 +31,7 @@ class Mac:
     contends: ClassVar[bool] = True
     """Whether stations share one medium, with collisions and acknowledgements."""
     counts_from_now: ClassVar[bool] = False
-    """Whether only the silence after a frame came into the queue counts, not that before."""
+    """Whether silence counts only after a frame came into the queue, and not before."""
 
     def __init__(self, scenario: Scenario, params: Params, seed: int) -> None:
         """A class of your own may ignore all three."""
@@ -69,7 +69,7 @@ class FromOutside(base.Mac):
             raise InputError(f"mac={self.name}: slot_us=0; a slot must last")
         self.eifs = outside.eifs_us()
         if self.eifs < 0:
-            raise InputError(f"mac={self.name}: eifs_us gives {self.eifs}; it must be at least 0")
+            raise InputError(f"mac={self.name}: eifs_us is {self.eifs}; it must be at least 0")
 
     def begin_backoff(self, station: Station, now: i64) -> None:
         if station.slots > 0:

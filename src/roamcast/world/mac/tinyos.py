@@ -3,7 +3,7 @@
 A back-off of 1 to 32 byte times before every packet, whose counting stops while a packet comes in. Packets have 36
 bytes, behind 8 of preamble and 2 of synchronisation; 38.4 kbaud with Manchester coding are 19.2 kbit/s. The chip needs
 about a byte time from the decision to send until others can sense it (`turnaround_us`), and that is when two motes
-collide. An acknowledgement is ours, at the only rate that a mote has: TinyOS has none that names its sender.
+collide. Acknowledgements are our addition, at the only rate that a mote has: those of TinyOS do not name their sender.
 """
 
 from __future__ import annotations

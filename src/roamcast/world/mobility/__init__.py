@@ -1,4 +1,5 @@
-"""How nodes move: one model a file, all piecewise linear (see `base`), stationary from the start if possible.
+"""How nodes move: each model has a file. All are piecewise linear (see `base`), and stationary from the start if
+possible.
 
 A new one is a file, a line in `build` and in parts.py; a model from outside needs neither.
 """

@@ -11,8 +11,8 @@ Readings:
       (`roads`); the paper says no more
   R2  nodes stop sometimes, for red lights, parking and the like: lights and parking, as above
   R3  start: stationary. A node is on a trip (origin, destination), or parks after it, with a probability proportional
-      to its expected duration, at a uniformly random moment of it. The paper has predefined starting points, which it
-      does not list; they and their transient are not reproduced
+      to its expected duration, at a uniformly random moment of it. The paper has predefined starting points but does
+      not list them; they and their transient are not reproduced
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Radios: one law of propagation a file. A new one is a file, a line here, and its name in parts.py.
+"""Radios: each law of propagation has a file. A new one is a file, a line here, and its name in parts.py.
 
 A radio from outside (outside.py) needs none of these.
 """
@@ -31,7 +31,7 @@ RADIOS: Final[dict[str, type[Disc | FreeSpace | TwoRay | LogDistance | Table]]] 
 def build(
     spec: RadioSpec, nodes: int, seed: int, place_seed: int | None = None, ranges: list[float] | None = None
 ) -> Radio:
-    """`place_seed` is that of what belongs to nodes and places: their ranges (unless given) and shadowing."""
+    """`place_seed` is the seed of what belongs to nodes and places: their ranges (unless given) and shadowing."""
     place_seed = seed if place_seed is None else place_seed
     ranges = ranges or _ranges(spec, nodes, place_seed)
     if spec.outside is not None:

@@ -20,7 +20,8 @@ from roamcast.world.specs import RadioSpec
 from roamcast.world.streams import Stream
 
 SENSITIVITY_DBM: Final = -93.0
-"""Of an 802.11b receiver at 1 Mbit/s (Baehni et al. 2005, section 5.1). Only `Host.signal` needs an absolute figure."""
+"""Sensitivity of an 802.11b receiver at 1 Mbit/s (Baehni et al. 2005, section 5.1). Only `Host.signal` needs an
+absolute figure."""
 
 NEAREST2: Final = 1e-6
 """The square of a millimetre. No receiver counts as nearer, so that strengths stay finite."""
@@ -40,14 +41,14 @@ class Radio:
         self.plain = False  # strength does not matter: all nodes in range receive a frame, and any two frames collide
         self.threshold = 0.5  # the strength from which on a frame is sensed
 
-    # ---- what differs from law to law
+    # ---- rules that differ from law to law
 
     def strength(self, i: i64, j: i64, r2: float, d2: float) -> float:
-        """Of i's frame at j, for the squares of i's range and of their distance."""
+        """The strength of i's frame at j, for the squares of i's range and of their distance."""
         raise NotImplementedError
 
     def strengths(self, i: i64, hearers: vec[i32], r2: float, squares: vec[float]) -> None:
-        """Put the strength of i's frame at each hearer in the place of the square of its distance.
+        """Replace the square of each hearer's distance by the strength of i's frame there.
 
         A law does this in a loop of its own: one call for each frame, rather than one for each receiver.
         """
@@ -66,7 +67,7 @@ class Radio:
         r = self.ranges[i]
         return SENSITIVITY_DBM + 15.0 * log10(r * r / (d2 if d2 > 1.0 else 1.0))
 
-    # ---- what does not
+    # ---- rules of all laws
 
     def strength_at_sense_range(self) -> float:
         far = self.range_m * self.carrier_sense_ratio

@@ -1,4 +1,5 @@
-"""A radio from outside: a class that extends `Radio` says how strong frames arrive. The rest is as in every radio."""
+"""A radio from outside: a class that extends `Radio` decides how strong frames arrive. The rest is as in every
+radio."""
 
 from __future__ import annotations
 
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 class Radio:
     """A radio of your own: how strong frames are where they arrive. 1 is just enough to be decoded.
 
-    A node's range is the distance at which its frames have strength 1. A strength depends on the arguments and on the
-    seed alone, which is that of nodes and places: a link has the same one whenever it is asked for.
+    A node's range is the distance at which its frames have strength 1. A strength depends only on the arguments and on
+    the seed, which is that of nodes and places: a link always has the same strength.
     """
 
     params_class: ClassVar[type[Params]] = Params
@@ -32,16 +33,16 @@ class Radio:
         """A class of your own may ignore all three."""
 
     def strength(self, sender: int, receiver: int, distance_m: float, range_m: float) -> float:
-        """Of a frame that the sender sends with this range. The distance is never below a millimetre."""
+        """The strength of a frame that the sender sends with this range. The distance is never below a millimetre."""
         raise NotImplementedError
 
     def farthest(self, range_m: float) -> float:
-        """The largest distance at which a frame of this range can be decoded. Nobody beyond it receives the frame."""
+        """The largest distance at which a frame of this range can be decoded. No node beyond it receives the frame."""
         return range_m
 
     def sensed_from(self, range_m: float, sensed_m: float) -> float:
         """The strength from which on frames are sensed, and disturb others: that at the carrier-sense range, between
-        the nodes 0 and 1. Override it where strength depends on who sends to whom."""
+        the nodes 0 and 1. Override it if the strength depends on sender and receiver."""
         return self.strength(0, 1, sensed_m, range_m)
 
 
@@ -66,7 +67,7 @@ class FromOutside(base.Radio):
     def farthest(self, range_m: float) -> float:
         farthest_m = self.outside.farthest(range_m)
         if not 0.0 < farthest_m < inf:
-            raise InputError(f"radio={self.name}: farthest gives {farthest_m} m; it must be a number above 0")
+            raise InputError(f"radio={self.name}: farthest is {farthest_m} m; it must be a number above 0")
         return farthest_m
 
     def checked(self, strength: float) -> float:

@@ -1,4 +1,4 @@
-"""Measured links: a table says which nodes receive a frame, how many are lost (faults.py), and how strong they are."""
+"""Measured links: a table of which nodes receive a frame, how many frames are lost (faults.py), and their strength."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Traces from elsewhere: one reader for each format, for the simulator and for the laboratory alike.
+"""Traces from other tools: one reader for each format, for the simulator and for the laboratory.
 
     files       opening, byte ranges, the beginning of a file
     record      what a reader yields; times are whole microseconds, places metres

@@ -21,7 +21,7 @@ CUT: Final = "the file is cut off here"
 
 
 def opened(path: str) -> BinaryIO:
-    """The bytes of a file, unpacked if they are gzipped, whatever its name says."""
+    """The bytes of a file, unpacked if they are gzipped, whatever its name is."""
     try:
         file = Path(path).open("rb")  # noqa: SIM115 - the caller closes it
         packed = file.read(2) == GZIP

@@ -54,7 +54,7 @@ def get(name: str) -> Format:
 
 
 def _first_lines(head: str) -> list[str]:
-    """Those that are not comments."""
+    """The first lines that are not comments."""
     return [line for line in head.splitlines() if line.strip() and not line.startswith("#")][:20]
 
 

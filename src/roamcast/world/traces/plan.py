@@ -26,7 +26,7 @@ RESOLUTION: Final = "# resolution_s="
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How to read a trace, where the file itself does not say it."""
+    """How to read a trace, where the file itself does not define it."""
 
     format: str = ""
     units: Literal["", "metres", "degrees"] = ""

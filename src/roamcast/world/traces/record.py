@@ -85,5 +85,5 @@ def metres(text: str) -> float:
 
 
 def seconds(t_us: int) -> str:
-    """As people write it: 5 s, 0.25 s."""
+    """A time as people write it: 5 s, 0.25 s."""
     return f"{t_us / 1e6:.15g} s"

@@ -47,7 +47,7 @@ class Script:
         self.switches: list[tuple[int, bool]] = []
 
     def place(self, axis: str, value: float, line: int) -> str:
-        """Returns an error text, which is empty if all is well."""
+        """Returns an error text, which is empty if there is no error."""
         before = self.placed.get(axis)
         if before is not None and before[0] != value:
             return f"is placed twice: {axis}_ {before[0]:g} in line {before[1]}, {value:g} in line {line}"

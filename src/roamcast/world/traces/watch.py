@@ -82,7 +82,7 @@ class Watch:
         return record
 
     def point(self, record: Record) -> Record | None:
-        """The record to pass on; None if it says nothing new."""
+        """The record to pass on; None if it repeats the last one."""
         _, line, name, _, t_us, _, x, y, z, segment, text = record
         wrong = self.backwards(line, t_us)
         if wrong is not None:

@@ -27,9 +27,9 @@ from roamcast.world.traces.setdest import PLACEMENT_MPS
 SINGLE_WORD: Final = re.compile(r"[^\s,;\"'#]+\Z")
 
 Place = tuple[int, int, float, float, int]
-"""Node, us, metres, metres, segment."""
+"""Node, microseconds, x and y in metres, segment."""
 Line = tuple[int, int, int, bool]
-"""Us, two nodes, and whether a contact begins (or, in a contact list, is there)."""
+"""Microseconds, two nodes, and whether a contact begins (or, in a contact list, exists)."""
 
 
 @dataclass(frozen=True, kw_only=True)
