@@ -26,7 +26,16 @@ class IdealAir(Air):
             strengths = self.medium.strengths(station, row, t)
             tx.hearers = [other for k, other in enumerate(row) if other.up and strengths[k] >= 1.0]
 
-    def arrive(self, station: Station, tx: Transmission, frame: Frame, s: i64, t: i64) -> None:
+    def end_broadcast(self, station: Station, tx: Transmission, frame: Frame, s: i64, t: i64) -> None:
+        self.hand_out(station, tx, frame, t)
+
+    def end_addressed(self, station: Station, tx: Transmission, frame: Frame, s: i64, t: i64) -> None:
+        if self.hand_out(station, tx, frame, t) == 0:
+            self.recorder.lose(t, station.index, frame, tx.serial, tx.to, tx.size, NO_ACK, 0)
+            station.protocol.on_undelivered(frame, tx.to)
+
+    def hand_out(self, station: Station, tx: Transmission, frame: Frame, t: i64) -> i64:
+        """Hand a frame to all that receive it. Returns their number."""
         got: i64 = 0
         for other in tx.hearers:
             if not other.up:
@@ -43,6 +52,4 @@ class IdealAir(Air):
                 other.heard_strength = SENSITIVITY_DBM  # whatever the distance
                 other.protocol.on_frame(frame, station.id)
         self.fingerprint.transmitted(t, station.index, tx.serial, got)
-        if tx.to >= 0 and got == 0:
-            self.recorder.lose(t, station.index, frame, tx.serial, tx.to, tx.size, NO_ACK, 0)
-            station.protocol.on_undelivered(frame, tx.to)
+        return got

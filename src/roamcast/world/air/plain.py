@@ -122,19 +122,12 @@ class PlainAir(AcknowledgedAir):
 
     # ---- frames end
 
-    def arrive(self, station: Station, tx: Transmission, frame: Frame, s: i64, t: i64) -> None:
-        if tx.to < 0:
-            self.end_broadcast(station, tx, frame, s, t)
-            self.mac.draw_backoff(station)
-        else:
-            self.end_addressed(station, tx, frame, s, t)
-            self.await_acknowledgement(station, t)
-
     def end_broadcast(self, station: Station, tx: Transmission, frame: Frame, s: i64, t: i64) -> None:
         self.end_one_by_one(station, tx, frame, s, t)
 
     def end_addressed(self, station: Station, tx: Transmission, frame: Frame, s: i64, t: i64) -> None:
         self.end_one_by_one(station, tx, frame, s, t)
+        self.await_acknowledgement(station, t)
 
     def end_one_by_one(self, station: Station, tx: Transmission, frame: Frame, s: i64, t: i64) -> None:
         got: i64 = 0

@@ -81,6 +81,7 @@ class SteadyAir(SwiftAir):
         tally.overheard += tx.locked - tx.collisions - tx.deaf - got
         self.add_shared_listening(tx)
         self.fingerprint.transmitted(t, station.index, tx.serial, got)
+        self.await_acknowledgement(station, t)
 
     def end_acknowledgement(self, station: Station, tx: Transmission, s: i64, t: i64) -> None:
         for other in tx.hearers:
