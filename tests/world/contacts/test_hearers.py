@@ -29,7 +29,7 @@ def test_a_row_is_who_is_near_whenever_it_is_asked_for(
     hearers = Hearers(stations, motion)
     for hundredths, who in sorted(asked):
         now, i = hundredths / 100, who % n
-        row = hearers.row(stations[i], now)
+        row = hearers.row(stations[i], hundredths * 10_000)
         here = motion.position(i, now)
         near = [j for j in range(n) if j != i and hypot(*_from(here, motion.position(j, now))) <= reaches[i]]
         assert [other.id for other in row] == near
@@ -43,7 +43,7 @@ def test_a_row_that_somebody_holds_stays_what_it_was() -> None:
     stations = Stage([(0.0, 0.0)] * 2).stations
     motion = contacts(Routes([[(0.0, 0.0, 0.0)], [(0.0, 10.0, 0.0), (10.0, 510.0, 0.0)]]), [100.0] * 2)
     hearers = Hearers(stations, motion)
-    before = hearers.row(stations[0], 0.0)
-    assert hearers.row(stations[0], 1.0) is before
-    assert hearers.row(stations[0], 5.0) == ()
+    before = hearers.row(stations[0], 0)
+    assert hearers.row(stations[0], 1_000_000) is before
+    assert hearers.row(stations[0], 5_000_000) == ()
     assert before == (stations[1],)

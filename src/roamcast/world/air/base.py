@@ -28,6 +28,7 @@ class Air:
     def __init__(self, medium: Medium) -> None:
         self.medium = medium
         self.events = medium.events
+        self.hearers = medium.hearers
         self.mac = medium.mac
         self.losses = medium.losses
         self.recorder = medium.recorder
@@ -115,10 +116,10 @@ class Air:
         tx.collisions = 0
         tx.deaf = 0
         cargo = frame.cargo
-        if cargo is not None:
-            tx.event = self.published.find(cargo.id)
-        elif frame.id != 0:
-            tx.event = self.published.find(frame.id)
+        id = frame.id if cargo is None else cargo.id
+        if id != 0:
+            event = self.published.current
+            tx.event = event if event is not None and event.id == id else self.published.find(id)
         else:
             tx.event = None
             events = frame.events()

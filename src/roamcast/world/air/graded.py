@@ -23,7 +23,7 @@ class GradedAir(AcknowledgedAir):
         end = t + tx.airtime
         station.occupy(end)
         threshold = self.medium.radio.threshold
-        row = self.medium.hearers(station, t)
+        row = self.hearers.row(station, t)
         strengths = self.medium.strengths(station, row, t)
         hearers: list[Station] = []
         sensed: i64 = 0
@@ -116,7 +116,7 @@ class GradedAir(AcknowledgedAir):
             if self.received(other, station, tx, frame, t):
                 other.heard_strength = dbm(strength)
                 other.protocol.on_frame(frame, station.id)
-        self.fingerprint.transmitted(t, station.index, tx.serial, got)
+        self.fingerprint.stamp(t, station.index, tx.serial, got)
 
     def end_acknowledgement(self, station: Station, tx: Transmission, s: i64, t: i64) -> None:
         k: i64 = -1

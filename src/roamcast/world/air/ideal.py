@@ -19,7 +19,7 @@ class IdealAir(Air):
     def start(self, station: Station, tx: Transmission, s: i64, t: i64) -> None:
         station.sending = True
         station.sends_until = t + tx.airtime
-        row = self.medium.hearers(station, t)
+        row = self.hearers.row(station, t)
         if self.medium.radio.plain:
             tx.hearers = [other for other in row if other.up]
         else:
@@ -51,5 +51,5 @@ class IdealAir(Air):
             if self.received(other, station, tx, frame, t):
                 other.heard_strength = SENSITIVITY_DBM  # whatever the distance
                 other.protocol.on_frame(frame, station.id)
-        self.fingerprint.transmitted(t, station.index, tx.serial, got)
+        self.fingerprint.stamp(t, station.index, tx.serial, got)
         return got

@@ -38,7 +38,7 @@ class SteadyAir(SwiftAir):
         to = tx.to
         locked: i64 = 0
         hearers: list[Station] = []
-        for other in self.medium.hearers(station, t):
+        for other in self.hearers.row(station, t):
             if other.busy_until > t:
                 self.clash(other, t, end)
                 continue
@@ -80,7 +80,7 @@ class SteadyAir(SwiftAir):
         tally.losses[HALF_DUPLEX] += tx.deaf
         tally.overheard += tx.locked - tx.collisions - tx.deaf - got
         self.add_shared_listening(tx)
-        self.fingerprint.transmitted(t, station.index, tx.serial, got)
+        self.fingerprint.stamp(t, station.index, tx.serial, got)
         self.await_acknowledgement(station, t)
 
     def end_acknowledgement(self, station: Station, tx: Transmission, s: i64, t: i64) -> None:
@@ -108,7 +108,7 @@ class MeteredAir(SteadyAir):
         to = tx.to
         locked: i64 = 0
         hearers: list[Station] = []
-        for other in self.medium.hearers(station, t):
+        for other in self.hearers.row(station, t):
             if other.busy_until > t:
                 self.clash(other, t, end)
                 continue
