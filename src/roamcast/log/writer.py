@@ -1,4 +1,4 @@
-"""Where rows of the log go: nowhere in particular (`LogSink`), into a list (`MemorySink`), into a file (`ParquetSink`).
+"""Where rows of the log go: nowhere in particular (`LogSink`), or into a file (`ParquetSink`).
 
 A run makes a row for every frame heard, so `row` only packs nine numbers into a buffer: the reason becomes a number by
 a dictionary that lives as long as the batch does. A full buffer is seen as columns by numpy (stride views), becomes one
@@ -21,9 +21,6 @@ from roamcast import files
 from roamcast.errors import InputError, error_text
 from roamcast.log.arrays import numbers, texts
 from roamcast.log.schema import KINDS, SUMMARY_KEY, arrow_schema
-
-Row = tuple[int, int, int, int, int, int, int, int, str]
-"""t, node, kind, event, frame, peer, bytes, value, reason: the arguments of `LogSink.row`."""
 
 BATCH: Final = 65_536
 
@@ -57,29 +54,6 @@ class LogSink:
 
     def abandon(self) -> None:
         """The run failed: leave nothing behind."""
-
-
-@final
-class MemorySink(LogSink):
-    """Keeps the rows in a list."""
-
-    def __init__(self) -> None:
-        self.rows: list[Row] = []
-
-    def row(
-        self, t: int, node: int, kind: int, event: int, frame: int, peer: int, size: int, value: int, reason: str
-    ) -> None:
-        self.rows.append((t, node, kind, event, frame, peer, size, value, reason))
-
-    def abandon(self) -> None:
-        self.rows.clear()
-
-    def table(self, run: str = "") -> Any:
-        """The rows as a `pyarrow.Table`, as `reader.read` would give it."""
-        packer = _Packer(run)
-        for t, node, kind, event, frame, peer, size, value, reason in self.rows:
-            packer.add(t, node, kind, event, frame, peer, size, value, reason)
-        return packer.take()
 
 
 @final

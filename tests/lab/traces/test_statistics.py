@@ -13,9 +13,9 @@ from roamcast.lab.traces import contacts as of_traces
 from roamcast.lab.traces import statistics
 from roamcast.lab.traces import trace as traces
 from roamcast.lab.traces.schemas import CONTACTS
-from roamcast.log.oracle import reachability
 from tests.lab.traces.twins import Contact, union
 from tests.support.data import data
+from tests.support.reachability import reachability
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
