@@ -29,12 +29,13 @@ SECTIONS = {
     "Filters": ["Filter", "parse_subscription"],
     "Testing a protocol": ["ScriptHost", "make", "round_trip"],
     "Writing a world": ["Mobility", "Leg", "walk", "rest", "end_x", "end_y", "Radio", "Mac", "Timing", "Stream"],
-    "Logs": ["Log"],
+    "Logs": ["Log", "Explanation"],
     "Errors": ["RoamcastError", "InputError"],
 }
 HOMES = {
     **roamcast._HOMES,
     "Laboratory": "roamcast.lab.tables.laboratory",
+    "Explanation": "roamcast.log.explanation.pair",
     "Log": "roamcast.log.opened",
     "RemoteNode": "roamcast.net.control.remote",
     "RemoteSubscription": "roamcast.net.control.remote",

@@ -10,7 +10,7 @@ import pytest
 
 import roamcast.log.schema as schema
 from roamcast.errors import InputError
-from roamcast.log.reader import LogRow, read, rows, why
+from roamcast.log.reader import LogRow, is_log, read, rows, runs
 from roamcast.log.writer import ParquetSink
 from roamcast.protocols.kit.interface import reason
 
@@ -70,21 +70,16 @@ def test_a_folder_name_with_an_equals_sign_adds_no_column(tmp_path: Path) -> Non
     assert read(write(tmp_path / "seed=3" / "log.parquet")).column_names == schema.arrow_schema().names
 
 
-def test_why_tells_what_one_node_did_about_one_event_and_why(log: Path) -> None:
-    assert why(log, 2, EVENT) == [
-        "0.000306 s  receive: event frame 1 from n7",
-        "0.000306 s  deliver: given to the application",
-        "0.000306 s  suppress: silent about 0x700000001: n5 is 3 beacons away",
-        "0.000308 s  drop: nobody declared this",
-        "1.500309 s  send: ids frame 2 to n7",
-        "1.500390 s  repeat: frame 3 goes out again: n7 did not acknowledge it",
-        "1.500400 s  lose: frame 3 (collision)",
-    ]
-    assert why(log, 7, EVENT) == [
-        '0.000005 s  publish: {"topic":"news"}',
-        "0.000006 s  send: event frame 1 to everybody in range",
-    ]
-    assert why(log, 4, EVENT) == []
+def test_a_file_says_of_which_runs_it_is(log: Path, tmp_path: Path) -> None:
+    assert runs(log) == {"r"}
+    assert runs(write(tmp_path / "empty.parquet")) == set()
+
+
+def test_a_log_is_told_from_other_files(log: Path, tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("no parquet")
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "other")
+    assert is_log(log)
+    assert not any(is_log(tmp_path / name) for name in ("text", "other", "absent", "."))
 
 
 def test_what_is_no_log_gets_one_clear_line(tmp_path: Path) -> None:
@@ -103,6 +98,6 @@ def test_what_is_no_log_gets_one_clear_line(tmp_path: Path) -> None:
         "fewer": "fewer is not a log: its columns are not those of schema version 3$",
     }
     for name, complaint in complaints.items():
-        for attempt in (read, lambda path: list(rows(path)), lambda path: why(path, 0, 0)):
+        for attempt in (read, lambda path: list(rows(path)), runs):
             with pytest.raises(InputError, match=complaint):
                 attempt(tmp_path / name)

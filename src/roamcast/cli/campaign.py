@@ -83,7 +83,7 @@ def run(
                 engine.spark.sparkContext.cancelAllJobs()
             screen.say("stopped; the same command goes on from here")
             raise typer.Exit(130) from None
-    show(lab.open(folder.path), json)
+    show(lab.open_campaign(folder.path), json)
 
 
 def _given_about_spark(master: str, conf: list[str] | None, ui: bool) -> list[str]:

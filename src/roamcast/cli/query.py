@@ -32,7 +32,7 @@ def query(
     pairs("--conf", conf)  # an error in it is reported before Spark starts
     if not (folder / "campaign.json").exists():
         raise InputError(f"{folder}: no campaign has been run into this folder")
-    laboratory = lab.open(folder, start_spark(folder, master, conf))
+    laboratory = lab.open_campaign(folder, start_spark(folder, master, conf))
     columns, rows = laboratory.ask(sql, limit)
     if json:
         import json as format

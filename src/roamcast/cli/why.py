@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
 
+from roamcast.cli import completion
 from roamcast.cli.options import import_from_here
 
 
@@ -24,12 +26,18 @@ def why(
     protocol: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="module:Class, for the sentences of your own protocol.", show_default="all built-in"
+            metavar="NAME",
+            help="module:Class, for the sentences of your own protocol.",
+            show_default="all built-in",
+            autocompletion=completion.protocols,
         ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object with everything.")] = False,
 ) -> None:
-    """Explain what became of an event at a node: heard from whom, delayed, suppressed, sent, lost, and why."""
+    """Explain what became of an event at a node: heard from whom, delayed, suppressed, sent, lost, and why.
+
+    Without --node or --event it lists what there is, and says what to ask next.
+    """
     from roamcast.log.opened import Log
     from roamcast.protocols import registry
 
@@ -41,5 +49,9 @@ def why(
         import json as format
 
         print(format.dumps(answer.as_dict()))
-    else:
-        print(answer)
+        return
+    print(answer)
+    question = answer.next_question()
+    if question:
+        options = "".join(f" --{option} {value}" for option, value in question.items())
+        print(f"\nroamcast why {quote(str(log))}{options}")

@@ -24,18 +24,35 @@ without.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from roamcast.errors import InputError
 from roamcast.extras import need
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from roamcast.lab.tables.laboratory import Laboratory
+    from roamcast.log.opened import Log
 
 
-def open(path: str | Path, spark: SparkSession | None = None) -> Laboratory:
-    """The tables of the campaign in a folder, as Spark DataFrames."""
+def open(path: str | Path, spark: SparkSession | None = None) -> Laboratory | Log | Any:
+    """Open what is at a path: the tables of a campaign, or a log.
+
+    A campaign is a folder; its tables are Spark DataFrames, or without Java pandas and Arrow. A log is a file
+    (`simulate(…, log="run.parquet")`, `run --log`), or a folder with the logs of real nodes.
+    """
+    from roamcast.log.opened import Log
+
+    place = Path(path).expanduser()
+    if not place.exists():
+        raise InputError(f"{path}: there is no such campaign or log")
+    is_campaign = place.is_dir() and ((place / "campaign.json").exists() or not any(place.rglob("[!.]*.parquet")))
+    return open_campaign(place, spark) if is_campaign else Log(place)
+
+
+def open_campaign(path: str | Path, spark: SparkSession | None = None) -> Laboratory:
+    """The tables of the campaign in a folder."""
     need("reading a campaign's tables", "pyarrow")
     from roamcast.lab.tables.laboratory import Laboratory
 

@@ -6,6 +6,7 @@ comparable as their clocks; `roamcast lab field` turns such a folder into one lo
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -15,21 +16,19 @@ from roamcast.errors import InputError
 from roamcast.extras import need
 from roamcast.log import reader
 from roamcast.log.explanation.answers import Answer, Answers
-from roamcast.log.explanation.select import of_kinds
+from roamcast.log.explanation.select import Columns
 from roamcast.log.reader import LogRow, rows_of
 
 
-def why(path: str | Path, node: int | str | None = None, event: int | str | None = None) -> Answer:
-    """What happened to an event at a node; without one of the two, or both, a list. `str` of the answer is its text."""
-    return Log(path).why(node, event)
-
-
 class Log:
-    """`events`, `summary` and `rows` are data; `why` explains them."""
+    """What happened in a run, row by row. `why` explains it; the other names are data."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self._files = _files_of(self.path)
+        if len({run for file in self._files for run in reader.runs(file)}) > 1:
+            which = f"; give the log of one, as {self._files[0]}" if len(self._files) > 1 else ", and must be of one"
+            raise InputError(f"{path} has the rows of several runs{which}")
 
     def table(self) -> Any:
         """The whole log as a `pyarrow.Table`."""
@@ -52,7 +51,8 @@ class Log:
     @cached_property
     def events(self) -> list[int]:
         """The ids of the published events, in order."""
-        return list(dict.fromkeys(of_kinds(self._table, ("publish",))["event"].to_pylist()))
+        columns = Columns(self._table)
+        return list(dict.fromkeys(columns["event"][columns.are(("publish",))].tolist()))
 
     def why(self, node: int | str | None = None, event: int | str | None = None) -> Answer:
         """What happened to `event` at `node`; without one of the two, or both, a list.
@@ -80,9 +80,6 @@ class Log:
         if len(parts) > 1:
             table = pa.concat_tables(parts).unify_dictionaries()
             table = table.take(pc.sort_indices(table["t"]))  # stable: rows of one file stay in order
-        runs = pc.unique(table["run"]).to_pylist()
-        if len(runs) > 1:
-            raise InputError(f"{self.path} has the rows of {len(runs)} runs; give the log of one, as {self._files[0]}")
         return table
 
 
@@ -91,9 +88,20 @@ def _files_of(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
     if (path / "campaign.json").exists():
-        example = next(iter(sorted((path / "log").glob("[!.]*.parquet"))), path / "log" / "RUN.parquet")
-        raise InputError(f"{path} is a campaign's folder, which has a log for each run: give one of them, as {example}")
-    files = sorted(path.rglob("[!.]*.parquet"))
+        return [_only_log_of(path)]
+    files = [file for file in sorted(path.rglob("[!.]*.parquet")) if reader.is_log(file)]
     if not files:
-        raise InputError(f"{path} has no logs: there is no Parquet file in this folder")
+        raise InputError(f"{path} has no logs: no file in this folder is a log")
     return files
+
+
+def _only_log_of(campaign: Path) -> Path:
+    """A field test has a folder like a campaign's, with one run."""
+    elsewhere = campaign / "log.json"
+    folder = Path(json.loads(elsewhere.read_text())["log"]) if elsewhere.exists() else campaign / "log"
+    logs = sorted(folder.glob("[!.]*.parquet"))
+    if len(logs) == 1:
+        return logs[0]
+    if not logs:
+        raise InputError(f"{campaign} is a campaign's folder that has no log of a run yet")
+    raise InputError(f"{campaign} is a campaign's folder with the logs of {len(logs)} runs: give one, as {logs[0]}")

@@ -53,6 +53,24 @@ def rows_of(batch: Any) -> list[LogRow]:
     return [LogRow(*values) for values in zip(*columns, strict=True)]
 
 
+def runs(path: str | Path) -> set[str]:
+    """The ids of its runs, from the statistics that Parquet keeps: one for a log as this program writes it."""
+    file = _opened(path)
+    groups = (file.metadata.row_group(k).column(0).statistics for k in range(file.num_row_groups))
+    return {end for statistics in groups if statistics is not None for end in (statistics.min, statistics.max)}
+
+
+def is_log(path: str | Path) -> bool:
+    """Whether a file says that it is a log, of whatever version."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return VERSION_KEY.encode() in (pq.read_schema(path).metadata or {})
+    except (OSError, pa.ArrowInvalid):
+        return False
+
+
 def _opened(path: str | Path) -> Any:
     """The Parquet file, after checking that it is a log of this version."""
     need("reading a log", "pyarrow", "numpy")

@@ -19,6 +19,7 @@ from roamcast.errors import InputError
 from roamcast.lab.field.clocks import WINDOW_US, Clock, clocks, least_squares, offset_at
 from roamcast.lab.field.intake import Field, Live
 from roamcast.log import reader, schema
+from roamcast.log.opened import Log
 from roamcast.log.writer import ParquetSink
 from roamcast.world.scenario import Scenario
 from roamcast.world.simulate import simulate
@@ -110,6 +111,11 @@ def test_many_logs_become_one_with_the_metrics_of_what_happened(
     took = [row.t - sent[row.frame] for row in heard if row.kind == "receive"]
     assert min(took) > -UNSURE_US
     assert max(took) < 5000 + UNSURE_US
+
+    # and can be asked why
+    events = Log(tmp_path / "out").why().as_dict()["events"]
+    assert sum(event["got"] for event in events) == live.metrics["deliveries"]
+    assert sum(event["interested"] for event in events) == live.metrics["interested"]
 
     # clocks, up to what nobody can know: by how much all are wrong together
     opened = lab.open(tmp_path / "out", spark)

@@ -7,41 +7,34 @@ from typing import Any, Final
 
 from roamcast.errors import InputError
 from roamcast.log.explanation import words
-from roamcast.log.explanation.causes import Absence, absences
+from roamcast.log.explanation.holders import Absence, absences
 from roamcast.log.explanation.links import Links
 from roamcast.log.explanation.lists import EventAtNodes, Events, EventsAtNode, list_events, missed_first, outcome
-from roamcast.log.explanation.pair import Explanation, about, explain_pair, reach
+from roamcast.log.explanation.pair import Explanation, about, explain_pair, network
 from roamcast.log.explanation.places import Places
-from roamcast.log.explanation.select import (
-    DECISION_KINDS,
-    EVENT_KINDS,
-    FRAME_KINDS,
-    event_rows,
-    events_rows,
-    of_kinds,
-    rows_about,
-)
+from roamcast.log.explanation.select import DECISION_KINDS, EVENT_KINDS, FRAME_KINDS, Columns
 from roamcast.log.explanation.spread import Spread
 from roamcast.log.interest import FAULTS, KINDS, Audience, PublishedEvent, published_events
+from roamcast.log.reader import LogRow
 from roamcast.protocols import registry
 
 Answer = Explanation | EventAtNodes | EventsAtNode | Events
 
-NEEDS_FRAMES: Final = "The log has no frames, so it cannot explain why: write it with --level frames (or full)."
-OWN_CLOCKS: Final = "Times are those of each node's own clock; `roamcast lab field` makes one log with one clock."
-NO_PUBLICATIONS: Final = "The log has no publications; --node N lists the events that a node got."
+NEEDED: Final = "write it with --level frames or full (in a campaign file and in Python: level)"
+NEEDS_FRAMES: Final = f"The log has no frames: no node sent any, or its level is deliveries. To see more, {NEEDED}."
+OWN_CLOCKS: Final = "Times are each node's own; `roamcast lab field` makes one log with one clock."
 
 
 class Answers:
     def __init__(self, table: Any, name: str, merged: bool) -> None:
-        """`name` is what people call the log; `merged` if its rows come from several files."""
-        self._table = table
+        """`name` is the log's for people; `merged` if its rows come from several files."""
+        self._columns = Columns(table)
         self._name = name
         self._merged = merged
 
     def answer(self, node: int | str | None, event: int | str | None) -> Answer:
-        if not self._table.num_rows:
-            raise InputError(f"{self._name} has no rows: it is of level summary; `why` needs a log of level frames")
+        if not len(self._columns):
+            raise InputError(f"{self._name} has no rows, because its level is summary: {NEEDED}")
         declare_sentences()
         number = None if node is None else self._known_node(words.node_of(node))
         id = None if event is None else self._known_event(words.event_of(event))
@@ -52,106 +45,120 @@ class Answers:
         return self._events() if id is None else self._event_at_nodes(id)
 
     def _events(self) -> Events:
-        pairs = of_kinds(self._table, ("deliver",))
-        delivered = zip(pairs["event"].to_pylist(), pairs["node"].to_pylist(), strict=True)
-        events = self._published()
-        return list_events(events, delivered, self._remarks() + ([] if events else [NO_PUBLICATIONS]))
+        is_delivery = self._columns.are(("deliver",))
+        pairs = (self._columns[name][is_delivery].tolist() for name in ("event", "node"))
+        return list_events(self._published(), self._first_rows(), zip(*pairs, strict=True), self._remarks())
+
+    def _first_rows(self) -> dict[int, int]:
+        """When each event occurs in the log for the first time."""
+        import numpy as np
+
+        about = np.flatnonzero(self._columns.are(EVENT_KINDS) & (self._columns["event"] > 0))
+        events, places = np.unique(self._columns["event"][about], return_index=True)
+        return dict(zip(events.tolist(), self._columns["t"][about[places]].tolist(), strict=True))
 
     def _pair(self, node: int, event: int) -> Explanation:
         spread = self._spread(event)
-        places = Places(of_kinds(self._table, ("move",)))
-        distances = {holder: places.distance_m(node, holder, had_us) for holder, had_us in spread.had_us.items()}
-        absent = self._absences.get(node, [])
+        spread.colliding = {
+            row.frame: self._columns.senders_during(row.frame, node)
+            for row in spread.at(node, "lose")
+            if row.reason == "collision"
+        }
+        distances = {holder: self._places.distance_m(node, holder, had_us) for holder, had_us in spread.had_us.items()}
         subscriptions = self._subscriptions(node, event)
-        return explain_pair(spread, node, self._links, absent, subscriptions, distances, self._remarks())
+        return explain_pair(spread, node, self._links, self._absences, subscriptions, distances, self._remarks())
 
     def _event_at_nodes(self, event: int) -> EventAtNodes:
         spread = self._spread(event)
         interested = spread.published.interested if spread.published else set()
         nodes = sorted(interested | set(spread.delivered_us))
-        outcomes = [outcome(spread, node, self._links, self._absences.get(node, [])) for node in nodes]
-        return EventAtNodes(
-            words.event_name(event), about(spread), missed_first(outcomes), [*reach(spread)[1:], *self._remarks()]
-        )
+        outcomes = [outcome(spread, node, self._links, self._absences) for node in nodes]
+        name = words.event_name(event)
+        return EventAtNodes(event, name, about(spread), network(spread), missed_first(outcomes), self._remarks())
 
     def _events_at_node(self, node: int) -> EventsAtNode:
-        import pyarrow.compute as pc
-
         events = self._published()
-        deliveries = of_kinds(self._table, ("deliver",))
-        delivered = set(deliveries.filter(pc.equal(deliveries["node"], node))["event"].to_pylist())
+        is_delivery = self._columns.are(("deliver",)) & (self._columns["node"] == node)
+        delivered = set(self._columns["event"][is_delivery].tolist())
         concerned = [id for id, e in events.items() if node in e.interested or node == e.publisher or id in delivered]
         concerned += sorted(delivered - set(events))
-        rows = events_rows(self._table, node, {id for id in concerned if id not in delivered})
-        absent = self._absences.get(node, [])
+        rows = self._columns.rows_by_event(node, {id for id in concerned if id not in delivered})
         outcomes = [
-            outcome(Spread(id, events.get(id), rows.get(id, []), len(self._nodes) > 1), node, self._links, absent)
+            outcome(
+                Spread(id, events.get(id), rows.get(id, []), len(self._nodes) > 1), node, self._links, self._absences
+            )
             for id in concerned
         ]
         return EventsAtNode(node, missed_first(outcomes), self._remarks())
 
-    # ---- parts of the answers
+    # ---- what the answers are made of
 
     def _published(self, only: int = 0) -> dict[int, PublishedEvent]:
-        return published_events(rows_about(self._table, KINDS), only)
+        return published_events(self._interest_rows, only)
 
     def _spread(self, event: int) -> Spread:
-        return Spread(event, self._published(event).get(event), event_rows(self._table, event), len(self._nodes) > 1)
+        return Spread(event, self._published(event).get(event), self._columns.rows_about(event), len(self._nodes) > 1)
+
+    @cached_property
+    def _interest_rows(self) -> list[LogRow]:
+        return self._columns.rows_of_kinds(KINDS)
 
     @cached_property
     def _links(self) -> Links | None:
         """None if the log has no frames."""
-        return Links(self._table) if of_kinds(self._table, (*FRAME_KINDS, *DECISION_KINDS)).num_rows else None
+        return Links(self._columns) if self._has_frames else None
+
+    @cached_property
+    def _has_frames(self) -> bool:
+        return bool(self._columns.are((*FRAME_KINDS, *DECISION_KINDS)).any())
+
+    @cached_property
+    def _places(self) -> Places:
+        return Places(self._columns.rows_of_kinds(("move",)))
 
     @cached_property
     def _absences(self) -> dict[int, list[Absence]]:
-        return absences(rows_about(self._table, FAULTS))
+        return absences(row for row in self._interest_rows if row.kind in FAULTS)
 
     def _subscriptions(self, node: int, event: int) -> list[str]:
         """The filters of a node when an event was published, or at the end of the log if it has no such row."""
         audience = Audience()
-        for row in rows_about(self._table, KINDS):
+        for row in self._interest_rows:
             if row.kind == "publish" and row.event == event:
                 break
             audience.take(row)
         return [text for (subscriber, _), text in audience.subscriptions.items() if subscriber == node]
 
     def _remarks(self) -> list[str]:
-        remarks = [NEEDS_FRAMES] if self._links is None else []
+        remarks = [] if self._has_frames else [NEEDS_FRAMES]
         return remarks + ([OWN_CLOCKS] if len(self._nodes) > 1 and self._merged else [])
 
     @cached_property
     def _nodes(self) -> list[int]:
         """The nodes that have a row of their own."""
-        import pyarrow.compute as pc
+        import numpy as np
 
-        return sorted(pc.unique(self._table["node"]).to_pylist())
+        nodes: list[int] = np.unique(self._columns["node"]).tolist()
+        return nodes
 
     def _known_node(self, node: int) -> int:
-        import pyarrow.compute as pc
-
-        if node not in self._nodes and not pc.any(pc.equal(self._table["peer"], node)).as_py():
-            known = (
-                f"it has n{self._nodes[0]} to n{self._nodes[-1]}"
-                if len(self._nodes) > 1
-                else f"it is of n{self._nodes[0]}"
-            )
-            raise InputError(f"node {node}: the log {self._name} has no row about it; {known}")
-        return node
+        if node in self._nodes or (self._columns["peer"] == node).any():
+            return node
+        first, last = self._nodes[0], self._nodes[-1]
+        known = words.nodes(self._nodes) if len(self._nodes) <= words.MOST_NODES else f"n{first} to n{last}"
+        raise InputError(f"node {node}: the log {self._name} has no row about it; it has {known}")
 
     def _known_event(self, event: int) -> int:
-        import pyarrow.compute as pc
-
-        named = of_kinds(self._table, EVENT_KINDS)["event"]
-        if pc.any(pc.equal(named, event)).as_py():
+        if (self._columns.are(EVENT_KINDS) & (self._columns["event"] == event)).any():
             return event
-        own = [id for id in self._published() if id >> 32 == event >> 32]
-        known = (
-            f"n{event >> 32} published {words.event_name(own[0])} to {words.event_name(own[-1])}"
-            if own
-            else (f"n{event >> 32} published none")
-        )
-        raise InputError(f"event {words.event_name(event)}: the log {self._name} has no row about it; {known}")
+        publisher, name = event >> 32, words.event_name(event)
+        own = [id for id in self._published() if id >> 32 == publisher]
+        known = f"n{publisher} published no event in it"
+        if own:
+            known = f"n{publisher} published {words.event_name(own[0])} to {words.event_name(own[-1])}"
+        if len(self._nodes) == 1:
+            known = f"it is the log of n{self._nodes[0]} alone"
+        raise InputError(f"event {name}: the log {self._name} has no row about it; {known}")
 
 
 def declare_sentences() -> None:

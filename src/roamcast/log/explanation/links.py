@@ -1,15 +1,20 @@
 """Which nodes heard each other, and when, as far as the log knows: frames that one received, lost or overheard.
 
-A link counts in both directions, because a node that sends nothing can still hear. Two nodes without any frame between
-them have no link, however close they were.
+A link counts in both directions, because a node that sends nothing can still hear. Two nodes between which no frame was
+on the air have no link, however close they were.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from typing import Any, NamedTuple
+from collections.abc import Container
+from typing import Any, Final, NamedTuple
 
-from roamcast.log.explanation.select import of_kinds
+from roamcast.log.explanation.select import Columns
+from roamcast.log.explanation.spread import AT_SENDER
+
+SMALL: Final = 1 << 16
+"""numpy sorts numbers below this one several times faster."""
 
 
 class Meeting(NamedTuple):
@@ -20,52 +25,47 @@ class Meeting(NamedTuple):
 
 
 class Links:
-    def __init__(self, table: Any) -> None:
+    def __init__(self, columns: Columns) -> None:
         import numpy as np
 
-        heard = of_kinds(table, ("receive", "lose", "overhear"))
-        node, peer, t = (heard[name].to_numpy() for name in ("node", "peer", "t"))
-        known = peer >= 0
-        ends = np.concatenate([node[known], peer[known]])
-        order = np.argsort(ends, kind="stable")
-        self._nodes = ends[order]
-        self._peers = np.concatenate([peer[known], node[known]])[order]
-        self._times = np.concatenate([t[known], t[known]])[order]
-        self._of: dict[int, dict[int, Any]] = {}
-
-    def of(self, node: int) -> dict[int, Any]:
-        """For each node that `node` has a link with: the times of frames between them, ascending."""
-        import numpy as np
-
-        if node not in self._of:
-            first, last = np.searchsorted(self._nodes, [node, node + 1])
-            peers, times = self._peers[first:last], self._times[first:last]
-            by_peer = np.lexsort((times, peers))
-            peers, times = peers[by_peer], times[by_peer]
-            places = np.flatnonzero(np.diff(peers)) + 1
-            starts = [0, *places.tolist()] if len(peers) else []
-            pieces = np.split(times, places) if len(peers) else []
-            self._of[node] = {int(peers[k]): piece for k, piece in zip(starts, pieces, strict=True)}
-        return self._of[node]
-
-    def meeting(self, node: int, peer: int, t_us: int) -> Meeting:
-        times = self.of(node).get(peer)
-        if times is None:
-            return Meeting(None, None)
-        place = int(times.searchsorted(t_us))
-        before = int(times[place - 1]) if place else None
-        return Meeting(before, int(times[place]) if place < len(times) else None)
+        at_radio = columns.are(("receive", "lose", "overhear")) & (columns["peer"] >= 0)
+        at_sender = columns.are(("lose",)) & columns.have_reason(AT_SENDER)
+        heard = np.flatnonzero(at_radio & ~at_sender)
+        node, peer, t = (columns[name][heard] for name in ("node", "peer", "t"))
+        ends = np.stack([node, peer], axis=1).ravel()
+        others = np.stack([peer, node], axis=1).ravel()
+        is_small = not len(ends) or ends.max() < SMALL
+        order = np.argsort(ends.astype(np.uint16) if is_small else ends, kind="stable")  # stable: by time at each node
+        nodes, starts = np.unique(ends[order], return_index=True)
+        pieces = zip(np.split(others[order], starts[1:]), np.split(np.repeat(t, 2)[order], starts[1:]), strict=True)
+        self._frames: dict[int, tuple[Any, Any]] = dict(zip(nodes.tolist(), pieces, strict=False))
+        """Of each node, for each frame between it and another: the other node, and when, ascending."""
+        self._none = others[:0], t[:0]
 
     def neighbours(self, node: int, from_us: int, until_us: int) -> list[int]:
-        """The nodes with a frame between them and `node` in this time."""
-        return [
-            peer
-            for peer, times in self.of(node).items()
-            if int(times.searchsorted(until_us, "right")) > int(times.searchsorted(from_us))
-        ]
+        """The nodes with a frame between them and `node` in this time, ascending."""
+        others, times = self._frames_of(node)
+        first, last = times.searchsorted(from_us), times.searchsorted(until_us, "right")
+        return sorted(set(others[first:last].tolist()))
 
-    def path_to_nearest(self, node: int, targets: set[int], from_us: int, until_us: int) -> list[int]:
-        """The shortest path over the links of this time to one of `targets`, both ends included; empty without one."""
+    def all_neighbours(self, node: int) -> list[int]:
+        return sorted(set(self._frames_of(node)[0].tolist()))
+
+    def meeting(self, node: int, other: int, t_us: int) -> Meeting:
+        others, times = self._frames_of(node)
+        shared = times[others == other]
+        place = int(shared.searchsorted(t_us))
+        before = int(shared[place - 1]) if place else None
+        return Meeting(before, int(shared[place]) if place < len(shared) else None)
+
+    def path(
+        self, node: int, targets: Container[int], avoided: Container[int], from_us: int, until_us: int
+    ) -> tuple[list[int], int]:
+        """The shortest path over the links of this time to one of `targets`, both ends included; empty without one.
+
+        It does not go over `avoided` nodes. Second, how many nodes were looked at: without a path, those that are
+        connected with `node`.
+        """
         came_from = {node: node}
         waiting = deque([node])
         while waiting:
@@ -74,9 +74,12 @@ class Links:
                 path = [current]
                 while path[-1] != node:
                     path.append(came_from[path[-1]])
-                return path[::-1]
-            for peer in self.neighbours(current, from_us, until_us):
-                if peer not in came_from:
-                    came_from[peer] = current
-                    waiting.append(peer)
-        return []
+                return path[::-1], len(came_from)
+            for other in self.neighbours(current, from_us, until_us):
+                if other not in came_from and other not in avoided:
+                    came_from[other] = current
+                    waiting.append(other)
+        return [], len(came_from)
+
+    def _frames_of(self, node: int) -> tuple[Any, Any]:
+        return self._frames.get(node, self._none)

@@ -1,4 +1,4 @@
-"""One event at one node: what happened, and, if it was not delivered, why."""
+"""One event at one node: what happened, and why the event did not come if it did not."""
 
 from __future__ import annotations
 
@@ -7,60 +7,66 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from roamcast.log.explanation import text, words
-from roamcast.log.explanation.causes import CONDUCT, Absence, Cause, cause, conduct
+from roamcast.log.explanation.causes import UNKNOWN, Absences, Cause, cause
+from roamcast.log.explanation.holders import CONDUCT, Absence, conduct_of_all
 from roamcast.log.explanation.links import Links
-from roamcast.log.explanation.spread import AT_SENDER, NEVER_US, Spread
-from roamcast.log.reader import LogRow
+from roamcast.log.explanation.spread import Spread
+from roamcast.log.explanation.timeline import Entry, holder_timeline, timeline
+
+MOST_CLAUSES = 3
 
 
 @dataclass(frozen=True)
-class Entry:
-    """Something that happened to the node, or several equal things in a row."""
-
-    t_us: int
-    until_us: int
-    what: str
-    text: str
-    frames: list[int]
-    peers: list[int]
-
-
-@dataclass(frozen=True)
-class NearNode:
-    """A node that had the event and was in contact with this one then or later, and what it did with the event."""
+class Neighbour:
+    """A node that had the event and met this one then or later, and what it did about the event."""
 
     node: int
     had_us: int
     way: list[int]
     contact_before_us: int | None
     contact_after_us: int | None
-    is_near: bool
-    sent_us: list[int]
-    decisions: list[Entry]
+    is_neighbour: bool
+    """If not, the two only met later, while the event was valid."""
+    conduct: str
+    reason: str
+    """The label of its decision, if it decided not to send the event."""
     distance_m: float | None
+    """When it had the event first; None if the log has no movements."""
+    timeline: list[Entry]
 
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """What happened to an event at a node. `str` of it is the text for people."""
+    """What became of an event at a node. `str` of it is the text for people, `as_dict` has everything as data.
+
+    status      published, got, missed, received (not wanted), not interested, or not counted (see `interest`)
+    interest    whether the node had a matching subscription, and whether it counts
+    cause       one word, if the node did not get the event: docs/how-to/read-a-log.md lists them
+    summary     the answer in a sentence
+    timeline    what happened at the node, in order
+    way         the nodes over which the first copy came
+    path        if no neighbour had it: the links to the nearest node that had it; it stopped at the last but one
+    neighbours  those of the node, or of the one where it stopped, that had it, and what each of them did
+    network     how far the event came in all, and what the nodes that had it did
+    """
 
     node: int
     event: int
     name: str
     status: str
-    """published, got, received (without interest), missed, or not interested."""
     cause: str
-    """One word, if the event was not delivered: the table in causes.py."""
     summary: str
     about: str
     interest: str
+    network: str
     latency_us: int | None
     way: list[int]
     begins_us: int
     """The publication, or the first row about the event if the log has no publication."""
     is_published: bool
     timeline: list[Entry]
-    near: list[NearNode]
+    path: list[int]
+    neighbours: list[Neighbour]
     remarks: list[str]
 
     def __str__(self) -> str:
@@ -69,23 +75,27 @@ class Explanation:
     __repr__ = __str__
 
     def as_dict(self) -> dict[str, Any]:
+        """What `roamcast why --json` prints."""
         return asdict(self)
+
+    def next_question(self) -> dict[str, str]:
+        """What to ask next, as options of `roamcast why`: nothing."""
+        return {}
 
 
 def explain_pair(
     spread: Spread,
     node: int,
     links: Links | None,
-    absent: list[Absence],
+    absences: Absences,
     subscriptions: list[str],
     distances: dict[int, float | None],
     remarks: list[str],
 ) -> Explanation:
     """`links` are None if the log has no frames; `subscriptions` are the node's filters at the publication."""
     status = status_of(spread, node)
-    why = None if status in ("published", "got") else cause(spread, node, links, absent)
-    if status == "received" and why is not None and why.word == "undelivered":
-        why = Cause("", [], [], [])  # the timeline shows everything
+    why = None if status in ("published", "got", "received") else cause(spread, node, links, absences)
+    absent = absences.get(node, [])
     return Explanation(
         node=node,
         event=spread.event,
@@ -94,14 +104,16 @@ def explain_pair(
         cause=why.word if why else "",
         summary=_summary(spread, node, status, why),
         about=about(spread),
-        interest=_interest(spread, node, subscriptions),
+        interest=_interest(spread, node, subscriptions, absent),
+        network=network(spread),
         latency_us=latency_us(spread, node),
         way=spread.way_to(node) if node in spread.had_us else [],
         begins_us=spread.begins_us,
         is_published=spread.published is not None,
-        timeline=_timeline(spread, node, absent),
-        near=_near(why, distances),
-        remarks=[*reach(spread), *_nearest(spread, why), *remarks],
+        timeline=timeline(spread, node, absent),
+        path=why.path if why else [],
+        neighbours=_neighbours(spread, node, why, distances) if why else [],
+        remarks=[*_nearest_place(why, distances), *remarks],
     )
 
 
@@ -111,9 +123,13 @@ def status_of(spread: Spread, node: int) -> str:
         return "published"
     if node in spread.delivered_us:
         return "got"
-    if published is not None and node not in published.subscribers:
-        return "received" if node in spread.had_us else "not interested"
-    return "missed"
+    if published is None:
+        return "received" if node in spread.had_us else "missed"
+    if node in published.interested:
+        return "missed"
+    if node in published.subscribers:
+        return "not counted"
+    return "received" if node in spread.had_us else "not interested"
 
 
 def latency_us(spread: Spread, node: int) -> int | None:
@@ -121,215 +137,114 @@ def latency_us(spread: Spread, node: int) -> int | None:
     return None if delivered is None or spread.published is None else delivered - spread.published.t_us
 
 
-# ---- the summary
-
-
-def _summary(spread: Spread, node: int, status: str, why: Cause | None) -> str:
-    name = f"event {words.event_name(spread.event)}"
-    reached = len([other for other in spread.had_us if other != node])
-    if status == "published":
-        sends = spread.sends(node)
-        sent = f"sent it {words.times(len(sends))}" if sends else "never sent it"
-        return f"n{node} published {name} and {sent}; {words.counted(reached, 'other nodes')} had it."
-    if status == "got":
-        took = latency_us(spread, node)
-        way = spread.way_to(node)
-        hops = words.counted(len(way) - 1, "hops")
-        by = f" from n{way[-2]}, over {hops} ({words.way(way)})" if len(way) > 1 else ""
-        return f"n{node} got {name}{'' if took is None else f' {words.duration(took)} after its publication'}{by}."
-    if status == "received":
-        copies = [row for row in spread.rows_at[node] if row.kind == "receive"]
-        return f"n{node} was not interested in {name}; it received it {words.times(len(copies))}."
-    clauses = "; ".join(why.clauses[:3]) if why else ""
-    if status == "not interested":
-        return f"n{node} was not interested in {name} and never received it: {clauses}."
-    return f"n{node} never got {name}: {clauses}."
-
-
-def about(spread: Spread) -> str:
-    published = spread.published
-    if published is None:
-        return f"published by n{spread.event >> 32}; the log does not have its publication"
-    event = published.event
-    scope = (
-        "" if published.in_range is None else f", local ({words.counted(len(published.in_range), 'nodes')} in range)"
-    )
-    when = f"published by n{published.publisher} at {words.clock(published.t_us)}"
-    return f"{when}: {words.content(event)}; {words.validity(event)}{scope}"
-
-
-def _interest(spread: Spread, node: int, subscriptions: list[str]) -> str:
-    published = spread.published
-    if published is None:
-        return "not known: the log does not have the publication of the event"
-    matching = published.filters.get(node, [])
-    if not matching:
-        if not subscriptions:
-            return "no: it had no subscription"
-        which = (
-            "its subscription does not match"
-            if len(subscriptions) == 1
-            else f"none of its {len(subscriptions)} matches"
-        )
-        return f"no: {which} ({'; '.join(subscriptions[:3])})"
-    yes = f"yes: {'; '.join(matching[:3])}"
-    if node in published.interested or node == published.publisher:
-        return yes
-    if published.in_range is not None and node not in published.in_range:
-        return f"{yes}; but the event is local and n{node} was not in range, so no metric counts it"
-    return f"{yes}; but n{node} was asleep or down at that moment, so no metric counts it"
-
-
-def reach(spread: Spread) -> list[str]:
-    """How far the event spread, and what the nodes that had it did with it."""
-    published = spread.published
-    lines = []
-    if published is not None:
-        got = len(published.interested & set(spread.delivered_us))
-        total = len(published.interested)
-        lines.append(
-            f"{got:,} of {words.counted(total, 'interested nodes')} got it." if total else "No node was interested."
-        )
-    did = Counter(conduct(bool(spread.sends(node)), spread.decisions(node)) for node in spread.had_us)
-    if spread.has_hearers and any(word != "silent" for word, _ in did):
-        parts = [
-            f"{n:,} {CONDUCT[word]}" + (f" ({label})" if label else "")
-            for (word, label), n in sorted(did.items(), key=lambda entry: (-entry[1], entry[0]))
-        ]
-        actions = words.together(parts) if len(parts) > 1 else f"all of them {parts[0].partition(' ')[2]}"
-        lines.append(f"{words.counted(len(spread.had_us), 'nodes')} had it; {actions}.")
-    return lines
-
-
-def _nearest(spread: Spread, why: Cause | None) -> list[str]:
-    if why is None or not why.path:
-        return []
-    nearest = why.path[-1]
-    since = words.after(spread.had_us[nearest] - spread.begins_us)
-    way = words.way(why.path, "–")
-    lines = [f"The nearest node that had it is n{nearest} (since {since} s), by the links {way}."]
-    decisions = spread.decisions(nearest)
-    sends = len(spread.sends(nearest))
-    if sends:
-        lines.append(f"n{nearest} sent it {words.times(sends)}.")
-    elif decisions:
-        lines.append(f"n{nearest}: {words.decision(decisions[-1])}.")
-    return lines
-
-
-# ---- what happened, in order
-
-
-def _timeline(spread: Spread, node: int, absent: list[Absence]) -> list[Entry]:
-    entries = [entry for row in spread.rows_at.get(node, []) for entry in _entries(spread, row)]
-    last = max((entry.t_us for entry in entries), default=spread.begins_us)
-    until = max([last, *spread.had_us.values()]) if spread.expires_us == NEVER_US else spread.expires_us
-    for absence in absent:
-        if absence.until_us >= spread.begins_us and absence.from_us <= until:
-            forever = absence.until_us == NEVER_US
-            end = "the end of the log" if forever else words.after(absence.until_us - spread.begins_us)
-            entries.append(
-                Entry(absence.from_us, absence.until_us, absence.state, f"{absence.state} until {end}", [], [])
-            )
-    if spread.expires_us < last:
-        entries.append(Entry(spread.expires_us, spread.expires_us, "expired", "the event expires", [], []))
-    return _folded(sorted(entries, key=lambda entry: entry.t_us))
-
-
-def _entries(spread: Spread, row: LogRow) -> list[Entry]:
-    what, sentence = _sentence(spread, row)
-    if not sentence:
-        return []
-    return [Entry(row.t, row.t, what, sentence, [row.frame] if row.frame else [], [row.peer] if row.peer >= 0 else [])]
-
-
-def _sentence(spread: Spread, row: LogRow) -> tuple[str, str]:
-    frame = f"frame {row.frame}"
-    if row.kind == "receive":
-        first = spread.had_us.get(row.node) == row.t and spread.came_from.get(row.node) == row.peer
-        if first:
-            return "received", f"received the first copy, from n{row.peer} ({row.reason} {frame})"
-        return "received again", f"received it again from n{row.peer} ({row.reason} {frame})"
-    if row.kind == "lose" and row.reason in AT_SENDER:
-        to = "everybody in range" if row.peer < 0 else f"n{row.peer}"
-        why = "the queue was full" if row.reason == "queue" else "no acknowledgement came"
-        return "given up", f"gave up sending it to {to}: {why}"
-    if row.kind == "lose":
-        return "lost", f"lost a frame with it from n{row.peer} ({frame}): {row.reason}"
-    if row.kind == "overhear":
-        return "overheard", f"overheard it from n{row.peer}: {row.reason} ({frame})"
-    if row.kind == "send":
-        return "sent", _sent(spread, row)
-    if row.kind == "repeat":
-        return "", ""  # the send row before it has the frame
-    if row.kind == "deliver":
-        return "delivered", "delivered it to the application"
-    if row.kind == "publish":
-        return "published", "published it"
-    return row.kind, words.decision(row)
-
-
-def _sent(spread: Spread, row: LogRow) -> str:
-    repeated = any(r.kind == "repeat" and r.frame == row.frame for r in spread.rows_at[row.node])
-    verb = "sent it again" if repeated else "sent it"
-    hearers = spread.hearers.get(row.frame, [])
-    losers = spread.losers.get(row.frame, [])
-    to = "everybody in range" if row.peer < 0 else f"n{row.peer}"
-    if not spread.has_hearers:
-        return f"{verb} to {to} ({row.reason} frame {row.frame})"
-    outcome = f"received by {words.nodes(hearers)}" if hearers else "received by no node"
-    for why in dict.fromkeys(why for _, why in losers):
-        outcome += f"; lost at {words.nodes([node for node, reason in losers if reason == why])} ({why})"
-    return f"{verb} to {to} ({row.reason} frame {row.frame}): {outcome}"
-
-
-def _folded(entries: list[Entry]) -> list[Entry]:
-    """Equal entries that follow each other become one."""
-    folded: list[Entry] = []
-    group: list[Entry] = []
-    for entry in [*entries, None]:
-        if entry is not None and (not group or _alike(group[-1], entry)):
-            group.append(entry)
-            continue
-        folded.append(_one_of(group)) if group else None
-        group = [] if entry is None else [entry]
-    return folded
-
-
-def _alike(one: Entry, other: Entry) -> bool:
-    if one.what in ("received again", "overheard"):
-        return one.what == other.what
-    return one.what == other.what and one.text == other.text
-
-
-def _one_of(group: list[Entry]) -> Entry:
-    first, last = group[0], group[-1]
-    if len(group) == 1:
-        return first
-    peers = list(dict.fromkeys(peer for entry in group for peer in entry.peers))
-    frames = [frame for entry in group for frame in entry.frames]
-    verbs = {"received again": "received it again", "overheard": "overheard it"}
-    if first.what in verbs:
-        sentence = f"{verbs[first.what]} {len(group)} times, from {words.nodes(peers, 8)}"
-    else:
-        sentence = f"{first.text} ({len(group)} times)"
-    return Entry(first.t_us, last.t_us, first.what, sentence, frames, peers)
-
-
-def _near(why: Cause | None, distances: dict[int, float | None]) -> list[NearNode]:
-    if why is None:
-        return []
+def _neighbours(spread: Spread, node: int, why: Cause, distances: dict[int, float | None]) -> list[Neighbour]:
+    end = why.path[-2] if why.path else node
     return [
-        NearNode(
+        Neighbour(
             holder.node,
             holder.had_us,
             holder.way,
             holder.contact_before_us,
             holder.contact_after_us,
-            holder.is_near,
-            holder.sent_us,
-            _folded([Entry(row.t, row.t, row.kind, words.decision(row), [], []) for row in holder.decisions]),
-            distances.get(holder.node),
+            holder.is_neighbour,
+            holder.conduct,
+            holder.label,
+            distances.get(holder.node) if end == node else None,
+            holder_timeline(spread, holder, end, not holder.is_neighbour),
         )
         for holder in why.holders
     ]
+
+
+def _nearest_place(why: Cause | None, distances: dict[int, float | None]) -> list[str]:
+    """If no neighbour had the event, and the log has movements: how far away it was."""
+    known = sorted((metres, holder) for holder, metres in distances.items() if metres is not None)
+    if why is None or not known or any(holder.is_neighbour for holder in why.holders if not why.path):
+        return []
+    metres, holder = known[0]
+    return [f"By the places of nodes, n{holder} was the nearest that had it: {metres:.0f} m away when it got it."]
+
+
+# ---- the sentences
+
+
+def _summary(spread: Spread, node: int, status: str, why: Cause | None) -> str:
+    name = f"event {words.event_name(spread.event)}"
+    if status == "published":
+        sends = spread.sends(node)
+        sent = f"sent it {words.times(len(sends))}" if sends else f"{CONDUCT[conduct_of_all(spread, node)[0]]}"
+        others = words.counted(len([other for other in spread.had_us if other != node]), "other nodes")
+        return f"n{node} published {name} and {sent}; {others} had it."
+    if status == "got":
+        return _got(spread, node, name)
+    copies = spread.at(node, "receive")
+    if status == "received" and spread.published is None:
+        return f"n{node} received {name} {words.times(len(copies))} and did not deliver it."
+    clauses = "; ".join(why.clauses[:MOST_CLAUSES]) if why else ""
+    if why and why.word == UNKNOWN:
+        fact = "was not interested in" if status == "not interested" else "never delivered"
+        return f"n{node} {fact} {name}; {clauses}."
+    if status in ("received", "not interested"):
+        received = f"received it {words.times(len(copies))}." if copies else f"never received it: {clauses}."
+        return f"n{node} was not interested in {name} and {received}"
+    if copies:
+        return f"n{node} never delivered {name}: {clauses}."
+    return f"n{node} never received {name}: {clauses}."
+
+
+def _got(spread: Spread, node: int, name: str) -> str:
+    took = latency_us(spread, node)
+    way = spread.way_to(node)
+    source = f" from n{way[-2]}" if len(way) > 1 else ""
+    when = "" if took is None else f" {words.duration(took)} after its publication"
+    hops = f", over {words.counted(len(way) - 1, 'hops')} ({words.way(way)})" if len(way) > 2 else ""
+    return f"n{node} got {name}{source}{when}{hops}."
+
+
+def about(spread: Spread) -> str:
+    published = spread.published
+    if published is None:
+        return f"published by n{spread.publisher}; the log does not have its publication"
+    event = published.event
+    local = ""
+    if published.in_range is not None:
+        local = f"; local: for the {words.counted(len(published.in_range), 'nodes')} near its publisher"
+    when = f"published by n{published.publisher} at {words.clock(published.t_us)}"
+    return f"{when}: {words.content(event)}; {words.validity(event)}{local}"
+
+
+def _interest(spread: Spread, node: int, subscriptions: list[str], absent: list[Absence]) -> str:
+    published = spread.published
+    if published is None:
+        return "not known, because the log does not have the publication"
+    matching = "; ".join(published.filters.get(node, [])[:3])
+    if matching and (node in published.interested or node == published.publisher):
+        return f"n{node} was interested: {matching}"
+    if matching:
+        state = next((absence.state for absence in absent if absence.covers(published.t_us)), "")
+        why = f"it was {state}" if state else "it was too far from its publisher for a local event"
+        return f"n{node} had the subscription {matching}; it does not count, because {why} at the publication"
+    if not subscriptions:
+        return f"n{node} was not interested: it had no subscription at the publication"
+    matches = (
+        "its subscription does not match" if len(subscriptions) == 1 else f"none of its {len(subscriptions)} matches"
+    )
+    return f"n{node} was not interested: {matches} ({'; '.join(subscriptions[:3])})"
+
+
+def network(spread: Spread) -> str:
+    published = spread.published
+    parts = []
+    if published is not None:
+        got, total = len(published.interested & set(spread.delivered_us)), len(published.interested)
+        parts.append(
+            f"{got:,} of {words.counted(total, 'interested nodes')} got it" if total else "no node was interested"
+        )
+    did = Counter(conduct_of_all(spread, node) for node in spread.had_us)
+    if spread.has_hearers and any(word != "silent" for word, _ in did):
+        deeds = [
+            f"{n:,} {words.did(CONDUCT[word], label)}"
+            for (word, label), n in sorted(did.items(), key=lambda entry: (-entry[1], entry[0]))
+        ]
+        parts.append(f"{words.counted(len(spread.had_us), 'nodes')} had it: {', '.join(deeds)}")
+    return "; ".join(parts)

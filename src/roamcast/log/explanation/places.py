@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterable
 from math import hypot
-from typing import Any
 
-from roamcast.log.reader import rows_of
+from roamcast.log.reader import LogRow
 
 Leg = tuple[int, int, float, float, float, float]
 """Begin and end in microseconds, then x, y in metres and the speeds along both in metres a second."""
 
 
 class Places:
-    def __init__(self, moves: Any) -> None:
+    def __init__(self, moves: Iterable[LogRow]) -> None:
         self._legs: dict[int, list[Leg]] = {}
-        for row in rows_of(moves):
+        for row in moves:
             x, y, vx, vy = map(float, row.reason.split())
             self._legs.setdefault(row.node, []).append((row.t, row.value, x, y, vx, vy))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Final
 
 from roamcast.log.explanation.select import DECISION_KINDS
@@ -28,19 +29,26 @@ class Spread:
         self.came_from: dict[int, int] = {}
         """The sender of the first copy that a node received."""
         self.delivered_us: dict[int, int] = {}
+        self.addressees: dict[int, int] = {}
+        """By frame: the node it was sent to, or -1 for all in range."""
         self.hearers: dict[int, list[int]] = {}
         """By frame: the nodes that received it."""
         self.losers: dict[int, list[tuple[int, str]]] = {}
         """By frame: the nodes that lost it, and why."""
+        self.colliding: dict[int, list[int]] = {}
+        """By frame that the node in question lost in a collision: senders of frames that were on the air then."""
         for row in rows:
             self._take(row)
 
     def _take(self, row: LogRow) -> None:
-        if not (row.kind == "receive" and row.event != self.event):  # another event in the same frame
-            self.rows_at.setdefault(row.node, []).append(row)
+        if row.kind == "receive" and row.event != self.event:  # another event in the same frame
+            return
+        self.rows_at.setdefault(row.node, []).append(row)
         if row.kind == "publish":
             self.had_us.setdefault(row.node, row.t)
-        elif row.kind == "receive" and row.event == self.event:
+        elif row.kind == "send":
+            self.addressees[row.frame] = row.peer
+        elif row.kind == "receive":
             if row.node not in self.had_us:
                 self.had_us[row.node] = row.t
                 self.came_from[row.node] = row.peer
@@ -52,6 +60,10 @@ class Spread:
             self.losers.setdefault(row.frame, []).append((row.node, row.reason))
 
     @property
+    def publisher(self) -> int:
+        return self.event >> 32
+
+    @cached_property
     def begins_us(self) -> int:
         """Its publication, or the first row about it if the log has no publish row."""
         if self.published is not None:
@@ -64,16 +76,31 @@ class Spread:
             return NEVER_US
         return self.published.t_us + self.published.event.validity_us
 
-    @property
+    @cached_property
     def busy_until_us(self) -> int:
         """The last row about it."""
         return max((rows[-1].t for rows in self.rows_at.values()), default=self.begins_us)
 
+    def at(self, node: int, *kinds: str) -> list[LogRow]:
+        return [row for row in self.rows_at.get(node, []) if row.kind in kinds]
+
     def sends(self, node: int) -> list[LogRow]:
-        return [row for row in self.rows_at.get(node, []) if row.kind == "send"]
+        return self.at(node, "send")
 
     def decisions(self, node: int) -> list[LogRow]:
-        return [row for row in self.rows_at.get(node, []) if row.kind in DECISION_KINDS and row.event == self.event]
+        return self.at(node, *DECISION_KINDS)
+
+    def given_up(self, node: int) -> list[LogRow]:
+        """Frames that `node` did not get rid of."""
+        return [row for row in self.at(node, "lose") if row.reason in AT_SENDER]
+
+    def lost(self, node: int) -> list[LogRow]:
+        """Frames for `node`, or for all in range, that its radio lost."""
+        return [
+            row
+            for row in self.at(node, "lose")
+            if row.reason not in AT_SENDER and self.addressees.get(row.frame, -1) in (-1, node)
+        ]
 
     def way_to(self, node: int) -> list[int]:
         """The nodes that brought the first copy here, from the publisher, or as far back as the log knows."""

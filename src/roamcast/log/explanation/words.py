@@ -44,8 +44,8 @@ def node_of(text: str | int) -> int:
 
 def clock(t_us: int) -> str:
     if t_us > UNIX_US:
-        return f"{datetime.fromtimestamp(t_us // 1_000_000, UTC):%Y-%m-%d %H:%M:%S}.{t_us % 1_000_000:06d} UTC"
-    return f"{t_us / 1e6:.6f} s"
+        return f"{datetime.fromtimestamp(t_us // 1_000_000, UTC):%Y-%m-%d %H:%M:%S}.{t_us % 1_000_000 // 1000:03d} UTC"
+    return f"{t_us / 1e6:.3f} s"
 
 
 def duration(us: int) -> str:
@@ -69,7 +69,14 @@ def nodes(numbers: Sequence[int], most: int = MOST_NODES) -> str:
 
 
 def together(parts: Sequence[str]) -> str:
-    return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + " and " + parts[-1]
+    """Parts that may have an "and" of their own are told apart by a comma."""
+    last = ", and " if any(" and " in part for part in parts) else " and "
+    return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + last + parts[-1]
+
+
+def did(deed: str, label: str) -> str:
+    """What a node did, and the label of its reason."""
+    return f"{deed} ({label})" if label else deed
 
 
 def way(numbers: Sequence[int], arrow: str = "→") -> str:
@@ -78,6 +85,16 @@ def way(numbers: Sequence[int], arrow: str = "→") -> str:
     if len(shown) > LONG_WAY:
         shown = [*shown[:2], "…", *shown[-3:]]
     return f" {arrow} ".join(shown)
+
+
+def addressee(node: int) -> str:
+    return "all in range" if node < 0 else f"n{node}"
+
+
+def loss(reason: str) -> str:
+    """Why a radio lost a frame: the label of the log, and what it means."""
+    meaning = {"half-duplex": "it was sending itself", "loss": "by chance"}
+    return f"{reason} ({meaning[reason]})" if reason in meaning else reason
 
 
 def counted(number: int, noun: str) -> str:
