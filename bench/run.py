@@ -1,11 +1,12 @@
-"""The speed on this machine: `make bench`, or `python bench/run.py [--quick]`.
+"""The speed on this machine: `make bench`, or `python bench/run.py [--quick] [--against PATH] [CASE ...]`.
 
 Machines are shared and noisy. So every figure is the best of several rounds in which the cases take turns, and only
 ratios within one run are compared. The yardstick is a minimal event loop in plain Python that floods a network of
 moving nodes. Its path is ROAMCAST_YARDSTICK, or a folder beside the checkout; without it there are only absolute
 figures.
 
-Writes out/bench.json and prints a table.
+Writes out/bench.json and prints a table. With `--against PATH` it only compares the simulator with that of another
+checkout, and writes out/against.json.
 """
 
 from __future__ import annotations
@@ -13,14 +14,15 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
-from cases import HOMES, PROTOCOLS
+import against
+from cases import CASES, HOMES, PROTOCOLS
+from checkout import PURE, Checkout
 from rich.console import Console
 from rich.table import Table
 
@@ -30,28 +32,53 @@ Figures = dict[str, dict[str, Any]]
 
 
 def main() -> None:
+    options = asked_for()
+    rounds = options.rounds or (2 if options.quick else 5)
+    cases = options.cases or plan(options.quick)
+    console = Console(stderr=True)
+    with tempfile.TemporaryDirectory() as folder:
+        here = Checkout(ROOT, Path(folder))
+        if options.against:
+            there = Checkout(options.against.resolve(), Path(folder))
+            rows = against.compare(here, there, [case for case in cases if case != "yardstick"], rounds, console)
+            against.show(rows, options.against)
+            write("against", rows, console)
+            return
+        figures = measure(here, cases, rounds, console)
+    results: dict[str, Any] = {"figures": figures, "comparisons": compare(figures)}
+    show(figures, results["comparisons"])
+    if not options.cases:
+        results["net"] = real_nodes(options.quick, console)
+        show_net(results["net"])
+        results["lab"] = laboratory(options.quick, console)
+        show_lab(results["lab"])
+    write("bench", results, console)
+
+
+def write(name: str, results: Any, console: Console) -> None:
+    path = OUT / f"{name}.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(results, indent=1) + "\n")
+    console.print(f"written to {path}")
+
+
+def asked_for() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="two rounds, and only what is compared with the yardstick")
     parser.add_argument("--rounds", type=int, default=0, help="rounds (5, or 2 with --quick)")
+    what = "compare the simulator with that of another checkout, which is compiled too (`make setup`), case by case"
+    parser.add_argument("--against", type=Path, metavar="PATH", help=what)
+    what = "only these cases (bench/cases.py names them); 'pure NAME' runs one as plain Python"
+    parser.add_argument("cases", nargs="*", metavar="CASE", help=what)
     options = parser.parse_args()
-    console = Console(stderr=True)
-    with tempfile.TemporaryDirectory() as folder:
-        pure = copy_without_compiled(Path(folder))
-        figures = measure(plan(options.quick), options.rounds or (2 if options.quick else 5), pure, console)
-    comparisons = compare(figures)
-    net = real_nodes(options.quick, console)
-    lab = laboratory(options.quick, console)
-    OUT.mkdir(exist_ok=True)
-    results = {"figures": figures, "comparisons": comparisons, "net": net, "lab": lab}
-    (OUT / "bench.json").write_text(json.dumps(results, indent=1) + "\n")
-    show(figures, comparisons)
-    show_net(net)
-    show_lab(lab)
-    console.print(f"written to {OUT / 'bench.json'}")
+    for case in options.cases:
+        if case.removeprefix(PURE) not in CASES:
+            parser.error(f"no case {case!r}; there are {', '.join(CASES)}")
+    return options
 
 
 def plan(quick: bool) -> list[str]:
-    cases = ["field-500", "pure field-500", "field-500-waypoint"]
+    cases = ["field-500", f"{PURE}field-500", "field-500-waypoint"]
     if yardstick() is not None:
         cases.insert(0, "yardstick")
     if not quick:
@@ -68,38 +95,16 @@ def yardstick() -> Path | None:
     return path if path.exists() else None
 
 
-def copy_without_compiled(folder: Path) -> Path:
-    """The package as plain Python: imports prefer compiled files wherever they lie beside the sources."""
-    compiled = shutil.ignore_patterns("*.so", "__pycache__")
-    shutil.copytree(ROOT / "src" / "roamcast", folder / "roamcast", ignore=compiled)
-    return folder
-
-
-def measure(cases: list[str], rounds: int, pure: Path, console: Console) -> Figures:
+def measure(checkout: Checkout, cases: list[str], rounds: int, console: Console) -> Figures:
     best: Figures = {}
     with console.status("") as status:
         for turn in range(1, rounds + 1):
             for case in cases:
                 status.update(f"round {turn} of {rounds}: {case}")
-                figures = run(case, pure)
+                figures = checkout.run(case, *([str(yardstick())] if case == "yardstick" else []))
                 if case not in best or figures["per_s"] > best[case]["per_s"]:
                     best[case] = figures
     return best
-
-
-def run(case: str, pure: Path) -> dict[str, Any]:
-    name = case.removeprefix("pure ")
-    environment = dict(os.environ)
-    if name != case:
-        environment["PYTHONPATH"] = str(pure)
-    command = [sys.executable, str(ROOT / "bench" / "cases.py"), name]
-    if name == "yardstick":
-        command.append(str(yardstick()))
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
-    if done.returncode:
-        sys.exit(f"bench: {case} failed\n{done.stderr}")
-    figures: dict[str, Any] = json.loads(done.stdout)
-    return figures
 
 
 def printed_by(*words: str) -> list[dict[str, Any]]:

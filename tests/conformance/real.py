@@ -15,7 +15,6 @@ from collections.abc import Callable
 from typing import Any
 
 from roamcast.log import schema
-from roamcast.log.writer import MemorySink
 from roamcast.net.air.medium import Network, Sent
 from roamcast.net.air.udp import UdpMedium
 from roamcast.net.durable import MemoryValues
@@ -28,6 +27,7 @@ from roamcast.net.wire.addresses import Address
 from roamcast.protocols.kit.interface import Params, Protocol
 from roamcast.pubsub.filters import Filter
 from tests.conformance.driver import Driver, Probe
+from tests.support.sinks import MemorySink
 from tests.support.warp import WarpLoop
 
 RING = KeyRing.new()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from roamcast.log import schema
-from roamcast.log.writer import MemorySink
 from roamcast.protocols.kit.interface import Params
 from roamcast.pubsub.event import FOREVER, GLOBAL
 from roamcast.pubsub.filters import Filter
@@ -13,6 +12,7 @@ from roamcast.world.assembly import standing
 from roamcast.world.kernel import PlannedPublication, Subscription, World
 from roamcast.world.specs import FaultSpec, MacSpec, RadioSpec, WorldSpec
 from tests.conformance.driver import Driver, Probe
+from tests.support.sinks import MemorySink
 
 RANGE_M = 150.0
 SEED = 1

@@ -7,13 +7,13 @@ from collections.abc import Callable
 import pytest
 
 from roamcast.log import schema
-from roamcast.log.writer import MemorySink
 from roamcast.protocols import registry
 from roamcast.pubsub.event import FOREVER, GLOBAL
 from roamcast.pubsub.filters import Filter, topic
 from roamcast.world.kernel import PlannedPublication, Subscription
 from tests.conformance.real import MULTICAST, Real
 from tests.conformance.simulated import Kind, build
+from tests.support.sinks import MemorySink
 
 PLACES = [0.0, 0.4, 0.8, 1.2]
 """The ends do not hear each other."""

@@ -10,8 +10,8 @@ from roamcast.judging.quantities import QUANTITIES
 from roamcast.log import catalogue
 from roamcast.log.catalogue import METRICS
 from roamcast.log.metric import BY_NAME, QUOTIENT, WHOLE, Metric, Term, over
-from roamcast.log.writer import MemorySink
 from tests.support.log_metrics import metrics
+from tests.support.sinks import MemorySink
 
 NAMES = [metric.name for metric in METRICS]
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 import roamcast.log.schema as schema
 from roamcast.errors import InputError
-from roamcast.log.writer import MemorySink
 from roamcast.pubsub.event import Event
 from roamcast.pubsub.text import parse
 from tests.support.log_metrics import energy, metrics
+from tests.support.sinks import MemorySink
 
 S = 1_000_000
 

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roamcast.log.oracle import Contact, Journeys, reachability
+from roamcast.log.oracle import Journeys
 from tests.support.data import data
+from tests.support.reachability import Contact, reachability
 
 S = 1_000_000
 LONG_US = 1 << 52

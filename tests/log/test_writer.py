@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from roamcast.errors import InputError
 from roamcast.log.schema import KINDS, arrow_schema
-from roamcast.log.writer import LogSink, MemorySink, ParquetSink, Row
+from roamcast.log.writer import LogSink, ParquetSink
+from tests.support.sinks import MemorySink, Row
 
 I64 = st.integers(-(1 << 63), (1 << 63) - 1)
 I32 = st.integers(-(1 << 31), (1 << 31) - 1)

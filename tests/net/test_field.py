@@ -35,7 +35,7 @@ from typing import Any
 import pytest
 from scipy import stats
 
-from roamcast.log.writer import LogSink, MemorySink
+from roamcast.log.writer import LogSink
 from roamcast.net.air.medium import Network, Sent
 from roamcast.net.air.udp import UdpMedium
 from roamcast.net.host.runner import Runner
@@ -53,6 +53,7 @@ from roamcast.world.workload import Workload
 from tests.conformance.real import PORT, Walled, members
 from tests.support.log_metrics import metrics
 from tests.support.namespaces import Namespaces
+from tests.support.sinks import MemorySink
 from tests.support.warp import WarpLoop
 
 NODES = 12

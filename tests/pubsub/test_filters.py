@@ -386,10 +386,7 @@ for i, f in enumerate(fs):
     index.add(i, f)
 print([str(f) for f in fs], [f.fields() for f in fs], summarise(fs, 3), summarise(fs, 8))
 print([[covers(f, g) for f in fs] for g in fs], index.match(Event(1, "t.3.3", {"x": "v1", "n1": 5, "y": "12"})))
-bloom = BloomFilter()
-for f in fs:
-    bloom.add(str(f))
-print(bloom)
+print([positions(str(f), 1024, 4) for f in fs])
 """
 
 

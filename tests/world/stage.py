@@ -13,7 +13,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from roamcast.log import schema
-from roamcast.log.writer import MemorySink
 from roamcast.protocols.kit.interface import Frame, Host, Params, Protocol
 from roamcast.pubsub.event import FOREVER, GLOBAL, Event
 from roamcast.pubsub.filters import Filter
@@ -22,6 +21,7 @@ from roamcast.world.kernel import PlannedPublication, Subscription
 from roamcast.world.queue import FAULT
 from roamcast.world.specs import FaultSpec, MacSpec, PowerSpec, RadioSpec, WorldSpec
 from roamcast.world.streams import Stream
+from tests.support.sinks import MemorySink
 
 US = 1_000_000
 RANGE_M = 150.0

@@ -11,13 +11,14 @@ import pytest
 
 from roamcast.log import schema
 from roamcast.log.schema import LOSS
-from roamcast.log.writer import LogSink, MemorySink
+from roamcast.log.writer import LogSink
 from roamcast.world.assembly import build
 from roamcast.world.links import neighbourhood, read_table
 from roamcast.world.radio import SENSITIVITY_DBM, Table
 from roamcast.world.scenario import Scenario
 from roamcast.world.simulate import simulate
 from tests.support.data import data
+from tests.support.sinks import MemorySink
 from tests.world.stage import AIRTIME_US, RANGE_M, Stage
 
 ROW = [(0.0, 0.0), (100.0, 0.0), (200.0, 0.0)]

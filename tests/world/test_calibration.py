@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pytest
 
 from roamcast.errors import InputError
-from roamcast.world.calibration import reception_success
+from tests.support.calibration import reception_success
 from tests.support.data import data, find
 
 TOLERANCE = 0.03

@@ -9,11 +9,11 @@ import pytest
 from scipy import stats
 
 from roamcast.log import schema
-from roamcast.log.writer import MemorySink
 from roamcast.world.faults import CRASH, NONE, RECOVER, SLEEP, WAKE, Faults
 from roamcast.world.scenario import Scenario
 from roamcast.world.simulate import simulate
 from roamcast.world.specs import FaultSpec
+from tests.support.sinks import MemorySink
 
 
 def faults(

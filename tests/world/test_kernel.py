@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from roamcast.log.writer import MemorySink
 from roamcast.protocols import registry
 from roamcast.pubsub.filters import Topic, topic
 from roamcast.world.assembly import SAMPLES, build
@@ -14,6 +13,7 @@ from roamcast.world.published import COPY, HAS
 from roamcast.world.scenario import Scenario
 from roamcast.world.simulate import simulate
 from tests.support.log_metrics import energy
+from tests.support.sinks import MemorySink
 from tests.world.stage import AIRTIME_US, DIFS_US, US, Stage
 
 PAIR = [(0.0, 0.0), (100.0, 0.0)]

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from roamcast.errors import InputError
-from roamcast.log.oracle import reachability
 from roamcast.world.contacts.neighbourhood import LinkObserver, Neighbourhood
 from roamcast.world.links import contacts, neighbourhood, read_table
 from roamcast.world.scenario import Scenario
 from roamcast.world.simulate import simulate
 from tests.support.data import data
+from tests.support.reachability import reachability
 
 
 def written(tmp_path: Path, text: str, name: str = "file.txt") -> str:

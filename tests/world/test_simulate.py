@@ -16,7 +16,7 @@ import roamcast
 from roamcast.errors import InputError
 from roamcast.log.reader import read, summary
 from roamcast.log.schema import LEVELS, RECEIVE, SEND
-from roamcast.log.writer import LogSink, MemorySink
+from roamcast.log.writer import LogSink
 from roamcast.protocols.kit.interface import Params
 from roamcast.world.assembly import build
 from roamcast.world.kernel import World
@@ -25,6 +25,7 @@ from roamcast.world.radio import LogDistance
 from roamcast.world.scenario import Scenario, with_values
 from roamcast.world.simulate import Result, run_id, simulate, what_was_possible
 from roamcast.world.workload import Workload
+from tests.support.sinks import MemorySink
 
 GOLDEN = Path(__file__).with_name("fingerprints.json")
 UPDATE = "UPDATE_GOLDEN"

@@ -12,13 +12,13 @@ import pyarrow as pa
 import pytest
 
 from roamcast.log.reader import read
-from roamcast.log.writer import MemorySink
 from roamcast.papers import presets
 from roamcast.protocols import registry
 from roamcast.world.faults import SLEEP
 from roamcast.world.scenario import Scenario
 from roamcast.world.simulate import Result, simulate
 from tests.support.log_metrics import energy, metrics
+from tests.support.sinks import MemorySink
 from tests.world.stage import ACK_US, AIRTIME_US, DIFS_US, SIFS_US, US, Stage
 
 PREAMBLE_US = 192

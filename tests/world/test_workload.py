@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 from roamcast.log import schema
-from roamcast.log.writer import MemorySink
 from roamcast.pubsub.event import FOREVER, GLOBAL, LOCAL, Event
 from roamcast.pubsub.filters import Range
 from roamcast.world.scenario import Scenario
 from roamcast.world.simulate import simulate
 from roamcast.world.streams import Stream
 from roamcast.world.workload import NUMBERS, TOPIC, Workload, micros, shuffled, width_within
+from tests.support.sinks import MemorySink
 
 
 def workload(seed: int = 1, **values: Any) -> Workload:

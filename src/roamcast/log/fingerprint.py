@@ -24,20 +24,17 @@ class Fingerprint:
         self.block = BytesWriter()
 
     def published(self, t: i64, node: i64, event: int, pairs: i64) -> None:
-        self.stamp(t, node, event)
-        self.stamp(t, node, pairs)
-
-    def transmitted(self, t: i64, node: i64, serial: i64, receivers: i64) -> None:
-        self.stamp(t, node, serial << NODE_BITS | receivers)
+        self.stamp(t, node, 0, event)
+        self.stamp(t, node, 0, pairs)
 
     def delivered(self, node: i64, event: i64) -> None:
         self.mix = (self.mix * 1_000_003 + (node << NODE_BITS) + event) & MIX
 
-    def stamp(self, t: i64, node: i64, number: i64) -> None:
+    def stamp(self, t: i64, node: i64, serial: i64, number: i64) -> None:
         """Add a publication or transmission, and with it the deliveries so far."""
         block = self.block
         write_i64_le(block, t << NODE_BITS | node)
-        write_i64_le(block, number)
+        write_i64_le(block, serial << NODE_BITS | number)
         write_i64_le(block, self.mix)
         if len(block) >= BLOCK:
             self.hash.update(block.getvalue())

@@ -20,7 +20,6 @@ class Tally:
         "began",
         "by_reason",
         "bytes_sent",
-        "deliveries",
         "duplicates",
         "duplicates_wanted",
         "frames_sent",
@@ -47,7 +46,6 @@ class Tally:
         self.began = False  # whether an event was published
         self.interested: i64 = 0
         self.own: i64 = 0
-        self.deliveries: i64 = 0
         self.frames_sent: i64 = 0
         self.bytes_sent: i64 = 0
         self.repeats: i64 = 0
@@ -64,7 +62,7 @@ class Tally:
         self.kinds: list[str] = []  # all of them …
         self.kind_counts = vec[i64]()  # … and how many were sent
         self.by_reason = vec[i64]([0] * reason_count())
-        self.latencies = vec[i64]()
+        self.latencies = vec[i64]()  # of each delivery
         self.samples: i64 = 0
         self.state_entries: i64 = 0
         self.state_bytes: i64 = 0
@@ -77,10 +75,6 @@ class Tally:
             self.warmup_bytes = self.bytes_sent
         self.interested += pairs
         self.own += own
-
-    def delivered(self, latency: i64) -> None:
-        self.deliveries += 1
-        self.latencies = append(self.latencies, latency)
 
     def sent(self, kind: str, size: i64) -> None:
         """There are few kinds, all constants, and a frame is often of the same kind as the one before."""
@@ -115,7 +109,7 @@ class Tally:
         latencies = sorted(self.latencies)
         why = {schema.LOSSES[k]: int(n) for k, n in enumerate(self.losses) if n}
         return {
-            "deliveries": int(self.deliveries),
+            "deliveries": len(latencies),
             "interested": int(self.interested),
             "own": int(self.own),
             "frames_sent": int(self.frames_sent),

@@ -1,4 +1,4 @@
-"""Where rows of the log go: nowhere (`LogSink`), into a list (`MemorySink`), or into a file (`ParquetSink`).
+"""Where rows of the log go: nowhere (`LogSink`), or into a file (`ParquetSink`).
 
 A run makes a row for every frame heard, so `row` only packs nine numbers into a buffer: a dictionary for the batch
 turns the reason into a number. When the buffer is full, numpy reads it as columns (stride views), and it becomes one
@@ -22,9 +22,6 @@ from roamcast.errors import InputError, error_text
 from roamcast.extras import need
 from roamcast.log.arrays import numbers, texts
 from roamcast.log.schema import KINDS, SUMMARY_KEY, arrow_schema
-
-Row = tuple[int, int, int, int, int, int, int, int, str]
-"""t, node, kind, event, frame, peer, bytes, value, reason: the arguments of `LogSink.row`."""
 
 BATCH: Final = 65_536
 
@@ -58,29 +55,6 @@ class LogSink:
 
     def abandon(self) -> None:
         """The run failed: leave nothing behind."""
-
-
-@final
-class MemorySink(LogSink):
-    """Keeps the rows in a list."""
-
-    def __init__(self) -> None:
-        self.rows: list[Row] = []
-
-    def row(
-        self, t: int, node: int, kind: int, event: int, frame: int, peer: int, size: int, value: int, reason: str
-    ) -> None:
-        self.rows.append((t, node, kind, event, frame, peer, size, value, reason))
-
-    def abandon(self) -> None:
-        self.rows.clear()
-
-    def table(self, run: str = "") -> Any:
-        """The rows as a `pyarrow.Table`, as `reader.read` would give it."""
-        packer = _Packer(run)
-        for t, node, kind, event, frame, peer, size, value, reason in self.rows:
-            packer.add(t, node, kind, event, frame, peer, size, value, reason)
-        return packer.take()
 
 
 @final

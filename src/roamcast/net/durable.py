@@ -11,17 +11,12 @@ the new one when it starts again, and never a part of either. The names are fixe
     number      the number of an insecure node, 4 bytes
     clock, unchecked    for `keep.store.Store` alone
 
-`keep.store.Store` keeps them in SQLite together with everything else; the two classes here are for tests and for
-programs that need nothing more.
+`keep.store.Store` keeps them in SQLite together with everything else.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from pathlib import Path
-
-from roamcast import files
-from roamcast.errors import InputError, error_text
 
 
 class DurableValues(ABC):
@@ -45,23 +40,3 @@ class MemoryValues(DurableValues):
 
     def store(self, name: str, value: bytes) -> None:
         self.values[name] = value
-
-
-class FileValues(DurableValues):
-    """A folder with one file per name, which only the owner may read."""
-
-    def __init__(self, folder: str | Path) -> None:
-        self._folder = Path(folder)
-        try:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"cannot keep state in {folder}: {error_text(error)}") from None
-
-    def load(self, name: str) -> bytes | None:
-        try:
-            return (self._folder / name).read_bytes()
-        except FileNotFoundError:
-            return None
-
-    def store(self, name: str, value: bytes) -> None:
-        files.write(self._folder / name, value, mode=files.PRIVATE, durable=True)

@@ -1,8 +1,8 @@
-"""Events and filters: covering and summaries, the matching index, Bloom filters."""
+"""Events and filters: covering and summaries, the matching index, positions in Bloom filters."""
 
 from __future__ import annotations
 
-from roamcast.pubsub.bloom import BloomFilter, bloom_from_fields, false_positive_rate, positions
+from roamcast.pubsub.bloom import positions
 from roamcast.pubsub.covering import common_topic, covers, summarise
 from roamcast.pubsub.event import FOREVER, GLOBAL, LOCAL, Event, Value, event_from_fields, event_id
 from roamcast.pubsub.filters import (
@@ -34,7 +34,6 @@ __all__ = [
     "LOCAL",
     "NOTHING",
     "And",
-    "BloomFilter",
     "Compare",
     "Event",
     "Everything",
@@ -49,12 +48,10 @@ __all__ = [
     "Topic",
     "Value",
     "attr",
-    "bloom_from_fields",
     "common_topic",
     "covers",
     "event_from_fields",
     "event_id",
-    "false_positive_rate",
     "filter_from_fields",
     "parse",
     "parse_subscription",

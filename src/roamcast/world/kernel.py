@@ -146,7 +146,7 @@ class World:
 
     def start(self) -> None:
         for station in self.by_place:
-            self.medium.rows.row(station, 0.0)  # rows made one after the other lie close together, too
+            self.medium.hearers.row(station, 0)  # rows made one after the other lie close together, too
         for station in self.by_place:
             station.protocol.on_start()
         for s in self.subscriptions:

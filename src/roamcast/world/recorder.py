@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import final
 
+from librt.vecs import append
 from mypy_extensions import i64
 
 from roamcast.log import schema
@@ -52,7 +53,7 @@ class Recorder:
         if published is not None:
             flags = published.flags[node]
             if flags & (PAIRED | DELIVERED) == PAIRED:
-                self.tally.delivered(t - published.t)
+                self.tally.latencies = append(self.tally.latencies, t - published.t)
             published.flags[node] = flags | DELIVERED
         if self.rows.deliveries:
             self.rows.delivered(t, node, event.id)

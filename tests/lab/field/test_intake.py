@@ -20,10 +20,11 @@ from roamcast.lab.field.clocks import WINDOW_US, Clock, clocks, least_squares, o
 from roamcast.lab.field.intake import Field, Live
 from roamcast.log import reader, schema
 from roamcast.log.opened import Log
-from roamcast.log.writer import MemorySink, ParquetSink, Row
+from roamcast.log.writer import ParquetSink
 from roamcast.world.scenario import Scenario
 from roamcast.world.simulate import simulate
 from tests.support.log_metrics import metrics
+from tests.support.sinks import MemorySink, Row
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

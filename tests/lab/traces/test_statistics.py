@@ -14,10 +14,10 @@ from roamcast.lab.traces import statistics
 from roamcast.lab.traces import trace as traces
 from roamcast.lab.traces.schemas import CONTACTS
 from roamcast.lab.traces.table import Table
-from roamcast.log.oracle import reachability
 from tests.lab.traces.places import rows_of, table_at
 from tests.lab.traces.twins import Contact, union
 from tests.support.data import data
+from tests.support.reachability import reachability
 
 if TYPE_CHECKING:
     from roamcast.lab.traces.trace import Place

@@ -8,7 +8,6 @@ import time
 import pytest
 
 from roamcast.log import schema
-from roamcast.log.writer import MemorySink
 from roamcast.net.durable import MemoryValues
 from roamcast.net.host.runner import Runner
 from roamcast.net.trust.membership import Membership
@@ -20,6 +19,7 @@ from roamcast.pubsub.filters import topic
 from tests.conformance.driver import WHY, Parcel, Ping, Probe
 from tests.conformance.real import RING, Walled, network
 from tests.net.members import member, publication
+from tests.support.sinks import MemorySink
 from tests.support.warp import WarpLoop
 
 S = 1_000_000

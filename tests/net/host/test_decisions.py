@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from roamcast.log import schema
-from roamcast.log.writer import MemorySink
 from roamcast.net.host.decisions import Decisions
 from roamcast.net.host.journal import Journal
 from tests.conformance.driver import WHY, WHY_NOT
+from tests.support.sinks import MemorySink
 
 
 def test_decisions_of_a_catch_up_are_not_counted() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from roamcast.log.writer import MemorySink
 from roamcast.net.durable import MemoryValues
 from roamcast.net.host.deliveries import Deliveries
 from roamcast.net.host.journal import Journal
@@ -13,6 +12,7 @@ from roamcast.net.refusal import Tally
 from roamcast.net.trust.membership import Membership
 from roamcast.pubsub.event import Event
 from tests.conformance.real import RING
+from tests.support.sinks import MemorySink
 
 
 def test_the_application_gets_the_event_without_and_with_its_seal(caplog: pytest.LogCaptureFixture) -> None:

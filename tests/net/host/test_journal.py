@@ -9,7 +9,7 @@ from typing import Any
 
 from roamcast.log import schema
 from roamcast.log.reader import rows, summary
-from roamcast.log.writer import MemorySink, ParquetSink
+from roamcast.log.writer import ParquetSink
 from roamcast.net.air.udp import UdpMedium
 from roamcast.net.host.runner import Runner
 from roamcast.net.limits import Limits
@@ -23,6 +23,7 @@ from tests.conformance.driver import WHY, Ping, Probe
 from tests.conformance.real import Walled, network
 from tests.net.conftest import rows_of
 from tests.support.log_metrics import metrics
+from tests.support.sinks import MemorySink
 from tests.support.warp import WarpLoop
 
 

@@ -10,7 +10,6 @@ import msgspec
 import pytest
 
 from roamcast.errors import InputError, StoreError
-from roamcast.log.writer import MemorySink
 from roamcast.net.air.udp import UdpMedium
 from roamcast.net.durable import MemoryValues
 from roamcast.net.host.boot_record import KEEP_S
@@ -27,6 +26,7 @@ from roamcast.pubsub.filters import topic
 from tests.conformance.driver import WHY, Ping, Probe
 from tests.conformance.real import RING, Walled, network
 from tests.net.conftest import broadcast_all
+from tests.support.sinks import MemorySink
 from tests.support.warp import WarpLoop
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 
 from roamcast.log import schema
-from roamcast.log.writer import MemorySink
 from roamcast.net.air.timers import Timers
 from roamcast.net.host.handlers import Handlers
 from roamcast.net.host.journal import Journal
 from roamcast.net.host.sampler import StateSampler
 from roamcast.net.refusal import Tally
+from tests.support.sinks import MemorySink
 from tests.support.warp import WarpLoop
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from roamcast.log import schema
-from roamcast.log.writer import MemorySink
 from roamcast.net.host.handlers import Handlers
 from roamcast.net.host.journal import Journal
 from roamcast.net.host.send_reports import SendReports
 from roamcast.net.limits import Limits
 from roamcast.net.refusal import Tally
 from tests.conformance.driver import Ping
+from tests.support.sinks import MemorySink
 
 
 def test_each_report_has_its_row_or_its_handler() -> None:

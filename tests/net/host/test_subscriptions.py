@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from roamcast.log import schema
-from roamcast.log.writer import MemorySink
 from roamcast.net.host.handlers import Handlers
 from roamcast.net.host.journal import Journal
 from roamcast.net.host.subscriptions import Subscriptions
 from roamcast.net.refusal import Tally
 from roamcast.pubsub.filters import topic
+from tests.support.sinks import MemorySink
 
 
 class Learner:

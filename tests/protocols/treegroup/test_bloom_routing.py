@@ -26,9 +26,10 @@ from roamcast.protocols.treegroup.bloom_routing import (
     topics_above,
     value_part,
 )
-from roamcast.pubsub.bloom import BloomFilter, false_positive_rate, positions
+from roamcast.pubsub.bloom import positions
 from roamcast.pubsub.event import Event, Value
 from roamcast.pubsub.filters import EVERYTHING, NOTHING, And, Filter, Or, attr, topic
+from tests.support.bloom import BloomFilter, false_positive_rate
 
 NAMES = st.sampled_from(["a", "b", "c", "ab"])
 VALUES = st.sampled_from([0, 1, 1.0, 2.5, True, False, "", "x", "1", -0.0, float("inf"), 1 << 60])

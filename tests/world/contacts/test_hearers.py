@@ -29,7 +29,7 @@ def test_a_row_has_the_stations_in_range_at_any_time(
     hearers = Hearers(stations, motion)
     for hundredths, number in sorted(queries):
         now, i = hundredths / 100, number % n
-        row = hearers.row(stations[i], now)
+        row = hearers.row(stations[i], hundredths * 10_000)
         here = motion.position(i, now)
         in_range = [j for j in range(n) if j != i and hypot(*_from(here, motion.position(j, now))) <= reaches[i]]
         assert [other.id for other in row] == in_range
@@ -43,7 +43,7 @@ def test_a_row_that_was_returned_does_not_change() -> None:
     stations = Stage([(0.0, 0.0)] * 2).stations
     motion = contacts(Routes([[(0.0, 0.0, 0.0)], [(0.0, 10.0, 0.0), (10.0, 510.0, 0.0)]]), [100.0] * 2)
     hearers = Hearers(stations, motion)
-    before = hearers.row(stations[0], 0.0)
-    assert hearers.row(stations[0], 1.0) is before
-    assert hearers.row(stations[0], 5.0) == ()
+    before = hearers.row(stations[0], 0)
+    assert hearers.row(stations[0], 1_000_000) is before
+    assert hearers.row(stations[0], 5_000_000) == ()
     assert before == (stations[1],)

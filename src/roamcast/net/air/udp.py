@@ -76,8 +76,6 @@ class UdpMedium(Medium):
         self._known: Callable[[], list[Address]] = list
         self._filter: KernelFilter | None = None
         self._unread = 0  # unread datagrams of closed sockets
-        self.errors = 0
-        self.openings = 0
 
     def open(self, receive: Callable[[bytes, Address], None]) -> None:
         self._loop = asyncio.get_running_loop()
@@ -130,7 +128,6 @@ class UdpMedium(Medium):
             return Sent.FULL
         if error.errno == errno.EMSGSIZE:
             return Sent.TOO_LARGE
-        self.errors += 1
         log.debug("sending failed: %s", error)
         self._check_after(self._pause_s)
         return Sent.DOWN
@@ -147,7 +144,6 @@ class UdpMedium(Medium):
             except BlockingIOError:
                 return
             except OSError as error:  # an ICMP answer to an earlier datagram, or the interface went down
-                self.errors += 1
                 log.debug("receiving failed: %s", error)
                 self._check_after(self._pause_s)
                 return
@@ -165,12 +161,10 @@ class UdpMedium(Medium):
             self._open_sockets()
         except OSError as error:
             self._close_sockets()
-            self.errors += 1
             log.log(logging.DEBUG if self._warned else logging.WARNING, "%s; waiting", self._missing(error))
             self._warned = True
             self._check_after(self._pause_s)
             return
-        self.openings += 1
         self._pause_s = REOPEN_S
         if self._warned:
             self._warned = False

@@ -24,7 +24,7 @@ class EventFrame(Frame):
     def __init__(self, event: Event, ttl: int, age_us: int) -> None:
         self.kind = "event"  # not by super().__init__: this is made for every transmission of a flood
         self.id = event.id
-        self.size = (3 if ttl < 128 else 4) + (5 if 0xFFFF < age_us <= 0xFFFFFFFF else uint_size(age_us)) + event.size
+        self.size = (3 if ttl < 128 else 4) + (3 if 0xFF < age_us <= 0xFFFF else uint_size(age_us)) + event.size
         self.cargo = event
         self.event = event
         self.ttl = ttl

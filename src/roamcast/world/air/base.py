@@ -28,6 +28,7 @@ class Air:
     def __init__(self, medium: Medium) -> None:
         self.medium = medium
         self.events = medium.events
+        self.hearers = medium.hearers
         self.mac = medium.mac
         self.losses = medium.losses
         self.recorder = medium.recorder
@@ -46,8 +47,12 @@ class Air:
         """A transmission begins: find its hearers. `s` is its place among the transmissions."""
         raise NotImplementedError
 
-    def arrive(self, station: Station, tx: Transmission, frame: Frame, s: i64, t: i64) -> None:
-        """A frame ends: hand it to the protocols of the stations that received it."""
+    def end_broadcast(self, station: Station, tx: Transmission, frame: Frame, s: i64, t: i64) -> None:
+        """A frame for all ends: hand it to the protocols of the stations that received it."""
+        raise NotImplementedError
+
+    def end_addressed(self, station: Station, tx: Transmission, frame: Frame, s: i64, t: i64) -> None:
+        """A frame for one neighbour ends: hand it to the neighbour's protocol, if it received the frame."""
         raise NotImplementedError
 
     def end_acknowledgement(self, station: Station, tx: Transmission, s: i64, t: i64) -> None:
@@ -111,10 +116,10 @@ class Air:
         tx.collisions = 0
         tx.deaf = 0
         cargo = frame.cargo
-        if cargo is not None:
-            tx.event = self.published.find(cargo.id)
-        elif frame.id != 0:
-            tx.event = self.published.find(frame.id)
+        id = frame.id if cargo is None else cargo.id
+        if id != 0:
+            event = self.published.current
+            tx.event = event if event is not None and event.id == id else self.published.find(id)
         else:
             tx.event = None
             events = frame.events()
@@ -137,8 +142,12 @@ class Air:
         frame = tx.frame
         if frame is None:
             self.end_acknowledgement(station, tx, s, t)
+        elif tx.to < 0:
+            self.end_broadcast(station, tx, frame, s, t)
+            if self.mac.contends:
+                self.mac.draw_backoff(station)
         else:
-            self.arrive(station, tx, frame, s, t)
+            self.end_addressed(station, tx, frame, s, t)
         if station.head is not None and not station.contending and not station.waiting and station.up:
             self.mac.contend(station)
         tx.frame = None

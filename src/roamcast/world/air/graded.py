@@ -23,7 +23,7 @@ class GradedAir(AcknowledgedAir):
         end = t + tx.airtime
         station.occupy(end)
         threshold = self.medium.radio.threshold
-        row = self.medium.hearers(station, t)
+        row = self.hearers.row(station, t)
         strengths = self.medium.strengths(station, row, t)
         hearers: list[Station] = []
         sensed: i64 = 0
@@ -79,7 +79,14 @@ class GradedAir(AcknowledgedAir):
 
     # ---- frames end
 
-    def arrive(self, station: Station, tx: Transmission, frame: Frame, s: i64, t: i64) -> None:
+    def end_broadcast(self, station: Station, tx: Transmission, frame: Frame, s: i64, t: i64) -> None:
+        self.end_one_by_one(station, tx, frame, s, t)
+
+    def end_addressed(self, station: Station, tx: Transmission, frame: Frame, s: i64, t: i64) -> None:
+        self.end_one_by_one(station, tx, frame, s, t)
+        self.await_acknowledgement(station, t)
+
+    def end_one_by_one(self, station: Station, tx: Transmission, frame: Frame, s: i64, t: i64) -> None:
         got: i64 = 0
         k: i64 = -1
         for other in tx.hearers:
@@ -110,11 +117,7 @@ class GradedAir(AcknowledgedAir):
             if self.received(other, station, tx, frame, t):
                 other.heard_strength = dbm(strength)
                 other.protocol.on_frame(frame, station.id)
-        self.fingerprint.transmitted(t, station.index, tx.serial, got)
-        if tx.to < 0:
-            self.mac.draw_backoff(station)
-        else:
-            self.await_acknowledgement(station, t)
+        self.fingerprint.stamp(t, station.index, tx.serial, got)
 
     def end_acknowledgement(self, station: Station, tx: Transmission, s: i64, t: i64) -> None:
         k: i64 = -1

@@ -19,14 +19,23 @@ class IdealAir(Air):
     def start(self, station: Station, tx: Transmission, s: i64, t: i64) -> None:
         station.sending = True
         station.sends_until = t + tx.airtime
-        row = self.medium.hearers(station, t)
+        row = self.hearers.row(station, t)
         if self.medium.radio.plain:
             tx.hearers = [other for other in row if other.up]
         else:
             strengths = self.medium.strengths(station, row, t)
             tx.hearers = [other for k, other in enumerate(row) if other.up and strengths[k] >= 1.0]
 
-    def arrive(self, station: Station, tx: Transmission, frame: Frame, s: i64, t: i64) -> None:
+    def end_broadcast(self, station: Station, tx: Transmission, frame: Frame, s: i64, t: i64) -> None:
+        self.hand_out(station, tx, frame, t)
+
+    def end_addressed(self, station: Station, tx: Transmission, frame: Frame, s: i64, t: i64) -> None:
+        if self.hand_out(station, tx, frame, t) == 0:
+            self.recorder.lose(t, station.index, frame, tx.serial, tx.to, tx.size, NO_ACK, 0)
+            station.protocol.on_undelivered(frame, tx.to)
+
+    def hand_out(self, station: Station, tx: Transmission, frame: Frame, t: i64) -> i64:
+        """Hand a frame to all that receive it. Returns their number."""
         got: i64 = 0
         for other in tx.hearers:
             if not other.up:
@@ -42,7 +51,5 @@ class IdealAir(Air):
             if self.received(other, station, tx, frame, t):
                 other.heard_strength = SENSITIVITY_DBM  # whatever the distance
                 other.protocol.on_frame(frame, station.id)
-        self.fingerprint.transmitted(t, station.index, tx.serial, got)
-        if tx.to >= 0 and got == 0:
-            self.recorder.lose(t, station.index, frame, tx.serial, tx.to, tx.size, NO_ACK, 0)
-            station.protocol.on_undelivered(frame, tx.to)
+        self.fingerprint.stamp(t, station.index, tx.serial, got)
+        return got

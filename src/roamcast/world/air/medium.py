@@ -7,7 +7,7 @@ from typing import final
 from librt.vecs import append, vec
 from mypy_extensions import i32, i64
 
-from roamcast.world.contacts.hearers import Hearers, Row
+from roamcast.world.contacts.hearers import Hearers, PartedHearers, Row
 from roamcast.world.contacts.neighbourhood import Neighbourhood
 from roamcast.world.faults import Faults, RandomLosses
 from roamcast.world.mac.base import Mac
@@ -33,25 +33,12 @@ class Medium:
         self.events = events
         self.stations = stations
         self.motion = motion
-        self.rows = Hearers(stations, motion)
+        self.hearers = Hearers(stations, motion) if faults.partition_until == 0 else parted(stations, motion, faults)
         self.mac = mac
         self.radio = radio
         self.recorder = recorder
         self.faults = faults
         self.losses: RandomLosses | None = RandomLosses(faults, len(stations), seed) if faults.lossy() else None
-
-    def hearers(self, station: Station, t: i64) -> Row:
-        """The stations that a frame of this station reaches if it starts now."""
-        now = float(t) * 1e-6
-        row = self.rows.row(station, now)
-        if self.faults.partition_from <= t < self.faults.partition_until:
-            row = self.one_side(row, station, now)
-        return row
-
-    def one_side(self, row: Row, station: Station, now: float) -> Row:
-        wall = self.faults.wall_m
-        left = self.motion.x(station.id, now) < wall
-        return tuple([other for other in row if (self.motion.x(other.id, now) < wall) == left])
 
     def strengths(self, station: Station, row: Row, t: i64) -> vec[float]:
         """The strength of a frame that this station starts now, at each of its hearers."""
@@ -65,3 +52,7 @@ class Medium:
         r = self.radio.frame_range(i)
         self.radio.strengths(i, numbers, r * r, strengths)
         return strengths
+
+
+def parted(stations: list[Station], motion: Neighbourhood, faults: Faults) -> Hearers:
+    return PartedHearers(stations, motion, faults.partition_from, faults.partition_until, faults.wall_m)

@@ -27,14 +27,14 @@ class PlainAir(AcknowledgedAir):
 
     def start(self, station: Station, tx: Transmission, s: i64, t: i64) -> None:
         end = t + tx.airtime
-        self.collided = 0
-        self.deaf = 0
         if station.receiving >= 0:
             self.turn_away(station, t)
         station.occupy(end)
         if tx.to < 0:
             self.start_broadcast(station, tx, s, t, end)
         else:
+            self.collided = 0
+            self.deaf = 0
             self.start_addressed(station, tx, s, t, end)
         frame = tx.frame
         if frame is None or self.collided + self.deaf == 0:
@@ -53,7 +53,7 @@ class PlainAir(AcknowledgedAir):
         hearers: list[Station] = []
         collided: i64 = 0
         deaf: i64 = 0
-        for other in self.medium.hearers(station, t):
+        for other in self.hearers.row(station, t):
             busy = other.busy_until
             if busy > t:
                 if other.receiving >= 0:
@@ -80,7 +80,7 @@ class PlainAir(AcknowledgedAir):
     def start_addressed(self, station: Station, tx: Transmission, s: i64, t: i64, end: i64) -> None:
         nav = self.reserved(tx, end)
         hearers: list[Station] = []
-        for other in self.medium.hearers(station, t):
+        for other in self.hearers.row(station, t):
             if other.busy_until > t:
                 self.clash(other, t, end)
                 continue
@@ -115,7 +115,7 @@ class PlainAir(AcknowledgedAir):
     def write_clashes(self, station: Station, tx: Transmission, frame: Frame, t: i64) -> None:
         """The rows of stations in range that did not lock on to the frame: they were busy (or off: no row)."""
         heard: i64 = 0
-        for other in self.medium.hearers(station, t):
+        for other in self.hearers.row(station, t):
             if heard < len(tx.hearers) and tx.hearers[heard] is other:
                 heard += 1
             elif other.up:
@@ -123,19 +123,12 @@ class PlainAir(AcknowledgedAir):
 
     # ---- frames end
 
-    def arrive(self, station: Station, tx: Transmission, frame: Frame, s: i64, t: i64) -> None:
-        if tx.to < 0:
-            self.end_broadcast(station, tx, frame, s, t)
-            self.mac.draw_backoff(station)
-        else:
-            self.end_addressed(station, tx, frame, s, t)
-            self.await_acknowledgement(station, t)
-
     def end_broadcast(self, station: Station, tx: Transmission, frame: Frame, s: i64, t: i64) -> None:
         self.end_one_by_one(station, tx, frame, s, t)
 
     def end_addressed(self, station: Station, tx: Transmission, frame: Frame, s: i64, t: i64) -> None:
         self.end_one_by_one(station, tx, frame, s, t)
+        self.await_acknowledgement(station, t)
 
     def end_one_by_one(self, station: Station, tx: Transmission, frame: Frame, s: i64, t: i64) -> None:
         got: i64 = 0
@@ -160,7 +153,7 @@ class PlainAir(AcknowledgedAir):
             other.listened(tx.start, t)
             if self.received(other, station, tx, frame, t):
                 other.protocol.on_frame(frame, station.id)
-        self.fingerprint.transmitted(t, station.index, tx.serial, got)
+        self.fingerprint.stamp(t, station.index, tx.serial, got)
 
     def missed(self, other: Station, station: Station, tx: Transmission, frame: Frame, s: i64, t: i64) -> None:
         """A station that had locked on to the frame began to send, lost it to another frame, or went off."""

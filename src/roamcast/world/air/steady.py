@@ -38,7 +38,7 @@ class SteadyAir(SwiftAir):
         to = tx.to
         locked: i64 = 0
         hearers: list[Station] = []
-        for other in self.medium.hearers(station, t):
+        for other in self.hearers.row(station, t):
             if other.busy_until > t:
                 self.clash(other, t, end)
                 continue
@@ -80,7 +80,8 @@ class SteadyAir(SwiftAir):
         tally.losses[HALF_DUPLEX] += tx.deaf
         tally.overheard += tx.locked - tx.collisions - tx.deaf - got
         self.add_shared_listening(tx)
-        self.fingerprint.transmitted(t, station.index, tx.serial, got)
+        self.fingerprint.stamp(t, station.index, tx.serial, got)
+        self.await_acknowledgement(station, t)
 
     def end_acknowledgement(self, station: Station, tx: Transmission, s: i64, t: i64) -> None:
         for other in tx.hearers:
@@ -101,32 +102,10 @@ class MeteredAir(SteadyAir):
     """The same for a protocol that reads its battery: each station counts its own listening."""
 
     def start_addressed(self, station: Station, tx: Transmission, s: i64, t: i64, end: i64) -> None:
-        mac = self.mac
-        nav = self.reserved(tx, end)
-        ifs = mac.ifs
-        to = tx.to
-        locked: i64 = 0
-        hearers: list[Station] = []
-        for other in self.medium.hearers(station, t):
-            if other.busy_until > t:
-                self.clash(other, t, end)
-                continue
-            if other.contending:  # `lock_on`, written out
-                mac.freeze(other, t)
-            elif other.slots > 0:
-                mac.count_down(other, t)
-            other.busy_until = end
-            other.receiving = s
-            locked += 1
-            other.listens(t, end)
-            if other.index != to:
-                if other.idle_since < nav:
-                    other.idle_since = nav
-                if other.ifs == ifs:
-                    continue
-            hearers.append(other)
-        tx.hearers = hearers
-        tx.locked = locked
+        super().start_addressed(station, tx, s, t, end)
+        for other in self.hearers.row(station, t):
+            if other.receiving == s:
+                other.listens(t, end)
 
     def end_broadcast(self, station: Station, tx: Transmission, frame: Frame, s: i64, t: i64) -> None:
         self.end_one_by_one(station, tx, frame, s, t)

@@ -29,8 +29,6 @@ class SwiftAir(PlainAir):
 
     def end_at_once(self, station: Station, tx: Transmission, frame: Frame, s: i64, t: i64) -> i64:
         """End a broadcast of at most one event. Returns how many stations listened to it up to its end."""
-        self.collided = 0
-        self.deaf = 0
         event = tx.event
         if event is None:
             got = self.hand_out(station, tx, frame, s)
@@ -40,27 +38,31 @@ class SwiftAir(PlainAir):
         if self.collided + self.deaf > 0:
             self.tally.losses[COLLISION] += self.collided
             self.tally.losses[HALF_DUPLEX] += self.deaf
-        self.fingerprint.transmitted(t, station.index, tx.serial, got)
+        self.fingerprint.stamp(t, station.index, tx.serial, got)
         return got + self.collided
 
     def hand_out(self, station: Station, tx: Transmission, frame: Frame, s: i64) -> i64:
         """Hand a frame without an event to all stations that received it. Returns their number."""
         ifs = self.mac.ifs
         missed: i64 = 0
+        collided: i64 = 0
+        deaf: i64 = 0
         for other in tx.hearers:
             if other.receiving != s:
                 missed += 1
                 if other.deafened == s:
                     other.deafened = NOTHING
-                    self.deaf += 1
+                    deaf += 1
                 elif other.up:
-                    self.collided += 1
+                    collided += 1
                 continue
             other.receiving = NOTHING
             if other.ifs != ifs:
                 self.understood(other)
             other.heard_from = station.index
             other.protocol.on_frame(frame, station.id)
+        self.collided = collided
+        self.deaf = deaf
         return len(tx.hearers) - missed
 
     def hand_out_event(self, station: Station, tx: Transmission, frame: Frame, event: PublishedEvent, s: i64) -> i64:
@@ -71,6 +73,8 @@ class SwiftAir(PlainAir):
         sender = station.id
         index = station.index
         missed: i64 = 0
+        collided: i64 = 0
+        deaf: i64 = 0
         unwanted: i64 = 0
         fresh: i64 = 0  # receivers that did not have the event, …
         fresh_unwanted: i64 = 0  # … and those of them that do not want it
@@ -79,9 +83,9 @@ class SwiftAir(PlainAir):
                 missed += 1
                 if other.deafened == s:
                     other.deafened = NOTHING
-                    self.deaf += 1
+                    deaf += 1
                 elif other.up:
-                    self.collided += 1
+                    collided += 1
                 continue
             other.receiving = NOTHING
             if other.ifs != ifs:
@@ -104,6 +108,8 @@ class SwiftAir(PlainAir):
                 continue
             other.heard_from = index
             other.protocol.on_frame(frame, sender)
+        self.collided = collided
+        self.deaf = deaf
         got = len(tx.hearers) - missed
         self.tally.duplicates += got - fresh
         self.tally.duplicates_wanted += got - fresh - (unwanted - fresh_unwanted)
