@@ -1,8 +1,8 @@
-"""Many worlds: the laboratory on Spark. A campaign goes through four steps, and each is a file or folder of that name.
+"""Many worlds: the laboratory. A campaign goes through four steps, and each is a file or folder of that name.
 
     campaign.py    the file that says which worlds, protocols and seeds
     plan.py        step 1: its runs, their ids and their costs
-    simulate.py    step 2: runs spread over Spark's workers
+    simulate.py    step 2: one run, as a worker does it
     measure/       step 3: every metric from the logs (metrics.py); which nodes were interested in what (interest.py)
     summarise.py   step 4: means with intervals, differences paired by seed
     conduct.py     the four steps in order, resumable, repeated where intervals are too wide
@@ -12,11 +12,13 @@
     recount.py     a sample of the runs counted again from their logs
 
     tables/        what a campaign leaves on disk: its folder, its tables and their columns
-    spark/         Spark itself: started, quiet, with this program on its workers
+    engine.py      what does the runs                        local/    on processes of this machine
+    spark/         on Spark: started, quiet, with this program on its workers
     progress.py    how far a campaign is                     code.py   which program this is
     field/         logs of real nodes, by one clock          traces/   recorded movement and contacts
 
-Only this package imports pyspark, and only where it is needed: planning and status do without.
+Only this package imports pyspark, and only where it is needed: planning, status and whatever is done on this machine do
+without.
 """
 
 from __future__ import annotations
