@@ -6,7 +6,7 @@
     rc.compare("baldoni", ["proximity", "gossip"])      protocols in the same worlds, seed by seed
     rc.sweep("baldoni", "gossip", {"p": [0.1, 0.5]})    one protocol under several settings
     rc.open("out/credits")                              the tables of a campaign
-    rc.open("run.parquet").why(7, "3:12")               a log: what became of an event at a node
+    rc.open("run.parquet").why(7, "3:12")               a log: what happened to an event at a node
     rc.Node(key="group.key"), rc.connect("~/node")      real nodes
 
 These names are what the documentation uses and what stays stable. A name is loaded when it is used for the first time,

@@ -1,4 +1,4 @@
-"""`roamcast why`: what became of an event at a node, in sentences."""
+"""`roamcast why`: what happened to an event at a node, in sentences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`roamcast why`: what became of an event at a node, from a log."""
+"""`roamcast why`: what happened to an event at a node, from a log."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def why(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object with everything.")] = False,
 ) -> None:
-    """Explain what became of an event at a node: heard from whom, delayed, suppressed, sent, lost, and why.
+    """Explain what happened to an event at a node: heard from whom, delayed, suppressed, sent, lost, and why.
 
     Without --node or --event it lists what there is, and says what to ask next.
     """

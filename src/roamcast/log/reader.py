@@ -62,6 +62,7 @@ def runs(path: str | Path) -> set[str]:
 
 def is_log(path: str | Path) -> bool:
     """Whether a file says that it is a log, of whatever version."""
+    need("reading a log", "pyarrow", "numpy")
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -48,7 +48,7 @@ UNKNOWN: Final = "not in the log"
 Reasons = list[tuple[str, str]]
 """Words and clauses."""
 NOT_OF_ITS_OWN: Final = ("sent", "queue", "no-ack")
-"""Conduct that other clauses are about: what became of the frames."""
+"""Conduct that other clauses are about: what happened to the frames."""
 
 
 @dataclass(frozen=True)

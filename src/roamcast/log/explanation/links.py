@@ -1,7 +1,7 @@
 """Which nodes heard each other, and when, as far as the log knows: frames that one received, lost or overheard.
 
-A link counts in both directions, because a node that sends nothing can still hear. Two nodes between which no frame was
-on the air have no link, however close they were.
+A link counts in both directions, because a node that sends nothing can still hear. Two nodes without any frame between
+them have no link, however close they were.
 """
 
 from __future__ import annotations

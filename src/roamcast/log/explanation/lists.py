@@ -81,7 +81,7 @@ class Outcome:
 
 @dataclass(frozen=True, repr=False)
 class EventAtNodes:
-    """One event at every node that was interested in it or delivered it; those that missed it first."""
+    """One event at every node that was interested in it or delivered it; those that missed it come first."""
 
     event: int
     name: str
@@ -109,7 +109,7 @@ class EventAtNodes:
 
 @dataclass(frozen=True, repr=False)
 class EventsAtNode:
-    """Every event that a node was interested in, delivered or published; those that it missed first."""
+    """Every event that a node was interested in, delivered or published; those that it missed come first."""
 
     node: int
     events: list[Outcome]

@@ -58,7 +58,7 @@ class Columns:
         return self.rows(named | self._of_frames_in(named))
 
     def rows_by_event(self, node: int, events: set[int]) -> dict[int, list[LogRow]]:
-        """For each of `events` what `rows_about` gives, and for all other events the rows of `node` about them."""
+        """For each of `events` the rows of `rows_about`, and for all other events the rows of `node` about them."""
         import numpy as np
 
         about = self.are(EVENT_KINDS)

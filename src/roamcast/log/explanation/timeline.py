@@ -42,7 +42,7 @@ def timeline(spread: Spread, node: int, absent: list[Absence]) -> list[Entry]:
 
 
 def holder_timeline(spread: Spread, holder: Holder, node: int, is_far: bool) -> list[Entry]:
-    """How a node got the event, what it decided, and what came of its frames at `node`.
+    """How a node got the event, what it decided, and what happened to its frames at `node`.
 
     `is_far`: the two only met later, so that the fate of its frames there tells nothing.
     """
