@@ -131,6 +131,12 @@ def test_a_study_shows_itself(compared: rc.Study) -> None:
     assert "<table>" in html and "<svg" in html and "± " in html
 
 
+def test_its_title_has_the_name_of_a_scenario_file(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text('preset = "baldoni"\n[world]\nduration_s = 15\n')
+    assert rc.compare(str(file), ["gossip"], seeds=1).title == "mine.toml, 1 seed"
+
+
 def test_one_seed_has_no_interval_and_is_shown_all_the_same() -> None:
     study = rc.compare("baldoni", ["gossip", "managed"], seeds=1, world=SHORT)
     assert "±" not in repr(study).splitlines()[2]

@@ -121,7 +121,8 @@ class Study:
     def title(self) -> str:
         """What all cells have in common."""
         seeds = numbers.several(len(self.campaign.seeds), "seed")
-        parts = [self.campaign.preset or "a scenario", cells.listed(self._cells.common), seeds]
+        start = cells.start(self.campaign.preset, self.campaign.reading) if self.campaign.preset else "a scenario"
+        parts = [start, cells.listed(self._cells.common), seeds]
         return ", ".join(part for part in parts if part)
 
     def __repr__(self) -> str:
