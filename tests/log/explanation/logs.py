@@ -12,10 +12,10 @@ from roamcast.log.explanation.pair import Explanation
 from roamcast.log.explanation.select import Columns
 from roamcast.log.reader import LogRow, rows_of
 from roamcast.log.schema import KINDS
-from roamcast.log.writer import MemorySink
 from roamcast.pubsub.event import FOREVER, event_id
 from roamcast.world.scenario import Scenario
 from roamcast.world.simulate import simulate
+from tests.support.sinks import MemorySink
 
 EVENT = event_id(1, 1)
 

@@ -71,7 +71,7 @@ def test_a_log_without_rows_says_which_level_is_needed() -> None:
     )
 
 
-def test_clocks_of_their_own_are_mentioned_where_files_were_merged() -> None:
+def test_a_remark_says_that_clocks_differ_if_files_were_merged() -> None:
     own = "Times are each node's own; `roamcast lab field` makes one log with one clock."
     assert pair(log().answers(merged=True), 9, "1:1").remarks == [own]
     assert pair(log().answers(), 9, "1:1").remarks == []

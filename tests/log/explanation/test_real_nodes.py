@@ -35,7 +35,7 @@ def explained(driver: Real, node: int, event: int) -> Explanation:
 
 def test_an_event_that_came_over_three_hops() -> None:
     driver = real([0, 1, 2, 3], "gossip", {"p": 1.0})
-    event = driver.say(0, "news")
+    event = driver.publish_event(0, "news")
     driver.run(2)
     answer = explained(driver, 3, event)
     assert (answer.status, answer.way) == ("got", [0, 1, 2, 3])
@@ -45,8 +45,8 @@ def test_an_event_that_came_over_three_hops() -> None:
 
 def test_an_event_that_a_neighbour_kept_back() -> None:
     driver = real([0, 1, 2, 3], "gossip", {"p": 0.0})
-    driver.say(2, "sport")  # so that nodes 1 and 3 have heard node 2
-    event = driver.say(0, "news")
+    driver.publish_event(2, "sport")  # so that nodes 1 and 3 have heard node 2
+    event = driver.publish_event(0, "news")
     driver.run(2)
     answer = explained(driver, 3, event)
     assert (answer.status, answer.cause, answer.path) == ("missed", "not reached", [3, 2, 1])
@@ -57,7 +57,7 @@ def test_an_event_that_a_neighbour_kept_back() -> None:
 
 def test_an_event_for_a_node_that_is_out_of_range() -> None:
     driver = real([0, 1, 2, 9], "gossip", {"p": 1.0})
-    event = driver.say(0, "news")
+    event = driver.publish_event(0, "news")
     driver.run(2)
     assert explained(driver, 3, event).cause == "alone"
 
@@ -67,7 +67,7 @@ def test_a_node_that_was_down() -> None:
     driver.run(1)
     driver.crash(3)
     driver.run(1)
-    event = driver.say(0, "news")
+    event = driver.publish_event(0, "news")
     driver.run(2)
     answer = explained(driver, 3, event)
     assert (answer.status, answer.cause) == ("not counted", "down")
@@ -120,7 +120,7 @@ def test_a_folder_with_the_logs_of_several_nodes_is_one_log(field: Path) -> None
     assert "Times are each node's own" in str(log.why())
 
 
-def test_the_log_of_one_node_tells_what_this_node_knows(field: Path) -> None:
+def test_the_log_of_one_node_explains_what_this_node_knows(field: Path) -> None:
     two = number(field / "two")
     warm = Log(field).events[1]
     answer = Log(field / "two").why(two, warm)

@@ -27,7 +27,7 @@ OWN_CLOCKS: Final = "Times are each node's own; `roamcast lab field` makes one l
 
 class Answers:
     def __init__(self, table: Any, name: str, merged: bool) -> None:
-        """`name` is the log's for people; `merged` if its rows come from several files."""
+        """`name` is what people call the log; `merged` if its rows come from several files."""
         self._columns = Columns(table)
         self._name = name
         self._merged = merged
@@ -91,7 +91,7 @@ class Answers:
         ]
         return EventsAtNode(node, missed_first(outcomes), self._remarks())
 
-    # ---- what the answers are made of
+    # ---- parts of the answers
 
     def _published(self, only: int = 0) -> dict[int, PublishedEvent]:
         return published_events(self._interest_rows, only)

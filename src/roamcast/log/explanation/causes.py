@@ -21,7 +21,7 @@ and if no neighbour had it:
     cut off         no node that frames connected with this one met a node that had it
     not in the log  no row is about the event's way
 
-What a *neighbour* is is written in holders.py.
+holders.py defines *neighbour*.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ UNKNOWN: Final = "not in the log"
 Reasons = list[tuple[str, str]]
 """Words and clauses."""
 NOT_OF_ITS_OWN: Final = ("sent", "queue", "no-ack")
-"""Conduct that other clauses are about: what became of the frames."""
+"""Conduct without a clause here: other clauses say what happened to these frames."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def _lost(spread: Spread, node: int) -> Reasons:
 
 
 def _given_up(spread: Spread, node: int, neighbours: list[Holder]) -> Reasons:
-    """Frames that their sender gave up, although the node's radio noticed nothing of them."""
+    """Frames that their sender gave up and that left no trace at the node's radio."""
     numbers = {holder.node for holder in neighbours}
     reasons: Reasons = []
     for word, what in (("no-ack", f"sent it to n{node} and got no acknowledgement"), ("queue", CONDUCT["queue"])):

@@ -1,4 +1,4 @@
-"""Nodes that had an event and met the node in question, and what each of them did about the event.
+"""Nodes that had an event and met the node in question, and what each of them did with the event.
 
 A holder is a *neighbour* if a frame went between the two nodes while it was busy with the event, or at most `LATELY_US`
 before or after that. A log does not have ranges, and at most levels no places.
@@ -30,7 +30,7 @@ CONDUCT: Final = {
     "sent to others": "sent it only to other nodes",
     "out of range": "sent it out of range",
 }
-"""What a node that had the event did about it, those first that matter most to the node in question."""
+"""What a node that had the event did with it; what matters most to the node in question comes first."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Sending:
     t_us: int
     frame: int
     to: int
-    """-1 for all in range."""
+    """The addressee; -1 for all in range."""
     fate: str
     """At the node in question: received, overheard, the reason of its loss, asleep, down; empty if it left no trace."""
 
@@ -72,7 +72,7 @@ class Holder:
     conduct: str
     """A word of `CONDUCT`."""
     label: str
-    """Of its reason, if it decided not to send."""
+    """The label of its reason, if it decided not to send."""
 
     @property
     def gap_us(self) -> int:
@@ -128,7 +128,7 @@ def _by_importance(holder: Holder) -> tuple[bool, int, int, int]:
 
 
 def conduct_of_all(spread: Spread, node: int) -> tuple[str, str]:
-    """What a node did about an event that it had, whatever node asks: a word of `CONDUCT`, and its reason's label."""
+    """What a node did with an event that it had, for any other node: a word of `CONDUCT`, and its reason's label."""
     if spread.sends(node):
         return "sent", ""
     given_up = spread.given_up(node)
@@ -136,7 +136,7 @@ def conduct_of_all(spread: Spread, node: int) -> tuple[str, str]:
 
 
 def decided(decisions: list[LogRow]) -> tuple[str, str]:
-    """By the last decision of a node that sent no frame of which the log knows that it had the event."""
+    """The conduct by the last decision of a node that sent no frame with the event, as far as the log knows."""
     last = next((row for row in reversed(decisions) if row.kind != "note"), None)
     if last is None or last.kind == "forward":
         return ("silent" if last is None else "forwarded"), ""
@@ -144,7 +144,7 @@ def decided(decisions: list[LogRow]) -> tuple[str, str]:
 
 
 def _traces(spread: Spread, node: int) -> dict[int, str]:
-    """By frame: what became of it at the node's radio."""
+    """By frame: what happened to it at the node's radio."""
     words = {"receive": "received", "overhear": "overheard"}
     return {row.frame: words.get(row.kind, row.reason) for row in spread.at(node, "receive", "overhear", "lose")}
 
@@ -155,7 +155,7 @@ def _sending(row: LogRow, traces: dict[int, str], absent: list[Absence]) -> Send
 
 
 def _conduct(spread: Spread, node: int, other: int, links: Links, sendings: list[Sending]) -> tuple[str, str]:
-    """What `other` did about the event, as far as `node` could have got it from there."""
+    """What `other` did with the event, as far as `node` could have got it from there."""
     for_node = [sending for sending in sendings if sending.to in (-1, node)]
     if any(sending.fate for sending in for_node):
         return "sent", ""

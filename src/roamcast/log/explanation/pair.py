@@ -1,4 +1,4 @@
-"""One event at one node: what happened, and why the event did not come if it did not."""
+"""One event at one node: what happened, and, if it was not delivered, why."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_CLAUSES = 3
 
 @dataclass(frozen=True)
 class Neighbour:
-    """A node that had the event and met this one then or later, and what it did about the event."""
+    """A node that had the event and met this one then or later, and what it did with the event."""
 
     node: int
     had_us: int
@@ -37,7 +37,7 @@ class Neighbour:
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """What became of an event at a node. `str` of it is the text for people, `as_dict` has everything as data.
+    """What happened to an event at a node. `str` of it is the text for people, `as_dict` has everything as data.
 
     status      published, got, missed, received (not wanted), not interested, or not counted (see `interest`)
     interest    whether the node had a matching subscription, and whether it counts
