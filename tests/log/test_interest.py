@@ -79,7 +79,7 @@ def test_of_several_publications_of_an_event_the_first_counts() -> None:
     assert first(subscribe(5), publish(), subscribe(6), publish()).interested == {5}
 
 
-def test_one_event_of_many_can_be_asked_for() -> None:
+def test_one_event_of_many_can_be_requested() -> None:
     rows = [subscribe(5), publish(), subscribe(6), publish(event=OTHER)]
     assert published_events(rows).keys() == {EVENT, OTHER}
     only = published_events(rows, OTHER)

@@ -117,7 +117,7 @@ def test_a_file_with_several_runs_is_refused(tmp_path: Path) -> None:
         Log(tmp_path / "both.parquet").why()
 
 
-def test_what_is_no_log_is_one_line(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_log_gives_one_line(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"there is no log .*nowhere$"):
         Log(tmp_path / "nowhere").why()
     with pytest.raises(InputError, match="has no logs: no file in this folder is a log"):

@@ -1,4 +1,4 @@
-"""Reading logs: what was written, and clear words about what is no log."""
+"""Reading logs: written rows are read back, and files that are not logs give a clear line."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ def test_all_chunks_of_the_table_share_one_dictionary(log: Path) -> None:
 
 
 def test_rows_come_one_by_one_with_the_names_of_their_kinds(log: Path) -> None:
-    found = list(rows(log))
-    assert len(found) == 12
-    assert found[3] == LogRow("r", 306, 2, "receive", EVENT, 1, 7, 80, 300, "event")
-    assert (found[3].node, found[3].peer, found[3].size, found[3].value) == (2, 7, 80, 300)
+    read_rows = list(rows(log))
+    assert len(read_rows) == 12
+    assert read_rows[3] == LogRow("r", 306, 2, "receive", EVENT, 1, 7, 80, 300, "event")
+    assert (read_rows[3].node, read_rows[3].peer, read_rows[3].size, read_rows[3].value) == (2, 7, 80, 300)
 
 
 def test_a_folder_name_with_an_equals_sign_adds_no_column(tmp_path: Path) -> None:
@@ -70,19 +70,19 @@ def test_a_folder_name_with_an_equals_sign_adds_no_column(tmp_path: Path) -> Non
     assert read(write(tmp_path / "seed=3" / "log.parquet")).column_names == schema.arrow_schema().names
 
 
-def test_a_file_says_of_which_runs_it_is(log: Path, tmp_path: Path) -> None:
+def test_the_runs_of_a_file_are_known(log: Path, tmp_path: Path) -> None:
     assert runs(log) == {"r"}
     assert runs(write(tmp_path / "empty.parquet")) == set()
 
 
-def test_a_log_is_told_from_other_files(log: Path, tmp_path: Path) -> None:
+def test_a_log_is_distinguished_from_other_files(log: Path, tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no parquet")
     pq.write_table(pa.table({"a": [1]}), tmp_path / "other")
     assert is_log(log)
     assert not any(is_log(tmp_path / name) for name in ("text", "other", "absent", "."))
 
 
-def test_what_is_no_log_gets_one_clear_line(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_log_gives_one_clear_line(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no parquet")
     pq.write_table(pa.table({"a": [1]}), tmp_path / "other")
     later = schema.arrow_schema().with_metadata({"roamcast.schema": "4"})

@@ -123,7 +123,7 @@ def test_a_path_is_distinguished_from_the_name_of_a_preset(name: str, file: bool
         (
             "nodes = 600",
             "mobility.lanes = 2",
-            "my.toml:8: mobility: must be a name; its parameters stand in a table of",
+            "my.toml:8: mobility: must be a name; its parameters are in the table",
         ),
         (
             "nodes = 600",

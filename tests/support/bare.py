@@ -1,4 +1,4 @@
-"""Fresh environments with roamcast from a wheel and nothing else than what it asks for. No network is needed.
+"""Fresh environments with roamcast from a wheel and only the packages that it requires. No network is needed.
 
 The packages are those of the environment that runs the tests, linked one by one, so an environment has exactly what
 `pip install 'roamcast[EXTRA]'` would bring.
@@ -20,7 +20,7 @@ from packaging.utils import canonicalize_name
 from tests.support.checkout import ROOT
 
 PARTS = ("LICENSE", "README.md", "build/compiled", "pyproject.toml", "setup.py", "src")
-"""Of the checkout: what a wheel is made from."""
+"""The parts of the checkout that a wheel is made from."""
 
 
 def build(folder: Path, *, pure: bool) -> Path:
@@ -105,7 +105,7 @@ class Bare:
 
 def needed(start: Distribution, extras: set[str]) -> set[str]:
     """The names of all distributions that one of them needs, directly or not."""
-    found: set[str] = set()
+    required: set[str] = set()
     done: set[tuple[str, str]] = set()
     waiting = [(start, extra) for extra in ("", *extras)]
     while waiting:
@@ -118,8 +118,8 @@ def needed(start: Distribution, extras: set[str]) -> set[str]:
                 name = canonicalize_name(requirement.name)
                 other = start if name == canonicalize_name(start.name) else distribution(name)
                 waiting += [(other, each) for each in ("", *requirement.extras)]
-                found |= {name} - {canonicalize_name(start.name)}
-    return found
+                required |= {name} - {canonicalize_name(start.name)}
+    return required
 
 
 def _link(package: Distribution, place: Path) -> None:

@@ -1,4 +1,4 @@
-"""Interpreters that find less than this one."""
+"""Interpreters that find fewer packages than this one."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def without(place: Path, *packages: str) -> Path:
-    """A program `python` that finds all that is installed here except these packages, and only this checkout's
-    roamcast."""
+    """A program `python` that finds all installed packages except these, and only this checkout's roamcast."""
     found = place / "packages"
     found.mkdir(parents=True)
     for entry in Path(pyarrow.__file__).parents[1].iterdir():

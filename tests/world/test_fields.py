@@ -90,7 +90,7 @@ def test_fields_that_one_value_needs_are_those_whose_meaning_begins_with_it() ->
         only_with("workload", "rangs")
 
 
-def test_what_a_meaning_begins_with_is_a_value_or_no_name_at_all() -> None:
+def test_a_meaning_begins_with_a_value_of_a_choice_or_with_no_name() -> None:
     """Otherwise a value that is called something else now would lose its fields."""
     for section in sections().values():
         values = {value for one in section for value in one.choices}

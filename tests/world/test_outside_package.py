@@ -17,7 +17,7 @@ import roamcast
 from tests.support import harbour
 
 FINGERPRINT = "dbd832bd148e38d8ead9417f2f06bdd7"
-"""Of seed 3, on every machine, compiled and pure."""
+"""The fingerprint of seed 3, on every machine, compiled and pure."""
 SOURCE = Path(roamcast.__file__).parents[1]
 TYPED = [word for field, value in harbour.WORLD.items() for word in ("--world", f"{field}={value}")]
 FILE = "".join(f"{json.dumps(field)} = {json.dumps(value)}\n" for field, value in harbour.WORLD.items())

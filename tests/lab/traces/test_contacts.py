@@ -20,7 +20,7 @@ from roamcast.world.mobility.waypoints import Waypoints
 from tests.lab.traces import twins
 from tests.lab.traces.places import rows_of, table_at
 from tests.lab.traces.twins import Leg
-from tests.world.test_links import Diary
+from tests.world.test_links import ContactRecorder
 
 if TYPE_CHECKING:
     from roamcast.lab.traces.trace import Place
@@ -155,7 +155,7 @@ def test_contacts_are_those_of_the_simulator(place: Place) -> None:
         for _ in range(25)
     ]
     diary_of = KineticContacts(Waypoints([[(float(t), x, y) for t, x, y in k] for k in tracks]), 25, 1, [40.0] * 25)
-    diary = Diary(diary_of)
+    diary = ContactRecorder(diary_of)
     diary_of.advance(99.9)
     rows = [(node, t * 1_000_000, x, y, 0) for node, track in enumerate(tracks) for t, x, y in track]
     found = [c for c in rows_of(contacts.contacts(contacts.legs(positions(place, rows)), 40.0)) if c[3] < 99_900_000]

@@ -65,7 +65,7 @@ def test_nodes_without_the_event_or_without_contact_are_no_holders() -> None:
     assert met(log) == []
 
 
-def test_what_it_did_is_its_last_decision() -> None:
+def test_the_conduct_of_a_holder_is_its_last_decision() -> None:
     log = start().beacon(10_000, 2, NODE)
     assert (holder(log).conduct, holder(log).label) == ("silent", "")
     log.decide(10_200, 2, "delay", "back-off")
@@ -107,7 +107,7 @@ def test_a_frame_that_its_sender_gave_up(why: str) -> None:
     assert holder(start().beacon(10_000, 2, NODE).lose(10_200, 2, 0, 7, why)).conduct == "silent"
 
 
-def test_what_it_decided_while_a_neighbour_counts_more_than_what_it_sent_elsewhere() -> None:
+def test_a_decision_as_a_neighbour_counts_more_than_a_frame_sent_elsewhere() -> None:
     log = start().beacon(10_200, 2, NODE).decide(10_100, 2, "suppress", "unwanted")
     log.decide(60_000, 2, "forward", "asked").send(60_001, 2, 2)
     assert (holder(log).conduct, holder(log).label) == ("suppressed", "unwanted")

@@ -13,7 +13,7 @@ MS = 1000
 FOREVER_US = 10**12
 
 
-def test_what_a_radio_noticed_is_a_link_and_what_a_sender_gave_up_is_not() -> None:
+def test_a_frame_that_a_radio_noticed_makes_a_link_and_one_that_was_given_up_does_not() -> None:
     log = Hand().receive(1, 2, 1, 1).lose(2, 3, 1, 1).overhear(3, 4, 1, 1)
     log.lose(4, 1, 0, 5, "queue").lose(5, 1, 2, 6, "no-ack").send(6, 1, 3, 7)
     links = Links(log.columns())
@@ -65,7 +65,7 @@ def test_without_a_path_the_connected_nodes_are_counted() -> None:
     st.sampled_from([0, 70_000]),
     st.tuples(st.integers(0, 30), st.integers(0, 30)),
 )
-def test_it_agrees_with_looking_at_every_row(
+def test_links_agree_with_going_through_all_rows(
     frames: list[tuple[int, int, int]], first: int, span: tuple[int, int]
 ) -> None:
     log = Hand()

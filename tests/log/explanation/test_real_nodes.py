@@ -120,7 +120,7 @@ def test_a_folder_with_the_logs_of_several_nodes_is_one_log(field: Path) -> None
     assert "Times are those of each node's own clock" in str(log.why())
 
 
-def test_the_log_of_one_node_tells_what_this_node_knows(field: Path) -> None:
+def test_the_log_of_one_node_explains_what_this_node_knows(field: Path) -> None:
     two = number(field / "two")
     warm = Log(field).events[1]
     answer = Log(field / "two").why(two, warm)

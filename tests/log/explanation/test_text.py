@@ -61,7 +61,7 @@ def test_nodes_that_were_met_later() -> None:
     assert lines[-1] == "  … and 3 more: 3 did not send it"
 
 
-def test_of_a_long_story_beginning_and_end_are_told() -> None:
+def test_of_a_long_timeline_the_beginning_and_the_end_are_shown() -> None:
     log = Hand().publish(0)
     for k in range(40):
         log.decide(k, 1, "delay", f"turn {k}")

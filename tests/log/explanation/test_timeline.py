@@ -10,7 +10,7 @@ from tests.log.explanation.logs import Hand
 from tests.log.explanation.test_spread import spread
 
 
-def told(log: Hand, node: int) -> list[tuple[int, str]]:
+def texts(log: Hand, node: int) -> list[tuple[int, str]]:
     absent = absences(log.columns().rows_of_kinds(FAULTS)).get(node, [])
     return [(entry.t_us // 1000, entry.text) for entry in timeline(spread(log), node, absent)]
 
@@ -19,7 +19,7 @@ def test_published_sent_and_received_again() -> None:
     log = Hand().publish(0).decide(0, 1, "forward", "mine").send(1, 1, 1).receive(2, 2, 1, 1).receive(2, 3, 1, 1)
     log.lose(2, 4, 1, 1).lose(2, 5, 1, 1, "loss").lose(2, 6, 1, 1)
     log.send(3, 2, 2).receive(4, 1, 2, 2).send(5, 1, 3)
-    assert told(log, 1) == [
+    assert texts(log, 1) == [
         (0, "published it"),
         (0, "forward: mine"),
         (1, "sent it to all in range: received by n2 and n3; lost at n4 and n6 (collision); lost at n5 (loss)"),
@@ -31,7 +31,7 @@ def test_published_sent_and_received_again() -> None:
 def test_received_delayed_and_delivered() -> None:
     log = Hand().publish(0).send(1, 1, 1).lose(2, 5, 1, 1, "half-duplex").send(3, 1, 2).receive(4, 5, 2, 1)
     log.deliver(4, 5).decide(4, 5, "delay", "later")
-    assert told(log, 5) == [
+    assert texts(log, 5) == [
         (2, "lost a frame from n1 with it: half-duplex (it was sending itself)"),
         (4, "received it from n1"),
         (4, "delivered it to the application"),
@@ -43,15 +43,15 @@ def test_frames_for_one_neighbour() -> None:
     log = Hand().publish(0).send(1, 1, 1, to=2).receive(2, 2, 1, 1).overhear(2, 3, 1, 1).lose(2, 4, 1, 1)
     log.send(3, 1, 2, to=3).lose(4, 3, 2, 1).send(5, 1, 3, to=3).row(5, 1, "repeat", frame=3, peer=3)
     log.lose(6, 1, 3, 3, "no-ack").lose(7, 1, 0, 4, "queue")
-    assert told(log, 1)[1:] == [
+    assert texts(log, 1)[1:] == [
         (1, "sent it to n2: received"),
         (3, "sent it to n3: lost there (collision)"),
         (5, "sent it again to n3: not received"),
         (6, "gave up sending it to n3: no acknowledgement came"),
         (7, "gave up sending it to n4: the queue was full"),
     ]
-    assert told(log, 3) == [(2, "overheard it from n1 to n2"), (4, "lost a frame from n1 with it: collision")]
-    assert told(log, 4) == [(2, "lost a frame from n1 to n2 with it: collision")]
+    assert texts(log, 3) == [(2, "overheard it from n1 to n2"), (4, "lost a frame from n1 with it: collision")]
+    assert texts(log, 4) == [(2, "lost a frame from n1 to n2 with it: collision")]
 
 
 def test_a_collision_names_the_other_senders() -> None:
@@ -66,7 +66,7 @@ def test_a_collision_names_the_other_senders() -> None:
 def test_absences_and_expiry_are_part_of_it() -> None:
     log = Hand().row(0, 5, "sleep").row(50, 5, "wake").row(60, 5, "crash").publish(10, validity_us=90_000)
     log.send(10, 1, 1).receive(200, 5, 1, 1).row(500, 5, "sleep")
-    assert told(log, 5) == [
+    assert texts(log, 5) == [
         (0, "asleep until +0.0400"),
         (60, "down until the end of the log"),
         (100, "the event expires"),
@@ -85,7 +85,7 @@ def test_equal_things_in_a_row_become_one() -> None:
     for frame, sender in ((1, 2), (2, 3), (3, 2)):
         log.send(frame, sender, frame).receive(frame + 1, 5, frame, sender)
     log.decide(9, 5, "drop", "tired").decide(10, 5, "drop", "tired").decide(11, 5, "drop", "bored")
-    assert told(log, 5) == [
+    assert texts(log, 5) == [
         (1, "received it from n1"),
         (2, "received it again 3 times, from n2 and n3"),
         (9, "drop: tired (twice)"),
@@ -106,7 +106,7 @@ def of_holder(log: Hand, is_far: bool = False) -> list[tuple[int, str]]:
     return [(entry.t_us // 1000, entry.text) for entry in holder_timeline(event, holder, 9, is_far)]
 
 
-def test_a_neighbour_how_it_got_it_what_it_decided_and_what_came_of_its_frames() -> None:
+def test_the_timeline_of_a_neighbour_has_its_reception_decisions_and_frames() -> None:
     log = Hand().publish(0).send(0, 1, 1).receive(1, 3, 1, 1).send(2, 3, 2).receive(3, 2, 2, 3).beacon(1, 2, 9)
     log.decide(3, 2, "forward", "lucky").send(4, 2, 4).lose(5, 9, 4, 2).send(6, 2, 5, to=7).overhear(7, 9, 5, 2)
     log.send(8, 2, 6, to=7).send(9, 2, 8).row(10, 9, "sleep").send(11, 2, 10).lose(12, 2, 0, 9, "queue")

@@ -1,4 +1,4 @@
-"""Every statement of an explanation is held against the rows of the log, counted in the simplest way."""
+"""Every statement of an explanation is compared with the rows of the log, counted in the simplest way."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def expiry(world: str, event: int) -> int:
 @cache
 def neighbours(world: str, node: int, event: int) -> set[int]:
     """The nodes that had the event and a link with `node`: while they were busy with it, or shortly before or after."""
-    found = set()
+    nodes = set()
     for holder, had in first_had(world, event).items():
         busy_until = max(
             row.t
@@ -81,8 +81,8 @@ def neighbours(world: str, node: int, event: int) -> set[int]:
         )
         until = min(busy_until + LATELY_US, expiry(world, event))
         if any(had - LATELY_US <= t <= until and ends == {node, holder} for t, ends in links(world)):
-            found.add(holder)
-    return found - {node}
+            nodes.add(holder)
+    return nodes - {node}
 
 
 def lost_frames(world: str, node: int, event: int) -> set[int]:
@@ -204,7 +204,7 @@ def test_neighbours_are_those_that_had_it_while_frames_went_between_them(which: 
 
 @settings(max_examples=300)
 @given(pairs())
-def test_what_neighbours_did_is_in_their_rows(which: tuple[str, int, int]) -> None:
+def test_the_conduct_of_neighbours_agrees_with_their_rows(which: tuple[str, int, int]) -> None:
     world, node, event = which
     answer = explained(world, node, event)
     end = answer.path[-2] if answer.path else node

@@ -22,7 +22,7 @@ def test_an_event_has_one_name_and_several_ways_to_type_it(publisher: int, numbe
 
 
 @pytest.mark.parametrize("typed", ["", "x", "3:", ":3", "3:x", "-1:2", "3:12:1", "0", "-5", str(1 << 63), "1.5"])
-def test_what_is_no_event_is_one_line(typed: str) -> None:
+def test_a_wrong_event_gives_one_line(typed: str) -> None:
     with pytest.raises(InputError, match=r"must be PUBLISHER:NUMBER, such as 3:12, or an event's id$"):
         words.event_of(typed)
 
@@ -63,7 +63,7 @@ def test_of_many_nodes_only_the_first_are_named() -> None:
     assert words.nodes([4, 9, 12, 1, 2]) == "n4, n9, n12 and 2 more"
 
 
-def test_parts_with_an_and_of_their_own_are_told_apart_by_a_comma() -> None:
+def test_parts_that_contain_and_are_separated_by_a_comma() -> None:
     assert words.together(["a", "b", "c"]) == "a, b and c"
     assert words.together(["a and b", "c"]) == "a and b, and c"
 
@@ -73,7 +73,7 @@ def test_of_a_long_way_the_ends_are_shown() -> None:
     assert words.way(list(range(8)), "–") == "n0 – n1 – … – n5 – n6 – n7"
 
 
-def test_one_thing_is_not_called_many() -> None:
+def test_one_thing_is_in_the_singular() -> None:
     assert [words.counted(n, "hops") for n in (0, 1, 2, 1000)] == ["0 hops", "1 hop", "2 hops", "1,000 hops"]
     assert [words.times(n) for n in (1, 2, 3)] == ["once", "twice", "3 times"]
 

@@ -20,7 +20,7 @@ Readings, one test each:
   R5  an event that did not reach the parent, or the former one, goes to the present parent, whatever that has
       advertised so far: the nodes above the old parent are reached that way too. Without a parent, or sent to a child,
       the event is lost.
-  R6  local and global events (Li et al. §3.3) are treated alike: a single tree has no groups.
+  R6  local and global events (Li et al. §3.3) are treated in the same way: a single tree has no groups.
   R7  a broker moves up when a neighbour would put it at least two levels higher, and replaces a leaving parent
       (kit/tree.py) by another one of the tree, as in treegroup, so that the two are compared on the same terms.
   R8  an event whose age in its frame has reached its validity when it arrives is neither delivered nor forwarded, nor
