@@ -56,27 +56,14 @@ def simulate(
     log       write the event log to this file, with as much detail as `level` says
     """
     base = preset(start, reading)
-    seed = base.seed if seed is None else seed
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise InputError(f"seed={seed}: must be a whole number of at least 0")
-    chosen = protocol or base.protocol
-    if not chosen:
-        raise InputError(f"which protocol? {base.name or 'the scenario'} names none")
-    name = chosen if isinstance(chosen, str) else registry.name_of(chosen)
+    seed = _seed(base, seed)
+    chosen, name, kind = _protocol(base, protocol)
     given, changes = dict(params or {}), dict(world or {})
     scenario = base.scenario(changes)
-    kind = registry.get(chosen) if isinstance(chosen, str) else chosen
     settings = asdict(parameters.build(kind, base.parameters(name, given), name))
     place = None if log is None else Path(log)
-    result = runs.simulate(
-        scenario,
-        chosen,
-        settings,
-        seed,
-        level=level if log is not None else "summary",
-        log=place,
-        progress=progress,
-    )
+    level = level if log is not None else "summary"
+    result = runs.simulate(scenario, chosen, settings, seed, level=level, log=place, progress=progress)
     return Simulation(
         preset=base.name,
         reading=base.reading,
@@ -90,6 +77,23 @@ def simulate(
         _protocol=chosen,
         _log=place,
     )
+
+
+def _seed(base: Preset, seed: int | None) -> int:
+    seed = base.seed if seed is None else seed
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise InputError(f"seed={seed}: must be a whole number of at least 0")
+    return seed
+
+
+def _protocol(base: Preset, protocol: AnyProtocol | None) -> tuple[AnyProtocol, str, type[Protocol]]:
+    """What was chosen, its name, and its class."""
+    chosen = protocol or base.protocol
+    if not chosen:
+        raise InputError(f"which protocol? {base.name or 'the scenario'} names none")
+    if isinstance(chosen, str):
+        return chosen, chosen, registry.get(chosen)
+    return chosen, registry.name_of(chosen), chosen
 
 
 def preset(start: Start, reading: str = "") -> Preset:

@@ -14,6 +14,14 @@ if TYPE_CHECKING:
     from roamcast.net.node.node import Node
 
 
+Interface = Annotated[
+    str | None, typer.Option(metavar="NAME", help="The network to use.", show_default="the system's choice")
+]
+Group = Annotated[
+    str | None, typer.Option(metavar="ADDRESS", help="Multicast or broadcast.", show_default="239.255.77.67")
+]
+
+
 def node(
     config: ConfigFile = None,
     state: State = None,
@@ -30,12 +38,8 @@ def node(
         ),
     ] = None,
     set_: Parameters = None,
-    interface: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The network to use.", show_default="the system's choice")
-    ] = None,
-    group: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Multicast or broadcast.", show_default="239.255.77.67")
-    ] = None,
+    interface: Interface = None,
+    group: Group = None,
     port: Annotated[int | None, typer.Option(metavar="N", help="UDP.", show_default="7667")] = None,
     log: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write the event log there.", show_default="none")

@@ -11,41 +11,46 @@ from roamcast.cli import completion
 from roamcast.cli.options import Parameters, Reading, World, import_from_here, pairs
 from roamcast.errors import InputError
 
+Start = Annotated[
+    str,
+    typer.Argument(
+        metavar="[PRESET or FILE]",
+        help="A paper's scenario (see `roamcast presets`), or a scenario file (TOML).",
+        show_default="the scenario's defaults",
+        autocompletion=completion.starts,
+    ),
+]
+Protocol = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="See `roamcast protocols`; module:Class for your own.",
+        show_default="the paper's, or the file's",
+        autocompletion=completion.protocols,
+    ),
+]
+Seed = Annotated[
+    int | None,
+    typer.Option(metavar="N", help="Same seed, same run, byte for byte.", show_default="1, or the file's"),
+]
+Level = Annotated[
+    str,
+    typer.Option(
+        metavar="LEVEL", help="Detail of the log: summary, deliveries, frames or full.", show_default="frames"
+    ),
+]
+
 
 def run(
-    preset: Annotated[
-        str,
-        typer.Argument(
-            metavar="[PRESET or FILE]",
-            help="A paper's scenario (see `roamcast presets`), or a scenario file (TOML).",
-            show_default="the scenario's defaults",
-            autocompletion=completion.starts,
-        ),
-    ] = "",
-    protocol: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="See `roamcast protocols`; module:Class for your own.",
-            show_default="the paper's, or the file's",
-            autocompletion=completion.protocols,
-        ),
-    ] = None,
+    preset: Start = "",
+    protocol: Protocol = None,
     set_: Parameters = None,
     world: World = None,
     reading: Reading = "",
-    seed: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Same seed, same run, byte for byte.", show_default="1, or the file's"),
-    ] = None,
+    seed: Seed = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
     log: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the event log (Parquet).")] = None,
-    level: Annotated[
-        str,
-        typer.Option(
-            metavar="LEVEL", help="Detail of the log: summary, deliveries, frames or full.", show_default="frames"
-        ),
-    ] = "",
+    level: Level = "",
 ) -> None:
     """Simulate one run and show its metrics."""
     from roamcast.api.simulation import simulate
