@@ -41,13 +41,13 @@ class Registry:
             found = _load(target)
         except Exception as error:  # a module of another package can fail at import in any way
             raise InputError(f"{self.what} {name!r} cannot be loaded: {one_line(error)}") from error
-        self._check_class(name, target, found)
+        self.check_class(name, target, found)
         return found
 
     def name_of(self, found: type) -> str:
         """The name that `get` knows a class by: `module:Class`."""
         name = f"{found.__module__}:{found.__qualname__}"
-        self._check_class(name, name, found)
+        self.check_class(name, name, found)
         try:
             known = self.get(name)
         except InputError as error:
@@ -56,7 +56,8 @@ class Registry:
             raise InputError(f"{self.what} {name!r}: this name now stands for another class")
         return name
 
-    def _check_class(self, name: str, target: str, found: object) -> None:
+    def check_class(self, name: str, target: str, found: object) -> None:
+        """Refuse what does not extend the base."""
         if not (isinstance(found, type) and issubclass(found, _load(self.base))):
             raise InputError(f"{self.what} {name!r}: {target} is not a subclass of {self.public}")
 

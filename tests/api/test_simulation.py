@@ -161,6 +161,8 @@ def test_an_unknown_metric_is_an_attribute_error_that_names_the_others() -> None
         ({"start": "baldoni", "world": {"nodes": "many"}}, "nodes=many: must be a whole number"),
         ({"start": "baldoni", "seed": -1}, "seed=-1: must be a whole number of at least 0"),
         ({"start": "baldoni", "seed": 1.5}, "seed=1.5: must be a whole number of at least 0"),
+        ({"start": "baldoni", "protocol": int}, "protocol 'builtins:int': builtins:int is not a subclass"),
+        ({"start": "baldoni", "params": ["p"]}, "params: must be a dictionary from names to values"),
         ({"start": rc.Scenario()}, "which protocol?"),
         ({"start": rc.Scenario(), "protocol": "gossip", "reading": "x"}, "reading=x: a scenario has no paper"),
         ({"start": "baldoni", "reading": "nonsense"}, "unknown reading 'nonsense'"),

@@ -160,6 +160,22 @@ def _values(study: rc.Study) -> list[Any]:
     return sorted((row["params"]["p"], row["seed"], row["delivery"], row["overhead"]) for row in study.rows)
 
 
+def test_a_folder_of_another_campaign_is_not_taken_over(tmp_path: Path) -> None:
+    rc.sweep("baldoni", "gossip", {"p": [0.2]}, seeds=1, world=SHORT, out=tmp_path / "study")
+    with pytest.raises(rc.InputError, match="holds the campaign 'sweep' from baldoni; choose another folder"):
+        rc.compare("baldoni", ["gossip"], seeds=1, world=SHORT, out=tmp_path / "study")
+    assert rc.open(tmp_path / "study").arrow("metrics").num_rows == 1
+    assert "'sweep'" in repr(rc.open(tmp_path / "study"))
+
+
+def test_a_field_that_is_called_like_a_parameter_can_be_swept_and_told_apart() -> None:
+    study = rc.sweep("baldoni", ("semiprob", {"queue": 10}), {"world.queue": [5, 50]}, seeds=1, world=SHORT)
+    assert [row["world"]["queue"] for row in study.rows] == ["5", "50"]
+    assert list(study.pandas()["world.queue"]) == [5, 50]
+    assert [name for name, *_ in study.table()[1]] == ["world.queue=5", "world.queue=50"]
+    assert len(study.panel("world.queue", "overhead").series[0].points) == 2
+
+
 def test_a_protocol_that_fails_is_named_with_its_seed() -> None:
     with pytest.raises(rc.RoamcastError, match=r"^Broken, seed [12]: ValueError: out of luck") as error:
         rc.compare("baldoni", [Broken], seeds=2, world=SHORT)
@@ -177,6 +193,10 @@ def test_progress_goes_up_to_one() -> None:
     [
         (("compare", "baldoni", "gossip"), "protocols: must be a list of them"),
         (("compare", "baldoni", []), "protocols: at least one is needed"),
+        (("compare", "baldoni", [5]), "protocols: 5 must be a name, a class, or a pair"),
+        (("compare", "baldoni", [int]), "protocol 'builtins:int': builtins:int is not a subclass of roamcast.Protocol"),
+        (("sweep", "baldoni", ("gossip", "managed"), {"p": [1.0]}), "must be a name, a class, or a pair"),
+        (("sweep", "baldoni", "gossip", ["p"]), "settings: must be a dictionary"),
         (("compare", "baldoni", ["gosip"]), "unknown protocol 'gosip'; did you mean 'gossip'?"),
         (("compare", "baldoni", ["gossip", "gossip"]), "gossip: the same experiment twice"),
         (("sweep", "baldoni", "gossip", {"q": [1]}), "unknown parameter or scenario field 'q'"),

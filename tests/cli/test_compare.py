@@ -66,6 +66,13 @@ def test_a_figure_and_tables_are_kept_where_they_are_wanted(roamcast: Typed, tmp
     assert rc.open(out).arrow("metrics").num_rows == 4
 
 
+def test_a_figure_that_cannot_be_written_is_one_line(roamcast: Typed, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    place = tmp_path / "file" / "figure.svg"
+    status, _, err = roamcast("compare", "baldoni", "gossip", *SHORT, "--seeds", "1", "--plot", str(place))
+    assert status == 2 and err.startswith(f"roamcast: --plot {place}: cannot be written (") and err.count("\n") == 1
+
+
 def test_one_seed_has_no_interval(roamcast: Typed) -> None:
     status, out, _ = roamcast("compare", "baldoni", "gossip", "managed", *SHORT, "--seeds", "1")
     assert status == 0 and "±" not in out
@@ -96,7 +103,7 @@ def test_a_protocol_of_this_folder_takes_part(roamcast: Typed, tmp_path: Path, m
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (["compare", "baldoni"], "Missing argument 'PROTOCOL...'."),
+        (["compare", "baldoni"], "Missing argument 'PROTOCOL'."),
         (["compare", "baldony", "gossip"], "unknown preset 'baldony'; did you mean 'baldoni'?"),
         (["compare", "baldoni", "gosip"], "unknown protocol 'gosip'; did you mean 'gossip'?"),
         (["compare", "baldoni", "gossip,q=1"], "unknown gossip parameter 'q'; known: "),

@@ -73,7 +73,7 @@ def test_the_figure_is_drawn_the_same_each_time(tmp_path: Path, suffix: str) -> 
 
 def test_a_figure_needs_a_name_and_a_place_that_can_be_written(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    assert "must end in .svg" in refusal("--steps", "1", "--figure", str(tmp_path / "figure.doc"))
+    assert "must end with .svg" in refusal("--steps", "1", "--figure", str(tmp_path / "figure.doc"))
     assert "no such file" in refusal("--steps", "1", "--figure", str(tmp_path / "missing" / "figure.svg"))
 
 

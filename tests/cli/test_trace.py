@@ -160,7 +160,7 @@ def test_wrong_input_is_one_line_and_nothing_is_written(
         (("convert", "a.csv", "out", "--to", "one-conn", "--range", "-5"), "--range -5: must be above 0 m"),
         (("stats", "a.csv", "--local", "--master", "yarn"), "--master yarn is about Spark: it must not be given with"),
         (("stats", "a.csv", "--within", "soon"), "--within soon: must be numbers of seconds"),
-        (("stats", "a.csv", "--figure", "a.bmp"), "figure=a.bmp: must end in .png, .svg or .pdf"),
+        (("stats", "a.csv", "--figure", "a.bmp"), "--figure a.bmp: must end with .svg, .png, .pdf"),
     ],
 )
 def test_wrong_options_are_refused_before_spark_starts(

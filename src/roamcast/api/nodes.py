@@ -34,6 +34,8 @@ def _full_names(settings: dict[str, Any]) -> dict[str, Any]:
     full: dict[str, Any] = {}
     for name, value in settings.items():
         if name in (*GROUPS, "params"):
+            if not isinstance(value, dict):
+                raise InputError(f"{name}: must be a dictionary from names to values")
             full |= {f"{name}.{field}": entry for field, entry in value.items()}
         elif isinstance(value, Path):
             full[_full_name(name, known)] = str(value)

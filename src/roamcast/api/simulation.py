@@ -53,12 +53,14 @@ def simulate(
     seed      the same seed gives the same run, byte for byte; by default 1, or what the file says
     world     fields of the scenario that are to be different: {"nodes": 200}
     reading   another reading of the preset's paper
-    log       write the event log to this file, with as much detail as `level` says
+    log       write the event log to this file
+    level     its detail: "summary", "deliveries", "frames" or "full"
+    progress  a function that gets the share of the run that is over
     """
     base = preset(start, reading)
     seed = _seed(base, seed)
     chosen, name, kind = _protocol(base, protocol)
-    given, changes = dict(params or {}), dict(world or {})
+    given, changes = _dictionary("params", params), _dictionary("world", world)
     scenario = base.scenario(changes)
     settings = asdict(parameters.build(kind, base.parameters(name, given), name))
     place = None if log is None else Path(log)
@@ -77,6 +79,12 @@ def simulate(
         _protocol=chosen,
         _log=place,
     )
+
+
+def _dictionary(name: str, given: Mapping[str, Any] | None) -> dict[str, Any]:
+    if not isinstance(given, Mapping | None):
+        raise InputError(f"{name}: must be a dictionary from names to values")
+    return dict(given or {})
 
 
 def _seed(base: Preset, seed: int | None) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from roamcast.api.simulation import AnyProtocol, Start, chosen_fields
 from roamcast.api.study import Study
@@ -24,6 +24,9 @@ from roamcast.protocols import registry
 from roamcast.protocols.kit import parameters
 from roamcast.protocols.kit.interface import Protocol
 from roamcast.world.scenario import Scenario
+
+if TYPE_CHECKING:
+    from roamcast.lab.tables.folder import Folder
 
 Entrant = AnyProtocol | tuple[AnyProtocol, Mapping[str, Any]]
 """A protocol, or one with some of its parameters."""
@@ -66,7 +69,7 @@ def compare(
 
 def sweep(
     start: Start,
-    protocol: Entrant | Sequence[Entrant] | Mapping[str, Entrant],
+    protocol: Entrant | list[Entrant] | Mapping[str, Entrant],
     settings: Mapping[str, Any],
     *,
     seeds: int | Sequence[int] = 10,
@@ -78,20 +81,19 @@ def sweep(
 ) -> Study:
     """Run a protocol under every combination of settings: `{"p": [0.1, 0.5, 1.0], "speed_max_mps": [5, 20]}`.
 
-    A name is a parameter of the protocol, or else a field of the scenario; for the rest see `compare`.
+    A name is a parameter of the protocol, or else a field of the scenario; `world.NAME` is the field in any case. For
+    the rest see `compare`.
     """
-    entered = _entered(protocol if isinstance(protocol, list | Mapping) else [protocol])  # type: ignore[list-item]
+    if not isinstance(settings, Mapping):
+        raise InputError("settings: must be a dictionary from names to lists of values")
+    entered = _entered(protocol if isinstance(protocol, list | Mapping) else [protocol])
     changes = dict(world or {})
     for name, values in settings.items():
         having = [entrant for entrant in entered if name in _parameters_of(entrant)]
         for entrant in having:
             entrant.params[name] = values
         if not having:
-            if "." not in name and name not in Scenario.__struct_fields__:
-                theirs = sorted({parameter for entrant in entered for parameter in _parameters_of(entrant)})
-                lists = f"parameters: {', '.join(theirs) or 'none'}; `roamcast fields` lists the fields"
-                raise unknown("parameter or scenario field", name, {*Scenario.__struct_fields__, *theirs}, lists)
-            changes[name] = values
+            changes[_field(name, entered)] = values
     return _study(_content("sweep", start, reading, seeds, changes), entered, processes, out, progress)
 
 
@@ -106,7 +108,9 @@ def _entered(protocols: Sequence[Entrant] | Mapping[str, Entrant]) -> list[_Ente
     labelled = protocols.items() if isinstance(protocols, Mapping) else ((None, each) for each in protocols)
     entered: list[_Entered] = []
     for label, each in labelled:
-        protocol, params = each if isinstance(each, tuple) else (each, {})
+        protocol, params = each if isinstance(each, tuple) and len(each) == 2 else (each, {})
+        if not isinstance(params, Mapping) or not isinstance(protocol, str | type):
+            raise InputError(f"protocols: {each!r} must be a name, a class, or a pair of that and its parameters")
         name = protocol if isinstance(protocol, str) else registry.name_of(protocol)
         kind = registry.get(protocol) if isinstance(protocol, str) else protocol
         entered.append(_Entered(label or _label(name, params), name, kind, dict(params)))
@@ -116,6 +120,16 @@ def _entered(protocols: Sequence[Entrant] | Mapping[str, Entrant]) -> list[_Ente
 def _label(name: str, params: Mapping[str, Any]) -> str:
     """`gossip, p=0.5`; of `module:Class` the class."""
     return ", ".join([name.rpartition(":")[2], *(f"{key}={value}" for key, value in params.items())])
+
+
+def _field(name: str, entered: list[_Entered]) -> str:
+    """The scenario field that a setting names; `mobility.KEY` is a parameter of that part."""
+    field = name.removeprefix("world.")
+    if "." not in field and field not in Scenario.__struct_fields__:
+        theirs = sorted({parameter for entrant in entered for parameter in _parameters_of(entrant)})
+        lists = f"parameters: {', '.join(theirs) or 'none'}; `roamcast fields` lists the fields"
+        raise unknown("parameter or scenario field", name, {*Scenario.__struct_fields__, *theirs}, lists)
+    return field
 
 
 def _parameters_of(entrant: _Entered) -> list[str]:
@@ -183,12 +197,23 @@ def _kept(planned: Campaign, out: Path, processes: int, progress: Progress | Non
     from roamcast.lab.tables.folder import Folder
     from roamcast.lab.tables.laboratory import Laboratory
 
-    conduct.conduct([planned], Folder(out), PoolEngine(processes), _Share(progress), extend=True)
+    folder = Folder(out)
+    _check_same(folder, planned)
+    conduct.conduct([planned], folder, PoolEngine(processes), _Share(progress), extend=True)
     laboratory = Laboratory(out)
     for row in laboratory.rows("runs"):
         if row["status"] == "failed":
             raise RoamcastError(f"{row['label']}, seed {row['seed']}: {row['error']}")
     return laboratory.rows("metrics")
+
+
+def _check_same(folder: Folder, planned: Campaign) -> None:
+    """More seeds or values go on in a folder; another campaign's tables must not be lost."""
+    held = folder.campaigns() if (folder.path / "campaign.json").exists() else []
+    for other in held:
+        if (other.name, other.preset) != (planned.name, planned.preset):
+            start = f" from {other.preset}" if other.preset else ""
+            raise InputError(f"{folder.path}: holds the campaign {other.name!r}{start}; choose another folder")
 
 
 class _Share(Watcher):

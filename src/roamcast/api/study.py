@@ -49,7 +49,7 @@ class Study:
 
     def means(self, *metrics: str) -> DataFrame:
         """One row a cell and metric: the mean over the seeds, and its 95 % interval from `low` to `high`."""
-        wanted = [_known(metric) for metric in metrics] or SHOWN
+        wanted = [catalogue.averaged(metric).name for metric in metrics] or SHOWN
         return _frame({**self._about(row), **_only(row, ESTIMATE)} for row in self.summary if row["metric"] in wanted)
 
     def differences(self, metric: str = "delivery", than: str = "") -> DataFrame:
@@ -61,7 +61,7 @@ class Study:
 
     def compared(self, metric: str = "delivery", than: str = "") -> list[Row]:
         """The rows of `differences`."""
-        _known(metric)
+        catalogue.averaged(metric)
         if than and than not in self._cells.labels:
             raise unknown("label", than, self._cells.labels)
         compared: list[Row] = []
@@ -98,7 +98,7 @@ class Study:
         x = x or (varies[0] if varies else "label")
         if x != "label" and x not in varies:
             raise unknown("setting that varies", x, ["label", *varies])
-        metric = catalogue.metric(_known(y))
+        metric = catalogue.averaged(y)
         axis = "" if x == "label" else cells.heading(x)
         plot = Plot(x=x, y=y, x_label=axis, y_label=metric.column or y, series="campaign")
         return panel(plot, [{**row, "campaign": self._line(row, x)} for row in self.rows])  # one campaign a line
@@ -152,12 +152,6 @@ class Study:
         others = [f"{name}={cells.plain(have[name])}" for name in self._cells.swept() if name != x and name in have]
         label = [row["label"]] if x != "label" and len(self._cells.labels) > 1 else []
         return ", ".join([*label, *others]) or row["label"]
-
-
-def _known(metric: str) -> str:
-    if metric not in AVERAGED:
-        raise unknown("metric", metric, AVERAGED)
-    return metric
 
 
 def _only(row: Mapping[str, Any], names: Iterable[str]) -> Row:

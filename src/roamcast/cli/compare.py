@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from roamcast.cli import completion
-from roamcast.cli.options import Reading, World, import_from_here, pairs, typed_value
-from roamcast.errors import InputError, unknown
+from roamcast.cli.options import Reading, World, check_picture, import_from_here, pairs, typed_value
+from roamcast.errors import InputError, error_text, unknown
 from roamcast.extras import need
 
 if TYPE_CHECKING:
@@ -40,7 +40,6 @@ Metric = Annotated[
     str,
     typer.Option(metavar="NAME", help="What differences and figure are about.", autocompletion=completion.metrics),
 ]
-PICTURES = (".svg", ".png", ".pdf")
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
 
 
@@ -49,8 +48,8 @@ def compare(
     protocols: Annotated[
         list[str],
         typer.Argument(
-            metavar="PROTOCOL...",
-            help="Two or more: gossip, gossip,p=0.5, mine:Class.",
+            metavar="PROTOCOL",
+            help="One or more: gossip, gossip,p=0.5, mine:Class.",
             autocompletion=completion.protocols,
         ),
     ],
@@ -94,7 +93,7 @@ def sweep(
     ],
     settings: Annotated[
         list[str],
-        typer.Argument(metavar="NAME=VALUE,VALUE...", help="Parameters or scenario fields: p=0.1,0.5 nodes=50,100."),
+        typer.Argument(metavar="NAME=VALUE,VALUE", help="Parameters or scenario fields: p=0.1,0.5 nodes=50,100."),
     ],
     seeds: Seeds = 10,
     world: World = None,
@@ -175,12 +174,10 @@ def league(
 
 def _check(metric: str, plot: Path | None) -> None:
     """Before the runs, because they may take long."""
-    from roamcast.log.catalogue import AVERAGED
+    from roamcast.log import catalogue
 
-    if metric not in AVERAGED:
-        raise unknown("metric", metric, AVERAGED)
-    if plot is not None and plot.suffix not in PICTURES:
-        raise InputError(f"--plot {plot}: must end with {', '.join(PICTURES)}")
+    catalogue.averaged(metric)
+    check_picture("--plot", plot)
     if plot is not None:
         need("--plot", "matplotlib")
 
@@ -244,6 +241,9 @@ def _p_value(p: float | None) -> str:
 
 
 def _draw(study: Study, metric: str, path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
     figure: Any = study.plot(y=metric).figure
-    figure.savefig(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path)
+    except OSError as error:
+        raise InputError(f"--plot {path}: cannot be written ({error_text(error)})") from None

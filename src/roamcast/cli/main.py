@@ -62,7 +62,8 @@ app.command(rich_help_panel=COMPARE)(compare.league)
 def campaign(context: typer.Context) -> Any:
     from roamcast.cli.campaign import app as campaigns  # here, because it loads the laboratory
 
-    named = context.args[:1] in (["run"], ["plan"], ["status"], ["--help"], ["-h"], [])
+    first = context.args[0] if context.args else "--help"
+    named = first in ("run", "plan", "status", "--help", "-h") or (len(context.args) > 1 and first.isalpha())
     words = context.args if named else ["run", *context.args]
     return campaigns(words, standalone_mode=False, prog_name="roamcast campaign")
 

@@ -10,6 +10,7 @@ import typer
 
 from roamcast.cli import examples
 from roamcast.cli.help import HELP, Verbs
+from roamcast.cli.options import check_picture
 from roamcast.errors import InputError, error_text
 from roamcast.extras import need
 
@@ -114,8 +115,7 @@ def _table(result: dict[str, Any]) -> str:
 def _draw(result: dict[str, Any], path: Path) -> None:
     import matplotlib
 
-    if path.suffix not in (".svg", ".png", ".pdf"):
-        raise InputError(f"figure={path}: must end in .svg, .png or .pdf")
+    check_picture("--figure", path)
     matplotlib.use("Agg")
     matplotlib.rcParams["svg.hashsalt"] = "roamcast"  # the same curves give the same file
     from matplotlib.figure import Figure
@@ -138,4 +138,4 @@ def _draw(result: dict[str, Any], path: Path) -> None:
     try:
         drawing.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
     except OSError as error:
-        raise InputError(f"figure={path}: {error_text(error)}") from None
+        raise InputError(f"--figure {path}: cannot be written ({error_text(error)})") from None

@@ -67,6 +67,16 @@ def typed_value(text: str) -> Value:
     return text
 
 
+# ---- figures
+
+PICTURES = (".svg", ".png", ".pdf")
+
+
+def check_picture(option: str, path: Path | None) -> None:
+    if path is not None and path.suffix not in PICTURES:
+        raise InputError(f"{option} {path}: must end with {', '.join(PICTURES)}")
+
+
 # ---- Spark
 
 EMBEDDED = "local[*]"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from roamcast.cli.help import Verbs
+from roamcast.cli.options import check_picture
 from roamcast.errors import InputError, error_text
 from roamcast.extras import need
 
@@ -138,8 +139,7 @@ def stats(
 ) -> None:
     """Contacts of a trace: how many, how long, how often, and which nodes an ideal flood reaches."""
     within = _numbers("--within", within_s)
-    if figure is not None and figure.suffix not in (".png", ".svg", ".pdf"):
-        raise InputError(f"figure={figure}: must end in .png, .svg or .pdf")
+    check_picture("--figure", figure)
     if figure is not None:
         need("--figure", "matplotlib")
 
@@ -318,4 +318,4 @@ def _draw(curves: dict[str, list[tuple[float, float]]], path: Path, title: str) 
     try:
         drawing.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
     except OSError as error:
-        raise InputError(f"figure={path}: {error_text(error)}") from None
+        raise InputError(f"--figure {path}: cannot be written ({error_text(error)})") from None

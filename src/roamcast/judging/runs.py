@@ -32,12 +32,17 @@ def fits(row: Row, where: Spec) -> bool:
 
 
 def coordinate(row: Row, name: str) -> str | None:
-    """A run's label, protocol, parameter or world field as text; or the node that publishes first."""
+    """A run's label, protocol, parameter or world field as text; or the node that publishes first.
+
+    `world.NAME` is the field even if a parameter has the same name.
+    """
     if name in ("label", "protocol", "preset", "campaign"):
         return str(row[name])
     for place in ("params", "world"):
         if name in row[place]:
             return str(row[place][name])
+    if name.startswith("world."):
+        return coordinate({**row, "params": {}}, name.removeprefix("world."))
     if name == "publisher":
         return str(publisher(row))
     return str(row["nodes"]) if name == "nodes" else None

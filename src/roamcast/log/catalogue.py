@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from roamcast.errors import unknown
 from roamcast.log.metric import (
     BY_NAME,
     COUNT,
@@ -353,6 +354,13 @@ BY_SECTION = tuple(metric for group in GROUPS for metric in METRICS if metric.gr
 """The same in the order in which people read them."""
 AVERAGED = tuple(metric.name for metric in METRICS if metric.averaged)
 """The metrics that have means and intervals over seeds."""
+
+
+def averaged(name: str) -> Metric:
+    """The metric of this name, if it has a mean."""
+    if name not in AVERAGED:
+        raise unknown("metric", name, AVERAGED)
+    return metric(name)
 
 
 def metric(name: str) -> Metric:

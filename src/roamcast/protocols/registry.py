@@ -47,6 +47,7 @@ def name_of(protocol: type[Protocol]) -> str:
     """The name that `get` knows a class by: a built-in one, or `module:Class`."""
     named: Any = protocol  # the compiler takes __module__ for an attribute of objects
     target = f"{named.__module__}:{named.__qualname__}"
+    PROTOCOLS.check_class(target, target, protocol)
     for name, known in BUILT_IN.items():
         if known == target:
             return name

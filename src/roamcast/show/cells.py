@@ -78,7 +78,9 @@ def listed(settings: Mapping[str, str]) -> str:
 
 
 def settings(row: Row) -> Settings:
-    return {**row["world"], **row["params"]}
+    """Fields of the scenario and parameters; a field that is called like a parameter is `world.NAME`."""
+    params: Settings = row["params"]
+    return {(f"world.{name}" if name in params else name): value for name, value in row["world"].items()} | params
 
 
 def distinct(rows: Iterable[Row]) -> list[Row]:

@@ -1,8 +1,6 @@
 """A campaign's folder as tables: Spark's DataFrames, or without Java as pandas, Arrow or rows.
 
-from roamcast import lab
-
-opened = lab.open("out/speed")
+opened = rc.open("out/speed")
 opened.metrics.groupBy("protocol").avg("delivery").show()
 opened.sql("select label, seed, delivery from metrics where delivery < 0.5").show()
 opened.better("delivery", "proximity", "gossip")          # paired by seed
@@ -25,7 +23,7 @@ from roamcast.lab.spark.frames import frame, read_log, struct
 from roamcast.lab.spark.session import session
 from roamcast.lab.tables import read, schemas
 from roamcast.lab.tables.folder import Folder
-from roamcast.log.catalogue import AVERAGED
+from roamcast.log import catalogue
 
 if TYPE_CHECKING:
     from pandas import DataFrame as PandasFrame
@@ -50,6 +48,10 @@ class Laboratory:
     def campaigns(self) -> list[Campaign]:
         """What was run. This needs the code of all parts of their worlds, which the tables do not."""
         return self.folder.campaigns()
+
+    def __repr__(self) -> str:
+        names = ", ".join(repr(campaign.name) for campaign in self.campaigns)
+        return f"<campaign {names} in {self.folder.path}: tables {', '.join(TABLES)}>"
 
     @cached_property
     def spark(self) -> SparkSession:
@@ -114,8 +116,7 @@ class Laboratory:
 
     def better(self, metric: str, label: str, other: str) -> DataFrame:
         """`label` minus `other`, seed by seed, wherever both were run in the same world."""
-        if metric not in AVERAGED:
-            raise unknown("metric", metric, AVERAGED)
+        catalogue.averaged(metric)
         metrics = self.rows("metrics")
         cells = {(row["campaign"], row["cell"]): row for row in metrics}
         labels = sorted({row["label"] for row in cells.values()})
