@@ -116,6 +116,7 @@ class Tally:
         self.muted = 0
         self.delivered = 0
         self.published = 0
+        self.own = 0  # own events that an application on this node wanted, and got without the protocol
 
     def drop(self, reason: str) -> None:
         self.dropped[reason] += 1

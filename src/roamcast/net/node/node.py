@@ -9,6 +9,7 @@ What a node promises, even if the process or the machine is killed at any time:
 
   - `publish` returns when the event is on disk. Each time the node starts, it gives the event to the protocol again,
     with what is left of its validity. Whether the protocol sends it again is up to the protocol.
+  - Subscriptions of this node get its own events as well, at once and without the protocol.
   - Events of other nodes are stored as they come, and given to the protocol again as well (host/catch_up.py). Events of
     the last moments may be lost: for these there is no promise.
   - An event is stored before any subscription gets it, and no subscription gets one twice.
