@@ -239,6 +239,11 @@ class Protocol:
     def on_publish(self, event: Event) -> None:
         """The application on this node publishes an event."""
 
+    def on_publish_again(self, event: Event) -> None:
+        """The host still has a valid event that this node published: before a restart, or before the protocol dropped
+        it for want of room. A protocol that offers its events to new neighbours need not send it at once."""
+        self.on_publish(event)
+
     def on_subscribe(self, subscription: int, filter: Filter) -> None:
         """The application on this node subscribes; `subscription` identifies it for `on_unsubscribe`."""
 
