@@ -14,6 +14,7 @@ from typing import Final
 from roamcast.net.host.runner import Runner
 from roamcast.net.keep.store import Store
 from roamcast.net.node.writer import Writer
+from roamcast.net.refusal import PUBLICATIONS_FULL
 from roamcast.pubsub.event import Event, Value
 
 ROOM_S: Final = 0.02
@@ -46,7 +47,7 @@ class Publishing:
         for event, group, left_us in self._store.own.valid():
             if event.publisher == self._runner.id:  # the roster may have given this node another number since
                 await self._room()
-                self._runner.publish(self._runner.publisher.renew(event, group, left_us))
+                self._runner.publish(self._runner.publisher.renew(event, group, left_us), again=True)
                 await asyncio.sleep(0)
 
     async def _store_and_publish(self, event: Event) -> None:
@@ -64,7 +65,11 @@ class Publishing:
         return [plain] if self._runner.subscriptions.match(plain) else []
 
     def _keep(self, event: Event, wanted: list[Event]) -> None:
-        self._store.own.add([event], self._runner.publisher.group)
+        own = self._store.own
+        lost = own.lost
+        own.add([event], self._runner.publisher.group)
+        for _ in range(own.lost - lost):
+            self._runner.tally.drop(PUBLICATIONS_FULL)
         if wanted:
             self._store.received.add(wanted)
 

@@ -34,7 +34,7 @@ from roamcast.protocols.epidemic.frames import IdList, Missing, Summary, id_list
 from roamcast.protocols.epidemic.held import HeldEvents, KnownEvent
 from roamcast.protocols.epidemic.trickle import Trickle
 from roamcast.protocols.kit.frames import EventFrame
-from roamcast.protocols.kit.interface import Frame, Host, Params, param, reason
+from roamcast.protocols.kit.interface import Frame, Host, Params, no_room, param, reason
 from roamcast.protocols.kit.relay import EXPIRED, SOURCE, Relay
 from roamcast.pubsub.event import LOCAL, Event
 from roamcast.pubsub.filters import Filter
@@ -44,7 +44,7 @@ MANY: Final = reason("suppress", "many copies", "{event} was heard {value} times
 LACKED: Final = reason("forward", "neighbour lacks it", "{event} is not on the list of {peer}")
 SENT_BY_OTHER: Final = reason("suppress", "sent by another", "{event} was sent by {peer}")
 OLD: Final = reason("suppress", "old", "{event} came late from {peer}: summaries will show who else lacks it")
-FULL: Final = reason("drop", "store full", "{event} was held longest and made room")
+FULL: Final = no_room("store full", "{event} was held longest and made room")
 
 SUMMARY: Final = -1
 LIST: Final = -2

@@ -307,6 +307,12 @@ class NeighborhoodTable:
                 if row.wanting & neighbor.bit:
                     self._update_lacking(row)
 
+    def record_listed(self, row: StoredEvent) -> None:
+        """A row that was collected is stored again: neighbours that have it in their last list have it."""
+        for neighbor in self.rows.values():
+            if row.id in neighbor.last.ids:
+                self._record_holders(row, neighbor.bit)
+
     def correct(self, neighbor: Neighbor, list_: EventsIds, before_us: int) -> list[StoredEvent]:
         """The neighbour lacks what it wants and does not list, although it was presumed, before this time, to have got
         it (R21). Returns these rows."""

@@ -85,7 +85,7 @@ from roamcast.protocols.frugal.frames import (
 from roamcast.protocols.frugal.neighbors import Neighbor, NeighborhoodTable, SubscriptionSet, count_bits, matches_any
 from roamcast.protocols.frugal.params import FrugalParams
 from roamcast.protocols.frugal.sending import EventSender
-from roamcast.protocols.kit.interface import NOBODY, Frame, Host, Params, Protocol, reason
+from roamcast.protocols.kit.interface import NOBODY, Frame, Host, Params, Protocol, no_room, reason
 from roamcast.pubsub.event import Event
 from roamcast.pubsub.filters import Filter
 
@@ -105,7 +105,7 @@ NO_LONGER_NEEDED: Final = reason(
 PARASITE: Final = reason("drop", "parasite", "{event} from {peer} is of a topic not subscribed to")
 HEARD_AGAIN: Final = reason("drop", "heard again", "{event} from {peer} was here before")
 EXPIRED: Final = reason("drop", "expired", "{event} is past its validity")
-TABLE_FULL: Final = reason("drop", "table full", "{event}, forwarded {value} times, made room for another")
+TABLE_FULL: Final = no_room("table full", "{event}, forwarded {value} times, made room for another")
 NOT_LISTED: Final = reason("note", "not listed", "{peer} does not list {event}, and so lacks it")
 NEIGHBORS_FULL: Final = reason("note", "neighbours full", "no room for {peer} in the neighbourhood table")
 
@@ -114,6 +114,7 @@ NEIGHBORS_FULL: Final = reason("note", "neighbours full", "no room for {peer} in
 class Frugal(Protocol):
     params_class: ClassVar[type[Params]] = FrugalParams
     frames: ClassVar[tuple[type[Frame], ...]] = (Heartbeat, EventsIds, Events)
+    only_subscribers_forward = True
 
     def __init__(self, host: Host, params: FrugalParams) -> None:
         """Fig. 4."""
@@ -174,6 +175,17 @@ class Frugal(Protocol):
     def on_publish(self, event: Event) -> None:
         self.expire_events()
         self.publish(event)
+
+    def on_publish_again(self, event: Event) -> None:
+        """Neighbours that have not listed it get it after a back-off."""
+        self.expire_events()
+        row = StoredEvent(event, self.host.now() + event.validity_us, own=True)
+        if not self.events_table.is_stored(row.id):
+            self.store(row)
+            self.neighborhood_table.record_listed(row)
+            self.retrieve_events_to_send()
+            if not self.neighborhood_gc.started:
+                self.neighborhood_gc.again(self.delays.ngc_delay_us)
 
     def expire_events(self) -> None:
         """Before anything else: an event past its validity is neither listed nor needed (R1)."""
