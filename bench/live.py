@@ -31,8 +31,9 @@ from tests.support.warp import WarpLoop
 
 from roamcast.log import schema
 from roamcast.net.air.medium import Network
-from roamcast.net.config import Config, live_params
+from roamcast.net.config import Config
 from roamcast.net.host.senses import Senses
+from roamcast.net.live import live_params
 from roamcast.net.node.node import Node
 from roamcast.net.trust.keys import KeyRing
 from roamcast.net.trust.seals import SEAL_BYTES

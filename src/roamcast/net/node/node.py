@@ -44,11 +44,12 @@ from roamcast.errors import InputError, NodeClosed
 from roamcast.log.writer import LogSink
 from roamcast.net.air.medium import Medium
 from roamcast.net.air.udp import UdpMedium
-from roamcast.net.config import Config, live_params
+from roamcast.net.config import Config
 from roamcast.net.host.runner import Runner
 from roamcast.net.host.senses import Senses
 from roamcast.net.keep.rotation import RotatingSink
 from roamcast.net.keep.store import Store
+from roamcast.net.live import live_params
 from roamcast.net.node.offering import Offering
 from roamcast.net.node.publishing import Publishing
 from roamcast.net.node.status import NamedStatus, NodeStatus
