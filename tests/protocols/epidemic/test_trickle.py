@@ -54,4 +54,11 @@ def test_who_has_heard_the_same_often_enough_stays_silent_in_this_interval_only(
     trickle.agree()
     trickle.agree()
     assert run(trickle, host, 99) == []
-    assert len(run(trickle, host, 300)) == 1
+    run(trickle, host, 100)
+    for _ in range(4):
+        trickle.agree()
+    assert len(run(trickle, host, 299)) == 1, "never twice in a row"
+    run(trickle, host, 300)
+    for _ in range(4):
+        trickle.agree()
+    assert run(trickle, host, 699) == []
