@@ -102,17 +102,18 @@ def test_neighbours_that_agree_hardly_send_anything() -> None:
     assert len(net.log) < 0.65 * 20 * 100, "most stay silent in every second interval of 4 s"
 
 
-def test_a_node_at_the_edge_of_a_room_soon_finds_somebody_outside() -> None:
-    """All in the room agree, so that most of them stay silent."""
+def test_nodes_at_the_edges_of_two_rooms_soon_find_each_other() -> None:
+    """All in each room agree, so that most of them stay silent."""
+    rooms = [(i, j) for first in (0, 5) for i in range(first, first + 5) for j in range(first, i)]
     for seed in range(10):
-        net = TinyNet(Epidemic, 6, [(i, j) for i in range(5) for j in range(i)], seed=seed)
+        net = TinyNet(Epidemic, 10, rooms, seed=seed)
         net.start()
+        net.subscribe(5, NEWS)
         publish(net, 3)
         net.run(60)
-        net.subscribe(5, NEWS)
         net.join(4, 5)
         net.run(9)
-        assert len(net.delivered(5)) == 3
+        assert len(net.delivered(5)) == 3, seed
 
 
 def test_in_a_room_few_nodes_forward_and_few_answer_a_newcomer() -> None:
