@@ -11,6 +11,8 @@
 | origin       | LAT,LON of (0, 0) for degrees; by default the first position                                         |
 | resolution_s | of contact lists                                                                                     |
 | gap_s        | a node without lines for longer was absent                                                           |
+| columns      | what the cells of a line are, such as `i,j,start,end` (world/traces/columns.py)                      |
+| time_unit    | of numbers of time: `us`, `ms`, `s` (the default), `min`, `h`                                        |
 | strict       | `true`: a malformed line is an error; by default it is left out                                      |
 | split_bytes  | the size of the parts of large files, in formats that can be read in parts                           |
 
