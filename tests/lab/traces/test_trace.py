@@ -9,9 +9,8 @@ import pytest
 
 from roamcast.errors import InputError
 from roamcast.lab.spark.frames import struct
-from roamcast.lab.traces import contacts
+from roamcast.lab.traces import contacts, register
 from roamcast.lab.traces import trace as traces
-from roamcast.lab.traces.in_spark import register
 from roamcast.lab.traces.schemas import CONTACTS, POSITIONS
 from roamcast.lab.traces.source import TraceSource
 from roamcast.world.traces.names import number_of

@@ -1,6 +1,6 @@
 """The Spark data source `roamcast-trace`.
 
-    spark.dataSource.register(TraceSource)
+    roamcast.lab.traces.register(spark)
     spark.read.format("roamcast-trace").load("tij.dat")
 
 | option       |                                                                                                     |
@@ -26,9 +26,10 @@ Source and reader are sent to workers by value: they import the rest of roamcast
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 from pyspark import cloudpickle
@@ -39,6 +40,9 @@ from roamcast.lab import code
 from roamcast.lab.spark import session, worker
 from roamcast.lab.spark.worker import find_package
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 NAME: Final = "roamcast-trace"
 
 
@@ -47,6 +51,19 @@ def _reading(version: str, archive: str) -> Any:
     from roamcast.lab.traces import reading
 
     return reading
+
+
+def register(spark: SparkSession) -> None:
+    """Make `roamcast-trace` known to a session, also to one that roamcast did not start.
+
+    Such a session takes `python3` for its workers unless somebody has said otherwise. Where they run on this machine,
+    they need what this process has: the same interpreter.
+    """
+    context = spark.sparkContext
+    named = os.environ.get("PYSPARK_PYTHON") or context.getConf().get("spark.pyspark.python")
+    if str(context.master).startswith("local") and not named:
+        context.pythonExec = sys.executable
+    spark.dataSource.register(TraceSource)
 
 
 class TraceSource(DataSource):

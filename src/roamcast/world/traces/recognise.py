@@ -4,8 +4,8 @@ Every format has a rule for a line, and half of the first lines must obey it, be
 file that obeys the rules of two formats is refused, and the error names both: `1 2 121 300` is a contact of 1 and 2
 from 121 s to 300 s, or one of 2 and 121 at 1 s, and nobody would notice the wrong one. Times decide where they can:
 those of a contact list are in order, and all walks of BonnMotion begin at the same time. Only one case is decided by
-the name of the file: a line of three numbers is a contact, unless the file is called .movements (BonnMotion, a node that
-stands still).
+the name of the file: a line of three numbers is a contact, unless the file is called .movements (BonnMotion, a node
+that stands still).
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _of_xml(path: str, head: str) -> str:
 
 def _ambiguous(names: list[str]) -> str:
     titles = " and ".join(f"{name} ({FORMATS[name].title})" for name in names)
-    return f"could be {titles}; say which: roamcast trace … --from {names[0]}, or --from {names[1]}"
+    return f"could be {titles}; say which: {' or '.join(f'--from {name}' for name in names)}"
 
 
 def _unknown(line: str) -> str:
