@@ -33,7 +33,7 @@ class Verbs(TyperGroup):
 
 def _plain_flags(params: list[Any]) -> None:
     for param in params:
-        if isinstance(param, TyperOption) and param.is_flag:
+        if isinstance(param, TyperOption) and (param.is_flag or param.count):
             param.metavar = ""
-            if param.default is None and not param.secondary_opts:
+            if param.is_flag and param.default is None and not param.secondary_opts:
                 param.default = False  # for None, Typer would load pydantic only to find that there is no value
