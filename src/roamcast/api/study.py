@@ -105,7 +105,7 @@ class Study:
         plot = Plot(x=x, y=y, x_label=axis, y_label=metric.column or y, series="campaign")
         return panel(plot, [{**row, "campaign": self._line(row, x)} for row in self.rows])  # one campaign a line
 
-    def table(self) -> Texts:
+    def table(self) -> tuple[list[str], list[list[str]]]:
         """Headings and lines: the name of each cell, and its most important metrics with their intervals."""
         by_cell = {(row["cell"], row["metric"]): row for row in self.summary}
         listed = cells.distinct(self.rows)
