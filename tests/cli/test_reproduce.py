@@ -95,3 +95,13 @@ def test_a_plan_says_what_a_reproduction_takes(roamcast: Typed) -> None:
     status, out, _ = roamcast("reproduce", "costa", "--plan")
     assert status == 0 and "costa" in out and "runs" in out
     assert json.loads(roamcast("reproduce", "costa", "--plan", "--json")[1])["papers"][0]["deciding_runs"] == 0
+
+
+def test_a_file_where_the_results_belong_is_one_line(
+    roamcast: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "there").write_text("")
+    status, out, err = roamcast("reproduce", "costa", "--out", "there")
+    assert (status, out) == (2, "")
+    assert err.splitlines()[-1] == "roamcast: cannot write to there/quick: not a directory"
