@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,50 @@ def test_a_reproduction_leaves_a_scorecard_and_a_page_and_is_not_done_twice(roam
     told = json.loads(out)
     assert (told["out"], told["report"], told["scale"]) == ("out/reproduce/quick", "out/report.html", "quick")
     assert told["claims"] == claims
+
+
+@pytest.fixture
+def small_campaign(small: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same at full scale, with the other readings: one figure, three probabilities."""
+    content = Experiment.content
+
+    def cut(self: Experiment, scale: str) -> dict[str, Any]:
+        gossip = {"name": "gossip", "label": "gossip", "set": {"p": [0.2, 0.5, 0.9]}}
+        return {**content(self, scale), "protocol": [gossip]}
+
+    def cut_under(self: Experiment, reading: str) -> dict[str, Any]:
+        return {**self.content("full"), "name": f"{self.name}{experiments.UNDER}{reading}", "reading": reading}
+
+    monkeypatch.setattr(experiments, "names", lambda _=None: ["baldoni/fig11"])
+    monkeypatch.setattr(Experiment, "content", cut)
+    monkeypatch.setattr(Experiment, "content_under", cut_under)
+
+
+@pytest.mark.usefixtures("small_campaign", "spark")
+def test_a_full_campaign_has_the_same_scorecard_to_the_byte_from_an_empty_folder_and_from_a_resumed_one(
+    roamcast: Typed, tmp_path: Path
+) -> None:
+    def scorecard(out: str) -> tuple[int, bytes, bytes, list[dict[str, Any]]]:
+        """How many runs were left to do, and what was found in three files."""
+        status, _, err = roamcast("reproduce", "--full", "--out", out, "--keep", f"{out}.json")
+        assert status == 0
+        left = re.search(r"full: (\d+) of \d+ runs to do", err)
+        assert left
+        place = tmp_path / out / "full"
+        stored = json.loads((tmp_path / f"{out}.json").read_text())
+        files = [(place / f"scorecard.{ending}").read_bytes() for ending in ("json", "parquet")]
+        return int(left[1]), files[0], files[1], stored["claims"]
+
+    first = scorecard("first")
+    second = scorecard("second")
+    assert first == second and first[0] > 0
+
+    logs = sorted((tmp_path / "second" / "log").glob("*.parquet"))
+    assert len(logs) > first[0]  # undecided claims got further seeds
+    for log in logs[::2]:
+        log.unlink()
+    resumed = scorecard("second")
+    assert 0 < resumed[0] < first[0] and resumed[1:] == first[1:]
 
 
 def test_what_makes_no_sense_is_said_before_anything_starts(roamcast: Typed, tmp_path: Path) -> None:
