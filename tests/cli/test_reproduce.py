@@ -10,9 +10,13 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from roamcast.cli.reproduce import show
+from roamcast.judging import kept
+from roamcast.judging.verdicts import NOT, OPEN, REPRODUCED
 from roamcast.papers import experiments
 from roamcast.papers.experiments import Experiment
 from tests.cli.conftest import Typed
+from tests.show.made_up import verdict
 
 SMALL = {"nodes": 30, "duration_s": 14.0, "publish_from_s": 10.0}
 
@@ -124,6 +128,25 @@ def test_the_kept_scorecard_is_one_object(roamcast: Typed) -> None:
     needed = {"id", "paper", "verdict", "measured", "low", "high", "published", "calibration", "reading"}
     assert all(needed <= set(claim) for claim in whole["claims"])
     assert sum(whole["counts"]["all"].values()) == len(whole["claims"]) >= 82
+
+
+def test_a_quick_run_is_shown_beside_the_full_campaign_and_what_it_contradicts_is_named(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    before = [
+        verdict("B3", "000", REPRODUCED, calibration=True),
+        verdict("B5", "000", REPRODUCED),
+        verdict("B6", "000", NOT),
+        verdict("B7", "000", REPRODUCED),
+    ]
+    stored = kept.Kept(kept.Made("0.1.0", "0.1.0+abc", "2026-01-31", 12345, 600.0), kept.counted(before), before)
+    show([verdict("B3", "000", REPRODUCED), verdict("B5", "000", NOT), before[2], verdict("B7", "000", OPEN)], stored)
+    lines = capsys.readouterr().out.splitlines()
+    assert "4 claims: 3 reproduced, 1 not reproduced, 0 not decidable (full campaign)" in lines
+    assert "1 of the 1 claims that joint readings were chosen on hold, 2 of the other 3" in lines
+    assert "full campaign of 2026-01-31: 12,345 runs, 10 processor minutes, version 0.1.0" in lines
+    assert "this quick run beside it: 2 same, 1 too few runs, 0 decides it, 1 contradicts" in lines
+    assert "this quick run contradicts the full campaign: B5" in lines
 
 
 def test_the_kept_scorecard_of_one_paper(roamcast: Typed) -> None:

@@ -6,7 +6,7 @@ when and by which version it was made. A quick run never replaces it, and report
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 from importlib.resources import files
 
@@ -109,6 +109,12 @@ def parse(content: bytes) -> Kept:
         if stored.id in known and known[stored.id].digest() == stored.asked
     ]
     return Kept(file.made, counted(verdicts), verdicts)
+
+
+def only(kept: Kept, papers: Collection[str]) -> Kept:
+    """The verdicts of some papers, counted."""
+    verdicts = [verdict for verdict in kept.claims if verdict.paper in papers]
+    return Kept(kept.made, counted(verdicts), verdicts)
 
 
 def _with_words(stored: Stored, claim: Claim) -> Verdict:
