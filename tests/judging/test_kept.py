@@ -141,8 +141,8 @@ def test_every_claim_that_does_not_hold_has_a_cause() -> None:
 
 
 def test_every_part_of_a_joint_reading_is_needed_by_at_least_one_claim() -> None:
-    """A part whose undoing costs no claim must be removed. If claims are only undecided without it, the campaign may have
-    had too few seeds: they must be refuted, or still undecided, with as many as the claim may take (`closer`)."""
+    """A part whose undoing costs no claim must be removed. If claims are only undecided without it, the campaign may
+    have had too few seeds: they must be refuted, or still undecided, with as many as the claim may take (`closer`)."""
     whole = kept.load()
     assert whole is not None
     ablations = kept.ablations(whole.claims)

@@ -169,8 +169,8 @@ def agreement(kept: Verdict, now: Verdict) -> str:
 class Ablation(msgspec.Struct, frozen=True):
     """A part of a joint reading undone: which claims then no longer hold, and which hold only then.
 
-    Claims that the campaign did not decide were looked at with more seeds, if `seeds` has their number; `held` are those
-    of them that hold without the part as well.
+    Claims that the campaign did not decide were looked at with more seeds, if `seeds` has their number; `held` are
+    those of them that hold without the part as well.
     """
 
     paper: str
