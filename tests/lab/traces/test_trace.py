@@ -137,7 +137,7 @@ def test_the_source_refuses_what_it_does_not_know(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("strict", "text"), [("false", "0,1,0,0\n5,1,9,0\n4,1,8,0\n"), ("true", "0,1,0,0\n5,1,nine,0\n")]
+    ("strict", "text"), [("false", "0,ann,0,0\n5,ann,9,0\n4,ann,8,0\n"), ("true", "0,ann,0,0\n5,ann,nine,0\n")]
 )
 def test_the_source_stops_at_what_it_must_not_read(tmp_path: Path, strict: str, text: str) -> None:
     source = TraceSource({"path": str(written(tmp_path, "a.csv", text)), "strict": strict})
