@@ -19,12 +19,13 @@ CAB = "37.75134 -122.39488 0 1213084687\n37.75136 -122.39527 0 1213084659\n"
         ("20 1 2\n40 1 3\n", "contact-list"),
         ("20\t1492\t1591\tMP\tMP\n40\t1492\t1591\tMP\tPC\n", "contact-list"),
         ("20,1,2\n40,1,3\n", "contact-list"),
-        ("20 1 2 7\n40 3 2 1\n60 4 2 1\n", "contact-list"),
-        ("3 4 500 600\n1 2 121 300\n", "intervals"),
+        ("20 n1 n2 7\n40 n3 n2 1\n", "contact-list"),
+        ("3 4 500 600 1\n1 2 121 300 1\n", "intervals"),
         ("1 8 121 121 1 0\n1 3 236 347 1 0\n9 3 70 90 2 5\n", "intervals"),
         ("n1 n8 121 130\nn3 n1 20 40.5\n", "intervals"),
         ("0,1.5,20\n", ""),
         ("0,ann,0,0\n5,bob,9,0\n", "csv"),
+        ("".join(f"{t},1,{t % 7},{t % 5}\n" for t in range(50)), "csv"),
         ("0,1,0.5,1.5\n5,1,9.25,0.5\n0,2,3.5,0.25\n", "csv"),
         ("0 10 20 10 30 40\n0 10 20 10 30 40 50 60 70\n", "bonnmotion"),
         ("0 10 0 9 0 9\n1 2 3 4\n2 2 3 5\n", "one-movement"),
@@ -46,10 +47,11 @@ def test_a_file_that_fits_one_format_is_in_that_format(tmp_path: Path, text: str
 @pytest.mark.parametrize(
     ("text", "names"),
     [
-        ("1 2 121 300\n", ["contact-list", "intervals"]),
+        ("1 2 121 300\n", ["csv", "contact-list", "intervals"]),
+        ("20 1 2 7\n40 3 2 1\n60 4 2 1\n", ["csv", "contact-list"]),
         ("1,2,121,300\n", ["csv", "contact-list", "intervals"]),
         ("3,2,121,300\n1,2,5,9\n", ["csv", "intervals"]),
-        ("0 1 100 200\n0 2 300 400\n1 1 101 200\n", ["contact-list", "intervals"]),
+        ("0 1 100 200\n0 2 300 400\n1 1 101 200\n", ["csv", "contact-list"]),
         ("1 8 121 131 1 0\n1 9 121 131 1 0\n", ["bonnmotion", "intervals"]),
     ],
 )
@@ -67,7 +69,7 @@ def test_a_file_that_fits_several_formats_is_refused_with_all_of_them_named(
 
 @pytest.mark.parametrize("text", [TAXI, CAB])
 def test_a_file_whose_columns_are_unknown_is_refused_with_the_option_that_names_them(tmp_path: Path, text: str) -> None:
-    with pytest.raises(InputError, match=r"is in no known format; .*name its columns: --columns node,t,lat,lon$"):
+    with pytest.raises(InputError, match=r"is in no known format; .*or name its columns: --columns node,t,lat,lon$"):
         part_of(written(tmp_path, "a.txt", text))
 
 

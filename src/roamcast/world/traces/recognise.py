@@ -2,9 +2,9 @@
 
 Every format has a rule for a line, and half of the first lines must obey it, because single lines may be damaged. A
 file that obeys the rules of two formats is refused, and the error names both: `1 2 121 300` is a contact of 1 and 2
-from 121 s to 300 s, or one of 2 and 121 at 1 s, and nobody would notice the wrong one. Times decide where they can:
-those of a contact list are in order, and all walks of BonnMotion begin at the same time. Only one case is decided by
-the name of the file: a line of three numbers is a contact, unless the file is called .movements (BonnMotion, a node
+from 121 s to 300 s, one of 2 and 121 at 1 s, or a place, and nobody would notice the wrong one. Times decide where they
+can: those of a contact list are in order, and all walks of BonnMotion begin at the same time. Only one case is decided
+by the name of the file: a line of three numbers is a contact, unless the file is called .movements (BonnMotion, a node
 that stands still).
 """
 
@@ -23,6 +23,8 @@ from roamcast.world.traces.names import WHOLE
 
 LINES: Final = 2000
 """Of a file that are looked at."""
+RIVAL: Final = 0.9
+"""A format fits as well as another one if it fits so many of the lines that the other one fits."""
 TABLES: Final = ("csv", "gps-csv", "contact-list", "intervals")
 """Formats whose columns can be named."""
 
@@ -54,8 +56,9 @@ def recognised(path: str, head: str) -> Format:
 
 def _fitting(lines: list[str]) -> list[str]:
     """The formats whose rules the lines obey; if there are several, those whose times are plausible."""
-    obeying = {name: kept for name, rule in RULES.items() if (kept := [line for line in lines if rule(line)])}
-    fitting = [name for name, kept in obeying.items() if 2 * len(kept) >= len(lines)]
+    obeying = {name: [line for line in lines if rule(line)] for name, rule in RULES.items()}
+    enough = max(len(lines) / 2, RIVAL * max(map(len, obeying.values())))
+    fitting = [name for name, kept in obeying.items() if len(kept) >= enough]
     if len(fitting) == 1:
         return fitting
     return [name for name in fitting if _plausible(name, obeying[name])] or fitting
@@ -90,9 +93,10 @@ def _ambiguous(names: list[str]) -> str:
 
 
 def _unknown(line: str) -> str:
-    which = f"is in no known format; if it is one of {', '.join(FORMATS)}, name it (--from)"
+    name_it = f"if it is one of {', '.join(FORMATS)}, name it: `roamcast trace convert --from FORMAT`"
     cells = len(Columns(line).cells(line))
-    return f"{which}, or name its columns: --columns {_example(cells)}" if cells > 2 else which
+    columns = f", or name its columns: --columns {_example(cells)}" if cells > 2 else ""
+    return f"is in no known format; {name_it}{columns}"
 
 
 def _example(cells: int) -> str:
@@ -117,7 +121,7 @@ def _is_one_movement(lines: list[str]) -> bool:
 
 
 def _is_place(line: str) -> bool:
-    cells = [cell.strip() for cell in line.split(",")]
+    cells = _words(line)
     return len(cells) == 4 and all(is_number(cells[k]) for k in (0, 2, 3)) and _is_name(cells[1])
 
 
