@@ -94,8 +94,8 @@ def _plainly(message: str, kind: type) -> tuple[str, Steps]:
     if extra:
         return str(unknown("field", extra[1], _fields_at(kind, path))), (*path, extra[1])
     field = ".".join(str(step) for step in path if isinstance(step, str))
-    wanted, _, found = what.removeprefix("Expected ").partition(", got ")
-    must = f"must be {_in_words(wanted)}" + (f", not {_in_words(found)}" if found else "")
+    wanted, _, actual = what.removeprefix("Expected ").partition(", got ")
+    must = f"must be {_in_words(wanted)}" + (f", not {_in_words(actual)}" if actual else "")
     return f"{field}: {must}" if field else must, path
 
 

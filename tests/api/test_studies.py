@@ -62,9 +62,9 @@ def test_means_have_intervals_around_them(compared: rc.Study) -> None:
 
 def test_differences_are_taken_seed_by_seed(compared: rc.Study) -> None:
     values = {(row["label"], row["seed"]): row["delivery"] for row in compared.rows}
-    found = {row["cell"]: row for row in compared.differences("delivery").to_dict("records")}
-    assert set(found) == {"gossip, p=0.4", "Echo"}
-    for label, row in found.items():
+    differences = {row["cell"]: row for row in compared.differences("delivery").to_dict("records")}
+    assert set(differences) == {"gossip, p=0.4", "Echo"}
+    for label, row in differences.items():
         expected = mean(values[label, seed] - values["gossip", seed] for seed in (1, 2, 3))
         assert row["difference"] == pytest.approx(expected) and row["n"] == 3
 

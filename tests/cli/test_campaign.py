@@ -59,15 +59,15 @@ def test_a_campaign_is_planned_run_told_and_asked(roamcast: Typed, here: Path, s
 
     status, out, err = roamcast("campaign", "tiny.toml", "--json")
     (line,) = out.splitlines()
-    told = json.loads(line)
+    output = json.loads(line)
     assert status == 0
     assert err.splitlines()[:2] == ["tiny: starting Spark", "tiny: 6 of 6 runs to do"]
-    assert told["out"] == "out/tiny"
-    assert {(row["label"], row["params"].get("p"), row["n"]) for row in told["summary"]} == {
+    assert output["out"] == "out/tiny"
+    assert {(row["label"], row["params"].get("p"), row["n"]) for row in output["summary"]} == {
         ("gossip", "0.4", 2),
         ("gossip", "0.8", 2),
     }
-    assert [row["error"] for row in told["failed"]] == ["ValueError: it [b]is[/b] broken"] * 2
+    assert [row["error"] for row in output["failed"]] == ["ValueError: it [b]is[/b] broken"] * 2
 
     status, out, err = roamcast("campaign", "tiny.toml", "--out", "out/tiny")
     assert status == 0
@@ -79,14 +79,14 @@ def test_a_campaign_is_planned_run_told_and_asked(roamcast: Typed, here: Path, s
     status, out, _ = roamcast("campaign", "status", "out/tiny")
     assert out.startswith("tiny: 4 of 6 runs finished, 0 to do\n2 failed:\n") and out.endswith("tables are written\n")
     status, out, _ = roamcast("campaign", "status", "out/tiny", "--json")
-    told = json.loads(out)
-    assert (told["planned"], told["finished"], len(told["failed"]), told["measured"]) == (6, 4, 2, True)
+    output = json.loads(out)
+    assert (output["planned"], output["finished"], len(output["failed"]), output["measured"]) == (6, 4, 2, True)
 
     asked = "select seed, params['p'] as `[p]`, delivery from metrics order by 2, 1"
     status, out, err = roamcast("query", "out/tiny", asked, "--json")
-    told = json.loads(out)
-    assert (status, err, told["columns"]) == (0, "", ["seed", "[p]", "delivery"])
-    assert [row[:2] for row in told["rows"]] == [[1, "0.4"], [2, "0.4"], [1, "0.8"], [2, "0.8"]]
+    output = json.loads(out)
+    assert (status, err, output["columns"]) == (0, "", ["seed", "[p]", "delivery"])
+    assert [row[:2] for row in output["rows"]] == [[1, "0.4"], [2, "0.4"], [1, "0.8"], [2, "0.8"]]
     status, out, err = roamcast("query", "out/tiny", asked, "--limit", "3")
     assert [line.split()[:2] for line in out.splitlines()] == [
         ["seed", "[p]"],
@@ -137,9 +137,9 @@ def test_a_campaign_on_this_machine_needs_no_spark(here: Path) -> None:
     assert typed("tiny.toml") == (2, "", f"roamcast: {missing}\n")
     status, out, err = typed("tiny.toml", "--local", "--processes", "2", "--json")
     assert status == 0, err
-    told = json.loads(out)
-    assert {row["n"] for row in told["summary"]} == {2}
-    assert [row["error"] for row in told["failed"]] == ["ValueError: it [b]is[/b] broken"] * 2
+    output = json.loads(out)
+    assert {row["n"] for row in output["summary"]} == {2}
+    assert [row["error"] for row in output["failed"]] == ["ValueError: it [b]is[/b] broken"] * 2
     status, out, err = typed("status", "out/tiny")
     assert (status, err) == (0, "") and out.startswith("tiny: 4 of 6 runs finished, 0 to do\n2 failed:\n")
 

@@ -52,9 +52,9 @@ def test_a_reproduction_leaves_a_scorecard_and_a_page_and_is_not_done_twice(roam
     assert status == 0
     assert "reproduce baldoni, quick: 0 of 32 runs to do" in err.splitlines()
     assert (place / "scorecard.json").read_bytes() == first
-    told = json.loads(out)
-    assert (told["out"], told["report"], told["scale"]) == ("out/reproduce/quick", "out/report.html", "quick")
-    assert told["claims"] == claims
+    output = json.loads(out)
+    assert (output["out"], output["report"], output["scale"]) == ("out/reproduce/quick", "out/report.html", "quick")
+    assert output["claims"] == claims
 
 
 def test_what_makes_no_sense_is_said_before_anything_starts(roamcast: Typed, tmp_path: Path) -> None:

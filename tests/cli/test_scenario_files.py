@@ -40,8 +40,8 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 def facts(typed: tuple[int, str, str]) -> dict[str, Any]:
     status, out, err = typed
     assert status == 0, err
-    found: dict[str, Any] = json.loads(out)
-    return found
+    output: dict[str, Any] = json.loads(out)
+    return output
 
 
 def test_run(roamcast: Typed, file: str) -> None:

@@ -22,9 +22,9 @@ BEGIN, END = "<!-- scorecard -->", "<!-- /scorecard -->"
 
 
 def whole() -> Kept:
-    found = kept.load()
-    assert found is not None
-    return found
+    scorecard = kept.load()
+    assert scorecard is not None
+    return scorecard
 
 
 def shown(page: Path, made: str) -> None:
@@ -50,10 +50,10 @@ def claims_table(verdicts: Sequence[Verdict]) -> str:
     return table(["claim", "the paper says", "published", "measured", "verdict", "other readings"], rows)
 
 
-def ablation_table(found: Sequence[Ablation]) -> str:
+def ablation_table(ablations: Sequence[Ablation]) -> str:
     rows = [
         [a.part, a.instead, str(a.costs), *(", ".join(ids) or "–" for ids in (a.refuted, a.undecided, a.gained))]
-        for a in found
+        for a in ablations
     ]
     return table(["part", "put back to", "costs", "then refuted", "then undecided", "holds only then"], rows)
 
@@ -66,12 +66,12 @@ def test_a_papers_page_shows_its_kept_verdicts(paper: str) -> None:
 
 
 def test_the_overview_counts_the_kept_verdicts_by_paper() -> None:
-    found = whole()
+    scorecard = whole()
     rows = [
         [f"[{experiments.cited(paper)}](findings/{PAPERS[paper]}.md)", *(str(counts[name]) for name in VERDICTS)]
-        for paper, counts in found.counts.papers.items()
+        for paper, counts in scorecard.counts.papers.items()
     ]
-    counts = found.counts
+    counts = scorecard.counts
     sums = {
         "all": counts.all,
         "… on which joint readings were chosen": counts.in_sample,
@@ -79,7 +79,7 @@ def test_the_overview_counts_the_kept_verdicts_by_paper() -> None:
         "as first written down (split claims together, added ones left out)": counts.original,
     }
     rows += [[name, *(str(counts[verdict]) for verdict in VERDICTS)] for name, counts in sums.items()]
-    made = found.made
+    made = scorecard.made
     line = (
         f"Full campaign of {made.date}, version {made.version}: {made.runs:,} runs, "
         f"{made.processor_s / 60:.0f} minutes of processor time.\n\n"
@@ -88,8 +88,11 @@ def test_the_overview_counts_the_kept_verdicts_by_paper() -> None:
 
 
 def test_the_first_page_counts_as_the_scorecard_does() -> None:
-    found = whole()
-    holding, failing, open_ = ([v.verdict for v in found.claims].count(name) for name in VERDICTS)
+    scorecard = whole()
+    holding, failing, open_ = ([v.verdict for v in scorecard.claims].count(name) for name in VERDICTS)
     text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    assert f"The papers make {len(found.claims)} claims that can be checked. After {found.made.runs:,} runs" in text
+    assert (
+        f"The papers make {len(scorecard.claims)} claims that can be checked. After {scorecard.made.runs:,} runs"
+        in text
+    )
     assert f"{holding} hold under one stated world for each paper, {failing} do not, {open_} are open" in text

@@ -41,10 +41,10 @@ def asked(*claims: Claim, seeds: int = 10, campaign: Campaign = CAMPAIGN) -> dic
     """The further seeds of each cell, if each run delivers 0.7."""
     every = campaign.more_seeds(seeds)
     wanted = plan.runs(campaign, dict.fromkeys(range(len(campaign.cells)), every))
-    found: dict[int, list[int]] = {}
+    further: dict[int, list[int]] = {}
     for run in Deciding(claims, [campaign])(wanted, {run.id: counted(run, 0.7) for run in wanted}):
-        found.setdefault(run.place, []).append(run.seed)
-    return found
+        further.setdefault(run.place, []).append(run.seed)
+    return further
 
 
 def test_a_claim_that_is_decided_gets_none() -> None:
@@ -53,9 +53,9 @@ def test_a_claim_that_is_decided_gets_none() -> None:
 
 
 def test_an_undecided_claim_gets_about_as_many_as_it_needs_for_the_cells_it_looks_at() -> None:
-    found = asked(claim(0.7435))
-    assert list(found) == [0]
-    assert found[0] == list(range(11, 31))  # about 26 would do, and some to spare
+    further = asked(claim(0.7435))
+    assert list(further) == [0]
+    assert further[0] == list(range(11, 31))  # about 26 would do, and some to spare
 
 
 def test_the_limit_of_the_claim_is_kept_and_then_nothing_more_is_asked() -> None:

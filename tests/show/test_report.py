@@ -243,10 +243,10 @@ def test_the_fingerprint_is_that_of_the_runs_and_of_nothing_else(tmp_path: Path)
 
 def test_tables_are_read_as_the_laboratory_wrote_them(tmp_path: Path) -> None:
     rows = campaign("x", ["a"], [0.5])
-    found = tables.read(folder(tmp_path, rows, [made_up.verdict("B1", "000", REPRODUCED)]))
-    assert found.metrics["x"][0]["params"] == {"p": "0.5"}
-    assert found.metrics["x"][0]["frames_by_kind"] == {"event": 300, "beacon": 100}
-    assert found.scorecard is not None and found.scorecard.claims[0].id == "B1"
+    read = tables.read(folder(tmp_path, rows, [made_up.verdict("B1", "000", REPRODUCED)]))
+    assert read.metrics["x"][0]["params"] == {"p": "0.5"}
+    assert read.metrics["x"][0]["frames_by_kind"] == {"event": 300, "beacon": 100}
+    assert read.scorecard is not None and read.scorecard.claims[0].id == "B1"
     assert json.loads((tmp_path / "scorecard.json").read_text())["claims"][0]["verdict"] == REPRODUCED
 
 
@@ -254,7 +254,7 @@ def test_tables_are_read_as_the_laboratory_wrote_them(tmp_path: Path) -> None:
 def test_the_papers_figures_can_be_drawn(name: str) -> None:
     """From made-up numbers in the cells of the real files: axes exist, series are told apart, stars find places."""
     experiment = experiments.load(name)
-    found = campaigns.understood(experiment.content("quick"))
+    quick = campaigns.understood(experiment.content("quick"))
 
     def about(cell: campaigns.Cell) -> dict[str, Any]:
         return {"protocol": cell.protocol, "params": dict(texts(cell.given)), "world": dict(texts(cell.world))}
@@ -262,8 +262,8 @@ def test_the_papers_figures_can_be_drawn(name: str) -> None:
     known = dict.fromkeys(AVERAGED, 5.0)
     rows = [
         row(cell.label, k, seed, name, **known, **about(cell))
-        for k, cell in enumerate(found.cells)
-        for seed in found.seeds[:2]
+        for k, cell in enumerate(quick.cells)
+        for seed in quick.seeds[:2]
     ]
     for plot in experiment.plot:
         shown = panel(plot, rows)

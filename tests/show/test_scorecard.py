@@ -42,16 +42,16 @@ def test_claims_that_the_world_was_chosen_on_are_counted_apart() -> None:
 
 
 def test_a_full_campaign_stands_for_itself() -> None:
-    found = scorecard.entries(NOW, KEPT, full=True)
-    assert [entry.verdict for entry in found] == NOW and all(entry.now is None for entry in found)
-    assert "full campaign of" not in scorecard.headline(found, KEPT)
-    assert "this quick run" not in scorecard.scorecard(found, FIGURES)
+    entries = scorecard.entries(NOW, KEPT, full=True)
+    assert [entry.verdict for entry in entries] == NOW and all(entry.now is None for entry in entries)
+    assert "full campaign of" not in scorecard.headline(entries, KEPT)
+    assert "this quick run" not in scorecard.scorecard(entries, FIGURES)
 
 
 def test_a_claim_that_was_never_kept_shows_this_run() -> None:
     fresh = verdict("X9", "000", NOT)
-    (found,) = scorecard.entries([fresh], KEPT, full=False)
-    assert (found.verdict, found.now) == (fresh, None)
+    (entry,) = scorecard.entries([fresh], KEPT, full=False)
+    assert (entry.verdict, entry.now) == (fresh, None)
 
 
 def test_a_row_shows_unit_other_readings_and_what_the_quick_run_says() -> None:

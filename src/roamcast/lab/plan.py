@@ -107,10 +107,10 @@ def code_version(protocol: str, **parts: str) -> str:
     return "+".join([code.version(), *(hashlib.blake2b(_source(c), digest_size=8).hexdigest() for c in outside)])
 
 
-def _source(found: type) -> bytes:
+def _source(outside: type) -> bytes:
     """The module of a class from outside: what it imports is not looked at, so its author changes a name there."""
-    path = inspect.getsourcefile(found)
-    return Path(path).read_bytes() if path else found.__qualname__.encode()
+    path = inspect.getsourcefile(outside)
+    return Path(path).read_bytes() if path else outside.__qualname__.encode()
 
 
 def _digest(parts: list[Any]) -> str:

@@ -38,12 +38,12 @@ def test_java_starts_without_classes_that_are_none(tmp_path: Path) -> None:
 
 
 def test_what_java_is_told_by_the_environment_is_not_its_version(monkeypatch: pytest.MonkeyPatch) -> None:
-    said = []
+    lines = []
     for options in ("-Dsome=thing", ""):
         monkeypatch.setenv("JAVA_TOOL_OPTIONS", options)
         session.java_version.cache_clear()
-        said.append(session.java_version())
-    assert said[0] == said[1]
+        lines.append(session.java_version())
+    assert lines[0] == lines[1]
 
 
 def test_another_java_has_classes_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -82,10 +82,10 @@ def test_a_failure_is_recorded_in_one_line_and_in_full_and_can_be_tried_again(fo
             raise ValueError("one\n  two")
         except ValueError as error:
             assert folder.fail("abc", error, "roamcast run …") == "ValueError: one two"
-        told = folder.failures()["abc"]
-        assert told["error"] == "ValueError: one two"
-        assert told["command"] == "roamcast run …"
-        assert "Traceback" in told["traceback"]
+        failure = folder.failures()["abc"]
+        assert failure["error"] == "ValueError: one two"
+        assert failure["command"] == "roamcast run …"
+        assert "Traceback" in failure["traceback"]
         assert folder.ended() == {"abc"}
         folder.retry_failed()
         assert folder.ended() == set()
