@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from roamcast.errors import InputError, error_text, unknown
+from roamcast.errors import InputError, Misplaced, error_text, unknown
 
 Steps = tuple[str | int, ...]
 """The path of an entry: names of keys, and positions in lists of tables."""
@@ -30,14 +30,6 @@ WORDS = {
     "str": "a text",
 }
 """What people call the types of entries."""
-
-
-class Misplaced(InputError):
-    """An error at a place in the file."""
-
-    def __init__(self, message: str, *path: str | int) -> None:
-        super().__init__(message)
-        self.path = path
 
 
 def load(path: Path, what: str, understand: Callable[[dict[str, Any]], T]) -> T:

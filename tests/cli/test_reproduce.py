@@ -18,7 +18,7 @@ SMALL = {"nodes": 30, "duration_s": 14.0, "publish_from_s": 10.0}
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Two of the figures of 000, with few nodes and two seeds."""
+    """Two of the figures of Baldoni et al., with few nodes and two seeds."""
     names, content = ["baldoni/fig11", "baldoni/fig12"], Experiment.content
 
     def cut(self: Experiment, scale: str) -> dict[str, Any]:

@@ -62,13 +62,13 @@ def ablation_table(ablations: Sequence[Ablation]) -> str:
 def test_a_papers_page_shows_its_kept_verdicts(paper: str) -> None:
     mine = [v for v in whole().claims if v.paper == paper]
     made = claims_table(mine) + "\nEach part of the joint reading, put back to what it was before:\n\n"
-    shown(PLACE / "findings" / f"{PAPERS[paper]}.md", made + ablation_table(kept.ablations(mine)))
+    shown(PLACE / "findings" / f"{paper}.md", made + ablation_table(kept.ablations(mine)))
 
 
 def test_the_overview_counts_the_kept_verdicts_by_paper() -> None:
     scorecard = whole()
     rows = [
-        [f"[{experiments.cited(paper)}](findings/{PAPERS[paper]}.md)", *(str(counts[name]) for name in VERDICTS)]
+        [f"[{experiments.cited(paper)}](findings/{paper}.md)", *(str(counts[name]) for name in VERDICTS)]
         for paper, counts in scorecard.counts.papers.items()
     ]
     counts = scorecard.counts

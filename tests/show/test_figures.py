@@ -174,7 +174,7 @@ def test_in_a_page_a_drawing_has_a_name_its_own_ids_and_the_pages_ink(drawn: fig
     assert "<style" not in text  # it would hold for the whole page
 
 
-# ---- 000, Fig. 9
+# ---- Baldoni et al. 2005, Fig. 9
 
 
 def test_the_distance_of_a_node_rises_from_the_range_and_levels_off() -> None:

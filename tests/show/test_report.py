@@ -25,7 +25,7 @@ from tests.show.made_up import campaign, changed, folder, row, verdict
 EVIL = '"><img src=x onerror=alert(1)><script>alert(2)</script>'
 FIGURE = Experiment(
     title="Gossip against its probability",
-    paper="000",
+    paper="baldoni",
     figure="Fig. 11",
     source="§VI-B",
     campaign={},
@@ -37,10 +37,10 @@ FIGURE = Experiment(
     name="baldoni/made-up",
 )
 VERDICTS = [
-    verdict("B1", "000", REPRODUCED),
-    verdict("B2", "000", NOT),
-    verdict("F1", "001", NOT),
-    verdict("F2", "001", OPEN, measured=None, low=None, high=None),
+    verdict("B1", "baldoni", REPRODUCED),
+    verdict("B2", "baldoni", NOT),
+    verdict("F1", "baehni", NOT),
+    verdict("F2", "baehni", OPEN, measured=None, low=None, high=None),
 ]
 
 
@@ -158,7 +158,7 @@ def test_a_spoilt_index_only_costs_time(results: Path) -> None:
 def test_nothing_in_the_results_becomes_markup(tmp_path: Path) -> None:
     texts = dict.fromkeys(("where", "says", "published", "unit", "reading", "why", "caveat", "cause"), EVIL)
     others = [Other(EVIL, EVIL, EVIL, EVIL)]
-    judged = [changed(verdict(EVIL, "000", NOT), **texts, others=others, evidence=[EVIL])]
+    judged = [changed(verdict(EVIL, "baldoni", NOT), **texts, others=others, evidence=[EVIL])]
     rows = campaign(EVIL, [EVIL, "b"])
     rows += [row("c", 9, 1, EVIL, delivery=0.5, params={EVIL: EVIL}, preset=EVIL)]
     rows += [row("c", 10, 1, EVIL, delivery=0.6, params={EVIL: "2"}, preset=EVIL)]
@@ -243,7 +243,7 @@ def test_the_fingerprint_is_that_of_the_runs_and_of_nothing_else(tmp_path: Path)
 
 def test_tables_are_read_as_the_laboratory_wrote_them(tmp_path: Path) -> None:
     rows = campaign("x", ["a"], [0.5])
-    read = tables.read(folder(tmp_path, rows, [made_up.verdict("B1", "000", REPRODUCED)]))
+    read = tables.read(folder(tmp_path, rows, [made_up.verdict("B1", "baldoni", REPRODUCED)]))
     assert read.metrics["x"][0]["params"] == {"p": "0.5"}
     assert read.metrics["x"][0]["frames_by_kind"] == {"event": 300, "beacon": 100}
     assert read.scorecard is not None and read.scorecard.claims[0].id == "B1"

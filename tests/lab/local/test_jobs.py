@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from roamcast.errors import InputError, RoamcastError, WorkerDied
+from roamcast.errors import InputError, JobFailed, RoamcastError, WorkerDied
 from roamcast.lab.local import pool
-from roamcast.lab.local.jobs import Job, JobFailed, run_all
+from roamcast.lab.local.jobs import Job, run_all
 from roamcast.world.scenario import Scenario
 from roamcast.world.simulate import simulate
 

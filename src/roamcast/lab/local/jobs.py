@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from roamcast.errors import RoamcastError, one_line
+from roamcast.errors import JobFailed, RoamcastError, one_line
 from roamcast.lab.local.pool import in_worker, processes, spread
 from roamcast.world.scenario import Scenario
 from roamcast.world.simulate import simulate
@@ -22,15 +22,6 @@ class Job(NamedTuple):
     protocol: Any
     params: dict[str, Any]
     seed: int
-
-
-class JobFailed(RoamcastError):
-    """A run raised: its place in the list is `index`, and the message is one line. `details` is the whole traceback."""
-
-    def __init__(self, index: int, line: str, details: str) -> None:
-        super().__init__(line)
-        self.index = index
-        self.details = details
 
 
 class _Failure(NamedTuple):
