@@ -41,7 +41,20 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_campaign_is_planned_run_told_and_asked(roamcast: Typed, here: Path, spark: SparkSession) -> None:
+def test_a_campaign_is_planned_run_shown_and_asked(roamcast: Typed, here: Path, spark: SparkSession) -> None:
+    check_plan(roamcast)
+    assert not (here / "out").exists()
+    check_run(roamcast)
+    check_status(roamcast)
+    check_query(roamcast)
+    (here / "tiny.toml").write_text(TINY.replace("seeds = 2", "seeds = 1"))
+    status, out, err = roamcast("campaign", "tiny.toml")
+    assert (status, out) == (2, "")
+    assert err.splitlines()[-1].startswith("roamcast: out/tiny: holds the campaign 'tiny', which is not this one")
+    assert "tiny: 0 of 3 runs to do" in roamcast("campaign", "tiny.toml", "--extend")[2]
+
+
+def check_plan(roamcast: Typed) -> None:
     status, out, err = roamcast("campaign", "plan", "tiny.toml")
     assert (status, err) == (0, "")
     assert out.startswith("tiny: 3 cells\nall cells: baldoni, ") and "6 runs; very roughly" in out
@@ -55,8 +68,9 @@ def test_a_campaign_is_planned_run_told_and_asked(roamcast: Typed, here: Path, s
         ("broken:Broken", {}, 2),
     ]
     assert planned["cost_s"] == pytest.approx(sum(cell["cost_s"] for cell in planned["cells"]))
-    assert not (here / "out").exists()
 
+
+def check_run(roamcast: Typed) -> None:
     status, out, err = roamcast("campaign", "tiny.toml", "--json")
     (line,) = out.splitlines()
     output = json.loads(line)
@@ -76,12 +90,16 @@ def test_a_campaign_is_planned_run_told_and_asked(roamcast: Typed, here: Path, s
     assert out.endswith("tables are in out/tiny; ask them: roamcast query out/tiny SQL\n")
     assert "tiny: 2 of 6 runs to do" in roamcast("campaign", "tiny.toml", "--retry")[2]
 
+
+def check_status(roamcast: Typed) -> None:
     status, out, _ = roamcast("campaign", "status", "out/tiny")
-    assert out.startswith("tiny: 4 of 6 runs finished, 0 to do\n2 failed:\n") and out.endswith("tables are written\n")
-    status, out, _ = roamcast("campaign", "status", "out/tiny", "--json")
-    output = json.loads(out)
+    assert (status, out.splitlines()[-1]) == (0, "tables are written")
+    assert out.startswith("tiny: 4 of 6 runs finished, 0 to do\n2 failed:\n")
+    output = json.loads(roamcast("campaign", "status", "out/tiny", "--json")[1])
     assert (output["planned"], output["finished"], len(output["failed"]), output["measured"]) == (6, 4, 2, True)
 
+
+def check_query(roamcast: Typed) -> None:
     asked = "select seed, params['p'] as `[p]`, delivery from metrics order by 2, 1"
     status, out, err = roamcast("query", "out/tiny", asked, "--json")
     output = json.loads(out)
@@ -102,12 +120,6 @@ def test_a_campaign_is_planned_run_told_and_asked(roamcast: Typed, here: Path, s
     assert (status, out) == (2, "") and len(err.splitlines()) == 1
     assert err.startswith("roamcast: query: [UNRESOLVED_COLUMN") and "`nothing`" in err and "Project" not in err
     assert "PARSE_SYNTAX_ERROR" in roamcast("query", "out/tiny", "selec 1")[2]
-
-    (here / "tiny.toml").write_text(TINY.replace("seeds = 2", "seeds = 1"))
-    status, out, err = roamcast("campaign", "tiny.toml")
-    assert (status, out) == (2, "")
-    assert err.splitlines()[-1].startswith("roamcast: out/tiny: holds the campaign 'tiny', which is not this one")
-    assert "tiny: 0 of 3 runs to do" in roamcast("campaign", "tiny.toml", "--extend")[2]
 
 
 def test_a_campaign_on_this_machine_says_what_one_on_spark_says(

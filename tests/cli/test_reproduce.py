@@ -93,5 +93,5 @@ def test_a_plan_says_what_a_reproduction_takes(roamcast: Typed) -> None:
     assert status == 0
     assert costa["paper"] == "costa" and costa["runs"] > 100 and costa["other_runs"] > 0 and costa["deciding_runs"] > 0
     status, out, _ = roamcast("reproduce", "costa", "--plan")
-    assert status == 0 and "costa" in out and "runs" in out
+    assert status == 0 and "Costa et al. 2005" in out and "runs" in out
     assert json.loads(roamcast("reproduce", "costa", "--plan", "--json")[1])["papers"][0]["deciding_runs"] == 0
