@@ -11,6 +11,7 @@ from roamcast.protocols.frugal.protocol import Frugal
 from roamcast.pubsub.event import FOREVER, Event, event_id
 from roamcast.pubsub.filters import Filter, topic
 from roamcast.testing import ScriptHost
+from tests.protocols.frugal.nodes import ids_of
 
 SECOND = 1_000_000
 MINUTE = 60 * SECOND
@@ -66,7 +67,7 @@ class Node:
     def ids_of(self, j: int) -> list[int]:
         """The ids that a neighbour is presumed to have."""
         table = self.frugal.neighborhood_table
-        return table.ids_of(table.rows[j])
+        return ids_of(table, table.rows[j])
 
 
 def hold(table: EventTable, number: int, validity_us: int, fwd: int, expiry_us: int = FOREVER) -> None:

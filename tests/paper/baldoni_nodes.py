@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from roamcast.protocols.proximity.frames import Beacon, Message
+from roamcast.protocols.proximity.frames import INFINITE, Beacon, Message
 from roamcast.protocols.proximity.protocol import Proximity
 from roamcast.pubsub.event import Event, event_id
 from roamcast.pubsub.filters import Filter, topic
@@ -33,6 +33,12 @@ def met(protocol: Proximity, other: int, missed: int, predicate: Filter = NEWS) 
     host.clock_us -= missed * INTERVAL_US
     protocol.on_frame(Beacon(predicate), other)
     host.clock_us = now
+
+
+def proximity(protocol: Proximity, other: int) -> int:
+    """In thousandths; infinite to a broker that is not in the table."""
+    row = protocol.pt.row(other)
+    return INFINITE if row < 0 else protocol.proximity_after(protocol.host.now() - protocol.pt.times_us[row])
 
 
 def news(sequence: int = 1, publisher: int = 99, **content: Any) -> Event:

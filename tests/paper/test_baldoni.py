@@ -11,7 +11,19 @@ from roamcast.protocols.proximity.frames import INFINITE, Beacon, Message
 from roamcast.protocols.proximity.protocol import Proximity
 from roamcast.pubsub.event import Event
 from roamcast.pubsub.filters import NOTHING, topic
-from tests.paper.baldoni_nodes import DELAY_US, INTERVAL_US, LATE_US, NEWS, broker, message, met, news, sent, sent_after
+from tests.paper.baldoni_nodes import (
+    DELAY_US,
+    INTERVAL_US,
+    LATE_US,
+    NEWS,
+    broker,
+    message,
+    met,
+    news,
+    proximity,
+    sent,
+    sent_after,
+)
 from tests.support.net import TinyNet
 
 # ---- III-C: beacons, proximity
@@ -39,9 +51,9 @@ def test_3c_a_broker_that_hears_a_beacon_stores_the_predicate_and_the_time_in_it
 
 def test_3c_proximity_is_infinite_between_brokers_that_never_met_and_zero_between_adjacent_ones() -> None:
     protocol, _ = broker()
-    assert protocol.proximity_for(4) == INFINITE
+    assert proximity(protocol, 4) == INFINITE
     met(protocol, 4, missed=0)
-    assert protocol.proximity_for(4) == 0
+    assert proximity(protocol, 4) == 0
 
 
 def test_3c_the_destination_list_holds_the_lowest_proximity_of_all_brokers_that_sent_the_message() -> None:
@@ -117,7 +129,7 @@ def test_fig2_the_adjacent_broker_suppresses_the_farther_one_and_the_next_does_n
     net.cut(2, 4)
     b2 = net.nodes[2]
     assert isinstance(b2, Proximity)
-    while b2.proximity_for(4) < 500:
+    while proximity(b2, 4) < 500:
         net.run(0.5)
     event = net.publish(0, topic="news")
     net.run(2)
@@ -198,9 +210,9 @@ def test_4_beacons_are_an_interval_apart() -> None:
 def test_4_a_beacon_heard_again_refreshes_its_entry() -> None:
     protocol, _ = broker()
     met(protocol, 4, missed=6)
-    assert protocol.proximity_for(4) == 600
+    assert proximity(protocol, 4) == 600
     protocol.on_frame(Beacon(NEWS), 4)
-    assert protocol.proximity_for(4) == 0
+    assert proximity(protocol, 4) == 0
     assert len(protocol.pt) == 1
 
 
@@ -226,9 +238,9 @@ def test_4_after_ten_intervals_entries_are_deleted() -> None:
 def test_4_proximity_is_the_number_of_missed_beacons_divided_by_ten(missed: int) -> None:
     protocol, host = broker()
     met(protocol, 4, missed)
-    assert protocol.proximity_for(4) == missed * 100
+    assert proximity(protocol, 4) == missed * 100
     host.clock_us += INTERVAL_US - 1
-    assert protocol.proximity_for(4) == missed * 100
+    assert proximity(protocol, 4) == missed * 100
 
 
 # ---- IV: forwarding

@@ -12,7 +12,19 @@ from roamcast.pubsub.filters import topic
 from roamcast.testing import make
 from roamcast.world.scenario import Scenario
 from roamcast.world.simulate import simulate
-from tests.paper.baldoni_nodes import DELAY_US, INTERVAL_US, LATE_US, NEWS, broker, message, met, news, sent, sent_after
+from tests.paper.baldoni_nodes import (
+    DELAY_US,
+    INTERVAL_US,
+    LATE_US,
+    NEWS,
+    broker,
+    message,
+    met,
+    news,
+    proximity,
+    sent,
+    sent_after,
+)
 
 
 def test_r1_a_message_received_for_the_first_time_does_not_return_early() -> None:
@@ -157,11 +169,11 @@ def test_r9_a_beacon_counts_as_missed_after_a_whole_interval_up_to_ten_beacons()
     protocol, host = broker()
     met(protocol, 4, missed=0)
     host.clock_us += INTERVAL_US - 1
-    assert protocol.proximity_for(4) == 0
+    assert proximity(protocol, 4) == 0
     host.clock_us += 1
-    assert protocol.proximity_for(4) == 100
+    assert proximity(protocol, 4) == 100
     host.clock_us += 40 * INTERVAL_US
-    assert protocol.proximity_for(4) == 1000
+    assert proximity(protocol, 4) == 1000
 
 
 def test_r10_an_expired_message_is_neither_delivered_nor_sent() -> None:
