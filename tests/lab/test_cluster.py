@@ -85,7 +85,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 
 def metrics(path: Path) -> list[dict[str, Any]]:
-    """All but the run's name, which depends on how much of its log is kept."""
+    """All except the run's name, which depends on how much of its log is kept."""
     rows: list[dict[str, Any]] = pq.read_table(path / "metrics").drop_columns("run").to_pylist(maps_as_pydicts="strict")
     return rows
 

@@ -32,7 +32,7 @@ class _Failure(NamedTuple):
 
 
 def run_all(jobs: Sequence[Job], processes_: int = 0, progress: Callable[[float], None] | None = None) -> list[Tally]:
-    """Do them on so many processes, by default one for each processor. `progress` gets the share that is done.
+    """Do them on `processes_` processes, by default one for each processor. `progress` gets the share that is done.
 
     JobFailed as soon as a run has raised. A single process, and one that is itself a worker, does them in its own
     thread.

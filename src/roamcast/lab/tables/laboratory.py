@@ -63,13 +63,13 @@ class Laboratory:
         return read.table(self.folder, table)
 
     def pandas(self, table: str = "metrics") -> PandasFrame:
-        """With maps as dictionaries."""
+        """The rows of a table; its maps are dictionaries."""
         need("a DataFrame", "pandas")
         frame: PandasFrame = self.arrow(table).to_pandas(maps_as_pydicts="strict")
         return frame
 
     def rows(self, table: str = "metrics") -> list[dict[str, Any]]:
-        """With maps as dictionaries."""
+        """The rows of a table; its maps are dictionaries."""
         rows: list[dict[str, Any]] = self.arrow(table).to_pylist(maps_as_pydicts="strict")
         return rows
 

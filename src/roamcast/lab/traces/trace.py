@@ -162,7 +162,7 @@ def _check_extents(extents: Columns, parts: list[Part], units: str) -> None:
             if began < before.get(file, began):
                 late, soon = seconds(before[file]), seconds(began)
                 raise InputError(
-                    f"{file}, line {part}: time runs backwards: {soon}, after {late} before that line; "
+                    f"{file}, line {part}: time runs backwards: {soon}, after {late} in an earlier line; "
                     "sort the lines by time"
                 )
             before[file] = now
