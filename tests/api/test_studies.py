@@ -168,7 +168,7 @@ def test_a_folder_of_another_campaign_is_not_taken_over(tmp_path: Path) -> None:
     assert "'sweep'" in repr(rc.open(tmp_path / "study"))
 
 
-def test_a_field_that_is_called_like_a_parameter_can_be_swept_and_told_apart() -> None:
+def test_a_field_that_is_called_like_a_parameter_can_be_swept_beside_it() -> None:
     study = rc.sweep("baldoni", ("semiprob", {"queue": 10}), {"world.queue": [5, 50]}, seeds=1, world=SHORT)
     assert [row["world"]["queue"] for row in study.rows] == ["5", "50"]
     assert list(study.pandas()["world.queue"]) == [5, 50]

@@ -85,7 +85,7 @@ def start(tmp_path: Path) -> Iterator[Started]:
 
 
 def stopped(node: subprocess.Popen[str]) -> str:
-    """What it said, after it was told to stop."""
+    """What it printed, after a signal to stop."""
     node.send_signal(signal.SIGTERM)
     _, errors = node.communicate(timeout=PATIENCE_S)
     assert node.returncode == 0, errors

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from roamcast.papers import experiments
-from roamcast.papers.experiments import Experiment
+from roamcast.papers.experiments import PAPERS, Experiment
 from tests.cli.conftest import Typed
 
 SMALL = {"nodes": 30, "duration_s": 14.0, "publish_from_s": 10.0}
@@ -57,7 +57,7 @@ def test_a_reproduction_leaves_a_scorecard_and_a_page_and_is_not_done_twice(roam
     assert output["claims"] == claims
 
 
-def test_what_makes_no_sense_is_said_before_anything_starts(roamcast: Typed, tmp_path: Path) -> None:
+def test_options_that_contradict_each_other_are_refused_before_anything_starts(roamcast: Typed, tmp_path: Path) -> None:
     status, _, err = roamcast("reproduce", "--quick", "--full", "--out", str(tmp_path / "out"))
     assert (status, err) == (2, "roamcast: --quick and --full: must not be given together\n")
     status, _, err = roamcast("reproduce", "baldony", "--out", str(tmp_path / "out"))
@@ -73,6 +73,7 @@ def test_what_makes_no_sense_is_said_before_anything_starts(roamcast: Typed, tmp
 def test_the_kept_scorecard_is_one_object(roamcast: Typed) -> None:
     status, out, _ = roamcast("reproduce", "--kept", "--json")
     whole = json.loads(out)
+    assert list(whole["counts"]["papers"]) == list(PAPERS)
     assert status == 0
     assert set(whole) == {"made", "counts", "claims"}
     assert {"version", "date", "runs"} <= set(whole["made"])

@@ -74,7 +74,7 @@ def test_status_is_live_at_a_terminal(start: Started, tmp_path: Path, roamcast: 
     assert other.seen.endswith("roamcast: the node has stopped\r\n")
 
 
-def test_of_a_node_that_was_killed_it_is_said_that_none_runs(
+def test_after_a_node_was_killed_status_says_that_none_runs(
     start: Started, tmp_path: Path, roamcast: Typed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

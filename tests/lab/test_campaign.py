@@ -179,7 +179,7 @@ def test_runs_that_may_be_added_until_it_is_tight_enough_count() -> None:
         parse(until % 8334 + many)
 
 
-def test_a_file_that_cannot_be_read_is_said_in_one_line(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_gives_one_line(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"cannot read the campaign .*nowhere.toml: no such file"):
         campaign.load(tmp_path / "nowhere.toml")
     (tmp_path / "x.toml").write_bytes(b"\xff\xfe")

@@ -336,7 +336,7 @@ def test_more_seeds_are_asked_for_by_how_wide_the_interval_is() -> None:
     assert conduct._needed(1, None, 0.1) == 2
 
 
-def test_a_folder_without_a_campaign_is_said_in_one_line(tmp_path: Path) -> None:
+def test_a_folder_without_a_campaign_gives_one_line(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no campaign has been run into this folder"):
         lab.open(tmp_path)
     with pytest.raises(InputError, match="no campaign has been run into this folder"):

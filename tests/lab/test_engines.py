@@ -65,7 +65,7 @@ def failure(path: Path) -> bytes:
 
 
 def columns(path: Path) -> list[Any]:
-    """The bytes of the columns, and what is said about them."""
+    """The bytes of the columns, and their metadata."""
     content, metadata = path.read_bytes(), pq.ParquetFile(path).metadata
     about = dict(metadata.metadata or {})
     tally = json.loads(about.pop(SUMMARY_KEY.encode(), b"{}"))

@@ -1,4 +1,4 @@
-"""Drawings: what is in them, how they can be told apart, and that they are always the same."""
+"""Drawings: what is in them, how their series are distinguished, and that they are always the same."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_a_bar_is_as_long_as_the_interval() -> None:
     assert abs(low - high) / unit == pytest.approx(2 * half, rel=0.01)
 
 
-def test_series_are_told_apart_without_colour() -> None:
+def test_series_are_distinguished_without_colour() -> None:
     looks = [look(k) for k in range(13)]
     assert len({(one.colour, one.marker) for one in looks}) == 13
     assert len({one.marker for one in looks}) == 13

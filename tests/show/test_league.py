@@ -112,7 +112,7 @@ def cells(name: str, scale: str) -> list[campaigns.Cell]:
     return campaigns.understood(experiments.load(name).content(scale)).cells
 
 
-def test_what_a_world_changes_in_a_protocol_is_said_to_be_cut() -> None:
+def test_the_page_names_what_a_world_changes_in_a_protocol() -> None:
     for name in LEAGUE:
         experiment = experiments.load(name)
         assert bool(experiment.entrants) <= bool(experiment.cut)
@@ -121,7 +121,7 @@ def test_what_a_world_changes_in_a_protocol_is_said_to_be_cut() -> None:
             assert {parameter: changed[protocol][parameter] for parameter in values} == values
 
 
-def test_who_stays_away_at_full_scale_is_said_to() -> None:
+def test_the_page_names_protocols_that_do_not_take_part_at_full_scale() -> None:
     for name in LEAGUE:
         experiment = experiments.load(name)
         assert all(protocol in experiment.cut for protocol in experiment.full.get("without", []))

@@ -64,7 +64,7 @@ def test_numbers_below_each_other_have_the_same_decimals(
     assert numbers.column(intervals, least=least) == shown
 
 
-def test_a_verdicts_interval_is_told_once() -> None:
+def test_a_verdicts_interval_is_shown_once() -> None:
     assert numbers.interval(0.7, 0.68, 0.72) == "0.700 (0.680 … 0.720)"
     assert numbers.interval(0.7, 0.7, 0.7) == "0.700"
     assert numbers.interval(None, None, None) == "–"

@@ -49,7 +49,7 @@ def test_a_series_without_the_parameter_is_a_level() -> None:
     assert plot.series[1].points[0].mean == pytest.approx(0.9)
 
 
-def test_where_keeps_only_some_cells_and_nothing_left_is_said() -> None:
+def test_where_keeps_only_some_cells_and_nothing_left_is_an_error() -> None:
     rows = runs("a", 0, [0.1], p="1", credits="0") + runs("a", 1, [0.7], p="1", credits="2")
     assert plotted(rows, where={"credits": "2"}).series[0].points[0].mean == pytest.approx(0.7)
     with pytest.raises(NoData, match="credits"):
@@ -65,14 +65,14 @@ def test_cells_that_the_plot_does_not_tell_apart_are_averaged_by_seed_and_counte
     assert plotted(rows, series="credits").merged == 1
 
 
-def test_series_may_be_told_apart_by_a_parameter_with_its_unit() -> None:
+def test_series_may_be_distinguished_by_a_parameter_with_its_unit() -> None:
     rows = runs("a", 0, [0.1], p="1", beacon_s="2.0") + runs("a", 1, [0.3], p="1", beacon_s="4.0")
     plot = plotted(rows, series="beacon_s", published=[Stated(x=1.0, y=0.5, label="4")])
     assert [series.name for series in plot.series] == ["beacon = 2 s", "beacon = 4 s"]
     assert plot.marks[0].series == 1
 
 
-def test_rates_are_told_in_millions() -> None:
+def test_rates_are_shown_in_millions() -> None:
     rows = runs("a", 0, [0.1], p="1", rate_bps="1000000") + runs("a", 1, [0.3], p="1", rate_bps="5.5e6")
     assert [series.name for series in plotted(rows, series="rate_bps").series] == [
         "rate = 1 Mbit/s",

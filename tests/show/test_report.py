@@ -111,7 +111,7 @@ def test_it_tells_what_came_of_it(results: Path) -> None:
     for wanted in ("Fig. 11", "Gossip against its probability", "A note.", "The league", "my own", "0.1.0+abcdef"):
         assert wanted in text
     assert "at-baldoni-made-up-another-reading" not in text  # what is run under another reading has no figure
-    assert "overhead: no runs with nobody." in text  # a panel without runs is said, not hidden
+    assert "overhead: no runs with nobody." in text  # the page names a panel without runs
     assert "1 run failed" in text and "roamcast run baldoni" in text
     assert "Fig. 9" in text and "R1</dt>" in text  # the model's figure, and readings
 
@@ -220,7 +220,7 @@ def test_a_lonely_cell_has_a_table_and_no_front(tmp_path: Path) -> None:
     assert "<svg" not in text and 'id="at-one"' in text
 
 
-def test_what_is_no_folder_of_results_is_said_in_one_line(tmp_path: Path) -> None:
+def test_a_folder_without_results_gives_one_line(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="has no table 'runs'"):
         report.write(tmp_path)
     made = folder(tmp_path / "r", campaign("x", ["a"]))
@@ -252,7 +252,7 @@ def test_tables_are_read_as_the_laboratory_wrote_them(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", [name for name in experiments.names() if not name.startswith("league/")])
 def test_the_papers_figures_can_be_drawn(name: str) -> None:
-    """From made-up numbers in the cells of the real files: axes exist, series are told apart, stars find places."""
+    """From made-up numbers in the cells of the real files: axes exist, series are distinguished, stars have places."""
     experiment = experiments.load(name)
     quick = campaigns.understood(experiment.content("quick"))
 

@@ -134,7 +134,7 @@ def _true(own: int, node: int) -> float:
 
 
 def test_a_serial_that_comes_again_does_not_confuse_the_clocks(spark: SparkSession, tmp_path: Path) -> None:
-    """What node 1 said is said again a quarter of an hour later. Node 2 is a minute ahead."""
+    """Node 1 writes the same rows again a quarter of an hour later. The clock of node 2 is a minute ahead."""
     folder = tmp_path / "logs"
     folder.mkdir()
     ahead = {1: 0, 2: 60_000_000}
@@ -159,10 +159,10 @@ BEGAN_ANEW_US = 100_000_000
 AHEAD = {(1, False): 0, (2, False): 7_000_000, (2, True): -HOUR_US, (3, False): -9_000_000}
 
 
-def two_lives(folder: Path) -> list[Path]:
-    """Three nodes; the second began anew, with a clock that had been set back by an hour, and said again what it said.
+def two_boots(folder: Path) -> list[Path]:
+    """Three nodes; the second started again, with a clock set back by an hour, and wrote the same rows again.
 
-    Its files are told by their lives, which by that clock are in the wrong order.
+    Its files are distinguished by their boots, which by that clock are in the wrong order.
     """
     folder.mkdir()
     sinks: dict[tuple[int, bool], ParquetSink] = {}
@@ -196,7 +196,7 @@ def test_each_life_of_a_node_has_its_clock_and_files_are_taken_in_when_they_are_
     spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     logs, out = tmp_path / "logs", tmp_path / "out"
-    files = two_lives(logs)
+    files = two_boots(logs)
     late = next(path for path in files if path.name.startswith("3-"))
     content = late.read_bytes()
     late.write_bytes(content[:-100])
@@ -360,7 +360,7 @@ def wait_for(process: subprocess.Popen[str], text: str) -> None:
         lines.append(line)
         if text in line:
             return
-    raise AssertionError(f"never said {text!r}: {''.join(lines)}")
+    raise AssertionError(f"never printed {text!r}: {''.join(lines)}")
 
 
 def test_wrong_folders_are_one_line(tmp_path: Path, spark: SparkSession) -> None:

@@ -147,7 +147,7 @@ def test_order_within_one_instant_decides_who_counts(spark: SparkSession) -> Non
             (8, 0, "publish", 14, local),  # 1: 3 has unsubscribed, 2 is far away
             (9, 2, "recover", 0, "anew"),
             (9, 2, "subscribe", 1, "topic b"),
-            (9, 0, "publish", 15, news),  # 1: what 2 asked for in an earlier life is over, though it never said so
+            (9, 0, "publish", 15, news),  # 1: the subscription of 2 in an earlier boot is over, without a row about it
             (9, 0, "recover", 0, "anew"),
             (9, 2, "subscribe", 2, "topic a"),
             (9, 1, "publish", 16, news),  # 2: 0 began anew as well, and its subscription has the number 0

@@ -54,7 +54,7 @@ def test_another_version_gives_way_to_the_one_that_was_sent(tmp_path: Path) -> N
     assert searched(tmp_path, installed, code.whole()).stdout.strip().startswith(str(tmp_path / ARCHIVE))
 
 
-def test_neither_installed_nor_sent_is_said(tmp_path: Path) -> None:
+def test_neither_installed_nor_sent_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "none").mkdir()
     done = searched(tmp_path, tmp_path / "none", "0.0.0+0")
     assert "roamcast 0.0.0+0 is not installed on this worker" in done.stderr
