@@ -109,7 +109,7 @@ def _options(
 
 def main() -> None:
     try:
-        status = app(standalone_mode=False)
+        status = app(prog_name="roamcast", standalone_mode=False)
         sys.stdout.flush()
     except (RoamcastError, typer.TyperException) as error:
         text = error.format_message() if isinstance(error, typer.TyperException) else str(error)
