@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import roamcast
-from roamcast.errors import error_text, one_line
+from roamcast.errors import error_text, meant, one_line
 
 PACKAGE = Path(roamcast.__file__).parent
 ERRORS = PACKAGE / "errors.py"
@@ -50,3 +50,16 @@ def test_the_tree_of_errors_names_all_of_them() -> None:
     drawn = re.findall(r"^(│?)[ ]*[├└]── (\w+) +\S", text, re.MULTILINE)
     below = {name: ["InputError" if line else "RoamcastError"] for line, name in drawn}
     assert below | {"RoamcastError": ["Exception"]} == classes(ERRORS)
+
+
+@pytest.mark.parametrize(
+    ("typed", "answer"),
+    [
+        ("gosip", "did you mean 'gossip'?"),
+        ("speed", "did you mean 'speed_law' or 'speed_max_mps'?"),
+        ("credits", "known: gossip, retries, speed_law, speed_max_mps"),  # too far from `retries` to be it
+        ("go", "known: gossip, retries, speed_law, speed_max_mps"),
+    ],
+)
+def test_what_was_meant_is_a_near_name_or_those_that_begin_so(typed: str, answer: str) -> None:
+    assert meant(typed, ["gossip", "speed_max_mps", "speed_law", "retries"]) == answer
