@@ -33,8 +33,8 @@ def write(folder: Path, **modules: str) -> None:
 
 
 def mine(module: str) -> type:
-    found: type = import_module(module).Mine
-    return found
+    protocol: type = import_module(module).Mine
+    return protocol
 
 
 @pytest.mark.parametrize(

@@ -17,24 +17,24 @@ from importlib.util import find_spec, resolve_name
 from pathlib import Path
 
 
-def digest(found: type) -> str:
+def digest(outside: type) -> str:
     """Of all sources of a class; of its name alone where it has none, such as a class typed into an interpreter."""
     state = hashlib.blake2b(digest_size=8)
-    for name, path in sorted(sources(found).items()):
+    for name, path in sorted(sources(outside).items()):
         state.update(name.encode() + b"\0" + path.read_bytes())
-    if not sources(found):
-        state.update(found.__qualname__.encode())
+    if not sources(outside):
+        state.update(outside.__qualname__.encode())
     return state.hexdigest()
 
 
-def sources(found: type) -> dict[str, Path]:
+def sources(outside: type) -> dict[str, Path]:
     """The modules of a class by name, with their files."""
-    own = _file_of(found)
+    own = _file_of(outside)
     if own is None:
         return {}
-    home = _home(found.__module__, own)
+    home = _home(outside.__module__, own)
     modules: dict[str, Path] = {}
-    waiting = [(found.__module__, own)]
+    waiting = [(outside.__module__, own)]
     while waiting:
         name, path = waiting.pop()
         if name not in modules:
@@ -43,9 +43,9 @@ def sources(found: type) -> dict[str, Path]:
     return modules
 
 
-def _file_of(found: type) -> Path | None:
+def _file_of(outside: type) -> Path | None:
     try:
-        file = inspect.getsourcefile(found)
+        file = inspect.getsourcefile(outside)
     except (TypeError, OSError):
         return None
     return Path(file) if file and Path(file).exists() else None
