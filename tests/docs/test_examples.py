@@ -66,6 +66,6 @@ def test_outputs_are_compared_loosely_but_compared(shown: str, real: str, fits: 
     assert same(shown, real) is fits
 
 
-def test_commands_and_outputs_are_told_apart() -> None:
-    found = examples("$ one\nx\ny\n$ two\n")
-    assert [(e.command, e.shown) for e in found] == [("one", "x\ny\n"), ("two", "")]
+def test_commands_and_outputs_are_separated() -> None:
+    both = examples("$ one\nx\ny\n$ two\n")
+    assert [(e.command, e.shown) for e in both] == [("one", "x\ny\n"), ("two", "")]

@@ -12,7 +12,7 @@ import typer
 
 from roamcast.cli.help import Verbs
 from roamcast.cli.options import check_picture
-from roamcast.errors import InputError, error_text
+from roamcast.errors import InputError, Outgrown, error_text
 from roamcast.extras import need
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ def _of_trace(
     from importlib.util import find_spec
 
     need("a trace", "numpy", "pyarrow")
-    from roamcast.lab.traces.here import Here, Outgrown, fits
+    from roamcast.lab.traces.here import Here, fits
     from roamcast.world.traces.plan import plan
 
     if local and master != EMBEDDED:
