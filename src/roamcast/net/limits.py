@@ -41,6 +41,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     muted: Count = 16_384  # ids
     carried: Count = 8192  # events of other nodes that are known to be stored in a carried frame
     # own frames
+    position_s: Rate = 10.0  # a node that sends signs its position at least this often
     queue: Count = 50
     rate_bps: Rate = 1e6  # the rate of broadcasts on this radio, for computing airtime
     airtime_share: Share = 0.25  # of all time, for own transmissions

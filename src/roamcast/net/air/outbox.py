@@ -106,6 +106,7 @@ class Outbox:
 
     def acknowledge(self, address: Address, sender: int, number: int) -> None:
         """Acknowledge at once, ahead of the queue. If that cannot be sent, it counts as lost on the way."""
+        self._send_position()
         datagram = self._codec.acknowledgement(sender, number)
         if not self._ack_airtime.take(self._limits.airtime_us(self._size([datagram])), self._timers.now_us()):
             self._tally.drop(ACK_AIRTIME)
@@ -151,6 +152,7 @@ class Outbox:
         if pause_us > 0:
             self._pause(pause_us)
             return
+        self._send_position()
         if not self._send_datagrams(head):
             return
         self._spend(head.size)
@@ -179,6 +181,13 @@ class Outbox:
             self._tally.datagrams_out += 1
             self._tally.bytes_out += len(head.datagrams.pop(0))
         return True
+
+    def _send_position(self) -> None:
+        """Before other datagrams, if it is due. If it cannot be sent, it counts as lost on the way."""
+        datagram = self._codec.position(self._timers.now_us())
+        if datagram is not None and self._medium.send(datagram) is Sent.SENT:
+            self._tally.positions_out += 1
+            self._spend(self._size([datagram]))
 
     def _await_acknowledgement(self, head: _Head) -> None:
         if head.to < 0:

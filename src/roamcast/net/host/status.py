@@ -45,6 +45,8 @@ class RunnerStatus(msgspec.Struct, frozen=True, kw_only=True):
     echoes: int
     acks_in: int
     acks_out: int
+    positions_in: int
+    positions_out: int
     retries: int
     muted: int
     delivered: int
