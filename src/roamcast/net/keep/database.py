@@ -132,10 +132,11 @@ def _in_memory() -> sqlite3.Connection:
 def _opened(folder: Path) -> sqlite3.Connection:
     path = folder / FILE
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.mkdir(mode=files.PRIVATE_FOLDER, parents=True, exist_ok=True)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, files.PRIVATE))
     except OSError as error:
-        raise InputError(f"cannot keep state in {folder}: {error_text(error)}") from None
+        kind = StoreError if error.errno in files.FAILING else InputError
+        raise kind(f"cannot keep state in {folder}: {error_text(error)}") from None
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=0.5)
     try:
         version = _prepare(connection)
@@ -143,7 +144,7 @@ def _opened(folder: Path) -> sqlite3.Connection:
         connection.close()
         if "locked" in str(error):
             raise InputError(f"{folder}: another node is running on this state") from None
-        raise InputError(f"cannot keep state in {path}: {error}") from None
+        raise (StoreError if _failing(error) else InputError)(f"cannot keep state in {path}: {error}") from None
     except sqlite3.DatabaseError as error:
         connection.close()
         raise InputError(f"{path} is not the store of a node: {error}") from None
@@ -151,6 +152,11 @@ def _opened(folder: Path) -> sqlite3.Connection:
         connection.close()
         raise InputError(f"{path} was written by a newer roamcast (version {version}; this one knows {VERSION})")
     return connection
+
+
+def _failing(error: sqlite3.Error) -> bool:
+    """Whether the disk is full or fails, so that the same request may succeed later."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 
 
 def _prepare(connection: sqlite3.Connection) -> int:

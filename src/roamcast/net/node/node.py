@@ -183,7 +183,8 @@ class Node:
         """The event's id, once it is on disk and the protocol has it. Without a validity it does not expire."""
         publishing = self._running.publishing
         if validity_s is not None and not 1e-6 <= validity_s < FOREVER / 1e6:
-            raise InputError(f"validity_s={validity_s:g}: must be above 0")
+            most = f"below {FOREVER / 1e6:.0f} (142 years); without it an event does not expire"
+            raise InputError(f"validity_s={validity_s:g}: must be {'above 0' if validity_s < 1e-6 else most}")
         validity_us = FOREVER if validity_s is None else int(validity_s * 1e6)
         return await publishing.publish(topic, attrs, payload, validity_us, LOCAL if local else GLOBAL)
 
