@@ -9,7 +9,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
@@ -33,6 +33,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     )
     protocol: str = "frugal"
     params: dict[str, Any] = {}  # of the protocol
+    durability: Literal["each", "group", "none"] = "each"  # when a node waits for its disk (keep/durability.py)
     run: str = "field"  # the name of the run in the log
     log: str = ""  # folder for the event log; empty: none
     level: str = "frames"
