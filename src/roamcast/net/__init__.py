@@ -16,6 +16,7 @@ The way of an event, from one application to another:
     Node.publish -> Publishing.publish        waits until the queue of frames has room
       Publisher.prepare                       checks the event, numbers it and seals it
       Writer.write -> OwnEvents.add           stores it, as it was sealed
+                      ReceivedEvents.add      and once more, unsealed, if a subscription of this node wants it
       Runner.publish -> Protocol.on_publish   the protocol decides
     NetHost.broadcast -> Outbox.add           waits for its turn and for airtime; is encoded once
       FrameCodec.outgoing -> Envelope.wrap    becomes datagrams

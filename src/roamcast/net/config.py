@@ -20,6 +20,18 @@ from roamcast.net.keep.database import Bounds
 from roamcast.net.limits import Limits
 
 PREFIX: Final = "ROAMCAST_"
+DEFAULT_PROTOCOL: Final = "epidemic"
+"""Chosen by measurement (docs/how-to/choose-a-protocol.md)."""
+LIVE: Final[dict[str, dict[str, Any]]] = {
+    "frugal": {"repair": True, "ids_on": "new", "hb_initial_s": 1.0, "events_table_size": 1000},
+}
+"""Parameters of protocols on real nodes that differ from the protocols' own defaults, which are the papers': frames are
+lost, people wait, and what was acknowledged must not be dropped."""
+
+
+def live_params(protocol: str) -> dict[str, Any]:
+    """The parameters that a real node uses unless others are given, where they are not the protocol's own."""
+    return dict(LIVE.get(protocol, {}))
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -31,8 +43,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     clocks_within_s: Annotated[float, msgspec.Meta(ge=0)] = (
         0.0  # above 0: the operator guarantees that all clocks are right within this time
     )
-    protocol: str = "frugal"
-    params: dict[str, Any] = {}  # of the protocol
+    protocol: str = DEFAULT_PROTOCOL
+    params: dict[str, Any] = {}  # of the protocol; those that are not given are as in LIVE, or else the protocol's own
     durability: Literal["each", "group", "none"] = "each"  # when a node waits for its disk (keep/durability.py)
     run: str = "field"  # the name of the run in the log
     log: str = ""  # folder for the event log; empty: none
