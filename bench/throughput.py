@@ -5,8 +5,9 @@ publishes, with `--in-flight` requests at a time; the other one has a subscripti
 mosquitto at QoS 1 with its own clients, if it is installed (`apt-get install mosquitto mosquitto-clients`). Mosquitto
 neither encrypts nor signs here, and does not wait for the disk: its guarantee is that of durability = "none".
 
-Prints a line for each: events a second from the first publication to the last delivery, how many arrived, and the time
-from `publish` to the application at a fixed rate, as median and 99th percentile.
+Prints a line for each: events a second from the first publication to the last delivery, how many arrived, the time from
+`publish` to the application at a fixed rate, as median and 99th percentile, and the processor time of each node for one
+event, which does not depend on what else this machine does.
 """
 
 from __future__ import annotations
@@ -24,14 +25,16 @@ import sys
 import tempfile
 import threading
 import time
+from math import nan
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from roamcast.net.air.medium import Network
 from roamcast.net.config import Config
 from roamcast.net.keep.database import Bounds
 from roamcast.net.limits import Limits
 from roamcast.net.node.node import Node
+from roamcast.net.node.subscription import Subscription
 from roamcast.net.trust.keys import KeyRing
 
 QUIET_S = 3.0
@@ -71,15 +74,25 @@ def subscriber(config: Config, events: int, pipe: Any) -> None:
         async with Node(config) as node:
             subscription = node.subscribe("exists sent", name="bench")
             pipe.send("ready")
-            while len(times) < events:
-                try:
-                    event = await asyncio.wait_for(anext(subscription), None if not times else QUIET_S)
-                except TimeoutError:
-                    break
+            watch = asyncio.create_task(close_when_quiet(subscription, times))
+            async for event in subscription:
                 times.append((float(event.attrs["sent"]), time.monotonic()))
+                if len(times) == events:
+                    break
+            watch.cancel()
         return times
 
-    pipe.send(asyncio.run(go()))
+    began = time.process_time()
+    times = asyncio.run(go())
+    pipe.send((times, time.process_time() - began))
+
+
+async def close_when_quiet(subscription: Subscription, times: list[tuple[float, float]]) -> None:
+    before = -1
+    while before != len(times) or not times:
+        before = len(times)
+        await asyncio.sleep(QUIET_S)
+    subscription.close()
 
 
 def publisher(config: Config, events: int, rate: float, in_flight: int, pipe: Any) -> None:
@@ -101,13 +114,20 @@ def publisher(config: Config, events: int, rate: float, in_flight: int, pipe: An
                 places.release()
                 tasks.append(asyncio.create_task(publish()))
             await asyncio.gather(*tasks)
-            pipe.send("published")
+            pipe.send(time.process_time() - spent)
             await asyncio.to_thread(pipe.recv)
 
+    spent = time.process_time()
     asyncio.run(go())
 
 
-def through_nodes(durability: str, events: int, rate: float, in_flight: int) -> list[tuple[float, float]]:
+class Measured(NamedTuple):
+    times: list[tuple[float, float]]  # of sending and receiving
+    publisher_s: float = nan  # of a processor
+    subscriber_s: float = nan
+
+
+def through_nodes(durability: str, events: int, rate: float, in_flight: int) -> Measured:
     context = multiprocessing.get_context("spawn")
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
         KeyRing.new().save(f"{folder}/group.key")
@@ -120,18 +140,18 @@ def through_nodes(durability: str, events: int, rate: float, in_flight: int) -> 
             target=publisher, args=(config(folder, "a", durability, port), events, rate, in_flight, others)
         )
         sender.start()
-        ours.recv()
-        times: list[tuple[float, float]] = mine.recv()
+        publisher_s = ours.recv()
+        times, subscriber_s = mine.recv()
         ours.send("stop")
         sender.join()
         receiver.join()
-    return times
+    return Measured(times, publisher_s, subscriber_s)
 
 
 # ---- mosquitto
 
 
-def through_mosquitto(events: int, rate: float) -> list[tuple[float, float]]:
+def through_mosquitto(events: int, rate: float) -> Measured:
     times: list[tuple[float, float]] = []
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
         port = free_port()
@@ -168,7 +188,7 @@ def through_mosquitto(events: int, rate: float) -> list[tuple[float, float]]:
         finally:
             broker.send_signal(signal.SIGTERM)
             broker.wait()
-    return times
+    return Measured(times)
 
 
 def read_lines(stream: Any, times: list[tuple[float, float]]) -> None:
@@ -195,11 +215,13 @@ def free_port() -> int:
 # ---- results
 
 
-def row(name: str, fast: list[tuple[float, float]], slow: list[tuple[float, float]], events: int) -> str:
-    spent_s = max(came for _, came in fast) - min(sent for sent, _ in fast)
-    delays = sorted(1000 * (came - sent) for sent, came in slow)
+def row(name: str, fast: Measured, slow: Measured, events: int) -> str:
+    spent_s = max(came for _, came in fast.times) - min(sent for sent, _ in fast.times)
+    delays = sorted(1000 * (came - sent) for sent, came in slow.times)
     p50, p99 = (delays[int(len(delays) * share)] for share in (0.5, 0.99))
-    return f"{name:<22}{len(fast) / spent_s:>10,.0f}{len(fast):>9,} of {events:,}{p50:>12.2f}{p99:>12.2f}"
+    arrived = len(fast.times)
+    costs = [f"{1e6 * s / events:>10.0f}" if s == s else f"{'':>10}" for s in (fast.publisher_s, fast.subscriber_s)]
+    return f"{name:<18}{arrived / spent_s:>10,.0f}{arrived:>9,} of {events:,}{p50:>9.2f}{p99:>9.2f}{''.join(costs)}"
 
 
 def main() -> None:
@@ -212,7 +234,7 @@ def main() -> None:
     chosen = parser.parse_args()
     few = int(chosen.rate * chosen.seconds)
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; latency at {chosen.rate:g} events a second\n")
-    print(f"{'':<22}{'events/s':>10}{'arrived':>19}{'p50 ms':>8}{'p99 ms':>12}")
+    print(f"{'':<18}{'events/s':>10}{'arrived':>18}{'p50 ms':>9}{'p99 ms':>9}{'us pub.':>10}{'us sub.':>10}")
     for durability in filter(None, chosen.durability.split(",")):
         fast = through_nodes(durability, chosen.events, 0.0, chosen.in_flight)
         slow = through_nodes(durability, few, chosen.rate, chosen.in_flight)

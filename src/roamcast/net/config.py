@@ -9,7 +9,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final
 
 import msgspec
 
@@ -17,6 +17,7 @@ from roamcast.errors import InputError, error_text, unknown
 from roamcast.log.schema import kinds_at
 from roamcast.net.air.medium import Network
 from roamcast.net.keep.database import Bounds
+from roamcast.net.keep.durability import Durability
 from roamcast.net.limits import Limits
 
 PREFIX: Final = "ROAMCAST_"
@@ -45,7 +46,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     )
     protocol: str = DEFAULT_PROTOCOL
     params: dict[str, Any] = {}  # of the protocol; those that are not given are as in LIVE, or else the protocol's own
-    durability: Literal["each", "group", "none"] = "each"  # when a node waits for its disk (keep/durability.py)
+    durability: Durability = "each"  # each, group or none: when a node waits for its disk (keep/durability.py)
     run: str = "field"  # the name of the run in the log
     log: str = ""  # folder for the event log; empty: none
     level: str = "frames"

@@ -50,6 +50,14 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ack_timeout_s: Rate = 0.02  # for the first; doubles for each further one
     ack_timeout_max_s: Rate = 0.1
 
+    def governor(self) -> str:
+        """How much a node may send, in words."""
+        rate = self.airtime_share * self.rate_bps
+        return (
+            f"sends at most {100 * self.airtime_share:g} % of the time at {self.rate_bps / 1e6:g} Mbit/s, "
+            f"{rate / 8e3:,.0f} kB a second (limits.airtime_share, limits.rate_bps)"
+        )
+
     def airtime_us(self, size: int) -> float:
         """How long this many bytes take on the air."""
         return size * 8e6 / self.rate_bps

@@ -47,6 +47,7 @@ from roamcast.net.air.udp import UdpMedium
 from roamcast.net.config import Config, live_params
 from roamcast.net.host.runner import Runner
 from roamcast.net.host.senses import Senses
+from roamcast.net.keep.durability import cursor_each, waits
 from roamcast.net.keep.rotation import RotatingSink
 from roamcast.net.keep.store import Store
 from roamcast.net.node.offering import Offering
@@ -94,7 +95,7 @@ class Node:
     async def start(self) -> None:
         if self._parts is not None:
             return
-        store = Store(self.config.state or None, self.config.bounds)
+        store = Store(self.config.state or None, self.config.bounds, wait=waits(self.config.durability))
         try:
             sink, runner = self._runner_on(store)
         except BaseException:
@@ -153,7 +154,7 @@ class Node:
         parts.sink.close()
         parts.store.close()
         self._named.clear()
-        self._subscribers.written()
+        self._subscribers.node_stopped()
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -231,7 +232,8 @@ class Node:
         self, filter: Filter, name: str, position: int, on_close: Callable[[], None] | None
     ) -> Subscription:
         parts = self._running
-        subscription = Subscription(parts.store, parts.writer, filter, name, position, on_close)
+        each = cursor_each(self.config.durability)
+        subscription = Subscription(parts.store, parts.writer, filter, name, position, on_close, each)
         self._subscribers.add(subscription)
         return subscription
 
