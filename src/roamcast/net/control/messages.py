@@ -6,6 +6,7 @@
                                              -> {"reply":"subscribed","subscribed":"…"}, then for each event
     {"reply":"event","id":…,"publisher":…,"topic":"…","attrs":{…},"payload":"base64","validity_s":…,"position":…}
     {"do":"forget","name":"…"}               -> {"reply":"done"}
+    {"do":"motion","speed_mps":1.5}          -> {"reply":"done"}; null: the speed is not known any more
     {"do":"status"}                          -> {"reply":"status", and the fields of `NodeStatus`}
     a request that is wrong                  -> {"reply":"error","error":"what is wrong with it"}
 
@@ -54,6 +55,10 @@ class Forget(_Request, frozen=True):
     name: str = ""
 
 
+class Motion(_Request, frozen=True):
+    speed_mps: float | None = None
+
+
 class Status(_Request, frozen=True):
     pass
 
@@ -94,7 +99,7 @@ class Failure(_Reply, frozen=True, tag="error"):
     error: str
 
 
-Request = Publish | Subscribe | Forget | Status
+Request = Publish | Subscribe | Forget | Motion | Status
 Reply = Published | Subscribed | ReceivedEvent | Done | StatusReply | Failure
 Expected = TypeVar("Expected", bound=Reply)
 
@@ -170,7 +175,9 @@ def _explained(error: str) -> str:
     problem, _, place = error.partition(" - at `$.")
     field = place.rstrip("`").removesuffix("[...]")
     if field == "do" and problem.startswith("Invalid value "):
-        return f"cannot do {problem.removeprefix('Invalid value ')}: must be publish, subscribe, forget or status"
+        return (
+            f"cannot do {problem.removeprefix('Invalid value ')}: must be publish, subscribe, forget, motion or status"
+        )
     if not field or field == "do":
         return 'a request is a JSON object with "do"'
     return f"{field}: {problem[:1].lower()}{problem[1:].replace('`', '')}"

@@ -16,6 +16,7 @@ from roamcast.net.control.messages import (
     Done,
     Failure,
     Forget,
+    Motion,
     Publish,
     Published,
     Reply,
@@ -99,6 +100,9 @@ class Control:
             return Published(id)
         if isinstance(request, Forget):
             node.forget(request.name)
+            return Done()
+        if isinstance(request, Motion):
+            node.motion(request.speed_mps)
             return Done()
         return StatusReply(**msgspec.structs.asdict(node.status()))
 
