@@ -72,8 +72,8 @@ Readings, one test each:
       can disagree for a moment whether one is the other's child, and then the groups are lost. The paper has no such
       check; `strangers="believed"` does without it.
   R21 a node that has once heard a count of its tree believes it, as the paper has no node that lies. With `doubt`,
-      which real nodes have, a count is given up when the parent's heartbeats go on below it (kit/tree.py): otherwise one
-      frame of a member with a high count would keep a node out of its group until the leader gets there.
+      which real nodes have, a count is given up when the parent's heartbeats go on below it (kit/tree.py): otherwise
+      one frame of a member with a high count would keep a node out of its group until the leader gets there.
 """
 
 from __future__ import annotations
