@@ -13,6 +13,7 @@ These names are what the documentation uses and what stays stable. A name is loa
 so that importing roamcast costs next to nothing. Type checkers read `__init__.pyi`.
 """
 
+import sys
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -76,7 +77,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
-        raise AttributeError(f"module 'roamcast' has no attribute {name!r}")
+        # with both, Python says which name was meant
+        raise AttributeError(f"module 'roamcast' has no attribute {name!r}", name=name, obj=sys.modules[__name__])
     try:
         module = import_module(_HOMES[name])
     except ModuleNotFoundError as error:
@@ -99,8 +101,8 @@ def _docstring(module: ModuleType, name: str) -> str:
         source = Path(str(module.__file__)).with_name(module.__name__.rpartition(".")[2] + ".py").read_text("utf-8")
     except OSError:
         return ""
-    (found,) = [node for node in ast.parse(source).body if isinstance(node, ast.ClassDef) and node.name == name]
-    return ast.get_docstring(found) or ""
+    (definition,) = [node for node in ast.parse(source).body if isinstance(node, ast.ClassDef) and node.name == name]
+    return ast.get_docstring(definition) or ""
 
 
 def __dir__() -> list[str]:

@@ -51,13 +51,11 @@ def node(
     option: Annotated[
         list[str] | None, typer.Option(metavar="NAME=VALUE", help="Any other setting, limits.queue=20. Repeatable.")
     ] = None,
-    verbose: Annotated[int, typer.Option("--verbose", "-v", count=True, help="Say more; twice: everything.")] = 0,
+    verbose: Annotated[
+        int, typer.Option("--verbose", "-v", count=True, help="Say more; twice: everything.", show_default=False)
+    ] = 0,
 ) -> None:
     """Run a node until it is interrupted. SIGHUP makes it read the group's keys again."""
-    import asyncio
-
-    from roamcast.net.config import configured
-
     _log_to_stderr(verbose)
     flags: dict[str, Any] = {
         "state": _text(state),
@@ -72,7 +70,14 @@ def node(
         **{f"params.{name}": value for name, value in pairs("--set", set_).items()},
         **pairs("--option", option),
     }
-    settings = node_settings(config, flags)
+    _start(node_settings(config, flags))
+
+
+def _start(settings: dict[str, Any]) -> None:
+    import asyncio
+
+    from roamcast.net.config import configured
+
     if ":" in str(settings.get("protocol", "")):
         import_from_here()
     asyncio.run(_run(configured(settings)))

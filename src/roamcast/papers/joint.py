@@ -4,7 +4,7 @@ A paper was run in one world. Where its text leaves that world open, the *joint 
 that together fits the paper's numbers best, and each part has its own reason. The paper's presets are that world; these
 files give the reasons, and the *changes* under which the claims are judged again:
 
-    paper = "000"
+    paper = "baldoni"
     calibration = ["B4"]                # the claims on which it was chosen; all others are out of sample
     chosen = "how it was chosen"
 
@@ -16,6 +16,8 @@ files give the reasons, and the *changes* under which the claims are judged agai
     name = "everybody-beacons"
     says = "every broker sends beacons (R6)"
     params = { proximity = { beaconers = "all" } }
+    [part.closer]                       # what more seeds than the campaign's gave for claims that it left undecided
+    B8 = { verdict = "not reproduced", seeds = 640, measured = "0.81 ± 0.01" }
 
     [[other]]                           # any other plausible reading
     name = "range-per-node"
@@ -62,13 +64,25 @@ class Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return bool(self.world or self.params)
 
 
+class Closer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The verdict on a claim without a part, from more seeds than the full campaign spends on other readings."""
+
+    verdict: str
+    seeds: int
+    measured: str
+
+
 class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A part of a joint reading; `back` is the reading without it."""
+    """A part of a joint reading; `back` is the reading without it.
+
+    `closer` has claims that the full campaign does not decide without the part.
+    """
 
     name: str
     says: str
     reason: str
     back: Change
+    closer: dict[str, Closer] = {}
 
 
 class Joint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -95,16 +109,16 @@ class Joint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def load(paper: str) -> Joint:
-    """The joint reading of a paper, by its number."""
-    path = files("roamcast.papers").joinpath("joint", f"{PAPERS[paper]}.toml")
+    """The joint reading of a paper."""
+    path = files("roamcast.papers").joinpath("joint", f"{paper}.toml")
     return parse(path.name, path.read_text(encoding="utf-8"))
 
 
 def of_preset(preset: str) -> Joint:
     """The joint reading of the paper that a preset comes from."""
-    for number, folder in PAPERS.items():
-        if preset == folder or preset.startswith(f"{folder}-"):
-            return load(number)
+    for paper in PAPERS:
+        if preset == paper or preset.startswith(f"{paper}-"):
+            return load(paper)
     raise InputError(f"the preset {preset} has no other readings: it comes from no paper")
 
 

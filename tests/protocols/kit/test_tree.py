@@ -43,7 +43,7 @@ def test_an_early_heartbeat_is_sent_once_however_often_the_tree_changes() -> Non
 
 
 def test_a_count_that_the_parent_does_not_reach_is_given_up_if_it_is_doubted() -> None:
-    """Reading R10 of subtree, R21 of treegroup: one older heartbeat may be on the way, two rising ones are the truth."""
+    """R10 of subtree, R21 of treegroup: one older heartbeat may be on the way, two rising ones are the truth."""
     for doubts in (False, True):
         place = Place(9, doubts)
         place.attach(3, 77, 10, 1, 0)
