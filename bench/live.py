@@ -1,11 +1,12 @@
-"""All protocols on real nodes: `python -m bench.live [PROTOCOL ...] [--scene NAME ...] [--seeds N]`.
+"""All protocols on real nodes: `python -m bench.live [PROTOCOL ...] [--scene NAME ...] [--seeds N] [--go-on]`.
 
 Whole nodes, as people run them, with their stores, keys and signatures: UDP over cables between network namespaces.
 Where the scene says so, receivers lose a share of the datagrams. The clock does not wait (tests/support/warp.py), so
 latencies are those of protocols, queues and airtime, not of this machine. Beside each result stands what the simulator
 predicts for the same contacts, publications and losses: the mean of some seeds, with an ideal MAC.
 
-Prints a table for each scene in Markdown, and writes out/live.json. Needs root, for the namespaces.
+Prints tables in Markdown, each cell with the simulator's prediction in brackets, and writes out/live.json, from which
+`--go-on` continues. Needs root, for the namespaces. On a busy machine of two cores everything takes about half an hour.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ import json
 import logging
 import random
 import statistics
+import sys
 import tempfile
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -31,8 +32,9 @@ from tests.support.warp import WarpLoop
 
 from roamcast.log import schema
 from roamcast.net.air.medium import Network
-from roamcast.net.config import Config, live_params
+from roamcast.net.config import Config
 from roamcast.net.host.senses import Senses
+from roamcast.net.live import live_params
 from roamcast.net.node.node import Node
 from roamcast.net.trust.keys import KeyRing
 from roamcast.net.trust.seals import SEAL_BYTES
@@ -47,6 +49,7 @@ from roamcast.world.kernel import PlannedPublication, Subscription
 from roamcast.world.scenario import Scenario
 
 ROOT = Path(__file__).resolve().parents[1]
+OUT = ROOT / "out" / "live.json"
 EVENTS = 40
 WARM_UP_S = 30.0
 """Trees and groups need some time to form."""
@@ -71,6 +74,7 @@ class Scene:
     changes: list[tuple[float, Link, bool]] = field(default_factory=list)  # when a link is joined or cut
     kills: list[tuple[float, float, int]] = field(default_factory=list)  # when a node is killed, and started again
     joins: dict[int, float] = field(default_factory=dict)  # when a node starts, if not at the beginning
+    without: tuple[str, ...] = ()  # protocols that are left out
 
 
 def row(n: int) -> list[Link]:
@@ -112,6 +116,11 @@ SCENES = {
         list(combinations(range(30), 2)),
         list(range(1, 30)),
         loss=0.05,
+        without=(
+            "flooding-periodic",
+            "flooding-interest",
+            "flooding-neighbors",
+        ),  # each node sends each event every second
     ),
 }
 
@@ -120,8 +129,8 @@ SCENES = {
 class Outcome:
     delivered: float  # pairs of an event and a subscriber
     pairs: int
-    latency_s: float  # median
-    slow_s: float  # 95th percentile
+    latency_s: float | None  # median; None if nothing arrived
+    slow_s: float | None  # 95th percentile
     frames: float  # sent by all nodes, in all
 
 
@@ -131,8 +140,8 @@ def outcome(arrived: dict[tuple[int, int], float], scene: Scene, frames: float) 
     return Outcome(
         len(late),
         EVENTS * len(scene.subscribers),
-        statistics.median(late) if late else float("nan"),
-        late[int(0.95 * (len(late) - 1))] if late else float("nan"),
+        statistics.median(late) if late else None,
+        late[int(0.95 * (len(late) - 1))] if late else None,
         frames,
     )
 
@@ -320,59 +329,89 @@ def predicted(scene: Scene, protocol: str, seeds: int) -> Outcome:
     with tempfile.TemporaryDirectory() as folder:
         runs = [simulated(scene, protocol, seed, Path(folder) / "trace.txt") for seed in range(1, seeds + 1)]
     mean = {name: statistics.mean(getattr(run, name) for run in runs) for name in ("delivered", "frames")}
-    middle = {name: statistics.median(getattr(run, name) for run in runs) for name in ("latency_s", "slow_s")}
+    middle = {name: _median([getattr(run, name) for run in runs]) for name in ("latency_s", "slow_s")}
     return Outcome(**mean, **middle, pairs=runs[0].pairs)
+
+
+def _median(values: list[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return statistics.median(known) if known else None
 
 
 # ---- tables
 
-
-def shown(protocol: str, real: Outcome, expected: Outcome) -> str:
-    cells = [
-        f"{real.delivered:.0f} of {real.pairs}",
-        f"{expected.delivered:.0f}",
-        *(_ms(value) for value in (real.latency_s, expected.latency_s, real.slow_s, expected.slow_s)),
-        *(f"{frames / EVENTS:,.0f}" for frames in (real.frames, expected.frames)),
-    ]
-    return f"| `{protocol}` | " + " | ".join(cells) + " |"
+Results = dict[str, dict[str, dict[str, Any]]]
+"""By scene and protocol: {"live": …, "simulated": …}, the fields of `Outcome`."""
 
 
-def _ms(seconds: float) -> str:
-    if seconds != seconds:
+def delivered(one: dict[str, Any]) -> str:
+    return f"{100 * one['delivered'] / one['pairs']:.0f} %"
+
+
+def frames(one: dict[str, Any]) -> str:
+    return f"{one['frames'] / EVENTS:.0f}"
+
+
+def latency(one: dict[str, Any]) -> str:
+    return f"{_time(one['latency_s'])}, {_time(one['slow_s'])}"
+
+
+def _time(seconds: float | None) -> str:
+    if seconds is None:
         return "–"
-    return f"{1000 * seconds:.0f} ms" if seconds < 10 else f"{seconds:.0f} s"
+    return f"{1000 * seconds:.0f} ms" if seconds < 1 else f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
 
 
-HEAD = """\
-| protocol | delivered | simulated | median | simulated | 95 % | simulated | frames per event | simulated |
-|---|---|---|---|---|---|---|---|---|"""
+def table(title: str, cell: Callable[[dict[str, Any]], str], results: Results, scenes: list[str]) -> str:
+    lines = [f"| {title} | " + " | ".join(scenes) + " |", "|---" * (1 + len(scenes)) + "|"]
+    for protocol in registry.names():
+        cells = [
+            f"{cell(done['live'])} ({cell(done['simulated'])})" if done else "–"
+            for done in (results[scene].get(protocol) for scene in scenes)
+        ]
+        if any(cell_ != "–" for cell_ in cells):
+            lines.append(f"| `{protocol}` | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def show(results: Results) -> None:
+    scenes = [name for name in SCENES if name in results]
+    titles = {"delivered": delivered, "frames per event": frames, "median and 95 % of latencies": latency}
+    for title, cell in titles.items():
+        print(f"\n{table(title, cell, results, scenes)}")
+
+
+# ---- everything
+
+
+def run_scene(name: str, protocols: list[str], seeds: int, results: Results) -> None:
+    """Add to the results what they do not have yet; they are written after each protocol."""
+    scene = SCENES[name]
+    done = results.setdefault(name, {})
+    left = [protocol for protocol in protocols if protocol not in done and protocol not in scene.without]
+    if not left:
+        return
+    with Namespaces(scene.nodes) as places:
+        for protocol in left:
+            print(f"{name}: {protocol}", file=sys.stderr, flush=True)
+            real, expected = live(scene, protocol, places), predicted(scene, protocol, seeds)
+            done[protocol] = {"live": vars(real), "simulated": vars(expected)}
+            OUT.parent.mkdir(exist_ok=True)
+            OUT.write_text(json.dumps(results, indent=1))
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__.partition(":")[0])
-    options.add_argument("protocols", nargs="*", metavar="PROTOCOL")
+    options = argparse.ArgumentParser(description="All protocols on real nodes, beside the simulator.")
+    options.add_argument("protocols", nargs="*", metavar="PROTOCOL", help="all, unless some are named")
     options.add_argument("--scene", nargs="*", choices=SCENES, default=list(SCENES), metavar="NAME")
-    options.add_argument("--seeds", type=int, default=3)
+    options.add_argument("--seeds", type=int, default=3, help="simulations of each")
+    options.add_argument("--go-on", action="store_true", help=f"keep what {OUT.relative_to(ROOT)} has, and do the rest")
     asked = options.parse_args()
     logging.disable()
-    results: dict[str, Any] = {}
+    results: Results = json.loads(OUT.read_text()) if asked.go_on and OUT.exists() else {}
     for name in asked.scene:
-        scene = SCENES[name]
-        print(f"\n{name}: {scene.about}\n\n{HEAD}", flush=True)
-        with Namespaces(scene.nodes) as places:
-            for protocol in asked.protocols or registry.names():
-                began = time.monotonic()
-                real = live(scene, protocol, places)
-                expected = predicted(scene, protocol, asked.seeds)
-                print(shown(protocol, real, expected), flush=True)
-                results.setdefault(name, {})[protocol] = {
-                    "live": vars(real),
-                    "simulated": vars(expected),
-                    "wall_s": time.monotonic() - began,
-                }
-    path = ROOT / "out" / "live.json"
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps(results, indent=1))
+        run_scene(name, asked.protocols or registry.names(), asked.seeds, results)
+    show(results)
 
 
 if __name__ == "__main__":

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from roamcast.net.config import live_params
 from roamcast.net.host.runner import Runner
+from roamcast.net.live import live_params
 from roamcast.protocols import registry
 from roamcast.protocols.kit.interface import Frame
 from roamcast.protocols.kit.parameters import build

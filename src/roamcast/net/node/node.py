@@ -45,12 +45,13 @@ from roamcast.errors import InputError, NodeClosed
 from roamcast.log.writer import LogSink
 from roamcast.net.air.medium import Medium
 from roamcast.net.air.udp import UdpMedium
-from roamcast.net.config import Config, live_params
+from roamcast.net.config import Config
 from roamcast.net.host.runner import Runner
 from roamcast.net.host.senses import Motion, Senses
 from roamcast.net.keep.durability import cursor_each, waits
 from roamcast.net.keep.rotation import RotatingSink
 from roamcast.net.keep.store import Store
+from roamcast.net.live import live_params
 from roamcast.net.node.gps import Gpsd, place
 from roamcast.net.node.offering import Offering
 from roamcast.net.node.publishing import Publishing

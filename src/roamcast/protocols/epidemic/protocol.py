@@ -52,6 +52,7 @@ PUSH: Final = -3
 SETTLE: Final = -4
 """Timers; those that are not negative belong to events that wait to be forwarded."""
 
+LONG_AGO: Final = -(1 << 50)
 DOUBLINGS: Final = 6
 """How often a pause doubles at most."""
 
@@ -100,8 +101,8 @@ class Epidemic(Relay):
         self.lists: list[IdList] = []  # the last ones that were made; empty if the table has changed since
         self.list_due = False
         self.other = 0  # the digest that was heard and makes a list due
-        self.listed_us = 0  # when lists may be sent again
-        self.gap_us = self.shortest_us
+        self.listed_us = LONG_AGO  # when lists were sent last
+        self.gap_us = self.shortest_us  # twice the time until equal ones may be sent again
         self.missing: dict[int, int] = {}  # events to send, and the first neighbour that lacks each
         self.neighbours: dict[int, int] = {}  # when they were heard last
 
@@ -242,6 +243,7 @@ class Epidemic(Relay):
         now_us = self.host.now()
         if sender not in self.neighbours:
             self.gap_us = self.shortest_us
+            self.cancel_list()  # if it differs, it gets one soon
             oldest_us = now_us - 2 * self.longest_us
             for node in [node for node, heard_us in self.neighbours.items() if heard_us < oldest_us]:
                 del self.neighbours[node]
@@ -257,7 +259,7 @@ class Epidemic(Relay):
         self.other = digest
         if not self.list_due:
             self.list_due = True
-            self.host.set_timer(LIST, max(self.answer_delay(), self.listed_us - self.host.now()))
+            self.host.set_timer(LIST, max(self.answer_delay(), self.listed_us + self.gap_us // 2 - self.host.now()))
         return False
 
     def answer_delay(self) -> int:
@@ -272,17 +274,20 @@ class Epidemic(Relay):
             self.lists = id_lists(self.table.settled_ids(), self.table.digest, self.params.frame_limit)
         for frame in self.lists:
             self.host.broadcast(frame)
-        self.listed_us = self.host.now() + self.gap_us
-        self.gap_us = min(2 * self.gap_us, self.longest_us)
+        self.listed_us = self.host.now()
+        self.gap_us = min(2 * self.gap_us, 2 * self.longest_us)
+
+    def cancel_list(self) -> None:
+        if self.list_due:
+            self.list_due = False
+            self.host.cancel_timer(LIST)
 
     # ---- repair
 
     def receive_list(self, frame: IdList, sender: int) -> None:
         if frame.digest == self.table.digest and frame.count == self.table.settled:
             self.trickle.agree()
-            if self.list_due:  # it says what this node's own list would say
-                self.list_due = False
-                self.host.cancel_timer(LIST)
+            self.cancel_list()  # it says what this node's own list would say
             return
         ids = frame.ids()
         for id in ids:

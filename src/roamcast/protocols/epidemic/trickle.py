@@ -2,8 +2,12 @@
 
 Time is divided into intervals. In the second half of each, at a random time, the node sends its summary, unless it has
 heard the same one `enough` times in this interval. Intervals double from the shortest to the longest while everybody
-agrees. News, or a summary that differs, make them short again. So neighbours that agree hardly send anything, however
-many they are, and those that differ find out soon.
+agrees. News, or a summary that differs, make them short again. So neighbours that agree send little, and those that
+differ find out soon.
+
+Unlike there, no node stays silent in two of the longest intervals in a row. Otherwise a node at the edge of a room
+could be silent for long, because all in the room agree, while somebody outside whom only this node reaches waits for a
+summary.
 """
 
 from __future__ import annotations
@@ -15,7 +19,18 @@ from roamcast.protocols.kit.interface import Host
 
 @final
 class Trickle:
-    __slots__ = ("enough", "host", "interval_us", "key", "longest_us", "rest_us", "same", "sending", "shortest_us")
+    __slots__ = (
+        "enough",
+        "host",
+        "interval_us",
+        "key",
+        "longest_us",
+        "rest_us",
+        "same",
+        "sending",
+        "shortest_us",
+        "silent",
+    )
 
     def __init__(self, host: Host, key: int, shortest_us: int, longest_us: int, enough: int) -> None:
         self.host = host
@@ -27,6 +42,7 @@ class Trickle:
         self.same = 0  # equal summaries heard in this interval
         self.sending = False  # the next timer is the one at which a summary is sent
         self.rest_us = 0
+        self.silent = False  # in the last interval
 
     def start(self) -> None:
         self.interval_us = self.shortest_us
@@ -46,7 +62,9 @@ class Trickle:
         if self.sending:
             self.sending = False
             self.host.set_timer(self.key, self.rest_us)
-            return self.same < self.enough
+            spoke_lately = not self.silent or self.interval_us < self.longest_us
+            self.silent = self.same >= self.enough and spoke_lately
+            return not self.silent
         self.interval_us = min(2 * self.interval_us, self.longest_us)
         self._begin()
         return False
