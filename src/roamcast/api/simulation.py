@@ -65,7 +65,9 @@ def simulate(
     settings = asdict(parameters.build(kind, base.parameters(name, given), name))
     place = None if log is None else Path(log)
     level = level if log is not None else "summary"
-    result = runs.simulate(scenario, chosen, settings, seed, level=level, log=place, progress=progress)
+    result = runs.simulate(
+        scenario, chosen, settings, seed, level=level, log=place, progress=progress, preset=base.name
+    )
     return Simulation(
         preset=base.name,
         reading=base.reading,
