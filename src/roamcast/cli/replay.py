@@ -15,7 +15,8 @@ from roamcast.extras import need
 
 def replay(
     log: Annotated[
-        Path, typer.Argument(metavar="LOG", help="A log (`run --log FILE --level full`), or a folder of real nodes' logs.")
+        Path,
+        typer.Argument(metavar="LOG", help="A log (`run --log FILE --level full`), or a folder of real nodes' logs."),
     ],
     other: Annotated[
         Path | None, typer.Argument(metavar="[LOG]", help="A second one, side by side on the same clock.")

@@ -1,8 +1,8 @@
 """How each event spread, which nodes wanted it, and why some of them never got it, as tables for the page.
 
-    events   one entry each: name, publisher, publication, content
-    copies   a row for each node that had an event: when, from which node, when it was delivered
-    pairs    a row for each node that was interested in an event or delivered it: status, cause, summary
+events   one entry each: name, publisher, publication, content
+copies   a row for each node that had an event: when, from which node, when it was delivered
+pairs    a row for each node that was interested in an event or delivered it: status, cause, summary
 """
 
 from __future__ import annotations
@@ -78,7 +78,12 @@ def _event(spread: Spread, begin_us: int) -> dict[str, Any]:
 def _copies(spread: Spread, index: dict[int, int], begin_us: int) -> list[tuple[int, ...]]:
     """In order of time. Times are one more, so that 0 is never."""
     return [
-        (index[node], t - begin_us, index.get(spread.came_from.get(node, -1), -1) + 1, _delivered(spread, node, begin_us))
+        (
+            index[node],
+            t - begin_us,
+            index.get(spread.came_from.get(node, -1), -1) + 1,
+            _delivered(spread, node, begin_us),
+        )
         for node, t in sorted(spread.had_us.items(), key=lambda entry: (entry[1], entry[0]))
         if node in index
     ]

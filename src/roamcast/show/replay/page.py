@@ -31,7 +31,10 @@ MOST_LOGS = 2
 
 def write(logs: Sequence[Log], out: Path, wanted: Wanted | None = None, positions: Path | None = None) -> Path:
     """The page of one log, or of two on one clock."""
-    text = html(logs, wanted, positions)
+    return save(html(logs, wanted, positions), out)
+
+
+def save(text: str, out: Path) -> Path:
     try:
         files.write(out, text.encode())
     except OSError as error:

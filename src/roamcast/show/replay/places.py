@@ -23,7 +23,9 @@ MOVES, MEASURED, GRAPH, RING = "moves", "measured", "graph", "ring"
 FOREVER_US: Final = 1 << 50
 SAMPLED: Final = 20_000
 """Receptions from which the range of nodes is estimated."""
-NO_MOVES: Final = "The log has no movements, so nodes stand in a graph: nodes that heard each other are near each other."
+NO_MOVES: Final = (
+    "The log has no movements, so nodes stand in a graph: nodes that heard each other are near each other."
+)
 HOW: Final = " Write it with --level full to see them move."
 NO_FRAMES: Final = "The log has no frames and no movements, so nodes stand in a ring. Write it with --level full."
 
@@ -39,7 +41,12 @@ class Placed(NamedTuple):
 
 
 def placed(
-    columns: Columns, moves: Sequence[LogRow], nodes: Sequence[int], begin_us: int, positions: Path | None, is_real: bool
+    columns: Columns,
+    moves: Sequence[LogRow],
+    nodes: Sequence[int],
+    begin_us: int,
+    positions: Path | None,
+    is_real: bool,
 ) -> Placed:
     """Times of legs count from the begin of the log."""
     index = {node: k for k, node in enumerate(nodes)}

@@ -13,8 +13,8 @@ import msgspec
 
 from roamcast.errors import RoamcastError
 from roamcast.world.assembly import decodable_ranges, radio_of
-from roamcast.world.mobility.city import CitySection
 from roamcast.world.mobility import build as build_mobility
+from roamcast.world.mobility.city import CitySection
 from roamcast.world.scenario import Scenario
 
 Line = list[float]
