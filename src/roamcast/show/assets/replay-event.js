@@ -38,7 +38,7 @@ function nodeButton(panel, run, node, look = "link") {
 function standingNow(panel, run, t) {
   const event = panel.player.eventIn(run);
   const counts = [0, 0, 0, 0, 0];
-  for (const mark of run.standing(event, t).marks) counts[mark] += 1;
+  for (const role of run.standing(event, t).roles) counts[role] += 1;
   const has = counts[1] + counts[2] + counts[4];
   const since = t - run.events[event].t;
   const when = since < 0 ? `in ${durationOf(-since)}` : `${durationOf(since)} ago`;
@@ -84,13 +84,13 @@ function treeSpots(run, event, copies) {
     else roots.push(node);
   }
   let leaf = 0;
-  const settle = (node) => {
+  const order = (node) => {
     const own = children.get(node) ?? [];
-    own.forEach(settle);
+    own.forEach(order);
     const orders = own.map((child) => spots.get(child).order);
     spots.get(node).order = own.length ? (Math.min(...orders) + Math.max(...orders)) / 2 : leaf++;
   };
-  roots.forEach(settle);
+  roots.forEach(order);
   for (const spot of spots.values()) spot.order /= Math.max(1, leaf - 1);
   return spots;
 }

@@ -59,7 +59,7 @@ class Panel {
       params ? element("p", { class: "soft small" }, params) : null,
       element("h2", {}, "So far"),
       element("div", { "data-now": "counts" }),
-      element("h2", {}, "Marks"),
+      element("h2", {}, "What is drawn"),
       legend(run),
       element("h2", {}, `Events (${grouped(run.events.length)})`),
       this.searchField(),
@@ -203,7 +203,7 @@ function reasonOf(run, pair) {
   return element("code", {}, `roamcast why ${run.log} --event ${event} --node ${run.nodes[run.pairs.node[pair]]}`);
 }
 
-function mark(draw) {
+function symbol(draw) {
   const picture = `<svg viewBox="0 0 24 16" width="24" height="16" aria-hidden="true">${draw}</svg>`;
   return element("span", { class: "mark" }, new DOMParser().parseFromString(picture, "text/html").body.firstChild);
 }
@@ -222,5 +222,5 @@ function legend(run) {
     [`<circle cx="12" cy="8" r="3.5" class="f-green"/><circle cx="12" cy="8" r="6.5" class="s-green"/>`, "wanted it and got it"],
     [`<circle cx="12" cy="8" r="4.5" class="s-red"/>`, "wants it, has it not"],
   ];
-  return element("ul", { class: "legend" }, items.map(([draw, text]) => element("li", {}, mark(draw), text)));
+  return element("ul", { class: "legend" }, items.map(([draw, text]) => element("li", {}, symbol(draw), text)));
 }

@@ -90,13 +90,13 @@ class Player {
 
   // The last thing that happened, in words.
   caption() {
-    const told = this.runs.map((run) => {
+    const lines = this.runs.map((run) => {
       const rows = this.stepRows(run);
       const place = above(run.rows.t, this.t, rows) - 1;
       const row = place < 0 ? -1 : rows ? rows[place] : place;
       return row < 0 || run.rows.t[row] < run.from ? "" : `${clockOf(run, run.rows.t[row], 4)} ${named(run, run.rows.node[row])} ${deedOf(run, row)}`;
     });
-    document.getElementById("caption").textContent = told.filter(Boolean).join("   ·   ");
+    document.getElementById("caption").textContent = lines.filter(Boolean).join("   ·   ");
   }
 
   play() {
@@ -143,8 +143,8 @@ class Player {
     const kinds = STEPS[document.getElementById("step").value].map((name) => run.kind[name]);
     if (node === null && event === null && !kinds.length) return null;
     const rows = event !== null ? run.byEvent.of(event + 1) : node !== null ? run.byNode.of(node) : kinds.length === 1 ? run.byKind.of(kinds[0]) : run.allRows();
-    const isKept = (row) => (!kinds.length || kinds.includes(run.rows.kind[row])) && (node === null || event === null || run.rows.node[row] === node);
-    return run.kept(`${node} ${event} ${kinds}`, () => rows.filter(isKept));
+    const isChosen = (row) => (!kinds.length || kinds.includes(run.rows.kind[row])) && (node === null || event === null || run.rows.node[row] === node);
+    return run.cached(`${node} ${event} ${kinds}`, () => rows.filter(isChosen));
   }
 
   step(by) {

@@ -87,13 +87,13 @@ class Run {
     for (const [key, t] of open) this.absences[Number(key.split(" ")[0])].push([t, Infinity, key.split(" ")[1]]);
   }
 
-  // ---- chosen rows; those of the last choice are kept
+  // ---- chosen rows; those of the last choice are cached
 
   allRows() {
     return (this.every ??= Int32Array.from(this.rows.t, (_, k) => k));
   }
 
-  kept(choice, rows) {
+  cached(choice, rows) {
     if (this.choice !== choice) [this.choice, this.chosen] = [choice, rows()];
     return this.chosen;
   }
@@ -176,15 +176,15 @@ class Run {
 
   // How an event stands at a time: by node 1 has it, 2 delivered it, 3 wants it and has it not; and its tree.
   standing(event, t) {
-    const marks = new Uint8Array(this.nodes.length);
+    const roles = new Uint8Array(this.nodes.length);
     const tree = [];
-    for (const k of this.pairsOf.of(event)) if (this.pairs.status[k] < 2) marks[this.pairs.node[k]] = 3;
+    for (const k of this.pairsOf.of(event)) if (this.pairs.status[k] < 2) roles[this.pairs.node[k]] = 3;
     for (const k of this.copiesOf.of(event)) {
       if (this.copies.t[k] > t) break;
       const node = this.copies.node[k];
-      marks[node] = this.copies.delivered[k] && this.copies.delivered[k] - 1 <= t ? 2 : marks[node] === 3 ? 4 : 1;
+      roles[node] = this.copies.delivered[k] && this.copies.delivered[k] - 1 <= t ? 2 : roles[node] === 3 ? 4 : 1;
       if (this.copies.source[k]) tree.push([this.copies.source[k] - 1, node]);
     }
-    return { marks, tree };
+    return { roles, tree };
   }
 }

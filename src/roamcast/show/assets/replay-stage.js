@@ -1,7 +1,7 @@
 // The field: nodes, frames, losses and deliveries at a time, on a canvas.
 
 const SHOWN_S = 0.55; // how long a frame is seen at least, in seconds of the person who looks
-const MARK_S = 0.9; // the same for losses and deliveries
+const OUTCOME_S = 0.9; // the same for losses and deliveries
 const MOST_FRAMES = 700;
 const DASHES = [[], [6, 4], [2, 3]];
 const colours = {};
@@ -82,7 +82,7 @@ class Stage {
     if (player.shows.frames) this.drawFrames(t, event);
     if (standing) this.drawTree(standing.tree);
     this.drawNodes(t, standing, node);
-    if (player.shows.frames) this.drawMarks(t, event);
+    if (player.shows.frames) this.drawOutcomes(t, event);
     if (player.shows.labels || this.zoom > 2.5) this.drawLabels(standing);
     else if (node !== null) this.drawLabel(node);
   }
@@ -269,19 +269,19 @@ class Stage {
   // Filled: up. Hollow: asleep. A ring: it subscribes. A square: it publishes. With an event: who has it, wants it, got it.
   drawNode(k, x, y, state, standing) {
     const { pen, run, dot } = this;
-    const mark = standing ? standing.marks[k] : 0;
-    const colour = [standing ? colours.line : colours.node, colours.blue, colours.green, colours.red, colours.orange][mark];
-    const size = mark === 0 && standing ? 0.75 * dot : dot;
+    const role = standing ? standing.roles[k] : 0;
+    const colour = [standing ? colours.line : colours.node, colours.blue, colours.green, colours.red, colours.orange][role];
+    const size = role === 0 && standing ? 0.75 * dot : dot;
     pen.fillStyle = state === "asleep" ? colours.paper : colour;
     pen.strokeStyle = colour;
     pen.lineWidth = 1.5;
     pen.beginPath();
     if (run.publishers[k]) pen.rect(x - size, y - size, 2 * size, 2 * size);
     else pen.arc(x, y, size, 0, 2 * Math.PI);
-    if (mark === 3) pen.fillStyle = colours.paper; // wants it: hollow
+    if (role === 3) pen.fillStyle = colours.paper; // wants it: hollow
     pen.fill();
     pen.stroke();
-    if (run.subscribers[k] && (mark === 2 || !standing)) {
+    if (run.subscribers[k] && (role === 2 || !standing)) {
       pen.beginPath();
       pen.arc(x, y, size + 3, 0, 2 * Math.PI);
       pen.stroke();
@@ -301,9 +301,9 @@ class Stage {
   }
 
   // Losses are crosses at the node that lost the frame, deliveries rings that grow.
-  drawMarks(t, event) {
+  drawOutcomes(t, event) {
     const { pen, run, player, spots } = this;
-    const lasts = Math.max(MARK_S * 1e6 * player.speed, 1);
+    const lasts = Math.max(OUTCOME_S * 1e6 * player.speed, 1);
     for (const kind of [run.kind.lose, run.kind.deliver]) {
       const rows = run.byKind.of(kind);
       const last = above(run.rows.t, t, rows);
@@ -325,7 +325,7 @@ class Stage {
   }
 
   drawLabels(standing) {
-    for (let k = 0; k < this.run.visible; k++) if (!standing || standing.marks[k] || this.run.visible < 60) this.drawLabel(k);
+    for (let k = 0; k < this.run.visible; k++) if (!standing || standing.roles[k] || this.run.visible < 60) this.drawLabel(k);
   }
 
   drawLabel(node) {

@@ -35,13 +35,15 @@ class Texts:
         return list(self.places)
 
 
-class Told(NamedTuple):
+class EventTables(NamedTuple):
     events: list[dict[str, Any]]
     copies: list[Column]
     pairs: list[Column]
 
 
-def told(answers: Answers, spreads: Sequence[Spread], index: dict[int, int], begin_us: int, texts: Texts) -> Told:
+def event_tables(
+    answers: Answers, spreads: Sequence[Spread], index: dict[int, int], begin_us: int, texts: Texts
+) -> EventTables:
     """`index` has the place of each node in the page's list."""
     copies: list[tuple[int, ...]] = []
     pairs: list[tuple[int, ...]] = []
@@ -58,7 +60,9 @@ def told(answers: Answers, spreads: Sequence[Spread], index: dict[int, int], beg
             line = texts.place(cause), texts.place(summary if status == "missed" else "")
             pairs.append((k, index[node], STATUSES.index(status), *line))
     names = ("event", "node", "t", "source", "delivered"), ("event", "node", "status", "cause", "summary")
-    return Told([_event(spread, begin_us) for spread in spreads], _table(names[0], copies), _table(names[1], pairs))
+    return EventTables(
+        [_event(spread, begin_us) for spread in spreads], _table(names[0], copies), _table(names[1], pairs)
+    )
 
 
 def _event(spread: Spread, begin_us: int) -> dict[str, Any]:
@@ -76,17 +80,16 @@ def _event(spread: Spread, begin_us: int) -> dict[str, Any]:
 
 
 def _copies(spread: Spread, index: dict[int, int], begin_us: int) -> list[tuple[int, ...]]:
-    """In order of time. Times are one more, so that 0 is never."""
+    """Node, time, source and delivery, in order of time; of the last two, 0 is none."""
     return [
-        (
-            index[node],
-            t - begin_us,
-            index.get(spread.came_from.get(node, -1), -1) + 1,
-            _delivered(spread, node, begin_us),
-        )
+        (index[node], t - begin_us, _source(spread, node, index), _delivered(spread, node, begin_us))
         for node, t in sorted(spread.had_us.items(), key=lambda entry: (entry[1], entry[0]))
         if node in index
     ]
+
+
+def _source(spread: Spread, node: int, index: dict[int, int]) -> int:
+    return index.get(spread.came_from.get(node, -1), -1) + 1
 
 
 def _delivered(spread: Spread, node: int, begin_us: int) -> int:

@@ -28,12 +28,12 @@ def laid_out(nodes: int, links: Any) -> Any:
     totals = weights.sum(1, keepdims=True)
     angles = 2 * np.pi * np.arange(nodes) / nodes
     places = np.stack([np.cos(angles), np.sin(angles)], 1) * hops.max() / 2
-    before = np.inf
+    before = float("inf")
     for _ in range(STEPS):
         apart = places[:, None, :] - places[None, :, :]
         lengths = np.sqrt((apart**2).sum(2))
         stress = float((weights * (lengths - hops) ** 2).sum())
-        if before - stress <= ENOUGH * before:
+        if before < float("inf") and before - stress <= ENOUGH * before:
             break
         before = stress
         pull = weights * np.divide(hops, lengths, out=np.zeros_like(hops), where=lengths > 0)

@@ -23,9 +23,7 @@ MOVES, MEASURED, GRAPH, RING = "moves", "measured", "graph", "ring"
 FOREVER_US: Final = 1 << 50
 SAMPLED: Final = 20_000
 """Receptions from which the range of nodes is estimated."""
-NO_MOVES: Final = (
-    "The log has no movements, so nodes stand in a graph: nodes that heard each other are near each other."
-)
+NO_MOVES: Final = "The log has no movements, so nodes stand in a graph: those that heard each other are near."
 HOW: Final = " Write it with --level full to see them move."
 NO_FRAMES: Final = "The log has no frames and no movements, so nodes stand in a ring. Write it with --level full."
 

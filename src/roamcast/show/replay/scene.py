@@ -59,19 +59,19 @@ def scene(log: Log, wanted: Wanted | None = None, positions: Path | None = None)
     answers = Answers(log.table(), name, log.is_merged)
     spreads = answers.spreads(_events_in(columns))
     texts = Texts()
-    told = events.told(answers, spreads, index, part.begin_us, texts)
+    spread = events.event_tables(answers, spreads, index, part.begin_us, texts)
     moves = columns.rows_of_kinds(("move",))
     placed = places.placed(columns, moves, nodes[:visible], part.begin_us, positions, not log.description)
     world = world_of(log.description)
-    event_index = {spread.event: k for k, spread in enumerate(spreads)}
+    event_index = {each.event: k for k, each in enumerate(spreads)}
     rows = _rows(columns, index, event_index, part.begin_us, texts)
-    tables: Tables = {"rows": rows, "legs": places.table(placed.legs), "copies": told.copies, "pairs": told.pairs}
+    tables: Tables = {"rows": rows, "legs": places.table(placed.legs), "copies": spread.copies, "pairs": spread.pairs}
     about = {
         **_about(log, part, columns),
         **_ground(world, placed, nodes[:visible], columns, moves),
         "nodes": nodes,
         "visible": visible,
-        "events": told.events,
+        "events": spread.events,
         "texts": texts.listed(),
         "kinds": list(schema.KINDS),
         "statuses": list(events.STATUSES),

@@ -82,7 +82,7 @@ def _streets(scenario: Scenario, seed: int, remarks: list[str]) -> list[Line]:
         remarks.append(f"Streets are not shown: {error}.")
         return []
     assert isinstance(model, CitySection)
-    lines = {}
+    lines: dict[frozenset[int], Line] = {}
     for street in model.graph.streets:
         ends = [model.graph.points[street.u], *street.shape[1:-1], model.graph.points[street.v]]
         line = [round(value, 1) for point in ends for value in point]
