@@ -20,7 +20,11 @@ function press(player, key) {
     f: () => toggle(player, "frames"),
     w: () => player.follow(),
     0: () => player.stages.forEach((stage) => stage.zoomBy(0)),
-    Escape: () => { player.selectNode(null); player.selectEvent(null); player.panel.show("run"); },
+    Escape: () => {
+      player.selectNode(null);
+      player.selectEvent(null);
+      player.panel.show("run");
+    },
     "?": () => document.getElementById("help").showModal(),
   };
   deeds[key]?.();
@@ -33,7 +37,9 @@ function toggle(player, name) {
 }
 
 function publication(player, by) {
-  const times = [...new Set(player.runs.flatMap((run) => run.events.filter((event) => event.is_published).map((event) => event.t)))].sort((a, b) => a - b);
+  const times = [
+    ...new Set(player.runs.flatMap((run) => run.events.filter((event) => event.is_published).map((event) => event.t))),
+  ].sort((a, b) => a - b);
   const place = above(times, player.t);
   const next = by > 0 ? times[place] : times[times[place - 1] === player.t ? place - 2 : place - 1];
   if (next !== undefined) player.seek(next);
@@ -58,7 +64,18 @@ function wire(player) {
   });
   by("help").append(
     element("h2", { id: "help-title" }, "Keys"),
-    element("dl", { class: "keys" }, KEYS.map(([keys, text]) => [element("dt", {}, keys.split(" ").map((key) => element("kbd", {}, key))), element("dd", {}, text)])),
+    element(
+      "dl",
+      { class: "keys" },
+      KEYS.map(([keys, text]) => [
+        element(
+          "dt",
+          {},
+          keys.split(" ").map((key) => element("kbd", {}, key)),
+        ),
+        element("dd", {}, text),
+      ]),
+    ),
     element("form", { method: "dialog" }, element("button", {}, "close")),
   );
 }
@@ -66,7 +83,12 @@ function wire(player) {
 function introduce(runs) {
   document.getElementById("title").textContent = runs.map((run) => run.title).join("  ·  ");
   const isShort = ([title]) => ["delivery", "overhead", "latency"].includes(title);
-  const chips = runs.length === 1 ? runs[0].metrics.filter(isShort).map(([title, value, note]) => `${title} ${value}${value.includes("%") ? "" : ` ${note}`}`) : [];
+  const chips =
+    runs.length === 1
+      ? runs[0].metrics
+          .filter(isShort)
+          .map(([title, value, note]) => `${title} ${value}${value.includes("%") ? "" : ` ${note}`}`)
+      : [];
   document.body.classList.toggle("two", runs.length > 1);
   document.getElementById("chips").append(...chips.map((text) => element("li", {}, text)));
   const remarks = [...new Set(runs.flatMap((run) => run.remarks))];
@@ -80,12 +102,31 @@ function expose(player) {
   window.replay = {
     runs: player.runs,
     player,
-    state: () => ({ t: player.t, playing: player.playing, speed: player.speed, node: player.node, event: player.event, counts: player.runs.map((run) => run.counts(player.t)) }),
-    seek: (seconds) => { player.seek(seconds * 1e6); player.frameNow(); },
+    state: () => ({
+      t: player.t,
+      playing: player.playing,
+      speed: player.speed,
+      node: player.node,
+      event: player.event,
+      counts: player.runs.map((run) => run.counts(player.t)),
+    }),
+    seek: (seconds) => {
+      player.seek(seconds * 1e6);
+      player.frameNow();
+    },
     position: (node, run = 0) => player.runs[run].place(player.runs[run].nodeIndex.get(node), player.t),
     spot: (node, run = 0) => [...player.stages[run].spots.slice(2 * player.runs[run].nodeIndex.get(node)).slice(0, 2)],
-    times: () => ({ frames: player.waitMs.length, draw_p50: middle(player.drawMs, 0.5), draw_p95: middle(player.drawMs, 0.95), draw_max: middle(player.drawMs, 1), wait_p50: middle(player.waitMs, 0.5), wait_p95: middle(player.waitMs, 0.95) }),
-    forgetTimes: () => { player.drawMs.length = player.waitMs.length = 0; },
+    times: () => ({
+      frames: player.waitMs.length,
+      draw_p50: middle(player.drawMs, 0.5),
+      draw_p95: middle(player.drawMs, 0.95),
+      draw_max: middle(player.drawMs, 1),
+      wait_p50: middle(player.waitMs, 0.5),
+      wait_p95: middle(player.waitMs, 0.95),
+    }),
+    forgetTimes: () => {
+      player.drawMs.length = player.waitMs.length = 0;
+    },
   };
 }
 
@@ -94,17 +135,29 @@ function begin(runs) {
   const player = new Player(runs);
   const stages = runs.map((run) => new Stage(run, player));
   document.getElementById("stages").append(...stages.map((stage) => stage.figure));
-  for (const stage of stages) stage.canvas.setAttribute("aria-label", `${stage.run.visible} nodes of ${stage.run.title}; the panel says the same in words`);
+  for (const stage of stages)
+    stage.canvas.setAttribute(
+      "aria-label",
+      `${stage.run.visible} nodes of ${stage.run.title}; the panel says the same in words`,
+    );
   const timeline = new Timeline(document.getElementById("timeline"), runs, player);
   document.getElementById("timeline").setAttribute("aria-valuemax", String(player.to / 1e6));
   const panel = new Panel(runs, player);
   Object.assign(player, { stages, timeline, panel });
   introduce(runs);
   wire(player);
-  const fit = () => { for (const stage of stages) stage.resize(); timeline.resize(); player.redraw(); };
+  const fit = () => {
+    for (const stage of stages) stage.resize();
+    timeline.resize();
+    player.redraw();
+  };
   for (const stage of stages) new ResizeObserver(fit).observe(stage.canvas);
   new ResizeObserver(fit).observe(document.getElementById("timeline"));
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { readColours(); fit(); panel.update(true); });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+    readColours();
+    fit();
+    panel.update(true);
+  });
   addEventListener("hashchange", () => player.recall(location.hash));
   fit();
   expose(player);
@@ -117,7 +170,9 @@ function begin(runs) {
 Promise.all([...document.querySelectorAll("#data .run")].map((blob) => unpacked(blob.textContent)))
   .then((unpackedRuns) => begin(unpackedRuns.map((content, number) => new Run(content, number))))
   .catch((error) => {
-    document.getElementById("stages").append(element("p", { class: "alert" }, `This page cannot be shown: ${error.message}`));
+    document
+      .getElementById("stages")
+      .append(element("p", { class: "alert" }, `This page cannot be shown: ${error.message}`));
     document.documentElement.dataset.ready = "no";
     throw error;
   });

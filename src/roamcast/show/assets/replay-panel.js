@@ -8,7 +8,9 @@ class Panel {
   constructor(runs, player) {
     Object.assign(this, { runs, player });
     this.content = document.getElementById("content");
-    this.tabs = Object.fromEntries(["run", "node", "event"].map((name) => [name, document.getElementById(`tab-${name}`)]));
+    this.tabs = Object.fromEntries(
+      ["run", "node", "event"].map((name) => [name, document.getElementById(`tab-${name}`)]),
+    );
     this.filter = "";
     this.decisionsOnly = false;
     for (const [name, tab] of Object.entries(this.tabs)) tab.addEventListener("click", () => this.show(name));
@@ -33,7 +35,9 @@ class Panel {
 
   section(run) {
     const title = this.runs.length > 1 ? element("p", { class: "kicker" }, `${run.number + 1} · ${run.title}`) : null;
-    const make = { run: () => this.aboutRun(run), node: () => this.aboutNode(run), event: () => aboutEvent(this, run) }[this.tab];
+    const make = { run: () => this.aboutRun(run), node: () => this.aboutNode(run), event: () => aboutEvent(this, run) }[
+      this.tab
+    ];
     return element("section", { "data-run": run.number }, title, make());
   }
 
@@ -52,8 +56,13 @@ class Panel {
   // ---- the run
 
   aboutRun(run) {
-    const facts = run.metrics.map(([title, value, note]) => [element("dt", {}, title), element("dd", {}, element("b", {}, value), ` ${note}`)]);
-    const params = Object.entries(run.params).map(([name, value]) => `${name} = ${value}`).join(", ");
+    const facts = run.metrics.map(([title, value, note]) => [
+      element("dt", {}, title),
+      element("dd", {}, element("b", {}, value), ` ${note}`),
+    ]);
+    const params = Object.entries(run.params)
+      .map(([name, value]) => `${name} = ${value}`)
+      .join(", ");
     return [
       facts.length ? element("dl", { class: "facts" }, facts) : null,
       params ? element("p", { class: "soft small" }, params) : null,
@@ -68,7 +77,12 @@ class Panel {
   }
 
   searchField() {
-    const field = element("input", { type: "search", placeholder: "name or content, as 79:29", "aria-label": "find events", value: this.filter });
+    const field = element("input", {
+      type: "search",
+      placeholder: "name or content, as 79:29",
+      "aria-label": "find events",
+      value: this.filter,
+    });
     field.addEventListener("input", () => {
       this.filter = field.value.trim().toLowerCase();
       for (const run of this.runs) this.refresh(run);
@@ -81,7 +95,8 @@ class Panel {
   aboutNode(run) {
     const node = this.player.nodeIn(run);
     const chooser = this.nodeChooser(run, node);
-    if (node === null) return [chooser, element("p", { class: "soft" }, "Click a node in the field, or type its number.")];
+    if (node === null)
+      return [chooser, element("p", { class: "soft" }, "Click a node in the field, or type its number.")];
     const missed = [...run.pairsAt.of(node)].filter((k) => run.statuses[run.pairs.status[k]] === "missed");
     return [
       chooser,
@@ -92,14 +107,32 @@ class Panel {
       this.onlyDecisions(),
       element("ol", { class: "story", "data-now": "story" }),
       missed.length ? element("h2", {}, `Events it never got (${missed.length})`) : null,
-      element("ul", { class: "story" }, missed.slice(0, MOST_LINES).map((k) => element("li", {}, eventButton(this, run, run.pairs.event[k]), " ", reasonOf(run, k)))),
+      element(
+        "ul",
+        { class: "story" },
+        missed
+          .slice(0, MOST_LINES)
+          .map((k) => element("li", {}, eventButton(this, run, run.pairs.event[k]), " ", reasonOf(run, k))),
+      ),
     ];
   }
 
   nodeChooser(run, node) {
-    const field = element("input", { type: "number", class: "node", "aria-label": "node", min: 0, placeholder: "node", value: node === null ? "" : run.nodes[node] });
-    field.addEventListener("change", () => this.player.selectNode(run.nodeIndex.has(Number(field.value)) ? Number(field.value) : null));
-    const clear = node === null ? null : element("button", { type: "button", class: "small", click: () => this.player.selectNode(null) }, "clear");
+    const field = element("input", {
+      type: "number",
+      class: "node",
+      "aria-label": "node",
+      min: 0,
+      placeholder: "node",
+      value: node === null ? "" : run.nodes[node],
+    });
+    field.addEventListener("change", () =>
+      this.player.selectNode(run.nodeIndex.has(Number(field.value)) ? Number(field.value) : null),
+    );
+    const clear =
+      node === null
+        ? null
+        : element("button", { type: "button", class: "small", click: () => this.player.selectNode(null) }, "clear");
     return element("p", { class: "chooser" }, element("label", {}, "node ", field), clear);
   }
 
@@ -116,20 +149,54 @@ class Panel {
 
   now = {
     counts(panel, run, t) {
-      const now = run.counts(t), all = run.counts(Infinity);
-      const line = (name, text) => element("tr", {}, element("th", { scope: "row" }, text), element("td", { "data-count": name }, grouped(now[name])), element("td", { class: "soft" }, grouped(all[name])));
-      const head = element("tr", {}, element("th", { scope: "col" }, ""), element("th", { scope: "col" }, "now"), element("th", { scope: "col" }, "in all"));
-      const names = [["published", "events published"], ["delivered", "deliveries"], ["sent", "frames sent"], ["lost", "receptions lost"], ["collisions", "of these by collision"]];
-      return { key: Object.values(now).join(), children: () => [element("table", { class: "counts" }, head, names.map(([name, text]) => line(name, text)))] };
+      const now = run.counts(t),
+        all = run.counts(Infinity);
+      const line = (name, text) =>
+        element(
+          "tr",
+          {},
+          element("th", { scope: "row" }, text),
+          element("td", { "data-count": name }, grouped(now[name])),
+          element("td", { class: "soft" }, grouped(all[name])),
+        );
+      const head = element(
+        "tr",
+        {},
+        element("th", { scope: "col" }, ""),
+        element("th", { scope: "col" }, "now"),
+        element("th", { scope: "col" }, "in all"),
+      );
+      const names = [
+        ["published", "events published"],
+        ["delivered", "deliveries"],
+        ["sent", "frames sent"],
+        ["lost", "receptions lost"],
+        ["collisions", "of these by collision"],
+      ];
+      return {
+        key: Object.values(now).join(),
+        children: () => [
+          element(
+            "table",
+            { class: "counts" },
+            head,
+            names.map(([name, text]) => line(name, text)),
+          ),
+        ],
+      };
     },
 
     events(panel, run, t) {
-      const shown = run.events.map((_, k) => k).filter((k) => `${run.events[k].name} ${run.events[k].content}`.toLowerCase().includes(panel.filter));
+      const shown = run.events
+        .map((_, k) => k)
+        .filter((k) => `${run.events[k].name} ${run.events[k].content}`.toLowerCase().includes(panel.filter));
       return {
         key: panel.filter,
         children: () => [
           ...shown.slice(0, MOST_EVENTS).map((k) => eventLine(panel, run, k)),
-          shown.length > MOST_EVENTS ? element("p", { class: "soft small" }, `and ${grouped(shown.length - MOST_EVENTS)} more: search for them`) : "",
+          shown.length > MOST_EVENTS
+            ? element("p", { class: "soft small" }, `and ${grouped(shown.length - MOST_EVENTS)} more: search for them`)
+            : "",
           shown.length ? "" : element("p", { class: "soft small" }, "no such event"),
         ],
       };
@@ -138,19 +205,34 @@ class Panel {
     node(panel, run, t) {
       const node = panel.player.nodeIn(run);
       const place = run.how === "graph" || run.how === "ring" ? null : run.place(node, t);
-      const tables = run.routingState(node, t), filters = run.subscriptions(node, t);
+      const tables = run.routingState(node, t),
+        filters = run.subscriptions(node, t);
       const facts = [
         ["state", run.state(node, t)],
         ["place", place ? `${place[0].toFixed(0)} m, ${place[1].toFixed(0)} m` : "not in the log"],
         ["tables", tables ? `${several(tables[0], "entries")}, ${several(tables[1], "bytes")}` : "not in the log"],
         ["subscriptions", filters.length ? filters.join("; ") : "none"],
       ];
-      return { key: JSON.stringify(facts), children: () => facts.map(([name, value]) => [element("dt", {}, name), element("dd", { "data-fact": name }, value)]).flat() };
+      return {
+        key: JSON.stringify(facts),
+        children: () =>
+          facts.map(([name, value]) => [element("dt", {}, name), element("dd", { "data-fact": name }, value)]).flat(),
+      };
     },
 
     neighbours(panel, run, t) {
       const heard = run.neighbours(panel.player.nodeIn(run), t);
-      const chip = ([other, frames]) => element("button", { type: "button", class: "chip", title: `${frames} frames`, click: () => panel.player.selectNode(run.nodes[other]) }, named(run, other));
+      const chip = ([other, frames]) =>
+        element(
+          "button",
+          {
+            type: "button",
+            class: "chip",
+            title: `${frames} frames`,
+            click: () => panel.player.selectNode(run.nodes[other]),
+          },
+          named(run, other),
+        );
       return { key: `heard ${heard.join()}`, children: () => (heard.length ? heard.map(chip) : ["none"]) };
     },
 
@@ -161,7 +243,10 @@ class Panel {
         const isDecision = STORY.includes(run.kinds[run.rows.kind[rows[k]]]);
         if (isDecision || !panel.decisionsOnly) lines.push(rows[k]);
       }
-      return { key: `${lines[0]} ${lines.length} ${panel.decisionsOnly}`, children: () => (lines.length ? lines.map((row) => storyLine(panel, run, row)) : ["nothing yet"]) };
+      return {
+        key: `${lines[0]} ${lines.length} ${panel.decisionsOnly}`,
+        children: () => (lines.length ? lines.map((row) => storyLine(panel, run, row)) : ["nothing yet"]),
+      };
     },
 
     event: (panel, run, t) => standingNow(panel, run, t),
@@ -172,14 +257,36 @@ class Panel {
 
 function storyLine(panel, run, row) {
   const kind = run.kinds[run.rows.kind[row]];
-  const when = element("button", { type: "button", class: "when", click: () => panel.player.seek(run.rows.t[row]) }, clockOf(run, run.rows.t[row], 4));
+  const when = element(
+    "button",
+    { type: "button", class: "when", click: () => panel.player.seek(run.rows.t[row]) },
+    clockOf(run, run.rows.t[row], 4),
+  );
   const event = run.rows.event[row] ? eventButton(panel, run, run.rows.event[row] - 1, "↗") : "";
-  return element("li", { "data-row": row, class: STORY.includes(kind) ? "decision" : kind }, when, " ", deedOf(run, row), " ", event);
+  return element(
+    "li",
+    { "data-row": row, class: STORY.includes(kind) ? "decision" : kind },
+    when,
+    " ",
+    deedOf(run, row),
+    " ",
+    event,
+  );
 }
 
 function eventButton(panel, run, event, text = run.events[event].name) {
   const label = `event ${run.events[event].name}`;
-  return element("button", { type: "button", class: "link", title: label, "aria-label": label, click: () => panel.player.selectEvent(run.events[event].name) }, text);
+  return element(
+    "button",
+    {
+      type: "button",
+      class: "link",
+      title: label,
+      "aria-label": label,
+      click: () => panel.player.selectEvent(run.events[event].name),
+    },
+    text,
+  );
 }
 
 function eventLine(panel, run, k) {
@@ -187,8 +294,13 @@ function eventLine(panel, run, k) {
   let got = 0;
   for (const pair of run.pairsOf.of(k)) got += run.statuses[run.pairs.status[pair]] === "got";
   const share = event.interested < 0 ? grouped(got) : `${got} of ${event.interested}`;
-  const line = element("button", { type: "button", class: "event", click: () => panel.player.selectEvent(event.name) },
-    element("b", {}, event.name), element("span", { class: "soft" }, clockOf(run, event.t, 2)), element("span", {}, share));
+  const line = element(
+    "button",
+    { type: "button", class: "event", click: () => panel.player.selectEvent(event.name) },
+    element("b", {}, event.name),
+    element("span", { class: "soft" }, clockOf(run, event.t, 2)),
+    element("span", {}, share),
+  );
   line.title = event.content;
   const full = event.interested > 0 ? (100 * got) / event.interested : 0;
   line.style.setProperty("--got", `${full}%`);
@@ -215,12 +327,22 @@ function legend(run) {
     [`<rect x="7.5" y="3.5" width="9" height="9" class="f-node"/>`, "publishes"],
     [`<circle cx="12" cy="8" r="4.5" class="s-node"/>`, "asleep"],
     [`<path d="M8 4l8 8M8 12l8-8" class="s-soft"/>`, "down"],
-    ...run.frames.map((frame) => [`<path d="M1 8H16" stroke="${colours.shown[frame.colour] ?? frame.colour}" stroke-width="2" stroke-dasharray="${DASHES[frame.dash % 3].join(" ")}"/><path d="M14 2a8 8 0 0 1 0 12" fill="none" stroke="${colours.shown[frame.colour] ?? frame.colour}" stroke-width="2"/>`, `frame: ${frame.kind}`]),
+    ...run.frames.map((frame) => [
+      `<path d="M1 8H16" stroke="${colours.shown[frame.colour] ?? frame.colour}" stroke-width="2" stroke-dasharray="${DASHES[frame.dash % 3].join(" ")}"/><path d="M14 2a8 8 0 0 1 0 12" fill="none" stroke="${colours.shown[frame.colour] ?? frame.colour}" stroke-width="2"/>`,
+      `frame: ${frame.kind}`,
+    ]),
     [`<path d="M7 3l10 10M7 13l10-10" class="s-red"/>`, "lost (collision, …)"],
     [`<circle cx="12" cy="8" r="6" class="s-green"/>`, "delivered"],
     [`<circle cx="12" cy="8" r="4.5" class="f-blue"/>`, "has the event"],
-    [`<circle cx="12" cy="8" r="3.5" class="f-green"/><circle cx="12" cy="8" r="6.5" class="s-green"/>`, "wanted it and got it"],
+    [
+      `<circle cx="12" cy="8" r="3.5" class="f-green"/><circle cx="12" cy="8" r="6.5" class="s-green"/>`,
+      "wanted it and got it",
+    ],
     [`<circle cx="12" cy="8" r="4.5" class="s-red"/>`, "wants it, has it not"],
   ];
-  return element("ul", { class: "legend" }, items.map(([draw, text]) => element("li", {}, symbol(draw), text)));
+  return element(
+    "ul",
+    { class: "legend" },
+    items.map(([draw, text]) => element("li", {}, symbol(draw), text)),
+  );
 }

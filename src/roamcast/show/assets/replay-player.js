@@ -1,15 +1,30 @@
 // The clock of the page, what is selected, and what a person can press.
 
 const SPEEDS = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 2, 5, 10, 30, 60, 300];
-const STEPS = { row: [], publication: ["publish"], delivery: ["deliver"], loss: ["lose"], frame: ["send"], decision: ["forward", "suppress", "drop", "delay", "note"] };
+const STEPS = {
+  row: [],
+  publication: ["publish"],
+  delivery: ["deliver"],
+  loss: ["lose"],
+  frame: ["send"],
+  decision: ["forward", "suppress", "drop", "delay", "note"],
+};
 const PLAYED_S = 60; // a run is played in about this time, unless a person chooses another speed
 const FOLLOWED_S = 8; // the same for the spread of an event
 const KEYS = [
-  ["space", "play, pause"], [", .", "step back, forward"], ["← →", "a hundredth of the run back, forward"],
-  ["[ ]", "publication before, after"], ["- +", "slower, faster"], ["home end", "begin, end"],
-  ["r", "ranges of all nodes"], ["l", "names of all nodes"], ["f", "frames, losses and deliveries"],
-  ["w", "watch the selected event spread"], ["0", "the whole field again (wheel: closer)"],
-  ["esc", "select nothing"], ["?", "this help"],
+  ["space", "play, pause"],
+  [", .", "step back, forward"],
+  ["← →", "a hundredth of the run back, forward"],
+  ["[ ]", "publication before, after"],
+  ["- +", "slower, faster"],
+  ["home end", "begin, end"],
+  ["r", "ranges of all nodes"],
+  ["l", "names of all nodes"],
+  ["f", "frames, losses and deliveries"],
+  ["w", "watch the selected event spread"],
+  ["0", "the whole field again (wheel: closer)"],
+  ["esc", "select nothing"],
+  ["?", "this help"],
 ];
 
 class Player {
@@ -94,7 +109,9 @@ class Player {
       const rows = this.stepRows(run);
       const place = above(run.rows.t, this.t, rows) - 1;
       const row = place < 0 ? -1 : rows ? rows[place] : place;
-      return row < 0 || run.rows.t[row] < run.from ? "" : `${clockOf(run, run.rows.t[row], 4)} ${named(run, run.rows.node[row])} ${deedOf(run, row)}`;
+      return row < 0 || run.rows.t[row] < run.from
+        ? ""
+        : `${clockOf(run, run.rows.t[row], 4)} ${named(run, run.rows.node[row])} ${deedOf(run, row)}`;
     });
     document.getElementById("caption").textContent = lines.filter(Boolean).join("   ·   ");
   }
@@ -139,11 +156,21 @@ class Player {
 
   // Places of rows, or null for all.
   stepRows(run) {
-    const node = this.nodeIn(run), event = this.eventIn(run);
+    const node = this.nodeIn(run),
+      event = this.eventIn(run);
     const kinds = STEPS[document.getElementById("step").value].map((name) => run.kind[name]);
     if (node === null && event === null && !kinds.length) return null;
-    const rows = event !== null ? run.byEvent.of(event + 1) : node !== null ? run.byNode.of(node) : kinds.length === 1 ? run.byKind.of(kinds[0]) : run.allRows();
-    const isChosen = (row) => (!kinds.length || kinds.includes(run.rows.kind[row])) && (node === null || event === null || run.rows.node[row] === node);
+    const rows =
+      event !== null
+        ? run.byEvent.of(event + 1)
+        : node !== null
+          ? run.byNode.of(node)
+          : kinds.length === 1
+            ? run.byKind.of(kinds[0])
+            : run.allRows();
+    const isChosen = (row) =>
+      (!kinds.length || kinds.includes(run.rows.kind[row])) &&
+      (node === null || event === null || run.rows.node[row] === node);
     return run.cached(`${node} ${event} ${kinds}`, () => rows.filter(isChosen));
   }
 
@@ -194,7 +221,8 @@ class Player {
   }
 
   spreadOf(run) {
-    const event = this.eventIn(run), copies = run.copiesOf.of(event);
+    const event = this.eventIn(run),
+      copies = run.copiesOf.of(event);
     const begin = run.events[event].t;
     return [begin, copies.length ? Math.max(begin, run.copies.t[copies[copies.length - 1]]) : begin];
   }
@@ -232,7 +260,9 @@ class Player {
 }
 
 function nearestSpeed(wanted) {
-  return SPEEDS.reduce((best, speed) => (Math.abs(Math.log(speed / wanted)) < Math.abs(Math.log(best / wanted)) ? speed : best));
+  return SPEEDS.reduce((best, speed) =>
+    Math.abs(Math.log(speed / wanted)) < Math.abs(Math.log(best / wanted)) ? speed : best,
+  );
 }
 
 function remember(list, value) {

@@ -34,7 +34,8 @@ class Run {
     this.subscribers = new Uint8Array(nodes.length);
     for (let k = 0; k < rows.length; k++) if (rows.kind[k] === this.kind.subscribe) this.subscribers[rows.node[k]] = 1;
     this.publishers = new Uint8Array(nodes.length);
-    for (const event of events) if (this.nodeIndex.has(event.publisher)) this.publishers[this.nodeIndex.get(event.publisher)] = 1;
+    for (const event of events)
+      if (this.nodeIndex.has(event.publisher)) this.publishers[this.nodeIndex.get(event.publisher)] = 1;
   }
 
   // Frames on the air: from send rows, and where the sender has no log, from the rows of those that heard them.
@@ -45,8 +46,16 @@ class Run {
     for (let k = 0; k < rows.length; k++) {
       if (!rows.frame[k] || rows.t[k] < this.from) continue;
       if (rows.kind[k] === kind.send) {
-        sent.set(rows.frame[k], { t: rows.t[k], node: rows.node[k], row: k, to: rows.peer[k] - 1, text: rows.text[k], heard: [] });
-      } else if (rows.kind[k] === kind.receive || rows.kind[k] === kind.overhear || rows.kind[k] === kind.lose) heard.push(k);
+        sent.set(rows.frame[k], {
+          t: rows.t[k],
+          node: rows.node[k],
+          row: k,
+          to: rows.peer[k] - 1,
+          text: rows.text[k],
+          heard: [],
+        });
+      } else if (rows.kind[k] === kind.receive || rows.kind[k] === kind.overhear || rows.kind[k] === kind.lose)
+        heard.push(k);
     }
     for (const k of heard) {
       const sender = rows.peer[k] - 1;
@@ -108,9 +117,11 @@ class Run {
 
   // Metres; null if there is no position. Legs follow each other, so the last one found is tried first.
   place(node, t) {
-    const first = this.legsOf.start[node], last = this.legsOf.start[node + 1];
+    const first = this.legsOf.start[node],
+      last = this.legsOf.start[node + 1];
     if (first === last) return null;
-    const { legs } = this, items = this.legsOf.items;
+    const { legs } = this,
+      items = this.legsOf.items;
     let k = Math.min(Math.max(this.currentLeg[node], first), last - 1);
     if (legs.t[items[k]] > t || (k + 1 < last && legs.t[items[k + 1]] <= t)) {
       k = Math.max(first, above(legs.t, t, items, first, last) - 1);
@@ -156,7 +167,8 @@ class Run {
     for (let k = above(this.rows.t, t, rows) - 1; k >= 0 && this.rows.t[rows[k]] > t - LATELY_US; k--) {
       const row = rows[k];
       const isHeard = this.rows.kind[row] === this.kind.receive || this.rows.kind[row] === this.kind.overhear;
-      if (isHeard && this.rows.peer[row]) heard.set(this.rows.peer[row] - 1, (heard.get(this.rows.peer[row] - 1) ?? 0) + 1);
+      if (isHeard && this.rows.peer[row])
+        heard.set(this.rows.peer[row] - 1, (heard.get(this.rows.peer[row] - 1) ?? 0) + 1);
     }
     return [...heard];
   }
@@ -168,7 +180,11 @@ class Run {
       const kind = this.rows.kind[row];
       if (kind === this.kind.subscribe) filters.set(row, this.texts[this.rows.text[row]]);
       if (kind === this.kind.unsubscribe) {
-        for (const [key, text] of filters) if (text === this.texts[this.rows.text[row]]) { filters.delete(key); break; }
+        for (const [key, text] of filters)
+          if (text === this.texts[this.rows.text[row]]) {
+            filters.delete(key);
+            break;
+          }
       }
     }
     return [...filters.values()];

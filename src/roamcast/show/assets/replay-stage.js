@@ -8,11 +8,30 @@ const colours = {};
 
 function readColours() {
   const style = getComputedStyle(document.documentElement);
-  for (const name of ["paper", "ink", "soft", "line", "ground", "street", "node", "blue", "green", "red", "sky", "orange", "pink"]) {
+  for (const name of [
+    "paper",
+    "ink",
+    "soft",
+    "line",
+    "ground",
+    "street",
+    "node",
+    "blue",
+    "green",
+    "red",
+    "sky",
+    "orange",
+    "pink",
+  ]) {
     colours[name] = style.getPropertyValue(`--${name}`).trim();
   }
   // the palette of figures, lightened where the page is dark
-  colours.shown = { "#0072B2": colours.blue, "#56B4E9": colours.sky, "#CC79A7": colours.pink, "#E69F00": colours.orange };
+  colours.shown = {
+    "#0072B2": colours.blue,
+    "#56B4E9": colours.sky,
+    "#CC79A7": colours.pink,
+    "#E69F00": colours.orange,
+  };
 }
 
 // What there is to see, in a line.
@@ -28,7 +47,10 @@ class Stage {
     this.player = player;
     this.canvas = element("canvas", { tabindex: "0", role: "img" });
     this.counts = element("span", { class: "counts" });
-    const heading = player.runs.length > 1 ? element("strong", {}, `${run.number + 1} · ${run.title}`) : element("span", {}, extentOf(run));
+    const heading =
+      player.runs.length > 1
+        ? element("strong", {}, `${run.number + 1} · ${run.title}`)
+        : element("span", {}, extentOf(run));
     this.title = element("figcaption", {}, heading, this.counts);
     this.figure = element("figure", { class: "stage" }, this.title, this.canvas);
     this.pen = this.canvas.getContext("2d");
@@ -57,7 +79,10 @@ class Stage {
     this.scale = Math.min((this.width - 2 * margin) / wide, (this.height - 2 * margin) / high) * this.zoom;
     this.left = this.width / 2 - (x + wide / 2) * this.scale + this.offset[0];
     this.bottom = this.height / 2 + (y + high / 2) * this.scale + this.offset[1];
-    this.dot = Math.max(2.6, Math.min(7, (0.16 * Math.sqrt((wide * high) / Math.max(1, this.run.visible)) * this.scale) / 2));
+    this.dot = Math.max(
+      2.6,
+      Math.min(7, (0.16 * Math.sqrt((wide * high) / Math.max(1, this.run.visible)) * this.scale) / 2),
+    );
   }
 
   x(metres) {
@@ -75,7 +100,8 @@ class Stage {
     pen.clearRect(0, 0, this.width, this.height);
     this.locate(t);
     this.drawGround(t);
-    const event = player.eventIn(run), node = player.nodeIn(run);
+    const event = player.eventIn(run),
+      node = player.nodeIn(run);
     const standing = event === null ? null : run.standing(event, t);
     if (player.shows.ranges) this.drawRanges();
     if (node !== null) this.drawNeighbourhood(node, t);
@@ -144,7 +170,8 @@ class Stage {
     const about = wide / 5 / this.zoom;
     const power = 10 ** Math.floor(Math.log10(about));
     const metres = [5, 2, 1].map((step) => step * power).find((step) => step <= about);
-    const right = this.width - 12, low = this.height - 9;
+    const right = this.width - 12,
+      low = this.height - 9;
     pen.fillStyle = pen.strokeStyle = colours.soft;
     pen.lineWidth = 2;
     pen.beginPath();
@@ -168,7 +195,8 @@ class Stage {
   }
 
   circle(node, radius, isOutline) {
-    const x = this.spots[2 * node], y = this.spots[2 * node + 1];
+    const x = this.spots[2 * node],
+      y = this.spots[2 * node + 1];
     if (Number.isNaN(x)) return;
     this.pen.beginPath();
     this.pen.arc(x, y, Math.max(0.5, radius), 0, 2 * Math.PI);
@@ -198,7 +226,8 @@ class Stage {
 
   join(a, b) {
     const { pen, spots } = this;
-    if (a >= this.run.visible || b >= this.run.visible || Number.isNaN(spots[2 * a]) || Number.isNaN(spots[2 * b])) return;
+    if (a >= this.run.visible || b >= this.run.visible || Number.isNaN(spots[2 * a]) || Number.isNaN(spots[2 * b]))
+      return;
     pen.moveTo(spots[2 * a], spots[2 * a + 1]);
     pen.lineTo(spots[2 * b], spots[2 * b + 1]);
   }
@@ -230,7 +259,8 @@ class Stage {
     pen.globalAlpha = 0.85 * fade;
     pen.lineWidth = 1.6;
     pen.beginPath();
-    for (const row of frame.heard) if (run.rows.kind[row] === run.kind.receive) this.join(frame.node, run.rows.node[row]);
+    for (const row of frame.heard)
+      if (run.rows.kind[row] === run.kind.receive) this.join(frame.node, run.rows.node[row]);
     pen.stroke();
     if (frame.to >= 0 && frame.to < run.visible) return; // to one node: only its line
     const range = run.ranges.length ? run.ranges[frame.node] * this.scale : 9 * this.dot;
@@ -254,7 +284,8 @@ class Stage {
   drawNodes(t, standing, selected) {
     const { pen, run, spots, dot } = this;
     for (let k = 0; k < run.visible; k++) {
-      const x = spots[2 * k], y = spots[2 * k + 1];
+      const x = spots[2 * k],
+        y = spots[2 * k + 1];
       if (Number.isNaN(x)) continue;
       const state = run.absences[k].length ? run.state(k, t) : "up";
       if (state === "down") this.drawCross(x, y, dot, colours.soft, 1.6);
@@ -270,7 +301,9 @@ class Stage {
   drawNode(k, x, y, state, standing) {
     const { pen, run, dot } = this;
     const role = standing ? standing.roles[k] : 0;
-    const colour = [standing ? colours.line : colours.node, colours.blue, colours.green, colours.red, colours.orange][role];
+    const colour = [standing ? colours.line : colours.node, colours.blue, colours.green, colours.red, colours.orange][
+      role
+    ];
     const size = role === 0 && standing ? 0.75 * dot : dot;
     pen.fillStyle = state === "asleep" ? colours.paper : colour;
     pen.strokeStyle = colour;
@@ -309,11 +342,13 @@ class Stage {
       const last = above(run.rows.t, t, rows);
       const first = Math.max(above(run.rows.t, t - lasts, rows), last - MOST_FRAMES);
       for (let k = first; k < last; k++) {
-        const row = rows[k], node = run.rows.node[row];
+        const row = rows[k],
+          node = run.rows.node[row];
         const age = (t - run.rows.t[row]) / lasts;
         if (age >= 1 || node >= run.visible || Number.isNaN(spots[2 * node])) continue;
         pen.globalAlpha = (1 - age) * (event !== null && run.rows.event[row] !== event + 1 ? 0.2 : 1);
-        if (kind === run.kind.lose) this.drawCross(spots[2 * node], spots[2 * node + 1], this.dot + 2, colours.red, 2.4);
+        if (kind === run.kind.lose)
+          this.drawCross(spots[2 * node], spots[2 * node + 1], this.dot + 2, colours.red, 2.4);
         else {
           pen.strokeStyle = colours.green;
           pen.lineWidth = 3;
@@ -325,7 +360,8 @@ class Stage {
   }
 
   drawLabels(standing) {
-    for (let k = 0; k < this.run.visible; k++) if (!standing || standing.roles[k] || this.run.visible < 60) this.drawLabel(k);
+    for (let k = 0; k < this.run.visible; k++)
+      if (!standing || standing.roles[k] || this.run.visible < 60) this.drawLabel(k);
   }
 
   drawLabel(node) {
@@ -335,7 +371,8 @@ class Stage {
     pen.lineWidth = 3;
     pen.strokeStyle = colours.paper;
     pen.fillStyle = colours.ink;
-    const x = spots[2 * node] + this.dot + 4, y = spots[2 * node + 1] - this.dot - 1;
+    const x = spots[2 * node] + this.dot + 4,
+      y = spots[2 * node + 1] - this.dot - 1;
     pen.strokeText(named(this.run, node), x, y);
     pen.fillText(named(this.run, node), x, y);
   }
@@ -343,7 +380,8 @@ class Stage {
   // ---- pointing
 
   nearest(x, y, within = 18) {
-    let best = null, least = within * within;
+    let best = null,
+      least = within * within;
     for (let k = 0; k < this.run.visible; k++) {
       const away = (this.spots[2 * k] - x) ** 2 + (this.spots[2 * k + 1] - y) ** 2;
       if (away < least) [best, least] = [k, away];
@@ -370,10 +408,14 @@ class Stage {
       const node = this.nearest(...at(event));
       player.selectNode(node === null ? null : this.run.nodes[node]);
     });
-    canvas.addEventListener("wheel", (event) => {
-      event.preventDefault();
-      this.zoomBy(Math.exp(-event.deltaY / 400), ...at(event));
-    }, { passive: false });
+    canvas.addEventListener(
+      "wheel",
+      (event) => {
+        event.preventDefault();
+        this.zoomBy(Math.exp(-event.deltaY / 400), ...at(event));
+      },
+      { passive: false },
+    );
     canvas.addEventListener("dblclick", () => this.zoomBy(0));
   }
 
@@ -382,7 +424,8 @@ class Stage {
     const zoom = Math.max(1, Math.min(12, this.zoom * factor));
     const grown = zoom / this.zoom;
     const middle = [this.width / 2, this.height / 2];
-    this.offset = zoom === 1 ? [0, 0] : [x, y].map((at, k) => at - middle[k] - (at - middle[k] - this.offset[k]) * grown);
+    this.offset =
+      zoom === 1 ? [0, 0] : [x, y].map((at, k) => at - middle[k] - (at - middle[k] - this.offset[k]) * grown);
     this.zoom = zoom;
     this.fit();
     this.player.redraw();

@@ -1,6 +1,10 @@
 // The whole run below the field: publications, deliveries and losses over time, and where we are.
 
-const LANES = [["publish", "published", "ink"], ["deliver", "delivered", "green"], ["lose", "lost", "red"]];
+const LANES = [
+  ["publish", "published", "ink"],
+  ["deliver", "delivered", "green"],
+  ["lose", "lost", "red"],
+];
 const NAMES_PX = 74;
 
 class Timeline {
@@ -91,7 +95,9 @@ class Timeline {
     pen.fillStyle = colours.soft;
     pen.textAlign = "center";
     for (let t = Math.ceil(from / step) * step; t <= to; t += step) {
-      const label = this.runs[0].is_unix ? clockOf(this.runs[0], t).slice(0, 8) : `${Number((t / 1e6).toPrecision(6))} s`;
+      const label = this.runs[0].is_unix
+        ? clockOf(this.runs[0], t).slice(0, 8)
+        : `${Number((t / 1e6).toPrecision(6))} s`;
       pen.fillRect(this.x(t) - 0.5, this.height - 15, 1, 4);
       const x = Math.max(NAMES_PX + 8, Math.min(this.width - 20, this.x(t)));
       pen.fillText(label, x, this.height - 1);

@@ -14,7 +14,8 @@ function durationOf(us) {
   return us < 1e8 ? `${(us / 1e6).toPrecision(3)} s` : `${grouped(us / 1e6)} s`;
 }
 
-const several = (number, noun) => `${grouped(number)} ${number === 1 ? noun.replace(/(entr)ies$/, "$1y").replace(/s$/, "") : noun}`;
+const several = (number, noun) =>
+  `${grouped(number)} ${number === 1 ? noun.replace(/(entr)ies$/, "$1y").replace(/s$/, "") : noun}`;
 
 const named = (run, node) => `n${run.nodes[node]}`;
 
@@ -31,22 +32,38 @@ function deedOf(run, row) {
   const event = rows.event[row] ? run.events[rows.event[row] - 1].name : "";
   const content = rows.event[row] ? run.events[rows.event[row] - 1].content : "";
   switch (run.kinds[rows.kind[row]]) {
-    case "publish": return `published ${event}: ${content}`;
-    case "subscribe": return `subscribed: ${text}`;
-    case "unsubscribe": return `unsubscribed: ${text}`;
-    case "send": return `sent ${frameOf(run, row, `a frame (${text})`)} to ${peer || "all in range"}, ${grouped(rows.bytes[row])} bytes`;
-    case "repeat": return `repeated ${frameOf(run, row)} to ${peer || "all in range"}`;
-    case "receive": return `received ${frameOf(run, row, `a frame (${text})`)} from ${peer}`;
-    case "overhear": return `overheard ${frameOf(run, row)} from ${peer}: ${text}`;
-    case "lose": return `lost ${frameOf(run, row)} ${text === "queue" || text === "no-ack" ? "to" : "from"} ${peer || "all in range"}: ${text}`;
-    case "deliver": return `delivered ${event} to the application`;
-    case "acknowledge": return `acknowledged a frame of ${peer}`;
-    case "state": return `has ${several(rows.value[row], "entries")} in its tables, ${several(rows.bytes[row], "bytes")}`;
-    case "sleep": return "fell asleep";
-    case "wake": return "woke up";
-    case "crash": return "crashed";
-    case "recover": return "is back";
-    default: return text; // a decision
+    case "publish":
+      return `published ${event}: ${content}`;
+    case "subscribe":
+      return `subscribed: ${text}`;
+    case "unsubscribe":
+      return `unsubscribed: ${text}`;
+    case "send":
+      return `sent ${frameOf(run, row, `a frame (${text})`)} to ${peer || "all in range"}, ${grouped(rows.bytes[row])} bytes`;
+    case "repeat":
+      return `repeated ${frameOf(run, row)} to ${peer || "all in range"}`;
+    case "receive":
+      return `received ${frameOf(run, row, `a frame (${text})`)} from ${peer}`;
+    case "overhear":
+      return `overheard ${frameOf(run, row)} from ${peer}: ${text}`;
+    case "lose":
+      return `lost ${frameOf(run, row)} ${text === "queue" || text === "no-ack" ? "to" : "from"} ${peer || "all in range"}: ${text}`;
+    case "deliver":
+      return `delivered ${event} to the application`;
+    case "acknowledge":
+      return `acknowledged a frame of ${peer}`;
+    case "state":
+      return `has ${several(rows.value[row], "entries")} in its tables, ${several(rows.bytes[row], "bytes")}`;
+    case "sleep":
+      return "fell asleep";
+    case "wake":
+      return "woke up";
+    case "crash":
+      return "crashed";
+    case "recover":
+      return "is back";
+    default:
+      return text; // a decision
   }
 }
 

@@ -1,8 +1,8 @@
 """A graph of which nodes heard each other, drawn so that distances on the page are like numbers of hops.
 
 Stress majorisation (Gansner, Koren, North 2004): every step moves all nodes to the weighted mean of the places that the
-others would like them to have, and never makes the drawing worse. It begins with a circle in the order of the nodes'
-numbers and draws no random numbers, so the same log gives the same picture.
+others would like them to have, and never makes the drawing worse. It begins with classical scaling, the two directions
+in which numbers of hops differ most, and draws no random numbers, so the same log gives the same picture.
 """
 
 from __future__ import annotations
@@ -26,8 +26,7 @@ def laid_out(nodes: int, links: Any) -> Any:
     weights = 1.0 / np.maximum(hops, 1.0) ** 2
     np.fill_diagonal(weights, 0.0)
     totals = weights.sum(1, keepdims=True)
-    angles = 2 * np.pi * np.arange(nodes) / nodes
-    places = np.stack([np.cos(angles), np.sin(angles)], 1) * hops.max() / 2
+    places = _scaled(hops)
     before = float("inf")
     for _ in range(STEPS):
         apart = places[:, None, :] - places[None, :, :]
@@ -39,6 +38,21 @@ def laid_out(nodes: int, links: Any) -> Any:
         pull = weights * np.divide(hops, lengths, out=np.zeros_like(hops), where=lengths > 0)
         places = (weights @ places + (pull[:, :, None] * apart).sum(1)) / totals
     return places * STEP_M
+
+
+def _scaled(hops: Any) -> Any:
+    """Classical scaling, and a small circle over it, because two nodes at one place would never part."""
+    import numpy as np
+
+    squares = hops**2
+    centred = -0.5 * (squares - squares.mean(0) - squares.mean(1)[:, None] + squares.mean())
+    values, vectors = np.linalg.eigh(centred)
+    directions = vectors[:, -2:]
+    largest = directions[np.abs(directions).argmax(0), range(directions.shape[1])]
+    directions = directions * np.where(largest < 0, -1.0, 1.0)  # which sign eigh gives depends on the machine
+    angles = 2 * np.pi * np.arange(len(hops)) / len(hops)
+    circle = np.stack([np.cos(angles), np.sin(angles)], 1)
+    return directions * np.sqrt(np.maximum(values[-2:], 0.0)) + 0.01 * circle
 
 
 def _hops(nodes: int, links: Any) -> Any:
