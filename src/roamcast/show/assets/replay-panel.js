@@ -2,6 +2,13 @@
 
 const MOST_LINES = 60;
 const MOST_EVENTS = 300;
+const COUNTED = [
+  ["published", "events published"],
+  ["delivered", "deliveries"],
+  ["sent", "frames sent"],
+  ["lost", "receptions lost"],
+  ["collisions", "of these by collision"],
+];
 const STORY = ["forward", "suppress", "drop", "delay", "note"];
 
 class Panel {
@@ -45,7 +52,7 @@ class Panel {
     const place = this.content.querySelector(`[data-run="${run.number}"]`);
     const t = this.player.t;
     for (const slot of place.querySelectorAll("[data-now]")) {
-      const made = this.now[slot.dataset.now](this, run, t);
+      const made = this.now[slot.dataset.now](this, run, t, slot);
       const key = typeof made === "string" ? made : made.key;
       if (slot.dataset.key === key) continue;
       slot.dataset.key = key;
@@ -67,7 +74,7 @@ class Panel {
       facts.length ? element("dl", { class: "facts" }, facts) : null,
       params ? element("p", { class: "soft small" }, params) : null,
       element("h2", {}, "So far"),
-      element("div", { "data-now": "counts" }),
+      countsTable(run),
       element("h2", {}, "What is drawn"),
       legend(run),
       element("h2", {}, `Events (${grouped(run.events.length)})`),
@@ -148,59 +155,9 @@ class Panel {
   // ---- what changes with time; `key` decides whether it has changed
 
   now = {
-    counts(panel, run, t) {
-      const now = run.counts(t),
-        all = run.counts(Infinity);
-      const line = (name, text) =>
-        element(
-          "tr",
-          {},
-          element("th", { scope: "row" }, text),
-          element("td", { "data-count": name }, grouped(now[name])),
-          element("td", { class: "soft" }, grouped(all[name])),
-        );
-      const head = element(
-        "tr",
-        {},
-        element("th", { scope: "col" }, ""),
-        element("th", { scope: "col" }, "now"),
-        element("th", { scope: "col" }, "in all"),
-      );
-      const names = [
-        ["published", "events published"],
-        ["delivered", "deliveries"],
-        ["sent", "frames sent"],
-        ["lost", "receptions lost"],
-        ["collisions", "of these by collision"],
-      ];
-      return {
-        key: Object.values(now).join(),
-        children: () => [
-          element(
-            "table",
-            { class: "counts" },
-            head,
-            names.map(([name, text]) => line(name, text)),
-          ),
-        ],
-      };
-    },
+    count: (panel, run, t, slot) => grouped(run.counts(t)[slot.dataset.count]),
 
-    events(panel, run, t) {
-      const shown = run.events
-        .map((_, k) => k)
-        .filter((k) => `${run.events[k].name} ${run.events[k].content}`.toLowerCase().includes(panel.filter));
-      return {
-        key: panel.filter,
-        children: () => [
-          ...shown.slice(0, MOST_EVENTS).map((k) => eventLine(panel, run, k)),
-          shown.length > MOST_EVENTS
-            ? element("p", { class: "soft small" }, `and ${grouped(shown.length - MOST_EVENTS)} more: search for them`)
-            : "",
-          shown.length ? "" : element("p", { class: "soft small" }, "no such event"),
-        ],
-      };
-    },
+    events: (panel, run) => ({ key: `of ${panel.filter}`, children: () => eventLines(panel, run) }),
 
     node(panel, run, t) {
       const node = panel.player.nodeIn(run);
@@ -254,6 +211,33 @@ class Panel {
 }
 
 // ---- parts
+
+function countsTable(run) {
+  const all = run.counts(Infinity);
+  const head = ["", "now", "in all"].map((text) => element("th", { scope: "col" }, text));
+  const line = ([name, text]) => [
+    element("th", { scope: "row" }, text),
+    element("td", { "data-now": "count", "data-count": name }),
+    element("td", { class: "soft" }, grouped(all[name])),
+  ];
+  return element(
+    "table",
+    {},
+    element("tr", {}, head),
+    COUNTED.map((entry) => element("tr", {}, line(entry))),
+  );
+}
+
+function eventLines(panel, run) {
+  const isShown = (event) => `${event.name} ${event.content}`.toLowerCase().includes(panel.filter);
+  const shown = run.events.map((_, k) => k).filter((k) => isShown(run.events[k]));
+  const more = shown.length - MOST_EVENTS;
+  const remark = more > 0 ? `and ${grouped(more)} more: search for them` : shown.length ? "" : "no such event";
+  return [
+    ...shown.slice(0, MOST_EVENTS).map((k) => eventLine(panel, run, k)),
+    element("p", { class: "soft small" }, remark),
+  ];
+}
 
 function storyLine(panel, run, row) {
   const kind = run.kinds[run.rows.kind[row]];
