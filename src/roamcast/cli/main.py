@@ -28,6 +28,7 @@ from roamcast.cli import (
     status,
     subscribe,
     trace,
+    watch,
     why,
 )
 from roamcast.cli.help import HELP, Verbs
@@ -87,6 +88,7 @@ app.command(rich_help_panel=LIVE)(node.node)
 app.command(rich_help_panel=LIVE)(publish.publish)
 app.command(rich_help_panel=LIVE)(subscribe.subscribe)
 app.command(rich_help_panel=LIVE)(status.status)
+app.command(rich_help_panel=LIVE)(watch.watch)
 app.add_typer(key.app, name="key", rich_help_panel=LIVE)
 app.add_typer(trace.app, name="trace", rich_help_panel=DATA)
 app.add_typer(lab.app, name="lab", rich_help_panel=DATA)
