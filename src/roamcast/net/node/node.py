@@ -195,6 +195,8 @@ class Node:
         another store) stands for the position of the last event.
         """
         parsed = parse_subscription(filter) if isinstance(filter, str) else filter
+        if not isinstance(parsed, Filter):
+            raise InputError(f"filter: {filter!r} must be a text such as 'temperature > 30', or a Filter")
         store, runner = self.store, self.runner
         end = store.received.end()
         first = None if after is None else min(max(after, 0), end)
