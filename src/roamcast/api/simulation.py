@@ -217,8 +217,9 @@ class Simulation:
     def _moving(self) -> Path:
         """A log with movements: its own, or that of the same run again."""
         from roamcast.log import reader
+        from roamcast.log.explanation.select import Columns
 
-        if self._log is not None and any(row.kind == "move" for row in reader.rows(self._log)):
+        if self._log is not None and Columns(reader.read(self._log)).are(("move",)).any():
             return self._log
         return self._again("full")
 
