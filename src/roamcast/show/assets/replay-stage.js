@@ -134,6 +134,7 @@ class Stage {
       pen.stroke();
     }
     if (run.streets.length) this.drawStreets();
+    if (run.links.length) this.drawLinks();
     if (run.wall && t >= run.wall[1] && t < run.wall[2]) this.drawWall(run.wall[0], y, high);
     this.drawScale(wide);
   }
@@ -148,6 +149,15 @@ class Stage {
       pen.moveTo(this.x(line[0]), this.y(line[1]));
       for (let k = 2; k < line.length; k += 2) pen.lineTo(this.x(line[k]), this.y(line[k + 1]));
     }
+    pen.stroke();
+  }
+
+  // Which nodes heard each other at all, where that is all that is known about places.
+  drawLinks() {
+    const { pen, run } = this;
+    pen.strokeStyle = colours.line;
+    pen.beginPath();
+    for (let k = 0; k < run.links.length; k++) this.join(run.links.a[k], run.links.b[k]);
     pen.stroke();
   }
 
