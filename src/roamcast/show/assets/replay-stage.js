@@ -3,6 +3,7 @@
 const SHOWN_S = 0.55; // how long a frame is seen at least, in seconds of the person who looks
 const OUTCOME_S = 0.9; // the same for losses and deliveries
 const MOST_FRAMES = 700;
+const FEW = 12; // nodes whose names have room
 const DASHES = [[], [6, 4], [2, 3]];
 const colours = {};
 
@@ -109,7 +110,7 @@ class Stage {
     if (standing) this.drawTree(standing.tree);
     this.drawNodes(t, standing, node);
     if (player.shows.frames) this.drawOutcomes(t, event);
-    if (player.shows.labels || this.zoom > 2.5 || run.live) this.drawLabels(standing);
+    if (player.shows.labels || this.zoom > 2.5 || run.visible <= FEW) this.drawLabels(standing);
     else if (node !== null) this.drawLabel(node);
   }
 
