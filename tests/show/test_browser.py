@@ -20,13 +20,13 @@ from tests.show.test_campaign import sweep
 MADE = kept.Made("0.1.0", "0.1.0+abc", "2026-01-31", 12345, 600.0)
 CONTRAST = Path(__file__).with_name("contrast.js").read_text()
 VERDICTS = [
-    *(verdict(f"B{k}", "000", name) for k, name in enumerate([REPRODUCED, NOT, REPRODUCED], 1)),
-    *(verdict(f"F{k}", "001", name) for k, name in enumerate([NOT, OPEN], 1)),
-    verdict("C1", "002", REPRODUCED, says="sensors sleep and still deliver"),
+    *(verdict(f"B{k}", "baldoni", name) for k, name in enumerate([REPRODUCED, NOT, REPRODUCED], 1)),
+    *(verdict(f"F{k}", "baehni", name) for k, name in enumerate([NOT, OPEN], 1)),
+    verdict("C1", "costa", REPRODUCED, says="sensors sleep and still deliver"),
 ]
 FIGURE = Experiment(
     title="Gossip against its probability",
-    paper="000",
+    paper="baldoni",
     figure="Fig. 11",
     source="§VI-B",
     campaign={},
@@ -37,8 +37,8 @@ FIGURE = Experiment(
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with started(tmp_path_factory.mktemp("profile")) as found:
-        yield found
+    with started(tmp_path_factory.mktemp("profile")) as running:
+        yield running
 
 
 def written(place: Path, scale: str) -> Path:
@@ -107,7 +107,7 @@ def test_nothing_is_complained_about_and_nothing_is_fetched(opened: Browser, pag
 
 def test_claims_are_filtered_by_words_paper_and_verdict(opened: Browser) -> None:
     assert claims(opened) == ["B1", "B2", "B3", "F1", "F2", "C1"]
-    choose(opened, paper="000")
+    choose(opened, paper="baldoni")
     assert claims(opened) == ["B1", "B2", "B3"]
     choose(opened, verdict="yes")
     assert claims(opened) == ["B1", "B3"]
@@ -135,7 +135,7 @@ def test_a_filter_that_nothing_fits_says_so_and_all_come_back(opened: Browser) -
 
 
 def test_a_paper_leads_to_its_claims(opened: Browser) -> None:
-    opened.run("document.querySelector('.bypaper a[data-paper=\"001\"]').click()")
+    opened.run("document.querySelector('.bypaper a[data-paper=\"baehni\"]').click()")
     assert opened.run("return new Promise(done => setTimeout(() => done(true), 50))")
     assert claims(opened) == ["F1", "F2"]
 

@@ -14,17 +14,17 @@ from tests.show.made_up import verdict
 
 MADE = kept.Made("0.1.0", "0.1.0+abc", "2026-01-31", 12345, 600.0)
 BEFORE = [
-    verdict("B1", "000", REPRODUCED, calibration=True, unit="frames per delivery"),
-    verdict("B2", "000", NOT, evidence=["baldoni/fig11"]),
-    verdict("F1", "001", REPRODUCED, others=[Other("a", "all beacon", REPRODUCED), Other("b", "slow", NOT)]),
-    verdict("F2", "001", OPEN),
+    verdict("B1", "baldoni", REPRODUCED, calibration=True, unit="frames per delivery"),
+    verdict("B2", "baldoni", NOT, evidence=["baldoni/fig11"]),
+    verdict("F1", "baehni", REPRODUCED, others=[Other("a", "all beacon", REPRODUCED), Other("b", "slow", NOT)]),
+    verdict("F2", "baehni", OPEN),
 ]
 KEPT = Kept(MADE, kept.counted(BEFORE), BEFORE)
 NOW = [
-    verdict("B1", "000", REPRODUCED),
-    verdict("B2", "000", REPRODUCED, measured=0.9),
-    verdict("F1", "001", OPEN),
-    verdict("F2", "001", NOT),
+    verdict("B1", "baldoni", REPRODUCED),
+    verdict("B2", "baldoni", REPRODUCED, measured=0.9),
+    verdict("F1", "baehni", OPEN),
+    verdict("F2", "baehni", NOT),
 ]
 FIGURES = {"baldoni/fig11": ("#fig-11", "Fig. 11 of Baldoni et al. 2005")}
 
@@ -42,16 +42,16 @@ def test_claims_that_the_world_was_chosen_on_are_counted_apart() -> None:
 
 
 def test_a_full_campaign_stands_for_itself() -> None:
-    found = scorecard.entries(NOW, KEPT, full=True)
-    assert [entry.verdict for entry in found] == NOW and all(entry.now is None for entry in found)
-    assert "full campaign of" not in scorecard.headline(found, KEPT)
-    assert "this quick run" not in scorecard.scorecard(found, FIGURES)
+    entries = scorecard.entries(NOW, KEPT, full=True)
+    assert [entry.verdict for entry in entries] == NOW and all(entry.now is None for entry in entries)
+    assert "full campaign of" not in scorecard.headline(entries, KEPT)
+    assert "this quick run" not in scorecard.scorecard(entries, FIGURES)
 
 
 def test_a_claim_that_was_never_kept_shows_this_run() -> None:
-    fresh = verdict("X9", "000", NOT)
-    (found,) = scorecard.entries([fresh], KEPT, full=False)
-    assert (found.verdict, found.now) == (fresh, None)
+    fresh = verdict("X9", "baldoni", NOT)
+    (entry,) = scorecard.entries([fresh], KEPT, full=False)
+    assert (entry.verdict, entry.now) == (fresh, None)
 
 
 def test_a_row_shows_unit_other_readings_and_what_the_quick_run_says() -> None:
@@ -73,12 +73,12 @@ def test_a_world_shows_its_parts_and_what_each_is_worth(monkeypatch: pytest.Monk
     back = Change("all-beacon", "all beacon", params={"proximity": {"beaconers": "all"}})
     other = Change("slow", "slow nodes", "they may be", world={"speed_max_mps": 1.0})
     part = Part("few-beacon", "few beacon", "the sum", back)
-    whole = Joint("000", ["B4"], "On one claim.", [part, Part("x", "idle", "y", Change("z", "z"))], [other])
+    whole = Joint("baldoni", ["B4"], "On one claim.", [part, Part("x", "idle", "y", Change("z", "z"))], [other])
     monkeypatch.setattr(joint, "load", lambda _: whole)
-    lost = [verdict("B1", "000", REPRODUCED, others=[Other("all-beacon", "all beacon", NOT, "few-beacon")])]
-    text = scorecard.world("000", lost) or ""
+    lost = [verdict("B1", "baldoni", REPRODUCED, others=[Other("all-beacon", "all beacon", NOT, "few-beacon")])]
+    text = scorecard.world("baldoni", lost) or ""
     assert "few beacon" in text and "the sum" in text and "costs 1 claim; B1 refuted" in text
     assert "On one claim. Claims it was chosen on: B4." in text
     assert "slow nodes (slow)" in text
-    idle = [verdict("B1", "000", REPRODUCED, others=[Other("z", "z", REPRODUCED, "x")])]
-    assert "costs 0 claims" in (scorecard.world("000", idle) or "")
+    idle = [verdict("B1", "baldoni", REPRODUCED, others=[Other("z", "z", REPRODUCED, "x")])]
+    assert "costs 0 claims" in (scorecard.world("baldoni", idle) or "")

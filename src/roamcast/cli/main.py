@@ -125,9 +125,9 @@ def _options(
 def _plain(text: str) -> str:
     """A message of Typer about a value as a line of ours: `--seeds: must be at least 1`."""
     for theirs, ours in PLAIN:
-        found = re.fullmatch(f"Invalid value for '([^']+)': Input should be {theirs}", text)
-        if found:
-            return f"{found[1]}: must be {ours}{''.join(found.groups()[1:])}"
+        match = re.fullmatch(f"Invalid value for '([^']+)': Input should be {theirs}", text)
+        if match:
+            return f"{match[1]}: must be {ours}{''.join(match.groups()[1:])}"
     return text
 
 

@@ -52,10 +52,6 @@ def node(
     ] = 0,
 ) -> None:
     """Run a node until it is interrupted. SIGHUP makes it read the group's keys again."""
-    import asyncio
-
-    from roamcast.net.config import configured
-
     _log_to_stderr(verbose)
     flags: dict[str, Any] = {
         "state": _text(state),
@@ -69,7 +65,14 @@ def node(
         **{f"params.{name}": value for name, value in pairs("--set", set_).items()},
         **pairs("--option", option),
     }
-    settings = node_settings(config, flags)
+    _start(node_settings(config, flags))
+
+
+def _start(settings: dict[str, Any]) -> None:
+    import asyncio
+
+    from roamcast.net.config import configured
+
     if ":" in str(settings.get("protocol", "")):
         import_from_here()
     asyncio.run(_run(configured(settings)))

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from roamcast import toml
-from roamcast.errors import InputError, unknown
+from roamcast.errors import InputError, Misplaced, unknown
 from roamcast.log.schema import kinds_at
 from roamcast.net.air.medium import Network
 from roamcast.net.keep.database import Bounds
@@ -111,7 +111,7 @@ def _settings(content: dict[str, Any]) -> dict[str, Any]:
 
 def _known(name: str, *place: str) -> str:
     if name not in names() and not name.startswith("params."):
-        raise toml.Misplaced(str(unknown("setting", name, names(), _groups())), *place)
+        raise Misplaced(str(unknown("setting", name, names(), _groups())), *place)
     return name
 
 

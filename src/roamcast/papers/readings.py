@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from roamcast.protocols.kit.interface import Protocol
 
 SYSTEMS = {
-    "000": ("proximity",),
-    "001": ("frugal", "flooding-periodic", "flooding-interest", "flooding-neighbors"),
-    "002": ("semiprob", "semiprob-links"),
-    "003": ("psamanet",),
-    "004": ("treegroup", "subtree"),
+    "baldoni": ("proximity",),
+    "baehni": ("frugal", "flooding-periodic", "flooding-interest", "flooding-neighbors"),
+    "costa": ("semiprob", "semiprob-links"),
+    "rezende": ("psamanet",),
+    "li": ("treegroup", "subtree"),
 }
 """The protocols that each paper describes, its own first."""
 

@@ -10,7 +10,7 @@ NOTHING = "–"
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """With so many significant digits as it takes to compare it, and thin spaces between thousands."""
+    """With as many significant digits as a comparison needs, and thin spaces between thousands."""
     if value is None or not isfinite(value):
         return NOTHING
     return _written(value, _decimals(value, digits))
@@ -43,7 +43,7 @@ def _pair(interval: tuple[float, float | None], factor: float, decimals: int) ->
 
 
 def _decimals(value: float, digits: int) -> int:
-    """How many it takes for so many significant digits."""
+    """How many decimals show that many significant digits."""
     return min(6, max(0, digits - 1 - floor(log10(abs(value))))) if value else 0
 
 

@@ -8,7 +8,7 @@ import msgspec
 
 from roamcast.judging.verdicts import Verdict
 from roamcast.papers import presets, readings
-from roamcast.papers.experiments import PAPERS, Experiment, cited
+from roamcast.papers.experiments import Experiment, cited
 from roamcast.protocols import registry
 from roamcast.show import scorecard
 from roamcast.show.league import COLUMNS, Entrant, Front
@@ -127,15 +127,15 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[Child]], caption: str = 
 # ---- papers
 
 
-def paper(number: str, verdicts: Sequence[Verdict], figures: Sequence[Shown], finding: Html | None) -> Html:
-    own = readings.SYSTEMS.get(number, ())
+def paper(name: str, verdicts: Sequence[Verdict], figures: Sequence[Shown], finding: Html | None) -> Html:
+    own = readings.SYSTEMS.get(name, ())
     return tag(
         "section",
-        tag("p", cited(number), class_="kicker"),
-        tag("h2", _title(number), id=f"paper-{number}"),
-        tag("p", _authors(number), class_="soft"),
+        tag("p", cited(name), class_="kicker"),
+        tag("h2", _title(name), id=f"paper-{name}"),
+        tag("p", _authors(name), class_="soft"),
         scorecard.outcome(verdicts),
-        scorecard.world(number, verdicts),
+        scorecard.world(name, verdicts),
         tag("h3", "Figures") if figures else None,
         [figure(shown) for shown in figures],
         tag("h3", "Findings") if finding else None,
@@ -143,7 +143,7 @@ def paper(number: str, verdicts: Sequence[Verdict], figures: Sequence[Shown], fi
         tag("h3", "Readings"),
         tag("p", "What the paper leaves open, and how it is read here. Each reading has a test."),
         _readings(own),
-        aria_labelledby=f"paper-{number}",
+        aria_labelledby=f"paper-{name}",
         class_="part",
     )
 
@@ -163,17 +163,16 @@ def _readings(protocols: Sequence[str]) -> list[Html]:
     return sections
 
 
-def _cited(number: str) -> str:
-    folder = PAPERS.get(number, "")
-    return next((presets.load(name).paper for name in presets.names() if folder and name.startswith(folder)), number)
+def _cited_in_full(paper: str) -> str:
+    return next((presets.load(name).paper for name in presets.names() if name.startswith(paper)), cited(paper))
 
 
-def _title(number: str) -> str:
-    return _cited(number).partition(": ")[2].partition(", ")[0] or f"Paper {number}"
+def _title(paper: str) -> str:
+    return _cited_in_full(paper).partition(": ")[2].partition(", ")[0] or cited(paper)
 
 
-def _authors(number: str) -> str:
-    authors, _, rest = _cited(number).partition(": ")
+def _authors(paper: str) -> str:
+    authors, _, rest = _cited_in_full(paper).partition(": ")
     return f"{authors}. {rest.partition(', ')[2]}"
 
 
