@@ -13,8 +13,7 @@ from roamcast.show.replay import page
 from roamcast.show.replay.cut import Wanted
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
+    from roamcast.lab import SparkSession
     from roamcast.lab.tables.laboratory import Laboratory
 
 HEIGHT_PX = 720
