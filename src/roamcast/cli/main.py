@@ -24,12 +24,14 @@ from roamcast.cli import (
     protocols,
     publish,
     query,
+    replay,
     report,
     reproduce,
     run,
     status,
     subscribe,
     trace,
+    watch,
     why,
 )
 from roamcast.cli.help import HELP, Verbs
@@ -61,6 +63,7 @@ app = typer.Typer(
 )
 app.command(rich_help_panel=SIMULATE)(run.run)
 app.command(rich_help_panel=SIMULATE)(why.why)
+app.command(rich_help_panel=SIMULATE)(replay.replay)
 app.command(rich_help_panel=SIMULATE)(protocols.protocols)
 app.command(rich_help_panel=SIMULATE)(fields.fields)
 app.command(rich_help_panel=COMPARE)(compare.compare)
@@ -100,6 +103,7 @@ app.command(rich_help_panel=LIVE)(publish.publish)
 app.command(rich_help_panel=LIVE)(subscribe.subscribe)
 app.command(rich_help_panel=LIVE)(status.status)
 app.command(rich_help_panel=LIVE)(motion.motion)
+app.command(rich_help_panel=LIVE)(watch.watch)
 app.add_typer(key.app, name="key", rich_help_panel=LIVE)
 app.add_typer(trace.app, name="trace", rich_help_panel=DATA)
 app.add_typer(lab.app, name="lab", rich_help_panel=DATA)

@@ -48,6 +48,7 @@ from roamcast.net.air.udp import UdpMedium
 from roamcast.net.config import Config
 from roamcast.net.host.runner import Runner
 from roamcast.net.host.senses import Motion, Senses
+from roamcast.net.host.watched import WatchedSink, Watcher
 from roamcast.net.keep.durability import cursor_each, waits
 from roamcast.net.keep.rotation import RotatingSink
 from roamcast.net.keep.store import Store
@@ -145,7 +146,7 @@ class Node:
             membership,
             self._medium,
             limits=config.limits,
-            sink=sink,
+            sink=WatchedSink(sink),
             level=config.level,
             on_deliver=self._delivered,
             on_carry=self._carried if config.state else None,
@@ -285,6 +286,12 @@ class Node:
             delivered_before=self._running.writer.duplicates,
             named=[NamedStatus(n.name, n.filter, end - n.cursor) for n in store.subscriptions.all()],
         )
+
+    def watch(self) -> Watcher:
+        """The rows of its log from now on, as far as `level` has them, whether or not there is a log."""
+        sink = self.runner.journal.sink
+        assert isinstance(sink, WatchedSink)
+        return sink.watch()
 
     # ---- called by the runner
 
