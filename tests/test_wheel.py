@@ -165,6 +165,7 @@ def lacks(done: CompletedProcess[str], what: str, extra: str) -> None:
     [
         ("run baldoni --log run.parquet", "writing a log needs PyArrow and NumPy", "data"),
         ("why run.parquet", "reading a log needs PyArrow and NumPy", "data"),
+        ("replay run.parquet", "replay needs PyArrow and NumPy", "data"),
         ("compare baldoni gossip frugal --out kept", r"keeping runs \(out=…\) needs PyArrow", "data"),
         ("compare baldoni gossip frugal --plot a.svg", "--plot needs matplotlib", "figures"),
         ("sweep baldoni gossip p=0.1,0.5 --plot a.svg", "--plot needs matplotlib", "figures"),
@@ -181,6 +182,7 @@ def lacks(done: CompletedProcess[str], what: str, extra: str) -> None:
         ("publish a.b", "publish needs cryptography", "net"),
         ("subscribe true", "subscribe needs cryptography", "net"),
         ("status", "status needs cryptography", "net"),
+        ("watch", "watch needs cryptography", "net"),
         ("lab field .", "lab field needs PySpark and PyArrow", "lab"),
         ("trace stats contacts.txt", "a trace needs NumPy and PyArrow", "data"),
         ("trace convert contacts.txt out.csv --to contact-list", "a trace needs NumPy and PyArrow", "data"),
@@ -198,6 +200,7 @@ def test_a_node_that_cannot_write_its_log_says_so_when_it_starts(bare: Made) -> 
 
 NEEDY = {
     "run.log()": "writing a log needs PyArrow and NumPy: pip install 'roamcast[data]'",
+    "run.replay()": "writing a log needs PyArrow and NumPy: pip install 'roamcast[data]'",
     "rc.simulate('baldoni', log='a.parquet')": "writing a log needs PyArrow and NumPy: pip install 'roamcast[data]'",
     "run.plot()": "a figure needs matplotlib: pip install 'roamcast[figures]'",
     "study.pandas()": "a DataFrame needs pandas: pip install 'roamcast[data]'",

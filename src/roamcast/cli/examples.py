@@ -14,6 +14,10 @@ EXAMPLES = {
         "roamcast run my.toml --log out/run.parquet",
     ],
     "why": ["roamcast why out/run.parquet", "roamcast why out/run.parquet --node 7 --event 3:12"],
+    "replay": [
+        "roamcast replay out/run.parquet",
+        "roamcast replay gossip.parquet frugal.parquet --from 60 --to 90",
+    ],
     "fields": ["roamcast fields", "roamcast fields speed_max_mps", "roamcast fields mobility=city"],
     "protocols": ["roamcast protocols", "roamcast protocols frugal", "roamcast protocols mine:Class"],
     "compare": [
@@ -38,7 +42,8 @@ EXAMPLES = {
     "node": ["roamcast node --key group.key", "roamcast node --key group.key --protocol gossip --state ~/node -v"],
     "publish": ["roamcast publish weather.roof temperature=31.5 --validity 600"],
     "subscribe": ["roamcast subscribe 'temperature > 30'", "roamcast subscribe 'topic weather' --name alarm --json"],
-    "status": ["roamcast status", "roamcast status --json"],
+    "status": ["roamcast status", "roamcast status --json", "roamcast status --web"],
+    "watch": ["roamcast watch", "roamcast watch --state ~/node --port 8080"],
     "key": ["roamcast key new group.key"],
     "key new": ["roamcast key new group.key"],
     "key next": ["roamcast key next group.key"],

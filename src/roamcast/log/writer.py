@@ -21,7 +21,7 @@ from roamcast import files
 from roamcast.errors import InputError, error_text
 from roamcast.extras import need
 from roamcast.log.arrays import numbers, texts
-from roamcast.log.schema import KINDS, SUMMARY_KEY, arrow_schema
+from roamcast.log.schema import KINDS, RUN_KEY, SUMMARY_KEY, arrow_schema
 
 BATCH: Final = 65_536
 
@@ -50,6 +50,9 @@ class LogSink:
     def summarise(self, text: str) -> None:
         """The run's tally as JSON, stored beside the rows at every level."""
 
+    def describe(self, text: str) -> None:
+        """What is run, as JSON, stored beside the rows at every level."""
+
     def close(self) -> None:
         """The run is over: make the log visible."""
 
@@ -61,12 +64,12 @@ class LogSink:
 class ParquetSink(LogSink):
     """Streams rows into a Parquet file, a row group for each batch."""
 
-    def __init__(self, path: str | Path, run: str, rows_per_batch: int = BATCH) -> None:
+    def __init__(self, path: str | Path, run: str, rows_per_batch: int = BATCH, mode: int = files.ANY) -> None:
         if rows_per_batch < 1:
             raise InputError(f"rows_per_batch ({rows_per_batch}) must be at least 1")
         need_packages()
         self._target = Path(path)
-        self._temporary = _draft(self._target)
+        self._temporary = _draft(self._target, mode)
         self._packer = _Packer(run)
         self._rows_per_batch = rows_per_batch
         self._rows = 0
@@ -85,6 +88,9 @@ class ParquetSink(LogSink):
 
     def summarise(self, text: str) -> None:
         self._writer.add_key_value_metadata({SUMMARY_KEY: text})
+
+    def describe(self, text: str) -> None:
+        self._writer.add_key_value_metadata({RUN_KEY: text})
 
     def close(self) -> None:
         if not self._open:
@@ -118,13 +124,13 @@ def need_packages() -> None:
     need("writing a log", "pyarrow", "numpy")
 
 
-def _draft(target: Path) -> Path:
+def _draft(target: Path, mode: int) -> Path:
     if target.exists() and not target.is_file():  # a rename would put a file in the place of /dev/null
         raise InputError(f"cannot write the log {target}: it is not a file")
     if not target.parent.is_dir():
         raise InputError(f"cannot write the log {target}: there is no folder {target.parent}")
     try:
-        return files.draft(target)
+        return files.draft(target, mode)
     except OSError as error:
         raise InputError(f"cannot write the log {target}: {error_text(error)}") from None
 

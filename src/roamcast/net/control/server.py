@@ -10,22 +10,27 @@ from typing import Final
 import msgspec
 
 from roamcast import files
-from roamcast.errors import InputError, NodeClosed, RoamcastError, error_text
+from roamcast.errors import InputError, NodeClosed, RoamcastError, StoreError, error_text
 from roamcast.net.control import messages
 from roamcast.net.control.messages import (
     Done,
     Failure,
     Forget,
+    Motion,
     Publish,
     Published,
     Reply,
     Request,
+    Rows,
     StatusReply,
     Subscribe,
     Subscribed,
+    Watch,
 )
 from roamcast.net.node.node import Node
 
+WATCHED_S: Final = 0.2
+"""How often a connection that watches gets rows, also if there are none."""
 CONNECTIONS: Final = 64
 """How many connections may be open at a time."""
 
@@ -45,7 +50,8 @@ class Control:
         try:
             self._server = await asyncio.start_unix_server(self._serve, path, limit=messages.REQUEST_MAX)
         except OSError as error:
-            raise InputError(f"cannot listen on {path}: {error_text(error)}") from None
+            kind = StoreError if error.errno in files.FAILING else InputError
+            raise kind(f"cannot listen on {path}: {error_text(error)}") from None
         finally:
             os.umask(old)
         path.chmod(files.PRIVATE)
@@ -84,6 +90,9 @@ class Control:
             if isinstance(request, Subscribe):
                 await self._subscribe(request, reader, writer)
                 return
+            if isinstance(request, Watch):
+                await self._watch(reader, writer)
+                return
             reply = await self._reply(request)
         except RoamcastError as error:
             reply = Failure(str(error))
@@ -98,6 +107,9 @@ class Control:
             return Published(id)
         if isinstance(request, Forget):
             node.forget(request.name)
+            return Done()
+        if isinstance(request, Motion):
+            node.motion(request.speed_mps)
             return Done()
         return StatusReply(**msgspec.structs.asdict(node.status()))
 
@@ -116,6 +128,18 @@ class Control:
             pass
         finally:
             subscription.close()
+            closed.cancel()
+
+    async def _watch(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """It ends with the connection, or with the node."""
+        watcher = self._node.watch()
+        closed = asyncio.create_task(_closed(reader))
+        try:
+            while not closed.done():
+                await _send(writer, Rows(*watcher.take()))
+                await asyncio.wait([closed], timeout=WATCHED_S)
+        finally:
+            watcher.close()
             closed.cancel()
 
 
