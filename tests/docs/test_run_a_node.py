@@ -25,8 +25,8 @@ PATIENCE_S = 60.0
 
 
 def words(verb: str) -> list[str]:
-    """The command with this verb, as it is printed."""
-    (command,) = re.findall(rf"^\$ roamcast ({verb} .*--state ~/node)$", PAGE, re.MULTILINE)
+    """The first command with this verb, as it is printed."""
+    command, *_ = re.findall(rf"^\$ roamcast ({verb} .*--state ~/node)$", PAGE, re.MULTILINE)
     return shlex.split(command)
 
 
