@@ -176,7 +176,7 @@ def test_the_policy_lets_only_the_pages_own_script_run(results: Path) -> None:
 
 def test_a_campaign_without_claims_has_a_page_too(tmp_path: Path) -> None:
     text = report.write(folder(tmp_path / "r", campaign("speed", ["a", "b"]))).read_text()
-    assert "Scorecard" not in text and 'id="at-speed"' in text and "6\u202fsimulations" not in text
+    assert "Scorecard" not in text and 'id="at-speed"' in text
     assert "<h1>speed</h1>" in text and "6 simulations" in text
 
 

@@ -16,12 +16,15 @@ from roamcast.judging import kept
 from roamcast.judging.verdicts import Scorecard
 from roamcast.papers import experiments
 from roamcast.papers.experiments import PAPERS, UNDER, Experiment, cited
-from roamcast.show import campaign, distance, findings, numbers, page, scorecard
+from roamcast.show import campaign, claims, distance, findings, numbers, page, scorecard, standings
 from roamcast.show.album import Album, version
+from roamcast.show.claims import Entry
 from roamcast.show.league import entrants, fronts, is_league
 from roamcast.show.markup import Html, tag, trusted
-from roamcast.show.page import Contest, Shown
-from roamcast.show.panels import Panel, panel
+from roamcast.show.page import Shown
+from roamcast.show.panels import Panel, panel, together
+from roamcast.show.parts import Place, contents
+from roamcast.show.standings import Contest
 from roamcast.show.tables import Results, Row, read
 
 DISTANCE_PAPER = "000"
@@ -53,27 +56,46 @@ def report(results: Results, album: Album) -> str:
     params = {row["run"]: row["all_params"] for row in results.runs}
     league = [_contest(name, known[name], rows, params, album) for name, rows in shown.items() if is_league(name)]
     others = [name for name, e in known.items() if e is None and not is_league(name)]
-    claims = _entries(results.scorecard)
-    verdicts = [entry.verdict for entry in claims]
-    finding = findings.findings() if papers else {}
-    entries: list[tuple[str, str]] = []
-    body: list[Html] = []
-    if claims:
-        entries += [("short", "In short"), ("scorecard", "Scorecard")]
-        body += [scorecard.headline(claims, kept.load()), scorecard.scorecard(claims, _addresses(known))]
-    for number, drawn in papers.items():
-        entries.append((f"paper-{number}", cited(number)))
-        mine = [v for v in verdicts if v.paper == number]
-        body.append(page.paper(number, mine, drawn, finding.get(number)))
-    if league:
-        entries.append(("league", "The league"))
-        body.append(page.league(league))
-    for name in others:
-        entries.append((page.section_id(name), name))
-        body.append(campaign.section(name, shown[name], params, album))
-    entries.append(("provenance", "Provenance"))
-    body.append(page.provenance(_facts(results), _campaigns(results), _failed(results)))
-    return _document(_top(results, bool(papers)), entries, body)
+    alone = len(papers) + bool(league) + len(others) == 1
+    made = [
+        *_judged(results, papers),
+        *(_paper(number, drawn, _entries(results.scorecard), alone) for number, drawn in papers.items()),
+        *([_league(league, alone)] if league else []),
+        *(campaign.section(name, shown[name], params, album, alone) for name in others),
+        _provenance(results),
+    ]
+    return _document(_top(results, bool(papers)), [place for place, _ in made], [body for _, body in made])
+
+
+Made = tuple[Place, Html]
+"""A part of the page, and its entry in the contents."""
+
+
+def _judged(results: Results, papers: dict[str, list[Shown]]) -> list[Made]:
+    entries = _entries(results.scorecard)
+    if not entries:
+        return []
+    drawn = [each for number, figures in papers.items() for each in page.drawn(number, figures)]
+    return [
+        (Place("short", "In short"), scorecard.headline(entries, kept.load())),
+        (Place("scorecard", "Scorecard"), scorecard.scorecard(entries, drawn)),
+    ]
+
+
+def _paper(number: str, figures: list[Shown], entries: list[Entry], alone: bool) -> Made:
+    mine = [entry for entry in entries if entry.verdict.paper == number]
+    place = Place(f"paper-{number}", cited(number), [Place(f.id, f"{f.number} {f.title}") for f in figures])
+    return place, page.paper(number, mine, figures, findings.findings().get(number), opened=alone)
+
+
+def _league(contests: list[Contest], alone: bool) -> Made:
+    return Place("league", "The league", [Place(c.id, c.name) for c in contests]), standings.league(contests, alone)
+
+
+def _provenance(results: Results) -> Made:
+    facts = _facts(results)
+    body = page.provenance(facts, _campaigns(results), _failed(results), f"{facts[0][1]}.")
+    return Place("provenance", "Provenance"), body
 
 
 def _under_another_reading(name: str) -> bool:
@@ -82,17 +104,11 @@ def _under_another_reading(name: str) -> bool:
     return bool(under) and experiment in experiments.names()
 
 
-def _entries(judged: Scorecard | None) -> list[scorecard.Entry]:
-    return scorecard.entries(judged.claims, kept.load(), judged.scale == "full") if judged else []
+def _entries(judged: Scorecard | None) -> list[Entry]:
+    return claims.entries(judged.claims, kept.load(), judged.scale == "full") if judged else []
 
 
-def _addresses(known: dict[str, Experiment | None]) -> dict[str, tuple[str, str]]:
-    """Where on the page the figure of an experiment is, and its number."""
-    drawn = {name: e for name, e in known.items() if e is not None and e.plot}
-    return {name: (f"#{page.figure_id(name)}", f"{e.figure} of {cited(e.paper)}") for name, e in drawn.items()}
-
-
-def _document(top: Html, entries: list[tuple[str, str]], body: list[Html]) -> str:
+def _document(top: Html, places: list[Place], body: list[Html]) -> str:
     style, script = _asset("report.css"), _asset("report.js")
     digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
     # anything smuggled in would neither run nor send data out
@@ -110,7 +126,7 @@ def _document(top: Html, entries: list[tuple[str, str]], body: list[Html]) -> st
     footer = tag("footer", "Made by roamcast from the tables beside this page; it needs no network.")
     frame = tag(
         "div",
-        page.contents(entries),
+        contents(places),
         tag("div", top, tag("main", body, id="main"), footer),
         class_="frame",
     )
@@ -177,10 +193,11 @@ def _figure(experiment: Experiment, rows: list[Row], album: Album) -> Shown:
             panels.append(panel(plot, rows))
         except NoData as error:
             missing.append(f"{plot.title or plot.y_label}: {error}.")
+    panels = together(panels)
     counts = [p.runs for each in panels for series in each.series for p in series.points]
     merged = max((each.merged for each in panels), default=1)
     return Shown(
-        id=page.figure_id(experiment.name),
+        name=experiment.name,
         number=experiment.figure,
         title=experiment.title,
         about=page.about(experiment, merged, (min(counts, default=0), max(counts, default=0))),
@@ -191,9 +208,9 @@ def _figure(experiment: Experiment, rows: list[Row], album: Album) -> Shown:
 
 
 def _distance(album: Album) -> Shown:
-    panels = list(distance.panels())
+    panels = together(distance.panels())
     return Shown(
-        id=page.figure_id("baldoni/fig9"),
+        name="baldoni/fig9",
         number="Fig. 9",
         title="Distance of a node against the time since it was last heard",
         about=f"Left: the paper's Markov model, solved exactly (§V; A = {distance.A}, L = {distance.L}). "
@@ -277,8 +294,8 @@ def _campaign_row(name: str, rows: list[Row]) -> list[str]:
     return [
         name,
         rows[0]["preset"],
-        str(len({row["cell"] for row in rows})),
-        str(len(rows)),
+        f"{len({row['cell'] for row in rows}):,}",
+        f"{len(rows):,}",
         _seeds(seeds),
         numbers.duration(sum(row["sim_s"] for row in rows)),
         numbers.duration(sum(row["cpu_s"] or 0.0 for row in rows)),
