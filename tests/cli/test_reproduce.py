@@ -9,6 +9,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from roamcast.cli.reproduce import show
+from roamcast.judging import kept
 from roamcast.papers import experiments
 from roamcast.papers.experiments import Experiment
 from tests.cli.conftest import Typed
@@ -79,6 +81,34 @@ def test_the_kept_scorecard_is_one_object(roamcast: Typed) -> None:
     needed = {"id", "paper", "verdict", "measured", "low", "high", "published", "calibration", "reading"}
     assert all(needed <= set(claim) for claim in whole["claims"])
     assert sum(whole["counts"]["all"].values()) == len(whole["claims"]) >= 82
+
+
+def test_the_scorecard_fits_eighty_columns_and_says_where_the_rest_is(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    stored = kept.load()
+    assert stored is not None
+    show(stored.claims, {}, "out/report.html")
+    lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    assert max(map(len, lines)) <= 80
+    (first,) = [line for line in lines if line.startswith("B1 ")]
+    assert first.split()[-2:] == ["0.556", "reproduced"] and "…" in first
+    assert any(line.strip() == "Li et al. 2013" for line in lines)
+    assert lines[-1] == "published values, intervals, causes: out/report.html"
+
+
+def test_a_quick_run_stands_beside_the_kept_verdicts_in_eighty_columns(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    stored = kept.load()
+    assert stored is not None
+    show(stored.claims, {claim.id: claim for claim in stored.claims[1:]}, "out/report.html")
+    lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    assert max(map(len, lines)) <= 80 and lines[0].split()[-2:] == ["quick", "run"]
+    assert lines[2].endswith("reproduced") and lines[3].endswith("same")
+    assert lines[-1] == "published values, intervals, causes: out/report.html"
 
 
 def test_the_kept_scorecard_of_one_paper(roamcast: Typed) -> None:

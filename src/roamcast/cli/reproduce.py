@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from roamcast.cli.options import Conf, Master, start_spark
@@ -110,7 +111,7 @@ def _run(
         whole["recounted"] = result.recounted.runs
         print(msgspec.json.encode(whole).decode())
     else:
-        show(result.verdicts, before)
+        show(result.verdicts, before, str(report))
         console = Console(highlight=False)
         console.print(result.recounted.text, soft_wrap=True)
         console.print(f"scorecard.json and scorecard.parquet are in {folder}", soft_wrap=True)
@@ -144,40 +145,50 @@ def _kept_beside(scale: str) -> dict[str, Verdict]:
     return {claim.id: claim for claim in stored.claims} if stored else {}
 
 
-def show(verdicts: Sequence[Verdict], kept: Mapping[str, Verdict]) -> None:
-    """What counts is the kept verdict, where there is one; the run itself has a column beside it."""
+def show(verdicts: Sequence[Verdict], kept: Mapping[str, Verdict], page: str) -> None:
+    """A line for each claim; `page` says where the rest is. What counts is the kept verdict, where there is one; the
+    run itself has a column beside it."""
     from roamcast.judging.kept import agreement
     from roamcast.judging.verdicts import in_words
 
     console = Console(highlight=False)
-    head = [
-        "claim",
-        "says",
-        "published",
-        "measured",
-        "verdict",
-        "other readings",
-        *(["this quick run"] if kept else []),
-    ]
-    table = Table(*head, title="What the papers claim, and what we measured")
-    for now in verdicts:
-        verdict = kept.get(now.id, now)
-        beside = [f"{agreement(verdict, now)}: {measured(now)}" if now.id in kept else now.verdict] if kept else []
-        table.add_row(
-            f"{verdict.id} *" if verdict.calibration else verdict.id,
-            verdict.says,
-            verdict.published,
-            measured(verdict),
-            f"[{STYLES[verdict.verdict]}]{verdict.verdict}[/]",
-            f"{verdict.agreeing} of {len(verdict.others)}" if verdict.others else "",
-            *beside,
-        )
-    console.print(table)
+    console.print(_scorecard(verdicts, kept, console.width))
     console.print("* the joint reading of its paper was chosen on it", soft_wrap=True)
     shown = [kept.get(now.id, now) for now in verdicts]
     console.print(f"{len(shown)} claims: {in_words(shown)}{' (full campaign)' if kept else ''}", soft_wrap=True)
     if kept:
         _show_agreement([agreement(kept[now.id], now) for now in verdicts if now.id in kept], console)
+    console.print(f"published values, intervals, causes: {page}", markup=False, soft_wrap=True)
+
+
+def _scorecard(verdicts: Sequence[Verdict], kept: Mapping[str, Verdict], width: int) -> Table:
+    """What claims say is cut where the terminal is narrow, and nothing else is."""
+    from roamcast.papers.experiments import cited
+
+    heads = ["claim", "measured", "verdict", *(["quick run"] if kept else [])]
+    lines = [_line(now, kept) for now in verdicts]
+    room = width - sum(max(map(len, column)) + 2 for column in zip(heads, *lines, strict=True)) - 2
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for head in (heads[0], "says", *heads[1:]):
+        table.add_column(head, no_wrap=True, justify="right" if head == "measured" else "left")
+    paper = ""
+    for now, (name, value, verdict, *beside) in zip(verdicts, lines, strict=True):
+        if now.paper != paper:
+            paper = now.paper
+            table.add_row("", f"[bold]{cited(paper)}[/]")
+        says = now.says if len(now.says) <= max(room, 8) else f"{now.says[: max(room, 8) - 1].rstrip()}…"
+        table.add_row(name, escape(says), value, f"[{STYLES[verdict]}]{verdict}[/]", *beside)
+    return table
+
+
+def _line(now: Verdict, kept: Mapping[str, Verdict]) -> list[str]:
+    from roamcast.judging.kept import agreement
+    from roamcast.show.numbers import number
+
+    verdict = kept.get(now.id, now)
+    name = f"{verdict.id} *" if verdict.calibration else verdict.id
+    beside = [agreement(verdict, now) if now.id in kept else now.verdict] if kept else []
+    return [name, number(verdict.measured), verdict.verdict, *beside]
 
 
 def _show_agreement(says: list[str], console: Console) -> None:
@@ -185,12 +196,6 @@ def _show_agreement(says: list[str], console: Console) -> None:
 
     counts = ", ".join(f"{says.count(name)} {name}" for name in (SAME, TOO_FEW, NEW, CONTRADICTS))
     console.print(f"this quick run beside it: {counts}", soft_wrap=True)
-
-
-def measured(verdict: Verdict) -> str:
-    from roamcast.show.numbers import interval
-
-    return interval(verdict.measured, verdict.low, verdict.high, verdict.unit)
 
 
 def _show_kept(papers: list[str] | None, json: bool) -> None:
@@ -209,7 +214,7 @@ def _show_kept(papers: list[str] | None, json: bool) -> None:
     if json:
         print(msgspec.json.encode(stored).decode())
         return
-    show(stored.claims, {})
+    show(stored.claims, {}, "--json, or the page of a run")
     _show_made(stored)
 
 
@@ -220,7 +225,7 @@ def _show_made(stored: Kept) -> None:
     held = [part["reproduced"] for part in (stored.counts.in_sample, stored.counts.out_of_sample)]
     first = stored.counts.original
     console.print(
-        f"as first written down (split claims together, added ones left out): {first['reproduced']} of "
+        f"as first written down (split ones together, added ones left out): {first['reproduced']} of "
         f"{sum(first.values())} hold",
         soft_wrap=True,
     )
