@@ -29,14 +29,15 @@ SECTIONS = {
     "Filters": ["Filter", "parse_subscription"],
     "Testing a protocol": ["ScriptHost", "make", "round_trip"],
     "Writing a world": ["Mobility", "Leg", "walk", "rest", "end_x", "end_y", "Radio", "Mac", "Timing", "Stream"],
-    "Logs": ["Log", "Explanation"],
+    "Logs": ["Log", "Replay", "Explanation"],
     "Errors": ["RoamcastError", "InputError"],
 }
 HOMES = {
     **roamcast._HOMES,
     "Laboratory": "roamcast.lab.tables.laboratory",
     "Explanation": "roamcast.log.explanation.pair",
-    "Log": "roamcast.log.opened",
+    "Log": "roamcast.api.logs",
+    "Replay": "roamcast.api.logs",
     "RemoteNode": "roamcast.net.control.remote",
     "RemoteSubscription": "roamcast.net.control.remote",
     "ScriptHost": "roamcast.testing",
@@ -46,7 +47,7 @@ HOMES = {
     **{name: getattr(parts, name).__module__ for name in parts.__all__ if name not in ("DSSS", "Random")},
 }
 """Also of what public functions return."""
-BASES = {"Node": ("roamcast.net.node.node", "Node")}
+BASES = {"Node": ("roamcast.net.node.node", "Node"), "Log": ("roamcast.log.opened", "Log")}
 """Public classes whose methods are those of another one."""
 
 

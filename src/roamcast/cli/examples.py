@@ -9,6 +9,10 @@ EXAMPLES = {
         "roamcast run my.toml --log out/run.parquet",
     ],
     "why": ["roamcast why out/run.parquet", "roamcast why out/run.parquet --node 7 --event 3:12"],
+    "replay": [
+        "roamcast replay out/run.parquet",
+        "roamcast replay gossip.parquet frugal.parquet --from 60 --to 90",
+    ],
     "fields": ["roamcast fields", "roamcast fields speed_max_mps", "roamcast fields mobility=city"],
     "protocols": ["roamcast protocols", "roamcast protocols frugal", "roamcast protocols mine:Class"],
     "compare": [

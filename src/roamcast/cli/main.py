@@ -21,6 +21,7 @@ from roamcast.cli import (
     protocols,
     publish,
     query,
+    replay,
     report,
     reproduce,
     run,
@@ -47,6 +48,7 @@ app = typer.Typer(
 )
 app.command(rich_help_panel=SIMULATE)(run.run)
 app.command(rich_help_panel=SIMULATE)(why.why)
+app.command(rich_help_panel=SIMULATE)(replay.replay)
 app.command(rich_help_panel=SIMULATE)(protocols.protocols)
 app.command(rich_help_panel=SIMULATE)(fields.fields)
 app.command(rich_help_panel=COMPARE)(compare.compare)

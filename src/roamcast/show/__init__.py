@@ -7,7 +7,7 @@
     scorecard.py the claims of the papers, judged                findings.py  the pages of findings
     cells.py     cells of a campaign, named by what varies       sweeps.py    what each setting of a campaign does
     campaign.py  the part of the report about a campaign         album.py     figures as files and in the page
-    numbers.py   numbers for people
+    numbers.py   numbers for people                              replay/      a run as a page that plays it
 
 Everything here is a function of the tables: the same results give the same bytes, whenever and wherever.
 """

@@ -117,6 +117,13 @@ def explain_pair(
     )
 
 
+def in_short(spread: Spread, node: int, links: Links | None, absences: Absences) -> tuple[str, str, str]:
+    """The status, the cause and the summary of an explanation, without the rest of it."""
+    status = status_of(spread, node)
+    why = None if status in ("published", "got", "received") else cause(spread, node, links, absences)
+    return status, why.word if why else "", _summary(spread, node, status, why)
+
+
 def status_of(spread: Spread, node: int) -> str:
     published = spread.published
     if published is not None and published.publisher == node:
