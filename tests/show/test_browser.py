@@ -44,14 +44,14 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         yield found
 
 
-def written(place: Path, scale: str) -> Path:
+def written(place: Path, scale: str, replays: bool = False) -> Path:
     rows = campaign(FIGURE.name, ["gossip", "proximity"], [0.1, 0.5, 1.0])
     rows += campaign("league/common", ["gossip", "counter", "frugal"])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(experiments, "names", lambda *_: [FIGURE.name])
         patch.setattr(experiments, "load", lambda _: FIGURE)
         patch.setattr(kept, "load", lambda: Kept(MADE, kept.counted(VERDICTS), VERDICTS))
-        return report.write(folder(place, rows, VERDICTS, scale=scale))
+        return report.write(folder(place, rows, VERDICTS, scale=scale), replays=replays)
 
 
 @pytest.fixture(scope="module")
@@ -317,6 +317,27 @@ def test_the_page_is_dark_where_people_want_it_dark(browser: Browser, page: Path
     assert back > 0.9 and paper > 0.9 and card > 0.9 and ink < 0.2 and line < 0.2
     back, paper, ink, line, card = shades["dark"]
     assert back < 0.2 and paper < 0.2 and card < 0.2 and ink > 0.8 and line > 0.8
+
+
+def test_a_run_plays_beside_the_description_of_its_system(browser: Browser, tmp_path: Path) -> None:
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    browser.emulate()
+    browser.open(written(tmp_path, "full", replays=True), place="paper-000")
+    settle(browser)
+    frame = browser.driver.find_element(By.CSS_SELECTOR, "#paper-000 .replay iframe")
+    browser.driver.switch_to.frame(frame)
+    try:
+        clock = "return document.getElementById('clock')?.textContent"
+        WebDriverWait(browser.driver, 60).until(lambda _: browser.run(clock))
+        assert browser.run(clock) == "9.500 s"
+        assert browser.run("return document.querySelector('.stage figcaption').innerText").startswith("100 nodes")
+        assert not browser.run("return document.querySelector('header').checkVisibility()")
+        assert browser.run("return document.documentElement.scrollWidth <= innerWidth")
+    finally:
+        browser.driver.switch_to.default_content()
+    assert browser.complaints() == []
 
 
 # ---- figures

@@ -101,7 +101,7 @@ def _run(
         screen.stage("starting Spark")
         result = lab.reproduce(papers, scale, folder, start_spark(folder, master, conf), screen)
         screen.stage("drawing figures")
-        page.write(folder, report)
+        page.write(folder, report, replays=True)
     if keep is not None and not result.failed:
         _keep(result, keep)
     before = _kept_beside(scale)

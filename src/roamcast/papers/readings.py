@@ -23,6 +23,17 @@ SYSTEMS = {
 }
 """The protocols that each paper describes, its own first."""
 
+IDEAS = {
+    "000": "Nothing is kept up except beacons: nodes that met a subscriber lately forward first, and the others hear that "
+    "and stay silent.",
+    "001": "Events wait for whoever drives by: heartbeats say which node wants what, and a back-off and a table of ids "
+    "keep copies rare.",
+    "002": "A little knowledge around each subscriber, and chance where there is none.",
+    "003": "People carry publications, and pass them on where subscriptions are.",
+    "004": "Groups that agree on interests, trees inside them, and gateways between them.",
+}
+"""What each paper contributes, in a sentence."""
+
 
 def headline(protocol: type[Protocol]) -> str:
     """The first sentence of the class's documentation, or else of its module's."""

@@ -187,7 +187,8 @@ def _systems(number: str) -> Html:
     lines = [
         joined(tag("dt", tag("code", name)), tag("dd", readings.headline(registry.get(name)))) for name in protocols
     ]
-    return tag("div", tag("h3", "The system"), tag("dl", lines, class_="systems"))
+    idea = readings.IDEAS.get(number)
+    return tag("div", tag("h3", "The system"), tag("p", idea) if idea else None, tag("dl", lines, class_="systems"))
 
 
 def _readings(protocols: Sequence[str]) -> list[Html]:

@@ -16,7 +16,7 @@ from roamcast.judging import kept
 from roamcast.judging.verdicts import Scorecard
 from roamcast.papers import experiments
 from roamcast.papers.experiments import PAPERS, UNDER, Experiment, cited
-from roamcast.show import campaign, claims, distance, findings, numbers, page, scorecard, standings
+from roamcast.show import campaign, claims, distance, findings, numbers, page, samples, scorecard, standings
 from roamcast.show.album import Album, version
 from roamcast.show.claims import Entry
 from roamcast.show.league import entrants, fronts, is_league
@@ -24,6 +24,7 @@ from roamcast.show.markup import Html, tag, trusted
 from roamcast.show.page import Shown
 from roamcast.show.panels import Panel, panel, together
 from roamcast.show.parts import Place, contents
+from roamcast.show.samples import Replay
 from roamcast.show.standings import Contest
 from roamcast.show.tables import Results, Row, read
 
@@ -31,12 +32,13 @@ DISTANCE_PAPER = "000"
 VERSIONS = ("numpy", "pyarrow", "pyspark", "matplotlib")
 
 
-def write(folder: Path, target: Path | None = None) -> Path:
-    """Draw the figures of a folder of results and write its report; returns where it is."""
+def write(folder: Path, target: Path | None = None, replays: bool = False) -> Path:
+    """Draw the figures of a folder of results and write its report; returns where it is. With `replays`, a run of each
+    paper's system is simulated for people to look at."""
     target = target or folder / "report.html"
     results = read(folder)
     album = Album(folder / "figures")
-    text = report(results, album)
+    text = report(results, album, folder / "replays" if replays else None)
     album.close()
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -49,22 +51,28 @@ def write(folder: Path, target: Path | None = None) -> Path:
 # ---- the page
 
 
-def report(results: Results, album: Album) -> str:
+def report(results: Results, album: Album, replays: Path | None = None) -> str:
+    """`replays` is the folder for runs to look at."""
     shown = {name: rows for name, rows in results.metrics.items() if not _under_another_reading(name)}
     known = {name: _experiment(name) for name in shown}
     papers = _papers(results, {name: e for name, e in known.items() if e is not None and not is_league(name)}, album)
     params = {row["run"]: row["all_params"] for row in results.runs}
     league = [_contest(name, known[name], rows, params, album) for name, rows in shown.items() if is_league(name)]
     others = [name for name, e in known.items() if e is None and not is_league(name)]
+    played = {number: samples.sample(number, replays) for number in papers} if replays else {}
     alone = len(papers) + bool(league) + len(others) == 1
     made = [
         *_judged(results, papers),
-        *(_paper(number, drawn, _entries(results.scorecard), alone) for number, drawn in papers.items()),
+        *(
+            _paper(number, drawn, _entries(results.scorecard), played.get(number), alone)
+            for number, drawn in papers.items()
+        ),
         *([_league(league, alone)] if league else []),
         *(campaign.section(name, shown[name], params, album, alone) for name in others),
         _provenance(results),
     ]
-    return _document(_top(results, bool(papers)), [place for place, _ in made], [body for _, body in made])
+    programs = {digest for replay in played.values() if replay for digest in replay.programs}
+    return _document(_top(results, bool(papers)), made, sorted(programs))
 
 
 Made = tuple[Place, Html]
@@ -82,10 +90,11 @@ def _judged(results: Results, papers: dict[str, list[Shown]]) -> list[Made]:
     ]
 
 
-def _paper(number: str, figures: list[Shown], entries: list[Entry], alone: bool) -> Made:
+def _paper(number: str, figures: list[Shown], entries: list[Entry], replay: Replay | None, alone: bool) -> Made:
     mine = [entry for entry in entries if entry.verdict.paper == number]
     place = Place(f"paper-{number}", cited(number), [Place(f.id, f"{f.number} {f.title}") for f in figures])
-    return place, page.paper(number, mine, figures, findings.findings().get(number), opened=alone)
+    finding = findings.findings().get(number)
+    return place, page.paper(number, mine, figures, finding, replay.frame if replay else None, alone)
 
 
 def _league(contests: list[Contest], alone: bool) -> Made:
@@ -108,11 +117,13 @@ def _entries(judged: Scorecard | None) -> list[Entry]:
     return claims.entries(judged.claims, kept.load(), judged.scale == "full") if judged else []
 
 
-def _document(top: Html, places: list[Place], body: list[Html]) -> str:
+def _document(top: Html, made: list[Made], programs: list[str]) -> str:
+    """`programs` are the digests of those that play runs."""
     style, script = _asset("report.css"), _asset("report.js")
-    digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    own = f"sha256-{b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
     # anything smuggled in would neither run nor send data out
-    allowed = f"style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
+    scripts = " ".join(f"'{digest}'" for digest in (own, *programs))
+    allowed = f"style-src 'unsafe-inline'; script-src {scripts}"
     policy = f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
     head = tag(
         "head",
@@ -126,8 +137,8 @@ def _document(top: Html, places: list[Place], body: list[Html]) -> str:
     footer = tag("footer", "Made by roamcast from the tables beside this page; it needs no network.")
     frame = tag(
         "div",
-        contents(places),
-        tag("div", top, tag("main", body, id="main"), footer),
+        contents([place for place, _ in made]),
+        tag("div", top, tag("main", [body for _, body in made], id="main"), footer),
         class_="frame",
     )
     skip = tag("a", "to the results", href="#main", class_="skip")
