@@ -24,7 +24,7 @@ SYSTEMS = {
 """The protocols that each paper describes, its own first."""
 
 IDEAS = {
-    "000": "Nothing is kept up except beacons: nodes that met a subscriber lately forward first, and the others hear that "
+    "000": "Nothing is kept up except beacons: nodes that met a subscriber lately forward first, and others hear that "
     "and stay silent.",
     "001": "Events wait for whoever drives by: heartbeats say which node wants what, and a back-off and a table of ids "
     "keep copies rare.",
