@@ -82,10 +82,13 @@ def title(known: Sample) -> str:
 
 
 def embedded(page: str, name: str) -> Replay:
-    """A page of `roamcast replay` inside another one, of which it sees nothing; loaded when it comes into sight."""
+    """A page of `roamcast replay` inside another one, loaded when it comes into sight. Its own origin would be safer still, but browsers may
+    then not draw it; the policy of the page lets no other program run."""
     caption = tag("figcaption", tag("strong", "A run. "), name, ". Click a node or an event to ask why.")
     small = page.replace("</head>", f"<style>{SMALL}</style></head>", 1)
-    frame = tag("iframe", srcdoc=small, title=f"A run: {name}", loading="lazy", sandbox="allow-scripts")
+    frame = tag(
+        "iframe", srcdoc=small, title=f"A run: {name}", loading="lazy", sandbox="allow-scripts allow-same-origin"
+    )
     return Replay(tag("figure", caption, frame, class_="replay"), programs(page))
 
 
