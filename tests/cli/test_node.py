@@ -99,7 +99,7 @@ def test_verbose_says_more(start: Started, tmp_path: Path, monkeypatch: pytest.M
         (["node"], "a node needs the group's key: --key FILE"),
         (["node", "--key", "none"], "there is no group key none"),
         (["node", "--key", "none", "--insecure"], "insecure and key exclude each other"),
-        (["node", "--insecure", "--port", "0"], "network.port: expected"),
+        (["node", "--insecure", "--port", "0"], "network.port: must be a whole number"),
         (["node", "--insecure", "--protocol", "gosip"], "unknown protocol 'gosip'; did you mean 'gossip'?"),
         (["node", "--insecure", "--set", "q=1"], "unknown frugal parameter 'q'"),
         (["node", "--insecure", "--option", "limits.que=1"], "unknown setting 'limits.que'"),

@@ -21,7 +21,12 @@ def test_the_page_is_written_beside_the_log(roamcast: Typed, log: Path) -> None:
     assert roamcast("replay", str(log)) == (0, f"replay: {place}\n", "")
     text = place.read_text()
     assert text.startswith("<!doctype html>") and "<title>gossip on small, seed 1</title>" in text
-    assert "{{" not in text and 'src="' not in text and "url(" not in text
+    assert (
+        "{{" not in text
+        and 'src="' not in text
+        and "http://" not in text.replace("http://www.w3.org/2000/svg", "")
+        and "url(" not in text
+    )
 
 
 def test_two_logs_are_on_one_page(roamcast: Typed, log: Path, tmp_path: Path) -> None:
@@ -38,13 +43,13 @@ def test_the_folder_of_real_nodes_gets_its_page_inside(roamcast: Typed, log: Pat
     assert roamcast("replay", str(tmp_path / "logs")) == (0, f"replay: {tmp_path / 'logs' / 'replay.html'}\n", "")
 
 
-def test_a_hundred_thousand_rows_are_a_page_of_less_than_5_mb(roamcast: Typed, tmp_path: Path) -> None:
+def test_rows_are_so_short_that_a_hundred_thousand_fit_into_a_page_of_5_mb(roamcast: Typed, tmp_path: Path) -> None:
     """Frames of a protocol that notes much, so that most rows are decisions with sentences of their own."""
     from roamcast.log.opened import Log
 
-    path = run(tmp_path / "big.parquet", "proximity", nodes=80, subscribers=20, duration_s=80.0, publishers=6)
+    path = run(tmp_path / "big.parquet", "proximity", nodes=50, subscribers=12, duration_s=15.0, publishers=6)
     rows = Log(path).table().num_rows
-    assert rows > 100_000
+    assert rows > 10_000
     assert roamcast("replay", str(path))[0] == 0
     assert path.with_suffix(".html").stat().st_size / rows * 100_000 < 5_000_000 / 2
 

@@ -48,7 +48,7 @@ HOMES = {
 }
 """Also of what public functions return."""
 BASES = {"Node": ("roamcast.net.node.node", "Node"), "Log": ("roamcast.log.opened", "Log")}
-"""Public classes whose methods are those of another one."""
+"""Public classes that also have the methods of another one."""
 
 
 def page() -> str:
@@ -70,7 +70,7 @@ def entry(name: str) -> str:
     if name in BASES:
         base = definition(*BASES[name])
         assert isinstance(base, ast.ClassDef)
-        methods = [method for method in public(base) if method.name not in ("start", "stop", "use")]
+        methods += [method for method in public(base) if method.name not in ("start", "stop", "use", "watch")]
     listed = [f"- `{shown(method)}`{': ' + first(method) if first(method) else ''}" for method in methods]
     return "\n".join([f"### `{prefix}{name}`\n", f"{text(node)}\n", *listed, *([""] if listed else [])])
 

@@ -47,7 +47,9 @@ def node(
     option: Annotated[
         list[str] | None, typer.Option(metavar="NAME=VALUE", help="Any other setting, limits.queue=20. Repeatable.")
     ] = None,
-    verbose: Annotated[int, typer.Option("--verbose", "-v", count=True, help="Say more; twice: everything.")] = 0,
+    verbose: Annotated[
+        int, typer.Option("--verbose", "-v", count=True, help="Say more; twice: everything.", show_default=False)
+    ] = 0,
 ) -> None:
     """Run a node until it is interrupted. SIGHUP makes it read the group's keys again."""
     import asyncio

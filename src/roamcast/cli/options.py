@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from roamcast.cli import completion
-from roamcast.errors import InputError
+from roamcast.errors import InputError, error_text
 from roamcast.plugins import import_from
 
 if TYPE_CHECKING:
@@ -90,7 +91,10 @@ def start_spark(folder: Path, master: str, conf: list[str] | None, ui: bool = Fa
     """The Spark session that these options describe; its log and temporary files are in `folder`."""
     from roamcast.lab.spark import session
 
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot write to {folder}: {error_text(error)}") from None
     return session.session(
         master, conf=pairs("--conf", conf), ui=ui, log=folder / "spark.log", scratch=folder / ".spark"
     )
@@ -108,6 +112,21 @@ State = Annotated[
         metavar="DIR", help="The folder of the node's state; also ROAMCAST_STATE.", show_default="of this user"
     ),
 ]
+
+
+Port = Annotated[
+    int, typer.Option(metavar="N", help="With --web: the port on 127.0.0.1.", show_default="any that is free")
+]
+
+
+def serve_page(state: Path, port: int, every_s: float) -> None:
+    """The page of a running node, for browsers on this machine, until Ctrl-C."""
+    from roamcast.show.replay.live import Server
+
+    with Server(state, port, every_s) as server:
+        print(f"{server.address} (Ctrl-C ends it)", flush=True)
+        with contextlib.suppress(KeyboardInterrupt):
+            server.serve_forever()
 
 
 def node_settings(config: Path | None, flags: dict[str, Any]) -> dict[str, Any]:

@@ -6,14 +6,14 @@ and `network.port` among the flags. Variables that begin with ROAMCAST_ and name
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import msgspec
 
-from roamcast.errors import InputError, error_text, unknown
+from roamcast import toml
+from roamcast.errors import InputError, unknown
 from roamcast.log.schema import kinds_at
 from roamcast.net.air.medium import Network
 from roamcast.net.keep.database import Bounds
@@ -75,7 +75,7 @@ def configured(settings: Mapping[str, Any]) -> Config:
     for name, value in settings.items():
         group, dot, field = name.partition(".")
         if name not in known and group != "params":
-            raise unknown("setting", name, known)
+            raise unknown("setting", name, known, _groups())
         if dot:
             nested.setdefault(group, {})[field] = value
         else:
@@ -86,29 +86,33 @@ def configured(settings: Mapping[str, Any]) -> Config:
         problem, _, field = str(error).partition(" - at `$.")
         if isinstance(error.__cause__, InputError):
             raise error.__cause__ from None
-        raise InputError(f"{field.rstrip('`') or 'configuration'}: {problem[:1].lower()}{problem[1:]}") from None
+        raise InputError(f"{field.rstrip('`') or 'configuration'}: {toml.must_be(problem)}") from None
+
+
+def _groups() -> str:
+    """All settings do not fit into a line."""
+    own = ", ".join(name for name in names() if "." not in name)
+    return f"known: {own}, and the settings of {', '.join(GROUPS)}, such as limits.queue"
 
 
 def _from_file(path: Path) -> dict[str, Any]:
-    try:
-        content = tomllib.loads(path.read_text())
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read the configuration {path}: {error_text(error)}") from None
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path}: {error}") from None
+    return toml.load(path, "configuration", _settings)
+
+
+def _settings(content: dict[str, Any]) -> dict[str, Any]:
     settings: dict[str, Any] = {}
     for name, value in content.items():
         if isinstance(value, dict):
-            settings |= {f"{name}.{inner}": entry for inner, entry in value.items()}
+            settings |= {_known(f"{name}.{inner}", name, inner): entry for inner, entry in value.items()}
         else:
-            settings[name] = value
-    try:
-        for name in settings:
-            if name not in names() and not name.startswith("params."):
-                raise unknown("setting", name, names())
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
+            settings[_known(name, name)] = value
     return settings
+
+
+def _known(name: str, *place: str) -> str:
+    if name not in names() and not name.startswith("params."):
+        raise toml.Misplaced(str(unknown("setting", name, names(), _groups())), *place)
+    return name
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:

@@ -82,8 +82,11 @@ def title(known: Sample) -> str:
 
 
 def embedded(page: str, name: str) -> Replay:
-    """A page of `roamcast replay` inside another one, loaded when it comes into sight. Its own origin would be safer still, but browsers may
-    then not draw it; the policy of the page lets no other program run."""
+    """A page of `roamcast replay` inside another one, loaded when it comes into sight.
+
+    An origin of its own would be safer still, but browsers may then not draw it. The policy of the page around it lets
+    no other program run.
+    """
     caption = tag("figcaption", tag("strong", "A run. "), name, ". Click a node or an event to ask why.")
     small = page.replace("</head>", f"<style>{SMALL}</style></head>", 1)
     frame = tag(

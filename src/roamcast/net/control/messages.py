@@ -7,9 +7,12 @@
     {"reply":"event","id":…,"publisher":…,"topic":"…","attrs":{…},"payload":"base64","validity_s":…,"position":…}
     {"do":"forget","name":"…"}               -> {"reply":"done"}
     {"do":"status"}                          -> {"reply":"status", and the fields of `NodeStatus`}
+    {"do":"watch"}                           -> {"reply":"rows","rows":[[t, node, "kind", "event", "frame", peer, bytes,
+                                                value, "text"], …],"lost":0}, some times a second (host/watched.py)
     a request that is wrong                  -> {"reply":"error","error":"what is wrong with it"}
 
-Every field of a request has a default. A connection that has subscribed gets events until it is closed.
+Every field of a request has a default. A connection that has subscribed gets events until it is closed, and one
+that watches gets rows.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from roamcast.errors import InputError
+from roamcast.net.host.watched import WatchedRow
 from roamcast.net.node.status import NodeStatus
 from roamcast.pubsub.event import FOREVER, Event, Value
 
@@ -58,6 +62,10 @@ class Status(_Request, frozen=True):
     pass
 
 
+class Watch(_Request, frozen=True):
+    pass
+
+
 class _Reply(msgspec.Struct, frozen=True, tag_field=_REPLY, tag=str.lower):
     pass
 
@@ -90,12 +98,19 @@ class StatusReply(NodeStatus, frozen=True, kw_only=True, tag_field=_REPLY, tag="
     pass
 
 
+class Rows(_Reply, frozen=True):
+    rows: list[WatchedRow]
+    """What the node has logged since the reply before."""
+    lost: int
+    """Rows that came too fast for this connection."""
+
+
 class Failure(_Reply, frozen=True, tag="error"):
     error: str
 
 
-Request = Publish | Subscribe | Forget | Status
-Reply = Published | Subscribed | ReceivedEvent | Done | StatusReply | Failure
+Request = Publish | Subscribe | Forget | Status | Watch
+Reply = Published | Subscribed | ReceivedEvent | Done | StatusReply | Rows | Failure
 Expected = TypeVar("Expected", bound=Reply)
 
 _encoder: Final = msgspec.json.Encoder()
@@ -170,7 +185,8 @@ def _explained(error: str) -> str:
     problem, _, place = error.partition(" - at `$.")
     field = place.rstrip("`").removesuffix("[...]")
     if field == "do" and problem.startswith("Invalid value "):
-        return f"cannot do {problem.removeprefix('Invalid value ')}: must be publish, subscribe, forget or status"
+        what = problem.removeprefix("Invalid value ")
+        return f"cannot do {what}: must be publish, subscribe, forget, status or watch"
     if not field or field == "do":
         return 'a request is a JSON object with "do"'
     return f"{field}: {problem[:1].lower()}{problem[1:].replace('`', '')}"

@@ -20,12 +20,16 @@ from roamcast.net.control.messages import (
     Published,
     Reply,
     Request,
+    Rows,
     StatusReply,
     Subscribe,
     Subscribed,
+    Watch,
 )
 from roamcast.net.node.node import Node
 
+WATCHED_S: Final = 0.2
+"""How often a connection that watches gets rows, also if there are none."""
 CONNECTIONS: Final = 64
 """How many connections may be open at a time."""
 
@@ -84,6 +88,9 @@ class Control:
             if isinstance(request, Subscribe):
                 await self._subscribe(request, reader, writer)
                 return
+            if isinstance(request, Watch):
+                await self._watch(reader, writer)
+                return
             reply = await self._reply(request)
         except RoamcastError as error:
             reply = Failure(str(error))
@@ -116,6 +123,18 @@ class Control:
             pass
         finally:
             subscription.close()
+            closed.cancel()
+
+    async def _watch(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """It ends with the connection, or with the node."""
+        watcher = self._node.watch()
+        closed = asyncio.create_task(_closed(reader))
+        try:
+            while not closed.done():
+                await _send(writer, Rows(*watcher.take()))
+                await asyncio.wait([closed], timeout=WATCHED_S)
+        finally:
+            watcher.close()
             closed.cancel()
 
 

@@ -45,6 +45,7 @@ from roamcast.net.air.udp import UdpMedium
 from roamcast.net.config import Config
 from roamcast.net.host.runner import Runner
 from roamcast.net.host.senses import Senses
+from roamcast.net.host.watched import WatchedSink, Watcher
 from roamcast.net.keep.rotation import RotatingSink
 from roamcast.net.keep.store import Store
 from roamcast.net.node.publishing import Publishing
@@ -119,7 +120,7 @@ class Node:
             membership,
             self._medium,
             limits=config.limits,
-            sink=sink,
+            sink=WatchedSink(sink),
             level=config.level,
             on_deliver=self._delivered,
             on_carry=self._carried if config.state else None,
@@ -194,6 +195,8 @@ class Node:
         another store) stands for the position of the last event.
         """
         parsed = parse_subscription(filter) if isinstance(filter, str) else filter
+        if not isinstance(parsed, Filter):
+            raise InputError(f"filter: {filter!r} must be a text such as 'temperature > 30', or a Filter")
         store, runner = self.store, self.runner
         end = store.received.end()
         first = None if after is None else min(max(after, 0), end)
@@ -241,6 +244,12 @@ class Node:
             delivered_before=self._running.writer.duplicates,
             named=[NamedStatus(n.name, n.filter, end - n.cursor) for n in store.subscriptions.all()],
         )
+
+    def watch(self) -> Watcher:
+        """The rows of its log from now on, as far as `level` has them, whether or not there is a log."""
+        sink = self.runner.journal.sink
+        assert isinstance(sink, WatchedSink)
+        return sink.watch()
 
     # ---- called by the runner
 

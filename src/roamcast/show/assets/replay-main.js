@@ -165,14 +165,17 @@ function begin(runs) {
   player.recall(location.hash);
   player.start(stages, timeline, panel);
   document.documentElement.dataset.ready = "yes";
+  return player;
 }
 
-Promise.all([...document.querySelectorAll("#data .run")].map((blob) => unpacked(blob.textContent)))
-  .then((unpackedRuns) => begin(unpackedRuns.map((content, number) => new Run(content, number))))
-  .catch((error) => {
-    document
-      .getElementById("stages")
-      .append(element("p", { class: "alert" }, `This page cannot be shown: ${error.message}`));
-    document.documentElement.dataset.ready = "no";
-    throw error;
-  });
+if (document.getElementById("live")) new Live().start();
+else
+  Promise.all([...document.querySelectorAll("#data .run")].map((blob) => unpacked(blob.textContent)))
+    .then((unpackedRuns) => begin(unpackedRuns.map((content, number) => new Run(content, number))))
+    .catch((error) => {
+      document
+        .getElementById("stages")
+        .append(element("p", { class: "alert" }, `This page cannot be shown: ${error.message}`));
+      document.documentElement.dataset.ready = "no";
+      throw error;
+    });

@@ -63,6 +63,7 @@ class Panel {
   // ---- the run
 
   aboutRun(run) {
+    if (run.live) return aboutLive(run);
     const facts = run.metrics.map(([title, value, note]) => [
       element("dt", {}, title),
       element("dd", {}, element("b", {}, value), ` ${note}`),
@@ -207,6 +208,7 @@ class Panel {
     },
 
     event: (panel, run, t) => standingNow(panel, run, t),
+    ...LIVE_NOW,
   };
 }
 
@@ -244,7 +246,7 @@ function storyLine(panel, run, row) {
   const when = element(
     "button",
     { type: "button", class: "when", click: () => panel.player.seek(run.rows.t[row]) },
-    clockOf(run, run.rows.t[row], 4),
+    clockOf(run, run.rows.t[row], 4).replace(" UTC", ""),
   );
   const event = run.rows.event[row] ? eventButton(panel, run, run.rows.event[row] - 1, "↗") : "";
   return element(

@@ -58,8 +58,8 @@ class Player {
     const waited = now - this.last;
     this.last = now;
     if (this.playing) {
-      this.t = Math.min(this.to, this.t + waited * 1e3 * this.speed);
-      if (this.t >= this.to) this.pause();
+      this.t = this.live ? this.end() : Math.min(this.to, this.t + waited * 1e3 * this.speed);
+      if (this.t >= this.to && !this.live) this.pause();
       this.redrawn = true;
       remember(this.waitMs, waited);
     }
@@ -72,6 +72,27 @@ class Player {
       if (this.playing) remember(this.drawMs, performance.now() - began);
     }
     requestAnimationFrame((next) => this.frame(next));
+  }
+
+  // Of a running node: now, and the last minutes before it.
+  end() {
+    const run = this.runs[0];
+    this.to = this.live.nowUs() - run.begin_us;
+    this.from = Math.max(run.from, this.to - WINDOW_US);
+    return this.to;
+  }
+
+  // A running node has new rows.
+  replace(run) {
+    const isNew = run.frames.length !== this.runs[0].frames.length;
+    this.runs[0] = run;
+    this.stages[0].run = run;
+    this.stages[0].heading.textContent = extentOf(run);
+    this.stages[0].spots = new Float32Array(2 * run.visible);
+    this.end();
+    if (isNew) this.panel.update(true); // its legend
+    this.timeline.drawStill();
+    this.redrawn = true;
   }
 
   redraw() {

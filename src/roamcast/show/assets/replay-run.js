@@ -153,6 +153,7 @@ class Run {
 
   // The last sample of a node's routing state: [entries, bytes], or null.
   routingState(node, t) {
+    if (this.live && node === 0) return [this.live.status.routing_entries, this.live.status.routing_bytes];
     const rows = this.byNode.of(node);
     for (let k = above(this.rows.t, t, rows) - 1; k >= 0; k--) {
       if (this.rows.kind[rows[k]] === this.kind.state) return [this.rows.value[rows[k]], this.rows.bytes[rows[k]]];
@@ -174,6 +175,7 @@ class Run {
   }
 
   subscriptions(node, t) {
+    if (this.live && node === 0) return Object.values(this.live.status.subscriptions);
     const filters = new Map();
     for (const row of this.byNode.of(node)) {
       if (this.rows.t[row] > t) break;

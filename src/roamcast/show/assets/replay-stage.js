@@ -38,7 +38,7 @@ function readColours() {
 function extentOf(run) {
   const [, , wide, high] = run.area;
   const ground = run.how === "moves" || run.how === "measured" ? ` on ${grouped(wide)} × ${grouped(high)} m` : "";
-  return `${grouped(run.visible)} nodes${ground}, ${grouped(run.row_count)} rows`;
+  return `${several(run.visible, "nodes")}${ground}, ${several(run.row_count, "rows")}`;
 }
 
 class Stage {
@@ -47,11 +47,11 @@ class Stage {
     this.player = player;
     this.canvas = element("canvas", { tabindex: "0", role: "img" });
     this.counts = element("span", { class: "counts" });
-    const heading =
+    this.heading =
       player.runs.length > 1
         ? element("strong", {}, `${run.number + 1} · ${run.title}`)
         : element("span", {}, extentOf(run));
-    this.title = element("figcaption", {}, heading, this.counts);
+    this.title = element("figcaption", {}, this.heading, this.counts);
     this.figure = element("figure", { class: "stage" }, this.title, this.canvas);
     this.pen = this.canvas.getContext("2d");
     this.zoom = 1;
@@ -104,12 +104,12 @@ class Stage {
       node = player.nodeIn(run);
     const standing = event === null ? null : run.standing(event, t);
     if (player.shows.ranges) this.drawRanges();
-    if (node !== null) this.drawNeighbourhood(node, t);
+    if (node !== null || run.live) this.drawNeighbourhood(node ?? 0, t); // a running node is the first one
     if (player.shows.frames) this.drawFrames(t, event);
     if (standing) this.drawTree(standing.tree);
     this.drawNodes(t, standing, node);
     if (player.shows.frames) this.drawOutcomes(t, event);
-    if (player.shows.labels || this.zoom > 2.5) this.drawLabels(standing);
+    if (player.shows.labels || this.zoom > 2.5 || run.live) this.drawLabels(standing);
     else if (node !== null) this.drawLabel(node);
   }
 

@@ -5,6 +5,11 @@ const LANES = [
   ["deliver", "delivered", "green"],
   ["lose", "lost", "red"],
 ];
+const LIVE_LANES = [
+  ["send", "sent", "blue"],
+  ["receive", "received", "ink"],
+  ["deliver", "delivered", "green"],
+];
 const NAMES_PX = 74;
 
 class Timeline {
@@ -47,7 +52,7 @@ class Timeline {
     const high = (this.height - axis) / lanes;
     pen.font = "11px system-ui, sans-serif";
     this.runs.forEach((run, r) => {
-      LANES.forEach(([kind, name, colour], lane) => {
+      (run.live ? LIVE_LANES : LANES).forEach(([kind, name, colour], lane) => {
         const low = (r * LANES.length + lane + 1) * high;
         pen.fillStyle = colours.soft;
         pen.textAlign = "right";

@@ -8,6 +8,7 @@
     scene.py    all of this about one log, as tables and texts
     packed.py   tables of whole numbers as few bytes, which a browser unpacks by itself
     page.py     one or two scenes, and the programs of show/assets, in one file
+    live.py     the same page for a node that runs, served on this machine
 
 The page's own programs (show/assets/replay-*.js) draw on a canvas by hand: a few hundred lines, where a library for
 graphs or maps would bring several hundred kilobytes and still not know what a frame, a wave or a collision is.

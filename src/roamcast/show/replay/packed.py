@@ -10,7 +10,10 @@ from __future__ import annotations
 import json
 import struct
 import zlib
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
+
+LEVEL: Final = 7
+"""Of deflate: 9 would take eight times as long for 2 % less."""
 
 
 class Column(NamedTuple):
@@ -35,7 +38,7 @@ def packed(texts: dict[str, Any], tables: Tables) -> bytes:
             described[name]["columns"].append([column.name, width, int(column.rises), int(signed)])
             pieces.append(content)
     head = json.dumps({**texts, "tables": described}, ensure_ascii=False, separators=(",", ":")).encode()
-    return zlib.compress(struct.pack("<I", len(head)) + head + b"".join(pieces), 9)
+    return zlib.compress(struct.pack("<I", len(head)) + head + b"".join(pieces), LEVEL)
 
 
 def _bytes(column: Column) -> tuple[bytes, int, bool]:

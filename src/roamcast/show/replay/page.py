@@ -24,6 +24,7 @@ SCRIPTS = (
     "replay-panel.js",
     "replay-event.js",
     "replay-player.js",
+    "replay-live.js",
     "replay-main.js",
 )
 MOST_LOGS = 2
@@ -57,9 +58,14 @@ def assembled(scenes: Sequence[Scene]) -> str:
     return template(title, "".join(blobs))
 
 
-def template(title: str, data: str, extra: Sequence[str] = ()) -> str:
+def live(title: str) -> str:
+    """The page of a running node: it gets its rows from the server that it comes from (live.py)."""
+    return template(title, str(tag("div", id="live")))
+
+
+def template(title: str, data: str) -> str:
     """The page with its programs; `data` are elements that hold the runs."""
-    programs = "\n".join(_asset(name) for name in (*SCRIPTS[:-1], *extra, SCRIPTS[-1]))
+    programs = "\n".join(_asset(name) for name in SCRIPTS)
     page = _asset("replay.html")
     for place, content in (
         ("{{title}}", escape(title)),

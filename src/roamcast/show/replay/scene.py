@@ -10,6 +10,7 @@ one more, so that 0 is none. Times count from the begin of the log, in microseco
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -131,7 +132,7 @@ def _rows(
         Column("peer", _looked_up(columns["peer"][still], index) + 1),
         Column("bytes", columns["bytes"][still]),
         Column("value", value[still]),
-        Column("text", _text_places(columns.rows(still), texts)),
+        Column("text", _text_places(columns, texts)[still]),
     ]
 
 
@@ -152,25 +153,31 @@ def _codes(columns: Columns) -> Any:
     return codes
 
 
-def _text_places(rows: list[LogRow], texts: Texts) -> Any:
+def _text_places(columns: Columns, texts: Texts) -> Any:
+    """For each row the place of its text: the sentence of a decision, the reason of a frame or a subscription. The
+    content of an event is in the list of events."""
     import numpy as np
 
-    known: dict[tuple[object, ...], int] = {}
-    found = np.zeros(len(rows), np.int64)
-    for k, row in enumerate(rows):
-        is_decision = row.kind in DECISION_KINDS
-        key = (row.kind, row.reason, row.event, row.peer, row.value) if is_decision else (row.kind, row.reason)
-        place = known.get(key)
-        if place is None:
-            place = known[key] = texts.place(_text(row))
-        found[k] = place
+    found = np.zeros(len(columns), np.int64)
+    codes, reasons = columns.reasons()
+    plain = columns.are(TEXTS)
+    used, inverse = np.unique(codes[plain], return_inverse=True)
+    found[plain] = np.array([texts.place(reasons[code]) for code in used.tolist()], np.int64)[inverse]
+    decided = columns.are(DECISION_KINDS)
+    found[decided] = _sentences(columns.rows(decided), texts)
     return found
 
 
-def _text(row: LogRow) -> str:
-    if row.kind in DECISION_KINDS:
-        return words.decision(row)
-    return row.reason if row.kind in TEXTS else ""  # an event's content is in the list of events
+def _sentences(rows: list[LogRow], texts: Texts) -> list[int]:
+    known: dict[tuple[object, ...], int] = {}
+    places_of = []
+    for row in rows:
+        key = row.kind, row.reason, row.event, row.peer, row.value
+        place = known.get(key)
+        if place is None:
+            place = known[key] = texts.place(words.decision(row))
+        places_of.append(place)
+    return places_of
 
 
 # ---- texts
@@ -242,15 +249,14 @@ def _area(world: World, legs: list[places.Leg]) -> list[float]:
 
 def _frame_kinds(columns: Columns) -> list[dict[str, Any]]:
     """Those that carry events first, then by number; each with its colour."""
-    sent: dict[str, list[int]] = {}
-    for row in columns.rows_of_kinds(("send",)):
-        entry = sent.setdefault(row.reason, [0, 0])
-        entry[0] += 1
-        entry[1] += row.event != 0
-    order = sorted(sent, key=lambda kind: (sent[kind][1] == 0, -sent[kind][0], kind))
+    codes, reasons = columns.reasons()
+    sent = columns.are(("send",))
+    counts = Counter(codes[sent].tolist())
+    with_events = set(codes[sent & (columns["event"] > 0)].tolist())
+    order = sorted(counts, key=lambda code: (code not in with_events, -counts[code], reasons[code]))
     return [
-        {"kind": kind, "count": sent[kind][0], "colour": HUES[k % len(HUES)], "dash": k // len(HUES)}
-        for k, kind in enumerate(order)
+        {"kind": reasons[code], "count": counts[code], "colour": HUES[k % len(HUES)], "dash": k // len(HUES)}
+        for k, code in enumerate(order)
     ]
 
 

@@ -82,8 +82,8 @@ def detect(path: str, head: str) -> Format:
         raise InputError(f"{path}: has no data")
     best = _of_lines(lines)
     if best is None:
-        formats = ", ".join(FORMATS)
-        raise InputError(f"{path}: is in no known format; if it is one of {formats}, name it")
+        name_it = f"if it is one of {', '.join(FORMATS)}, name it: `roamcast trace convert --from FORMAT`"
+        raise InputError(f"{path}: is in no known format; {name_it}")
     return best
 
 
