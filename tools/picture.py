@@ -30,8 +30,11 @@ def main() -> None:
     parser.add_argument("--scheme", default="light", choices=("light", "dark"))
     parser.add_argument("--script", default="", metavar="JS", help="what to do before the picture is taken")
     parser.add_argument("--wait", default=3.0, type=float, metavar="S", help="for pages that draw themselves")
+    parser.add_argument("--check", action="store_true", help="only whether these arguments make sense")
     asked = parser.parse_args()
     width, height = map(int, asked.size.split("x"))
+    if asked.check:
+        return
     with tempfile.TemporaryDirectory() as profile, started(Path(profile)) as browser:
         browser.emulate(asked.scheme)
         browser.open(asked.page, width, height, asked.at)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 SIZE_IN = (9.6, 4.6)
 FEW = 10
 """So many times are listed rather than drawn."""
-MOST_MARKS = 300
+MOST_MARKS = 150
 LETTERS = 62
 """In a line below a panel."""
 
