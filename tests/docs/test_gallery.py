@@ -1,7 +1,7 @@
 """The gallery: every picture is there and small, and its command is one that works.
 
-Commands between ```console run for real with the other examples (test_examples.py), which write their pictures here;
-the slow ones, and those that need a browser, are parsed and planned.
+Commands between ```console run for real here (and not again in test_examples.py); the slow ones, and those that need a
+browser, are parsed and planned.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def words(picture: Path) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("line", SHELL)
-def test_slow_commands_are_understood(line: str, roamcast: Typed, tmp_path: Path) -> None:
+def test_slow_commands_are_understood(line: str, roamcast: Typed) -> None:
     for command in line.split(" && "):
         program, *arguments = shlex.split(command)
         if program == "python" and arguments[0] == "-c":
