@@ -84,14 +84,12 @@ def title(known: Sample) -> str:
 def embedded(page: str, name: str) -> Replay:
     """A page of `roamcast replay` inside another one, loaded when it comes into sight.
 
-    An origin of its own would be safer still, but browsers may then not draw it. The policy of the page around it lets
-    no other program run.
+    In a sandbox browsers may not draw it. The policy of the page around it lets no other program run.
     """
     caption = tag("figcaption", tag("strong", "A run. "), name, ". Click a node or an event to ask why.")
-    small = page.replace("</head>", f"<style>{SMALL}</style></head>", 1)
-    frame = tag(
-        "iframe", srcdoc=small, title=f"A run: {name}", loading="lazy", sandbox="allow-scripts allow-same-origin"
-    )
+    without_icon = re.sub(r'<link rel="icon"[^>]*>', "", page)  # which the policy would not load
+    small = without_icon.replace("</head>", f"<style>{SMALL}</style></head>", 1)
+    frame = tag("iframe", srcdoc=small, title=f"A run: {name}", loading="lazy")
     return Replay(tag("figure", caption, frame, class_="replay"), programs(page))
 
 
