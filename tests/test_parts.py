@@ -45,8 +45,8 @@ def test_what_a_class_can_override_does_not_change_unnoticed(name: str) -> None:
     """From the source: compiled methods have no signature."""
     module = getattr(roamcast.parts, name).__module__
     source = Path(roamcast.__file__).parents[1].joinpath(*module.split(".")).with_suffix(".py")
-    (found,) = [n for n in ast.parse(source.read_text()).body if isinstance(n, ast.ClassDef) and n.name == name]
-    methods = {n.name: [a.arg for a in n.args.args[1:]] for n in found.body if isinstance(n, ast.FunctionDef)}
+    (definition,) = [n for n in ast.parse(source.read_text()).body if isinstance(n, ast.ClassDef) and n.name == name]
+    methods = {n.name: [a.arg for a in n.args.args[1:]] for n in definition.body if isinstance(n, ast.FunctionDef)}
     assert methods == {"__init__": ["scenario", "params", "seed"], **METHODS[name]}
 
 

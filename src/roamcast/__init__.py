@@ -102,8 +102,8 @@ def _docstring(module: ModuleType, name: str) -> str:
         source = Path(str(module.__file__)).with_name(module.__name__.rpartition(".")[2] + ".py").read_text("utf-8")
     except OSError:
         return ""
-    (found,) = [node for node in ast.parse(source).body if isinstance(node, ast.ClassDef) and node.name == name]
-    return ast.get_docstring(found) or ""
+    (definition,) = [node for node in ast.parse(source).body if isinstance(node, ast.ClassDef) and node.name == name]
+    return ast.get_docstring(definition) or ""
 
 
 def __dir__() -> list[str]:

@@ -41,13 +41,13 @@ def roamcast(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 def one_line(roamcast: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OneLine:
     """Type something wrong, where there is a file `there` and a state `state` on which no node runs."""
 
-    def type_(words: list[str], said: str) -> None:
+    def type_(words: list[str], message: str) -> None:
         monkeypatch.chdir(tmp_path)
         monkeypatch.setenv("ROAMCAST_STATE", "state")
         (tmp_path / "there").write_text("")
         status, out, err = roamcast(*words)
         assert (status, out) == (2, "")
-        assert err.startswith(f"roamcast: {said}")
+        assert err.startswith(f"roamcast: {message}")
         assert err.count("\n") == 1
 
     return type_
@@ -69,6 +69,7 @@ def start(tmp_path: Path) -> Iterator[Started]:
         words = ["node", "--state", name, "--interface", "lo", "--port", str(PORT), "--group", "239.255.250.7"]
         words += ["--protocol", "gossip", "--set", "p=1", *(["--key", "group.key"] if key else []), *more]
         environment = {**os.environ, "NOTIFY_SOCKET": f"@roamcast-test-{os.getpid()}-{name}"}
+        environment["ROAMCAST_LIMITS_RATE_BPS"] = "1e9"  # a node prints a line about the default
         node = subprocess.Popen(command(*words), cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True)
         running.append(node)
         assert ready.recv(100) == b"READY=1"
@@ -85,8 +86,8 @@ def start(tmp_path: Path) -> Iterator[Started]:
 
 
 def stopped(node: subprocess.Popen[str]) -> str:
-    """What it said, after it was told to stop."""
+    """What it printed, after a signal to stop."""
     node.send_signal(signal.SIGTERM)
-    _, said = node.communicate(timeout=PATIENCE_S)
-    assert node.returncode == 0, said
-    return said
+    _, errors = node.communicate(timeout=PATIENCE_S)
+    assert node.returncode == 0, errors
+    return errors

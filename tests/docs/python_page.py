@@ -90,8 +90,8 @@ def definition(module: str, name: str) -> ast.AST:
     package = Path(roamcast.__file__).parent.joinpath(*module.split(".")[1:])
     source = package / "__init__.py" if package.is_dir() else package.with_suffix(".py")
     tree = ast.parse(source.read_text())
-    (found,) = [n for n in tree.body if isinstance(n, ast.FunctionDef | ast.ClassDef) and n.name == name]
-    return found
+    (defined,) = [n for n in tree.body if isinstance(n, ast.FunctionDef | ast.ClassDef) and n.name == name]
+    return defined
 
 
 def public(node: ast.ClassDef) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:

@@ -11,7 +11,7 @@ import pytest
 
 from tests.docs.pages import FENCE, ROOT, UPDATE, examples, pages, play, same
 
-PUBLIC = {"roamcast", "roamcast.parts", "roamcast.testing"}
+PUBLIC = {"roamcast", "roamcast.lab.traces", "roamcast.parts", "roamcast.testing"}
 WITH_EXAMPLES = [page for page in pages() if FENCE.search(page.read_text())]
 
 
@@ -70,6 +70,6 @@ def test_outputs_are_compared_loosely_but_compared(shown: str, real: str, fits: 
     assert same(shown, real) is fits
 
 
-def test_commands_and_outputs_are_told_apart() -> None:
-    found = examples("$ one\nx\ny\n$ two\n")
-    assert [(e.command, e.shown) for e in found] == [("one", "x\ny\n"), ("two", "")]
+def test_commands_and_outputs_are_separated() -> None:
+    both = examples("$ one\nx\ny\n$ two\n")
+    assert [(e.command, e.shown) for e in both] == [("one", "x\ny\n"), ("two", "")]

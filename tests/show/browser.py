@@ -55,8 +55,8 @@ class Browser:
 
     def requests(self) -> list[str]:
         """Every address that the page asked for, itself included."""
-        told = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
-        return [one["params"]["request"]["url"] for one in told if one["method"] == "Network.requestWillBeSent"]
+        messages = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
+        return [one["params"]["request"]["url"] for one in messages if one["method"] == "Network.requestWillBeSent"]
 
     def picture(self, place: Path, whole: bool = False) -> None:
         shot = self._command("Page.captureScreenshot", format="png", captureBeyondViewport=whole)

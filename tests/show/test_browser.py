@@ -21,15 +21,15 @@ MADE = kept.Made("0.1.0", "0.1.0+abc", "2026-01-31", 12345, 600.0)
 CONTRAST = Path(__file__).with_name("contrast.js").read_text()
 VERDICTS = [
     *(
-        verdict(f"B{k}", "000", name, evidence=["baldoni/made-up"])
+        verdict(f"B{k}", "baldoni", name, evidence=["baldoni/made-up"])
         for k, name in enumerate([REPRODUCED, NOT, REPRODUCED], 1)
     ),
-    *(verdict(f"F{k}", "001", name) for k, name in enumerate([NOT, OPEN], 1)),
-    verdict("C1", "002", REPRODUCED, says="sensors sleep and still deliver"),
+    *(verdict(f"F{k}", "baehni", name) for k, name in enumerate([NOT, OPEN], 1)),
+    verdict("C1", "costa", REPRODUCED, says="sensors sleep and still deliver"),
 ]
 FIGURE = Experiment(
     title="Gossip against its probability",
-    paper="000",
+    paper="baldoni",
     figure="Fig. 11",
     source="§VI-B",
     campaign={},
@@ -40,8 +40,8 @@ FIGURE = Experiment(
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with started(tmp_path_factory.mktemp("profile")) as found:
-        yield found
+    with started(tmp_path_factory.mktemp("profile")) as running:
+        yield running
 
 
 def written(place: Path, scale: str, replays: bool = False) -> Path:
@@ -142,7 +142,7 @@ def test_nothing_is_complained_about_and_nothing_is_fetched(opened: Browser, pag
 
 def test_claims_are_filtered_by_words_paper_and_verdict(scored: Browser) -> None:
     assert claims(scored) == ["B1", "B2", "B3", "F1", "F2", "C1"]
-    choose(scored, paper="000")
+    choose(scored, paper="baldoni")
     assert claims(scored) == ["B1", "B2", "B3"]
     choose(scored, verdict="yes")
     assert claims(scored) == ["B1", "B3"]
@@ -170,8 +170,8 @@ def test_a_filter_that_nothing_fits_says_so_and_all_come_back(scored: Browser) -
 
 
 def test_a_paper_leads_to_its_claims(opened: Browser) -> None:
-    click(opened, "nav a[href='#paper-001']")
-    click(opened, "#paper-001 a[data-paper]")
+    click(opened, "nav a[href='#paper-baehni']")
+    click(opened, "#paper-baehni a[data-paper]")
     assert opened.run("return new Promise(done => setTimeout(() => done(true), 50))")
     assert claims(opened) == ["F1", "F2"]
 
@@ -205,7 +205,7 @@ def test_parts_are_folded_and_say_what_is_in_them(opened: Browser) -> None:
 
 
 @pytest.mark.parametrize("script", [True, False])
-@pytest.mark.parametrize("place", ["paper-000", "fig-baldoni-made-up", "claim-F2", "league", "at-league-common"])
+@pytest.mark.parametrize("place", ["paper-baldoni", "fig-baldoni-made-up", "claim-F2", "league", "at-league-common"])
 def test_an_address_leads_into_a_folded_part(
     browser: Browser, page: Path, tmp_path: Path, place: str, script: bool
 ) -> None:
@@ -239,9 +239,9 @@ def test_the_contents_mark_where_one_is(opened: Browser) -> None:
     unfold_all(opened)
     for place, marked in (
         ("scorecard", ["#scorecard"]),
-        ("paper-000", ["#paper-000"]),
-        ("fig-baldoni-made-up", ["#paper-000", "#fig-baldoni-made-up"]),
-        ("paper-001", ["#paper-001"]),
+        ("paper-baldoni", ["#paper-baldoni"]),
+        ("fig-baldoni-made-up", ["#paper-baldoni", "#fig-baldoni-made-up"]),
+        ("paper-baehni", ["#paper-baehni"]),
         ("at-league-common", ["#league", "#at-league-common"]),
     ):
         opened.run("document.getElementById(arguments[0]).scrollIntoView({behavior: 'instant'})", place)
@@ -255,7 +255,7 @@ def test_the_contents_mark_where_one_is(opened: Browser) -> None:
 def test_only_the_part_where_one_is_shows_its_figures_in_the_contents(opened: Browser) -> None:
     listed = "return [...document.querySelectorAll('nav ol ol a')].filter(a => a.checkVisibility()).map(a => a.hash)"
     assert opened.run(listed) == []
-    click(opened, "nav a[href='#paper-000']")
+    click(opened, "nav a[href='#paper-baldoni']")
     assert opened.run(listed) == ["#fig-baldoni-fig9", "#fig-baldoni-made-up"]
 
 
@@ -263,11 +263,11 @@ def test_on_a_phone_the_contents_stay_in_sight_in_one_line(browser: Browser, pag
     browser.emulate()
     browser.open(page, 390, 800)
     click(browser, "nav summary")
-    click(browser, "nav a[href='#paper-001']")
+    click(browser, "nav a[href='#paper-baehni']")
     bar = browser.run("const b = document.querySelector('nav').getBoundingClientRect(); return [b.top, b.height]")
     assert bar[0] == 0 and bar[1] < 60
     assert browser.run("return document.querySelector('nav summary').innerText").endswith("Baehni et al. 2005")
-    assert seen(browser, "paper-001")
+    assert seen(browser, "paper-baehni")
 
 
 def test_every_claim_stands_with_its_figure_or_leads_to_it(opened: Browser) -> None:
@@ -324,9 +324,9 @@ def test_a_run_plays_beside_the_description_of_its_system(browser: Browser, tmp_
     from selenium.webdriver.support.ui import WebDriverWait
 
     browser.emulate()
-    browser.open(written(tmp_path, "full", replays=True), place="paper-000")
+    browser.open(written(tmp_path, "full", replays=True), place="paper-baldoni")
     settle(browser)
-    frame = browser.driver.find_element(By.CSS_SELECTOR, "#paper-000 .replay iframe")
+    frame = browser.driver.find_element(By.CSS_SELECTOR, "#paper-baldoni .replay iframe")
     browser.driver.switch_to.frame(frame)
     try:
         clock = "return document.getElementById('clock')?.textContent"

@@ -73,7 +73,7 @@ def test_only_cells_of_one_world_compete(tmp_path: Path) -> None:
     assert page.count("Delivery against cost, speed_max_mps=") == 2
 
 
-def test_of_many_worlds_one_is_drawn_and_that_is_said(tmp_path: Path) -> None:
+def test_of_many_worlds_one_is_drawn_and_the_page_says_so(tmp_path: Path) -> None:
     speeds = [str(k) for k in range(MOST_WORLDS + 2)]
     page = written(tmp_path, sweep(speeds, ["0.3", "1.0"], ("gossip",)))
     assert page.count("Delivery against cost") == 1

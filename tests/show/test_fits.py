@@ -35,9 +35,9 @@ def cut_power(n: int, exponent: float, cut_off: float) -> Array:
     ],
 )
 def test_a_law_is_recognised_with_its_parameters(law: str, times: Array, parameters: dict[str, float]) -> None:
-    found = fitted(tally(times), 1e6)
-    best = found.fits[0]
-    assert (best.law, found.n) == (law, 8000)
+    best_fits = fitted(tally(times), 1e6)
+    best = best_fits.fits[0]
+    assert (best.law, best_fits.n) == (law, 8000)
     assert best.parameters == pytest.approx(parameters, rel=0.1)
     assert best.distance < 0.02
 
@@ -45,10 +45,10 @@ def test_a_law_is_recognised_with_its_parameters(law: str, times: Array, paramet
 def test_times_on_a_lattice_are_fitted_on_the_lattice() -> None:
     """Whole multiples of 20 s: a geometric law, whose mean a continuous fit from 20 s on would miss."""
     steps = RANDOM.geometric(0.4, 20_000)
-    found = fitted(tally(20.0 * steps), 20.0 * 400)
-    assert found.fits[0].law == "exponential"
-    assert found.fits[0].parameters["mean"] == pytest.approx(-20 / np.log(0.6), rel=0.03)
-    assert found.fits[0].distance < 0.01
+    best_fits = fitted(tally(20.0 * steps), 20.0 * 400)
+    assert best_fits.fits[0].law == "exponential"
+    assert best_fits.fits[0].parameters["mean"] == pytest.approx(-20 / np.log(0.6), rel=0.03)
+    assert best_fits.fits[0].distance < 0.01
 
 
 def test_nothing_is_likelier_than_what_was_found() -> None:
@@ -92,5 +92,5 @@ def test_a_fit_is_a_statement_with_its_number_and_its_rival() -> None:
     ],
 )
 def test_few_times_are_no_distribution(times: list[tuple[float, int]], why: str) -> None:
-    found = fitted(times, 100.0)
-    assert found.fits == [] and found.words == why
+    best_fits = fitted(times, 100.0)
+    assert best_fits.fits == [] and best_fits.words == why

@@ -64,7 +64,7 @@ def test_numbers_below_each_other_have_the_same_decimals(
     assert numbers.column(intervals, least=least) == shown
 
 
-def test_a_verdicts_interval_is_told_once() -> None:
+def test_a_verdicts_interval_is_shown_once() -> None:
     assert numbers.interval(0.7, 0.68, 0.72) == "0.700 (0.680 … 0.720)"
     assert numbers.interval(0.7, 0.7, 0.7) == "0.700"
     assert numbers.interval(None, None, None) == "–"
@@ -76,15 +76,15 @@ def test_durations() -> None:
 
 def test_a_page_of_findings_is_shown_without_its_title_and_its_scorecard() -> None:
     page = "# T\n\nOne.\n\n<!-- scorecard -->\n| a |\n|---|\n| b |\n<!-- /scorecard -->\n\n## More\n\nTwo.\n"
-    found = findings.body(page)
-    assert "One." in found and "<h3>More</h3>" in found and "Two." in found
-    assert "T<" not in found and "<table" not in found and "scorecard" not in found
+    html = findings.body(page)
+    assert "One." in html and "<h3>More</h3>" in html and "Two." in html
+    assert "T<" not in html and "<table" not in html and "scorecard" not in html
 
 
 def test_the_package_carries_its_findings() -> None:
-    found = findings.findings()
-    assert set(found) == set(PAPERS)
-    assert '<th scope="col">' in found["000"]
+    pages = findings.findings()
+    assert set(pages) == set(PAPERS)
+    assert '<th scope="col">' in pages["baldoni"]
 
 
 def test_markdown_brings_no_markup_pictures_or_local_links() -> None:

@@ -15,22 +15,22 @@ from tests.show.made_up import verdict
 
 MADE = kept.Made("0.1.0", "0.1.0+abc", "2026-01-31", 12345, 600.0)
 BEFORE = [
-    verdict("B1", "000", REPRODUCED, calibration=True, unit="frames per delivery"),
-    verdict("B2", "000", NOT, evidence=["baldoni/fig11"]),
-    verdict("F1", "001", REPRODUCED, others=[Other("a", "all beacon", REPRODUCED), Other("b", "slow", NOT)]),
-    verdict("F2", "001", OPEN),
+    verdict("B1", "baldoni", REPRODUCED, calibration=True, unit="frames per delivery"),
+    verdict("B2", "baldoni", NOT, evidence=["baldoni/fig11"]),
+    verdict("F1", "baehni", REPRODUCED, others=[Other("a", "all beacon", REPRODUCED), Other("b", "slow", NOT)]),
+    verdict("F2", "baehni", OPEN),
 ]
 KEPT = Kept(MADE, kept.counted(BEFORE), BEFORE)
 NOW = [
-    verdict("B1", "000", REPRODUCED),
-    verdict("B2", "000", REPRODUCED, measured=0.9),
-    verdict("F1", "001", OPEN),
-    verdict("F2", "001", NOT),
+    verdict("B1", "baldoni", REPRODUCED),
+    verdict("B2", "baldoni", REPRODUCED, measured=0.9),
+    verdict("F1", "baehni", OPEN),
+    verdict("F2", "baehni", NOT),
 ]
 FIGURES = [
-    Drawn("baldoni/fig9", "fig-9", "Fig. 9", "000"),
-    Drawn("baldoni/fig11", "fig-11", "Fig. 11", "000"),
-    Drawn("baehni/fig11", "fig-b11", "Fig. 11", "001"),
+    Drawn("baldoni/fig9", "fig-9", "Fig. 9", "baldoni"),
+    Drawn("baldoni/fig11", "fig-11", "Fig. 11", "baldoni"),
+    Drawn("baehni/fig11", "fig-b11", "Fig. 11", "baehni"),
 ]
 
 
@@ -47,16 +47,16 @@ def test_claims_that_the_world_was_chosen_on_are_counted_apart() -> None:
 
 
 def test_a_full_campaign_stands_for_itself() -> None:
-    found = claims.entries(NOW, KEPT, full=True)
-    assert [entry.verdict for entry in found] == NOW and all(entry.now is None for entry in found)
-    assert "full campaign of" not in scorecard.headline(found, KEPT)
-    assert "this quick run" not in scorecard.scorecard(found, FIGURES)
+    listed = claims.entries(NOW, KEPT, full=True)
+    assert [entry.verdict for entry in listed] == NOW and all(entry.now is None for entry in listed)
+    assert "full campaign of" not in scorecard.headline(listed, KEPT)
+    assert "this quick run" not in scorecard.scorecard(listed, FIGURES)
 
 
 def test_a_claim_that_was_never_kept_shows_this_run() -> None:
-    fresh = verdict("X9", "000", NOT)
-    (found,) = claims.entries([fresh], KEPT, full=False)
-    assert (found.verdict, found.now) == (fresh, None)
+    fresh = verdict("X9", "baldoni", NOT)
+    (listed,) = claims.entries([fresh], KEPT, full=False)
+    assert (listed.verdict, listed.now) == (fresh, None)
 
 
 def test_a_row_shows_unit_verdict_and_what_the_quick_run_says() -> None:
@@ -80,9 +80,9 @@ def test_a_claim_leads_to_the_figure_it_is_about() -> None:
 
 
 def test_a_claim_without_an_experiment_is_about_the_figure_that_the_paper_names() -> None:
-    model = verdict("B14", "000", REPRODUCED, where="§V, Fig. 9")
+    model = verdict("B14", "baldoni", REPRODUCED, where="§V, Fig. 9")
     assert [each.id for each in claims.figures_of(model, FIGURES)] == ["fig-9"]
-    assert claims.figures_of(verdict("C3", "002", REPRODUCED, where="§IV"), FIGURES) == []
+    assert claims.figures_of(verdict("C3", "costa", REPRODUCED, where="§IV"), FIGURES) == []
 
 
 def test_a_claim_that_fails_shows_its_cause_and_the_other_figures() -> None:
@@ -95,12 +95,12 @@ def test_a_world_shows_its_parts_and_what_each_is_worth(monkeypatch: pytest.Monk
     back = Change("all-beacon", "all beacon", params={"proximity": {"beaconers": "all"}})
     other = Change("slow", "slow nodes", "they may be", world={"speed_max_mps": 1.0})
     part = Part("few-beacon", "few beacon", "the sum", back)
-    whole = Joint("000", ["B4"], "On one claim.", [part, Part("x", "idle", "y", Change("z", "z"))], [other])
+    whole = Joint("baldoni", ["B4"], "On one claim.", [part, Part("x", "idle", "y", Change("z", "z"))], [other])
     monkeypatch.setattr(joint, "load", lambda _: whole)
-    lost = [verdict("B1", "000", REPRODUCED, others=[Other("all-beacon", "all beacon", NOT, "few-beacon")])]
-    text = scorecard.world("000", lost) or ""
+    lost = [verdict("B1", "baldoni", REPRODUCED, others=[Other("all-beacon", "all beacon", NOT, "few-beacon")])]
+    text = scorecard.world("baldoni", lost) or ""
     assert "few beacon" in text and "the sum" in text and "costs 1 claim; B1 refuted" in text
     assert "On one claim. Claims it was chosen on: B4." in text
     assert "slow nodes (slow)" in text
-    idle = [verdict("B1", "000", REPRODUCED, others=[Other("z", "z", REPRODUCED, "x")])]
-    assert "costs 0 claims" in (scorecard.world("000", idle) or "")
+    idle = [verdict("B1", "baldoni", REPRODUCED, others=[Other("z", "z", REPRODUCED, "x")])]
+    assert "costs 0 claims" in (scorecard.world("baldoni", idle) or "")

@@ -32,11 +32,11 @@ def ticks(path: Path) -> int:
 def test_many_times_are_a_curve_with_its_law(tmp_path: Path) -> None:
     panel = shown(MANY)
     times.write(tmp_path / "a.svg", "a trace", [panel])
-    found = texts(tmp_path / "a.svg")
+    words = texts(tmp_path / "a.svg")
     best = panel.fitted.fits[0]
-    assert f"{best.law}: best" in found and "measured" in found and ticks(tmp_path / "a.svg") > 0
-    assert "at least that long [share]" in found and "a pair is apart [s]" in found
-    assert f"n = {sum(count for _, count in MANY):,}" in found and "largest difference" in found
+    assert f"{best.law}: best" in words and "measured" in words and ticks(tmp_path / "a.svg") > 0
+    assert "at least that long [share]" in words and "a pair is apart [s]" in words
+    assert f"n = {sum(count for _, count in MANY):,}" in words and "largest difference" in words
 
 
 @pytest.mark.parametrize(
@@ -56,8 +56,8 @@ def test_few_times_are_said_and_have_no_axes(listed: list[tuple[float, int]], wo
 
 def test_some_times_are_drawn_without_a_law(tmp_path: Path) -> None:
     times.write(tmp_path / "a.svg", "a trace", [shown([(float(k), 1) for k in range(1, 20)])])
-    found = texts(tmp_path / "a.svg")
-    assert "19 times: too few to fit a law" in found and "best" not in found and ticks(tmp_path / "a.svg") > 0
+    words = texts(tmp_path / "a.svg")
+    assert "19 times: too few to fit a law" in words and "best" not in words and ticks(tmp_path / "a.svg") > 0
 
 
 def test_the_same_times_give_the_same_file(tmp_path: Path) -> None:

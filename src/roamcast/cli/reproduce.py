@@ -213,13 +213,12 @@ def _show_kept(papers: list[str] | None, json: bool) -> None:
     import msgspec
 
     from roamcast.judging import kept
-    from roamcast.papers.experiments import number
 
     stored = kept.load()
     if stored is None:
         raise InputError("no full campaign has been kept in this version; run `roamcast reproduce --full`")
     if papers:
-        stored = kept.only(stored, {number(paper) for paper in papers})
+        stored = kept.only(stored, set(papers))
     if json:
         print(msgspec.json.encode(stored).decode())
         return
@@ -253,6 +252,7 @@ def _show_plan(papers: list[str] | None, scale: str, json: bool) -> None:
     import msgspec
 
     from roamcast.lab import reproduce as lab
+    from roamcast.papers.experiments import cited
 
     outlooks = lab.outlook(papers, scale)
     if json:
@@ -261,7 +261,7 @@ def _show_plan(papers: list[str] | None, scale: str, json: bool) -> None:
     table = Table("paper", "experiments", "other readings", "deciding, at most", title=f"What {scale} scale takes")
     for each in outlooks:
         table.add_row(
-            each.paper,
+            cited(each.paper),
             _cost(each.runs, each.cost_s),
             _cost(each.other_runs, each.other_cost_s),
             _cost(each.deciding_runs, each.deciding_cost_s),

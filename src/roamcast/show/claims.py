@@ -44,9 +44,9 @@ def entries(verdicts: Sequence[Verdict], kept: Kept | None, full: bool) -> list[
 def figures_of(v: Verdict, drawn: Sequence[Drawn]) -> list[Drawn]:
     """Those that show the result; for a claim without an experiment, the one that the paper names."""
     by_name = {each.name: each for each in drawn}
-    found = [by_name[name] for name in v.evidence if name in by_name]
+    proven = [by_name[name] for name in v.evidence if name in by_name]
     named = [each for each in drawn if each.paper == v.paper and each.number in v.where.split(", ")]
-    return found or named[:1]
+    return proven or named[:1]
 
 
 def address(v: Verdict) -> str:

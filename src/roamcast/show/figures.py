@@ -383,13 +383,13 @@ _BOX = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
 
 def _without_legend(text: str) -> str:
     """It is the lowest part of the drawing."""
-    found = re.search(rf'<g id="{LEGEND}([\d.]+)">', text)
-    if found is None:
+    legend = re.search(rf'<g id="{LEGEND}([\d.]+)">', text)
+    if legend is None:
         return text
     depth = 0
-    for group in _GROUP.finditer(text, found.start()):
+    for group in _GROUP.finditer(text, legend.start()):
         depth += -1 if group[0] == "</g>" else not group[0].endswith("/>")
         if depth == 0:
-            text = text[: found.start()] + text[group.end() :]
+            text = text[: legend.start()] + text[group.end() :]
             break
-    return _BOX.sub(lambda box: f'viewBox="0 0 {box[1]} {float(box[2]) - float(found[1]):g}"', text, count=1)
+    return _BOX.sub(lambda box: f'viewBox="0 0 {box[1]} {float(box[2]) - float(legend[1]):g}"', text, count=1)

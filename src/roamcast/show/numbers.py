@@ -50,7 +50,7 @@ def _pair(interval: tuple[float, float | None], factor: float, decimals: int) ->
 
 
 def _decimals(value: float, digits: int) -> int:
-    """How many it takes for so many significant digits."""
+    """How many decimals show that many significant digits."""
     return min(6, max(0, digits - 1 - floor(log10(abs(value))))) if value else 0
 
 

@@ -8,7 +8,7 @@ import msgspec
 
 from roamcast.judging.verdicts import Verdict
 from roamcast.papers import presets, readings
-from roamcast.papers.experiments import PAPERS, Experiment, cited
+from roamcast.papers.experiments import Experiment, cited
 from roamcast.protocols import registry
 from roamcast.show import claims, legend, parts, scorecard
 from roamcast.show.claims import Drawn, Entry
@@ -170,9 +170,9 @@ def _figures(judged: Sequence[Entry], figures: Sequence[Shown]) -> Html:
     about: dict[str, list[Html]] = {shown.id: [] for shown in figures}
     others: list[Html] = []
     for entry in judged:
-        found = claims.figures_of(entry.verdict, drawn(entry.verdict.paper, figures))
-        text = claims.claim(entry, found[1:])
-        (about[found[0].id] if found else others).append(text)
+        shown_in = claims.figures_of(entry.verdict, drawn(entry.verdict.paper, figures))
+        text = claims.claim(entry, shown_in[1:])
+        (about[shown_in[0].id] if shown_in else others).append(text)
     return joined(
         tag("h3", "Figures and claims") if figures else None,
         [figure(shown, about[shown.id]) for shown in figures],
@@ -206,17 +206,16 @@ def _readings(protocols: Sequence[str]) -> list[Html]:
     return sections
 
 
-def _cited(number: str) -> str:
-    folder = PAPERS.get(number, "")
-    return next((presets.load(name).paper for name in presets.names() if folder and name.startswith(folder)), number)
+def _cited_in_full(paper: str) -> str:
+    return next((presets.load(name).paper for name in presets.names() if name.startswith(paper)), cited(paper))
 
 
-def _title(number: str) -> str:
-    return _cited(number).partition(": ")[2].partition(", ")[0] or f"Paper {number}"
+def _title(paper: str) -> str:
+    return _cited_in_full(paper).partition(": ")[2].partition(", ")[0] or cited(paper)
 
 
-def _authors(number: str) -> str:
-    authors, _, rest = _cited(number).partition(": ")
+def _authors(paper: str) -> str:
+    authors, _, rest = _cited_in_full(paper).partition(": ")
     return f"{authors}. {rest.partition(', ')[2]}"
 
 

@@ -28,7 +28,7 @@ from roamcast.show.samples import Replay
 from roamcast.show.standings import Contest
 from roamcast.show.tables import Results, Row, read
 
-DISTANCE_PAPER = "000"
+DISTANCE_PAPER = "baldoni"
 VERSIONS = ("numpy", "pyarrow", "pyspark", "matplotlib")
 
 
@@ -185,14 +185,14 @@ def _papers(results: Results, known: dict[str, Experiment], album: Album) -> dic
     """The figures of each paper that was run, in the papers' order."""
     judged = {v.paper for v in results.scorecard.claims} if results.scorecard else set()
     figures_of: dict[str, list[Shown]] = {}
-    for number in PAPERS:
-        mine = {name: e for name, e in known.items() if e.paper == number}
-        if not mine and number not in judged:
+    for paper in PAPERS:
+        mine = {name: e for name, e in known.items() if e.paper == paper}
+        if not mine and paper not in judged:
             continue
-        ordered = [name for name in experiments.names([number]) if name in mine]
-        figures_of[number] = [_figure(mine[name], results.metrics[name], album) for name in ordered if mine[name].plot]
-        if number == DISTANCE_PAPER:
-            figures_of[number].insert(0, _distance(album))
+        ordered = [name for name in experiments.names([paper]) if name in mine]
+        figures_of[paper] = [_figure(mine[name], results.metrics[name], album) for name in ordered if mine[name].plot]
+        if paper == DISTANCE_PAPER:
+            figures_of[paper].insert(0, _distance(album))
     return figures_of
 
 

@@ -48,13 +48,15 @@ class Sample(msgspec.Struct, frozen=True):
 
 
 SAMPLES = {
-    "000": Sample("baldoni", {"duration_s": 18.0}, 9.5, 18.0, "two of a hundred drivers publish"),
-    "001": Sample("baehni-waypoint", {"duration_s": 120.0}, 58.0, 120.0, "one event, and drivers that meet"),
-    "002": Sample("costa", {"duration_s": 12.0, "publish_until_s": 11.0}, 4.5, 12.0, "two hundred sensors that stand"),
-    "003": Sample(
+    "baldoni": Sample("baldoni", {"duration_s": 18.0}, 9.5, 18.0, "two of a hundred drivers publish"),
+    "baehni": Sample("baehni-waypoint", {"duration_s": 120.0}, 58.0, 120.0, "one event, and drivers that meet"),
+    "costa": Sample(
+        "costa", {"duration_s": 12.0, "publish_until_s": 11.0}, 4.5, 12.0, "two hundred sensors that stand"
+    ),
+    "rezende": Sample(
         "rezende", {"duration_s": 90.0, "publish_until_s": 30.0, "events": 20}, 0.0, 90.0, "a campus of walkers"
     ),
-    "004": Sample(
+    "li": Sample(
         "li",
         {"nodes": 125, "width_m": 1000.0, "height_m": 1000.0, "duration_s": 16.0, "publish_until_s": 15.0},
         9.5,
@@ -95,8 +97,8 @@ def embedded(page: str, name: str) -> Replay:
 
 def programs(page: str) -> list[str]:
     """The digests of a page's programs: what the content policy of a page around it must allow."""
-    found = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
-    return [f"sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}" for text in found]
+    scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    return [f"sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}" for text in scripts]
 
 
 def _page(known: Sample, folder: Path) -> str:

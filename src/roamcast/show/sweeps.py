@@ -24,7 +24,7 @@ MOST_TOGETHER = 8
 MOST_FIGURES = 12
 """Settings times protocols for which every metric is drawn."""
 WIDE = 50.0
-"""A logarithmic axis has values that are so many times as large as others."""
+"""An axis is logarithmic if its largest value is that many times its smallest one."""
 
 
 class Sweep(msgspec.Struct, frozen=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from roamcast.log.explanation.places import Places
 from roamcast.log.explanation.select import DECISION_KINDS
 from roamcast.log.opened import Log
 from roamcast.log.reader import LogRow
+from roamcast.log.schema import MOVE, SLEEP
+from roamcast.log.writer import ParquetSink
 from roamcast.show.replay import page
 from tests.show.browser import Browser, started
 from tests.show.replay.runs import run
@@ -24,8 +27,8 @@ READY = "return document.documentElement.dataset.ready"
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with started(tmp_path_factory.mktemp("profile")) as found:
-        yield found
+    with started(tmp_path_factory.mktemp("profile")) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +38,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def log(folder: Path) -> Log:
-    return Log(run(folder / "run.parquet", crash_mean_s=25.0, repair_mean_s=4.0))
+    return Log(run(folder / "run.parquet", crash_mean_s=25.0, repair_mean_s=4.0, loss=0.05))
 
 
 @pytest.fixture(scope="module")
@@ -157,8 +160,9 @@ def test_counts_are_those_of_the_rows_so_far(opened: Browser, rows: list[LogRow]
     )
 
 
-def test_there_are_collisions_to_count(rows: list[LogRow]) -> None:
-    assert len([row for row in of_kind(rows, "lose") if row.reason == "collision"]) > 20
+def test_there_are_collisions_and_other_losses_to_count(rows: list[LogRow]) -> None:
+    reasons = Counter(row.reason for row in of_kind(rows, "lose"))
+    assert reasons["collision"] > 20 and reasons["loss"] > 20
 
 
 def test_nodes_are_where_the_log_says(opened: Browser, rows: list[LogRow]) -> None:
@@ -169,6 +173,20 @@ def test_nodes_are_where_the_log_says(opened: Browser, rows: list[LogRow]) -> No
             assert opened.run("return replay.position(arguments[0])", node) == pytest.approx(
                 places.position(node, t_us), abs=1e-6
             )
+
+
+def test_a_node_stays_where_its_last_leg_ended(browser: Browser, folder: Path) -> None:
+    """It walks, rests, walks, and its log goes on after its last leg."""
+    sink = ParquetSink(folder / "legs.parquet", "legs")
+    for t_us, end_us, leg in ((0, 1_000_000, "5 5 10 0"), (2_000_000, 4_000_000, "15 5 0 -2.5")):
+        sink.row(t_us, 1, MOVE, 0, 0, -1, 0, end_us, leg)
+    sink.row(9_000_000, 1, SLEEP, 0, 0, -1, 0, 0, "")
+    sink.close()
+    show(browser, page.write([Log(folder / "legs.parquet")], folder / "legs.html"))
+    wanted = {0: [5, 5], 0.5: [10, 5], 1.5: [15, 5], 3: [15, 2.5], 4: [15, 0], 8: [15, 0]}
+    for s, place in wanted.items():
+        seek(browser, round(s * 1e6))
+        assert browser.run("return replay.position(1)") == pytest.approx(place, abs=1e-9)
 
 
 def test_a_delivery_is_seen_at_its_time_and_place(opened: Browser, rows: list[LogRow]) -> None:

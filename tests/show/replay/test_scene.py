@@ -119,8 +119,12 @@ def test_a_map_that_is_gone_is_named(tmp_path: Path) -> None:
 
 
 def test_without_movements_nodes_stand_in_a_graph(tmp_path: Path) -> None:
-    texts = scene(Log(run(tmp_path / "run.parquet", level="frames"))).texts
+    log = Log(run(tmp_path / "run.parquet", level="frames"))
+    texts, tables = unpacked(scene(log).packed())
     assert texts["how"] == "graph" and texts["ranges"] == [] and not texts["is_bounded"]
+    heard = {frozenset((row.node, row.peer)) for row in log.rows() if row.kind in ("receive", "lose", "overhear")}
+    links = zip(tables["links"]["a"], tables["links"]["b"], strict=True)
+    assert sorted(map(sorted, heard)) == [[texts["nodes"][a], texts["nodes"][b]] for a, b in links]
     assert "--level full" in texts["remarks"][0]
 
 

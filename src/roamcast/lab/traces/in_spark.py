@@ -16,7 +16,7 @@ from roamcast.lab.spark.session import cores
 from roamcast.lab.spark.worker import stage
 from roamcast.lab.traces.reading import kind_of, packed
 from roamcast.lab.traces.schemas import TABLES
-from roamcast.lab.traces.source import NAME, TraceSource
+from roamcast.lab.traces.source import NAME, register
 from roamcast.lab.traces.table import Columns, Rule, Table, columns_of, whole_groups
 from roamcast.world.traces.plan import Part
 from roamcast.world.traces.record import CONTACT, POINT
@@ -110,15 +110,11 @@ class InSpark:
             self._kept.pop().unpersist()
 
 
-def register(spark: SparkSession) -> None:
-    spark.dataSource.register(TraceSource)
-
-
 # ---- on a worker
 
 
 def each_batch(batches: Iterator[pa.RecordBatch], rule: str, settings: dict[str, Any]) -> Iterator[pa.RecordBatch]:
-    run = _found(rule)
+    run = _rule_called(rule)
     for batch in batches:
         yield from run(pa.Table.from_batches([batch]), **settings)
 
@@ -126,14 +122,14 @@ def each_batch(batches: Iterator[pa.RecordBatch], rule: str, settings: dict[str,
 def each_group(
     batches: Iterator[pa.RecordBatch], rule: str, settings: dict[str, Any], by: list[str]
 ) -> Iterator[pa.RecordBatch]:
-    run = _found(rule)
+    run = _rule_called(rule)
     for rows in whole_groups(batches, by, ROWS_AT_ONCE):
         yield from run(rows, **settings)
 
 
 def whole_partition(batches: Iterator[pa.RecordBatch], rule: str, settings: dict[str, Any]) -> Iterator[pa.RecordBatch]:
     """One result for all batches: now and then they are reduced together with what the earlier ones gave."""
-    run = _found(rule)
+    run = _rule_called(rule)
     held: list[pa.RecordBatch] = []
     enough = ROWS_AT_ONCE
     for batch in batches:
@@ -150,10 +146,10 @@ def some_items(
 ) -> Iterator[pa.RecordBatch]:
     items = [item for batch in batches for item in batch.column(0).to_pylist()]
     if items:
-        yield from _found(rule)(shared.value, items=items, **settings)
+        yield from _rule_called(rule)(shared.value, items=items, **settings)
 
 
-def _found(name: str) -> Rule:
+def _rule_called(name: str) -> Rule:
     module, _, function = name.partition(":")
-    found: Rule = getattr(import_module(module), function)
-    return found
+    rule: Rule = getattr(import_module(module), function)
+    return rule

@@ -183,8 +183,8 @@ def usable(rows: Columns, from_us: int, until_us: int) -> Iterator[list[Array]]:
 @rule(REACHED)
 def floods(rows: Columns, items: list[int], nodes: list[int], t0_us: int, horizons: list[int]) -> Iterator[list[Array]]:
     met = list(zip(*(rows[name].tolist() for name in CONTACTS.names), strict=True))
-    found = np.array(list(flood_from(items, nodes, met, t0_us, horizons)), np.int64).reshape(-1, len(REACHED))
-    yield list(found.T)
+    reach = np.array(list(flood_from(items, nodes, met, t0_us, horizons)), np.int64).reshape(-1, len(REACHED))
+    yield list(reach.T)
 
 
 def flood_from(

@@ -45,7 +45,7 @@ class Explanation:
     summary     the answer in a sentence
     timeline    what happened at the node, in order
     way         the nodes over which the first copy came
-    path        if no neighbour had it: the links to the nearest node that had it; it stopped at the last but one
+    path        if no neighbour had it: the nodes from this one to the nearest that had it, which is the last of them
     neighbours  those of the node, or of the one where it stopped, that had it, and what each of them did
     network     how far the event came in all, and what the nodes that had it did
     """

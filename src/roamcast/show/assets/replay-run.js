@@ -8,6 +8,7 @@ class Run {
     this.number = number;
     this.rows = tables.rows;
     this.legs = tables.legs;
+    this.links = tables.links ?? { length: 0 };
     this.copies = tables.copies;
     this.pairs = tables.pairs;
     this.kind = Object.fromEntries(texts.kinds.map((name, code) => [name, code]));

@@ -3,6 +3,7 @@
 const SHOWN_S = 0.55; // how long a frame is seen at least, in seconds of the person who looks
 const OUTCOME_S = 0.9; // the same for losses and deliveries
 const MOST_FRAMES = 700;
+const FEW = 12; // nodes whose names have room
 const DASHES = [[], [6, 4], [2, 3]];
 const colours = {};
 
@@ -109,7 +110,7 @@ class Stage {
     if (standing) this.drawTree(standing.tree);
     this.drawNodes(t, standing, node);
     if (player.shows.frames) this.drawOutcomes(t, event);
-    if (player.shows.labels || this.zoom > 2.5 || run.live) this.drawLabels(standing);
+    if (player.shows.labels || this.zoom > 2.5 || run.visible <= FEW) this.drawLabels(standing);
     else if (node !== null) this.drawLabel(node);
   }
 
@@ -134,6 +135,7 @@ class Stage {
       pen.stroke();
     }
     if (run.streets.length) this.drawStreets();
+    if (run.links.length) this.drawLinks();
     if (run.wall && t >= run.wall[1] && t < run.wall[2]) this.drawWall(run.wall[0], y, high);
     this.drawScale(wide);
   }
@@ -148,6 +150,15 @@ class Stage {
       pen.moveTo(this.x(line[0]), this.y(line[1]));
       for (let k = 2; k < line.length; k += 2) pen.lineTo(this.x(line[k]), this.y(line[k + 1]));
     }
+    pen.stroke();
+  }
+
+  // Which nodes heard each other at all, where that is all that is known about places.
+  drawLinks() {
+    const { pen, run } = this;
+    pen.strokeStyle = colours.line;
+    pen.beginPath();
+    for (let k = 0; k < run.links.length; k++) this.join(run.links.a[k], run.links.b[k]);
     pen.stroke();
   }
 

@@ -104,7 +104,8 @@ class Timeline {
         ? clockOf(this.runs[0], t).slice(0, 8)
         : `${Number((t / 1e6).toPrecision(6))} s`;
       pen.fillRect(this.x(t) - 0.5, this.height - 15, 1, 4);
-      const x = Math.max(NAMES_PX + 8, Math.min(this.width - 20, this.x(t)));
+      const half = pen.measureText(label).width / 2;
+      const x = Math.max(NAMES_PX + half, Math.min(this.width - half - 1, this.x(t)));
       pen.fillText(label, x, this.height - 1);
     }
   }

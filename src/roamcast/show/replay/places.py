@@ -36,6 +36,8 @@ class Placed(NamedTuple):
     """moves, measured, graph or ring."""
     legs: list[Leg]
     remark: str
+    links: Any = ()
+    """Of a graph: pairs of places in the list of nodes, the lower one first."""
 
 
 def placed(
@@ -59,7 +61,14 @@ def placed(
         (k, 0, FOREVER_US, round(1000 * x), round(1000 * y), 0, 0)
         for k, (x, y) in enumerate(laid_out(len(nodes), links).tolist())
     ]
-    return Placed(how, legs, NO_FRAMES if how == RING else NO_MOVES if is_real else NO_MOVES + HOW)
+    return Placed(how, legs, NO_FRAMES if how == RING else NO_MOVES if is_real else NO_MOVES + HOW, links)
+
+
+def links_table(links: Any) -> list[Column]:
+    import numpy as np
+
+    values = np.array(links, np.int64).reshape(-1, 2)
+    return [Column("a", values[:, 0], True), Column("b", values[:, 1])]
 
 
 def table(legs: Sequence[Leg]) -> list[Column]:
@@ -95,7 +104,8 @@ def _links(columns: Columns, index: dict[int, int]) -> Any:
     at_radio = columns.are(("receive", "lose", "overhear")) & (columns["peer"] >= 0)
     heard = at_radio & ~(columns.are(("lose",)) & columns.have_reason(AT_SENDER))
     pairs = np.unique(np.stack([columns["node"][heard], columns["peer"][heard]], 1), axis=0).tolist()
-    return np.array([(index[a], index[b]) for a, b in pairs if a in index and b in index], int).reshape(-1, 2)
+    known = {(min(a, b), max(a, b)) for a, b in pairs if a in index and b in index}
+    return np.array(sorted((index[a], index[b]) for a, b in known), int).reshape(-1, 2)
 
 
 # ---- measured

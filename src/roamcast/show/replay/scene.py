@@ -2,6 +2,7 @@
 
     rows     the log's rows in order, without movements: t, node, kind, event, frame, peer, bytes, value, text
     legs     straight pieces of movement: places.py
+    links    pairs of nodes that heard each other, if nodes stand in a graph
     copies, pairs     the events: events.py
 
 Numbers that stand for things in lists (nodes, events, texts) are their places in the list; where there can be none,
@@ -66,7 +67,13 @@ def scene(log: Log, wanted: Wanted | None = None, positions: Path | None = None)
     world = world_of(log.description)
     event_index = {each.event: k for k, each in enumerate(spreads)}
     rows = _rows(columns, index, event_index, part.begin_us, texts)
-    tables: Tables = {"rows": rows, "legs": places.table(placed.legs), "copies": spread.copies, "pairs": spread.pairs}
+    tables: Tables = {
+        "rows": rows,
+        "legs": places.table(placed.legs),
+        "links": places.links_table(placed.links),
+        "copies": spread.copies,
+        "pairs": spread.pairs,
+    }
     about = {
         **_about(log, part, columns),
         **_ground(world, placed, nodes[:visible], columns, moves),
@@ -158,14 +165,14 @@ def _text_places(columns: Columns, texts: Texts) -> Any:
     content of an event is in the list of events."""
     import numpy as np
 
-    found = np.zeros(len(columns), np.int64)
+    places = np.zeros(len(columns), np.int64)
     codes, reasons = columns.reasons()
     plain = columns.are(TEXTS)
     used, inverse = np.unique(codes[plain], return_inverse=True)
-    found[plain] = np.array([texts.place(reasons[code]) for code in used.tolist()], np.int64)[inverse]
+    places[plain] = np.array([texts.place(reasons[code]) for code in used.tolist()], np.int64)[inverse]
     decided = columns.are(DECISION_KINDS)
-    found[decided] = _sentences(columns.rows(decided), texts)
-    return found
+    places[decided] = _sentences(columns.rows(decided), texts)
+    return places
 
 
 def _sentences(rows: list[LogRow], texts: Texts) -> list[int]:
