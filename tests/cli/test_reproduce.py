@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow.parquet as pq
 import pytest
 
@@ -131,6 +132,34 @@ def test_the_kept_scorecard_is_one_object(roamcast: Typed) -> None:
     assert sum(whole["counts"]["all"].values()) == len(whole["claims"]) >= 82
 
 
+def test_the_scorecard_fits_eighty_columns_and_says_where_the_rest_is(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    stored = kept.load()
+    assert stored is not None
+    show(stored.claims, None, "out/report.html")
+    lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    assert max(map(len, lines)) <= 80
+    (first,) = [line for line in lines if line.startswith("B1 ")]
+    assert first.split()[-2:] == ["0.556", "reproduced"] and "…" in first
+    assert any(line.strip() == "Li et al. 2013" for line in lines)
+    assert lines[-1] == "published values, intervals, causes: out/report.html"
+
+
+def test_a_quick_run_stands_beside_the_kept_verdicts_in_eighty_columns(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    stored = kept.load()
+    assert stored is not None
+    show(stored.claims, msgspec.structs.replace(stored, claims=stored.claims[1:]), "out/report.html")
+    lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    assert max(map(len, lines)) <= 80 and lines[0].split()[-2:] == ["quick", "run"]
+    assert lines[2].endswith("reproduced") and lines[3].endswith("same")
+    assert lines[-1] == "published values, intervals, causes: out/report.html"
+
+
 def test_a_quick_run_is_shown_beside_the_full_campaign_and_what_it_contradicts_is_named(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -141,15 +170,13 @@ def test_a_quick_run_is_shown_beside_the_full_campaign_and_what_it_contradicts_i
         verdict("B7", "baldoni", REPRODUCED),
     ]
     stored = kept.Kept(kept.Made("0.1.0", "0.1.0+abc", "2026-01-31", 12345, 600.0), kept.counted(before), before)
-    show(
-        [
-            verdict("B3", "baldoni", REPRODUCED),
-            verdict("B5", "baldoni", NOT),
-            before[2],
-            verdict("B7", "baldoni", OPEN),
-        ],
-        stored,
-    )
+    now = [
+        verdict("B3", "baldoni", REPRODUCED),
+        verdict("B5", "baldoni", NOT),
+        before[2],
+        verdict("B7", "baldoni", OPEN),
+    ]
+    show(now, stored, "out/report.html")
     lines = capsys.readouterr().out.splitlines()
     assert "4 claims: 3 reproduced, 1 not reproduced, 0 not decidable (full campaign)" in lines
     assert "1 of the 1 claims that joint readings were chosen on hold, 2 of the other 3" in lines

@@ -100,8 +100,8 @@ def test_a_node_that_stops_is_gone_and_one_that_comes_back_is_watched_again(
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with started(tmp_path_factory.mktemp("profile")) as found:
-        yield found
+    with started(tmp_path_factory.mktemp("profile")) as running:
+        yield running
 
 
 def until(browser: Browser, condition: str) -> Any:

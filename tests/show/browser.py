@@ -30,12 +30,13 @@ class Browser:
     def __init__(self, driver: Any) -> None:
         self.driver = driver
 
-    def open(self, page: Path, width: int = 1280, height: int = 900) -> None:
-        self.driver.get_log("browser"), self.driver.get_log("performance")  # forget what was before
+    def open(self, page: Path, width: int = 1280, height: int = 900, place: str = "") -> None:
         self._command(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False
         )
-        self.driver.get(page.absolute().as_uri())
+        self.driver.get("about:blank")  # the same page with another address would only be scrolled
+        self.driver.get_log("browser"), self.driver.get_log("performance")  # forget what was before
+        self.driver.get(page.absolute().as_uri() + (f"#{place}" if place else ""))
         self.run("return document.readyState")
 
     def emulate(self, scheme: str = "light", media: str = "") -> None:

@@ -13,10 +13,10 @@ import pytest
 from PIL import Image
 
 from roamcast.papers.experiments import Plot, Stated
-from roamcast.show import distance, figures
+from roamcast.show import cells, distance, figures, legend
 from roamcast.show.league import entrants, fronts
 from roamcast.show.palette import INK, look
-from roamcast.show.panels import Panel, panel
+from roamcast.show.panels import Panel, panel, together
 from tests.show.made_up import campaign, row
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -114,8 +114,8 @@ def test_a_front_shows_everybody_and_the_cost() -> None:
     rows = campaign("c", ["a", "b", "c"])
     rows += [row("silent", 9, 1, "c", delivery=0.0, energy_j=1.0)]
     for front in fronts(entrants(rows)):
-        labels = texts(figures.draw_front(front).svg)
-        assert {"a", "b", "c", "silent", front.label, "delivery"} <= set(labels)
+        words = texts(figures.draw_front(front).svg)
+        assert {"a", "b", "c", "silent", front.label, "delivery [share]"} <= set(words)
 
 
 def test_cells_of_one_name_share_a_marker_and_a_line_of_the_legend() -> None:
@@ -157,7 +157,60 @@ def test_panels_beside_each_other_have_the_same_axis() -> None:
     assert "0.8" in axes[0] and axes[0][-6:] == axes[1][-6:]
 
 
+def ticks(svg: bytes, axis: str) -> list[str]:
+    groups = [g for g in ET.fromstring(svg).iter(f"{SVG}g") if g.get("id", "").startswith(f"{axis}tick")]
+    return ["".join(g.itertext()).strip() for g in groups]
+
+
+def test_an_axis_of_whole_numbers_has_ticks_at_whole_numbers_only() -> None:
+    plot = Plot(x="nodes", y="collisions", x_label="nodes", y_label="collisions [frames]")
+    rows = [row("a", k, 1, world={"nodes": str(k)}, collisions=k) for k in (1, 2, 3)]
+    drawn = figures.draw(panel(plot, rows)).svg
+    for axis in "xy":
+        words = ticks(drawn, axis)
+        assert words and all(re.fullmatch(r"\d+", text) for text in words)
+    parts = [row("a", k, 1, params={"p": str(k / 2)}, delivery=0.5) for k in (1, 2, 3)]
+    assert "0.6" in ticks(figures.draw(panel(Plot(x="p", y="delivery", x_label="p", y_label="d"), parts)).svg, "x")
+
+
+def test_large_numbers_on_axes_are_grouped() -> None:
+    plot = Plot(x="nodes", y="frames_sent", x_label="nodes", y_label="frames")
+    rows = [row("a", k, 1, world={"nodes": str(1000 * k)}, frames_sent=2_000_000 * k) for k in (1, 2, 3)]
+    drawn = figures.draw(panel(plot, rows)).svg
+    assert "2,000" in ticks(drawn, "x") and "2,000,000" in ticks(drawn, "y")
+
+
+def test_panels_of_a_figure_show_a_series_alike_and_have_one_legend() -> None:
+    both = campaign("c", ["gossip", "proximity"], [0.1, 0.5])
+    plot = Plot(x="p", y="delivery", x_label="p", y_label="delivery")
+    only = panel(plot, [each for each in both if each["label"] == "proximity"])
+    first, second = together([panel(plot, both), only])
+    assert (first.place("proximity"), second.place("proximity"), only.place("proximity")) == (1, 1, 0)
+    colour = look(1).colour.lower().encode()
+    assert colour in figures.draw(second).svg.lower() and colour not in figures.draw(only).svg.lower()
+    shown = legend.of_panels([first, second]) or ""
+    assert re.findall(r"</svg>(\w+)</li>", shown) == ["gossip", "proximity"]
+    assert legend.of_panels([only]) is None
+
+
+def test_greek_letters_are_greek_in_the_legend_as_on_the_axis() -> None:
+    plot = Plot(x="p", y="delivery", x_label="horizon φ", y_label="delivery", series="phi")
+    rows = [row("a", k, 1, params={"p": "1", "phi": str(k)}, delivery=0.5) for k in (1, 2)]
+    assert [series.name for series in panel(plot, rows).series] == ["φ = 1", "φ = 2"]
+    assert cells.heading("tau_s") == "τ [s]" and cells.heading("speed_max_mps") == "speed max [m/s]"
+
+
 # ---- in a page
+
+
+def test_in_a_page_a_drawing_may_lose_its_legend_and_the_room_for_it(drawn: figures.Drawn) -> None:
+    whole, less = (ET.fromstring(figures.inline(drawn.svg, "f", "x", legend=keep)) for keep in (True, False))
+    texts_of = ["".join(each.itertext()) for each in less.iter(f"{SVG}text")]
+    assert "proximity" not in texts_of and {"probability p", "a stranger"} <= set(texts_of)
+    before, after = (float(root.get("viewBox", "").split()[3]) for root in (whole, less))
+    assert 15 < before - after < 60
+    lowest = max(float(each.get("y") or 0) for each in less.iter(f"{SVG}text"))
+    assert lowest < after
 
 
 def test_in_a_page_a_drawing_has_a_name_its_own_ids_and_the_pages_ink(drawn: figures.Drawn) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from roamcast.lab.tables.rows import texts
 from roamcast.log.catalogue import AVERAGED
 from roamcast.papers import experiments
 from roamcast.papers.experiments import Entrant, Experiment, Plot
-from roamcast.show import figures, report, tables
+from roamcast.show import figures, report, samples, tables
 from roamcast.show.panels import panel
 from tests.show import made_up
 from tests.show.made_up import campaign, changed, folder, row, verdict
@@ -174,9 +175,21 @@ def test_the_policy_lets_only_the_pages_own_script_run(results: Path) -> None:
     assert "unsafe-eval" not in text and "script-src &#x27;unsafe-inline" not in text
 
 
+def test_a_run_of_each_papers_system_can_be_looked_at(results: Path) -> None:
+    text = report.write(results, replays=True).read_text()
+    frames = re.findall(r'<iframe srcdoc="([^"]*)" title="([^"]*)" loading="lazy">', text)
+    titles = [title for _, title in frames]
+    judged = {each.paper for each in VERDICTS} | {"baldoni"}
+    assert titles == [f"A run: {samples.title(samples.SAMPLES[number])}" for number in sorted(judged)]
+    assert (results / "replays" / "baldoni.html").exists() and (results / "replays" / "baldoni.parquet").exists()
+    (digest,) = set(samples.programs(unescape(frames[0][0])))
+    assert f"&#x27;{digest}&#x27;" in text  # the policy lets the player run, and no other program
+    assert report.write(results, replays=True).read_text() == text
+
+
 def test_a_campaign_without_claims_has_a_page_too(tmp_path: Path) -> None:
     text = report.write(folder(tmp_path / "r", campaign("speed", ["a", "b"]))).read_text()
-    assert "Scorecard" not in text and 'id="at-speed"' in text and "6\u202fsimulations" not in text
+    assert "Scorecard" not in text and 'id="at-speed"' in text
     assert "<h1>speed</h1>" in text and "6 simulations" in text
 
 

@@ -25,8 +25,8 @@ def open(path: str | Path, spark: SparkSession | None = None) -> Laboratory | Lo
     A campaign is a folder; its tables are Spark DataFrames, or without Java pandas and Arrow. A log is a file
     (`simulate(…, log="run.parquet")`, `run --log`), or a folder with the logs of real nodes.
     """
-    found = lab.open(path, spark)
-    return Log(found.path) if isinstance(found, opened.Log) else found
+    tables = lab.open(path, spark)
+    return Log(tables.path) if isinstance(tables, opened.Log) else tables
 
 
 class Log(opened.Log):

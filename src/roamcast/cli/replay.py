@@ -70,11 +70,11 @@ def beside(log: Path) -> Path:
 
 def numbers(text: str) -> frozenset[int]:
     """`3,7,10-19`"""
-    found: set[int] = set()
+    numbers: set[int] = set()
     for part in text.split(","):
         first, dash, last = part.strip().replace("n", "").partition("-")
         try:
-            found |= set(range(int(first), int(last if dash else first) + 1))
+            numbers |= set(range(int(first), int(last if dash else first) + 1))
         except ValueError:
             raise InputError(f"--nodes {text!r}: must be numbers and ranges, such as 3,7,10-19") from None
-    return frozenset(found)
+    return frozenset(numbers)

@@ -23,6 +23,17 @@ SYSTEMS = {
 }
 """The protocols that each paper describes, its own first."""
 
+IDEAS = {
+    "baldoni": "Nothing is kept up except beacons: nodes that met a subscriber lately forward first, and others hear "
+    "that and stay silent.",
+    "baehni": "Events wait for whoever drives by: heartbeats say which node wants what, and a back-off and a table of "
+    "ids keep copies rare.",
+    "costa": "A little knowledge around each subscriber, and chance where there is none.",
+    "rezende": "People carry publications, and pass them on where subscriptions are.",
+    "li": "Groups that agree on interests, trees inside them, and gateways between them.",
+}
+"""What each paper contributes, in a sentence."""
+
 
 def headline(protocol: type[Protocol]) -> str:
     """The first sentence of the class's documentation, or else of its module's."""

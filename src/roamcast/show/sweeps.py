@@ -148,7 +148,7 @@ def _panel(setting: str, metric: Metric, group: Group) -> Panel | None:
 
     def x(row: Row) -> str | None:
         value = cells.settings(row).get(setting)
-        return None if value is None else cells.shown(setting, value)
+        return None if value is None else cells.in_unit(setting, value)
 
     def name(row: Row) -> str:
         have = cells.settings(row)

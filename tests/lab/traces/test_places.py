@@ -54,7 +54,7 @@ def meetings(draw: st.DrawFn) -> Text:
 
 
 def results(place: Place, folder: Path, text: Text, gap_s: float, split_bytes: int) -> dict[str, bytes]:
-    """All that one can learn about a trace: its statistics, its curves, and the file in every format."""
+    """All that one can learn about a trace: its statistics, its times, and the file in every format."""
     name, content = text
     (folder / name).write_text(content)
     contents: dict[str, bytes] = {}
@@ -64,7 +64,7 @@ def results(place: Place, folder: Path, text: Text, gap_s: float, split_bytes: i
     except InputError as error:
         return {"refused": str(error).encode()}
     met = contacts.of(read, 12.5 if read.kind == "positions" else 0.0)
-    facts = [summary.of(read, met, [3.0, 60.0]), summary.curves(met), read.malformed.first, read.names, read.absent]
+    facts = [summary.of(read, met, [3.0, 60.0]), summary.times(met), read.malformed.first, read.names, read.absent]
     contents["facts"] = json.dumps(facts, allow_nan=False).encode()
     for to, target in TARGETS.items():
         if read.kind == "contacts" and target.kind == "positions":

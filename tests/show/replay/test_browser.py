@@ -27,8 +27,8 @@ READY = "return document.documentElement.dataset.ready"
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with started(tmp_path_factory.mktemp("profile")) as found:
-        yield found
+    with started(tmp_path_factory.mktemp("profile")) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")

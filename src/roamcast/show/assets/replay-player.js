@@ -63,7 +63,8 @@ class Player {
       this.redrawn = true;
       remember(this.waitMs, waited);
     }
-    if (this.redrawn) {
+    // Inside another page it may be folded away, without any room to draw on.
+    if (this.redrawn && innerWidth && innerHeight) {
       this.redrawn = false;
       const began = performance.now();
       for (const stage of this.stages) stage.draw(this.t);

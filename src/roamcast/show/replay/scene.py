@@ -165,14 +165,14 @@ def _text_places(columns: Columns, texts: Texts) -> Any:
     content of an event is in the list of events."""
     import numpy as np
 
-    found = np.zeros(len(columns), np.int64)
+    places = np.zeros(len(columns), np.int64)
     codes, reasons = columns.reasons()
     plain = columns.are(TEXTS)
     used, inverse = np.unique(codes[plain], return_inverse=True)
-    found[plain] = np.array([texts.place(reasons[code]) for code in used.tolist()], np.int64)[inverse]
+    places[plain] = np.array([texts.place(reasons[code]) for code in used.tolist()], np.int64)[inverse]
     decided = columns.are(DECISION_KINDS)
-    found[decided] = _sentences(columns.rows(decided), texts)
-    return found
+    places[decided] = _sentences(columns.rows(decided), texts)
+    return places
 
 
 def _sentences(rows: list[LogRow], texts: Texts) -> list[int]:
