@@ -39,6 +39,7 @@ EXAMPLES = {
     "publish": ["roamcast publish weather.roof temperature=31.5 --validity 600"],
     "subscribe": ["roamcast subscribe 'temperature > 30'", "roamcast subscribe 'topic weather' --name alarm --json"],
     "status": ["roamcast status", "roamcast status --json"],
+    "motion": ["roamcast motion 8.5", "roamcast motion unknown --state ~/node"],
     "key": ["roamcast key new group.key"],
     "key new": ["roamcast key new group.key"],
     "key next": ["roamcast key next group.key"],
