@@ -44,6 +44,7 @@ EXAMPLES = {
     "subscribe": ["roamcast subscribe 'temperature > 30'", "roamcast subscribe 'topic weather' --name alarm --json"],
     "status": ["roamcast status", "roamcast status --json", "roamcast status --web"],
     "watch": ["roamcast watch", "roamcast watch --state ~/node --port 8080"],
+    "motion": ["roamcast motion 8.5", "roamcast motion unknown --state ~/node"],
     "key": ["roamcast key new group.key"],
     "key new": ["roamcast key new group.key"],
     "key next": ["roamcast key next group.key"],

@@ -16,8 +16,8 @@ from roamcast import toml
 from roamcast.errors import InputError, Misplaced, unknown
 from roamcast.log.schema import kinds_at
 from roamcast.net.air.medium import Network
+from roamcast.net.keep import durability
 from roamcast.net.keep.database import Bounds
-from roamcast.net.keep.durability import Durability
 from roamcast.net.limits import Limits
 from roamcast.net.live import DEFAULT_PROTOCOL
 
@@ -35,7 +35,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     )
     protocol: str = DEFAULT_PROTOCOL
     params: dict[str, Any] = {}  # of the protocol; those that are not given are as in LIVE, or else the protocol's own
-    durability: Durability = "each"  # each, group or none: when a node waits for its disk (keep/durability.py)
+    durability: str = "each"  # each, group or none: when a node waits for its disk (keep/durability.py)
     gps: str = ""  # gpsd://HOST:PORT, for protocols that use movement or speed; empty: none
     run: str = "field"  # the name of the run in the log
     log: str = ""  # folder for the event log; empty: none
@@ -55,6 +55,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         if self.number >= 0 and not self.insecure:
             raise InputError("number: a node with a key gets its number from its identity or from the roster")
         kinds_at(self.level)
+        durability.check(self.durability)
 
 
 GROUPS: Final[dict[str, type[msgspec.Struct]]] = {"network": Network, "limits": Limits, "bounds": Bounds}

@@ -12,17 +12,24 @@ none    As `group`, and nothing waits for the disk, except the numbers that must
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Final
 
-Durability = Literal["each", "group", "none"]
+from roamcast.errors import unknown
+
+CHOICES: Final = ("each", "group", "none")
 CURSOR_GROUP: Final = 256
 
 
-def cursor_each(durability: Durability) -> int:
+def check(durability: str) -> None:
+    if durability not in CHOICES:
+        raise unknown("durability", durability, CHOICES)
+
+
+def cursor_each(durability: str) -> int:
     """Every how many events a subscription waits until its cursor is on disk."""
     return 1 if durability == "each" else CURSOR_GROUP
 
 
-def waits(durability: Durability) -> bool:
+def waits(durability: str) -> bool:
     """Whether commits wait for the disk."""
     return durability != "none"
