@@ -12,7 +12,7 @@ RoamcastError
 ├── Malformed           received bytes that are not a frame: counted and dropped, never passed to a protocol
 ├── NodeClosed          a real node that is not running
 ├── Outgrown            a table is too large for the memory of this machine
-├── StoreError          a real node's disk failed
+├── StoreError          a real node's disk failed or is full: exit status 75, because another start may succeed
 └── WorkerDied          a worker process of Spark died during a run, several times
 
 One kind stays with the code that raises and catches it: `net` refuses a datagram by raising `Refused`, which never
@@ -92,7 +92,7 @@ class Outgrown(RoamcastError):
 
 
 class StoreError(RoamcastError):
-    """The disk failed: the request changed nothing."""
+    """The disk failed or is full: the request changed nothing, and may succeed later."""
 
 
 class WorkerDied(RoamcastError):

@@ -10,6 +10,7 @@ Each folder uses those below it in this list, and never those above it (`make li
     wire/          between bytes and frames: datagrams, encryption, replay windows, fragments
     trust/         which nodes are believed: group keys, a node's own key and number, seals of events
     durable.py, limits.py, refusal.py     values that survive a restart; every bound; every reason to drop something
+    live.py        the protocol and the parameters that nodes have unless others are chosen
 
 docs/explanation/design.md follows one event from an application to another, function by function.
 

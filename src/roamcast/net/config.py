@@ -17,7 +17,9 @@ from roamcast.errors import InputError, Misplaced, unknown
 from roamcast.log.schema import kinds_at
 from roamcast.net.air.medium import Network
 from roamcast.net.keep.database import Bounds
+from roamcast.net.keep.durability import Durability
 from roamcast.net.limits import Limits
+from roamcast.net.live import DEFAULT_PROTOCOL
 
 PREFIX: Final = "ROAMCAST_"
 
@@ -31,8 +33,10 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     clocks_within_s: Annotated[float, msgspec.Meta(ge=0)] = (
         0.0  # above 0: the operator guarantees that all clocks are right within this time
     )
-    protocol: str = "frugal"
-    params: dict[str, Any] = {}  # of the protocol
+    protocol: str = DEFAULT_PROTOCOL
+    params: dict[str, Any] = {}  # of the protocol; those that are not given are as in LIVE, or else the protocol's own
+    durability: Durability = "each"  # each, group or none: when a node waits for its disk (keep/durability.py)
+    gps: str = ""  # gpsd://HOST:PORT, for protocols that use movement or speed; empty: none
     run: str = "field"  # the name of the run in the log
     log: str = ""  # folder for the event log; empty: none
     level: str = "frames"

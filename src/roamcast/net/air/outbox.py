@@ -2,7 +2,9 @@
 
 A broadcast is sent once. A frame for one neighbour is sent to the address that the neighbour was last heard from. If
 the neighbour does not acknowledge it, it is repeated after growing pauses; the later attempts go to every node in
-range, because addresses change. The frames behind it wait: frames leave in the order in which they were added.
+range, because addresses change. Frames leave in the order in which they were added, with one exception: after the first
+attempt in vain, only frames for the same neighbour wait for the further ones. Otherwise a member of the group that
+claims to be many neighbours could stop a node for many seconds.
 
 A frame is encoded once, when it becomes the head of the queue. Every attempt sends these bytes in new datagrams,
 because no two datagrams may have the same counter.
@@ -15,12 +17,14 @@ into it is lost, and counted.
 from __future__ import annotations
 
 from collections import deque
+from functools import partial
 from typing import Final, Protocol
 
 from roamcast.net.air.medium import Medium, Sent
 from roamcast.net.air.timers import Timer, Timers
 from roamcast.net.limits import Limits, TokenBucket
 from roamcast.net.refusal import ACK_AIRTIME, NO_ACK, NO_NETWORK, QUEUE_FULL, TOO_LARGE, Refused, Tally
+from roamcast.net.trust.positions import PositionSchedule
 from roamcast.net.wire.addresses import Address
 from roamcast.net.wire.codec import FrameCodec
 from roamcast.net.wire.packet import NUMBERS
@@ -47,9 +51,9 @@ class SendObserver(Protocol):
 
 
 class _Head:
-    """The head of the queue, while it is being sent."""
+    """A frame that is being sent, or that waits for its acknowledgement."""
 
-    __slots__ = ("attempt", "body", "datagrams", "frame", "number", "sent", "serial", "size", "to")
+    __slots__ = ("attempt", "body", "datagrams", "frame", "number", "sent", "serial", "size", "to", "waiting")
 
     def __init__(self, frame: Frame, to: int, number: int, body: bytes) -> None:
         self.frame = frame
@@ -61,6 +65,7 @@ class _Head:
         self.serial = 0
         self.size = 0
         self.sent = False  # completely, at least once
+        self.waiting: Timer | None = None  # for an acknowledgement
 
 
 class Outbox:
@@ -75,6 +80,8 @@ class Outbox:
         self._observer = observer
         self._queue: deque[tuple[Frame, int]] = deque()
         self._head: _Head | None = None
+        self._unanswered: dict[int, _Head] = {}  # frames that were not acknowledged in time once, by neighbour
+        self._again: deque[_Head] = deque()  # those of them that are to be sent again now
         self._number = 0  # of frames for one neighbour
         self._airtime = TokenBucket(limits.airtime_share * 1e6, limits.airtime_burst_s * 1e6, timers.now_us())
         self._ack_airtime = (
@@ -82,16 +89,17 @@ class Outbox:
                 ACK_SHARE * limits.airtime_share * 1e6, ACK_SHARE * limits.airtime_burst_s * 1e6, timers.now_us()
             )
         )
-        self._waiting: Timer | None = None  # for an acknowledgement
         self._pausing: Timer | None = None  # for airtime, or for room in the system's buffer
         self._full_us = FULL_US
+        self._positions = PositionSchedule(limits.position_s)
         self.airtime_us = 0
 
     def __len__(self) -> int:
-        return len(self._queue)
+        head = self._head
+        return len(self._queue) + len(self._unanswered) + (head is not None and head.to not in self._unanswered)
 
     def add(self, frame: Frame, to: int) -> None:
-        if len(self._queue) >= self._limits.queue:
+        if len(self) >= self._limits.queue:
             self._tally.drop(QUEUE_FULL)
             self._observer.frame_lost(frame, to, 0, frame.size, "queue")
             return
@@ -101,11 +109,13 @@ class Outbox:
     def clear(self) -> None:
         """Drop all waiting frames. The owner of the timers clears the timers."""
         self._queue.clear()
-        self._head = None
-        self._waiting = self._pausing = None
+        self._again.clear()
+        self._unanswered.clear()
+        self._head = self._pausing = None
 
     def acknowledge(self, address: Address, sender: int, number: int) -> None:
         """Acknowledge at once, ahead of the queue. If that cannot be sent, it counts as lost on the way."""
+        self._send_position()
         datagram = self._codec.acknowledgement(sender, number)
         if not self._ack_airtime.take(self._limits.airtime_us(self._size([datagram])), self._timers.now_us()):
             self._tally.drop(ACK_AIRTIME)
@@ -115,22 +125,33 @@ class Outbox:
             self._spend(self._size([datagram]))
 
     def acknowledged(self, sender: int, number: int) -> None:
-        head = self._head
-        if self._waiting is None or head is None or (head.to, head.number) != (sender, number):
+        head = self._unanswered.get(sender, self._head)
+        if head is None or not head.sent or (head.to, head.number) != (sender, number):
             return
         self._tally.acks_in += 1
-        self._timers.cancel(self._waiting)
-        self._remove_head()
+        self._remove(head)
         self._pump()
 
-    # ---- the head of the queue
+    # ---- one frame after the other
 
     def _pump(self) -> None:
-        while self._queue and self._waiting is None and self._pausing is None:
+        while self._pausing is None and (self._head is None or self._head.waiting is None):
             if self._head is None:
-                self._head = self._next_head(*self._queue[0])
+                self._head = self._next()
+            if self._head is None:
+                return
             if self._head.datagrams or self._begin_attempt(self._head):
                 self._send(self._head)
+
+    def _next(self) -> _Head | None:
+        """The next frame. Those for a neighbour that has not answered wait for it, and others do not wait for them."""
+        if self._again:
+            return self._again.popleft()
+        for index, (frame, to) in enumerate(self._queue):
+            if to not in self._unanswered:
+                del self._queue[index]
+                return self._next_head(frame, to)
+        return None
 
     def _next_head(self, frame: Frame, to: int) -> _Head:
         if to >= 0:
@@ -151,6 +172,7 @@ class Outbox:
         if pause_us > 0:
             self._pause(pause_us)
             return
+        self._send_position()
         if not self._send_datagrams(head):
             return
         self._spend(head.size)
@@ -180,20 +202,31 @@ class Outbox:
             self._tally.bytes_out += len(head.datagrams.pop(0))
         return True
 
+    def _send_position(self) -> None:
+        """Before other datagrams, if it is due. If it cannot be sent, it counts as lost on the way."""
+        datagram = self._codec.position(self._timers.now_us(), self._positions)
+        if datagram is not None and self._medium.send(datagram) is Sent.SENT:
+            self._tally.positions_out += 1
+            self._spend(self._size([datagram]))
+
     def _await_acknowledgement(self, head: _Head) -> None:
         if head.to < 0:
-            self._remove_head()
+            self._remove(head)
             return
         timeout_s = min(self._limits.ack_timeout_s * 2**head.attempt, self._limits.ack_timeout_max_s)
-        self._waiting = self._timers.after(int(timeout_s * 1e6), self._unacknowledged)
+        head.waiting = self._timers.after(int(timeout_s * 1e6), partial(self._unacknowledged, head))
+        if head.to in self._unanswered:
+            self._head = None  # the other frames have waited for the first attempt, and do not for the others
 
-    def _unacknowledged(self) -> None:
-        self._waiting = None
-        head = self._head
-        assert head is not None
+    def _unacknowledged(self, head: _Head) -> None:
+        head.waiting = None
         head.attempt += 1
+        if self._head is head:
+            self._head = None
         if head.attempt < self._limits.attempts:
             self._tally.retries += 1
+            self._unanswered[head.to] = head
+            self._again.append(head)
             self._pump()
             return
         self._observer.frame_lost(head.frame, head.to, head.serial, head.size, "no-ack")
@@ -207,19 +240,27 @@ class Outbox:
             self._await_acknowledgement(head)
             return
         self._observer.frame_lost(head.frame, head.to, 0, head.size, "queue")
-        self._remove_head()
+        self._remove(head)
 
     def _give_up(self, head: _Head, reason: str) -> None:
         self._tally.drop(reason)
         if reason != NO_ACK:
             self._observer.frame_lost(head.frame, head.to, 0, head.frame.size, "queue")
-        self._remove_head()
+        self._remove(head)
         if head.to >= 0:
             self._observer.frame_undelivered(head.frame, head.to)
 
-    def _remove_head(self) -> None:
-        self._queue.popleft()
-        self._head = self._waiting = None
+    def _remove(self, head: _Head) -> None:
+        """It needs no further attempt."""
+        if head.waiting is not None:
+            self._timers.cancel(head.waiting)
+            head.waiting = None
+        if self._head is head:
+            self._head = None
+        if self._unanswered.get(head.to) is head:
+            del self._unanswered[head.to]
+            if head in self._again:
+                self._again.remove(head)
 
     # ---- airtime and pauses
 

@@ -25,6 +25,7 @@ from collections.abc import Callable
 from typing import Final
 
 from roamcast.errors import InputError, error_text
+from roamcast.net.air import link
 from roamcast.net.air.kernel_filter import KernelFilter
 from roamcast.net.air.medium import Medium, Network, Sent
 from roamcast.net.wire.addresses import Address
@@ -95,7 +96,8 @@ class UdpMedium(Medium):
         self._loop = None
 
     def up(self) -> bool:
-        return self._own is not None
+        """Open sockets are not enough: they stay open while a cable is out or a radio has no carrier."""
+        return self._own is not None and link.up(self._own, self.network.interface)
 
     def address(self) -> Address:
         """The address that this node sends from; its host part stands for all interfaces."""

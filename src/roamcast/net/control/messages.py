@@ -6,6 +6,7 @@
                                              -> {"reply":"subscribed","subscribed":"…"}, then for each event
     {"reply":"event","id":…,"publisher":…,"topic":"…","attrs":{…},"payload":"base64","validity_s":…,"position":…}
     {"do":"forget","name":"…"}               -> {"reply":"done"}
+    {"do":"motion","speed_mps":1.5}          -> {"reply":"done"}; null: the speed is not known any more
     {"do":"status"}                          -> {"reply":"status", and the fields of `NodeStatus`}
     {"do":"watch"}                           -> {"reply":"rows","rows":[[t, node, "kind", "event", "frame", peer, bytes,
                                                 value, "text"], …],"lost":0}, some times a second (host/watched.py)
@@ -56,6 +57,10 @@ class Subscribe(_Request, frozen=True):
 
 class Forget(_Request, frozen=True):
     name: str = ""
+
+
+class Motion(_Request, frozen=True):
+    speed_mps: float | None = None
 
 
 class Status(_Request, frozen=True):
@@ -109,7 +114,7 @@ class Failure(_Reply, frozen=True, tag="error"):
     error: str
 
 
-Request = Publish | Subscribe | Forget | Status | Watch
+Request = Publish | Subscribe | Forget | Motion | Status | Watch
 Reply = Published | Subscribed | ReceivedEvent | Done | StatusReply | Rows | Failure
 Expected = TypeVar("Expected", bound=Reply)
 
@@ -186,7 +191,7 @@ def _explained(error: str) -> str:
     field = place.rstrip("`").removesuffix("[...]")
     if field == "do" and problem.startswith("Invalid value "):
         what = problem.removeprefix("Invalid value ")
-        return f"cannot do {what}: must be publish, subscribe, forget, status or watch"
+        return f"cannot do {what}: must be publish, subscribe, forget, motion, status or watch"
     if not field or field == "do":
         return 'a request is a JSON object with "do"'
     return f"{field}: {problem[:1].lower()}{problem[1:].replace('`', '')}"

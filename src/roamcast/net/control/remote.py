@@ -24,6 +24,7 @@ from roamcast.net.control.messages import (
     Done,
     Expected,
     Forget,
+    Motion,
     Publish,
     Published,
     ReceivedEvent,
@@ -78,6 +79,10 @@ class RemoteNode:
     async def forget(self, name: str) -> None:
         """End a subscription with a name for good."""
         await self._request(Forget(name), Done)
+
+    async def motion(self, speed_mps: float | None) -> None:
+        """The node moves at this speed in m/s; None: that is not known any more."""
+        await self._request(Motion(speed_mps), Done)
 
     async def status(self) -> NodeStatus:
         return await self._request(Status(), StatusReply)

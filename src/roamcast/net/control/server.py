@@ -10,12 +10,13 @@ from typing import Final
 import msgspec
 
 from roamcast import files
-from roamcast.errors import InputError, NodeClosed, RoamcastError, error_text
+from roamcast.errors import InputError, NodeClosed, RoamcastError, StoreError, error_text
 from roamcast.net.control import messages
 from roamcast.net.control.messages import (
     Done,
     Failure,
     Forget,
+    Motion,
     Publish,
     Published,
     Reply,
@@ -49,7 +50,8 @@ class Control:
         try:
             self._server = await asyncio.start_unix_server(self._serve, path, limit=messages.REQUEST_MAX)
         except OSError as error:
-            raise InputError(f"cannot listen on {path}: {error_text(error)}") from None
+            kind = StoreError if error.errno in files.FAILING else InputError
+            raise kind(f"cannot listen on {path}: {error_text(error)}") from None
         finally:
             os.umask(old)
         path.chmod(files.PRIVATE)
@@ -105,6 +107,9 @@ class Control:
             return Published(id)
         if isinstance(request, Forget):
             node.forget(request.name)
+            return Done()
+        if isinstance(request, Motion):
+            node.motion(request.speed_mps)
             return Done()
         return StatusReply(**msgspec.structs.asdict(node.status()))
 

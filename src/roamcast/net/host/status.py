@@ -26,7 +26,7 @@ class RunnerStatus(msgspec.Struct, frozen=True, kw_only=True):
     secure: bool
     keys: list[str]  # ids, oldest first
     sending_key: str
-    network: bool  # whether there is one
+    network: bool  # whether there is one, and its link is up
     up_s: float
     neighbours: list[Neighbour]  # the one heard last comes first
     subscriptions: dict[int, str]
@@ -45,10 +45,13 @@ class RunnerStatus(msgspec.Struct, frozen=True, kw_only=True):
     echoes: int
     acks_in: int
     acks_out: int
+    positions_in: int
+    positions_out: int
     retries: int
     muted: int
     delivered: int
     published: int
+    own: int  # own events that an application on this node wanted
     dropped: dict[str, int]  # by reason (net/refusal.py)
 
 

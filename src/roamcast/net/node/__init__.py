@@ -4,6 +4,8 @@ node.py          Node: the whole node, for applications
 subscription.py  Subscription: an asynchronous iterator over events
 subscribers.py   Subscribers: the subscriptions that applications hold now
 publishing.py    Publishing: stores own events, then gives them to the protocol, at a pace that the queue can take
+offering.py      Offering: gives the protocol again what it dropped for want of room
+gps.py           Gpsd: speed from a receiver of satellite navigation
 writer.py        Writer: the thread that writes to the store
 status.py        NodeStatus: the status of a node
 """

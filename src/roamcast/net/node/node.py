@@ -9,6 +9,7 @@ What a node promises, even if the process or the machine is killed at any time:
 
   - `publish` returns when the event is on disk. Each time the node starts, it gives the event to the protocol again,
     with what is left of its validity. Whether the protocol sends it again is up to the protocol.
+  - Subscriptions of this node get its own events as well, at once and without the protocol.
   - Events of other nodes are stored as they come, and given to the protocol again as well (host/catch_up.py). Events of
     the last moments may be lost: for these there is no promise.
   - An event is stored before any subscription gets it, and no subscription gets one twice.
@@ -31,10 +32,12 @@ tries again. NodeClosed: the node is not running. Nothing that is received from 
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple, Self
+from math import isnan, nan
+from typing import Any, Final, NamedTuple, Self
 
 import msgspec
 
@@ -44,10 +47,14 @@ from roamcast.net.air.medium import Medium
 from roamcast.net.air.udp import UdpMedium
 from roamcast.net.config import Config
 from roamcast.net.host.runner import Runner
-from roamcast.net.host.senses import Senses
+from roamcast.net.host.senses import Motion, Senses
 from roamcast.net.host.watched import WatchedSink, Watcher
+from roamcast.net.keep.durability import cursor_each, waits
 from roamcast.net.keep.rotation import RotatingSink
 from roamcast.net.keep.store import Store
+from roamcast.net.live import live_params
+from roamcast.net.node.gps import Gpsd, place
+from roamcast.net.node.offering import Offering
 from roamcast.net.node.publishing import Publishing
 from roamcast.net.node.status import NamedStatus, NodeStatus
 from roamcast.net.node.subscribers import Subscribers
@@ -61,6 +68,10 @@ from roamcast.protocols.kit import parameters
 from roamcast.pubsub.event import FOREVER, GLOBAL, LOCAL, Event, Value
 from roamcast.pubsub.filters import Filter
 from roamcast.pubsub.text import parse_subscription
+
+log: Final = logging.getLogger("roamcast.net")
+
+SPEED_MAX_MPS: Final = 1e6
 
 
 class _Parts(NamedTuple):
@@ -78,9 +89,11 @@ class Node:
     def __init__(self, config: Config, *, medium: Medium | None = None, senses: Senses | None = None) -> None:
         self.config = config
         self._protocol = registry.get(config.protocol)
-        self._params = parameters.build(self._protocol, config.params, config.protocol)
+        self._params = parameters.build(self._protocol, live_params(config.protocol) | config.params, config.protocol)
         self._medium = medium or UdpMedium(config.network)
-        self._senses = senses
+        self._has_senses = senses is not None
+        self._motion = Motion(senses)
+        self._gps = place(config.gps) if config.gps else None
         self._parts: _Parts | None = None
         self._subscribers = Subscribers()
         self._named: dict[str, int] = {}  # the runner's numbers of named subscriptions
@@ -90,7 +103,7 @@ class Node:
     async def start(self) -> None:
         if self._parts is not None:
             return
-        store = Store(self.config.state or None, self.config.bounds)
+        store = Store(self.config.state or None, self.config.bounds, wait=waits(self.config.durability))
         try:
             sink, runner = self._runner_on(store)
         except BaseException:
@@ -101,8 +114,21 @@ class Node:
         self._parts = _Parts(store, runner, writer, publishing, sink, [])
         for named in store.subscriptions.all():
             self._named[named.name] = runner.subscribe(parse_subscription(named.filter))
+        if self._protocol.only_subscribers_forward:
+            log.warning(
+                "%s: only nodes that subscribe to an event forward it; it does not cross other nodes",
+                self.config.protocol,
+            )
+        if self._protocol.wants_motion and self._gps is None and not self._has_senses:
+            log.warning(
+                "%s must know when its node moves: use --gps gpsd://HOST:PORT, `roamcast motion`, or Node.motion",
+                self.config.protocol,
+            )
         runner.start()
+        if self._gps is not None:
+            self._parts.tasks.append(asyncio.create_task(Gpsd(self._gps, self._moved).run()))
         self._parts.tasks.append(asyncio.create_task(publishing.publish_again()))
+        self._parts.tasks.append(asyncio.create_task(Offering(runner, store).run()))
         if isinstance(sink, RotatingSink):
             self._parts.tasks.append(asyncio.create_task(self._rotate(sink, runner)))
 
@@ -125,7 +151,7 @@ class Node:
             on_deliver=self._delivered,
             on_carry=self._carried if config.state else None,
             carried=store.carried.valid(self._protocol.__name__, membership.group_name),
-            senses=self._senses,
+            senses=self._motion,
             sample_s=config.sample_s if config.log else 0.0,
             again=again,
         )
@@ -143,7 +169,7 @@ class Node:
         parts.sink.close()
         parts.store.close()
         self._named.clear()
-        self._subscribers.written()
+        self._subscribers.node_stopped()
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -170,6 +196,18 @@ class Node:
         """The group's keys have changed."""
         self.runner.use(ring)
 
+    def motion(self, speed_mps: float | None) -> None:
+        """This node moves at this speed in m/s; None: that is not known any more. Protocols that use movement or speed
+        get it."""
+        if speed_mps is not None and not 0 <= speed_mps < SPEED_MAX_MPS:
+            raise InputError(f"speed_mps={speed_mps:g}: must be from 0 to {SPEED_MAX_MPS:g}")
+        self.runner  # noqa: B018 - a node that does not run says so
+        self._moved(nan if speed_mps is None else speed_mps)
+
+    def _moved(self, speed_mps: float) -> None:
+        if self._motion.set(speed_mps):
+            self.runner.motion(self._motion.moving)
+
     # ---- publish and subscribe
 
     async def publish(
@@ -184,7 +222,8 @@ class Node:
         """The event's id, once it is on disk and the protocol has it. Without a validity it does not expire."""
         publishing = self._running.publishing
         if validity_s is not None and not 1e-6 <= validity_s < FOREVER / 1e6:
-            raise InputError(f"validity_s={validity_s:g}: must be above 0")
+            most = f"below {FOREVER / 1e6:.0f} (142 years); without it an event does not expire"
+            raise InputError(f"validity_s={validity_s:g}: must be {'above 0' if validity_s < 1e-6 else most}")
         validity_us = FOREVER if validity_s is None else int(validity_s * 1e6)
         return await publishing.publish(topic, attrs, payload, validity_us, LOCAL if local else GLOBAL)
 
@@ -222,7 +261,8 @@ class Node:
         self, filter: Filter, name: str, position: int, on_close: Callable[[], None] | None
     ) -> Subscription:
         parts = self._running
-        subscription = Subscription(parts.store, parts.writer, filter, name, position, on_close)
+        each = cursor_each(self.config.durability)
+        subscription = Subscription(parts.store, parts.writer, filter, name, position, on_close, each)
         self._subscribers.add(subscription)
         return subscription
 
@@ -239,6 +279,8 @@ class Node:
         return NodeStatus(
             **{**shown, "protocol": self.config.protocol},
             pid=os.getpid(),
+            speed_mps=None if isnan(self._motion.speed()) else self._motion.speed(),
+            moving=self._motion.moving,
             public="" if membership.identity is None else membership.identity.public.hex(),
             stored=store.counts(),
             delivered_before=self._running.writer.duplicates,
