@@ -19,7 +19,7 @@ from tests.show.browser import Browser, started
 
 @pytest.fixture
 def served(start: Started, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The host and port of the page of a node `a` that hears a node `b`."""
+    """The address of the page of a node `a` that hears a node `b`: host, port and a random word."""
     monkeypatch.chdir(tmp_path)
     KeyRing.new().save("group.key")
     start("a")
@@ -28,15 +28,24 @@ def served(start: Started, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> I
     assert server.stdout is not None
     line = server.stdout.readline()
     assert line.startswith("http://127.0.0.1:") and line.endswith("/ (Ctrl-C ends it)\n")
-    yield line.split("/")[2]
+    yield place_in(line)
     server.terminate()
     server.wait()
     server.stdout.close()
 
 
+def place_in(line: str) -> str:
+    return line.split()[0].removeprefix("http://").rstrip("/")
+
+
+def port_of(place: str) -> str:
+    return place.partition("/")[0].partition(":")[2]
+
+
 def request(place: str, path: str = "/", method: str = "GET", **headers: str) -> http.client.HTTPResponse:
-    connection = http.client.HTTPConnection(place, timeout=PATIENCE_S)
-    connection.request(method, path, headers=headers)
+    host, _, word = place.partition("/")
+    connection = http.client.HTTPConnection(host, timeout=PATIENCE_S)
+    connection.request(method, f"/{word}{path}", headers=headers)
     return connection.getresponse()
 
 
@@ -55,13 +64,17 @@ def test_the_page_is_for_this_machine_and_only_looks(served: str) -> None:
     policy = page.headers["Content-Security-Policy"]
     assert "default-src 'none'" in policy and "connect-src 'self'" in policy
     assert page.headers["X-Content-Type-Options"] == "nosniff" and page.headers["Cache-Control"] == "no-store"
-    port = served.partition(":")[2]
+    port = port_of(served)
     for host in ("evil.example", f"evil.example:{port}", "127.0.0.1", f"127.0.0.1:{int(port) + 1}", ""):
         for path in ("/", "/events"):
             assert request(served, path, Host=host).status == 421
     assert request(served, Host=f"localhost:{port}").status == 200
     assert request(served, "/status").status == 404
     assert request(served, "/../group.key").status == 404
+    host, _, word = served.partition("/")
+    assert len(word) >= 16
+    for wrong in ("", word[:-1], word[::-1], "%C3%A4"):
+        assert request(f"{host}/{wrong}").status == request(f"{host}/{wrong}", "/events").status == 404
     for method in ("POST", "PUT", "DELETE", "HEAD", "OPTIONS"):
         assert request(served, method=method).status == 501
 
@@ -135,7 +148,7 @@ def test_mistakes_are_one_line(one_line: OneLine) -> None:
 
 
 def test_a_port_that_is_taken_is_one_line(served: str, roamcast: Typed) -> None:
-    port = served.partition(":")[2]
+    port = port_of(served)
     assert roamcast("status", "--web", "--state", "a", "--port", port) == (
         2,
         "",
@@ -150,7 +163,7 @@ def test_the_node_goes_on_after_its_page_is_closed(start: Started, tmp_path: Pat
     node = start("a")
     server = subprocess.Popen(command("watch", "--state", "a"), stdout=subprocess.PIPE, text=True)
     assert server.stdout is not None
-    stream = messages(server.stdout.readline().split("/")[2])
+    stream = messages(place_in(server.stdout.readline()))
     assert next(stream)[0] == "status"
     server.terminate()
     server.wait()

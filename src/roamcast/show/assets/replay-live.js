@@ -27,7 +27,7 @@ class Live {
   }
 
   start() {
-    const stream = new EventSource("/events");
+    const stream = new EventSource("events");
     const on = (name, deed) => stream.addEventListener(name, (event) => deed(JSON.parse(event.data)));
     on("status", (status) => this.takeStatus(status));
     on("rows", (batch) => this.takeRows(batch));

@@ -1,9 +1,9 @@
 """The page of a running node, for browsers on its machine: `roamcast watch`.
 
 The server listens on 127.0.0.1 only, and answers only requests whose Host header names this machine: a page from
-elsewhere whose name suddenly leads here (DNS rebinding) gets nothing. There are two things to get, the page and the
-stream of what happens; nothing can be changed. The stream are server-sent events, which a browser opens again by itself
-when they end:
+elsewhere whose name suddenly leads here (DNS rebinding) gets nothing. Its address has a random word, so that other
+users of this machine get nothing either. There are two things to get, the page and the stream of what happens; nothing
+can be changed. The stream are server-sent events, which a browser opens again by itself when they end:
 
     status  the node's status as `roamcast status --json` prints it
     rows    what it logged since (net/host/watched.py)
@@ -17,6 +17,7 @@ import time
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from secrets import compare_digest, token_urlsafe
 from threading import BoundedSemaphore
 from typing import Any, Final, Self
 
@@ -27,6 +28,7 @@ from roamcast.show.replay import page
 
 HERE: Final = "127.0.0.1"
 NAMES: Final = (HERE, "localhost")
+WORD_BYTES: Final = 12
 STREAMS: Final = 8
 """The most pages at a time."""
 AGAIN_S: Final = 2.0
@@ -54,10 +56,11 @@ class Server:
             raise InputError(f"--port {port}: {line}") from None
         self._http.state, self._http.every_s = state, every_s
         self._http.page = page.live(title).encode()
+        self._http.word = token_urlsafe(WORD_BYTES)
 
     @property
     def address(self) -> str:
-        return f"http://{HERE}:{self._http.server_port}/"
+        return f"http://{HERE}:{self._http.server_port}/{self._http.word}/"
 
     def serve_forever(self) -> None:
         self._http.serve_forever(poll_interval=0.1)
@@ -79,6 +82,7 @@ class _Http(ThreadingHTTPServer):
     state: Path
     every_s: float
     page: bytes
+    word: str
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -94,10 +98,10 @@ class _Handler(BaseHTTPRequestHandler):
         host, _, port = (self.headers.get("Host") or "").rpartition(":")
         if host not in NAMES or port != str(self.server.server_port):
             self._refuse(HTTPStatus.MISDIRECTED_REQUEST)
-        elif self.path == "/":
+        elif compare_digest(self.path.encode(), f"/{self.server.word}/".encode()):
             self._begin("text/html; charset=utf-8", len(self.server.page))
             self.wfile.write(self.server.page)
-        elif self.path == "/events":
+        elif compare_digest(self.path.encode(), f"/{self.server.word}/events".encode()):
             self._stream()
         else:
             self._refuse(HTTPStatus.NOT_FOUND)
