@@ -68,7 +68,7 @@ def node(
         **pairs("--option", option),
     }
     settings = node_settings(config, flags)
-    if ":" in str(settings.get("protocol", "")):
+    if any(":" in str(settings[name]) for name in settings if name.rpartition(".")[2] in ("protocol", "medium")):
         import_from_here()
     asyncio.run(_run(configured(settings)))
 

@@ -1,7 +1,8 @@
 """The settings of a node: from a TOML file, from the environment, from flags. Later ones in this list win.
 
 Every field has the same name everywhere: `port` of `[network]` in the file is ROAMCAST_NETWORK_PORT in the environment
-and `network.port` among the flags. Variables that begin with ROAMCAST_ and name no field are ignored.
+and `network.port` among the flags. Variables that begin with ROAMCAST_ and name no field are ignored. A node with
+several media has a table for each (air/networks.py): `device` of `[network.modem]` is ROAMCAST_NETWORK_MODEM_DEVICE.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ import msgspec
 
 from roamcast.errors import InputError, error_text, unknown
 from roamcast.log.schema import kinds_at
+from roamcast.net.air import networks
 from roamcast.net.air.medium import Network
+from roamcast.net.air.networks import NamedMedium
 from roamcast.net.keep.database import Bounds
 from roamcast.net.limits import Limits
 
@@ -39,7 +42,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     log_rotate_s: Annotated[float, msgspec.Meta(gt=0)] = 60.0
     log_files: Annotated[int, msgspec.Meta(ge=1)] = 1000  # the oldest are removed
     sample_s: Annotated[float, msgspec.Meta(ge=0)] = 10.0  # how often routing state is logged
-    network: Network = Network()
+    network: Network = Network()  # if UDP is the only medium
+    media: tuple[NamedMedium, ...] = ()  # otherwise: all of them
     limits: Limits = Limits()
     bounds: Bounds = Bounds()
 
@@ -52,14 +56,23 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             raise InputError("number: a node with a key gets its number from its identity or from the roster")
         kinds_at(self.level)
 
+    def all_media(self) -> tuple[NamedMedium, ...]:
+        """The media of the node, in the order in which they are preferred."""
+        return self.media or (NamedMedium(networks.UDP, networks.UDP, self.network),)
+
 
 GROUPS: Final[dict[str, type[msgspec.Struct]]] = {"network": Network, "limits": Limits, "bounds": Bounds}
 
 
 def names() -> list[str]:
     """The names of all fields, as flags have them."""
-    own = [field.name for field in msgspec.structs.fields(Config) if field.name not in (*GROUPS, "params")]
-    return own + [f"{group}.{field.name}" for group, kind in GROUPS.items() for field in msgspec.structs.fields(kind)]
+    own = [field.name for field in msgspec.structs.fields(Config) if field.name not in (*GROUPS, "params", "media")]
+    others = ((group, kind) for group, kind in GROUPS.items() if group != networks.GROUP)
+    return (
+        own
+        + networks.names()
+        + [f"{group}.{field.name}" for group, kind in others for field in msgspec.structs.fields(kind)]
+    )
 
 
 def gather(file: str | Path | None, environment: Mapping[str, str], flags: Mapping[str, Any]) -> dict[str, Any]:
@@ -72,21 +85,31 @@ def gather(file: str | Path | None, environment: Mapping[str, str], flags: Mappi
 def configured(settings: Mapping[str, Any]) -> Config:
     nested: dict[str, Any] = {}
     known = names()
+    network = {name: value for name, value in settings.items() if name.startswith(f"{networks.GROUP}.")}
     for name, value in settings.items():
         group, dot, field = name.partition(".")
+        if name in network:
+            continue
         if name not in known and group != "params":
             raise unknown("setting", name, known)
         if dot:
             nested.setdefault(group, {})[field] = value
         else:
             nested[name] = value
+    media = networks.media(network)
     try:
-        return msgspec.convert(nested, Config, strict=False)
+        return _with_media(msgspec.convert(nested, Config, strict=False), media)
     except msgspec.ValidationError as error:
         problem, _, field = str(error).partition(" - at `$.")
         if isinstance(error.__cause__, InputError):
             raise error.__cause__ from None
         raise InputError(f"{field.rstrip('`') or 'configuration'}: {problem[:1].lower()}{problem[1:]}") from None
+
+
+def _with_media(config: Config, media: list[NamedMedium]) -> Config:
+    if [(one.name, one.kind) for one in media] == [(networks.UDP, networks.UDP)]:
+        return msgspec.structs.replace(config, network=media[0].settings)
+    return msgspec.structs.replace(config, media=tuple(media))
 
 
 def _from_file(path: Path) -> dict[str, Any]:
@@ -98,17 +121,27 @@ def _from_file(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: {error}") from None
     settings: dict[str, Any] = {}
     for name, value in content.items():
-        if isinstance(value, dict):
+        if name == networks.GROUP and isinstance(value, dict):
+            settings |= networks.flat(value)
+        elif isinstance(value, dict):
             settings |= {f"{name}.{inner}": entry for inner, entry in value.items()}
         else:
             settings[name] = value
     try:
+        known = names()
         for name in settings:
-            if name not in names() and not name.startswith("params."):
-                raise unknown("setting", name, names())
+            if name not in known and not name.startswith("params.") and not _of_a_medium(name, settings):
+                raise unknown("setting", name, known)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     return settings
+
+
+def _of_a_medium(name: str, settings: Mapping[str, Any]) -> bool:
+    """Whether a name may be a setting of one of several media, or of one from outside, which know their settings."""
+    if name.startswith(f"{networks.GROUP}.") and name.count(".") == 2:
+        return True
+    return name.startswith(f"{networks.GROUP}.") and ":" in str(settings.get(f"{networks.GROUP}.{networks.KIND}"))
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
@@ -120,4 +153,16 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
         for name, value in environment.items()
         if name.startswith(params)
     }
+    return settings | _named_networks(environment, variables)
+
+
+def _named_networks(environment: Mapping[str, str], others: Mapping[str, str]) -> dict[str, str]:
+    """Settings of several media: ROAMCAST_NETWORK_MODEM_DEVICE is `network.modem.device`."""
+    prefix, settings = f"{PREFIX}NETWORK_", {}
+    fields = sorted((name.partition(".")[2] for name in networks.names()), key=len, reverse=True)
+    for variable, value in environment.items():
+        rest = variable.removeprefix(prefix).lower()
+        field = next((field for field in fields if rest.endswith(f"_{field}")), "")
+        if variable.startswith(prefix) and variable not in others and field:
+            settings[f"{networks.GROUP}.{rest.removesuffix(f'_{field}')}.{field}"] = value
     return settings

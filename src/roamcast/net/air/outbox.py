@@ -1,6 +1,6 @@
-"""The queue of own frames: they leave one after the other, as the simulator's MAC sends them.
+"""The queue of own frames on one medium: they leave one after the other, as the simulator's MAC sends them.
 
-A broadcast is sent once. A frame for one neighbour is sent to the address that the neighbour was last heard from. If
+A broadcast is sent once. A frame for one neighbour is sent to the address that the neighbour was heard from. If
 the neighbour does not acknowledge it, it is repeated after growing pauses; the later attempts go to every node in
 range, because addresses change. The frames behind it wait: frames leave in the order in which they were added.
 
@@ -15,19 +15,24 @@ into it is lost, and counted.
 from __future__ import annotations
 
 from collections import deque
-from typing import Final, Protocol
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Final, Protocol
 
-from roamcast.net.air.medium import Medium, Sent
+from roamcast.net.air.medium import Sent
 from roamcast.net.air.timers import Timer, Timers
-from roamcast.net.limits import Limits, TokenBucket
+from roamcast.net.limits import TokenBucket
 from roamcast.net.refusal import ACK_AIRTIME, NO_ACK, NO_NETWORK, QUEUE_FULL, TOO_LARGE, Refused, Tally
 from roamcast.net.wire.addresses import Address
 from roamcast.net.wire.codec import FrameCodec
-from roamcast.net.wire.packet import NUMBERS
 from roamcast.protocols.kit.interface import Frame
+
+if TYPE_CHECKING:
+    from roamcast.net.air.lanes import Lane
 
 ACK_SHARE: Final = 0.5
 """The largest share of a node's airtime that acknowledgements may use."""
+ACK_BYTES: Final = 42
+"""The length of an acknowledgement."""
 FULL_US: Final = 2_000
 FULL_MAX_US: Final = 100_000
 """Pauses while the system's buffer is full: the first one, and the longest one."""
@@ -65,17 +70,28 @@ class _Head:
 
 class Outbox:
     def __init__(
-        self, codec: FrameCodec, medium: Medium, timers: Timers, limits: Limits, tally: Tally, observer: SendObserver
+        self,
+        codec: FrameCodec,
+        lane: Lane,
+        timers: Timers,
+        tally: Tally,
+        observer: SendObserver,
+        address_of: Callable[[int], Address | None],
+        numbers: Iterator[int],
     ) -> None:
+        """`address_of` returns where a neighbour is on this medium, and `numbers` gives frames for one neighbour
+        different numbers."""
+        limits = lane.limits
         self._codec = codec
-        self._medium = medium
+        self._lane = lane
         self._timers = timers
         self._limits = limits
         self._tally = tally
         self._observer = observer
+        self._address_of = address_of
+        self._numbers = numbers
         self._queue: deque[tuple[Frame, int]] = deque()
         self._head: _Head | None = None
-        self._number = 0  # of frames for one neighbour
         self._airtime = TokenBucket(limits.airtime_share * 1e6, limits.airtime_burst_s * 1e6, timers.now_us())
         self._ack_airtime = (
             TokenBucket(  # so that no neighbour can make this node spend all its airtime on acknowledgements
@@ -93,6 +109,7 @@ class Outbox:
     def add(self, frame: Frame, to: int) -> None:
         if len(self._queue) >= self._limits.queue:
             self._tally.drop(QUEUE_FULL)
+            self._lane.queue_full += 1
             self._observer.frame_lost(frame, to, 0, frame.size, "queue")
             return
         self._queue.append((frame, to))
@@ -110,7 +127,7 @@ class Outbox:
         if not self._ack_airtime.take(self._limits.airtime_us(self._size([datagram])), self._timers.now_us()):
             self._tally.drop(ACK_AIRTIME)
             return
-        if self._medium.send(datagram, address) is Sent.SENT:
+        if self._lane.send(datagram, address) is Sent.SENT:
             self._tally.acks_out += 1
             self._spend(self._size([datagram]))
 
@@ -133,13 +150,12 @@ class Outbox:
                 self._send(self._head)
 
     def _next_head(self, frame: Frame, to: int) -> _Head:
-        if to >= 0:
-            self._number = (self._number + 1) % NUMBERS
-        return _Head(frame, to, self._number, self._codec.encode(frame))
+        return _Head(frame, to, next(self._numbers) if to >= 0 else 0, self._codec.encode(frame))
 
     def _begin_attempt(self, head: _Head) -> bool:
         try:
-            head.serial, head.datagrams = self._codec.outgoing(head.body, head.to, head.number)
+            room = self._lane.medium.datagram_max
+            head.serial, head.datagrams = self._codec.outgoing(head.body, head.to, head.number, room)
         except Refused:
             self._give_up(head, TOO_LARGE)
             return False
@@ -163,7 +179,7 @@ class Outbox:
         """Whether all datagrams of this attempt have left."""
         address = self._address(head)
         while head.datagrams:
-            sent = self._medium.send(head.datagrams[0], address)
+            sent = self._lane.send(head.datagrams[0], address)
             if sent is Sent.FULL:
                 self._pause(self._full_us)
                 self._full_us = min(2 * self._full_us, FULL_MAX_US)
@@ -185,7 +201,8 @@ class Outbox:
             self._remove_head()
             return
         timeout_s = min(self._limits.ack_timeout_s * 2**head.attempt, self._limits.ack_timeout_max_s)
-        self._waiting = self._timers.after(int(timeout_s * 1e6), self._unacknowledged)
+        delay_s = self._lane.medium.delay_s(head.size) + self._lane.medium.delay_s(self._size([bytes(ACK_BYTES)]))
+        self._waiting = self._timers.after(int((timeout_s + delay_s) * 1e6), self._unacknowledged)
 
     def _unacknowledged(self) -> None:
         self._waiting = None
@@ -224,12 +241,11 @@ class Outbox:
     # ---- airtime and pauses
 
     def _address(self, head: _Head) -> Address | None:
-        peer = self._codec.peers.get(head.to) if head.to >= 0 else None
         late = head.attempt >= (self._limits.attempts + 1) // 2
-        return None if peer is None or late else peer.address
+        return None if head.to < 0 or late else self._address_of(head.to)
 
     def _size(self, datagrams: list[bytes]) -> int:
-        return sum(len(datagram) + self._medium.header_bytes for datagram in datagrams)
+        return self._lane.size(sum(map(len, datagrams)), len(datagrams))
 
     def _spend(self, size: int) -> None:
         airtime_us = self._limits.airtime_us(size)

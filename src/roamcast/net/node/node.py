@@ -41,7 +41,6 @@ import msgspec
 from roamcast.errors import InputError, NodeClosed
 from roamcast.log.writer import LogSink
 from roamcast.net.air.medium import Medium
-from roamcast.net.air.udp import UdpMedium
 from roamcast.net.config import Config
 from roamcast.net.host.runner import Runner
 from roamcast.net.host.senses import Senses
@@ -74,11 +73,11 @@ class _Parts(NamedTuple):
 
 
 class Node:
-    def __init__(self, config: Config, *, medium: Medium | None = None, senses: Senses | None = None) -> None:
+    def __init__(self, config: Config, *, senses: Senses | None = None) -> None:
         self.config = config
         self._protocol = registry.get(config.protocol)
         self._params = parameters.build(self._protocol, config.params, config.protocol)
-        self._medium = medium or UdpMedium(config.network)
+        self._media: dict[str, Medium] = {named.name: named.build() for named in config.all_media()}
         self._senses = senses
         self._parts: _Parts | None = None
         self._subscribers = Subscribers()
@@ -117,7 +116,7 @@ class Node:
             self._protocol,
             self._params,
             membership,
-            self._medium,
+            self._media,
             limits=config.limits,
             sink=sink,
             level=config.level,
