@@ -98,6 +98,7 @@ def test_rates_are_of_the_time_between_two_looks() -> None:
         keys=["00aa"],
         sending_key="00aa",
         network=True,
+        media=[],
         up_s=12.0,
         neighbours=[],
         subscriptions={1: 'name = "[/x]"'},

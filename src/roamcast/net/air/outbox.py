@@ -93,10 +93,11 @@ class Outbox:
         self._queue: deque[tuple[Frame, int]] = deque()
         self._head: _Head | None = None
         self._airtime = TokenBucket(limits.airtime_share * 1e6, limits.airtime_burst_s * 1e6, timers.now_us())
-        self._ack_airtime = (
-            TokenBucket(  # so that no neighbour can make this node spend all its airtime on acknowledgements
-                ACK_SHARE * limits.airtime_share * 1e6, ACK_SHARE * limits.airtime_burst_s * 1e6, timers.now_us()
-            )
+        ack_us = limits.airtime_us(self._size([bytes(ACK_BYTES)]))  # on a slow medium, more than a burst
+        self._ack_airtime = TokenBucket(  # so that no neighbour can make this node spend all its airtime on them
+            ACK_SHARE * limits.airtime_share * 1e6,
+            max(ACK_SHARE * limits.airtime_burst_s * 1e6, ack_us),
+            timers.now_us(),
         )
         self._waiting: Timer | None = None  # for an acknowledgement
         self._pausing: Timer | None = None  # for airtime, or for room in the system's buffer
