@@ -46,6 +46,7 @@ UNWATCHED_S: Final = 30.0
 
 _FULL: Final = (errno.EAGAIN, errno.EWOULDBLOCK, errno.ENOBUFS, errno.ENOMEM)
 _SO_RCVBUFFORCE: Final = 33
+_IP_MULTICAST_ALL: Final = 49
 _IPV6_MULTICAST_ALL: Final = 29
 _NETLINK_GROUPS: Final = 0x1 | 0x10 | 0x40 | 0x100 | 0x400  # links; IPv4 addresses, routes; IPv6 addresses, routes
 
@@ -307,8 +308,8 @@ class UdpMedium(IpMedium):
     def _join(self, sock: socket.socket) -> None:
         if self._family == socket.AF_INET:
             sock.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, self._mreqn())
-            if hasattr(socket, "IP_MULTICAST_ALL"):  # receive this group only, not every group that this machine joined
-                sock.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_ALL, 0)
+            if sys.platform == "linux":  # receive on this interface only, not on each one where this machine has joined
+                sock.setsockopt(socket.IPPROTO_IP, _IP_MULTICAST_ALL, 0)
         else:
             sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_JOIN_GROUP, self._mreq6())
             if sys.platform == "linux":
