@@ -34,6 +34,10 @@ EXAMPLES = {
     "publish": ["roamcast publish weather.roof temperature=31.5 --validity 600"],
     "subscribe": ["roamcast subscribe 'temperature > 30'", "roamcast subscribe 'topic weather' --name alarm --json"],
     "status": ["roamcast status", "roamcast status --json"],
+    "bridge": [
+        "roamcast bridge mqtt://broker.example --in 'sensors/#' --out 'topic alarm'",
+        "roamcast bridge mqtts://user@broker.example --out 'temperature > 30' --prefix mesh/ --state ~/node",
+    ],
     "key": ["roamcast key new group.key"],
     "key new": ["roamcast key new group.key"],
     "key next": ["roamcast key next group.key"],

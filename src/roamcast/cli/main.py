@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from roamcast.cli import (
+    bridge,
     compare,
     fields,
     key,
@@ -85,6 +86,7 @@ app.command(rich_help_panel=LIVE)(node.node)
 app.command(rich_help_panel=LIVE)(publish.publish)
 app.command(rich_help_panel=LIVE)(subscribe.subscribe)
 app.command(rich_help_panel=LIVE)(status.status)
+app.command(rich_help_panel=LIVE)(bridge.bridge)
 app.add_typer(key.app, name="key", rich_help_panel=LIVE)
 app.add_typer(trace.app, name="trace", rich_help_panel=DATA)
 app.add_typer(lab.app, name="lab", rich_help_panel=DATA)

@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from roamcast.cli.options import ConfigFile, Parameters, State, import_from_here, node_settings, pairs
+from roamcast.cli.options import (
+    ConfigFile,
+    LogFormat,
+    Parameters,
+    State,
+    Verbose,
+    import_from_here,
+    log_to_stderr,
+    node_settings,
+    notify_systemd,
+    pairs,
+)
 
 if TYPE_CHECKING:
     from roamcast.net.config import Config
@@ -47,14 +58,15 @@ def node(
     option: Annotated[
         list[str] | None, typer.Option(metavar="NAME=VALUE", help="Any other setting, limits.queue=20. Repeatable.")
     ] = None,
-    verbose: Annotated[int, typer.Option("--verbose", "-v", count=True, help="Say more; twice: everything.")] = 0,
+    verbose: Verbose = 0,
+    log_format: LogFormat = "text",
 ) -> None:
     """Run a node until it is interrupted. SIGHUP makes it read the group's keys again."""
     import asyncio
 
     from roamcast.net.config import configured
 
-    _log_to_stderr(verbose)
+    log_to_stderr(verbose, log_format)
     flags: dict[str, Any] = {
         "state": _text(state),
         "key": _text(key),
@@ -71,14 +83,6 @@ def node(
     if any(":" in str(settings[name]) for name in settings if name.rpartition(".")[2] in ("protocol", "medium")):
         import_from_here()
     asyncio.run(_run(configured(settings)))
-
-
-def _log_to_stderr(verbose: int) -> None:
-    import logging
-    import sys
-
-    level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
-    logging.basicConfig(level=level, stream=sys.stderr, format="roamcast: %(message)s")
 
 
 def _text(path: Path | None) -> str | None:
@@ -102,9 +106,9 @@ async def _run(config: Config) -> None:
         logging.getLogger("roamcast").info(
             "node %d runs %s; state in %s", node.runner.id, config.protocol, config.state
         )
-        _notify_systemd("READY=1")
+        notify_systemd("READY=1")
         await stop.wait()
-        _notify_systemd("STOPPING=1")
+        notify_systemd("STOPPING=1")
 
 
 def _use_keys(node: Node) -> None:
@@ -120,16 +124,3 @@ def _use_keys(node: Node) -> None:
         log.error("the keys stay as they were: %s", error)
     else:
         log.info("the group's keys were read again")
-
-
-def _notify_systemd(state: str) -> None:
-    """`Type=notify`: a unit is up when its node is. Does nothing if systemd did not start this process."""
-    import contextlib
-    import os
-    import socket
-
-    address = os.environ.get("NOTIFY_SOCKET", "")
-    if address.startswith(("/", "@")):
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notification, contextlib.suppress(OSError):
-            notification.settimeout(1.0)
-            notification.sendto(state.encode(), address.replace("@", "\0", 1) if address[0] == "@" else address)

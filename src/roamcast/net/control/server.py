@@ -5,17 +5,22 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from typing import Final
+from hashlib import blake2b
+from typing import Any, Final
 
 import msgspec
 
-from roamcast import files
+from roamcast import __version__, files
 from roamcast.errors import InputError, NodeClosed, RoamcastError, error_text
 from roamcast.net.control import messages
 from roamcast.net.control.messages import (
+    VERSION,
+    Ack,
     Done,
     Failure,
     Forget,
+    Hello,
+    HelloReply,
     Publish,
     Published,
     Reply,
@@ -25,6 +30,7 @@ from roamcast.net.control.messages import (
     Subscribed,
 )
 from roamcast.net.node.node import Node
+from roamcast.net.node.subscription import Subscription
 
 CONNECTIONS: Final = 64
 """How many connections may be open at a time."""
@@ -92,20 +98,30 @@ class Control:
     async def _reply(self, request: Request) -> Reply:
         node = self._node
         if isinstance(request, Publish):
-            id = await node.publish(
-                request.topic, request.attrs, request.payload, validity_s=request.validity_s, local=request.local
-            )
-            return Published(id)
+            content: dict[str, Any] = msgspec.structs.asdict(request)
+            return Published(await node.publish(**content))
+        if isinstance(request, Hello):
+            return self._hello(request)
+        if isinstance(request, Ack):
+            raise InputError("ack: this connection has not subscribed with acknowledge")
         if isinstance(request, Forget):
             node.forget(request.name)
             return Done()
         return StatusReply(**msgspec.structs.asdict(node.status()))
 
+    def _hello(self, request: Hello) -> HelloReply:
+        if not 1 <= request.version <= VERSION:
+            raise InputError(f"version {request.version}: this node speaks version {VERSION}")
+        group = blake2b(self._node.runner.membership.group_name.encode(), digest_size=4).hexdigest()
+        return HelloReply(VERSION, f"roamcast {__version__}", self._node.runner.id, group)
+
     async def _subscribe(self, request: Subscribe, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """The subscription ends with the connection."""
-        subscription = self._node.subscribe(request.filter, name=request.name, after=request.after)
+        subscription = self._node.subscribe(
+            request.filter, name=request.name, after=request.after, acknowledge=request.acknowledge
+        )
         await _send(writer, Subscribed(str(subscription.filter)))
-        closed = asyncio.create_task(_closed(reader))
+        closed = asyncio.create_task(_acknowledgements(reader, subscription))
         closed.add_done_callback(lambda _: subscription.close())
         try:
             async for event in subscription:
@@ -124,8 +140,10 @@ async def _send(writer: asyncio.StreamWriter, reply: Reply) -> None:
     await writer.drain()
 
 
-async def _closed(reader: asyncio.StreamReader) -> None:
-    """Returns when the other end has closed the connection; what it sends is ignored."""
-    with contextlib.suppress(ConnectionError):
-        while await reader.read(4096):
-            pass
+async def _acknowledgements(reader: asyncio.StreamReader, subscription: Subscription) -> None:
+    """Returns when the other end has closed the connection. Apart from acknowledgements, what it sends is ignored."""
+    with contextlib.suppress(ConnectionError, ValueError, RoamcastError):
+        while line := await reader.readline():
+            request = messages.read_request(line)
+            if isinstance(request, Ack):
+                await subscription.done(request.position)

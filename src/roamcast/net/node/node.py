@@ -46,6 +46,7 @@ from roamcast.net.host.runner import Runner
 from roamcast.net.host.senses import Senses
 from roamcast.net.keep.rotation import RotatingSink
 from roamcast.net.keep.store import Store
+from roamcast.net.node.publication_keys import PublicationKeys
 from roamcast.net.node.publishing import Publishing
 from roamcast.net.node.status import NamedStatus, NodeStatus
 from roamcast.net.node.subscribers import Subscribers
@@ -68,6 +69,7 @@ class _Parts(NamedTuple):
     runner: Runner
     writer: Writer
     publishing: Publishing
+    keys: PublicationKeys
     sink: LogSink
     tasks: list[asyncio.Task[None]]
 
@@ -96,7 +98,7 @@ class Node:
             raise
         writer = Writer(store, runner.tally, self._subscribers)
         publishing = Publishing(runner, store, writer)
-        self._parts = _Parts(store, runner, writer, publishing, sink, [])
+        self._parts = _Parts(store, runner, writer, publishing, PublicationKeys(store.values), sink, [])
         for named in store.subscriptions.all():
             self._named[named.name] = runner.subscribe(parse_subscription(named.filter))
         runner.start()
@@ -178,20 +180,35 @@ class Node:
         *,
         validity_s: float | None = None,
         local: bool = False,
+        key: str = "",
+        repeated: bool = False,
     ) -> int:
-        """The event's id, once it is on disk and the protocol has it. Without a validity it does not expire."""
-        publishing = self._running.publishing
+        """The event's id, once it is on disk and the protocol has it. Without a validity it does not expire.
+
+        With a `key`, a program that does not know whether it has published something can ask again (`repeated`): if one
+        of the last publications with a key had this one, nothing is published, and the result is that event's id.
+        """
+        publishing, keys = self._running.publishing, self._running.keys
+        known = keys.find(key) if key and repeated else None
+        if known is not None:
+            return known
         if validity_s is not None and not 1e-6 <= validity_s < FOREVER / 1e6:
             raise InputError(f"validity_s={validity_s:g}: must be above 0")
         validity_us = FOREVER if validity_s is None else int(validity_s * 1e6)
-        return await publishing.publish(topic, attrs, payload, validity_us, LOCAL if local else GLOBAL)
+        also = partial(keys.add, key) if key else None
+        return await publishing.publish(topic, attrs, payload, validity_us, LOCAL if local else GLOBAL, also)
 
-    def subscribe(self, filter: str | Filter, *, name: str = "", after: int | None = None) -> Subscription:
+    def subscribe(
+        self, filter: str | Filter, *, name: str = "", after: int | None = None, acknowledge: bool = False
+    ) -> Subscription:
         """Iterate over the result for the events.
 
         `after`: begin behind this position, as far back as events are stored. A position that no event has yet (of
-        another store) stands for the position of the last event.
+        another store) stands for the position of the last event. `acknowledge`: an event counts as handed over when
+        the application has called `done` with its position.
         """
+        if acknowledge and not name:
+            raise InputError("acknowledge: only a subscription with a name remembers its position")
         parsed = parse_subscription(filter) if isinstance(filter, str) else filter
         store, runner = self.store, self.runner
         end = store.received.end()
@@ -205,7 +222,7 @@ class Node:
             if name in self._named:
                 runner.unsubscribe(self._named[name])
             self._named[name] = runner.subscribe(parsed)
-        return self._subscription(parsed, name, named.cursor if first is None else first, None)
+        return self._subscription(parsed, name, named.cursor if first is None else first, None, acknowledge)
 
     def forget(self, name: str) -> None:
         """End a subscription with a name for good."""
@@ -215,10 +232,15 @@ class Node:
         self.store.subscriptions.remove(name)
 
     def _subscription(
-        self, filter: Filter, name: str, position: int, on_close: Callable[[], None] | None
+        self,
+        filter: Filter,
+        name: str,
+        position: int,
+        on_close: Callable[[], None] | None,
+        acknowledge: bool = False,
     ) -> Subscription:
         parts = self._running
-        subscription = Subscription(parts.store, parts.writer, filter, name, position, on_close)
+        subscription = Subscription(parts.store, parts.writer, filter, name, position, on_close, acknowledge)
         self._subscribers.add(subscription)
         return subscription
 

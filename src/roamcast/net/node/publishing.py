@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from roamcast.net.host.runner import Runner
@@ -23,15 +25,21 @@ class Publishing:
         self._waiting = 0  # events that are being stored, and will need room in the queue afterwards
 
     async def publish(
-        self, topic: str, attrs: dict[str, Value] | None, payload: bytes, validity_us: int, scope: int
+        self,
+        topic: str,
+        attrs: dict[str, Value] | None,
+        payload: bytes,
+        validity_us: int,
+        scope: int,
+        also: Callable[[int], None] | None = None,
     ) -> int:
-        """The event's id, once it is on disk and the protocol has it."""
+        """The event's id, once it is on disk and the protocol has it. `also` is called with it, in the same commit."""
         async with self._turn:  # in the order of the calls
             await self._room()
             event = self._runner.publisher.prepare(topic, attrs, payload, validity_us, scope)
             self._waiting += 1
         await asyncio.shield(
-            self._store_and_publish(event)
+            self._store_and_publish(event, also)
         )  # if the caller gives up, storing and publishing are still completed
         return event.id
 
@@ -43,13 +51,17 @@ class Publishing:
                 self._runner.publish(self._runner.publisher.renew(event, group, left_us))
                 await asyncio.sleep(0)
 
-    async def _store_and_publish(self, event: Event) -> None:
+    async def _store_and_publish(self, event: Event, also: Callable[[int], None] | None) -> None:
         try:
-            own, group = self._store.own, self._runner.publisher.group
-            await self._writer.write(lambda: own.add([event], group))
+            await self._writer.write(partial(self._keep, event, also))
             self._runner.publish(event)
         finally:
             self._waiting -= 1
+
+    def _keep(self, event: Event, also: Callable[[int], None] | None) -> None:
+        self._store.own.add([event], self._runner.publisher.group)
+        if also is not None:
+            also(event.id)
 
     async def _room(self) -> None:
         while len(self._runner.outbox) + self._waiting > self._runner.limits.queue // 2:
