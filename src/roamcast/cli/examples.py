@@ -32,7 +32,11 @@ EXAMPLES = {
     "model distance": ["roamcast model distance --figure out/distance.svg"],
     "node": ["roamcast node --key group.key", "roamcast node --key group.key --protocol gossip --state ~/node -v"],
     "publish": ["roamcast publish weather.roof temperature=31.5 --validity 600"],
-    "subscribe": ["roamcast subscribe 'temperature > 30'", "roamcast subscribe 'topic weather' --name alarm --json"],
+    "subscribe": [
+        "roamcast subscribe 'temperature > 30'",
+        "roamcast subscribe 'topic weather' --name alarm --json",
+        "roamcast subscribe 'topic weather' --after 0 --patience 1",
+    ],
     "status": ["roamcast status", "roamcast status --json"],
     "bridge": [
         "roamcast bridge mqtt://broker.example --in 'sensors/#' --out 'topic alarm'",
