@@ -113,6 +113,7 @@ def test_rates_are_of_the_time_between_two_looks() -> None:
         public="",
         stored=StoreCounts(0, 0, 0, 0, 0, 0, 0),
         delivered_before=0,
+        rotation="",
         named=[NamedStatus("[/y]", 'name = "[/z]"', 0)],
     )
     before = msgspec.structs.replace(now, delivered=10, up_s=10.0, airtime_s=0.4)

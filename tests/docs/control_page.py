@@ -18,13 +18,13 @@ from tests.docs.pages import ROOT
 INTRODUCTION = f"""
 How programs talk to a node on their machine, in any language ([examples](../how-to/use-another-language.md)). The node
 listens on the Unix socket `control` in its state folder, which only its owner can open. A request is a JSON object in
-one line, of at most {messages.REQUEST_MAX:,} bytes, whose field `do` says what it is. A reply is the same, with the field
-`reply`. Replies come in the order of the requests. After `subscribe`, a connection carries that subscription and nothing
-else. At most 64 connections are open at a time.
+one line, of at most {messages.REQUEST_MAX:,} bytes, whose field `do` says what it is. A reply is the same, with the
+field `reply`. Replies come in the order of the requests. After `subscribe`, a connection carries that subscription and
+nothing else. At most 64 connections are open at a time.
 
-This is version {messages.VERSION}, which `hello` asks for. It rises when a client of the version before would misunderstand
-something. Within a version, requests and replies may get new fields: ignore fields that you do not know. A request that is
-wrong gets `error`, and the connection goes on.
+This is version {messages.VERSION}, which `hello` asks for. It rises when a client of the version before would
+misunderstand something. Within a version, requests and replies may get new fields: ignore fields that you do not know.
+A request that is wrong gets `error`, and the connection goes on.
 """
 EXAMPLE = [
     (True, {"do": "hello", "version": 1}),
@@ -110,9 +110,8 @@ def status_section(table: Any) -> str:
         if kind is not messages.StatusReply:
             text += f"\n### {kind.__name__}\n\n"
         fields = msgspec.inspect.type_info(kind).fields  # type: ignore[attr-defined]
-        text += table(
-            ["field", "type", "what it is"], [[f"`{f.name}`", shown(f.type), COMMENTS.get(f.name, "")] for f in fields]
-        )
+        rows = [[f"`{f.name}`", shown(f.type), COMMENTS.get(f.name, "")] for f in fields]
+        text += table(["field", "type", "what it is"], rows)
     return text
 
 

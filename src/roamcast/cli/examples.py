@@ -47,6 +47,7 @@ EXAMPLES = {
     "key next": ["roamcast key next group.key"],
     "key promote": ["roamcast key promote group.key"],
     "key retire": ["roamcast key retire group.key"],
+    "key rotate": ["roamcast key rotate --state ~/node"],
     "trace": ["roamcast trace stats contacts.txt", "roamcast trace convert run.tcl run.csv --to csv"],
     "trace stats": ["roamcast trace stats contacts.txt"],
     "trace convert": ["roamcast trace convert run.tcl run.csv --to csv"],

@@ -115,11 +115,10 @@ def _use_keys(node: Node) -> None:
     import logging
 
     from roamcast.errors import InputError
-    from roamcast.net.trust.keys import KeyRing
 
     log = logging.getLogger("roamcast")
     try:
-        node.use(KeyRing.load(node.config.key))
+        node.read_keys()
     except InputError as error:
         log.error("the keys stay as they were: %s", error)
     else:

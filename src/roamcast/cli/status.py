@@ -73,6 +73,8 @@ def page(status: NodeStatus, before: NodeStatus | None) -> RenderableType:
     parts: list[RenderableType] = [Text(_headline(status), style="bold")]
     if not status.secure:
         parts.append(Text("INSECURE: nothing is encrypted, authenticated or signed", style="bold red"))
+    if status.rotation:
+        parts.append(Text(f"rotation of the group's key: {status.rotation}"))
     if len(status.media) > 1:
         parts.append(_media(status))
     parts += [_neighbours(status), _tables(status), _rates(status, before)]

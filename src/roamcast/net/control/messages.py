@@ -77,6 +77,12 @@ class Forget(_Request, frozen=True):
     name: Annotated[str, _about("of the subscription")] = ""
 
 
+class Rotate(_Request, frozen=True):
+    """Give the group a new key over the air, for the members on the roster."""
+
+    go_on: Annotated[bool, _about("go on without the members that have not taken the present step")] = False
+
+
 class Status(_Request, frozen=True):
     """What the node is doing."""
 
@@ -122,6 +128,12 @@ class Done(_Reply, frozen=True):
     """To `forget`."""
 
 
+class Rotating(_Reply, frozen=True):
+    """To `rotate`."""
+
+    progress: Annotated[str, _about("what the rotation waits for; empty if it is complete")]
+
+
 class StatusReply(NodeStatus, frozen=True, kw_only=True, tag_field=_REPLY, tag="status"):
     """To `status`: neighbours, tables, counts and drops."""
 
@@ -132,8 +144,8 @@ class Failure(_Reply, frozen=True, tag="error"):
     error: Annotated[str, _about("what is wrong, in one line")]
 
 
-Request = Hello | Publish | Subscribe | Ack | Forget | Status
-Reply = HelloReply | Published | Subscribed | ReceivedEvent | Done | StatusReply | Failure
+Request = Hello | Publish | Subscribe | Ack | Forget | Rotate | Status
+Reply = HelloReply | Published | Subscribed | ReceivedEvent | Done | Rotating | StatusReply | Failure
 Expected = TypeVar("Expected", bound=Reply)
 
 _KINDS: Final = sorted(str(kind.__struct_config__.tag) for kind in get_args(Request))

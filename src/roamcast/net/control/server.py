@@ -25,6 +25,8 @@ from roamcast.net.control.messages import (
     Published,
     Reply,
     Request,
+    Rotate,
+    Rotating,
     StatusReply,
     Subscribe,
     Subscribed,
@@ -102,6 +104,8 @@ class Control:
             return Published(await node.publish(**content))
         if isinstance(request, Hello):
             return self._hello(request)
+        if isinstance(request, Rotate):
+            return Rotating(await node.rotate(go_on=request.go_on))
         if isinstance(request, Ack):
             raise InputError("ack: this connection has not subscribed with acknowledge")
         if isinstance(request, Forget):

@@ -48,6 +48,7 @@ from roamcast.net.keep.rotation import RotatingSink
 from roamcast.net.keep.store import Store
 from roamcast.net.node.publication_keys import PublicationKeys
 from roamcast.net.node.publishing import Publishing
+from roamcast.net.node.rekeying import Rekeying, ring_of
 from roamcast.net.node.status import NamedStatus, NodeStatus
 from roamcast.net.node.subscribers import Subscribers
 from roamcast.net.node.subscription import Subscription
@@ -70,6 +71,7 @@ class _Parts(NamedTuple):
     writer: Writer
     publishing: Publishing
     keys: PublicationKeys
+    rekeying: Rekeying
     sink: LogSink
     tasks: list[asyncio.Task[None]]
 
@@ -98,10 +100,13 @@ class Node:
             raise
         writer = Writer(store, runner.tally, self._subscribers)
         publishing = Publishing(runner, store, writer)
-        self._parts = _Parts(store, runner, writer, publishing, PublicationKeys(store.values), sink, [])
+        rekeying = Rekeying(runner, store.values, publishing, self.config.key, self.config.roster)
+        self._parts = _Parts(store, runner, writer, publishing, PublicationKeys(store.values), rekeying, sink, [])
         for named in store.subscriptions.all():
             self._named[named.name] = runner.subscribe(parse_subscription(named.filter))
+        rekeying.subscribe()
         runner.start()
+        self._parts.tasks.append(asyncio.create_task(rekeying.run()))
         self._parts.tasks.append(asyncio.create_task(publishing.publish_again()))
         if isinstance(sink, RotatingSink):
             self._parts.tasks.append(asyncio.create_task(self._rotate(sink, runner)))
@@ -169,6 +174,18 @@ class Node:
     def use(self, ring: KeyRing) -> None:
         """The group's keys have changed."""
         self.runner.use(ring)
+
+    def read_keys(self) -> None:
+        """Read the file of the group's keys again. If it has not changed since the last rotation over the air, the keys
+        of that rotation stay."""
+        self.use(ring_of(self.store.values, self.config.key))
+
+    async def rotate(self, *, go_on: bool = False) -> str:
+        """Give the group a new key over the air: a box for each member on the roster, which is read again. What it
+        waits for now. `go_on`: do not wait any longer for members that have not taken the present step."""
+        rekeying = self._running.rekeying
+        await (rekeying.go_on() if go_on else rekeying.begin())
+        return rekeying.progress()
 
     # ---- publish and subscribe
 
@@ -260,12 +277,15 @@ class Node:
             public="" if membership.identity is None else membership.identity.public.hex(),
             stored=store.counts(),
             delivered_before=self._running.writer.duplicates,
+            rotation=self._running.rekeying.progress(),
             named=[NamedStatus(n.name, n.filter, end - n.cursor) for n in store.subscriptions.all()],
         )
 
     # ---- called by the runner
 
     def _delivered(self, event: Event, _: Event) -> None:
+        if self._running.rekeying.takes(event):
+            return
         self._running.writer.add_event(event)
 
     def _carried(self, sender: int, body: bytes, events: list[Event]) -> None:
@@ -286,7 +306,7 @@ def _membership(config: Config, store: Store) -> Membership:
         number = config.number if config.number >= 0 else _insecure_number(store)
         return Membership.insecure(number, store.values)
     roster = Roster.load(config.roster) if config.roster else None
-    return Membership.secure(store.values, KeyRing.load(config.key), roster, config.clocks_within_s or None)
+    return Membership.secure(store.values, ring_of(store.values, config.key), roster, config.clocks_within_s or None)
 
 
 def _insecure_number(store: Store) -> int:

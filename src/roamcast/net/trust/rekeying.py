@@ -150,8 +150,3 @@ def has_taken(ring: KeyRing, step: int, key: int) -> bool:
     if step == KEYS:
         return key in ring.by_id
     return ring.sending.id == key and (step == SEND or len(ring.keys) == 1)
-
-
-def successor(file: KeyRing, stored: KeyRing) -> bool:
-    """Whether a stored ring came from this file by rotations over the air: it has, or once had, the file's key."""
-    return file.group == stored.group
