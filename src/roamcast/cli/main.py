@@ -25,6 +25,7 @@ from roamcast.cli import (
     report,
     reproduce,
     run,
+    service,
     status,
     subscribe,
     trace,
@@ -88,6 +89,7 @@ app.command(rich_help_panel=LIVE)(subscribe.subscribe)
 app.command(rich_help_panel=LIVE)(status.status)
 app.command(rich_help_panel=LIVE)(bridge.bridge)
 app.add_typer(key.app, name="key", rich_help_panel=LIVE)
+app.add_typer(service.app, name="service", rich_help_panel=LIVE)
 app.add_typer(trace.app, name="trace", rich_help_panel=DATA)
 app.add_typer(lab.app, name="lab", rich_help_panel=DATA)
 

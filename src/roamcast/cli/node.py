@@ -55,6 +55,10 @@ def node(
     log: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write the event log there.", show_default="none")
     ] = None,
+    metrics: Annotated[
+        int | None,
+        typer.Option(metavar="PORT", help="Metrics for Prometheus, on this machine only.", show_default="none"),
+    ] = None,
     option: Annotated[
         list[str] | None, typer.Option(metavar="NAME=VALUE", help="Any other setting, limits.queue=20. Repeatable.")
     ] = None,
@@ -76,6 +80,7 @@ def node(
         "network.group": group,
         "network.port": port,
         "log": _text(log),
+        "metrics": metrics,
         **{f"params.{name}": value for name, value in pairs("--set", set_).items()},
         **pairs("--option", option),
     }
@@ -91,15 +96,21 @@ def _text(path: Path | None) -> str | None:
 
 async def _run(config: Config) -> None:
     import asyncio
+    import contextlib
     import logging
     import signal
 
+    from roamcast.net.control.metrics import MetricsServer
     from roamcast.net.control.server import Control
     from roamcast.net.node.node import Node
 
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
-    async with Node(config) as node, Control(node):
+    async with contextlib.AsyncExitStack() as running:
+        node = await running.enter_async_context(Node(config))
+        await running.enter_async_context(Control(node))
+        if config.metrics:
+            await running.enter_async_context(MetricsServer(node, config.metrics))
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, stop.set)
         loop.add_signal_handler(signal.SIGHUP, _use_keys, node)

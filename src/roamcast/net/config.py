@@ -41,6 +41,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     level: str = "frames"
     log_rotate_s: Annotated[float, msgspec.Meta(gt=0)] = 60.0
     log_files: Annotated[int, msgspec.Meta(ge=1)] = 1000  # the oldest are removed
+    metrics: Annotated[int, msgspec.Meta(ge=0, le=65535)] = 0  # port on this machine for Prometheus; 0: none
     sample_s: Annotated[float, msgspec.Meta(ge=0)] = 10.0  # how often routing state is logged
     network: Network = Network()  # if UDP is the only medium
     media: tuple[NamedMedium, ...] = ()  # otherwise: all of them
