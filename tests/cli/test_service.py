@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import configparser
+import json
 import re
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from roamcast.cli.service import SERIAL, unit
 from tests.cli.conftest import OneLine, Typed
+from tests.support.checkout import ROOT
 
 CONFIG = Path("/etc/roamcast/node.toml")
 EXPOSURE_MAX = 3.0
@@ -79,3 +82,15 @@ def test_install_writes_the_unit_and_says_what_is_left(roamcast: Typed, tmp_path
 )
 def test_wrong_input_is_one_line(one_line: OneLine, words: list[str], said: str) -> None:
     one_line(words, said)
+
+
+def test_the_container_file_names_extras_and_options_that_exist(roamcast: Typed) -> None:
+    text = (ROOT / "Containerfile").read_text()
+    extras = re.search(r"'\.\[([\w,]+)\]'", text)
+    assert extras is not None
+    known = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert set(extras[1].split(",")) <= set(known)
+    for command in re.findall(r"^(?:CMD|HEALTHCHECK .*CMD) (\[.*\])$", text, re.MULTILINE):
+        words = [word for word in json.loads(command) if word != "roamcast"]
+        _, out, _ = roamcast(words[0], "--help")
+        assert all(word in out for word in words[1:] if word.startswith("--"))
