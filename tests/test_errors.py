@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from roamcast.errors import error_text, one_line
+from roamcast.errors import error_text, meant, one_line
 
 
 def test_the_text_of_a_system_error_has_no_number_and_no_path(tmp_path: Path) -> None:
@@ -25,3 +25,16 @@ def test_bytes_that_are_not_text_get_a_clear_message(tmp_path: Path) -> None:
 def test_other_messages_become_one_line() -> None:
     assert error_text(OSError("page 3\n  is damaged")) == "page 3 is damaged"
     assert one_line(ValueError(" two\n lines")) == "two lines"
+
+
+@pytest.mark.parametrize(
+    ("typed", "answer"),
+    [
+        ("gosip", "did you mean 'gossip'?"),
+        ("speed", "did you mean 'speed_law' or 'speed_max_mps'?"),
+        ("credits", "known: gossip, retries, speed_law, speed_max_mps"),  # too far from `retries` to be it
+        ("go", "known: gossip, retries, speed_law, speed_max_mps"),
+    ],
+)
+def test_what_was_meant_is_a_near_name_or_those_that_begin_so(typed: str, answer: str) -> None:
+    assert meant(typed, ["gossip", "speed_max_mps", "speed_law", "retries"]) == answer

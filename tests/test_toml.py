@@ -36,7 +36,8 @@ def test_load_returns_the_result_for_the_content_of_a_file(tmp_path: Path) -> No
     ("text", "message"),
     [
         ('name = "a"\n[one', "x:2: expected ']' at the end of a table declaration"),
-        ("name = a\n\n", "x:1: invalid value"),
+        ("name = a\n\n", "x:1: no value; texts stand in quotes"),
+        ('name = "a\n', "x:1: a text that begins here has no quote at its end"),
         ("", "x:1: name: is missing"),
         ("name = 1", "x:1: name: must be a text, not a whole number"),
         ('name = "a"\nnme = 1', "x:2: unknown field 'nme'; did you mean 'name'?"),

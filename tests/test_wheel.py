@@ -182,8 +182,8 @@ def lacks(done: CompletedProcess[str], what: str, extra: str) -> None:
         ("subscribe true", "subscribe needs cryptography", "net"),
         ("status", "status needs cryptography", "net"),
         ("lab field .", "lab field needs PySpark and PyArrow", "lab"),
-        ("trace stats contacts.txt", "trace needs .*", ".*"),
-        ("trace convert contacts.txt out.csv --to contact-list", "trace needs .*", ".*"),
+        ("trace stats contacts.txt", "a trace needs NumPy and PyArrow", "data"),
+        ("trace convert contacts.txt out.csv --to contact-list", "a trace needs NumPy and PyArrow", "data"),
     ],
 )
 def test_a_missing_extra_is_one_line_that_says_what_to_install(bare: Made, words: str, what: str, extra: str) -> None:
@@ -204,7 +204,7 @@ NEEDY = {
     "study.means()": "a DataFrame needs pandas: pip install 'roamcast[data]'",
     "study.plot()": "a figure needs matplotlib: pip install 'roamcast[figures]'",
     "rc.compare('baldoni', ['gossip'], out='kept')": "keeping runs (out=…) needs PyArrow: pip install 'roamcast[data]'",
-    "rc.open('kept')": "reading a campaign's tables needs PyArrow: pip install 'roamcast[data]'",
+    "rc.open('tables')": "reading a campaign's tables needs PyArrow: pip install 'roamcast[data]'",
     "rc.Node(key='group.key')": "roamcast.Node needs cryptography: pip install 'roamcast[net]'",
     "rc.connect('state')": "roamcast.connect needs cryptography: pip install 'roamcast[net]'",
 }
@@ -213,8 +213,10 @@ NEEDY = {
 def test_a_missing_extra_is_an_error_of_one_line_for_programs(bare: Made) -> None:
     program = f"""
 import json
+from pathlib import Path
 import roamcast as rc
 
+Path("tables").mkdir()
 short = {{"duration_s": 20}}
 run = rc.simulate("baldoni", "gossip", world=short)
 study = rc.compare("baldoni", ["gossip", "proximity"], seeds=2, world=short, processes=1)

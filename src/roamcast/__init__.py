@@ -13,6 +13,7 @@ These names are what the documentation uses and what stays stable. A name is loa
 so that importing roamcast costs next to nothing. Type checkers read `__init__.pyi`.
 """
 
+import sys
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -76,7 +77,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
-        raise AttributeError(f"module 'roamcast' has no attribute {name!r}")
+        # with both, Python says which name was meant
+        raise AttributeError(f"module 'roamcast' has no attribute {name!r}", name=name, obj=sys.modules[__name__])
     try:
         module = import_module(_HOMES[name])
     except ModuleNotFoundError as error:

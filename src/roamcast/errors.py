@@ -83,8 +83,12 @@ def unknown(what: str, name: str, known: Iterable[str], lists: str = "") -> Inpu
 def meant(name: str, known: Iterable[str], lists: str = "") -> str:
     """`did you mean 'gossip'?`, or all that is known. `lists` says what lists them if they are too many for a line."""
     names = sorted(known)
-    close = get_close_matches(name, names, n=1, cutoff=0.5)
-    return f"did you mean {close[0]!r}?" if close else lists or "known: " + ", ".join(names)
+    close = [each for each in names if each.startswith(name)] if len(name) >= 3 else []  # people forget endings
+    close = close if 0 < len(close) <= 5 else get_close_matches(name, names, n=1)
+    if not close:
+        return lists or "known: " + ", ".join(names)
+    *first, last = map(repr, close)
+    return f"did you mean {', '.join(first)} or {last}?" if first else f"did you mean {last}?"
 
 
 def error_text(error: BaseException) -> str:

@@ -30,6 +30,13 @@ WORDS = {
     "str": "a text",
 }
 """What people call the types of entries."""
+PLAINER = {
+    "illegal character '\\n'": "a text that begins here has no quote at its end",
+    "invalid value": 'no value; texts stand in quotes, "so"',
+}
+"""For what tomllib says about the most frequent mistakes."""
+MEANT = {"parameters": "set", "params": "set", "scenario": "world"}
+"""What people write for an entry because it is called so elsewhere."""
 
 
 class Misplaced(InputError):
@@ -57,7 +64,7 @@ def parse(text: str, name: str, understand: Callable[[dict[str, Any]], T]) -> T:
         line = re.search(r"line (\d+)", str(error))
         number = line[1] if line else max(1, len(text.splitlines()))  # without a number, the file ended too early
         reason = str(error).partition(" (at ")[0].lower()
-        raise InputError(f"{name}:{number}: {reason}") from None
+        raise InputError(f"{name}:{number}: {PLAINER.get(reason, reason)}") from None
     try:
         return understand(content)
     except Misplaced as error:
@@ -92,11 +99,21 @@ def _plainly(message: str, kind: type) -> tuple[str, Steps]:
         return f"{missing[1]}: is missing", path
     extra = re.search(r"contains unknown field `(\w+)`", what)
     if extra:
-        return str(unknown("field", extra[1], _fields_at(kind, path))), (*path, extra[1])
+        return _unknown_field(extra[1], _fields_at(kind, path)), (*path, extra[1])
     field = ".".join(str(step) for step in path if isinstance(step, str))
-    wanted, _, found = what.removeprefix("Expected ").partition(", got ")
-    must = f"must be {_in_words(wanted)}" + (f", not {_in_words(found)}" if found else "")
+    must = must_be(what)
     return f"{field}: {must}" if field else must, path
+
+
+def must_be(expected: str) -> str:
+    """msgspec's "Expected `int`, got `str`" as "must be a whole number, not a text"."""
+    wanted, _, found = expected.removeprefix("Expected ").partition(", got ")
+    return f"must be {_in_words(wanted)}" + (f", not {_in_words(found)}" if found else "")
+
+
+def _unknown_field(name: str, known: list[str]) -> str:
+    meant = MEANT.get(name)
+    return f"unknown field {name!r}; did you mean {meant!r}?" if meant in known else str(unknown("field", name, known))
 
 
 def _in_words(wanted: str) -> str:

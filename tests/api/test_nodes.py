@@ -63,7 +63,7 @@ def test_a_file_of_settings_is_taken_and_the_others_win(tmp_path: Path) -> None:
     [
         ({"interfce": "lo"}, "unknown setting 'interfce'; did you mean 'interface'?"),
         ({"bounds": {"recieved": 3}}, "unknown setting 'bounds.recieved'; did you mean 'bounds.received'?"),
-        ({"mtu": "wide"}, "network.mtu: expected `int`, got `str`"),
+        ({"mtu": "wide"}, "network.mtu: must be a whole number, not a text"),
         ({"insecure": True}, "insecure and key exclude each other: without --insecure the key is used"),
     ],
 )

@@ -50,8 +50,9 @@ def test_a_class_says_what_its_source_says() -> None:
 
 
 def test_what_is_not_there_is_an_attribute_error() -> None:
-    with pytest.raises(AttributeError, match="module 'roamcast' has no attribute 'simulat'"):
+    with pytest.raises(AttributeError, match="module 'roamcast' has no attribute 'simulat'") as error:
         rc.simulat  # noqa: B018
+    assert (error.value.name, error.value.obj) == ("simulat", rc)  # so Python says which name was meant
 
 
 def test_importing_loads_nothing_else() -> None:

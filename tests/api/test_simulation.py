@@ -124,6 +124,10 @@ def test_the_log_of_a_run_without_one_is_that_of_the_same_run_done_again() -> No
     assert "n7" in text or "node 7" in text
 
 
+def test_the_log_of_a_run_that_nothing_refers_to_any_more_can_be_read() -> None:
+    assert rc.simulate("baldoni", "gossip", world=SHORT).log().events
+
+
 def test_a_log_is_written_where_it_is_wanted(tmp_path: Path) -> None:
     r = rc.simulate("baldoni", "gossip", world=SHORT, log=tmp_path / "run.parquet", level="deliveries")
     assert (tmp_path / "run.parquet").exists()
@@ -162,6 +166,9 @@ def test_an_unknown_metric_is_an_attribute_error_that_names_the_others() -> None
         ({"start": "baldoni", "seed": -1}, "seed=-1: must be a whole number of at least 0"),
         ({"start": "baldoni", "seed": 1.5}, "seed=1.5: must be a whole number of at least 0"),
         ({"start": "baldoni", "protocol": int}, "protocol 'builtins:int': builtins:int is not a subclass"),
+        ({"start": "baldoni", "protocol": 5}, "protocol: 5 must be a name, or a class"),
+        ({"start": None, "protocol": "gossip"}, "start: None must be a preset's name, a scenario file, or a Scenario"),
+        ({"start": "baldoni", "protocol": "gossip", "params": {1: 2}}, "params: 1 must be a name"),
         ({"start": "baldoni", "params": ["p"]}, "params: must be a dictionary from names to values"),
         ({"start": rc.Scenario()}, "which protocol?"),
         ({"start": rc.Scenario(), "protocol": "gossip", "reading": "x"}, "reading=x: a scenario has no paper"),
@@ -180,6 +187,14 @@ def test_a_run_shows_itself_in_a_terminal_and_in_a_notebook() -> None:
     html = r._repr_html_()
     assert "<table>" in html and "<svg" in html and "delivery" in html
     assert r.command in html
+
+
+def test_a_world_in_which_most_pairs_have_no_chance_is_called_sparse() -> None:
+    r = rc.simulate(rc.Scenario(nodes=40), "gossip")
+    missed = r.metrics["interested"] - r.metrics["possible"]
+    line = f"not even an ideal flood could reach {missed:,} of the {r.metrics['interested']:,} pairs: a sparse world"
+    assert line in repr(r) and line in r._repr_html_()
+    assert "sparse" not in repr(rc.simulate("baldoni", "gossip", world=SHORT))
 
 
 def test_what_to_type_is_known_unless_the_class_is_in_a_function() -> None:

@@ -126,8 +126,11 @@ def test_several_protocols_may_be_swept_and_a_parameter_belongs_to_those_that_ha
 def test_a_study_shows_itself(compared: rc.Study) -> None:
     lines = repr(compared).splitlines()
     assert lines[0].startswith("baldoni, ") and lines[0].endswith("3 seeds")
-    assert [line.split("  ")[0] for line in lines[2:]] == ["gossip", "gossip, p=0.4", "Echo"]
+    assert [line.split("  ")[0] for line in lines[2:5]] == ["gossip", "gossip, p=0.4", "Echo"]
+    assert lines[5] == "delivery, difference seed by seed:"
+    assert [line.split("  ")[0] for line in lines[7:]] == ["gossip, p=0.4 − gossip", "Echo − gossip"]
     html = compared._repr_html_()
+    assert "difference seed by seed" in html and "Echo − gossip" in html
     assert "<table>" in html and "<svg" in html and "± " in html
 
 
@@ -210,6 +213,12 @@ def test_mistakes_are_one_line(arguments: tuple[Any, ...], line: str) -> None:
     with pytest.raises(rc.InputError) as error:
         getattr(rc, verb)(*rest, seeds=1)
     assert line in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("processes", [0, -1, "two"])
+def test_a_wrong_number_of_processes_is_one_line(processes: Any) -> None:
+    with pytest.raises(rc.InputError, match=r"^processes=.*: must be a whole number of at least 1$"):
+        rc.compare("baldoni", ["gossip"], seeds=1, world=SHORT, processes=processes)
 
 
 @pytest.mark.parametrize("seeds", [0, -1, True, "3", [1, 1], []])

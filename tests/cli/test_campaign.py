@@ -211,12 +211,12 @@ def test_master_and_settings_reach_spark(
         ),
         (("campaign", "tiny.toml", "--local", "--conf", "a=b"), "--conf is about Spark: it must not be given with"),
         (("campaign", "tiny.toml", "--processes", "3"), "--processes 3: must come with --local"),
-        (("campaign", "tiny.toml", "--local", "--processes", "0"), "Invalid value for '--processes': Input should be"),
+        (("campaign", "tiny.toml", "--local", "--processes", "0"), "--processes: must be at least 1"),
         (("campaign", "status", "nowhere"), "nowhere: no campaign has been run into this folder"),
         (("query", "nowhere", "select 1"), "nowhere: no campaign has been run into this folder"),
         (("query", "nowhere", "select 1", "--conf", "a=1", "--conf", "a=2"), "--conf 'a=2': a is given twice"),
         (("query", "nowhere"), "Missing argument 'SQL'."),
-        (("query", "nowhere", "select 1", "--limit", "0"), "Invalid value for '--limit': "),
+        (("query", "nowhere", "select 1", "--limit", "0"), "--limit: must be at least 1"),
     ],
 )
 def test_wrong_input_is_one_line_before_spark_starts(

@@ -110,7 +110,7 @@ def test_a_protocol_of_this_folder_takes_part(roamcast: Typed, tmp_path: Path, m
         (["compare", "baldoni", "gossip,p"], "protocol 'gossip,p': parameter 'p': must be KEY=VALUE"),
         (["compare", "baldoni", "gossip", "--metric", "delivry"], "unknown metric 'delivry'; did you mean 'delivery'?"),
         (["compare", "baldoni", "gossip", "--plot", "x.doc"], "--plot x.doc: must end with .svg, .png, .pdf"),
-        (["compare", "baldoni", "gossip", "--seeds", "0"], "Invalid value for '--seeds'"),
+        (["compare", "baldoni", "gossip", "--seeds", "0"], "--seeds: must be at least 1"),
         (["compare", "baldoni", "gossip", "--world", "nodez=1"], "unknown scenario field 'nodez'"),
         (["sweep", "baldoni", "gossip", "p"], "setting 'p': must be KEY=VALUE"),
         (["sweep", "baldoni", "gossip", "p=0.1,2"], "p=2: must be a number between 0 and 1"),

@@ -36,6 +36,7 @@ def test_the_page_has_its_groups_in_order(roamcast: Typed) -> None:
     _, out, _ = roamcast("--help")
     titles = [line.split("─")[1].strip() for line in out.splitlines() if line.startswith("╭")]
     assert titles == ["Options", "Simulate", "Compare", "Papers", "Live", "Data"]
+    assert "Examples:" in out and out == roamcast("-h")[1]
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -44,10 +45,11 @@ def test_every_command_has_a_short_help_and_examples(name: str, roamcast: Typed)
     assert (status, err) == (0, "") and "Usage: roamcast" in out
     assert roamcast(*name.split(), "--help")[1] == out
     assert "Examples:" in out and "<bool>" not in out
+    assert "--verbose" not in out or "<int>" not in out, "it takes no value"
 
 
 def test_there_are_no_examples_of_commands_that_do_not_exist() -> None:
-    assert set(examples.EXAMPLES) == set(ALL)
+    assert set(examples.EXAMPLES) == {"", *ALL}
 
 
 @pytest.mark.parametrize("line", sorted({line for lines in examples.EXAMPLES.values() for line in lines}))
@@ -61,6 +63,29 @@ def test_an_example_can_be_typed(line: str) -> None:
     rest = words[len(name.split()) :]
     command = ALL[name]
     command.make_context(name, list(rest))
+
+
+@pytest.mark.parametrize("line", [line for line in examples.EXAMPLES["sweep"] if " my.toml" not in line])
+def test_an_example_of_a_sweep_can_be_run(line: str, roamcast: Typed, tmp_path: Any, monkeypatch: Any) -> None:
+    """Its settings go together; a shorter world and fewer seeds give the same errors."""
+    monkeypatch.chdir(tmp_path)
+    less = ["--seeds", "1", "--world", "duration_s=12", "--world", "publish_until_s=12"]
+    status, _, err = roamcast(*shlex.split(line)[1:], *less)
+    assert status == 0, err
+
+
+@pytest.mark.parametrize("name", ["run", "campaign", "campaign run", "node", "trace stats", "model"])
+def test_help_loads_nothing_that_only_the_work_needs(name: str) -> None:
+    script = (
+        "import sys; from roamcast.cli.main import main\n"
+        f"sys.argv = ['roamcast', *{name.split()!r}, '--help']\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "heavy = ('cryptography', 'numpy', 'pyarrow', 'pydantic', 'roamcast.lab', 'roamcast.world', 'roamcast.net')\n"
+        "print([module for module in heavy if module in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "[]\n")
 
 
 @pytest.mark.parametrize(

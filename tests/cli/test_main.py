@@ -41,10 +41,10 @@ def test_no_arguments_show_the_help(roamcast: Typed, words: tuple[str, ...]) -> 
         (["fly"], "No such command 'fly'."),
         (["run"], "run what? Name a preset (see `roamcast presets`), a scenario file, or at least a --protocol"),
         (["run", "baldoni", "--fast"], "No such option: --fast"),
-        (["run", "baldoni", "--seed", "x"], "Invalid value for '--seed'"),
+        (["run", "baldoni", "--seed", "x"], "--seed: must be a whole number"),
         (["presets", "baldon"], "unknown preset 'baldon'; did you mean 'baldoni'?"),
         (["protocols", "gosip"], "unknown protocol 'gosip'; did you mean 'gossip'?"),
-        (["model", "distance", "--steps", "0"], "Invalid value for '--steps'"),
+        (["model", "distance", "--steps", "0"], "--steps: must be at least 1"),
     ],
 )
 def test_wrong_input_is_one_line_and_status_2(roamcast: Typed, words: list[str], line: str) -> None:

@@ -129,11 +129,11 @@ def test_a_json_line_has_the_traceback_of_an_error() -> None:
     ("words", "said"),
     [
         (["node", "--insecure", "--log-format", "xml"], "--log-format xml: must be text or json"),
-        (["node", "--insecure", "--metrics", "70000"], "metrics: expected"),
+        (["node", "--insecure", "--metrics", "70000"], "metrics: must be a whole number of at most 65535"),
         (["node"], "a node needs the group's key: --key FILE"),
         (["node", "--key", "none"], "there is no group key none"),
         (["node", "--key", "none", "--insecure"], "insecure and key exclude each other"),
-        (["node", "--insecure", "--port", "0"], "network.port: expected"),
+        (["node", "--insecure", "--port", "0"], "network.port: must be a whole number"),
         (["node", "--insecure", "--protocol", "gosip"], "unknown protocol 'gosip'; did you mean 'gossip'?"),
         (["node", "--insecure", "--set", "q=1"], "unknown frugal parameter 'q'"),
         (["node", "--insecure", "--option", "limits.que=1"], "unknown setting 'limits.que'"),

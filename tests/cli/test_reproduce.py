@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
+from roamcast.cli.reproduce import show
+from roamcast.judging import kept
+from roamcast.judging.verdicts import NOT, OPEN, REPRODUCED
 from roamcast.papers import experiments
 from roamcast.papers.experiments import Experiment
 from tests.cli.conftest import Typed
+from tests.show.made_up import verdict
 
 SMALL = {"nodes": 30, "duration_s": 14.0, "publish_from_s": 10.0}
 
@@ -57,6 +62,50 @@ def test_a_reproduction_leaves_a_scorecard_and_a_page_and_is_not_done_twice(roam
     assert told["claims"] == claims
 
 
+@pytest.fixture
+def small_campaign(small: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same at full scale, with the other readings: one figure, three probabilities."""
+    content = Experiment.content
+
+    def cut(self: Experiment, scale: str) -> dict[str, Any]:
+        gossip = {"name": "gossip", "label": "gossip", "set": {"p": [0.2, 0.5, 0.9]}}
+        return {**content(self, scale), "protocol": [gossip]}
+
+    def cut_under(self: Experiment, reading: str) -> dict[str, Any]:
+        return {**self.content("full"), "name": f"{self.name}{experiments.UNDER}{reading}", "reading": reading}
+
+    monkeypatch.setattr(experiments, "names", lambda _=None: ["baldoni/fig11"])
+    monkeypatch.setattr(Experiment, "content", cut)
+    monkeypatch.setattr(Experiment, "content_under", cut_under)
+
+
+@pytest.mark.usefixtures("small_campaign", "spark")
+def test_a_full_campaign_has_the_same_scorecard_to_the_byte_from_an_empty_folder_and_from_a_resumed_one(
+    roamcast: Typed, tmp_path: Path
+) -> None:
+    def scorecard(out: str) -> tuple[int, bytes, bytes, list[dict[str, Any]]]:
+        """How many runs were left to do, and what was found in three files."""
+        status, _, err = roamcast("reproduce", "--full", "--out", out, "--keep", f"{out}.json")
+        assert status == 0
+        left = re.search(r"full: (\d+) of \d+ runs to do", err)
+        assert left
+        place = tmp_path / out / "full"
+        stored = json.loads((tmp_path / f"{out}.json").read_text())
+        files = [(place / f"scorecard.{ending}").read_bytes() for ending in ("json", "parquet")]
+        return int(left[1]), files[0], files[1], stored["claims"]
+
+    first = scorecard("first")
+    second = scorecard("second")
+    assert first == second and first[0] > 0
+
+    logs = sorted((tmp_path / "second" / "log").glob("*.parquet"))
+    assert len(logs) > first[0]  # undecided claims got further seeds
+    for log in logs[::2]:
+        log.unlink()
+    resumed = scorecard("second")
+    assert 0 < resumed[0] < first[0] and resumed[1:] == first[1:]
+
+
 def test_what_makes_no_sense_is_said_before_anything_starts(roamcast: Typed, tmp_path: Path) -> None:
     status, _, err = roamcast("reproduce", "--quick", "--full", "--out", str(tmp_path / "out"))
     assert (status, err) == (2, "roamcast: --quick and --full: must not be given together\n")
@@ -81,6 +130,25 @@ def test_the_kept_scorecard_is_one_object(roamcast: Typed) -> None:
     assert sum(whole["counts"]["all"].values()) == len(whole["claims"]) >= 82
 
 
+def test_a_quick_run_is_shown_beside_the_full_campaign_and_what_it_contradicts_is_named(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    before = [
+        verdict("B3", "000", REPRODUCED, calibration=True),
+        verdict("B5", "000", REPRODUCED),
+        verdict("B6", "000", NOT),
+        verdict("B7", "000", REPRODUCED),
+    ]
+    stored = kept.Kept(kept.Made("0.1.0", "0.1.0+abc", "2026-01-31", 12345, 600.0), kept.counted(before), before)
+    show([verdict("B3", "000", REPRODUCED), verdict("B5", "000", NOT), before[2], verdict("B7", "000", OPEN)], stored)
+    lines = capsys.readouterr().out.splitlines()
+    assert "4 claims: 3 reproduced, 1 not reproduced, 0 not decidable (full campaign)" in lines
+    assert "1 of the 1 claims that joint readings were chosen on hold, 2 of the other 3" in lines
+    assert "full campaign of 2026-01-31: 12,345 runs, 10 processor minutes, version 0.1.0" in lines
+    assert "this quick run beside it: 2 same, 1 too few runs, 0 decides it, 1 contradicts" in lines
+    assert "this quick run contradicts the full campaign: B5" in lines
+
+
 def test_the_kept_scorecard_of_one_paper(roamcast: Typed) -> None:
     status, out, _ = roamcast("reproduce", "rezende", "--kept")
     assert status == 0
@@ -95,3 +163,13 @@ def test_a_plan_says_what_a_reproduction_takes(roamcast: Typed) -> None:
     status, out, _ = roamcast("reproduce", "costa", "--plan")
     assert status == 0 and "costa" in out and "runs" in out
     assert json.loads(roamcast("reproduce", "costa", "--plan", "--json")[1])["papers"][0]["deciding_runs"] == 0
+
+
+def test_a_file_where_the_results_belong_is_one_line(
+    roamcast: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "there").write_text("")
+    status, out, err = roamcast("reproduce", "costa", "--out", "there")
+    assert (status, out) == (2, "")
+    assert err.splitlines()[-1] == "roamcast: cannot write to there/quick: not a directory"

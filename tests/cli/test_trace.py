@@ -122,14 +122,14 @@ def test_convert_and_what_it_says(roamcast: Typed, tmp_path: Path) -> None:
     ("name", "text", "options", "said"),
     [
         ("a.csv", "0,1,0,0\n5,1,9,0\n4,1,8,0\n", (), "a.csv, line 3: time runs backwards for node 1"),
-        ("a.csv", "0,1,0,0\n0,1,9,0\n", (), "a.csv, line 2: node 1 is at two places at 0 s"),
+        ("a.csv", "0,ann,0,0\n0,ann,9,0\n", (), "a.csv, line 2: node ann is at two places at 0 s"),
         (
             "a.csv",
-            "".join(f"{t},1,{8 + t / 1e5},47\n" for t in range(60)),
+            "".join(f"{t},ann,{8 + t / 1e5},47\n" for t in range(60)),
             (),
             "coordinates look like degrees, not metres",
         ),
-        ("a.csv", "0,1,0,0\noops\n", ("--strict",), "a.csv, line 2: 'oops' is not t,node,x,y"),
+        ("a.csv", "0,ann,0,0\noops\n", ("--strict",), "a.csv, line 2: 'oops' is not t,node,x,y"),
         ("a.txt", "well\n", (), "a.txt: is in no known format"),
         ("a.csv", samples.CSV, ("--units", "feet"), "units=feet: must be metres or degrees"),
         ("a.csv", samples.CSV, ("--from", "ns3"), "unknown trace format 'ns3'; did you mean 'ns2'?"),

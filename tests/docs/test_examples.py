@@ -11,7 +11,7 @@ import pytest
 
 from tests.docs.pages import FENCE, ROOT, UPDATE, examples, pages, play, same
 
-PUBLIC = {"roamcast", "roamcast.parts", "roamcast.testing"}
+PUBLIC = {"roamcast", "roamcast.lab.traces", "roamcast.parts", "roamcast.testing"}
 WITH_EXAMPLES = [page for page in pages() if FENCE.search(page.read_text())]
 
 

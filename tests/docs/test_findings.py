@@ -52,10 +52,16 @@ def claims_table(verdicts: Sequence[Verdict]) -> str:
 
 def ablation_table(found: Sequence[Ablation]) -> str:
     rows = [
-        [a.part, a.instead, str(a.costs), *(", ".join(ids) or "–" for ids in (a.refuted, a.undecided, a.gained))]
+        [
+            a.part,
+            a.instead,
+            str(a.costs),
+            *(a.named(ids) or "–" for ids in (a.refuted, a.undecided, a.held, a.gained)),
+        ]
         for a in found
     ]
-    return table(["part", "put back to", "costs", "then refuted", "then undecided", "holds only then"], rows)
+    head = ["part", "put back to", "costs", "then refuted", "then undecided", "holds all the same", "holds only then"]
+    return table(head, rows)
 
 
 @pytest.mark.parametrize("paper", PAPERS)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from roamcast.judging import kept
-from roamcast.judging.verdicts import NOT, OPEN, REPRODUCED, Other
+from roamcast.judging.verdicts import NOT, OPEN, REPRODUCED, VERDICTS, Other
 from roamcast.papers import claims, joint
 from roamcast.papers.experiments import PAPERS
+from roamcast.papers.joint import Change, Closer, Joint, Part
 from tests.show.made_up import verdict
 
 MADE = kept.Made("0.1.0", "0.1.0+abc", "2026-01-31", 1234, 600.0)
@@ -93,6 +94,29 @@ def test_an_ablation_lists_claims_that_fail_without_a_part_and_claims_that_hold_
     assert scorecard.costs == 2
 
 
+def test_an_ablation_counts_what_more_seeds_decided_and_not_what_the_campaign_decided_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looks = {
+        "B1": Closer(NOT, 300, "0.5"),
+        "B2": Closer(REPRODUCED, 1200, "0.7"),
+        "B4": Closer(REPRODUCED, 90, "0.7"),
+        "B5": Closer(REPRODUCED, 90, "0.7"),
+    }
+    part = Part("few-beacon", "few beacon", "the sum", Change("all-beacon", "all beacon"), looks)
+    monkeypatch.setattr(joint, "load", lambda _: Joint("000", [], "", [part]))
+    rows = [("B1", REPRODUCED, OPEN), ("B2", REPRODUCED, OPEN), ("B3", REPRODUCED, OPEN)]
+    rows += [("B4", REPRODUCED, NOT), ("B5", OPEN, OPEN)]
+    verdicts = [
+        verdict(id, "000", before, others=[Other("all-beacon", "all beacon", back, "few-beacon")])
+        for id, before, back in rows
+    ]
+    (found,) = kept.ablations(verdicts)
+    assert (found.refuted, found.undecided, found.held, found.gained) == (["B1", "B4"], ["B3"], ["B2"], [])
+    assert found.costs == 3
+    assert found.named(["B1", "B2", "B4"]) == "B1 (300 seeds), B2 (1,200 seeds), B4"
+
+
 # ---- the file in the package
 
 
@@ -116,12 +140,24 @@ def test_every_claim_that_does_not_hold_has_a_cause() -> None:
             assert causes[claim.id].strip(), claim.id
 
 
-def test_every_part_of_a_joint_reading_decides_at_least_one_claim() -> None:
-    """A part whose undoing changes no claim must be removed."""
+def test_every_part_of_a_joint_reading_is_needed_by_at_least_one_claim() -> None:
+    """A part whose undoing costs no claim must be removed. If claims are only undecided without it, the campaign may
+    have had too few seeds: they must be refuted, or still undecided, with as many as the claim may take (`closer`)."""
     whole = kept.load()
     assert whole is not None
     ablations = kept.ablations(whole.claims)
     assert {(each.paper, each.part) for each in ablations} == {
         (paper, part.name) for paper in PAPERS for part in joint.load(paper).part
     }
-    assert [each.part for each in ablations if not each.costs] == []
+    lost = {each.part: {*each.refuted, *(each.seeds.keys() & each.undecided)} for each in ablations}
+    assert [part for part, ids in lost.items() if not ids] == []
+
+
+def test_claims_that_were_looked_at_more_closely_were_undecided_in_the_campaign() -> None:
+    """Otherwise the closer look is out of date: the campaign has decided, or asks something else."""
+    whole = kept.load()
+    assert whole is not None
+    shown = {each.part: set(each.seeds) for each in kept.ablations(whole.claims)}
+    for part in (part for paper in PAPERS for part in joint.load(paper).part):
+        assert set(part.closer) == shown[part.name], part.name
+        assert {look.verdict for look in part.closer.values()} <= {*VERDICTS}

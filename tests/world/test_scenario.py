@@ -103,7 +103,10 @@ def test_a_wrong_value_in_a_program_or_a_preset_is_named_in_the_same_way(changes
     ("name", "message"),
     [
         ("nods", "unknown scenario field 'nods'; did you mean 'nodes'?"),
-        ("range", "unknown scenario field 'range'; did you mean 'range_m'?"),
+        (
+            "range",
+            "unknown scenario field 'range'; did you mean 'range_m', 'range_max_m', 'range_per' or 'ranges_within'?",
+        ),
         ("duration", "unknown scenario field 'duration'; did you mean 'duration_s'?"),
         ("xyzzy", "unknown scenario field 'xyzzy'; `roamcast fields` lists them"),
     ],
@@ -113,6 +116,14 @@ def test_for_an_unknown_field_the_nearest_one_is_suggested(name: str, message: s
         with pytest.raises(InputError) as error:
             with_values(base, changes)
         assert str(error.value).startswith(message)
+    with pytest.raises(InputError) as error:
+        Scenario(**{name: 1})
+    assert str(error.value) == message
+
+
+def test_fields_must_be_named() -> None:
+    with pytest.raises(InputError, match=r"^5: a scenario's fields must be named: Scenario\(nodes=40\)$"):
+        Scenario(5)
 
 
 def test_texts_are_converted_to_the_types_of_their_fields() -> None:

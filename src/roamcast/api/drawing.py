@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from roamcast.api.study import Texts, paired
 from roamcast.show import figures
 from roamcast.show import run as shown
 from roamcast.show.markup import Html, tag, trusted
@@ -48,8 +49,10 @@ def simulation_html(simulation: Simulation) -> str:
     listed = shown.lines(simulation.metrics)
     rows = [tag("tr", tag("th", title), tag("td", value), tag("td", note)) for title, value, note in listed]
     table = tag("table", tag("caption", simulation.title), rows)
+    sparse = shown.sparse(simulation.metrics)
+    note = tag("p", sparse) if sparse else None
     command = tag("code", simulation.command) if simulation.command else None
-    return str(tag("div", table, _picture(latencies(simulation)), command))
+    return str(tag("div", table, note, _picture(latencies(simulation)), command))
 
 
 def _picture(panel: Panel) -> Html | None:
@@ -60,11 +63,17 @@ def _picture(panel: Panel) -> Html | None:
 
 
 def study_html(study: Study) -> str:
-    headings, lines = study.table()
-    table = tag(
+    """Means, paired differences and a figure."""
+    differences = study.compared()
+    pairs = _table("delivery, difference seed by seed", paired(differences)) if differences else None
+    return str(tag("div", _table(study.title, study.table()), pairs, _picture(study.panel())))
+
+
+def _table(caption: str, texts: Texts) -> Html:
+    headings, lines = texts
+    return tag(
         "table",
-        tag("caption", study.title),
+        tag("caption", caption),
         tag("tr", [tag("th", heading) for heading in headings]),
         [tag("tr", tag("th", line[0]), [tag("td", text) for text in line[1:]]) for line in lines],
     )
-    return str(tag("div", table, _picture(study.panel())))

@@ -84,6 +84,9 @@ def simulate(
 def _dictionary(name: str, given: Mapping[str, Any] | None) -> dict[str, Any]:
     if not isinstance(given, Mapping | None):
         raise InputError(f"{name}: must be a dictionary from names to values")
+    for key in given or {}:
+        if not isinstance(key, str):
+            raise InputError(f"{name}: {key!r} must be a name")
     return dict(given or {})
 
 
@@ -101,6 +104,8 @@ def _protocol(base: Preset, protocol: AnyProtocol | None) -> tuple[AnyProtocol, 
         raise InputError(f"which protocol? {base.name or 'the scenario'} names none")
     if isinstance(chosen, str):
         return chosen, chosen, registry.get(chosen)
+    if not isinstance(chosen, type):
+        raise InputError(f"protocol: {chosen!r} must be a name, or a class")
     return chosen, registry.name_of(chosen), chosen
 
 
@@ -110,6 +115,8 @@ def preset(start: Start, reading: str = "") -> Preset:
         if reading:
             raise InputError(f"reading={reading}: a scenario has no paper that could be read in another way")
         return msgspec.structs.replace(presets.DEFAULTS, values=msgspec.to_builtins(start))
+    if not isinstance(start, str | Path):
+        raise InputError(f"start: {start!r} must be a preset's name, a scenario file, or a Scenario")
     return presets.load(str(start), reading)
 
 
@@ -190,7 +197,7 @@ class Simulation:
         """
         from roamcast.log.opened import Log
 
-        return Log(self._log or self._logged)
+        return Log(self._log) if self._log else Log(self._logged, self._folder)
 
     @cached_property
     def _logged(self) -> Path:
@@ -219,7 +226,7 @@ class Simulation:
 
     def __repr__(self) -> str:
         what = "; ".join(f"{title} {value}" for title, value, _ in shown.lines(self.metrics)[:3] if title)
-        return f"<{self.title}: {what}>"
+        return f"<{'; '.join(filter(None, [f'{self.title}: {what}', shown.sparse(self.metrics)]))}>"
 
     def _repr_html_(self) -> str:
         from roamcast.api.drawing import simulation_html

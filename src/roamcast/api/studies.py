@@ -79,7 +79,7 @@ def sweep(
     out: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Study:
-    """Run a protocol under every combination of settings: `{"p": [0.1, 0.5, 1.0], "speed_max_mps": [5, 20]}`.
+    """Run a protocol under every combination of settings: `{"p": [0.1, 0.5, 1.0], "nodes": [50, 100]}`.
 
     A name is a parameter of the protocol, or else a field of the scenario; `world.NAME` is the field in any case. For
     the rest see `compare`.
@@ -160,6 +160,8 @@ def _study(
         {"name": e.name, "label": e.label, "set": {key: _values(value) for key, value in e.params.items()}}
         for e in entered
     ]
+    if not isinstance(processes, int | None) or (processes is not None and processes < 1):
+        raise InputError(f"processes={processes}: must be a whole number of at least 1")
     classes = {entrant.name: entrant.protocol for entrant in entered}
     planned = campaign.understood(content, classes=classes)
     if out is None:

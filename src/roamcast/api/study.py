@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 Row = dict[str, Any]
+Texts = tuple[list[str], list[list[str]]]
+"""Headings and lines of a table."""
 SHOWN = ("delivery", "overhead", "latency_p50_s")
 """The metrics that people see unless they ask for others."""
 ESTIMATE = ("metric", "n", "mean", "half_width", "low", "high")
@@ -126,10 +128,11 @@ class Study:
         return ", ".join(part for part in parts if part)
 
     def __repr__(self) -> str:
-        headings, lines = self.table()
-        widths = [max(len(line[k]) for line in [headings, *lines]) for k in range(len(headings))]
-        texts = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in [headings, *lines]]
-        return "\n".join([self.title, *texts])
+        texts = [self.title, *_aligned(self.table())]
+        differences = self.compared()
+        if differences:
+            texts += [f"{SHOWN[0]}, difference seed by seed:", *_aligned(paired(differences))]
+        return "\n".join(texts)
 
     def _repr_html_(self) -> str:
         from roamcast.api import drawing
@@ -152,6 +155,26 @@ class Study:
         others = [f"{name}={cells.plain(have[name])}" for name in self._cells.swept() if name != x and name in have]
         label = [row["label"]] if x != "label" and len(self._cells.labels) > 1 else []
         return ", ".join([*label, *others]) or row["label"]
+
+
+def paired(differences: list[Row]) -> Texts:
+    """The rows of `compared` for people: an interval of a mean does not show what the same seeds have in common."""
+    spreads = numbers.column([(row["difference"], row["half_width"]) for row in differences])
+    names = [f"{row['cell']} − {row['than']}" for row in differences]
+    p_values = [_p_value(row["p_value"]) for row in differences]
+    return ["", "mean", "p"], [list(line) for line in zip(names, spreads, p_values, strict=True)]
+
+
+def _p_value(p: float | None) -> str:
+    if p is None:
+        return "–"
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def _aligned(texts: Texts) -> list[str]:
+    headings, lines = texts
+    widths = [max(len(line[k]) for line in [headings, *lines]) for k in range(len(headings))]
+    return ["  ".join(map(str.ljust, line, widths)).rstrip() for line in [headings, *lines]]
 
 
 def _only(row: Mapping[str, Any], names: Iterable[str]) -> Row:

@@ -9,15 +9,14 @@ import msgspec
 import typer
 from rich.console import Console
 
-from roamcast.cli import cells, examples
+from roamcast.cli import examples
 from roamcast.cli.help import HELP, Verbs
 from roamcast.cli.options import EMBEDDED, Conf, Master, import_from_here, start_spark
-from roamcast.cli.screen import Screen, duration
 from roamcast.errors import InputError
 from roamcast.extras import need
-from roamcast.show import numbers
 
 if TYPE_CHECKING:
+    from roamcast.cli.screen import Screen
     from roamcast.lab.campaign import Campaign
     from roamcast.lab.plan import Run
     from roamcast.lab.tables.laboratory import Laboratory
@@ -64,6 +63,7 @@ def run(
     """Run what is left of a campaign, and show what came of it."""
     from roamcast import lab
     from roamcast.cli.build import warn_if_stale
+    from roamcast.cli.screen import Screen
     from roamcast.lab import campaign
 
     warn_if_stale()
@@ -181,6 +181,8 @@ def status(
 
 def show(laboratory: Laboratory, json: bool) -> None:
     """The results of a campaign: what each cell gave, and what failed."""
+    from roamcast.cli import cells
+
     rows = [row for row in laboratory.rows("summary") if row["metric"] in cells.METRICS]
     failed = [row for row in laboratory.rows("runs") if row["status"] == "failed"]
     place = laboratory.folder.path
@@ -211,6 +213,10 @@ def show_failures(console: Console, failed: list[dict[str, Any]]) -> None:
 
 
 def _show_plan(campaign: Campaign, runs: list[Run], cores: int, file: Path) -> None:
+    from roamcast.cli import cells
+    from roamcast.cli.screen import duration
+    from roamcast.show import numbers
+
     console = Console(highlight=False)
     console.print(f"{campaign.name}: {numbers.several(len(campaign.cells), 'cell')}", markup=False)
     rows = [_planned(campaign, place) for place in range(len(campaign.cells))]

@@ -221,23 +221,13 @@ def _show(study: Study, metric: str, out: Path | None, plot: Path | None, json: 
 
 def _show_differences(console: Console, metric: str, differences: list[dict[str, Any]]) -> None:
     """Seed by seed, because that is what an interval of a mean does not show."""
+    from roamcast.api.study import paired
     from roamcast.cli.tables import Column, table
-    from roamcast.show import numbers
 
     console.print(f"\n{metric}, difference seed by seed:", markup=False)
-    spreads = [(row["difference"], row["half_width"]) for row in differences]
-    columns = [
-        Column("", [f"{row['cell']} − {row['than']}" for row in differences], text=True),
-        Column("mean", numbers.column(spreads)),
-        Column("p", [_p_value(row["p_value"]) for row in differences]),
-    ]
-    console.print(table(columns))
-
-
-def _p_value(p: float | None) -> str:
-    if p is None:
-        return "–"
-    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+    headings, lines = paired(differences)
+    texts = [list(column) for column in zip(*lines, strict=True)]
+    console.print(table([Column(title, texts[k], text=k == 0) for k, title in enumerate(headings)]))
 
 
 def _draw(study: Study, metric: str, path: Path) -> None:

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 EXAMPLES = {
+    "": [
+        "roamcast run baldoni",
+        "roamcast compare baldoni proximity gossip",
+        "roamcast reproduce --quick",
+    ],
     "run": [
         "roamcast run baldoni",
         "roamcast run li --protocol gossip --set p=0.7 --world nodes=200 --seed 3",
@@ -17,7 +22,7 @@ EXAMPLES = {
     ],
     "sweep": [
         "roamcast sweep baldoni gossip p=0.1,0.5,1.0",
-        "roamcast sweep baldoni proximity credits=0,2 speed_max_mps=5,20 --out out/credits",
+        "roamcast sweep baldoni proximity credits=0,2 nodes=50,100 --out out/credits",
     ],
     "league": ["roamcast league my.toml --without flooding-periodic", "roamcast league baldoni --with mine:Class"],
     "campaign": ["roamcast campaign credits.toml --local", "roamcast campaign plan credits.toml"],

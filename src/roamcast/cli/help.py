@@ -1,4 +1,7 @@
-"""What all help pages have in common: -h, examples at the end, and flags without a type, because they take no value."""
+"""What all help pages have in common: -h, examples at the end, and flags without a type, because they take no value.
+
+A page must come at once, so nothing here or in a verb's own module may load what only the work needs.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +22,18 @@ class Verbs(TyperGroup):
         command = super().get_command(ctx, cmd_name)
         if command is not None:
             command.epilog = examples.text(f"{ctx.command_path} {cmd_name}") or None
-            _without_types(command.get_params(ctx))
+            _plain_flags(command.get_params(ctx))
         return command
 
     def get_params(self, ctx: Any) -> Any:
         params = super().get_params(ctx)
-        _without_types(params)
+        _plain_flags(params)
         return params
 
 
-def _without_types(params: list[Any]) -> None:
+def _plain_flags(params: list[Any]) -> None:
     for param in params:
-        if isinstance(param, TyperOption) and param.is_flag:
+        if isinstance(param, TyperOption) and (param.is_flag or param.count):
             param.metavar = ""
+            if param.is_flag and param.default is None and not param.secondary_opts:
+                param.default = False  # for None, Typer would load pydantic only to find that there is no value

@@ -6,6 +6,7 @@ Verbs import what they need when they run, so that `roamcast --help` does not wa
 from __future__ import annotations
 
 import os
+import re
 import sys
 from typing import Annotated, Any
 
@@ -14,6 +15,7 @@ import typer
 from roamcast.cli import (
     bridge,
     compare,
+    examples,
     fields,
     key,
     lab,
@@ -40,9 +42,18 @@ SIMULATE, COMPARE, PAPERS, LIVE, DATA = "Simulate", "Compare", "Papers", "Live",
 LATER = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 """For a verb that loads much: it gets its words, also -h, when that is done."""
 
+PLAIN = (
+    ("a valid integer.*", "a whole number"),
+    ("a valid number.*", "a number"),
+    (r"greater than or equal to (\S+)", "at least "),
+    (r"less than or equal to (\S+)", "at most "),
+)
+"""What pydantic wants of a value, and our words for it."""
+
 app = typer.Typer(
     cls=Verbs,
     help="Publish/subscribe for networks that have no network.",
+    epilog=examples.text("roamcast"),
     context_settings=HELP,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -111,12 +122,21 @@ def _options(
 ) -> None: ...
 
 
+def _plain(text: str) -> str:
+    """A message of Typer about a value as a line of ours: `--seeds: must be at least 1`."""
+    for theirs, ours in PLAIN:
+        found = re.fullmatch(f"Invalid value for '([^']+)': Input should be {theirs}", text)
+        if found:
+            return f"{found[1]}: must be {ours}{''.join(found.groups()[1:])}"
+    return text
+
+
 def main() -> None:
     try:
-        status = app(standalone_mode=False)
+        status = app(standalone_mode=False, prog_name="roamcast")
         sys.stdout.flush()
     except (RoamcastError, typer.TyperException) as error:
-        text = error.format_message() if isinstance(error, typer.TyperException) else str(error)
+        text = _plain(error.format_message()) if isinstance(error, typer.TyperException) else str(error)
         if text:  # a command without arguments has already shown its help
             print(f"roamcast: {text}", file=sys.stderr)
         sys.exit(2)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from roamcast.cli import completion
-from roamcast.errors import InputError
+from roamcast.errors import InputError, error_text
 from roamcast.plugins import import_from
 
 if TYPE_CHECKING:
@@ -90,7 +90,10 @@ def start_spark(folder: Path, master: str, conf: list[str] | None, ui: bool = Fa
     """The Spark session that these options describe; its log and temporary files are in `folder`."""
     from roamcast.lab.spark import session
 
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot write to {folder}: {error_text(error)}") from None
     return session.session(
         master, conf=pairs("--conf", conf), ui=ui, log=folder / "spark.log", scratch=folder / ".spark"
     )
@@ -134,7 +137,9 @@ def state_of(config: Path | None, state: Path | None) -> Path:
     return Path(folder)
 
 
-Verbose = Annotated[int, typer.Option("--verbose", "-v", count=True, help="Say more; twice: everything.")]
+Verbose = Annotated[
+    int, typer.Option("--verbose", "-v", count=True, help="Say more; twice: everything.", show_default=False)
+]
 LogFormat = Annotated[str, typer.Option(metavar="FORMAT", help="Of the lines on stderr: text or json.")]
 
 

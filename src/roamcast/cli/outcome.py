@@ -44,6 +44,8 @@ def show(simulation: Simulation, console: Console | None = None) -> None:
     console.print(table)
     for text in shown.counts(simulation.metrics):
         console.print(text, markup=False)
+    if sparse := shown.sparse(simulation.metrics):
+        console.print(sparse, markup=False)
     result = simulation.result
     took = f"{result.sim_s:g} s simulated in {result.wall_s:.2f} s"
     nodes = simulation.scenario.nodes

@@ -103,14 +103,15 @@ def _run(
         page.write(folder, report)
     if keep is not None and not result.failed:
         _keep(result, keep)
-    before = _kept_beside(scale)
+    stored = _kept_beside(scale, result.verdicts)
     if json:
+        before = _by_id(stored)
         says = {v.id: agreement(before[v.id], v) for v in result.verdicts if v.id in before}
         whole = {"out": str(folder), "report": str(report), "scale": scale, "claims": result.verdicts, "kept": says}
         whole["recounted"] = result.recounted.runs
         print(msgspec.json.encode(whole).decode())
     else:
-        show(result.verdicts, before)
+        show(result.verdicts, stored)
         console = Console(highlight=False)
         console.print(result.recounted.text, soft_wrap=True)
         console.print(f"scorecard.json and scorecard.parquet are in {folder}", soft_wrap=True)
@@ -136,29 +137,39 @@ def _keep(result: Reproduction, target: Path) -> None:
 # ---- for people
 
 
-def _kept_beside(scale: str) -> dict[str, Verdict]:
-    """The kept verdicts that a quick run is shown beside; a full campaign stands for itself."""
+def _kept_beside(scale: str, verdicts: Sequence[Verdict]) -> Kept | None:
+    """The kept verdicts that a quick run is shown beside: of the same claims. A full campaign stands for itself."""
     from roamcast.judging import kept
 
     stored = kept.load() if scale == "quick" else None
+    return stored and kept.only(stored, {v.paper for v in verdicts})
+
+
+def _by_id(stored: Kept | None) -> dict[str, Verdict]:
     return {claim.id: claim for claim in stored.claims} if stored else {}
 
 
-def show(verdicts: Sequence[Verdict], kept: Mapping[str, Verdict]) -> None:
+def show(verdicts: Sequence[Verdict], stored: Kept | None = None) -> None:
     """What counts is the kept verdict, where there is one; the run itself has a column beside it."""
     from roamcast.judging.kept import agreement
     from roamcast.judging.verdicts import in_words
 
+    kept = _by_id(stored)
     console = Console(highlight=False)
-    head = [
-        "claim",
-        "says",
-        "published",
-        "measured",
-        "verdict",
-        "other readings",
-        *(["this quick run"] if kept else []),
-    ]
+    console.print(_table(verdicts, kept))
+    console.print("* the joint reading of its paper was chosen on it", soft_wrap=True)
+    shown = [kept.get(now.id, now) for now in verdicts]
+    console.print(f"{len(shown)} claims: {in_words(shown)}{' (full campaign)' if kept else ''}", soft_wrap=True)
+    if stored and kept:
+        _show_made(stored)
+        _show_agreement({now.id: agreement(kept[now.id], now) for now in verdicts if now.id in kept}, console)
+
+
+def _table(verdicts: Sequence[Verdict], kept: Mapping[str, Verdict]) -> Table:
+    from roamcast.judging.kept import agreement
+
+    head = ["claim", "says", "published", "measured", "verdict", "other readings"]
+    head += ["this quick run"] if kept else []
     table = Table(*head, title="What the papers claim, and what we measured")
     for now in verdicts:
         verdict = kept.get(now.id, now)
@@ -172,19 +183,18 @@ def show(verdicts: Sequence[Verdict], kept: Mapping[str, Verdict]) -> None:
             f"{verdict.agreeing} of {len(verdict.others)}" if verdict.others else "",
             *beside,
         )
-    console.print(table)
-    console.print("* the joint reading of its paper was chosen on it", soft_wrap=True)
-    shown = [kept.get(now.id, now) for now in verdicts]
-    console.print(f"{len(shown)} claims: {in_words(shown)}{' (full campaign)' if kept else ''}", soft_wrap=True)
-    if kept:
-        _show_agreement([agreement(kept[now.id], now) for now in verdicts if now.id in kept], console)
+    return table
 
 
-def _show_agreement(says: list[str], console: Console) -> None:
+def _show_agreement(says: Mapping[str, str], console: Console) -> None:
     from roamcast.judging.kept import CONTRADICTS, NEW, SAME, TOO_FEW
 
-    counts = ", ".join(f"{says.count(name)} {name}" for name in (SAME, TOO_FEW, NEW, CONTRADICTS))
+    each = [*says.values()]
+    counts = ", ".join(f"{each.count(name)} {name}" for name in (SAME, TOO_FEW, NEW, CONTRADICTS))
     console.print(f"this quick run beside it: {counts}", soft_wrap=True)
+    against = [id for id, word in says.items() if word == CONTRADICTS]
+    if against:
+        console.print(f"[red]this quick run contradicts the full campaign: {', '.join(against)}[/]", soft_wrap=True)
 
 
 def measured(verdict: Verdict) -> str:
@@ -203,13 +213,11 @@ def _show_kept(papers: list[str] | None, json: bool) -> None:
     if stored is None:
         raise InputError("no full campaign has been kept in this version; run `roamcast reproduce --full`")
     if papers:
-        asked = {number(paper) for paper in papers}
-        claims = [claim for claim in stored.claims if claim.paper in asked]
-        stored = msgspec.structs.replace(stored, claims=claims, counts=kept.counted(claims))
+        stored = kept.only(stored, {number(paper) for paper in papers})
     if json:
         print(msgspec.json.encode(stored).decode())
         return
-    show(stored.claims, {})
+    show(stored.claims)
     _show_made(stored)
 
 

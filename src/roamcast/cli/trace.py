@@ -38,6 +38,10 @@ Origin = Annotated[
 ]
 Resolution = Annotated[float, typer.Option("--resolution", metavar="S", help="Of contact lists.")]
 Gap = Annotated[float, typer.Option("--gap", metavar="S", help="A node without lines for longer was absent.")]
+Columns = Annotated[
+    str, typer.Option(metavar="NAMES", help="What the cells of a line are, such as i,j,start,end or node,t,lat,lon.")
+]
+TimeUnit = Annotated[str, typer.Option("--time-unit", metavar="UNIT", help="Of numbers of time: us, ms, s, min, h.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first malformed line.")]
 Local = Annotated[
     bool | None,
@@ -72,6 +76,8 @@ def convert(
     origin: Origin = "",
     resolution_s: Resolution = 0.0,
     gap_s: Gap = 0.0,
+    columns: Columns = "",
+    time_unit: TimeUnit = "s",
     strict: Strict = False,
     local: Local = None,
     master: Master = EMBEDDED,
@@ -88,7 +94,7 @@ def convert(
         with Progress(f"writing {target.name}") as progress:
             return write_converted(read, target, to, range_m, resolution_s, progress.update)
 
-    options = _options(from_, units, origin, resolution_s, gap_s)
+    options = _options(from_, units, origin, resolution_s, gap_s, columns, time_unit)
     about, result = _of_trace(converted, source, options, strict, local, master)
     for warning in result.warnings:
         _say(warning)
@@ -126,6 +132,8 @@ def stats(
     origin: Origin = "",
     resolution_s: Resolution = 0.0,
     gap_s: Gap = 0.0,
+    columns: Columns = "",
+    time_unit: TimeUnit = "s",
     within_s: Annotated[
         str, typer.Option("--within", metavar="S,S,…", help="Reachability: times after a tenth of the trace.")
     ] = WITHIN_S,
@@ -151,7 +159,7 @@ def stats(
                 _draw(summary.curves(met), figure, Path(source).name)
             return summary.of(read, met, within)
 
-    options = _options(from_, units, origin, resolution_s, gap_s)
+    options = _options(from_, units, origin, resolution_s, gap_s, columns, time_unit)
     about, statistics = _of_trace(summarised, source, options, strict, local, master)
     facts = about | {"range_m": range_m or None} | statistics
     if as_json:
@@ -163,10 +171,20 @@ def stats(
 # ---- reading
 
 
-def _options(format_: str, units: str, origin: str, resolution_s: float, gap_s: float) -> Options:
+def _options(
+    format_: str, units: str, origin: str, resolution_s: float, gap_s: float, columns: str, time_unit: str
+) -> Options:
     from roamcast.world.traces.plan import Options
 
-    return Options(format=format_, units=units, origin=origin, resolution_s=resolution_s, gap_s=gap_s)  # type: ignore[arg-type]
+    return Options(
+        format=format_,
+        units=units,  # type: ignore[arg-type]
+        origin=origin,
+        resolution_s=resolution_s,
+        gap_s=gap_s,
+        columns=columns,
+        time_unit=time_unit,
+    )
 
 
 def _of_trace(

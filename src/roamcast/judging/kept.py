@@ -6,7 +6,7 @@ when and by which version it was made. A quick run never replaces it, and report
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 from importlib.resources import files
 
@@ -14,7 +14,7 @@ import msgspec
 
 from roamcast.errors import InputError
 from roamcast.judging.verdicts import NOT, OPEN, REPRODUCED, Other, Verdict, count
-from roamcast.papers import claims
+from roamcast.papers import claims, joint
 from roamcast.papers.claims import Claim
 
 SAME = "same"
@@ -111,6 +111,12 @@ def parse(content: bytes) -> Kept:
     return Kept(file.made, counted(verdicts), verdicts)
 
 
+def only(kept: Kept, papers: Collection[str]) -> Kept:
+    """The verdicts of some papers, counted."""
+    verdicts = [verdict for verdict in kept.claims if verdict.paper in papers]
+    return Kept(kept.made, counted(verdicts), verdicts)
+
+
 def _with_words(stored: Stored, claim: Claim) -> Verdict:
     fields = {name: value for name, value in msgspec.structs.asdict(stored).items() if name != "asked"}
     return Verdict(
@@ -161,7 +167,11 @@ def agreement(kept: Verdict, now: Verdict) -> str:
 
 
 class Ablation(msgspec.Struct, frozen=True):
-    """A part of a joint reading undone: which claims then no longer hold, and which hold only then."""
+    """A part of a joint reading undone: which claims then no longer hold, and which hold only then.
+
+    Claims that the campaign did not decide were looked at with more seeds, if `seeds` has their number; `held` are
+    those of them that hold without the part as well.
+    """
 
     paper: str
     part: str
@@ -169,11 +179,17 @@ class Ablation(msgspec.Struct, frozen=True):
     refuted: list[str]
     undecided: list[str]
     gained: list[str]
+    held: list[str] = []
+    seeds: dict[str, int] = {}
 
     @property
     def costs(self) -> int:
         """The number of claims that hold with the part and not without it."""
         return len(self.refuted) + len(self.undecided)
+
+    def named(self, ids: Iterable[str]) -> str:
+        """Claims as people read them, with the number of seeds where these were more."""
+        return ", ".join(f"{id} ({self.seeds[id]:,} seeds)" if id in self.seeds else id for id in ids)
 
 
 def ablations(verdicts: Sequence[Verdict]) -> list[Ablation]:
@@ -182,16 +198,23 @@ def ablations(verdicts: Sequence[Verdict]) -> list[Ablation]:
     for verdict in verdicts:
         for other in (other for other in verdict.others if other.part):
             by_part.setdefault((verdict.paper, other.part, other.says), []).append((verdict, other.verdict))
-    return [
-        Ablation(
-            *key,
-            refuted=_ids(rows, REPRODUCED, NOT),
-            undecided=_ids(rows, REPRODUCED, OPEN),
-            gained=_ids(rows, NOT, REPRODUCED) + _ids(rows, OPEN, REPRODUCED),
-        )
-        for key, rows in by_part.items()
-    ]
+    return [_ablation(key, rows) for key, rows in by_part.items()]
 
 
-def _ids(rows: Iterable[tuple[Verdict, str]], joint: str, back: str) -> list[str]:
-    return [verdict.id for verdict, other in rows if (verdict.verdict, other) == (joint, back)]
+def _ablation(key: tuple[str, str, str], rows: Sequence[tuple[Verdict, str]]) -> Ablation:
+    paper, part, _ = key
+    closer = next((each.closer for each in joint.load(paper).part if each.name == part), {})
+    seen = {v.id: closer[v.id] for v, back in rows if v.verdict == REPRODUCED and back == OPEN and v.id in closer}
+    after = [(v, seen[v.id].verdict if v.id in seen else back) for v, back in rows]
+    return Ablation(
+        *key,
+        refuted=_ids(after, REPRODUCED, NOT),
+        undecided=_ids(after, REPRODUCED, OPEN),
+        gained=_ids(after, NOT, REPRODUCED) + _ids(after, OPEN, REPRODUCED),
+        held=[id for id, look in seen.items() if look.verdict == REPRODUCED],
+        seeds={id: look.seeds for id, look in seen.items()},
+    )
+
+
+def _ids(rows: Iterable[tuple[Verdict, str]], before: str, back: str) -> list[str]:
+    return [verdict.id for verdict, other in rows if (verdict.verdict, other) == (before, back)]

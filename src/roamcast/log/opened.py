@@ -23,8 +23,9 @@ from roamcast.log.reader import LogRow, rows_of
 class Log:
     """What happened in a run, row by row. `why` explains it; the other names are data."""
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, folder: object = None) -> None:
         self.path = Path(path)
+        self._folder = folder  # whoever removes the file when nothing refers to it any more
         self._files = _files_of(self.path)
         if len({run for file in self._files for run in reader.runs(file)}) > 1:
             which = f"; give the log of one, as {self._files[0]}" if len(self._files) > 1 else ", and must be of one"

@@ -7,14 +7,14 @@ several media has a table for each (air/networks.py): `device` of `[network.mode
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import msgspec
 
-from roamcast.errors import InputError, error_text, unknown
+from roamcast import toml
+from roamcast.errors import InputError, unknown
 from roamcast.log.schema import kinds_at
 from roamcast.net.air import networks
 from roamcast.net.air.medium import Network
@@ -92,7 +92,7 @@ def configured(settings: Mapping[str, Any]) -> Config:
         if name in network:
             continue
         if name not in known and group != "params":
-            raise unknown("setting", name, known)
+            raise unknown("setting", name, known, _groups())
         if dot:
             nested.setdefault(group, {})[field] = value
         else:
@@ -104,7 +104,13 @@ def configured(settings: Mapping[str, Any]) -> Config:
         problem, _, field = str(error).partition(" - at `$.")
         if isinstance(error.__cause__, InputError):
             raise error.__cause__ from None
-        raise InputError(f"{field.rstrip('`') or 'configuration'}: {problem[:1].lower()}{problem[1:]}") from None
+        raise InputError(f"{field.rstrip('`') or 'configuration'}: {toml.must_be(problem)}") from None
+
+
+def _groups() -> str:
+    """All settings do not fit into a line."""
+    own = ", ".join(name for name in names() if "." not in name)
+    return f"known: {own}, and the settings of {', '.join(GROUPS)}, such as limits.queue"
 
 
 def _with_media(config: Config, media: list[NamedMedium]) -> Config:
@@ -114,35 +120,35 @@ def _with_media(config: Config, media: list[NamedMedium]) -> Config:
 
 
 def _from_file(path: Path) -> dict[str, Any]:
-    try:
-        content = tomllib.loads(path.read_text())
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read the configuration {path}: {error_text(error)}") from None
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path}: {error}") from None
+    return toml.load(path, "configuration", _settings)
+
+
+def _settings(content: dict[str, Any]) -> dict[str, Any]:
     settings: dict[str, Any] = {}
     for name, value in content.items():
         if name == networks.GROUP and isinstance(value, dict):
-            settings |= networks.flat(value)
+            settings |= _of_networks(value)
         elif isinstance(value, dict):
-            settings |= {f"{name}.{inner}": entry for inner, entry in value.items()}
+            settings |= {_known(f"{name}.{inner}", name, inner): entry for inner, entry in value.items()}
         else:
-            settings[name] = value
-    try:
-        known = names()
-        for name in settings:
-            if name not in known and not name.startswith("params.") and not _of_a_medium(name, settings):
-                raise unknown("setting", name, known)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
+            settings[_known(name, name)] = value
     return settings
 
 
-def _of_a_medium(name: str, settings: Mapping[str, Any]) -> bool:
-    """Whether a name may be a setting of one of several media, or of one from outside, which know their settings."""
-    if name.startswith(f"{networks.GROUP}.") and name.count(".") == 2:
-        return True
-    return name.startswith(f"{networks.GROUP}.") and ":" in str(settings.get(f"{networks.GROUP}.{networks.KIND}"))
+def _of_networks(table: dict[str, Any]) -> dict[str, Any]:
+    """The settings of one medium or several. Several, and one from outside, check their settings themselves."""
+    settings = networks.flat(table)
+    outside = ":" in str(table.get(networks.KIND))
+    for name in settings:
+        if name.count(".") == 1 and not outside:
+            _known(name, *name.split("."))
+    return settings
+
+
+def _known(name: str, *place: str) -> str:
+    if name not in names() and not name.startswith("params."):
+        raise toml.Misplaced(str(unknown("setting", name, names(), _groups())), *place)
+    return name
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:

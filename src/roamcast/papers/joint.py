@@ -16,6 +16,8 @@ files give the reasons, and the *changes* under which the claims are judged agai
     name = "everybody-beacons"
     says = "every broker sends beacons (R6)"
     params = { proximity = { beaconers = "all" } }
+    [part.closer]                       # what more seeds than the campaign's gave for claims that it left undecided
+    B8 = { verdict = "not reproduced", seeds = 640, measured = "0.81 ± 0.01" }
 
     [[other]]                           # any other plausible reading
     name = "range-per-node"
@@ -62,13 +64,25 @@ class Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return bool(self.world or self.params)
 
 
+class Closer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The verdict on a claim without a part, from more seeds than the full campaign spends on other readings."""
+
+    verdict: str
+    seeds: int
+    measured: str
+
+
 class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A part of a joint reading; `back` is the reading without it."""
+    """A part of a joint reading; `back` is the reading without it.
+
+    `closer` has claims that the full campaign does not decide without the part.
+    """
 
     name: str
     says: str
     reason: str
     back: Change
+    closer: dict[str, Closer] = {}
 
 
 class Joint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

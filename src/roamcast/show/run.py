@@ -33,6 +33,15 @@ def counts(metrics: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def sparse(metrics: Mapping[str, Any]) -> str:
+    """Says so if most pairs had no chance: a newcomer would take that for the protocol's fault."""
+    possible: Any = metrics.get("possible")
+    interested: Any = metrics.get("interested")
+    if not _known(possible) or not _known(interested) or 2 * possible >= interested:
+        return ""
+    return f"not even an ideal flood could reach {interested - possible:,} of the {interested:,} pairs: a sparse world"
+
+
 def percent(value: Any) -> str:
     return f"{100 * value:.1f} %" if _known(value) else UNKNOWN
 

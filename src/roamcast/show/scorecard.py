@@ -331,8 +331,13 @@ def world(paper: str, verdicts: Sequence[Verdict]) -> Html | None:
 
 
 def _worth(ablation: keeping.Ablation) -> str:
-    effects = {"refuted": ablation.refuted, "undecided": ablation.undecided, "holds only then": ablation.gained}
-    listed = [f"{', '.join(ids)} {effect}" for effect, ids in effects.items() if ids]
+    effects = {
+        "refuted": ablation.refuted,
+        "undecided": ablation.undecided,
+        "holds all the same": ablation.held,
+        "holds only then": ablation.gained,
+    }
+    listed = [f"{ablation.named(ids)} {effect}" for effect, ids in effects.items() if ids]
     return "; ".join([f"costs {several(ablation.costs, 'claim')}", *listed])
 
 

@@ -36,7 +36,19 @@ Share = Annotated[float, Meta(ge=0, le=1)]
 Count = Annotated[int, Meta(ge=0)]
 
 
-class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class _Checked(msgspec.StructMeta):
+    """A misspelt field is an error like any other one in a scenario, and says which name was meant."""
+
+    def __call__(cls, *args: Any, **fields: Any) -> Any:
+        if args:
+            raise InputError(f"{args[0]!r}: a scenario's fields must be named: Scenario(nodes=40)")
+        for name in fields:
+            if name not in cls.__struct_fields__:
+                raise unknown("scenario field", name, cls.__struct_fields__, "`roamcast fields` lists them")
+        return super().__call__(**fields)
+
+
+class Scenario(msgspec.Struct, metaclass=_Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Units are in the names. Presets (roamcast.papers) fill these in, each value with its source."""
 
     nodes: Annotated[int, Meta(ge=1, le=1_000_000), means("how many nodes there are", section="area and nodes")] = 100

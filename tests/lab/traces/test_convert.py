@@ -83,7 +83,7 @@ def test_what_cannot_be_converted_is_refused(place: Place, tmp_path: Path) -> No
             samples.contacts(tmp_path)["one-conn"],
             "csv",
             0.0,
-            "has contacts and no positions; use one-conn or contact-list",
+            "has contacts and no positions; use one-conn, intervals or contact-list",
         ),
         (
             samples.contacts(tmp_path)["one-conn"],

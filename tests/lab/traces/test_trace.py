@@ -9,9 +9,8 @@ import pytest
 
 from roamcast.errors import InputError
 from roamcast.lab.spark.frames import struct
-from roamcast.lab.traces import contacts
+from roamcast.lab.traces import contacts, register
 from roamcast.lab.traces import trace as traces
-from roamcast.lab.traces.in_spark import register
 from roamcast.lab.traces.schemas import CONTACTS, POSITIONS
 from roamcast.lab.traces.source import TraceSource
 from roamcast.world.traces.names import number_of
@@ -72,14 +71,14 @@ def test_parts_of_a_file_are_partitions_and_change_nothing(place: Place, tmp_pat
 
 REFUSED = {
     "node, over parts": (
-        "".join(f"{t},1,{3 * t},0\n" for t in [*range(50), 40, *range(51, 90)]),
-        r"line \d+: time runs backwards for node 1",
+        "".join(f"{t},ann,{3 * t},0\n" for t in [*range(50), 40, *range(51, 90)]),
+        r"line \d+: time runs backwards for node ann",
     ),
     "two places, over parts": (
-        "".join(f"{t},1,{3 * k},0\n" for k, t in enumerate([*range(33), 32, *range(33, 60)])),
-        r"node 1 is at two places at 32 s",
+        "".join(f"{t},ann,{3 * k},0\n" for k, t in enumerate([*range(33), 32, *range(33, 60)])),
+        r"node ann is at two places at 32 s",
     ),
-    "degrees": ("".join(f"{t},1,{8 + t / 1e5},47\n" for t in range(60)), "look like degrees, not metres"),
+    "degrees": ("".join(f"{t},ann,{8 + t / 1e5},47\n" for t in range(60)), "look like degrees, not metres"),
 }
 
 
@@ -87,7 +86,7 @@ REFUSED = {
 def test_what_contradicts_itself_is_refused_in_parts_too(place: Place, tmp_path: Path, case: str) -> None:
     text, said = REFUSED[case]
     path = str(written(tmp_path, "a.csv", text))
-    for split in (1 << 20, text.index("32,1,", text.index("32,1,") + 1) if "places" in case else 150):
+    for split in (1 << 20, text.index("32,ann,", text.index("32,ann,") + 1) if "places" in case else 150):
         with pytest.raises(InputError, match=said) as error:
             traces.read(place, [path], split_bytes=split)
         assert "\n" not in str(error.value)
@@ -100,11 +99,11 @@ def test_lines_out_of_order_over_parts_are_refused(place: Place, tmp_path: Path)
 
 
 def test_a_node_in_two_files_at_once_is_refused_and_one_after_the_other_not(place: Place, tmp_path: Path) -> None:
-    written(tmp_path, "a.csv", "0,7,0,0\n9,7,50,0\n")
-    written(tmp_path, "b.csv", "5,7,0,0\n20,7,50,0\n")
-    with pytest.raises(InputError, match=r"node 7 is in .*a.csv and in .*b.csv at 5 s"):
+    written(tmp_path, "a.csv", "0,bob,0,0\n9,bob,50,0\n")
+    written(tmp_path, "b.csv", "5,bob,0,0\n20,bob,50,0\n")
+    with pytest.raises(InputError, match=r"node bob is in .*a.csv and in .*b.csv at 5 s"):
         traces.read(place, [str(tmp_path)])
-    written(tmp_path, "b.csv", "10,7,50,0\n20,7,99,0\n")
+    written(tmp_path, "b.csv", "10,bob,50,0\n20,bob,99,0\n")
     assert len(traces.read(place, [str(tmp_path)]).names) == 1
 
 
@@ -138,7 +137,8 @@ def test_the_source_refuses_what_it_does_not_know(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("strict", "text"), [("false", "0,1,0,0\n5,1,9,0\n4,1,8,0\n"), ("true", "0,1,0,0\n5,1,nine,0\n")]
+    ("strict", "text"),
+    [("false", "0,ann,0,0\n5,ann,9,0\n4,ann,8,0\n"), ("true", "0,ann,0,0\n2,ann,1,0\n5,ann,nine,0\n")],
 )
 def test_the_source_stops_at_what_it_must_not_read(tmp_path: Path, strict: str, text: str) -> None:
     source = TraceSource({"path": str(written(tmp_path, "a.csv", text)), "strict": strict})

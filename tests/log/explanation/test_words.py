@@ -95,4 +95,4 @@ def test_a_decision_is_the_protocols_sentence_with_the_name_of_the_event() -> No
     registry.get("proximity")
     row = LogRow("r", 0, 5, "suppress", event_id(79, 18), 0, 57, 0, 0, "heard again")
     assert words.decision(row) == "suppress: 79:18 was sent by n57 first"
-    assert words.decision(row._replace(reason="mine")) == "suppress: mine"
+    assert words.decision(row._replace(reason="unheard of")) == "suppress: unheard of"

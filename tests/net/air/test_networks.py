@@ -76,13 +76,13 @@ def test_environment_and_flags_reach_each_table(tmp_path: Path) -> None:
     [
         ('[network.a]\nmedium = "pigeon"', "unknown medium 'pigeon'"),
         ("[network.a]\nprt = 1", "unknown setting 'network.a.prt'; did you mean 'network.a.port'?"),
-        ("[network.a]\nport = 0", "network.a.port: expected `int` >= 1"),
-        ('[network.a]\nmedium = "serial"\nmtu = 10', "network.a.mtu: expected `int` >= 64"),
+        ("[network.a]\nport = 0", "network.a.port: must be a whole number of at least 1"),
+        ('[network.a]\nmedium = "serial"\nmtu = 10', "network.a.mtu: must be a whole number of at least 64"),
         ('[network]\ndevice = "x"\n[network.a]\nport = 1', "unknown setting 'network.device'"),
         ('[network]\nmedium = "serial"\ngroup = "x"', "unknown setting 'network.group'"),
         ('[network]\nmedium = "nowhere:Medium"', "medium 'nowhere:Medium' cannot be loaded"),
         ('[network]\nmedium = "pathlib:Path"', "medium 'pathlib:Path': pathlib:Path is not a subclass of roamcast"),
-        ('[network.a]\nmedium = "unicast"\npeers = [1]', "network.a.peers[0]: expected `str`"),
+        ('[network.a]\nmedium = "unicast"\npeers = [1]', "network.a.peers[0]: must be a text"),
     ],
 )
 def test_every_error_is_one_line(tmp_path: Path, text: str, line: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from roamcast.errors import InputError
@@ -44,6 +46,22 @@ def test_an_event_that_is_not_allowed_uses_up_no_number() -> None:
         with pytest.raises(InputError, match="cannot publish"):
             one.prepare(**wrong)  # type: ignore[arg-type]
     assert one.prepare().id == first + 1
+
+
+@pytest.mark.parametrize(
+    ("wrong", "line"),
+    [
+        ({"topic": 5}, "cannot publish this: the topic 5 must be a text"),
+        ({"attrs": "t=1"}, "cannot publish this: attributes must be a dictionary from names to values"),
+        ({"attrs": {"t": [1]}}, "cannot publish t=[1]: must be a number, a text, or true or false"),
+        ({"attrs": {1: 2}}, "cannot publish 1=2: the name of an attribute must be a text"),
+        ({"payload": "x"}, "cannot publish this: the payload must be bytes"),
+    ],
+)
+def test_what_is_no_event_is_one_clear_line(wrong: dict[str, Any], line: str) -> None:
+    with pytest.raises(InputError) as error:
+        publisher().prepare(**wrong)
+    assert str(error.value) == line
 
 
 def test_an_event_of_an_earlier_boot_keeps_its_seal_if_that_is_still_right() -> None:

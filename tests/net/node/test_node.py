@@ -240,6 +240,8 @@ def test_each_kind_of_error_has_its_type(key: str, tmp_path: Path) -> None:
         async with node:
             with pytest.raises(FilterError):
                 node.subscribe("n >")
+            with pytest.raises(InputError, match=r"^filter: 5 must be a text such as"):
+                node.subscribe(5)  # type: ignore[arg-type]
             with pytest.raises(InputError, match="validity_s=0"):
                 await node.publish("news", validity_s=0)
             with pytest.raises(InputError, match="cannot publish"):

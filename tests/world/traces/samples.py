@@ -80,6 +80,7 @@ def gpx() -> str:
 
 CONTACT_LIST = "20 0 1\n40 0 1\n60 1 2\n100 0 1\n"
 ONE_CONN = "0 CONN 0 1 up\n40 CONN 0 1 down\n40 CONN 1 2 up\n60 CONN 1 2 down\n80 CONN 0 1 up\n100 CONN 0 1 down\n"
+INTERVALS = "i,j,start,end\n1,2,140,160\n0,1,100,140\n1,0,120,130\n0,1,180,200\n"
 CONTACTS = [(0, 1, 0, 40_000_000), (0, 1, 80_000_000, 100_000_000), (1, 2, 40_000_000, 60_000_000)]
 
 
@@ -98,7 +99,11 @@ def positions(folder: Path) -> dict[str, Path]:
 
 
 def contacts(folder: Path) -> dict[str, Path]:
-    texts = {"contact-list": ("tij.dat", CONTACT_LIST), "one-conn": ("events.txt", ONE_CONN)}
+    texts = {
+        "contact-list": ("tij.dat", CONTACT_LIST),
+        "intervals": ("met.csv", INTERVALS),
+        "one-conn": ("events.txt", ONE_CONN),
+    }
     return {name: written(folder, file, text) for name, (file, text) in texts.items()}
 
 

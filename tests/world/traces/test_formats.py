@@ -53,6 +53,7 @@ GARBAGE = {
     "csv": "20,0,40",
     "gps-csv": "2024-05-01T12:00:30Z,0,470,8",
     "contact-list": "120 0",
+    "intervals": "0,1,120,100",
     "one-conn": "120 CONN 0 1 sideways",
 }
 
@@ -132,8 +133,14 @@ def test_events_of_messages_are_skipped_and_open_contacts_end_with_the_file(tmp_
     assert problems(path) == []
 
 
+def test_a_contact_that_both_hosts_report_lasts_as_long_as_one_of_them_has_it(tmp_path: Path) -> None:
+    both = "1 CONN a b up\n2 CONN b a up\n8 CONN a b down\n9 CONN b a down\n12 CONN b a up\n20 CONN a b down\n"
+    path = written(tmp_path, "a.txt", both)
+    assert meetings(path) == [("a", "b", 1.0, 9.0), ("a", "b", 12.0, 20.0)] and problems(path) == []
+
+
 def test_a_connection_that_cannot_begin_or_end_is_malformed(tmp_path: Path) -> None:
-    path = written(tmp_path, "a.txt", "1 CONN 1 2 up\n2 CONN 2 1 up\n3 CONN 1 3 down\n4 CONN 1 2 down\n")
+    path = written(tmp_path, "a.txt", "1 CONN 1 2 up\n2 CONN 1 2 up\n3 CONN 1 3 down\n4 CONN 1 2 down\n")
     assert problems(path) == [(2, "1 and 2 are already connected since line 1"), (3, "1 and 3 are not connected")]
     assert meetings(path) == [("1", "2", 1.0, 4.0)]
 
@@ -206,7 +213,7 @@ def test_dates_may_have_zones_and_milliseconds_are_not_read_as_seconds(
 
 def test_missing_titles_are_refused(tmp_path: Path) -> None:
     path = written(tmp_path, "a.csv", "time,node,lat\n1,2,3\n")
-    assert refusals(path, format="gps-csv")[0][1].startswith("no column x and y")
+    assert refusals(path, format="gps-csv") == [(1, "no column lon: columns are t,node,lat; name them (--columns)")]
 
 
 # ---- contact lists

@@ -24,7 +24,7 @@ from tests.world.traces.samples import part_of, points, refusals, written
         ("e.txt", "5 CONN 1 2 up\n4 CONN 1 2 down\n", 2, "time runs backwards: 4 s, after 5 s in line 1"),
         ("a.xml", samples.fcd().replace("3620.00", "3605.00"), 14, "time runs backwards: 3605 s, after 3610 s"),
         ("a.gpx", samples.gpx().replace("00:20Z", "00:05Z", 1), 6, "time runs backwards for node 0"),
-        ("b.csv", "0,1,0,0\n0,1,9,0\n", 2, r"node 1 is at two places at 0 s: (0, 0) in line 1 and (9, 0)"),
+        ("b.csv", "0,ann,0,0\n0,ann,9,0\n", 2, r"node ann is at two places at 0 s: (0, 0) in line 1 and (9, 0)"),
         ("b.xml", samples.fcd().replace('id="1"', 'id="0"'), 5, "node 0 is at two places at 3600 s"),
         ("b.movements", "0 1 1 0 2 2\n", 1, "node 0 is at two places at 0 s"),
     ],
@@ -37,12 +37,13 @@ def test_a_trace_that_contradicts_itself_is_refused(
 
 
 def test_nodes_of_a_table_may_come_one_after_the_other(tmp_path: Path) -> None:
-    path = written(tmp_path, "a.csv", "0,1,0,0\n5,1,9,0\n0,2,0,0\n5,2,9,0\n")
+    path = written(tmp_path, "a.csv", "0,ann,0,0\n5,ann,9,0\n0,bob,0,0\n5,bob,9,0\n")
     assert refusals(path) == [] and len(points(path)) == 2
 
 
 def test_a_repeated_line_is_ignored(tmp_path: Path) -> None:
-    assert points(written(tmp_path, "a.csv", "0,1,3,4\n0,1,3,4\n2,1,3,4\n"))["1"] == [(0.0, 3.0, 4.0), (2.0, 3.0, 4.0)]
+    path = written(tmp_path, "a.csv", "0,ann,3,4\n0,ann,3,4\n2,ann,3,4\n")
+    assert points(path)["ann"] == [(0.0, 3.0, 4.0), (2.0, 3.0, 4.0)]
 
 
 def test_a_gap_is_an_absence_if_the_option_is_given(tmp_path: Path) -> None:

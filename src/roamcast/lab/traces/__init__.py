@@ -11,3 +11,17 @@ They are rules about tables (table.py), each written once, and do not know where
 here         in the memory of this process
 in_spark     on Spark's workers; source.py is `spark.read.format("roamcast-trace")`
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def register(spark: SparkSession) -> None:
+    """Make `spark.read.format("roamcast-trace")` known to a session, whoever started it."""
+    from roamcast.lab.traces import source
+
+    source.register(spark)

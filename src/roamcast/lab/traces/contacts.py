@@ -48,7 +48,7 @@ def of(trace: Trace, range_m: float = 0.0) -> Table:
             raise InputError(f"range={range_m:g}: {trace.format} has contacts and no positions; leave the range out")
         return merged(trace.rows)
     if not range_m:
-        raise InputError(f"{trace.format} has positions; say at which range (m) nodes are in contact")
+        raise InputError(f"{trace.format} has positions; say at which range in metres nodes are in contact: --range M")
     return contacts(legs_of(trace), range_m)
 
 

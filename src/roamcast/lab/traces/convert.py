@@ -62,13 +62,16 @@ def convert(
         count = rows.count()
         facts = _facts(trace, rows if target.kind == "positions" else None, resolution_us)
         names = _write(path, target, facts, _reported(rows.in_order(*_order(target)), count, progress))
-    return Converted(count, names, _warnings(trace, target, to))
+    lines = count // 2 if to == "intervals" else count  # the beginning and the end of a contact are one line there
+    return Converted(lines, names, _warnings(trace, target, to))
 
 
 def _check(trace: Trace, target: Target, to: str, range_m: float) -> None:
     if target.kind == "positions":
         if trace.kind == "contacts":
-            raise InputError(f"--to {to}: {trace.format} has contacts and no positions; use one-conn or contact-list")
+            raise InputError(
+                f"--to {to}: {trace.format} has contacts and no positions; use one-conn, intervals or contact-list"
+            )
         if range_m:
             raise InputError(f"--range {range_m:g}: {to} has positions; leave the range out")
 
@@ -81,7 +84,7 @@ def _rows(trace: Trace, target: Target, to: str, range_m: float, resolution_us: 
         rows = _standing(trace.rows, trace.begin_us, trace.end_us) if stays else trace.rows
         return rows.mapped(places, **numbers)
     met = contacts.of(trace, range_m)
-    if to == "one-conn":
+    if to in ("one-conn", "intervals"):
         return met.mapped(ups_and_downs, **numbers)
     return met.grouped(steps, ["i", "j"], ["from_us"], resolution_us=resolution_us, **numbers)
 

@@ -16,7 +16,7 @@ from roamcast.lab.spark.session import cores
 from roamcast.lab.spark.worker import stage
 from roamcast.lab.traces.reading import kind_of, packed
 from roamcast.lab.traces.schemas import TABLES
-from roamcast.lab.traces.source import NAME, TraceSource
+from roamcast.lab.traces.source import NAME, register
 from roamcast.lab.traces.table import Columns, Rule, Table, columns_of, whole_groups
 from roamcast.world.traces.plan import Part
 from roamcast.world.traces.record import CONTACT, POINT
@@ -108,10 +108,6 @@ class InSpark:
     def close(self) -> None:
         while self._kept:
             self._kept.pop().unpersist()
-
-
-def register(spark: SparkSession) -> None:
-    spark.dataSource.register(TraceSource)
 
 
 # ---- on a worker

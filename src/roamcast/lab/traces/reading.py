@@ -21,7 +21,10 @@ from roamcast.world.traces.record import CONTACT, POINT, PROBLEM, REFUSAL, Recor
 
 BATCH: Final = 8192
 KNOWN: Final = frozenset(
-    ("path", "paths", "table", "trace", "units", "origin", "resolution_s", "gap_s", "strict", "split_bytes", "parts")
+    (
+        *("path", "paths", "table", "trace", "units", "origin", "resolution_s", "gap_s"),
+        *("columns", "time_unit", "strict", "split_bytes", "parts"),
+    )
 )
 
 
@@ -68,6 +71,8 @@ def parts_of(options: Any) -> list[Part]:
         origin=options.get("origin", ""),
         resolution_s=_number(options, "resolution_s", 0.0),
         gap_s=_number(options, "gap_s", 0.0),
+        columns=options.get("columns", ""),
+        time_unit=options.get("time_unit", "s"),
     )
     return plan(paths, chosen, int(_number(options, "split_bytes", SPLIT_BYTES)))
 

@@ -1,6 +1,6 @@
 """The Spark data source `roamcast-trace`.
 
-    spark.dataSource.register(TraceSource)
+    roamcast.lab.traces.register(spark)
     spark.read.format("roamcast-trace").load("tij.dat")
 
 | option       |                                                                                                     |
@@ -11,6 +11,8 @@
 | origin       | LAT,LON of (0, 0) for degrees; by default the first position                                         |
 | resolution_s | of contact lists                                                                                     |
 | gap_s        | a node without lines for longer was absent                                                           |
+| columns      | what the cells of a line are, such as `i,j,start,end` (world/traces/columns.py)                      |
+| time_unit    | of numbers of time: `us`, `ms`, `s` (the default), `min`, `h`                                        |
 | strict       | `true`: a malformed line is an error; by default it is left out                                      |
 | split_bytes  | the size of the parts of large files, in formats that can be read in parts                           |
 
@@ -24,9 +26,10 @@ Source and reader are sent to workers by value: they import the rest of roamcast
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 from pyspark import cloudpickle
@@ -37,6 +40,9 @@ from roamcast.lab import code
 from roamcast.lab.spark import session, worker
 from roamcast.lab.spark.worker import find_package
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 NAME: Final = "roamcast-trace"
 
 
@@ -45,6 +51,19 @@ def _reading(version: str, archive: str) -> Any:
     from roamcast.lab.traces import reading
 
     return reading
+
+
+def register(spark: SparkSession) -> None:
+    """Make `roamcast-trace` known to a session, also to one that roamcast did not start.
+
+    Such a session takes `python3` for its workers unless somebody has said otherwise. Where they run on this machine,
+    they need what this process has: the same interpreter.
+    """
+    context = spark.sparkContext
+    named = os.environ.get("PYSPARK_PYTHON") or context.getConf().get("spark.pyspark.python")
+    if str(context.master).startswith("local") and not named:
+        context.pythonExec = sys.executable
+    spark.dataSource.register(TraceSource)
 
 
 class TraceSource(DataSource):

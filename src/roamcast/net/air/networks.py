@@ -21,6 +21,7 @@ from typing import Any, Final
 
 import msgspec
 
+from roamcast import toml
 from roamcast.errors import InputError, unknown
 from roamcast.net.air.medium import BUILT_IN, Medium, MediumSettings, medium_class
 
@@ -110,4 +111,4 @@ def _medium(where: str, name: str, kind: str, table: dict[str, Any]) -> NamedMed
         return NamedMedium(name, kind, msgspec.convert(own, chosen, strict=False))
     except msgspec.ValidationError as error:
         problem, _, field = str(error).partition(" - at `$.")
-        raise InputError(f"{where}.{field.rstrip('`')}: {problem[:1].lower()}{problem[1:]}") from None
+        raise InputError(f"{where}.{field.rstrip('`')}: {toml.must_be(problem)}") from None

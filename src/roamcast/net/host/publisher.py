@@ -39,6 +39,7 @@ class Publisher:
         scope: int = GLOBAL,
     ) -> Event:
         """A new event of this node, numbered and sealed. An event that is not allowed uses up no number."""
+        _check(topic, attrs, payload)
         try:
             event = event_from_fields([1, topic, dict(attrs or {}), payload, validity_us, scope])
         except (Malformed, ValueError, OverflowError, TypeError) as error:
@@ -78,3 +79,18 @@ class Publisher:
     def _sealed(self, event: Event) -> Event:
         identity, ring = self._membership.identity, self._membership.ring
         return event if identity is None or ring is None else sealed(event, identity, ring.group, time.time())
+
+
+def _check(topic: str, attrs: dict[str, Value] | None, payload: bytes) -> None:
+    """What a program may have passed by mistake, in clear words: `Malformed` is for what comes from the air."""
+    if not isinstance(topic, str):
+        raise InputError(f"cannot publish this: the topic {topic!r} must be a text")
+    if not isinstance(attrs, dict | None):
+        raise InputError("cannot publish this: attributes must be a dictionary from names to values")
+    if not isinstance(payload, bytes):
+        raise InputError("cannot publish this: the payload must be bytes")
+    for name, value in (attrs or {}).items():
+        if type(name) is not str:
+            raise InputError(f"cannot publish {name!r}={value}: the name of an attribute must be a text")
+        if type(value) not in (bool, int, float, str):
+            raise InputError(f"cannot publish {name}={value}: must be a number, a text, or true or false")

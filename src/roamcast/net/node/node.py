@@ -227,6 +227,8 @@ class Node:
         if acknowledge and not name:
             raise InputError("acknowledge: only a subscription with a name remembers its position")
         parsed = parse_subscription(filter) if isinstance(filter, str) else filter
+        if not isinstance(parsed, Filter):
+            raise InputError(f"filter: {filter!r} must be a text such as 'temperature > 30', or a Filter")
         store, runner = self.store, self.runner
         end = store.received.end()
         first = None if after is None else min(max(after, 0), end)

@@ -3,8 +3,9 @@
 Movement: the first line is `minTime maxTime minX maxX minY maxY`, perhaps with minZ maxZ. As in The ONE, its minima
 are subtracted from all values. Lines are in order of time.
 
-Events: a contact lasts from `up` to `down`, and one that is still up at the end to the last line of the file. Events of
-messages (C, S, DE, A, DR, R) are skipped. Hosts keep their names (p12).
+Events: a contact lasts from `up` to `down`, and one that is still up at the end to the last line of the file. If both
+hosts report it (`a b up`, `b a up`), it lasts as long as one of them does: the union. Events of messages (C, S, DE, A,
+DR, R) are skipped. Hosts keep their names (p12).
 """
 
 from __future__ import annotations
@@ -60,8 +61,12 @@ def read_movement(lines: Iterable[tuple[int, str]], header: str) -> Iterator[Rec
             yield problem(number, CUT) if line == CUT else unlike(number, line, SAMPLE)
 
 
+Up = dict[tuple[str, str], tuple[int, int, list[str]]]
+"""Of each pair that is connected: since when, the line that says so, and the hosts that report it."""
+
+
 def read_events(lines: Iterable[tuple[int, str]]) -> Iterator[Record]:
-    up: dict[tuple[str, str], tuple[int, int]] = {}  # since when, and the line that says so
+    up: Up = {}
     now = at = 0
     for number, line in lines:
         words = line.split()
@@ -80,21 +85,26 @@ def read_events(lines: Iterable[tuple[int, str]]) -> Iterator[Record]:
             yield refusal(number, f"time runs backwards: {seconds(t)}, after {seconds(now)} in line {at}")
             return
         now, at = t, number
-        yield from _event(up, number, t, min(words[2:4]), max(words[2:4]), words[4].lower() == "up")
-    for (a, b), (since, line_up) in up.items():
+        yield from _event(up, number, t, words[2], words[3], words[4].lower() == "up")
+    for (a, b), (since, line_up, _) in up.items():
         yield contact(line_up, a, b, since, now)
 
 
-def _event(
-    up: dict[tuple[str, str], tuple[int, int]], number: int, t: int, a: str, b: str, rises: bool
-) -> Iterator[Record]:
-    known = (a, b) in up
-    if rises and known:
-        yield problem(number, f"{a} and {b} are already connected since line {up[a, b][1]}")
+def _event(up: Up, number: int, t: int, reporter: str, other: str, rises: bool) -> Iterator[Record]:
+    pair = a, b = min(reporter, other), max(reporter, other)
+    if pair not in up:
+        if rises:
+            up[pair] = t, number, [reporter]
+        else:
+            yield problem(number, f"{a} and {b} are not connected")
+        return
+    since, line_up, reporters = up[pair]
+    if rises and reporter in reporters:
+        yield problem(number, f"{a} and {b} are already connected since line {line_up}")
     elif rises:
-        up[a, b] = t, number
-    elif known:
-        since, line_up = up.pop((a, b))
-        yield contact(line_up, a, b, since, t)
+        reporters.append(reporter)
     else:
-        yield problem(number, f"{a} and {b} are not connected")
+        reporters.remove(reporter if reporter in reporters else other)  # one side alone may end what the other began
+        if not reporters:
+            del up[pair]
+            yield contact(line_up, a, b, since, t)

@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Final, Literal
 
 from roamcast.errors import InputError
-from roamcast.world.traces import bonnmotion, contact_list, files, formats, gpx, one, setdest, sumo, table
+from roamcast.world.traces import bonnmotion, contact_list, files, formats, gpx, intervals, one, setdest, sumo, table
+from roamcast.world.traces.columns import Columns, parsed, positions, shape_of
 from roamcast.world.traces.formats import Format
 from roamcast.world.traces.projection import TangentPlane
-from roamcast.world.traces.record import POINT, Record, micros, problem
+from roamcast.world.traces.recognise import TABLES, data_lines, recognised
+from roamcast.world.traces.record import POINT, SECOND_US, UNITS_US, Record, micros, problem, refusal
 from roamcast.world.traces.watch import Watch
 
 SPLIT_BYTES: Final = 32 << 20
@@ -33,16 +35,32 @@ class Options:
     origin: str = ""  # LAT,LON of (0, 0); by default the first position
     resolution_s: float = 0.0  # of contact lists; 0: from the file
     gap_s: float = 0.0  # a node without lines for longer was absent; 0 means never
+    columns: str = ""  # what the cells of a line are, such as i,j,start,end; by default from titles
+    time_unit: str = "s"  # of numbers of time
 
     def __post_init__(self) -> None:
         if self.format:
             formats.get(self.format)
+        if self.columns:
+            self._check_columns()
+        if self.time_unit not in UNITS_US:
+            raise InputError(f"time_unit={self.time_unit}: must be one of {', '.join(UNITS_US)}")
         if self.units not in ("", "metres", "degrees"):
             raise InputError(f"units={self.units}: must be metres or degrees")
         for name, value in (("resolution_s", self.resolution_s), ("gap_s", self.gap_s)):
             if not isfinite(value) or not 0 <= value <= 1e9:
                 raise InputError(f"{name}={value:g}: must be a number of seconds, at least 0")
         self.place()
+
+    def _check_columns(self) -> None:
+        named = shape_of(positions(parsed(self.columns)))
+        if self.format and self.format != named:
+            raise InputError(f"columns={self.columns}: these are columns of {named}, not of {self.format}")
+
+    def chosen(self) -> Format | None:
+        """The format, where the options decide it."""
+        name = shape_of(positions(parsed(self.columns))) if self.columns else self.format
+        return formats.get(name) if name else None
 
     def place(self) -> tuple[float, float] | None:
         if not self.origin:
@@ -66,6 +84,12 @@ class Part:
     resolution_us: int = 0
     origin: tuple[float, float] | None = None  # of degrees; None for metres
     gap_us: int = 0
+    names: str = ""  # of columns, as they were given
+    unit_us: float = SECOND_US  # of numbers of time
+
+    @property
+    def columns(self) -> Columns:
+        return Columns(self.header, parsed(self.names), self.format)
 
     @property
     def stem(self) -> str:
@@ -92,9 +116,22 @@ def raw(part: Part) -> Iterator[Record]:
         return one.read_movement(lines, part.header)
     if part.format == "one-conn":
         return one.read_events(lines)
+    return _table(part, lines)
+
+
+def _table(part: Part, lines: Iterator[tuple[int, str]]) -> Iterator[Record]:
+    """Records of a format whose columns can be named."""
+    columns = part.columns
+    missing = columns.missing(part.format)
+    if missing:
+        titles = f"columns are {columns.form}" if columns.at else "there are no titles"
+        return iter([refusal(1, f"no column {' and '.join(missing)}: {titles}; name them (--columns)")])
+    titles = part.header.strip() if columns.titled else ""
     if part.format == "contact-list":
-        return contact_list.read(lines, part.resolution_us)
-    return table.read(lines, part.header, part.stem)
+        return contact_list.read(lines, columns, titles, part.unit_us, part.resolution_us)
+    if part.format == "intervals":
+        return intervals.read(lines, columns, titles, part.unit_us)
+    return table.read(lines, columns, titles, part.unit_us, part.stem)
 
 
 def _projected(records: Iterator[Record], origin: tuple[float, float]) -> Iterator[Record]:
@@ -118,26 +155,38 @@ def plan(paths: list[str], options: Options, split_bytes: int = SPLIT_BYTES) -> 
     """The parts of a trace. All files must have the same kind of contents; formats may differ."""
     sources = [file for path in paths for file in _files(path)]
     heads = {path: files.head(path) for path in sources}
-    chosen = formats.get(options.format) if options.format else None
-    format_of = {path: chosen or formats.detect(path, head) for path, head in heads.items()}
+    chosen = options.chosen()
+    format_of = {path: chosen or recognised(path, head) for path, head in heads.items()}
     kinds = {format_of[path].kind: path for path in sources}
     if len(kinds) > 1:
         raise InputError(f"{kinds['positions']} has positions and {kinds['contacts']} contacts; read them separately")
-    resolution_us = _resolution(sources, format_of, heads, options)
-    origin = _origin(sources, format_of, heads, options)
+    _check_units(format_of, options)
+    whole = [_part(path, format_of[path], heads[path], options, alone=len(sources) == 1) for path in sources]
+    resolution_us = _resolution(whole, heads, options)
+    origin = _origin(whole, format_of, options)
     parts: list[Part] = []
-    for path in sources:
-        part = Part(
-            path,
-            format_of[path].name,
-            header=_header(format_of[path], heads[path]),
-            alone=len(sources) == 1,
-            resolution_us=resolution_us,
-            origin=origin if in_degrees(format_of[path], options) else None,
-            gap_us=round(options.gap_s * 1e6),
-        )
-        parts += _split(part, split_bytes)
+    for part in whole:
+        in_plane = origin if in_degrees(format_of[part.path], options) else None
+        parts += _split(replace(part, resolution_us=resolution_us, origin=in_plane), split_bytes)
     return parts
+
+
+def _part(path: str, format: Format, head: str, options: Options, alone: bool) -> Part:
+    return Part(
+        path,
+        format.name,
+        header=_header(format, head),
+        alone=alone,
+        gap_us=round(options.gap_s * 1e6),
+        names=options.columns,
+        unit_us=UNITS_US[options.time_unit],
+    )
+
+
+def _check_units(format_of: dict[str, Format], options: Options) -> None:
+    for path, format in format_of.items():
+        if options.time_unit != "s" and format.name not in TABLES:
+            raise InputError(f"time_unit={options.time_unit}: {path} is {format.name}, which is always in seconds")
 
 
 def in_degrees(format: Format, options: Options) -> bool:
@@ -160,9 +209,13 @@ def _files(path: str) -> list[str]:
 
 
 def _header(format: Format, head: str) -> str:
+    """The line by which the others are read: that with the titles, or the first one with data."""
     if format.name == "one-movement":
         return head.partition("\n")[0]
-    return formats.header_of_table(head) if format.name in ("csv", "gps-csv") else ""
+    if format.name not in TABLES:
+        return ""
+    lines = data_lines(head)
+    return next((line for line in lines if Columns(line).format == format.name), lines[0] if lines else "")
 
 
 def _split(part: Part, split_bytes: int) -> list[Part]:
@@ -173,29 +226,33 @@ def _split(part: Part, split_bytes: int) -> list[Part]:
     return [replace(part, start=start, end=end, first_line=line) for start, end, line in ranges]
 
 
-def _resolution(sources: list[str], format_of: dict[str, Format], heads: dict[str, str], options: Options) -> int:
+def _resolution(parts: list[Part], heads: dict[str, str], options: Options) -> int:
     """The resolution of contact lists, in microseconds."""
-    lists = [path for path in sources if format_of[path].name == "contact-list"]
+    lists = [part for part in parts if part.format == "contact-list"]
     if options.resolution_s:
         return max(1, round(options.resolution_s * 1e6))
     if not lists:
         return 0
-    for path in lists:
-        for line in heads[path].splitlines()[:5]:
+    for part in lists:
+        for line in heads[part.path].splitlines()[:5]:
             if line.startswith(RESOLUTION):
                 return micros(line.removeprefix(RESOLUTION))
-    steps = [step for path in lists if (step := contact_list.smallest_step(files.lines(path)))]
-    return min(steps, default=contact_list.ALONE_US)
+    return min(filter(None, map(_smallest_step, lists)), default=contact_list.ALONE_US)
 
 
-def _origin(
-    sources: list[str], format_of: dict[str, Format], heads: dict[str, str], options: Options
-) -> tuple[float, float] | None:
+def _smallest_step(part: Part) -> int:
+    columns = part.columns
+    return (
+        0 if columns.missing(part.format) else contact_list.smallest_step(files.lines(part.path), columns, part.unit_us)
+    )
+
+
+def _origin(parts: list[Part], format_of: dict[str, Format], options: Options) -> tuple[float, float] | None:
     """(lat, lon): as given, or the first position of the first file in degrees."""
     given = options.place()
-    for path in sources:
-        if given is None and in_degrees(format_of[path], options):
-            for record in raw(Part(path, format_of[path].name, header=_header(format_of[path], heads[path]))):
+    for part in parts:
+        if given is None and in_degrees(format_of[part.path], options):
+            for record in raw(part):
                 if record[0] == POINT:
                     return record[7], record[6]
     return given if given is not None else (0.0, 0.0)

@@ -33,6 +33,9 @@ EXTENT: Final = 5
 
 GONE: Final = "gone"
 
+SECOND_US: Final = 1e6
+UNITS_US: Final = {"us": 1.0, "ms": 1e3, "s": SECOND_US, "min": 60 * SECOND_US, "h": 3600 * SECOND_US}
+"""Units of time, in microseconds."""
 LATEST_S: Final = 1e11
 """The year 5138. Larger numbers are probably milliseconds."""
 FARTHEST_M: Final = 5e7

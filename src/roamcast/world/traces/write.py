@@ -158,6 +158,18 @@ def _contact_list(out: TextIO, lines: Iterable[Line], facts: Facts) -> None:
         out.write(f"{stamp(t_us)} {labels[i]} {labels[j]}\n")
 
 
+def _intervals(out: TextIO, lines: Iterable[Line], facts: Facts) -> None:
+    """In order of their ends. Titles, because lines of four numbers could be something else."""
+    labels = facts.labels()
+    began: dict[tuple[int, int], int] = {}
+    out.write("i,j,start,end\n")
+    for t_us, i, j, up in lines:
+        if up:
+            began[i, j] = t_us
+        else:
+            out.write(f"{labels[i]},{labels[j]},{stamp(began.pop((i, j)))},{stamp(t_us)}\n")
+
+
 TARGETS: Final = {
     "ns2": Target("positions", "node", "all", "none", places=_ns2),
     "bonnmotion": Target("positions", "node", "none", "none", places=_bonnmotion),
@@ -165,5 +177,6 @@ TARGETS: Final = {
     "sumo-fcd": Target("positions", "time", "ends", "any", places=_sumo_fcd),
     "csv": Target("positions", "time", "none", "words", places=_csv),
     "one-conn": Target("contacts", "time", "all", "words", lines=_one_conn),
+    "intervals": Target("contacts", "time", "all", "words", lines=_intervals),
     "contact-list": Target("contacts", "time", "all", "words", lines=_contact_list),
 }
