@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 from roamcast import __version__
 from roamcast.cli import build
 from roamcast.papers import joint
+from roamcast.protocols import registry
 from tests.cli.conftest import Typed
 
 
@@ -93,6 +95,19 @@ def test_protocols_lists_every_name_with_a_line(roamcast: Typed) -> None:
     assert status == 0
     assert "proximity" in out
     assert "Proximity-driven routing" in out
+
+
+@pytest.mark.parametrize("name", registry.names())
+def test_protocols_says_which_need_all_to_subscribe(roamcast: Typed, name: str) -> None:
+    needs_all = registry.get(name).only_subscribers_forward
+    shown, described = roamcast("protocols", name)[1], json.loads(roamcast("protocols", name, "--json")[1])
+    assert ("Only nodes that subscribe" in shown) is described["only_subscribers_forward"] is needs_all
+
+
+def test_protocols_shows_what_is_different_on_real_nodes(roamcast: Typed) -> None:
+    assert "On real nodes: repair=true" in roamcast("protocols", "frugal")[1]
+    assert json.loads(roamcast("protocols", "frugal", "--json")[1])["live"]["repair"] is True
+    assert "Real nodes run it" in roamcast("protocols", "epidemic")[1]
 
 
 def test_protocols_shows_parameters_with_default_unit_range_and_source(roamcast: Typed) -> None:

@@ -14,6 +14,7 @@ from roamcast.cli.protocols import headline
 from roamcast.errors import InputError
 from roamcast.judging import quantities
 from roamcast.log import catalogue, schema
+from roamcast.net.live import DEFAULT_PROTOCOL, live_params
 from roamcast.net.wire import costs
 from roamcast.net.wire.codec import protocol_tag
 from roamcast.papers import presets
@@ -117,6 +118,13 @@ def protocols_page() -> str:
         module = registry.BUILT_IN[name].partition(":")[0]
         source = f"../../src/{module.replace('.', '/')}.py"
         page += f"\n## {name}\n\n{headline(protocol)} [Source]({source}).\n"
+        if protocol.only_subscribers_forward:
+            page += "\nOnly nodes that subscribe to an event forward it: it does not cross others.\n"
+        if name == DEFAULT_PROTOCOL:
+            page += "\nReal nodes run it unless another one is named.\n"
+        if live_params(name):
+            live = ", ".join(f"`{key}={value_text(value)}`" for key, value in live_params(name).items())
+            page += f"\nOn real nodes the defaults are {live}.\n"
         rows = [
             [f"`{p.name}`", f"{value_text(p.default)} {p.unit}".strip(), p.range, p.doc, p.source]
             for p in parameters.describe(protocol)

@@ -23,12 +23,14 @@ UNBOUNDED = Limits(
 )
 
 
-def config(folder: str, name: str, network: Network) -> Config:
+ONE_HOP: dict[str, Any] = {"protocol": "gossip", "params": {"p": 0.0}}
+
+
+def config(folder: str, name: str, network: Network, how: dict[str, Any] = ONE_HOP) -> Config:
     return Config(
         state=f"{folder}/{name}",
         key=f"{folder}/group.key",
-        protocol="gossip",
-        params={"p": 0.0},
+        **how,
         network=network,
         limits=UNBOUNDED,
         bounds=Bounds(publications=100_000),
@@ -49,22 +51,31 @@ class LineFile:
         return [[int(word) for word in line.split()] for line in self.path.read_text().splitlines()]
 
 
-def publish(folder: str, network: Network, ready: Any, first: int, count: int) -> None:
+def publish(
+    folder: str,
+    network: Network,
+    ready: Any,
+    first: int,
+    count: int,
+    how: dict[str, Any] = ONE_HOP,
+    pause_s: float = 0.0,
+) -> None:
     """Publish `count` numbers from `first` on; the file `acknowledged` gets those that were acknowledged, with their
     event."""
 
     async def go() -> None:
         acknowledged = LineFile(f"{folder}/acknowledged")
-        async with Node(config(folder, "publisher", network)) as node:
+        async with Node(config(folder, "publisher", network, how)) as node:
             ready.set()
             for n in range(first, first + count):
                 acknowledged.add(n, await node.publish("news", {"n": n}))
+                await asyncio.sleep(pause_s)
             await asyncio.sleep(3600)
 
     asyncio.run(go())
 
 
-def receive(folder: str, network: Network, ready: Any) -> None:
+def receive(folder: str, network: Network, ready: Any, how: dict[str, Any] = ONE_HOP) -> None:
     """One application that stores its position with its results, and one that relies on the node."""
 
     async def careful(node: Node) -> None:
@@ -80,7 +91,7 @@ def receive(folder: str, network: Network, ready: Any) -> None:
             file.add(int(event.attrs["n"]))
 
     async def go() -> None:
-        async with Node(config(folder, "receiver", network)) as node:
+        async with Node(config(folder, "receiver", network, how)) as node:
             tasks = [asyncio.create_task(careful(node)), asyncio.create_task(trusting(node))]
             await asyncio.sleep(0)
             ready.set()

@@ -1,4 +1,4 @@
-"""Write the seeds in corpus/: a frame of every kind that the protocols send in three minutes on five nodes.
+"""Write the seeds in corpus/: a frame of every kind that the protocols send in three and a half minutes on five nodes.
 
     python -m tests.net.seeds
 
@@ -51,6 +51,8 @@ def frames(name: str) -> dict[str, bytes]:
         driver.crash(0)
         driver.run(30)
         driver.publish_event(1, "news", payload=b"x")
+        driver.run(30)
+        driver.recover(0, keep_tables=False)
         driver.run(30)
         driver.check()
     return longest

@@ -1,6 +1,7 @@
 """Nodes are killed again and again while they publish and receive: no acknowledged event is lost, and none comes twice.
 
-They are killed a hundred times; ROAMCAST_CRASHES in the environment sets another number.
+They are killed a hundred times, subscribers alone ten times with each protocol that repairs losses; ROAMCAST_CRASHES in
+the environment sets another number.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import time
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from roamcast.net.trust.keys import KeyRing
 from tests.conformance.real import network
@@ -47,6 +50,36 @@ class Processes:
             process.kill()
         for process in processes:
             process.join()
+
+
+REPAIRING: dict[str, dict[str, Any]] = {
+    "epidemic": {"protocol": "epidemic"},
+    "frugal": {"protocol": "frugal", "params": {"hb_upper_s": 0.3, "hb_initial_s": 0.3}},
+}
+
+
+@pytest.mark.parametrize("protocol", REPAIRING)
+def test_a_subscriber_that_is_killed_again_and_again_misses_nothing(tmp_path: Path, protocol: str) -> None:
+    """Its publisher goes on meanwhile, and takes it for a neighbour that hears everything."""
+    KeyRing.new().save(tmp_path / "group.key")
+    processes, dice, how = Processes(tmp_path), random.Random(1), REPAIRING[protocol]
+    acknowledged, careful = LineFile(str(tmp_path / "acknowledged")), LineFile(str(tmp_path / "careful"))
+    kills = CRASHES // 10
+    count = 20 * kills
+    try:
+        receiver = processes.start(receive, how)
+        processes.start(publish, 0, count, how, 0.01)
+        for _ in range(kills):
+            time.sleep(dice.random() * LIFE_S)
+            processes.kill(receiver)
+            receiver = processes.start(receive, how)
+        deadline = time.monotonic() + PATIENCE_S
+        while len(careful.lines()) < count and time.monotonic() < deadline:
+            time.sleep(0.1)
+    finally:
+        processes.kill(*(process for process in processes.all if process.is_alive()))
+    assert [n for n, _ in acknowledged.lines()] == list(range(count))
+    assert sorted(n for n, _ in careful.lines()) == list(range(count)), "each once"
 
 
 def test_no_acknowledged_event_is_lost_and_none_comes_twice(tmp_path: Path) -> None:

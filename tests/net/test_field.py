@@ -36,13 +36,12 @@ import pytest
 from scipy import stats
 
 from roamcast.log.writer import LogSink
-from roamcast.net.air.medium import Network, Sent
+from roamcast.net.air.medium import Network
 from roamcast.net.air.udp import UdpMedium
 from roamcast.net.host.runner import Runner
 from roamcast.net.host.senses import Senses
 from roamcast.net.limits import Limits
 from roamcast.net.trust.seals import SEAL_BYTES
-from roamcast.net.wire.addresses import Address
 from roamcast.net.wire.costs import OVERHEAD_BYTES
 from roamcast.protocols import registry
 from roamcast.world.assembly import build
@@ -53,6 +52,7 @@ from roamcast.world.workload import Workload
 from tests.conformance.real import PORT, Walled, members
 from tests.support.log_metrics import metrics
 from tests.support.namespaces import Namespaces
+from tests.support.placed import Placed
 from tests.support.sinks import MemorySink
 from tests.support.warp import WarpLoop
 
@@ -136,30 +136,6 @@ class Standing(Senses):
 
 
 # ---- places of nodes
-
-
-class Placed(UdpMedium):
-    """A medium whose sockets are in a namespace."""
-
-    def __init__(self, network: Network, loop: WarpLoop, places: Namespaces, i: int) -> None:
-        super().__init__(network)
-        self.loop, self.places, self.i = loop, places, i
-
-    def send(self, datagram: bytes, to: Address | None = None) -> Sent:
-        self.loop.stirred = True
-        return super().send(datagram, to)
-
-    def _watch(self) -> None:
-        with self.places.inside(self.i):
-            super()._watch()
-
-    def _open_sockets(self) -> None:
-        with self.places.inside(self.i):
-            super()._open_sockets()
-
-    def _joined_again(self) -> bool:
-        with self.places.inside(self.i):
-            return super()._joined_again()
 
 
 class Air:

@@ -38,7 +38,7 @@ class Row:
         self.ready.settimeout(PATIENCE_S)
 
     def start(self, i: int) -> None:
-        words = ["node", "--key", "group.key", "--state", f"n{i}", "--interface", "air", "--set", "hb_initial_s=0.5"]
+        words = ["node", "--key", "group.key", "--state", f"n{i}", "--interface", "air"]
         with self.places.inside(i):
             self.running[i] = subprocess.Popen(
                 [sys.executable, "-m", "roamcast", *words],

@@ -45,7 +45,7 @@ def node(
     protocol: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="See `roamcast protocols`; module:Class for your own.", show_default="frugal"
+            metavar="NAME", help="See `roamcast protocols`; module:Class for your own.", show_default="epidemic"
         ),
     ] = None,
     set_: Parameters = None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -43,6 +43,9 @@ def _list() -> None:
     Console(highlight=False).print(table)
 
 
+ONLY_SUBSCRIBERS = "Only nodes that subscribe to an event forward it."
+
+
 def _lines() -> dict[str, str]:
     """What each protocol is; of one that cannot be loaded, why."""
     from roamcast.errors import InputError
@@ -51,7 +54,8 @@ def _lines() -> dict[str, str]:
     lines: dict[str, str] = {}
     for name in registry.names():
         try:
-            lines[name] = headline(registry.get(name))
+            protocol = registry.get(name)
+            lines[name] = f"{headline(protocol)}{f' {ONLY_SUBSCRIBERS}' if protocol.only_subscribers_forward else ''}"
         except InputError as error:
             lines[name] = str(error)
     return lines
@@ -60,6 +64,7 @@ def _lines() -> dict[str, str]:
 def _print_json(name: str) -> None:
     import json
 
+    from roamcast.net.live import live_params
     from roamcast.protocols import registry
     from roamcast.protocols.kit import parameters
 
@@ -69,23 +74,37 @@ def _print_json(name: str) -> None:
     protocol = registry.get(name)
     described = parameters.describe(protocol)
     facts = [{key: getattr(p, key) for key in ("name", "default", "unit", "range", "doc", "source")} for p in described]
-    print(json.dumps({"name": name, "is": headline(protocol), "parameters": facts, "readings": readings(protocol)}))
+    described_one: dict[str, Any] = {"name": name, "is": headline(protocol)}
+    described_one |= {"only_subscribers_forward": protocol.only_subscribers_forward, "live": live_params(name)}
+    print(json.dumps({**described_one, "parameters": facts, "readings": readings(protocol)}))
 
 
 def _show_one(name: str) -> None:
     from rich.console import Console
 
+    from roamcast.net.live import DEFAULT_PROTOCOL, live_params
     from roamcast.protocols import registry
     from roamcast.protocols.kit import parameters
 
     protocol = registry.get(name)
     console = Console(highlight=False)
     console.print(headline(protocol), markup=False)
+    if protocol.only_subscribers_forward:
+        console.print(ONLY_SUBSCRIBERS)
+    if name == DEFAULT_PROTOCOL:
+        console.print("Real nodes run it unless another one is named.")
+    if live_params(name):
+        live = " ".join(f"{key}={_value(value)}" for key, value in live_params(name).items())
+        console.print(f"On real nodes: {live}, unless others are set.", markup=False)
     _show_parameters(parameters.describe(protocol), console)
     numbered = readings(protocol)
     if numbered:
         console.print("\nReadings, where the paper leaves a choice:", style="bold")
         console.print(numbered, markup=False, soft_wrap=True)
+
+
+def _value(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _show_parameters(described: list[Parameter], console: Console) -> None:
@@ -98,6 +117,5 @@ def _show_parameters(described: list[Parameter], console: Console) -> None:
     for heading in ("parameter", "default", "range", "what it does"):
         table.add_column(heading, header_style="bold", no_wrap=heading != "what it does")
     for p in described:
-        default = str(p.default).lower() if isinstance(p.default, bool) else str(p.default)
-        table.add_row(p.name, f"{default} {p.unit}", p.range, f"{p.doc} [dim]\\[{p.source}][/]")
+        table.add_row(p.name, f"{_value(p.default)} {p.unit}", p.range, f"{p.doc} [dim]\\[{p.source}][/]")
     console.print(table)

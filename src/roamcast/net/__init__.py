@@ -10,12 +10,14 @@ Each folder uses those below it in this list, and never those above it (`make li
     wire/          between bytes and frames: datagrams, encryption, replay windows, fragments
     trust/         which nodes are believed: group keys, a node's own key and number, seals of events
     durable.py, limits.py, refusal.py     values that survive a restart; every bound; every reason to drop something
+    live.py        the protocol and the parameters that nodes have unless others are chosen
 
 The way of an event, from one application to another:
 
     Node.publish -> Publishing.publish        waits until the queue of frames has room
       Publisher.prepare                       checks the event, numbers it and seals it
       Writer.write -> OwnEvents.add           stores it, as it was sealed
+                      ReceivedEvents.add      and once more, unsealed, if a subscription of this node wants it
       Runner.publish -> Protocol.on_publish   the protocol decides
     NetHost.broadcast -> Outboxes.add         one queue for each medium
       Outbox.add                              waits for its turn and for airtime; is encoded once

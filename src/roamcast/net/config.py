@@ -21,6 +21,7 @@ from roamcast.net.air.medium import Network
 from roamcast.net.air.networks import NamedMedium
 from roamcast.net.keep.database import Bounds
 from roamcast.net.limits import Limits
+from roamcast.net.live import DEFAULT_PROTOCOL
 
 PREFIX: Final = "ROAMCAST_"
 
@@ -34,8 +35,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     clocks_within_s: Annotated[float, msgspec.Meta(ge=0)] = (
         0.0  # above 0: the operator guarantees that all clocks are right within this time
     )
-    protocol: str = "frugal"
-    params: dict[str, Any] = {}  # of the protocol
+    protocol: str = DEFAULT_PROTOCOL
+    params: dict[str, Any] = {}  # of the protocol; those that are not given are as in LIVE, or else the protocol's own
     run: str = "field"  # the name of the run in the log
     log: str = ""  # folder for the event log; empty: none
     level: str = "frames"

@@ -45,6 +45,8 @@ NO_NETWORK: Final = "no network"
 NO_ACK: Final = "no ack"
 ACK_AIRTIME: Final = "ack airtime"
 APPLICATION: Final = "application full"
+PUBLICATIONS_FULL: Final = "publications full"
+PROTOCOL_FULL: Final = "protocol full"
 PROTOCOL_ERROR: Final = "protocol error"
 
 REASONS: Final[dict[str, str]] = {
@@ -85,6 +87,8 @@ REASONS: Final[dict[str, str]] = {
     NO_ACK: "an own frame that its addressee never acknowledged",
     ACK_AIRTIME: "an own acknowledgement for which no airtime was left",
     APPLICATION: "a delivery for which the application had no room",
+    PUBLICATIONS_FULL: "an own event that is still valid and is no longer stored: there was no room for more",
+    PROTOCOL_FULL: "a valid event that the protocol dropped because its table was full; own ones are offered again",
     PROTOCOL_ERROR: "an error inside the protocol",
 }
 """Every reason and its meaning."""
@@ -117,6 +121,7 @@ class Tally:
         self.muted = 0
         self.delivered = 0
         self.published = 0
+        self.own = 0  # own events that an application on this node wanted, and got without the protocol
 
     def drop(self, reason: str) -> None:
         self.dropped[reason] += 1

@@ -31,7 +31,7 @@ from typing import Any, ClassVar, Final, final
 
 from roamcast.protocols.frugal.frames import PAPER_EVENT_BYTES, PAPER_HEARTBEAT_BYTES
 from roamcast.protocols.kit.frames import EventFrame
-from roamcast.protocols.kit.interface import Frame, Host, Params, Protocol, param, reason
+from roamcast.protocols.kit.interface import Frame, Host, Params, Protocol, no_room, param, reason
 from roamcast.protocols.kit.subscriptions import Subscriptions
 from roamcast.protocols.kit.wire import as_list, counted, measure
 from roamcast.pubsub.event import Event
@@ -41,7 +41,7 @@ PERIODIC: Final = reason("forward", "periodic", "the turn of {event} has come ro
 NO_INTEREST: Final = reason("drop", "not interested", "no subscription here matches {event}")
 NO_NEIGHBOUR: Final = reason("suppress", "no interested neighbour", "no neighbour is known to want {event}")
 EXPIRED: Final = reason("drop", "expired", "{event} is past its validity")
-FULL: Final = reason("drop", "store full", "{event} was held longest and made room")
+FULL: Final = no_room("store full", "{event} was held longest and made room")
 
 HEARTBEAT: Final = 0
 TURN: Final = 1
@@ -275,6 +275,8 @@ class FloodingPeriodic(Protocol):
 
 
 class FloodingInterest(FloodingPeriodic):
+    only_subscribers_forward = True
+
     def interested(self, event: Event) -> bool:
         return self.subscriptions.match(event)
 

@@ -35,7 +35,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final, final
 
-from roamcast.protocols.kit.interface import Frame, Host, Params, Protocol, param, reason
+from roamcast.protocols.kit.interface import Frame, Host, Params, Protocol, no_room, param, reason
 from roamcast.protocols.kit.seen import Seen
 from roamcast.protocols.kit.subscriptions import Subscriptions
 from roamcast.protocols.kit.wire import as_int, counted, measure, uint_size
@@ -51,7 +51,7 @@ WANTED: Final = reason("forward", "wanted", "{event} matches a subscription in t
 UNWANTED: Final = reason("suppress", "unwanted", "{event}: no other neighbour is known to want it")
 NOT_CHOSEN: Final = reason("suppress", "not chosen", "{value} publications above PB_max")
 NOT_ACCEPTED: Final = reason("drop", "not accepted", "a subscription of {peer}: the draw with S_prob was against it")
-BUFFER_FULL: Final = reason("drop", "buffer full", "{event} was the oldest in a full buffer")
+BUFFER_FULL: Final = no_room("buffer full", "{event} was the oldest in a full buffer")
 EXPIRED: Final = reason("drop", "expired", "{event} is past its validity")
 RESTARTED: Final = reason("drop", "restarted", "{event} was waiting when the node went down")
 CLEANED: Final = reason("note", "cleaned", "{value} subscriptions of neighbours are forgotten on departure")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from roamcast.net.keep.database import Bounds
 from roamcast.net.keep.store import Store
 from roamcast.pubsub.event import FOREVER, Event
 
@@ -21,8 +22,8 @@ class Clock:
         self.set = 1_800_000_000.0
         self.machine = b"switched on once"
 
-    def store(self, folder: Path | None) -> Store:
-        return Store(folder, unix_s=lambda: self.s + self.set, steady_s=lambda: self.s, machine=self.machine)
+    def store(self, folder: Path | None, bounds: Bounds | None = None) -> Store:
+        return Store(folder, bounds, unix_s=lambda: self.s + self.set, steady_s=lambda: self.s, machine=self.machine)
 
     def switch_off_and_on(self, away_s: float) -> None:
         self.machine += b" more"

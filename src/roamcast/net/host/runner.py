@@ -127,7 +127,7 @@ class Runner:
         codec, journal, limits, tally, timers = self.codec, self.journal, self.limits, self.tally, self.timers
         self.handlers = Handlers(tally, on_error)
         self.muted = MutedIds(limits.muted)
-        self.decisions = Decisions(journal)
+        self.decisions = Decisions(journal, tally)
         self.deliveries = Deliveries(self.publisher, journal, tally, on_deliver)
         self.subscriptions = Subscriptions(self.handlers, journal)
         reports = [SendReports(self.handlers, journal, lane.limits) for lane in self.lanes]
@@ -222,13 +222,20 @@ class Runner:
 
     # ---- the application
 
-    def publish(self, event: Event) -> None:
-        """Give an event that `Publisher.prepare` made to the protocol."""
+    def publish(self, event: Event, *, again: bool = False) -> None:
+        """Give an event that `Publisher.prepare` made to the protocol. `again`: an earlier boot did so, too."""
         if not self.running:
             raise InputError("cannot publish: the node is not running")
         self.tally.published += 1
-        self.journal.published(event, self._in_range)
-        self.handlers.call(lambda protocol: protocol.on_publish(event))
+        self.journal.published(event, self.in_range)
+        if again:
+            self.publish_again(event)
+        else:
+            self.handlers.call(lambda protocol: protocol.on_publish(event))
+
+    def publish_again(self, event: Event) -> None:
+        """Give the protocol an own event that it had before: in an earlier boot, or until its table was full."""
+        self.handlers.call(lambda protocol: protocol.on_publish_again(event))
 
     def subscribe(self, filter: Filter) -> int:
         """The subscription's number, for `unsubscribe`."""
@@ -269,5 +276,6 @@ class Runner:
         summary = {"node": self.id, "epoch_us": self.journal.epoch_us, **self.counters()}
         self.journal.sink.summarise(json.dumps(summary))
 
-    def _in_range(self) -> list[int]:
+    def in_range(self) -> list[int]:
+        """The neighbours that were heard lately."""
         return self.codec.peers.heard_since(self.timers.now_us() - IN_RANGE_US)

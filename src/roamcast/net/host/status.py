@@ -67,6 +67,7 @@ class RunnerStatus(msgspec.Struct, frozen=True, kw_only=True):
     muted: int
     delivered: int
     published: int
+    own: int  # own events that an application on this node wanted
     dropped: dict[str, int]  # by reason (net/refusal.py)
 
 

@@ -8,6 +8,7 @@ from roamcast.log import schema
 from roamcast.net.host.handlers import Handlers
 from roamcast.net.host.journal import Journal
 from roamcast.protocols.kit.interface import Protocol
+from roamcast.pubsub.event import Event
 from roamcast.pubsub.filters import Filter
 
 
@@ -33,6 +34,10 @@ class Subscriptions:
         self._journal.row(schema.UNSUBSCRIBE, number, reason=str(filter))
         if running:
             self._handlers.call(lambda protocol: protocol.on_unsubscribe(number))
+
+    def match(self, event: Event) -> bool:
+        """Whether an application on this node wants this event."""
+        return any(filter.matches(event) for filter in self.filters.values())
 
     def announce_all(self) -> None:
         """Pass all subscriptions to a new protocol object."""

@@ -55,7 +55,7 @@ Count = Annotated[int, msgspec.Meta(ge=1)]
 class Bounds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How much is kept at most. The oldest entries are removed."""
 
-    publications: Count = 1000
+    publications: Count = 10_000
     received: Count = 10_000
     received_bytes: Count = 64 << 20
     known: Count = 100_000

@@ -74,6 +74,7 @@ class Store:
                 yield
         except StoreError:
             self.received.recount()
+            self.own.recount()
             raise
 
     def counts(self) -> StoreCounts:

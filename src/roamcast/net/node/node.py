@@ -9,6 +9,7 @@ What a node promises, even if the process or the machine is killed at any time:
 
   - `publish` returns when the event is on disk. Each time the node starts, it gives the event to the protocol again,
     with what is left of its validity. Whether the protocol sends it again is up to the protocol.
+  - Subscriptions of this node get its own events as well, at once and without the protocol.
   - Events of other nodes are stored as they come, and given to the protocol again as well (host/catch_up.py). Events of
     the last moments may be lost: for these there is no promise.
   - An event is stored before any subscription gets it, and no subscription gets one twice.
@@ -31,10 +32,11 @@ tries again. NodeClosed: the node is not running. Nothing that is received from 
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 import msgspec
 
@@ -46,6 +48,8 @@ from roamcast.net.host.runner import Runner
 from roamcast.net.host.senses import Senses
 from roamcast.net.keep.rotation import RotatingSink
 from roamcast.net.keep.store import Store
+from roamcast.net.live import live_params
+from roamcast.net.node.offering import Offering
 from roamcast.net.node.publication_keys import PublicationKeys
 from roamcast.net.node.publishing import Publishing
 from roamcast.net.node.rekeying import Rekeying, ring_of
@@ -61,6 +65,8 @@ from roamcast.protocols.kit import parameters
 from roamcast.pubsub.event import FOREVER, GLOBAL, LOCAL, Event, Value
 from roamcast.pubsub.filters import Filter
 from roamcast.pubsub.text import parse_subscription
+
+log: Final = logging.getLogger("roamcast.net")
 
 
 class _Parts(NamedTuple):
@@ -80,7 +86,7 @@ class Node:
     def __init__(self, config: Config, *, senses: Senses | None = None) -> None:
         self.config = config
         self._protocol = registry.get(config.protocol)
-        self._params = parameters.build(self._protocol, config.params, config.protocol)
+        self._params = parameters.build(self._protocol, live_params(config.protocol) | config.params, config.protocol)
         self._media: dict[str, Medium] = {named.name: named.build() for named in config.all_media()}
         self._senses = senses
         self._parts: _Parts | None = None
@@ -104,10 +110,16 @@ class Node:
         self._parts = _Parts(store, runner, writer, publishing, PublicationKeys(store.values), rekeying, sink, [])
         for named in store.subscriptions.all():
             self._named[named.name] = runner.subscribe(parse_subscription(named.filter))
+        if self._protocol.only_subscribers_forward:
+            log.warning(
+                "%s: only nodes that subscribe to an event forward it; it does not cross other nodes",
+                self.config.protocol,
+            )
         rekeying.subscribe()
         runner.start()
         self._parts.tasks.append(asyncio.create_task(rekeying.run()))
         self._parts.tasks.append(asyncio.create_task(publishing.publish_again()))
+        self._parts.tasks.append(asyncio.create_task(Offering(runner, store).run()))
         if isinstance(sink, RotatingSink):
             self._parts.tasks.append(asyncio.create_task(self._rotate(sink, runner)))
 

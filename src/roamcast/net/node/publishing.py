@@ -1,4 +1,9 @@
-"""Own events on their way to the protocol: each is stored first, and none overfills the queue of frames."""
+"""Own events on their way to the protocol: each is stored first, and none overfills the queue of frames.
+
+An event that a subscription on this node wants is stored among the received events as well, in the same commit. So
+applications on one machine talk through their node, also without any neighbour, and an event that was acknowledged
+reaches them once, whatever happens to the process in between.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +15,8 @@ from typing import Final
 from roamcast.net.host.runner import Runner
 from roamcast.net.keep.store import Store
 from roamcast.net.node.writer import Writer
+from roamcast.net.refusal import PUBLICATIONS_FULL
+from roamcast.net.trust.rekeying import TOPIC
 from roamcast.pubsub.event import Event, Value
 
 ROOM_S: Final = 0.02
@@ -48,18 +55,33 @@ class Publishing:
         for event, group, left_us in self._store.own.valid():
             if event.publisher == self._runner.id:  # the roster may have given this node another number since
                 await self._room()
-                self._runner.publish(self._runner.publisher.renew(event, group, left_us))
+                self._runner.publish(self._runner.publisher.renew(event, group, left_us), again=True)
                 await asyncio.sleep(0)
 
     async def _store_and_publish(self, event: Event, also: Callable[[int], None] | None) -> None:
         try:
-            await self._writer.write(partial(self._keep, event, also))
+            wanted = self._wanted_here(event)
+            await self._writer.write(partial(self._keep, event, wanted, also))
+            self._runner.tally.own += len(wanted)
             self._runner.publish(event)
         finally:
             self._waiting -= 1
 
-    def _keep(self, event: Event, also: Callable[[int], None] | None) -> None:
-        self._store.own.add([event], self._runner.publisher.group)
+    def _wanted_here(self, event: Event) -> list[Event]:
+        """The event as the application published it, if a subscription on this node matches it."""
+        if event.topic == TOPIC:  # a step of a rotation: not for applications
+            return []
+        plain = self._runner.publisher.unsealed(event)
+        return [plain] if self._runner.subscriptions.match(plain) else []
+
+    def _keep(self, event: Event, wanted: list[Event], also: Callable[[int], None] | None) -> None:
+        own = self._store.own
+        lost = own.lost
+        own.add([event], self._runner.publisher.group)
+        for _ in range(own.lost - lost):
+            self._runner.tally.drop(PUBLICATIONS_FULL)
+        if wanted:
+            self._store.received.add(wanted)
         if also is not None:
             also(event.id)
 

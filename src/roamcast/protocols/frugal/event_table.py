@@ -42,6 +42,7 @@ class StoredEvent:
         "id",
         "lacking",
         "own",
+        "presumed_us",
         "serial",
         "wanting",
     )
@@ -59,6 +60,7 @@ class StoredEvent:
         self.fwd = 0
         self.event = event
         self.expiry_us = expiry_us
+        self.presumed_us = 0  # when neighbours were last presumed to have got it; only kept for repairs (R21)
 
     def is_collected_before(self, other: StoredEvent) -> bool:
         """Equation 1: the smaller gc goes first; of equals, the one that came first."""
@@ -92,10 +94,15 @@ def place(rows: list[StoredEvent], row: StoredEvent) -> i64:
 
 @final
 class EventTable:
-    """Events in the order they came, and up to `seen_limit` ids of these and of collected events."""
+    """Events in the order they came, and up to `seen_limit` ids of these and of collected events.
 
-    def __init__(self, size: int, seen_limit: int) -> None:
+    `remember`: the expiries of collected events are kept as well, so that their ids can be listed (R21).
+    """
+
+    def __init__(self, size: int, seen_limit: int, remember: bool = False) -> None:
         self.size = size
+        self.remember = remember
+        self.collected: dict[Id, int] = {}  # id -> expiry, of collected events, if these are remembered
         self.seen_limit = seen_limit
         self.rows: list[StoredEvent] = []
         self.known: dict[Id, StoredEvent] = {}  # the rows, and COLLECTED for collected ones
@@ -115,6 +122,7 @@ class EventTable:
 
     def add(self, row: StoredEvent) -> None:
         self.added += 1
+        self.collected.pop(row.id, None)
         row.serial = self.added
         self.rows.append(row)
         self._know(row)
@@ -133,6 +141,28 @@ class EventTable:
             entry = known.pop(oldest)
             if entry is not COLLECTED:
                 known[oldest] = entry
+            elif self.remember:
+                self.collected.pop(oldest, None)
+
+    def is_stored(self, id: Id) -> bool:
+        row = self.known.get(id)
+        return row is not None and row is not COLLECTED
+
+    def presumed(self, id: Id, now_us: int) -> None:
+        """Neighbours are presumed to have got this event now (R21)."""
+        row = self.known[id]
+        if row is not COLLECTED:
+            row.presumed_us = now_us
+
+    def valid_ids(self, now_us: int) -> list[Id]:
+        """The ids of the valid events that this node has or had, as far as it remembers them."""
+        ids: list[Id] = [row.id for row in self.rows if not row.expired]
+        for id, expiry_us in list(self.collected.items()):
+            if expiry_us > now_us:
+                ids.append(id)
+            else:
+                del self.collected[id]
+        return ids
 
     def expire(self, now_us: int) -> list[StoredEvent]:
         """The rows that have expired since the last call. They stay until their room is needed."""
@@ -177,6 +207,8 @@ class EventTable:
         row = self._take_first_to_go()
         del self.rows[place(self.rows, row)]
         self.known[row.id] = COLLECTED
+        if self.remember and not row.expired:
+            self.collected[row.id] = row.expiry_us
         self.bytes -= COUNTERS_BYTES + row.event.size
         if row.own:
             del self.own[row.id]

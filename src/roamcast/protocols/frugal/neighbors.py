@@ -11,6 +11,7 @@ reported to the table:
   a neighbour comes, goes, or changes its subscriptions    join, leave, change_set
   this node's own topics have changed                      share_again
   a neighbour has listed ids, or is presumed to have some  record_list, presume_received, presume_sent
+  a neighbour does not list what it was presumed to have   correct (R21 of protocol.py)
   an event is stored, collected, or has expired            stored, collected, expired
 
 Neighbours with the same subscriptions have one `SubscriptionSet` together, so that a row is matched once for all of
@@ -305,6 +306,26 @@ class NeighborhoodTable:
             for row in self.events.rows:
                 if row.wanting & neighbor.bit:
                     self._update_lacking(row)
+
+    def record_listed(self, row: StoredEvent) -> None:
+        """A row that was collected is stored again: neighbours that have it in their last list have it."""
+        for neighbor in self.rows.values():
+            if row.id in neighbor.last.ids:
+                self._record_holders(row, neighbor.bit)
+
+    def correct(self, neighbor: Neighbor, list_: EventsIds, before_us: int) -> list[StoredEvent]:
+        """The neighbour lacks what it wants and does not list, although it was presumed, before this time, to have got
+        it (R21). Returns these rows."""
+        bit = neighbor.bit
+        listed: dict[Id, None] = dict.fromkeys(list_.ids)
+        missed: list[StoredEvent] = []
+        for row in self.events.rows:
+            if row.holders & row.wanting & bit and row.presumed_us < before_us and row.id not in listed:
+                row.holders &= ~bit
+                self.presumed -= 1
+                self._update_lacking(row)
+                missed.append(row)
+        return missed
 
     def named(self, bits: int) -> list[Id]:
         return [j for j, neighbor in self.rows.items() if neighbor.bit & bits]

@@ -25,6 +25,9 @@ class FrugalParams(Params):
         "Fig. 7; §3 (R20)",
         choices=("presumed", "listed"),
     )
+    repair: bool = param(
+        False, "lists of ids follow heartbeats, and correct what neighbours were presumed to have", "ours (R21)"
+    )
     jitter_ms: float = param(
         10.0, "longest random delay on top of answers and back-offs", "ours (R17)", unit="ms", low=0.0
     )

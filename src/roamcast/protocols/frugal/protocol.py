@@ -57,6 +57,11 @@ Readings, one test each:
       that it wants, and it may well have them: with several events the back-off is shorter than the wait for its list.
       Any list counts, whichever process it answers, until one's own subscriptions change (R15). Neighbours that share
       no topics send none, and R11 serves them nevertheless.
+  R21 a frame may be lost, and then its sender and all that overheard it presume for good that the named neighbours have
+      its events. As printed nothing corrects that while they stay neighbours. repair=true: a list of ids follows each
+      heartbeat of its sender, so that publishers that do not subscribe (R11) hear it, too. It has the ids of all valid
+      events that the sender has, or had before its table was full. A neighbour that is presumed to have an event for
+      longer than half of HBDelay, and does not list it, lacks it. All processes must have the same setting.
 """
 
 from __future__ import annotations
@@ -68,6 +73,7 @@ from roamcast.protocols.frugal.delays import Delays, Task
 from roamcast.protocols.frugal.event_table import EventTable, StoredEvent
 from roamcast.protocols.frugal.frames import (
     AS_ENCODED,
+    MOST,
     PAPER_HEARTBEAT_BYTES,
     PAPER_ID_BYTES,
     Events,
@@ -79,7 +85,7 @@ from roamcast.protocols.frugal.frames import (
 from roamcast.protocols.frugal.neighbors import Neighbor, NeighborhoodTable, SubscriptionSet, count_bits, matches_any
 from roamcast.protocols.frugal.params import FrugalParams
 from roamcast.protocols.frugal.sending import EventSender
-from roamcast.protocols.kit.interface import NOBODY, Frame, Host, Params, Protocol, reason
+from roamcast.protocols.kit.interface import NOBODY, Frame, Host, Params, Protocol, no_room, reason
 from roamcast.pubsub.event import Event
 from roamcast.pubsub.filters import Filter
 
@@ -99,7 +105,8 @@ NO_LONGER_NEEDED: Final = reason(
 PARASITE: Final = reason("drop", "parasite", "{event} from {peer} is of a topic not subscribed to")
 HEARD_AGAIN: Final = reason("drop", "heard again", "{event} from {peer} was here before")
 EXPIRED: Final = reason("drop", "expired", "{event} is past its validity")
-TABLE_FULL: Final = reason("drop", "table full", "{event}, forwarded {value} times, made room for another")
+TABLE_FULL: Final = no_room("table full", "{event}, forwarded {value} times, made room for another")
+NOT_LISTED: Final = reason("note", "not listed", "{peer} does not list {event}, and so lacks it")
 NEIGHBORS_FULL: Final = reason("note", "neighbours full", "no room for {peer} in the neighbourhood table")
 
 
@@ -107,6 +114,7 @@ NEIGHBORS_FULL: Final = reason("note", "neighbours full", "no room for {peer} in
 class Frugal(Protocol):
     params_class: ClassVar[type[Params]] = FrugalParams
     frames: ClassVar[tuple[type[Frame], ...]] = (Heartbeat, EventsIds, Events)
+    only_subscribers_forward = True
 
     def __init__(self, host: Host, params: FrugalParams) -> None:
         """Fig. 4."""
@@ -116,7 +124,9 @@ class Frugal(Protocol):
         self.subscriptions: dict[int, Filter] = {}
         self.topics: list[Filter] = []  # the distinct filters of `subscriptions`, as in heartbeats
         self.topics_bytes = 0
-        self.events_table = EventTable(params.events_table_size, params.seen_limit)  # with ids of earlier events (R12)
+        self.events_table = EventTable(
+            params.events_table_size, params.seen_limit, params.repair
+        )  # with ids of earlier events (R12)
         self.neighborhood_table = NeighborhoodTable(
             params.neighbors_limit, params.ids_limit, self.events_table, params.need == "presumed"
         )
@@ -165,6 +175,17 @@ class Frugal(Protocol):
     def on_publish(self, event: Event) -> None:
         self.expire_events()
         self.publish(event)
+
+    def on_publish_again(self, event: Event) -> None:
+        """Neighbours that have not listed it get it after a back-off."""
+        self.expire_events()
+        row = StoredEvent(event, self.host.now() + event.validity_us, own=True)
+        if not self.events_table.is_stored(row.id):
+            self.store(row)
+            self.neighborhood_table.record_listed(row)
+            self.retrieve_events_to_send()
+            if not self.neighborhood_gc.started:
+                self.neighborhood_gc.again(self.delays.ngc_delay_us)
 
     def expire_events(self) -> None:
         """Before anything else: an event past its validity is neither listed nor needed (R1)."""
@@ -217,6 +238,8 @@ class Frugal(Protocol):
         speed_mps = self.host.speed()
         size = PAPER_HEARTBEAT_BYTES if self.paper_sizes else self.topics_bytes + (1 if isnan(speed_mps) else 9)
         self.host.broadcast(Heartbeat(self.topics, speed_mps, size))
+        if self.params.repair and not self.answers:  # R21
+            self.host.set_timer(EVENTS_IDS, self.jitter_us())
         self.heartbeat.again(self.delays.hb_delay_us)
 
     def receive_heartbeat(self, j: int, frame: Heartbeat) -> None:
@@ -292,7 +315,9 @@ class Frugal(Protocol):
             if neighbor is not None and neighbor.subscription_set not in answered:
                 answered.append(neighbor.subscription_set)
         self.answers = {}
-        if answered:
+        if self.params.repair:
+            self.host.broadcast(self.ids_frame(self.events_table.valid_ids(self.host.now())[:MOST], AS_ENCODED))  # R21
+        elif answered:
             self.host.broadcast(self.get_events_ids(answered))  # R14
 
     def get_events_ids(self, answered: list[SubscriptionSet]) -> EventsIds:
@@ -318,6 +343,10 @@ class Frugal(Protocol):
             self.keep_early_ids(j, frame)
             return
         self.neighborhood_table.record_list(neighbor, frame)
+        if self.params.repair:
+            before_us = self.host.now() - self.delays.hb_delay_us // 2
+            for row in self.neighborhood_table.correct(neighbor, frame, before_us):  # R21
+                self.host.note(NOT_LISTED, row.event.id, j)
         neighbor.store_time_us = self.host.now()  # R18
         self.retrieve_events_to_send()
 
@@ -380,6 +409,8 @@ class Frugal(Protocol):
             event = frame.carried[k]
             id = frame.ids[k]
             again = table.presume_received(event, id, sender, named)
+            if again and self.params.repair:
+                self.events_table.presumed(id, self.host.now())
             if self.accept(event, id, frame.ages_us[k], again, j):
                 interested = True
         if interested:
@@ -405,7 +436,7 @@ class Frugal(Protocol):
 
     def publish(self, event: Event) -> None:
         row = StoredEvent(event, self.host.now() + event.validity_us, own=True)
-        if row.id in self.events_table.known:
+        if self.events_table.is_stored(row.id):
             self.host.note(HEARD_AGAIN, event.id)
             return
         if self.host.now() >= row.expiry_us:
@@ -428,6 +459,8 @@ class Frugal(Protocol):
                 self.host.note(EXPIRED if gc.expired else TABLE_FULL, gc.event.id, NOBODY, gc.fwd)
                 self.neighborhood_table.collected(gc)
         self.events_table.add(row)
+        if self.params.repair:
+            row.presumed_us = self.host.now()
         self.neighborhood_table.stored(row)
 
     # ---- Fig. 10: garbage collection (of the events table: event_table.py)

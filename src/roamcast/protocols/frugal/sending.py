@@ -58,6 +58,9 @@ class EventSender:
     def send_batch(self, batch: list[StoredEvent]) -> None:
         """Send the rows in one frame."""
         now_us = self.host.now()
+        if self.params.repair:
+            for row in batch:
+                row.presumed_us = now_us
         events = [row.event for row in batch]
         ids: list[Id] = [row.id for row in batch]
         neighbors_ids = self.neighborhood_table.presume_sent(batch)

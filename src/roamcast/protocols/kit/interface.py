@@ -90,6 +90,22 @@ def reason(kind: str, label: str, template: str = "") -> int:
     return len(_reasons) - 1
 
 
+_no_room: list[int] = []
+
+
+def no_room(label: str, template: str = "") -> int:
+    """The same for events that a protocol drops although they are valid, because a table is full. Real nodes give such
+    events to the protocol again, if they are their own (`Protocol.on_publish_again`)."""
+    code = reason("drop", label, template)
+    if code not in _no_room:
+        _no_room.append(code)
+    return code
+
+
+def lacked_room(code: int) -> bool:
+    return code in _no_room
+
+
 def reason_kind(code: int) -> str:
     return _reasons[code][0]
 
@@ -224,6 +240,9 @@ class Protocol:
     wants_battery: ClassVar[bool] = False
     """Whether the protocol calls `Host.battery`; otherwise the host may keep a rough value."""
 
+    only_subscribers_forward: ClassVar[bool] = False
+    """Whether an event is forwarded only by nodes that subscribe to it: it does not cross other nodes."""
+
     def __init__(self, host: Host, params: Params) -> None:
         self.host = host
 
@@ -238,6 +257,11 @@ class Protocol:
 
     def on_publish(self, event: Event) -> None:
         """The application on this node publishes an event."""
+
+    def on_publish_again(self, event: Event) -> None:
+        """The host still has a valid event that this node published: before a restart, or before the protocol dropped
+        it for want of room. A protocol that offers its events to new neighbours need not send it at once."""
+        self.on_publish(event)
 
     def on_subscribe(self, subscription: int, filter: Filter) -> None:
         """The application on this node subscribes; `subscription` identifies it for `on_unsubscribe`."""

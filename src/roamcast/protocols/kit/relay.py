@@ -7,10 +7,10 @@ time that it waited. The number of waiting events needs no limit, because none w
 
 from __future__ import annotations
 
-from typing import Final
+from typing import ClassVar, Final
 
 from roamcast.protocols.kit.frames import EventFrame
-from roamcast.protocols.kit.interface import Host, Params, Protocol, reason
+from roamcast.protocols.kit.interface import Frame, Host, Params, Protocol, reason
 from roamcast.protocols.kit.subscriptions import Subscriptions
 from roamcast.pubsub.event import Event
 from roamcast.pubsub.filters import Filter
@@ -23,7 +23,7 @@ EXPIRED: Final = reason("drop", "expired", "{event} is past its validity")
 class Relay(Protocol):
     """Base of floodings. A protocol adds `on_frame`, beginning with `accept`, and `on_timer`, using `next_hop`."""
 
-    frames = (EventFrame,)
+    frames: ClassVar[tuple[type[Frame], ...]] = (EventFrame,)
 
     def __init__(self, host: Host, params: Params, ttl: int) -> None:
         super().__init__(host, params)

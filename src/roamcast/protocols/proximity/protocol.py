@@ -39,7 +39,7 @@ from typing import ClassVar, Final, final
 from librt.vecs import append, pop, vec
 from mypy_extensions import i64
 
-from roamcast.protocols.kit.interface import NOBODY, Frame, Host, Params, Protocol, param, reason
+from roamcast.protocols.kit.interface import NOBODY, Frame, Host, Params, Protocol, no_room, param, reason
 from roamcast.protocols.kit.seen import Seen
 from roamcast.protocols.kit.subscriptions import Subscriptions
 from roamcast.protocols.kit.wire import uint_size
@@ -74,7 +74,7 @@ SENT_CREDIT: Final = reason("forward", "credit", "{event} on a credit")
 HEARD_AGAIN: Final = reason("suppress", "heard again", "{event} was sent by {peer} first")
 NO_CLOSER: Final = reason("drop", "no closer", "{event}: no new destination, none closer, no credit")
 EXPIRED: Final = reason("drop", "expired", "{event} is past its validity")
-FORGOTTEN: Final = reason("drop", "forgotten", "{event} gave way to newer ones before it was sent")
+FORGOTTEN: Final = no_room("forgotten", "{event} gave way to newer ones before it was sent")
 RESTARTED: Final = reason("drop", "restarted", "{event} was waiting when the node went down")
 TABLE_FULL: Final = reason("note", "table full", "no room in the table: the entry of {peer} is removed")
 

@@ -44,7 +44,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final, final
 
-from roamcast.protocols.kit.interface import Frame, Host, Params, Protocol, param, reason
+from roamcast.protocols.kit.interface import Frame, Host, Params, Protocol, no_room, param, reason
 from roamcast.protocols.kit.wire import as_int, counted, measure, uint_size
 from roamcast.pubsub.event import FOREVER, Event, event_from_fields
 from roamcast.pubsub.filters import Filter, filter_from_fields
@@ -65,7 +65,7 @@ TAU: Final = reason("suppress", "tau", "{event} matches no known filter; not dra
 HEARD_AGAIN: Final = reason("suppress", "heard again", "{event} was sent by {peer} first")
 WAITS: Final = reason("delay", "tick", "{event} waits for the transmission timer")
 EXPIRED: Final = reason("drop", "expired", "{event} is past its validity")
-QUEUE_FULL: Final = reason("drop", "queue full", "{event}: no room in the transmission queue")
+QUEUE_FULL: Final = no_room("queue full", "{event}: no room in the transmission queue")
 TABLE_FULL: Final = reason("note", "subscriptions full", "the subscription whose lease ends first made room")
 LEASE_OVER: Final = reason("note", "lease over", "{value} subscriptions were not refreshed in time")
 HORIZON: Final = reason("note", "horizon", "a subscription of {peer} goes on, broadcasts left: {value}")

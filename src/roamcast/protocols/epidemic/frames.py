@@ -1,0 +1,144 @@
+"""The frames of epidemic dissemination: summaries, lists of ids, and events that were missing.
+
+A list of ids is sent as runs: how many ids are skipped, and how many follow one another. The ids of a publisher's
+events are consecutive, so a thousand events of one publisher take about ten bytes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, final
+
+from roamcast.errors import Malformed
+from roamcast.protocols.kit.frames import EventFrame
+from roamcast.protocols.kit.interface import Frame
+from roamcast.protocols.kit.wire import as_int, as_list, counted, measure, uint_size
+from roamcast.pubsub.event import FOREVER, Event, event_from_fields
+
+MOST: Final = 65_536
+"""The most ids of a list, and the most events of a frame."""
+RUNS_MAX: Final = 8192
+ID_MAX: Final = (1 << 63) - 1
+
+
+@final
+class Summary(Frame):
+    """How many ids the sender knows, and their digest (held.py)."""
+
+    __slots__ = ("count", "digest")
+
+    def __init__(self, count: int, digest: int) -> None:
+        super().__init__("summary", 0, 2 + uint_size(count) + uint_size(digest))
+        self.count = count
+        self.digest = digest
+
+    def fields(self) -> list[Any]:
+        return [self.count, self.digest]
+
+    @classmethod
+    def from_fields(cls, fields: list[Any]) -> Summary:
+        count, digest = counted(fields, 2)
+        return Summary(as_int(count), as_int(digest))
+
+
+@final
+class IdList(Frame):
+    """The sender's summary, and the ids from `low` to `high` that it knows, as runs."""
+
+    __slots__ = ("_ids", "count", "digest", "high", "low", "runs")
+
+    def __init__(self, count: int, digest: int, low: int, high: int, runs: list[int]) -> None:
+        super().__init__("ids", 0, 0)
+        self.count = count
+        self.digest = digest
+        self.low = low
+        self.high = high
+        self.runs = runs  # skipped, following, skipped, following, …, from `low` on
+        self._ids: dict[int, None] | None = None
+        self.size = measure(self.fields())
+
+    def ids(self) -> dict[int, None]:
+        """The ids, in their order."""
+        if self._ids is None:
+            ids: dict[int, None] = {}
+            id = self.low
+            for k in range(0, len(self.runs), 2):
+                id += self.runs[k]
+                for _ in range(self.runs[k + 1]):
+                    ids[id] = None
+                    id += 1
+            self._ids = ids
+        return self._ids
+
+    def fields(self) -> list[Any]:
+        return [self.count, self.digest, self.low, self.high, self.runs]
+
+    @classmethod
+    def from_fields(cls, fields: list[Any]) -> IdList:
+        count, digest, low, high, runs = counted(fields, 5)
+        checked = [as_int(n) for n in as_list(runs, 2 * RUNS_MAX)]
+        end = as_int(low) + sum(checked)
+        if len(checked) % 2 or sum(checked[1::2]) > MOST or end > as_int(high) + 1:
+            raise Malformed("no list of ids")
+        return IdList(as_int(count), as_int(digest), low, high, checked)
+
+
+def id_lists(ids: list[int], digest: int, limit: int) -> list[IdList]:
+    """Ids in ascending order as lists of at most about `limit` bytes, which together cover all ids."""
+    lists: list[IdList] = []
+    runs: list[int] = []
+    low = 0
+    position = 0  # behind the last id
+    size = 0
+    following = 0
+    for id in ids:
+        if runs and id == position and following < MOST:
+            runs[-1] += 1
+        else:
+            if size + 12 > limit or len(runs) >= 2 * RUNS_MAX or following >= MOST:
+                lists.append(IdList(len(ids), digest, low, id - 1, runs))
+                runs, low, position, size, following = [], id, id, 0, 0
+            runs += [id - position, 1]
+            size += uint_size(id - position) + 2
+        following += 1
+        position = id + 1
+    lists.append(IdList(len(ids), digest, low, ID_MAX, runs))
+    return lists
+
+
+@final
+class Missing(Frame):
+    """Events that a neighbour lacked, and the age of each when it was handed to the MAC."""
+
+    __slots__ = ("carried",)
+
+    def __init__(self, carried: list[EventFrame]) -> None:
+        size = 1 + (1 if 2 * len(carried) < 16 else 3)
+        for each in carried:
+            size += missing_bytes(each)
+        super().__init__("event", 0, size + 1)
+        self.carried = carried
+
+    def events(self) -> list[Event]:
+        return [each.event for each in self.carried]
+
+    def fields(self) -> list[Any]:
+        flat: list[Any] = []
+        for each in self.carried:
+            flat.append(each.age_us)
+            flat.append(each.event.fields())
+        return [flat]
+
+    @classmethod
+    def from_fields(cls, fields: list[Any]) -> Missing:
+        (flat,) = counted(fields, 1)
+        pairs = as_list(flat, 2 * MOST)
+        if not pairs or len(pairs) % 2:
+            raise Malformed("no events, or one without its age")
+        ages = [as_int(age_us, 0, FOREVER) for age_us in pairs[0::2]]
+        events = [event_from_fields(event) for event in pairs[1::2]]
+        return Missing([EventFrame(event, 0, ages[k]) for k, event in enumerate(events)])
+
+
+def missing_bytes(frame: EventFrame) -> int:
+    """The bytes that an event takes in a frame of several."""
+    return uint_size(frame.age_us) + frame.event.size

@@ -1,0 +1,91 @@
+"""The frames of epidemic dissemination: sizes, runs of ids, and what is not such a frame."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from roamcast.errors import Malformed
+from roamcast.protocols.epidemic.frames import ID_MAX, MOST, IdList, Missing, Summary, id_lists
+from roamcast.protocols.epidemic.protocol import Epidemic
+from roamcast.protocols.kit.frames import EventFrame
+from roamcast.protocols.kit.wire import decode
+from roamcast.pubsub.event import FOREVER, Event, event_id
+from tests.support.storm import check_encoding
+
+ids = st.lists(st.integers(1, 60) | st.integers(1, ID_MAX), unique=True, max_size=80).map(sorted)
+
+
+@settings(deadline=None)
+@given(st.integers(0, ID_MAX), st.integers(0, ID_MAX))
+def test_a_summary_crosses_the_wire_and_has_the_size_of_its_bytes(count: int, digest: int) -> None:
+    check_encoding(Epidemic, Summary(count, digest))
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(0, FOREVER), st.text(max_size=9)), min_size=1, max_size=20))
+def test_missing_events_cross_the_wire_and_have_the_size_of_their_bytes(content: list[tuple[int, str]]) -> None:
+    carried = [EventFrame(Event(k + 1, topic), 0, age_us) for k, (age_us, topic) in enumerate(content)]
+    check_encoding(Epidemic, Missing(carried))
+
+
+@settings(deadline=None)
+@given(ids, st.sampled_from([30, 64, 200, 1200]))
+def test_lists_have_every_id_once_and_cover_all_others(known: list[int], limit: int) -> None:
+    lists = id_lists(known, 7, limit)
+    assert [id for each in lists for id in each.ids()] == known
+    assert [(each.count, each.digest) for each in lists] == [(len(known), 7)] * len(lists)
+    assert (lists[0].low, lists[-1].high) == (0, ID_MAX)
+    assert [each.low for each in lists[1:]] == [each.high + 1 for each in lists[:-1]], "no id is left out"
+    for each in lists:
+        assert all(each.low <= id <= each.high for id in each.ids())
+        assert each.size <= limit + 45
+        check_encoding(Epidemic, each)
+
+
+def test_a_thousand_events_of_one_publisher_take_few_bytes() -> None:
+    (only,) = id_lists([event_id(1 << 30, n) for n in range(1, 1001)], (1 << 63) - 1, 1200)
+    assert only.size < 50
+
+
+def test_more_ids_than_a_list_may_have_are_several_lists() -> None:
+    known = list(range(1, MOST + 11))
+    assert [len(each.ids()) for each in id_lists(known, 7, 1200)] == [MOST, 10]
+
+
+EVENT = Event(5, "news").fields()
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        [1],
+        [1, 0],
+        [1, -1, 0],
+        [1, 0, 1 << 63],
+        [2, 0, 0, 0, 10],
+        [2, 0, 0, 0, 10, [1]],
+        [2, 0, 0, 0, 10, [1, 11]],
+        [2, 0, 0, 5, 4, [0, 1]],
+        [2, 0, 0, 0, ID_MAX, [1, MOST + 1]],
+        [2, 0, 0, 0, ID_MAX, [1, 1 << 62]],
+        [2, 0, 0, 0, ID_MAX, [-1, 1]],
+        [3, []],
+        [3, [0]],
+        [3, [-1, EVENT]],
+        [3, [0, EVENT[:-1]]],
+        [3, [0, EVENT], 0],
+        [4, 0],
+    ],
+)
+def test_invalid_fields_are_malformed(fields: list[Any]) -> None:
+    with pytest.raises(Malformed):
+        decode(Epidemic, msgspec.msgpack.encode(fields))
+
+
+def test_a_list_may_end_at_its_bound() -> None:
+    assert list(IdList.from_fields([0, 0, 0, 10, [1, 10]]).ids()) == list(range(1, 11))
