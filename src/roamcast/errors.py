@@ -9,7 +9,7 @@ RoamcastError
 ├── LogsDiffer          the tally of a run differs from its log
 ├── Malformed           received bytes that are not a frame: counted and dropped, never passed to a protocol
 ├── NodeClosed          a real node that is not running
-├── StoreError          a real node's disk failed
+├── StoreError          a real node's disk failed or is full: exit status 75, because another start may succeed
 └── WorkerDied          a worker process of Spark died during a run, several times
 
 Two kinds stay with the code that raises and catches them: `net` refuses a datagram by raising `Refused`, which never
@@ -68,7 +68,7 @@ class NodeClosed(RoamcastError):
 
 
 class StoreError(RoamcastError):
-    """The disk failed: the request changed nothing."""
+    """The disk failed or is full: the request changed nothing, and may succeed later."""
 
 
 class WorkerDied(RoamcastError):

@@ -8,6 +8,7 @@ only a caller that acts on the file at once needs it.
 
 from __future__ import annotations
 
+import errno
 import os
 import uuid
 from collections.abc import Iterator
@@ -17,11 +18,15 @@ from typing import Final
 
 PRIVATE: Final = 0o600
 """The mode of a file that only its owner may read."""
+PRIVATE_FOLDER: Final = 0o700
+FAILING: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS})
+"""The errors of a disk that is full or fails: they may end without anybody changing a setting."""
 
-_ANY: Final = 0o666  # minus the bits of the process's umask
+ANY: Final = 0o666
+"""The mode of other files, minus the bits of the process's umask."""
 
 
-def draft(target: Path, mode: int = _ANY) -> Path:
+def draft(target: Path, mode: int = ANY) -> Path:
     """A new, empty file beside the target. Its name begins with a dot, so listings and Spark ignore it."""
     path = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
@@ -41,7 +46,7 @@ def finish(complete: Path, target: Path, *, durable: bool = False, overwrite: bo
 
 
 @contextmanager
-def completed(target: Path, *, mode: int = _ANY, durable: bool = False, overwrite: bool = True) -> Iterator[Path]:
+def completed(target: Path, *, mode: int = ANY, durable: bool = False, overwrite: bool = True) -> Iterator[Path]:
     """`with completed(target) as path:` write to `path`. An exception in the block leaves the target as it was."""
     path = draft(target, mode)
     try:
@@ -51,7 +56,7 @@ def completed(target: Path, *, mode: int = _ANY, durable: bool = False, overwrit
         path.unlink(missing_ok=True)
 
 
-def write(target: Path, content: bytes, *, mode: int = _ANY, durable: bool = False, overwrite: bool = True) -> None:
+def write(target: Path, content: bytes, *, mode: int = ANY, durable: bool = False, overwrite: bool = True) -> None:
     with completed(target, mode=mode, durable=durable, overwrite=overwrite) as path:
         path.write_bytes(content)
 

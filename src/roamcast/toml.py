@@ -107,6 +107,8 @@ def _plainly(message: str, kind: type) -> tuple[str, Steps]:
 
 def must_be(expected: str) -> str:
     """msgspec's "Expected `int`, got `str`" as "must be a whole number, not a text"."""
+    if not expected.startswith("Expected "):
+        return expected[:1].lower() + expected[1:]
     wanted, _, found = expected.removeprefix("Expected ").partition(", got ")
     return f"must be {_in_words(wanted)}" + (f", not {_in_words(found)}" if found else "")
 

@@ -69,6 +69,7 @@ def start(tmp_path: Path) -> Iterator[Started]:
         words = ["node", "--state", name, "--interface", "lo", "--port", str(PORT), "--group", "239.255.250.7"]
         words += ["--protocol", "gossip", "--set", "p=1", *(["--key", "group.key"] if key else []), *more]
         environment = {**os.environ, "NOTIFY_SOCKET": f"@roamcast-test-{os.getpid()}-{name}"}
+        environment["ROAMCAST_LIMITS_RATE_BPS"] = "1e9"  # a node prints a line about the default
         node = subprocess.Popen(command(*words), cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True)
         running.append(node)
         assert ready.recv(100) == b"READY=1"

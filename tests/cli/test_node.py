@@ -90,6 +90,22 @@ def test_insecure_shouts(start: Started, tmp_path: Path, roamcast: Typed, monkey
     assert "INSECURE" in stopped(node)
 
 
+def test_the_default_of_the_airtime_governor_and_a_speed_are_shown(
+    start: Started, tmp_path: Path, roamcast: Typed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    KeyRing.new().save("group.key")
+    node = start("a", "--option", "limits.rate_bps=1e6")
+    assert roamcast("motion", "2.5", "--state", "a") == (0, "", "")
+    assert ", 2.5 m/s" in roamcast("status", "--state", "a", "--once")[1]
+    assert roamcast("motion", "unknown", "--state", "a")[0] == 0
+    assert " m/s" not in roamcast("status", "--state", "a", "--once")[1]
+    assert stopped(node) == (
+        "roamcast: by default this node sends at most 25 % of the time at 1 Mbit/s, 31 kB a second "
+        "(limits.airtime_share, limits.rate_bps)\n"
+    )
+
+
 def test_verbose_says_more(start: Started, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     KeyRing.new().save("group.key")
@@ -143,6 +159,9 @@ def test_a_json_line_has_the_traceback_of_an_error() -> None:
             "group 'ff02::7': exists on every link; choose one with --interface",
         ),
         (["node", "--key", "."], "cannot read the group key .: is a directory"),
+        (["node", "--insecure", "--gps", "/dev/ttyUSB0"], "gps '/dev/ttyUSB0': must be gpsd://HOST:PORT"),
+        (["motion", "fast"], "speed 'fast': must be a number of m/s, or unknown"),
+        (["motion", "1"], "no node runs on the state state"),
         (["node", "--config", "none.toml"], "cannot read the configuration none.toml"),
     ],
 )

@@ -110,6 +110,8 @@ def test_rates_are_of_the_time_between_two_looks() -> None:
         decisions={},
         **{**Tally().as_dict(), "delivered": 30, "dropped": {"forged": 3}},  # type: ignore[arg-type]
         pid=1,
+        speed_mps=None,
+        moving=False,
         public="",
         stored=StoreCounts(0, 0, 0, 0, 0, 0, 0),
         delivered_before=0,

@@ -62,7 +62,8 @@ class Walled(UdpMedium):
         super().open(lambda datagram, address: hear(datagram, address) if self.passes(address[1]) else None)
 
     def port(self) -> int:
-        return int(self.address()[1]) if self.up() else -1
+        address = self.address()
+        return int(address[1]) if address else -1
 
 
 class Real(Driver):

@@ -78,8 +78,10 @@ async def main(group: str, first: str, second: str) -> dict[str, object]:
     broadcast(runners[0], 1)
     make_interface(first)
     results["the interface appears"] = await talk(runners, 2)
+    results["while it is up"] = runners[0].status().network
     ip("link", "set", "air0", "down")
     await asyncio.sleep(0.5)
+    results["while it is down"] = runners[0].status().network
     broadcast(runners[0], 3)
     ip("link", "set", "air0", "up")
     ip("addr", "replace", first, "dev", "air0", *(["nodad"] if ":" in first else []))

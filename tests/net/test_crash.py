@@ -1,7 +1,7 @@
 """Nodes are killed again and again while they publish and receive: no acknowledged event is lost, and none comes twice.
 
 They are killed a hundred times, subscribers alone ten times with each protocol that repairs losses; ROAMCAST_CRASHES in
-the environment sets another number.
+the environment sets another number. In a line of three each is killed three times, or ROAMCAST_KILLS times.
 """
 
 from __future__ import annotations
@@ -16,13 +16,18 @@ from typing import Any
 
 import pytest
 
+from roamcast.net.keep.store import Store
+from roamcast.net.trust.identity import Identity, Roster
 from roamcast.net.trust.keys import KeyRing
 from tests.conformance.real import network
-from tests.net.crashing import LineFile, publish, receive
+from tests.net.crashing import LineFile, publish, publish_at_the_end, receive, receive_at_the_end, relay
 
 CRASHES = int(os.environ.get("ROAMCAST_CRASHES", "100"))
 LIFE_S = 0.12
 PATIENCE_S = 60.0
+KILLS = int(os.environ.get("ROAMCAST_KILLS", "3"))
+"""How often each of publisher, relay and subscriber is killed in a line of three."""
+PAUSE_S = 0.01
 EACH = 30
 """Events that one process publishes, unless it is killed before."""
 
@@ -121,3 +126,48 @@ def test_no_acknowledged_event_is_lost_and_none_comes_twice(tmp_path: Path) -> N
     print(
         f"{crashes} crashes, {len(published)} acknowledged, {len(had)} received, {len(published - set(trusted))} dying"
     )
+
+
+def test_publisher_relay_and_subscriber_are_killed_again_and_again(tmp_path: Path) -> None:
+    """A line of three: events reach the subscriber only through a relay that subscribes to nothing. Each of the three
+    is killed `KILLS` times, in any order, while events are published."""
+    KeyRing.new().save(tmp_path / "group.key")
+    (tmp_path / "roster.toml").write_text(Roster(dict(zip((1, 2, 3), identities(tmp_path), strict=True))).text())
+    processes, dice = Processes(tmp_path), random.Random(1)
+    acknowledged, careful, trusting = (
+        LineFile(str(tmp_path / name)) for name in ("acknowledged", "careful", "trusting")
+    )
+    turns = dice.sample([1, 2, 3] * KILLS, 3 * KILLS)
+    nodes = {3: processes.start(receive_at_the_end), 2: processes.start(relay)}
+    try:
+        nodes[1] = processes.start(publish_at_the_end, 0, EACH, PAUSE_S)
+        for n, place in enumerate(turns, 1):
+            time.sleep(dice.random() * 2 * LIFE_S)
+            processes.kill(nodes[place])
+            more = {1: (publish_at_the_end, n * EACH, EACH, PAUSE_S), 2: (relay,), 3: (receive_at_the_end,)}
+            nodes[place] = processes.start(*more[place])
+        processes.kill(nodes[1])
+        processes.start(publish_at_the_end, 0, 0, PAUSE_S)  # it publishes its earlier events again, and no new ones
+        published = [n for n, _ in acknowledged.lines()]
+        deadline = time.monotonic() + PATIENCE_S * (1 + KILLS / 50)
+        while not set(published) <= {n for n, _ in careful.lines()} and time.monotonic() < deadline:
+            time.sleep(0.1)
+    finally:
+        processes.kill(*(process for process in processes.all if process.is_alive()))
+    had, trusted = [n for n, _ in careful.lines()], [n for (n,) in trusting.lines()]
+    print(
+        f"{KILLS} kills each: {len(published)} acknowledged, {len(had)} received, {len(set(published) - set(had))} lost"
+    )
+    assert len(published) > 3 * KILLS
+    assert set(published) <= set(had), f"{len(set(published) - set(had))} of {len(published)} acknowledged are lost"
+    assert len(had) == len(set(had)), "an event came twice to the application that keeps its position"
+    assert len(trusted) == len(set(trusted)), "an event came twice to the application that trusts the node"
+
+
+def identities(folder: Path) -> list[bytes]:
+    """The public keys of nodes 1 to 3, made before they start."""
+    publics = []
+    for place in (1, 2, 3):
+        with Store(folder / str(place)) as store:
+            publics.append(Identity.of(store.values).public)
+    return publics

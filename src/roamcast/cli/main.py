@@ -1,4 +1,4 @@
-"""The command line: one file per verb. Here wrong input becomes one line and exit status 2.
+"""The command line: one file per verb. Here wrong input becomes one line and exit status 2, and a failing disk 75.
 
 Verbs import what they need when they run, so that `roamcast --help` does not wait for a simulator.
 """
@@ -19,6 +19,7 @@ from roamcast.cli import (
     fields,
     key,
     lab,
+    motion,
     node,
     presets,
     protocols,
@@ -34,9 +35,11 @@ from roamcast.cli import (
     why,
 )
 from roamcast.cli.help import HELP, Verbs
-from roamcast.errors import RoamcastError
+from roamcast.errors import RoamcastError, StoreError
 from roamcast.extras import missing
 
+TRY_AGAIN = 75
+"""The exit status if the disk is full or fails (EX_TEMPFAIL of sysexits.h): another start may succeed."""
 SIMULATE, COMPARE, PAPERS, LIVE, DATA = "Simulate", "Compare", "Papers", "Live", "Data"
 """The groups of the help page."""
 LATER = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
@@ -99,6 +102,7 @@ app.command(rich_help_panel=LIVE)(publish.publish)
 app.command(rich_help_panel=LIVE)(subscribe.subscribe)
 app.command(rich_help_panel=LIVE)(status.status)
 app.command(rich_help_panel=LIVE)(bridge.bridge)
+app.command(rich_help_panel=LIVE)(motion.motion)
 app.add_typer(key.app, name="key", rich_help_panel=LIVE)
 app.add_typer(service.app, name="service", rich_help_panel=LIVE)
 app.add_typer(trace.app, name="trace", rich_help_panel=DATA)
@@ -139,7 +143,7 @@ def main() -> None:
         text = _plain(error.format_message()) if isinstance(error, typer.TyperException) else str(error)
         if text:  # a command without arguments has already shown its help
             print(f"roamcast: {text}", file=sys.stderr)
-        sys.exit(2)
+        sys.exit(TRY_AGAIN if isinstance(error, StoreError) else 2)
     except ModuleNotFoundError as error:
         line = missing(sys.argv[1], error)
         if line is None:

@@ -52,6 +52,10 @@ def node(
     interface: Interface = None,
     group: Group = None,
     port: Annotated[int | None, typer.Option(metavar="N", help="UDP.", show_default="7667")] = None,
+    gps: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="gpsd://HOST:PORT: how fast this node moves.", show_default="none"),
+    ] = None,
     log: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write the event log there.", show_default="none")
     ] = None,
@@ -79,6 +83,7 @@ def node(
         "network.interface": interface,
         "network.group": group,
         "network.port": port,
+        "gps": gps,
         "log": _text(log),
         "metrics": metrics,
         **{f"params.{name}": value for name, value in pairs("--set", set_).items()},
@@ -102,6 +107,7 @@ async def _run(config: Config) -> None:
 
     from roamcast.net.control.metrics import MetricsServer
     from roamcast.net.control.server import Control
+    from roamcast.net.limits import Limits
     from roamcast.net.node.node import Node
 
     loop = asyncio.get_running_loop()
@@ -117,6 +123,8 @@ async def _run(config: Config) -> None:
         logging.getLogger("roamcast").info(
             "node %d runs %s; state in %s", node.runner.id, config.protocol, config.state
         )
+        if (config.limits.rate_bps, config.limits.airtime_share) == (Limits().rate_bps, Limits().airtime_share):
+            logging.getLogger("roamcast").warning("by default this node %s", config.limits.governor())
         notify_systemd("READY=1")
         await stop.wait()
         notify_systemd("STOPPING=1")

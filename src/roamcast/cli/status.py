@@ -89,7 +89,8 @@ def _headline(status: NodeStatus) -> str:
     others = [key for key in status.keys if key != status.sending_key]
     key = f", key {status.sending_key}" if status.sending_key else ""
     also = f" (also accepted: {', '.join(others)})" if others else ""
-    return f"node {status.node}, {status.protocol}, up {status.up_s:,.0f} s{key}{also}{network}"
+    speed = "" if status.speed_mps is None else f", {status.speed_mps:.1f} m/s"
+    return f"node {status.node}, {status.protocol}, up {status.up_s:,.0f} s{speed}{key}{also}{network}"
 
 
 def _media(status: NodeStatus) -> RenderableType:

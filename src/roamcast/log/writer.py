@@ -61,12 +61,12 @@ class LogSink:
 class ParquetSink(LogSink):
     """Streams rows into a Parquet file, a row group for each batch."""
 
-    def __init__(self, path: str | Path, run: str, rows_per_batch: int = BATCH) -> None:
+    def __init__(self, path: str | Path, run: str, rows_per_batch: int = BATCH, mode: int = files.ANY) -> None:
         if rows_per_batch < 1:
             raise InputError(f"rows_per_batch ({rows_per_batch}) must be at least 1")
         need_packages()
         self._target = Path(path)
-        self._temporary = _draft(self._target)
+        self._temporary = _draft(self._target, mode)
         self._packer = _Packer(run)
         self._rows_per_batch = rows_per_batch
         self._rows = 0
@@ -118,13 +118,13 @@ def need_packages() -> None:
     need("writing a log", "pyarrow", "numpy")
 
 
-def _draft(target: Path) -> Path:
+def _draft(target: Path, mode: int) -> Path:
     if target.exists() and not target.is_file():  # a rename would put a file in the place of /dev/null
         raise InputError(f"cannot write the log {target}: it is not a file")
     if not target.parent.is_dir():
         raise InputError(f"cannot write the log {target}: there is no folder {target.parent}")
     try:
-        return files.draft(target)
+        return files.draft(target, mode)
     except OSError as error:
         raise InputError(f"cannot write the log {target}: {error_text(error)}") from None
 

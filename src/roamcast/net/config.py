@@ -20,6 +20,7 @@ from roamcast.net.air import networks
 from roamcast.net.air.medium import Network
 from roamcast.net.air.networks import NamedMedium
 from roamcast.net.keep.database import Bounds
+from roamcast.net.keep.durability import Durability
 from roamcast.net.limits import Limits
 from roamcast.net.live import DEFAULT_PROTOCOL
 
@@ -37,6 +38,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     )
     protocol: str = DEFAULT_PROTOCOL
     params: dict[str, Any] = {}  # of the protocol; those that are not given are as in LIVE, or else the protocol's own
+    durability: Durability = "each"  # each, group or none: when a node waits for its disk (keep/durability.py)
+    gps: str = ""  # gpsd://HOST:PORT, for protocols that use movement or speed; empty: none
     run: str = "field"  # the name of the run in the log
     log: str = ""  # folder for the event log; empty: none
     level: str = "frames"

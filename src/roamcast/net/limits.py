@@ -41,6 +41,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     muted: Count = 16_384  # ids
     carried: Count = 8192  # events of other nodes that are known to be stored in a carried frame
     # own frames
+    position_s: Rate = 10.0  # a node that sends signs its position at least this often
     queue: Count = 50
     rate_bps: Rate = 1e6  # the rate of broadcasts on this radio, for computing airtime
     airtime_share: Share = 0.25  # of all time, for own transmissions
@@ -48,6 +49,14 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     attempts: Count = 6  # to reach one neighbour
     ack_timeout_s: Rate = 0.02  # for the first; doubles for each further one
     ack_timeout_max_s: Rate = 0.1
+
+    def governor(self) -> str:
+        """How much a node may send, in words."""
+        rate = self.airtime_share * self.rate_bps
+        return (
+            f"sends at most {100 * self.airtime_share:g} % of the time at {self.rate_bps / 1e6:g} Mbit/s, "
+            f"{rate / 8e3:,.0f} kB a second (limits.airtime_share, limits.rate_bps)"
+        )
 
     def airtime_us(self, size: int) -> float:
         """How long this many bytes take on the air."""

@@ -7,6 +7,8 @@ from typing import Any, Final
 DEFAULT_PROTOCOL: Final = "epidemic"
 """Chosen by measurement (docs/how-to/choose-a-protocol.md)."""
 LIVE: Final[dict[str, dict[str, Any]]] = {
+    "subtree": {"doubt": True},
+    "treegroup": {"doubt": True},
     "frugal": {"repair": True, "ids_on": "new", "hb_initial_s": 1.0, "events_table_size": 1000},
 }
 """Parameters of protocols on real nodes that differ from the protocols' own defaults, which are the papers': frames are

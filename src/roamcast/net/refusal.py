@@ -17,7 +17,6 @@ STRANGERS: Final = "too many strangers"
 ADDRESS_RATE: Final = "address rate"
 STALE: Final = "stale"
 REPLAYED: Final = "replayed"
-LEAP: Final = "leap"
 # about the datagram
 FORGED: Final = "forged"
 OWN_NUMBER: Final = "own number"
@@ -62,7 +61,6 @@ REASONS: Final[dict[str, str]] = {
     ADDRESS_RATE: "more datagrams from one address than are checked",
     STALE: "a datagram of an earlier boot of its sender, or too far behind its latest one",
     REPLAYED: "a datagram that was received before",
-    LEAP: "a datagram whose boot number is too far above the last one of its sender to be true",
     FORGED: "a datagram that was not made with the group key, or changed on its way",
     OWN_NUMBER: "a datagram of another node with this node's number, or an old one of its own",
     NEWCOMERS: "more new senders in a short time than are accepted",
@@ -75,12 +73,12 @@ REASONS: Final[dict[str, str]] = {
     FRAGMENT_BUDGET: "an unfinished frame given up for a newer one: no room for more",
     FRAGMENT_TIMEOUT: "an unfinished frame: some of its fragments never came",
     UNSIGNED: "a frame with an event without a seal",
-    BAD_SIGNATURE: "a frame with an event whose signature is wrong",
-    NOT_ITS_NUMBER: "a frame with an event whose publisher's number does not belong to its key",
-    IDENTITY_CONFLICT: "a frame with an event by a second key for a known number",
-    NOT_ON_ROSTER: "a frame with an event whose publisher the roster does not list with this key",
+    BAD_SIGNATURE: "a frame with an event, or a position, whose signature is wrong",
+    NOT_ITS_NUMBER: "a frame with an event, or a position, whose node number does not belong to its key",
+    IDENTITY_CONFLICT: "a frame with an event, or a position, by a second key for a known number",
+    NOT_ON_ROSTER: "a frame with an event, or a position, of a node that the roster does not list with this key",
     EXPIRED: "a frame with an event that expired long ago, by clocks that this node trusts",
-    SIGNATURE_RATE: "more new events from one sender than are verified",
+    SIGNATURE_RATE: "more new events or positions from one sender than are verified",
     QUEUE_FULL: "an own frame for which the queue had no room",
     TOO_LARGE: "an own frame that is too long even for fragments",
     NO_NETWORK: "an own datagram while there was no network",
@@ -117,6 +115,8 @@ class Tally:
         self.echoes = 0  # own datagrams that came back from the network
         self.acks_in = 0
         self.acks_out = 0
+        self.positions_in = 0
+        self.positions_out = 0
         self.retries = 0
         self.muted = 0
         self.delivered = 0

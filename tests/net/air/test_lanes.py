@@ -22,6 +22,8 @@ from tests.conformance.real import RING
 from tests.support.sinks import MemorySink
 from tests.support.warp import WarpLoop
 
+POSITION_BYTES = 132
+
 
 class Room(Medium):
     """All media in one room hear each other at once. `heard` is what each was sent, and to whom."""
@@ -95,6 +97,11 @@ class Net:
         return [call.arguments[0].number for call in probe.calls("undelivered")]
 
 
+def frames(medium: Room) -> list[tuple[int, Address | None]]:
+    """What was sent, without the node's positions."""
+    return [(size, to) for size, to in medium.sent if size != POSITION_BYTES]
+
+
 @pytest.fixture
 def net() -> Iterator[Net]:
     made = Net()
@@ -115,12 +122,17 @@ def test_a_broadcast_leaves_on_every_medium_and_comes_once(net: Net) -> None:
     assert max(row[7] for row in sent) > 1000 * min(row[7] for row in sent) / 2, "airtime by each medium's own rate"
 
 
+def test_a_position_is_sent_on_every_medium(net: Net) -> None:
+    net.do(0, lambda host: host.broadcast(Ping(1)))
+    assert [net.runners[i].tally.positions_in > 0 for i in (2, 3)] == [True, True]
+
+
 def test_a_frame_is_split_for_the_medium_that_needs_it(net: Net) -> None:
     net.do(0, lambda host: host.broadcast(Ping(1, 0, bytes(500))))
     assert [net.heard(i) for i in (2, 3)] == [[(1, net.number(0))]] * 2
-    assert len(net.media[0]["fast"].sent) == 1
-    assert len(net.media[0]["slow"].sent) > 5
-    assert all(size <= 120 for size, _ in net.media[0]["slow"].sent)
+    assert len(frames(net.media[0]["fast"])) == 1
+    assert len(frames(net.media[0]["slow"])) > 5
+    assert all(size <= 120 for size, _ in frames(net.media[0]["slow"]))
 
 
 def test_a_slow_medium_does_not_slow_down_a_fast_one(net: Net) -> None:
@@ -148,11 +160,11 @@ def test_what_a_slow_medium_has_no_room_for_is_counted_there() -> None:
 def test_a_neighbour_is_reached_where_it_was_heard_and_the_first_medium_is_preferred(net: Net) -> None:
     for i in (1, 2, 3):
         net.do(i, lambda host: host.broadcast(Ping(0)))
-    before = {name: len(medium.sent) for name, medium in net.media[0].items()}
+    before = {name: len(frames(medium)) for name, medium in net.media[0].items()}
     for i in (1, 2, 3):
         net.do(0, lambda host, i=i: host.send(net.number(i), Ping(i)))  # type: ignore[misc]
     assert [net.heard(i)[-1] for i in (1, 2, 3)] == [(i, net.number(0)) for i in (1, 2, 3)]
-    new = {name: medium.sent[before[name] :] for name, medium in net.media[0].items()}
+    new = {name: frames(medium)[before[name] :] for name, medium in net.media[0].items()}
     assert [to for _, to in new["fast"]] == [(1,), (2,)]
     assert [to for _, to in new["slow"]] == [(2,)]
     assert {peer.node: peer.medium for peer in net.runners[0].status().neighbours} == {
@@ -194,7 +206,8 @@ def test_status_shows_each_medium(net: Net) -> None:
     net.media[0]["slow"].deaf = True
     fast, slow = net.runners[0].status().media
     assert (fast.name, fast.up, slow.name, slow.up) == ("fast", True, "slow", False)
-    assert (fast.datagrams_out, slow.datagrams_out, slow.airtime_s > 100 * fast.airtime_s) == (1, 1, True)
+    sent = [len(medium.sent) for medium in net.media[0].values()]
+    assert [fast.datagrams_out, slow.datagrams_out, slow.airtime_s > 100 * fast.airtime_s] == [*sent, True]
     assert net.runners[1].status().media[1].bytes_in == slow.bytes_out
     assert net.runners[0].status().network, "one is enough"
 

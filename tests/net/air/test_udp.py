@@ -49,6 +49,8 @@ def test_nodes_survive_interfaces_that_come_and_go(group: str, first: str, secon
     assert results == {
         "before there is an interface": False,
         "the interface appears": True,
+        "while it is up": True,
+        "while it is down": False,
         "down and up again": True,
         "another address": True,
         "another interface of that name": True,

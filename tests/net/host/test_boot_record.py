@@ -24,7 +24,7 @@ def test_the_next_boot_refuses_datagrams_that_this_one_has_received() -> None:
     later = BootRecord(durable, second, Timers(loop))
     later.restore()
     assert hear(second, old) is None
-    assert drops(second) == {"replayed": 1}
+    assert drops(second) == {"stale": 1}
     alive_us = later.last_alive_us()
     assert alive_us is not None and abs(alive_us - time.time() * 1e6) < 60e6
     loop.close()

@@ -40,7 +40,7 @@ def test_a_transmission_is_the_same_in_every_log(real: Any) -> None:
     assert big[6] > 3000 + 3 * 28
     assert big[7] == big[6] * 8, "microseconds at one megabit a second"
     assert (big[5], small[5]) == (-1, 1)
-    driver.runners[0].codec.envelope._take_boot = lambda _: driver.runners[0].codec.envelope.boot + 1
+    driver.runners[0].codec.envelope._take_boot = lambda: driver.runners[0].codec.envelope.boot + 1
     driver.runners[0].codec.envelope.counter = 1 << 32  # used up: the next boot begins
     driver.do(0, lambda probe, _: probe.host.broadcast(Ping(3)))
     serials = {row[4] for row in rows_of(driver, schema.SEND)}

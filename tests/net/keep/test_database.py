@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from roamcast.errors import InputError
+from roamcast.errors import InputError, StoreError
 from roamcast.net.keep.database import FILE, VERSION
 from roamcast.net.keep.store import Store
 from roamcast.net.trust.keys import KeyRing
@@ -83,3 +83,52 @@ def test_a_store_of_version_3_is_used_unchanged(tmp_path: Path) -> None:
         assert [(own.event, own.group) for own in store.own.valid()] == [(event(2), b"")]
         assert len(store.carried.valid("Gossip", HERE)) == 1
         assert store.db.row("pragma user_version") == (VERSION,)
+
+
+def test_a_prepared_change_is_committed_by_a_step_of_its_own(tmp_path: Path) -> None:
+    with Store(tmp_path) as store:
+        with store.together():
+            store.received.add([event(1)])
+        assert store.db._connection.in_transaction
+        store.commit()
+        assert not store.db._connection.in_transaction
+        store.commit()
+    with Store(tmp_path) as store:
+        assert store.received.end() == 1
+
+
+def test_another_change_does_not_become_a_part_of_a_prepared_one(tmp_path: Path) -> None:
+    """Its caller relies on it as soon as it returns, whether the prepared one is ever committed or not."""
+    store = Store(tmp_path)
+    with store.together():
+        store.received.add([event(1)])
+    store.values.store("boot", b"7")
+    statements: list[str] = []
+    store.db._connection.set_trace_callback(statements.append)
+    store.commit()
+    assert statements == [], "the other change has committed both"
+    store.close()
+
+
+def test_a_failed_commit_is_reported_to_the_caller_that_prepared_it() -> None:
+    store = Store(None)
+    with store.together():
+        store.received.add([event(1)])
+    store.db._connection.rollback()  # the commit has nothing to commit any more, and fails
+    store.values.store("boot", b"7")
+    with pytest.raises(StoreError, match="no transaction"):
+        store.commit()
+    assert (store.received.count, store.received.bytes) == (0, 0), "counted again"
+    store.commit()
+
+
+def test_without_waiting_only_durable_values_are_forced_to_the_disk(tmp_path: Path) -> None:
+    with Store(tmp_path, wait=False) as store:
+        statements: list[str] = []
+        store.db._connection.set_trace_callback(statements.append)
+        store.own.add([event(1)])
+        assert not any("synchronous" in statement for statement in statements)
+        store.values.store("boot", b"7")
+        forced = [statement for statement in statements if "synchronous" in statement or statement.upper() == "COMMIT"]
+        assert forced[1:] == ["pragma synchronous = full", "commit", "pragma synchronous = normal"]
+        assert store.db.number("pragma synchronous") == 1

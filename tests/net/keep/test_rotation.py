@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -74,11 +76,12 @@ def test_if_the_disk_fails_only_rows_are_lost(tmp_path: Path, caplog: pytest.Log
     folder = tmp_path / "log"
     sink = RotatingSink(folder, "field", 7, keep=9)
     folder.rmdir()
+    folder.write_text("")
     with caplog.at_level(logging.WARNING):
         fill(sink, range(5))
     assert sink.dropped == 5
     assert caplog.text.count("cannot be written") == 1
-    folder.mkdir()
+    folder.unlink()
     fill(sink, range(5, 7))
     sink.close()
     assert rows(folder) == [5, 6]
@@ -88,3 +91,19 @@ def test_a_folder_that_cannot_be_made_gives_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot write logs to"):
         RotatingSink(tmp_path / "file" / "log", "field", 7, keep=9)
+
+
+def test_only_the_owner_can_read_the_log(tmp_path: Path) -> None:
+    """Rows have attributes and filters in clear."""
+    folder = tmp_path / "log"
+    old = os.umask(0o022)
+    try:
+        sink = RotatingSink(folder, "field", 7, keep=9)
+        fill(sink, range(5))
+        (unfinished,) = folder.iterdir()
+        assert stat.S_IMODE(unfinished.stat().st_mode) == 0o600
+        sink.close()
+    finally:
+        os.umask(old)
+    (path,) = folder.iterdir()
+    assert [stat.S_IMODE(each.stat().st_mode) for each in (folder, path)] == [0o700, 0o600]

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from roamcast.errors import NodeClosed, RoamcastError, StoreError
+from roamcast.net.keep.received import Received
 from roamcast.net.keep.store import Store
-from roamcast.net.node.writer import WAITING_MAX, Writer
+from roamcast.net.node.writer import GROUP_MAX, WAITING_MAX, Writer
 from roamcast.net.refusal import Tally
 from tests.net.keep.stores import event, ids
 from tests.net.node.nodes import run
@@ -20,10 +21,12 @@ from tests.net.node.nodes import run
 class Observer:
     def __init__(self) -> None:
         self.writes = 0
+        self.new: list[Received] = []
         self.failures: list[RoamcastError] = []
 
-    def written(self) -> None:
+    def written(self, new: list[Received]) -> None:
         self.writes += 1
+        self.new += new
 
     def write_failed(self, error: RoamcastError) -> None:
         self.failures.append(error)
@@ -102,5 +105,33 @@ def test_a_limited_number_of_events_waits(monkeypatch: pytest.MonkeyPatch) -> No
         writer._events.clear()
         await writer.close()
         assert len(jobs) == WAITING_MAX
+
+    run(go())
+
+
+def test_a_long_queue_is_written_in_groups_and_in_order() -> None:
+    async def go() -> None:
+        store, observer = CountingStore(None), Observer()
+        writer = Writer(store, Tally(), observer)
+        for n in range(1, 2 * GROUP_MAX + 2):
+            writer.add_event(event(n))
+        await writer.close()
+        assert store.commits == 3
+        assert ids(observer.new) == list(range(1, 2 * GROUP_MAX + 2))
+        assert writer.end == 2 * GROUP_MAX + 1
+
+    run(go())
+
+
+def test_cursors_that_nobody_waits_for_are_stored_soon_and_at_the_latest_when_the_writer_is_closed() -> None:
+    async def go() -> None:
+        store = CountingStore(None)
+        store.subscriptions.set("news", "n > 0")
+        writer = Writer(store, Tally(), Observer())
+        for cursor in (3, 4, 9):
+            writer.move_later("news", cursor)
+        await writer.close()
+        assert [named.cursor for named in store.subscriptions.all()] == [9]
+        assert store.commits == 1
 
     run(go())

@@ -12,14 +12,11 @@ from hypothesis import strategies as st
 
 from roamcast.net.limits import Limits
 from roamcast.net.refusal import REASONS, Refused, Tally
-from roamcast.net.trust.keys import KeyRing
 from roamcast.net.trust.membership import Membership
 from roamcast.net.trust.seals import sealed
 from roamcast.net.wire import packet
-from roamcast.net.wire.codec import OUTDO_MAX, OUTDO_US, FrameCodec, protocol_tag
-from roamcast.net.wire.envelope import Envelope
+from roamcast.net.wire.codec import FrameCodec, protocol_tag
 from roamcast.net.wire.packet import ACK, FRAME, FramePart, Header
-from roamcast.net.wire.replay import LEAP_MAX
 from roamcast.protocols import registry
 from roamcast.protocols.kit.interface import Protocol
 from roamcast.protocols.kit.wire import MAX_FRAME
@@ -291,144 +288,6 @@ def test_another_node_with_this_number_is_counted_and_ignored() -> None:
     one, double = frame_codec(sender), frame_codec(sender)
     assert hear(one, datagram(double)) is None
     assert drops(one) == {"own number": 1}
-
-
-def under_the_number_of(victim: FrameCodec, boot: int, counter: int = 0, ring: KeyRing = RING) -> bytes:
-    """A datagram that a member of the group can make; nothing distinguishes it from one of the victim."""
-    impostor = Envelope(ring, victim.number, lambda _: boot, 4)
-    impostor.counter = counter
-    return impostor.wrap(FRAME, FramePart(TAG, -1, 0, 0, 1, b"\x94\x00\x01\x00\xc4\x00").packed())
-
-
-@pytest.mark.parametrize("most", [False, True])
-def test_a_node_that_hears_a_higher_boot_under_its_number_begins_a_boot_above(most: bool) -> None:
-    victim, other = frame_codec(), frame_codec()
-    forged = under_the_number_of(victim, OUTDO_MAX - 1 if most else victim.envelope.boot + (1 << 20))
-    assert hear(other, datagram(victim)) is not None
-    assert hear(other, forged) is not None
-    assert hear(other, datagram(victim)) is None, "taken for a datagram of an earlier boot"
-    assert hear(victim, forged) is None
-    assert drops(victim) == {"own number": 1}
-    assert hear(other, datagram(victim)) is not None
-    assert drops(other) == {"stale": 1}
-    assert hear(other, forged) is None
-
-
-def test_a_node_that_hears_an_unused_counter_of_its_boot_begins_a_new_boot() -> None:
-    victim, other = frame_codec(), frame_codec()
-    forged = under_the_number_of(victim, victim.envelope.boot, (1 << 32) - 1)
-    assert hear(other, forged) is not None
-    assert hear(other, datagram(victim)) is None
-    assert hear(victim, forged) is None
-    assert (drops(victim), victim.tally.echoes) == ({"own number": 1}, 0)
-    assert hear(other, datagram(victim)) is not None
-
-
-def test_a_forged_boot_that_no_clock_explains_does_not_silence_a_known_sender() -> None:
-    victim, other = frame_codec(), frame_codec()
-    assert hear(other, datagram(victim)) is not None
-    for boot in (victim.envelope.boot + LEAP_MAX + 1, (1 << 64) - 1):
-        before = victim.envelope.boot
-        assert hear(other, under_the_number_of(victim, boot)) is None
-        assert hear(victim, under_the_number_of(victim, boot)) is None
-        assert victim.envelope.boot == before, "peers would refuse a boot above"
-    assert drops(other) == {"leap": 2}
-    assert hear(other, datagram(victim)) is not None
-
-
-@pytest.mark.parametrize("boot", [OUTDO_MAX - 1, OUTDO_MAX, LEAP_MAX, 1 << 62, 0])
-def test_no_attacker_makes_a_node_begin_a_boot_that_its_peers_refuse(boot: int) -> None:
-    """Only the victim gets the forged frame. One peer knows the victim's boot, the other one a boot from before its
-    clock was set."""
-    sender = member()
-    victim, other, early = frame_codec(sender), frame_codec(), frame_codec()
-    assert hear(other, datagram(victim)) is not None
-    assert hear(early, under_the_number_of(victim, 1 << 30)) is not None
-    assert hear(victim, under_the_number_of(victim, boot or victim.envelope.boot + LEAP_MAX)) is None
-    for codec in (victim, frame_codec(sender)):  # also after a restart
-        for one in (other, early):
-            assert hear(one, datagram(codec)) is not None
-            assert drops(one) == {}
-
-
-def test_an_attacker_cannot_use_up_boot_numbers() -> None:
-    victim, now_us = frame_codec(), 0
-    for _ in range(10):
-        hear(victim, under_the_number_of(victim, min(victim.envelope.boot + (1 << 51), OUTDO_MAX - 1)), now_us=now_us)
-        hear(victim, under_the_number_of(victim, OUTDO_MAX), now_us=now_us + OUTDO_US - 1)
-        now_us += OUTDO_US
-    assert OUTDO_MAX < victim.envelope.boot < LEAP_MAX
-
-
-def test_without_a_key_no_node_begins_a_boot_because_of_another() -> None:
-    """An insecure boot uses the same numbers as boots with keys."""
-    victim = frame_codec(Membership.insecure(5))
-    before = victim.envelope.boot
-    plain = Header(FRAME, packet.NO_KEY, 5, before + (1 << 20), 0).packed()
-    assert hear(victim, plain + FramePart(TAG, -1, 0, 0, 1, b"x").packed()) is None
-    assert (drops(victim), victim.envelope.boot) == ({"own number": 1}, before)
-
-
-def test_such_a_boot_begins_at_most_once_a_minute() -> None:
-    victim, boots = frame_codec(), []
-    for now_us in (0, OUTDO_US - 1, OUTDO_US):
-        hear(victim, under_the_number_of(victim, victim.envelope.boot + (1 << 20)), now_us=now_us)
-        boots.append(victim.envelope.boot)
-    assert boots[0] == boots[1] < boots[2]
-
-
-def test_replaying_an_earlier_boot_changes_nothing() -> None:
-    sender = member()
-    recorded = datagram(frame_codec(sender))
-    one = frame_codec(sender)
-    boot = one.envelope.boot
-    assert hear(one, recorded) is None
-    assert (drops(one), one.envelope.boot) == ({"own number": 1}, boot)
-
-
-def test_a_silenced_node_is_heard_again_under_a_key_that_the_attacker_does_not_have() -> None:
-    victim, other = frame_codec(), frame_codec()
-    assert hear(other, under_the_number_of(victim, (1 << 64) - 1)) is not None
-    assert hear(other, datagram(victim)) is None
-    both = RING.with_next()
-    for one in (victim, other):
-        one.use(both)
-    assert hear(other, datagram(victim)) is None
-    victim.use(both.promoted())
-    under_new = datagram(victim)
-    assert hear(other, under_new) is not None, "before the old key is removed"
-    for one in (victim, other):
-        one.use(both.promoted().retired())
-    assert hear(other, datagram(victim)) is not None
-    assert hear(other, under_new) is None
-    assert hear(other, under_the_number_of(victim, (1 << 64) - 2)) is None
-    assert drops(other) == {"stale": 2, "replayed": 1, "unknown key": 1}
-    assert list(other.peers.known[victim.number].windows) == [both.keys[1].id]
-
-
-def test_an_earlier_boot_is_stale_under_the_older_key_as_well() -> None:
-    sender, other = member(), frame_codec()
-    earlier = [datagram(frame_codec(sender), Ping(n)) for n in range(2)]
-    both = RING.with_next()
-    other.use(both)
-    one = frame_codec(sender)
-    under_old = datagram(one)
-    one.use(both.promoted())
-    assert hear(other, earlier[0]) is not None
-    assert hear(other, datagram(one)) is not None
-    assert hear(other, earlier[1]) is None
-    assert drops(other) == {"stale": 1}
-    assert hear(other, under_old) is not None, "sent in this boot, before it changed keys"
-
-
-def test_positions_under_a_key_removed_while_a_node_was_away_are_forgotten() -> None:
-    victim, before = frame_codec(), frame_codec()
-    assert hear(before, under_the_number_of(victim, (1 << 64) - 1)) is not None
-    heard = before.peers.export()
-    for ring, refused in ((RING, "stale"), (RING.with_next().promoted().retired(), "")):
-        after = frame_codec(member(ring))
-        after.restore(heard)
-        assert after.peers.refuse(Header(FRAME, RING.sending.id, victim.number, 5, 0)) == refused
 
 
 def test_only_the_member_that_floods_is_slowed_down() -> None:

@@ -19,7 +19,7 @@ RING = KeyRing.new()
 
 def envelope(ring: KeyRing | None = RING, number: int = 1, boot: int = 10) -> Envelope:
     boots = iter(range(boot, boot + 9))
-    return Envelope(ring, number, lambda _: next(boots), 4)
+    return Envelope(ring, number, lambda: next(boots), 4)
 
 
 def opened(receiver: Envelope, datagram: bytes) -> bytes:

@@ -70,12 +70,12 @@ def test_a_part_without_a_body_is_malformed(part: FramePart) -> None:
 
 def test_other_versions_and_kinds_are_distinguished() -> None:
     header = bytearray(Header(FRAME, 1, 2, 3, 4).packed())
-    header[1] = 0x20
+    header[1] = 0x30
     assert reason(packet.read_header, bytes(header)) == "newer version"
     assert reason(packet.read_header, bytes(header[:2])) == "newer version", "the length does not matter"
-    header[1] = 0x00
+    header[1] = 0x10
     assert reason(packet.read_header, bytes(header)) == "older version"
-    header[1] = 0x12
+    header[1] = 0x23
     assert reason(packet.read_header, bytes(header)) == "unknown kind"
     header[0] ^= 1
     assert reason(packet.read_header, bytes(header)) == "not ours"

@@ -14,12 +14,13 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from roamcast.net.air.medium import Network
 from roamcast.net.limits import Limits
 from roamcast.net.refusal import REASONS
+from roamcast.net.trust import positions
 from roamcast.net.trust.identity import Identity, node_number
 from roamcast.net.trust.keys import GroupKey, KeyRing
 from roamcast.net.trust.seals import sealed, signed_bytes
 from roamcast.net.wire import codec, costs, packet, replay
 from roamcast.net.wire.envelope import Envelope, session_key
-from roamcast.net.wire.packet import FRAME, Header
+from roamcast.net.wire.packet import ACK, FRAME, POSITION, Header
 from roamcast.protocols import registry
 from roamcast.protocols.kit import wire
 from roamcast.pubsub.event import Event
@@ -36,7 +37,7 @@ def envelope(vector: dict[str, Any]) -> Envelope:
     if vector["secret"]:
         key = GroupKey(bytes.fromhex(vector["secret"]))
         ring = KeyRing(bytes(8), (key,), key.id)
-    made = Envelope(ring, vector["sender"], lambda _: int(vector["boot"], 16), 4)
+    made = Envelope(ring, vector["sender"], lambda: int(vector["boot"], 16), 4)
     made.counter = vector["counter"]
     return made
 
@@ -72,6 +73,16 @@ def test_publications(vector: dict[str, Any]) -> None:
     Ed25519PublicKey.from_public_bytes(public).verify(signature, bytes.fromhex(vector["signed"]))
 
 
+@pytest.mark.parametrize("vector", VECTORS["position"])
+def test_positions(vector: dict[str, Any]) -> None:
+    identity, group = Identity(bytes.fromhex(vector["seed"])), bytes.fromhex(vector["group"])
+    position = (group, vector["sender"], int(vector["boot"], 16), vector["counter"])
+    assert positions.signed_position(*position).hex() == vector["signed"]
+    public, signature = packet.read_proof(bytes.fromhex(vector["inner"]))
+    assert (public, signature) == (identity.public, positions.sign_position(identity, *position))
+    Ed25519PublicKey.from_public_bytes(public).verify(signature, bytes.fromhex(vector["signed"]))
+
+
 @pytest.mark.parametrize("vector", VECTORS["datagram"], ids=lambda v: v["what"])
 def test_datagrams(vector: dict[str, Any]) -> None:
     inner, datagram = bytes.fromhex(vector["inner"]), bytes.fromhex(vector["datagram"])
@@ -80,10 +91,8 @@ def test_datagrams(vector: dict[str, Any]) -> None:
     named = (vector["kind"], vector["sender"], int(vector["boot"], 16), vector["counter"])
     assert (header.kind, header.sender, header.boot, header.counter) == named
     assert envelope(vector).unwrap(header, datagram) == inner
-    if vector["kind"] == FRAME:
-        assert packet.read_frame_part(inner).packed() == inner
-    else:
-        assert packet.read_ack(inner).packed() == inner
+    read = {FRAME: packet.read_frame_part, ACK: packet.read_ack, POSITION: packet.read_proof}[vector["kind"]]
+    assert read(inner).packed() == inner
 
 
 @pytest.mark.parametrize("vector", [v for v in VECTORS["datagram"] if v["secret"]], ids=lambda v: v["what"])
@@ -106,8 +115,14 @@ def test_sizes_are_those_on_the_page() -> None:
     addressed = costs.OVERHEAD_BYTES + costs.ADDRESS_BYTES
     part = packet.FRAGMENT_BYTES
     assert (costs.OVERHEAD_BYTES, addressed, costs.ACK_BYTES, costs.SEAL_BYTES) == (38, 44, 42, 100)
-    rows = ["a frame in one datagram | 38 |", "… addressed | 44 |", "an acknowledgement | 42 |", "an event | 100,"]
-    assert all(row in PAGE for row in rows)
+    assert (costs.POSITION_BYTES, costs.POSITION_BYTES + 28) == (132, 160)
+    rows = [
+        "a frame in one datagram | 38 |",
+        "… addressed | 44 |",
+        "an acknowledgement | 42 |",
+        "an event | 100,",
+    ]
+    assert all(row in PAGE for row in ["a position | 132, with IP and UDP 160:", *rows])
     assert f"n × {costs.OVERHEAD_BYTES + part}, addressed n × {addressed + part}" in PAGE
 
 
@@ -117,10 +132,10 @@ def test_constants_are_those_on_the_page() -> None:
     assert f"| 0 | 1 | magic | `{packet.MAGIC:02x}` |" in PAGE
     assert f"group `{network.group}`, port {network.port}" in PAGE
     assert f"packets of at most {network.mtu} bytes" in PAGE
-    assert f"which of the {replay.WINDOW} counters" in PAGE
-    assert (replay.LEAP_MAX, codec.OUTDO_MAX, codec.OUTDO_US) == (1 << 52, (1 << 52) - (1 << 17), 60_000_000)
-    assert "a boot more than 2⁵² above" in PAGE
-    assert "at most once a minute, if that boot is below 2⁵² − 2¹⁷" in PAGE
+    assert f"the {replay.WINDOW} counters up to that" in PAGE
+    assert f"the {replay.AHEAD} counters of that boot up to it, and the {replay.AHEAD} after it" in PAGE
+    assert f"up to {positions.EVERY} counters" in PAGE
+    assert limits.position_s == 10, "ten seconds"
     assert (limits.attempts, limits.ack_timeout_s, limits.ack_timeout_max_s) == (6, 0.02, 0.1)
     assert "six times in all, waiting 20, 40, 80 and then 100 ms" in PAGE
     assert (limits.partial_s, wire.MAX_FRAME) == (5.0, 65_535)

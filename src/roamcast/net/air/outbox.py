@@ -78,9 +78,10 @@ class Outbox:
         observer: SendObserver,
         address_of: Callable[[int], Address | None],
         numbers: Iterator[int],
+        announce: Callable[[bytes], None],
     ) -> None:
         """`address_of` returns where a neighbour is on this medium, and `numbers` gives frames for one neighbour
-        different numbers."""
+        different numbers. `announce` sends this node's position on all media."""
         limits = lane.limits
         self._codec = codec
         self._lane = lane
@@ -90,6 +91,7 @@ class Outbox:
         self._observer = observer
         self._address_of = address_of
         self._numbers = numbers
+        self._announce = announce
         self._queue: deque[tuple[Frame, int]] = deque()
         self._head: _Head | None = None
         self._airtime = TokenBucket(limits.airtime_share * 1e6, limits.airtime_burst_s * 1e6, timers.now_us())
@@ -124,6 +126,7 @@ class Outbox:
 
     def acknowledge(self, address: Address, sender: int, number: int) -> None:
         """Acknowledge at once, ahead of the queue. If that cannot be sent, it counts as lost on the way."""
+        self._send_position()
         datagram = self._codec.acknowledgement(sender, number)
         if not self._ack_airtime.take(self._limits.airtime_us(self._size([datagram])), self._timers.now_us()):
             self._tally.drop(ACK_AIRTIME)
@@ -168,6 +171,7 @@ class Outbox:
         if pause_us > 0:
             self._pause(pause_us)
             return
+        self._send_position()
         if not self._send_datagrams(head):
             return
         self._spend(head.size)
@@ -196,6 +200,18 @@ class Outbox:
             self._tally.datagrams_out += 1
             self._tally.bytes_out += len(head.datagrams.pop(0))
         return True
+
+    def _send_position(self) -> None:
+        """Before other datagrams, if it is due."""
+        datagram = self._codec.position(self._timers.now_us())
+        if datagram is not None:
+            self._announce(datagram)
+
+    def send_position(self, datagram: bytes) -> None:
+        """Send it at once, ahead of the queue. If it cannot be sent, it counts as lost on the way."""
+        if self._lane.send(datagram, None) is Sent.SENT:
+            self._tally.positions_out += 1
+            self._spend(self._size([datagram]))
 
     def _await_acknowledgement(self, head: _Head) -> None:
         if head.to < 0:

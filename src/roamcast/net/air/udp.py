@@ -26,6 +26,7 @@ from collections.abc import Callable
 from typing import ClassVar, Final
 
 from roamcast.errors import InputError, error_text
+from roamcast.net.air import link
 from roamcast.net.air.kernel_filter import KernelFilter
 from roamcast.net.air.medium import Medium, MediumSettings, Network, Sent
 from roamcast.net.wire.addresses import Address
@@ -54,8 +55,9 @@ _NETLINK_GROUPS: Final = 0x1 | 0x10 | 0x40 | 0x100 | 0x400  # links; IPv4 addres
 class IpMedium(Medium):
     """Sockets that are opened again whenever the network changes. A subclass knows which."""
 
-    def __init__(self, settings: MediumSettings, receive_buffer: int) -> None:
+    def __init__(self, settings: MediumSettings, interface: str, receive_buffer: int) -> None:
         super().__init__(settings)
+        self._interface = interface
         self._receive_buffer = receive_buffer
         self._loop: asyncio.AbstractEventLoop | None = None
         self._receive: Callable[[bytes, Address], None] | None = None
@@ -101,7 +103,8 @@ class IpMedium(Medium):
         self._loop = None
 
     def up(self) -> bool:
-        return self._own is not None
+        """Open sockets are not enough: they stay open while a cable is out or a radio has no carrier."""
+        return self._own is not None and link.up(self._own, self._interface)
 
     def address(self) -> Address:
         """The address that this node sends from; its host part stands for all interfaces."""
@@ -239,7 +242,7 @@ class UdpMedium(IpMedium):
     settings_class: ClassVar[type[MediumSettings]] = Network
 
     def __init__(self, network: Network) -> None:
-        super().__init__(network, network.receive_buffer)
+        super().__init__(network, network.interface, network.receive_buffer)
         self.network = network
         try:
             self._group = ipaddress.ip_address(network.group)

@@ -57,7 +57,7 @@ class UnicastMedium(IpMedium):
     header_bytes = 48
 
     def __init__(self, peers: Peers) -> None:
-        super().__init__(peers, peers.receive_buffer)
+        super().__init__(peers, peers.interface, peers.receive_buffer)
         self.peers = peers
         self._wanted = [peer_address(text) for text in peers.peers]
         self.datagram_max = min(peers.mtu - self.header_bytes, UDP_MAX)
@@ -84,7 +84,7 @@ class UnicastMedium(IpMedium):
             self._looking = None
 
     def up(self) -> bool:
-        return self._own is not None and self._reached
+        return super().up() and self._reached
 
     def place(self) -> str:
         return f"port {self.peers.port}, peers {', '.join(self.peers.peers) or 'that name this node'}"

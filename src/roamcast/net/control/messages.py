@@ -83,6 +83,12 @@ class Rotate(_Request, frozen=True):
     go_on: Annotated[bool, _about("go on without the members that have not taken the present step")] = False
 
 
+class Motion(_Request, frozen=True):
+    """The node moves at this speed."""
+
+    speed_mps: Annotated[float | None, _about("in m/s; null: it is not known any more")] = None
+
+
 class Status(_Request, frozen=True):
     """What the node is doing."""
 
@@ -125,7 +131,7 @@ class ReceivedEvent(_Reply, frozen=True, tag="event"):
 
 
 class Done(_Reply, frozen=True):
-    """To `forget`."""
+    """To `forget` and `motion`."""
 
 
 class Rotating(_Reply, frozen=True):
@@ -144,7 +150,7 @@ class Failure(_Reply, frozen=True, tag="error"):
     error: Annotated[str, _about("what is wrong, in one line")]
 
 
-Request = Hello | Publish | Subscribe | Ack | Forget | Rotate | Status
+Request = Hello | Publish | Subscribe | Ack | Forget | Motion | Rotate | Status
 Reply = HelloReply | Published | Subscribed | ReceivedEvent | Done | Rotating | StatusReply | Failure
 Expected = TypeVar("Expected", bound=Reply)
 

@@ -27,6 +27,7 @@ from roamcast.net.control.messages import (
     Forget,
     Hello,
     HelloReply,
+    Motion,
     Publish,
     Published,
     ReceivedEvent,
@@ -92,6 +93,10 @@ class RemoteNode:
     async def hello(self) -> HelloReply:
         """Which node this is, and which version of the control protocol it speaks."""
         return await self._request(Hello(), HelloReply)
+
+    async def motion(self, speed_mps: float | None) -> None:
+        """The node moves at this speed in m/s; None: that is not known any more."""
+        await self._request(Motion(speed_mps), Done)
 
     async def status(self) -> NodeStatus:
         return await self._request(Status(), StatusReply)

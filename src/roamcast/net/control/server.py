@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from roamcast import __version__, files
-from roamcast.errors import InputError, NodeClosed, RoamcastError, error_text
+from roamcast.errors import InputError, NodeClosed, RoamcastError, StoreError, error_text
 from roamcast.net.control import messages
 from roamcast.net.control.messages import (
     VERSION,
@@ -21,6 +21,7 @@ from roamcast.net.control.messages import (
     Forget,
     Hello,
     HelloReply,
+    Motion,
     Publish,
     Published,
     Reply,
@@ -53,7 +54,8 @@ class Control:
         try:
             self._server = await asyncio.start_unix_server(self._serve, path, limit=messages.REQUEST_MAX)
         except OSError as error:
-            raise InputError(f"cannot listen on {path}: {error_text(error)}") from None
+            kind = StoreError if error.errno in files.FAILING else InputError
+            raise kind(f"cannot listen on {path}: {error_text(error)}") from None
         finally:
             os.umask(old)
         path.chmod(files.PRIVATE)
@@ -110,6 +112,9 @@ class Control:
             raise InputError("ack: this connection has not subscribed with acknowledge")
         if isinstance(request, Forget):
             node.forget(request.name)
+            return Done()
+        if isinstance(request, Motion):
+            node.motion(request.speed_mps)
             return Done()
         return StatusReply(**msgspec.structs.asdict(node.status()))
 

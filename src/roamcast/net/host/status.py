@@ -42,7 +42,7 @@ class RunnerStatus(msgspec.Struct, frozen=True, kw_only=True):
     secure: bool
     keys: list[str]  # ids, oldest first
     sending_key: str
-    network: bool  # whether there is one: at least one medium is up
+    network: bool  # whether there is one, and its link is up: of at least one medium
     media: list[MediumStatus]
     up_s: float
     neighbours: list[Neighbour]  # the one heard last comes first
@@ -63,6 +63,8 @@ class RunnerStatus(msgspec.Struct, frozen=True, kw_only=True):
     echoes: int
     acks_in: int
     acks_out: int
+    positions_in: int
+    positions_out: int
     retries: int
     muted: int
     delivered: int

@@ -8,9 +8,10 @@
     subscriptions  those with a name: the filter, and the position of the last event that was handed over (the cursor)
 
 Settings. With `journal_mode=WAL` a commit is one append and one fsync, and readers do not wait. `synchronous=FULL`
-makes that fsync at every commit. NORMAL would survive `kill -9`, because the system still has the pages. But these
-nodes run on batteries and often end by losing power: with NORMAL, numbers that were used and cursors that moved would
-then be lost. Many changes share a commit (node/writer.py). `locking_mode=EXCLUSIVE` refuses a second process with the
+makes that fsync at every commit. NORMAL survives `kill -9`, because the system still has the pages. But these nodes run
+on batteries and often end by losing power: with NORMAL, events and cursors of the last seconds are then lost. So it is
+used only if the operator wants that (durability = "none"), and never for durable values: a number must not be used
+twice. Many changes share a commit (node/writer.py). `locking_mode=EXCLUSIVE` refuses a second process with the
 same identity, because two processes would use each number twice.
 """
 
@@ -49,6 +50,13 @@ create index known_by_age on known (serial);
 create table subscriptions (name text primary key, filter text not null, cursor integer not null) without rowid;
 """
 
+_WAIT: Final = "pragma synchronous = full"
+_NO_WAIT: Final = "pragma synchronous = normal"
+_INDEXES: Final = (
+    "create index if not exists received_by_expiry on received (until_s)",
+    "create index if not exists held_by_expiry on held (until_s)",
+)
+
 Count = Annotated[int, msgspec.Meta(ge=1)]
 
 
@@ -67,9 +75,15 @@ class Bounds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Database:
     """All methods may be called from any thread. `folder=None` keeps everything in memory only."""
 
-    def __init__(self, folder: str | Path | None) -> None:
+    def __init__(self, folder: str | Path | None, *, wait: bool = True) -> None:
+        """Without `wait`, commits do not wait for the disk, except those of `change(durable=True)`."""
         self._lock = threading.RLock()
         self._connection = _in_memory() if folder is None else _opened(Path(folder))
+        self._wait = wait
+        self._uncommitted = False  # a `prepared` change waits for `commit`
+        self._failure: StoreError | None = None  # of its commit, if another change had to make that
+        if not wait:
+            self._connection.execute(_NO_WAIT)
 
     def close(self) -> None:
         with self._lock, suppress(sqlite3.Error):
@@ -97,19 +111,61 @@ class Database:
         return int(value)
 
     @contextmanager
-    def change(self) -> Iterator[None]:
-        """One transaction: all of it or nothing, on disk at its end. A change inside a change is a part of it."""
+    def change(self, *, durable: bool = False) -> Iterator[None]:
+        """One transaction: all of it or nothing, on disk at its end. A change inside a change is a part of it.
+
+        `durable`: on disk even if the other changes do not wait for the disk.
+        """
         with self._lock:
+            self._finish_prepared()
             if self._connection.in_transaction:
                 yield
                 return
-            self._control("begin immediate")
+            relaxed = durable and not self._wait
+            if relaxed:
+                self._connection.execute(_WAIT)
             try:
+                with self._transaction():
+                    yield
+                self._control("commit")
+            finally:
+                if relaxed:
+                    self._connection.execute(_NO_WAIT)
+
+    @contextmanager
+    def prepared(self) -> Iterator[None]:
+        """A transaction whose commit is a step of its own (`commit`), which may wait for the disk in another thread."""
+        with self._lock:
+            self._finish_prepared()
+            with self._transaction():
                 yield
-            except BaseException:
-                self._roll_back()
-                raise
-            self._control("commit")
+            self._uncommitted = True
+
+    def commit(self) -> None:
+        """Commit the prepared change. It is on disk when this returns; on an error nothing of it remains."""
+        with self._lock:
+            self._finish_prepared()
+            failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+
+    def _finish_prepared(self) -> None:
+        """No other change may become a part of the prepared one: its caller would not wait for that commit."""
+        if self._uncommitted:
+            self._uncommitted = False
+            try:
+                self._control("commit")
+            except StoreError as error:
+                self._failure = error
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._control("begin immediate")
+        try:
+            yield
+        except BaseException:
+            self._roll_back()
+            raise
 
     def _control(self, statement: str) -> None:
         try:
@@ -126,16 +182,19 @@ class Database:
 def _in_memory() -> sqlite3.Connection:
     connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     connection.executescript(_TABLES)
+    for statement in _INDEXES:
+        connection.execute(statement)
     return connection
 
 
 def _opened(folder: Path) -> sqlite3.Connection:
     path = folder / FILE
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.mkdir(mode=files.PRIVATE_FOLDER, parents=True, exist_ok=True)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, files.PRIVATE))
     except OSError as error:
-        raise InputError(f"cannot keep state in {folder}: {error_text(error)}") from None
+        kind = StoreError if error.errno in files.FAILING else InputError
+        raise kind(f"cannot keep state in {folder}: {error_text(error)}") from None
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=0.5)
     try:
         version = _prepare(connection)
@@ -143,7 +202,7 @@ def _opened(folder: Path) -> sqlite3.Connection:
         connection.close()
         if "locked" in str(error):
             raise InputError(f"{folder}: another node is running on this state") from None
-        raise InputError(f"cannot keep state in {path}: {error}") from None
+        raise (StoreError if _failing(error) else InputError)(f"cannot keep state in {path}: {error}") from None
     except sqlite3.DatabaseError as error:
         connection.close()
         raise InputError(f"{path} is not the store of a node: {error}") from None
@@ -153,11 +212,16 @@ def _opened(folder: Path) -> sqlite3.Connection:
     return connection
 
 
+def _failing(error: sqlite3.Error) -> bool:
+    """Whether the disk is full or fails, so that the same request may succeed later."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+
+
 def _prepare(connection: sqlite3.Connection) -> int:
     """Lock the file, make the tables or bring them up to date, and return the version that the file had."""
     connection.execute("pragma locking_mode = exclusive")
     connection.execute("pragma journal_mode = wal")
-    connection.execute("pragma synchronous = full")
+    connection.execute(_WAIT)
     connection.execute("begin exclusive")
     (version,) = connection.execute("pragma user_version").fetchone()
     if version < VERSION:
@@ -168,6 +232,9 @@ def _prepare(connection: sqlite3.Connection) -> int:
             for statement in (_TABLES if version == 0 else _CARRIED).split(";"):
                 connection.execute(statement)
         connection.execute(f"pragma user_version = {VERSION}")
+    if version <= VERSION:
+        for statement in _INDEXES:
+            connection.execute(statement)
     connection.execute("commit")
     return int(version)
 

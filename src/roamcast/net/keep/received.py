@@ -29,7 +29,7 @@ UNCHECKED: Final = "unchecked"
 """The durable value with the position at which unchecked events begin."""
 _UNCHECKED: Final = struct.Struct("!qq")
 _LAST_KNOWN: Final = "select coalesce(max(serial), 0) from known"
-_BYTES: Final = "select coalesce(sum(length(content)), 0) from received"
+_UP_TO: Final = "select count(*), coalesce(sum(length(content)), 0) from received where position <= ?"
 
 
 class Received(NamedTuple):
@@ -50,7 +50,9 @@ class ReceivedEvents:
         self._clock = clock
         self._values = values
         self._bounds = bounds
-        self.bytes = db.number(_BYTES)
+        self.bytes = 0
+        self.count = 0
+        self.recount()
         self.lost = 0  # events that were removed before all named subscriptions got them
 
     def begin(self, authenticated: bool) -> None:
@@ -80,7 +82,7 @@ class ReceivedEvents:
     def recount(self) -> None:
         """Count again after a transaction that was undone."""
         with suppress(StoreError):
-            self.bytes = self._db.number(_BYTES)
+            self.count, self.bytes = self._db.row("select count(*), coalesce(sum(length(content)), 0) from received")
 
     def after(self, position: int, most: int) -> list[Received]:
         """The next events that are still stored and valid."""
@@ -97,8 +99,8 @@ class ReceivedEvents:
 
     def _add(self, events: Iterable[Event], now_s: float) -> list[Received]:
         new: list[Received] = []
+        serial = self._db.number(_LAST_KNOWN) + 1
         for event in events:
-            serial = self._db.number(_LAST_KNOWN) + 1
             if self._db.run("insert or ignore into known values (?, ?)", event.id, serial).rowcount == 0:
                 continue
             content = encoded(event)
@@ -106,6 +108,8 @@ class ReceivedEvents:
                 "insert into received (event, until_s, content) values (?, ?, ?)",
                 *(event.id, expiry_s(event.validity_us, now_s), content),
             )
+            serial += 1
+            self.count += 1
             self.bytes += len(content)
             new.append(Received(int(row.lastrowid or 0), event))
         if new:
@@ -117,12 +121,12 @@ class ReceivedEvents:
     def _make_room(self, now_s: float) -> None:
         self._remove("until_s <= ?", now_s)
         checked = self._checked() or _Checked(0, 0)
-        excess = self._count_after(checked.position) - self._bounds.received
+        count, size = (0, 0) if checked.position == 0 else self._db.row(_UP_TO, checked.position)
+        excess = self.count - count - self._bounds.received
         if excess > 0:
             self._remove_oldest(checked.position, excess)
-        checked_bytes = self._db.number(f"{_BYTES} where position <= ?", checked.position)
-        while self.bytes - checked_bytes > self._bounds.received_bytes:
-            self._remove_oldest(checked.position, 1 + self._count_after(checked.position) // 10)
+        while self.bytes - size > self._bounds.received_bytes:
+            self._remove_oldest(checked.position, 1 + (self.count - count) // 10)
         self._db.run(  # serials have no gaps, except where the oldest were removed here
             "delete from known where serial > ? and serial <= (select max(serial) from known) - ?",
             *(checked.serial, self._bounds.known),
@@ -137,8 +141,9 @@ class ReceivedEvents:
         self._remove("position > ? and position <= ?", after, last)
 
     def _remove(self, which: str, *values: object) -> None:
-        self.bytes -= self._db.number(f"{_BYTES} where {which}", *values)
-        self._db.run(f"delete from received where {which}", *values)
+        for (size,) in self._db.rows(f"delete from received where {which} returning length(content)", *values):
+            self.count -= 1
+            self.bytes -= size
 
     def _count_after(self, position: int) -> int:
         return self._db.number("select count(*) from received where position > ?", position)

@@ -5,6 +5,8 @@ Names are NODE-BOOT-TIME.parquet: the node's number, the time of the first row o
 the first row in this file, by the node's clock in Unix microseconds. Between two boots that clock may be set forward or
 back, so times can be compared only within a boot. The files of other boots count as the oldest.
 
+Attributes and filters are in the rows, in clear, so only the owner can read the files and a folder that is made here.
+
 A log must never stop a node. If the disk is full or gone, rows are counted and dropped, with one warning.
 """
 
@@ -14,6 +16,7 @@ import logging
 from pathlib import Path
 from typing import Final
 
+from roamcast import files
 from roamcast.errors import InputError, error_text
 from roamcast.log.writer import LogSink, ParquetSink, need_packages
 
@@ -40,9 +43,11 @@ class RotatingSink(LogSink):
         self._summary = ""
         self.dropped = 0
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            self._folder.mkdir(mode=files.PRIVATE_FOLDER, parents=True, exist_ok=True)
         except OSError as error:
-            raise InputError(f"cannot write logs to {folder}: {error_text(error)}") from None
+            if error.errno not in files.FAILING:
+                raise InputError(f"cannot write logs to {folder}: {error_text(error)}") from None
+            self._failed(error)
         for half in self._folder.glob(f".{number}-*.part"):  # unfinished files of a boot that was killed
             half.unlink(missing_ok=True)
 
@@ -52,7 +57,9 @@ class RotatingSink(LogSink):
         try:
             if self._sink is None:
                 self._boot = self._boot or f"{self._number}-{t:020d}"
-                self._sink = ParquetSink(self._folder / f"{self._boot}-{t:020d}.parquet", self._run, BATCH)
+                path = self._folder / f"{self._boot}-{t:020d}.parquet"
+                self._folder.mkdir(mode=files.PRIVATE_FOLDER, parents=True, exist_ok=True)
+                self._sink = ParquetSink(path, self._run, BATCH, mode=files.PRIVATE)
             self._sink.row(t, node, kind, event, frame, peer, size, value, reason)
         except Exception as error:
             self._failed(error)
@@ -70,8 +77,8 @@ class RotatingSink(LogSink):
             if self._summary:
                 sink.summarise(self._summary)
             sink.close()
-            files = sorted(self._folder.glob(f"{self._number}-*.parquet"), key=lambda p: (self._boot in p.name, p.name))
-            for old in files[: -self._keep]:
+            logs = sorted(self._folder.glob(f"{self._number}-*.parquet"), key=lambda p: (self._boot in p.name, p.name))
+            for old in logs[: -self._keep]:
                 old.unlink(missing_ok=True)
         except Exception as error:
             self._failed(error)

@@ -47,9 +47,12 @@ class Store:
         unix_s: Callable[[], float] = time.time,
         steady_s: Callable[[], float] = steady_s,
         machine: bytes | None = None,
+        *,
+        wait: bool = True,
     ) -> None:
+        """Without `wait`, only durable values wait for the disk."""
         bounds = bounds or Bounds()
-        self.db = Database(folder)
+        self.db = Database(folder, wait=wait)
         clock = StoreClock(self.db, unix_s, steady_s, machine)
         self.values = StoredValues(self.db, clock)
         self.own = OwnEvents(self.db, clock, bounds.publications)
@@ -68,14 +71,25 @@ class Store:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """All changes inside are one transaction, with one commit."""
+        """All changes inside are one transaction. They are on disk when `commit` has returned."""
         try:
-            with self.db.change():
+            with self.db.prepared():
                 yield
-        except StoreError:
-            self.received.recount()
-            self.own.recount()
+        except BaseException:
+            self._recount()
             raise
+
+    def commit(self) -> None:
+        """Commit what was done together; the only method that waits for the disk. On an error nothing of it remains."""
+        try:
+            self.db.commit()
+        except StoreError:
+            self._recount()
+            raise
+
+    def _recount(self) -> None:
+        for table in (self.received, self.own, self.carried):
+            table.recount()
 
     def counts(self) -> StoreCounts:
         names = ("publications", "received", "held", "known", "subscriptions")

@@ -17,7 +17,7 @@ class StoredValues(DurableValues):
         return None if row is None else bytes(row[0])
 
     def store(self, name: str, value: bytes) -> None:
-        with self._db.change():
+        with self._db.change(durable=True):
             self._db.run("insert or replace into vault values (?, ?)", name, value)
             self._clock.write()
 

@@ -36,6 +36,7 @@ import logging
 import os
 from collections.abc import Callable
 from functools import partial
+from math import isnan, nan
 from typing import Any, Final, NamedTuple, Self
 
 import msgspec
@@ -45,10 +46,12 @@ from roamcast.log.writer import LogSink
 from roamcast.net.air.medium import Medium
 from roamcast.net.config import Config
 from roamcast.net.host.runner import Runner
-from roamcast.net.host.senses import Senses
+from roamcast.net.host.senses import Motion, Senses
+from roamcast.net.keep.durability import cursor_each, waits
 from roamcast.net.keep.rotation import RotatingSink
 from roamcast.net.keep.store import Store
 from roamcast.net.live import live_params
+from roamcast.net.node.gps import Gpsd, place
 from roamcast.net.node.offering import Offering
 from roamcast.net.node.publication_keys import PublicationKeys
 from roamcast.net.node.publishing import Publishing
@@ -67,6 +70,8 @@ from roamcast.pubsub.filters import Filter
 from roamcast.pubsub.text import parse_subscription
 
 log: Final = logging.getLogger("roamcast.net")
+
+SPEED_MAX_MPS: Final = 1e6
 
 
 class _Parts(NamedTuple):
@@ -88,7 +93,9 @@ class Node:
         self._protocol = registry.get(config.protocol)
         self._params = parameters.build(self._protocol, live_params(config.protocol) | config.params, config.protocol)
         self._media: dict[str, Medium] = {named.name: named.build() for named in config.all_media()}
-        self._senses = senses
+        self._has_senses = senses is not None
+        self._motion = Motion(senses)
+        self._gps = place(config.gps) if config.gps else None
         self._parts: _Parts | None = None
         self._subscribers = Subscribers()
         self._named: dict[str, int] = {}  # the runner's numbers of named subscriptions
@@ -98,7 +105,7 @@ class Node:
     async def start(self) -> None:
         if self._parts is not None:
             return
-        store = Store(self.config.state or None, self.config.bounds)
+        store = Store(self.config.state or None, self.config.bounds, wait=waits(self.config.durability))
         try:
             sink, runner = self._runner_on(store)
         except BaseException:
@@ -115,9 +122,16 @@ class Node:
                 "%s: only nodes that subscribe to an event forward it; it does not cross other nodes",
                 self.config.protocol,
             )
+        if self._protocol.wants_motion and self._gps is None and not self._has_senses:
+            log.warning(
+                "%s must know when its node moves: use --gps gpsd://HOST:PORT, `roamcast motion`, or Node.motion",
+                self.config.protocol,
+            )
         rekeying.subscribe()
         runner.start()
         self._parts.tasks.append(asyncio.create_task(rekeying.run()))
+        if self._gps is not None:
+            self._parts.tasks.append(asyncio.create_task(Gpsd(self._gps, self._moved).run()))
         self._parts.tasks.append(asyncio.create_task(publishing.publish_again()))
         self._parts.tasks.append(asyncio.create_task(Offering(runner, store).run()))
         if isinstance(sink, RotatingSink):
@@ -142,7 +156,7 @@ class Node:
             on_deliver=self._delivered,
             on_carry=self._carried if config.state else None,
             carried=store.carried.valid(self._protocol.__name__, membership.group_name),
-            senses=self._senses,
+            senses=self._motion,
             sample_s=config.sample_s if config.log else 0.0,
             again=again,
         )
@@ -160,7 +174,7 @@ class Node:
         parts.sink.close()
         parts.store.close()
         self._named.clear()
-        self._subscribers.written()
+        self._subscribers.node_stopped()
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -199,6 +213,18 @@ class Node:
         await (rekeying.go_on() if go_on else rekeying.begin())
         return rekeying.progress()
 
+    def motion(self, speed_mps: float | None) -> None:
+        """This node moves at this speed in m/s; None: that is not known any more. Protocols that use movement or speed
+        get it."""
+        if speed_mps is not None and not 0 <= speed_mps < SPEED_MAX_MPS:
+            raise InputError(f"speed_mps={speed_mps:g}: must be from 0 to {SPEED_MAX_MPS:g}")
+        self.runner  # noqa: B018 - a node that does not run says so
+        self._moved(nan if speed_mps is None else speed_mps)
+
+    def _moved(self, speed_mps: float) -> None:
+        if self._motion.set(speed_mps):
+            self.runner.motion(self._motion.moving)
+
     # ---- publish and subscribe
 
     async def publish(
@@ -222,7 +248,8 @@ class Node:
         if known is not None:
             return known
         if validity_s is not None and not 1e-6 <= validity_s < FOREVER / 1e6:
-            raise InputError(f"validity_s={validity_s:g}: must be above 0")
+            most = f"below {FOREVER / 1e6:.0f} (142 years); without it an event does not expire"
+            raise InputError(f"validity_s={validity_s:g}: must be {'above 0' if validity_s < 1e-6 else most}")
         validity_us = FOREVER if validity_s is None else int(validity_s * 1e6)
         also = partial(keys.add, key) if key else None
         return await publishing.publish(topic, attrs, payload, validity_us, LOCAL if local else GLOBAL, also)
@@ -271,7 +298,8 @@ class Node:
         acknowledge: bool = False,
     ) -> Subscription:
         parts = self._running
-        subscription = Subscription(parts.store, parts.writer, filter, name, position, on_close, acknowledge)
+        each = cursor_each(self.config.durability)
+        subscription = Subscription(parts.store, parts.writer, filter, name, position, on_close, each, acknowledge)
         self._subscribers.add(subscription)
         return subscription
 
@@ -288,6 +316,8 @@ class Node:
         return NodeStatus(
             **{**shown, "protocol": self.config.protocol},
             pid=os.getpid(),
+            speed_mps=None if isnan(self._motion.speed()) else self._motion.speed(),
+            moving=self._motion.moving,
             public="" if membership.identity is None else membership.identity.public.hex(),
             stored=store.counts(),
             delivered_before=self._running.writer.duplicates,

@@ -16,6 +16,8 @@ class NamedStatus(msgspec.Struct, frozen=True):
 
 class NodeStatus(RunnerStatus, frozen=True, kw_only=True):
     pid: int
+    speed_mps: float | None  # null: not known
+    moving: bool
     public: str  # the node's public key in hexadecimal; empty if it has none
     stored: StoreCounts
     delivered_before: int  # deliveries of events that the application has had already

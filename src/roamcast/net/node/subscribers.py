@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 
 from roamcast.errors import RoamcastError
+from roamcast.net.keep.received import Received
 from roamcast.net.node.subscription import Subscription
 
 
@@ -17,7 +18,11 @@ class Subscribers:
     def add(self, subscription: Subscription) -> None:
         self._subscriptions.add(subscription)
 
-    def written(self) -> None:
+    def written(self, new: list[Received]) -> None:
+        for subscription in list(self._subscriptions):
+            subscription.feed(new)
+
+    def node_stopped(self) -> None:
         for subscription in list(self._subscriptions):
             subscription.wake()
 

@@ -32,9 +32,11 @@ class Subscription:
         name: str,
         position: int,
         on_close: Callable[[], None] | None,
+        cursor_each: int = 1,
         acknowledge: bool = False,
     ) -> None:
-        """`on_close` is called when this is closed, or when the application has dropped it."""
+        """`on_close` is called when this is closed, or when the application has dropped it. If the subscription has a
+        name, every `cursor_each`th event is handed over when its cursor is on disk; that of others is stored soon."""
         self.filter = filter
         self.name = name
         self.position = position
@@ -43,6 +45,9 @@ class Subscription:
         self._writer = writer
         self._read = position  # up to here, all events were handed over or did not match
         self._moved = position  # the cursor in the store
+        self._cursor_each = cursor_each
+        self._unwaited = 0  # cursors since the last one that was on disk before its event was handed over
+        self._waiting = False  # whether the application waits for an event
         self._page: deque[Received] = deque()
         self._acknowledge = acknowledge
         self._undone: deque[int] = deque()  # positions that were handed over and are not done
@@ -62,6 +67,13 @@ class Subscription:
 
     def wake(self) -> None:
         """There may be something new in the store, or the node has stopped."""
+        self._wake.set()
+
+    def feed(self, new: list[Received]) -> None:
+        """These events were stored just now. An application that waits for them gets them without reading the store."""
+        if self._waiting and new and new[0].position == self._read + 1:
+            self._page.extend(new)
+        self._waiting = False
         self._wake.set()
 
     def fail(self, error: RoamcastError) -> None:
@@ -90,11 +102,21 @@ class Subscription:
                 return await self._hand_over()
             if not more:
                 await self._move_on()
-                await self._wake.wait()
+                await self._wait()
         raise NodeClosed("the subscription is closed")
+
+    async def _wait(self) -> None:
+        self._waiting = not self._wake.is_set()
+        try:
+            await self._wake.wait()
+        finally:
+            self._waiting = False
 
     async def _read_page(self) -> bool:
         """Read the next page, if there is one. A gap in the positions means that events were removed."""
+        self._writer.check_open()
+        if self._read >= self._writer.end:
+            return False
         end, page = await self._writer.read(self._read)
         last = page[-1].position if page else end
         self.lost += last - self._read - len(page)
@@ -126,10 +148,16 @@ class Subscription:
 
     async def _move(self, position: int) -> None:
         """Everything up to this position was handed over or did not match."""
-        if self.name and position > self._moved:
+        if not self.name or position <= self._moved:
+            return
+        self._unwaited += 1
+        if self._unwaited >= self._cursor_each:
             subscriptions, name = self._store.subscriptions, self.name
             await self._writer.write(lambda: subscriptions.move(name, position))
-            self._moved = position
+            self._unwaited = 0
+        else:
+            self._writer.move_later(self.name, position)
+        self._moved = position
 
     def _drop_first(self) -> None:
         self._read = self._page.popleft().position

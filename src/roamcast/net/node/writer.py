@@ -1,7 +1,8 @@
-"""The thread that writes to the store.
+"""Groups changes of the store into commits, and waits for the disk in a thread.
 
-Everything except writing is done on the loop. Data that arrive while the thread writes share its next commit, so that a
-busy node makes few commits.
+The statements of a group run on the loop: they take some microseconds each, and to hand each of them to a thread would
+take longer. The commit waits for the disk, so it runs in the thread. Data that arrive meanwhile share the next commit:
+the busier a node is, the more changes share one.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Final, Protocol
 
 from roamcast.errors import NodeClosed, RoamcastError
@@ -24,6 +26,9 @@ PAGE: Final = 64
 """How many events a subscription reads from the store at once."""
 WAITING_MAX: Final = 10_000
 """How many received events, and how many carried frames, may wait for the disk."""
+GROUP_MAX: Final = 256
+"""How many received events, carried frames and other changes share a commit at most, each: the loop does nothing else
+meanwhile."""
 
 Job = Callable[[], None]
 
@@ -31,8 +36,8 @@ Job = Callable[[], None]
 class WriteObserver(Protocol):
     """Is informed, on the loop, about received events."""
 
-    def written(self) -> None:
-        """There may be something new in the store."""
+    def written(self, new: list[Received]) -> None:
+        """There may be something new in the store. `new`: received events that are on disk since just now."""
 
     def write_failed(self, error: RoamcastError) -> None:
         """Received events could not be stored, and are lost."""
@@ -49,6 +54,8 @@ class Writer:
         self._events: list[Event] = []
         self._frames: list[Job] = []
         self._jobs: list[tuple[Job, asyncio.Future[None]]] = []
+        self._cursors: dict[str, int] = {}
+        self.end = store.received.end()  # the last position of all received events that are on disk
         self._task = asyncio.create_task(self._run())
         self.duplicates = 0  # received events that the application has had already
 
@@ -66,9 +73,14 @@ class Writer:
             self._frames.append(job)
             self._work.set()
 
+    def move_later(self, name: str, cursor: int) -> None:
+        """Store the cursor of a subscription soon."""
+        self._cursors[name] = cursor
+        self._work.set()
+
     async def write(self, job: Job) -> None:
         """Returns when the job's changes are on disk."""
-        self._check_open()
+        self.check_open()
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._jobs.append((job, done))
         self._work.set()
@@ -76,7 +88,7 @@ class Writer:
 
     async def read(self, position: int) -> tuple[int, list[Received]]:
         """The last position of all received events, and the next page after this position."""
-        self._check_open()
+        self.check_open()
         received = self._store.received
 
         def page() -> tuple[int, list[Received]]:
@@ -91,38 +103,50 @@ class Writer:
         await self._task
         self._thread.shutdown()
 
-    def _check_open(self) -> None:
+    def check_open(self) -> None:
         if not self._open:
             raise NodeClosed("the node is not running")
 
     async def _run(self) -> None:
-        while self._open or self._events or self._frames or self._jobs:
+        while self._open or self._waiting():
             await self._work.wait()
-            self._work.clear()
-            events, self._events = self._events, []
-            frames, self._frames = self._frames, []
-            jobs, self._jobs = self._jobs, []
-            if events or frames or jobs:
-                await self._write(events, frames, jobs)
+            if not self._waiting():
+                self._work.clear()
+                continue
+            events, self._events = self._events[:GROUP_MAX], self._events[GROUP_MAX:]
+            frames, self._frames = self._frames[:GROUP_MAX], self._frames[GROUP_MAX:]
+            jobs, self._jobs = self._jobs[:GROUP_MAX], self._jobs[GROUP_MAX:]
+            cursors, self._cursors = self._cursors, {}
+            await self._write(events, [*frames, *self._moves(cursors)], jobs)
+
+    def _waiting(self) -> bool:
+        return bool(self._events or self._frames or self._jobs or self._cursors)
+
+    def _moves(self, cursors: dict[str, int]) -> list[Job]:
+        return [partial(self._store.subscriptions.move, name, cursor) for name, cursor in cursors.items()]
 
     async def _write(
-        self, events: list[Event], frames: list[Job], jobs: list[tuple[Job, asyncio.Future[None]]]
+        self, events: list[Event], others: list[Job], jobs: list[tuple[Job, asyncio.Future[None]]]
     ) -> None:
-        loop, failure = asyncio.get_running_loop(), None
+        """`others`: changes that nobody waits for."""
+        failure: RoamcastError | None = None
+        new: list[Received] = []
         try:
-            await loop.run_in_executor(self._thread, self._commit, events, [*(job for job, _ in jobs), *frames])
+            new = self._prepare(events, [*(job for job, _ in jobs), *others])
+            await asyncio.get_running_loop().run_in_executor(self._thread, self._store.commit)
+            self.end = self._store.received.end()
         except RoamcastError as error:
-            failure = error
+            failure, new = error, []
             log.error("%s", error)
             if events:
                 self._observer.write_failed(error)
         for _, done in jobs:
             if not done.done():
                 _finish(done, failure)
-        self._observer.written()
+        self._observer.written(new)
 
-    def _commit(self, events: list[Event], jobs: list[Job]) -> None:
-        """Runs in the thread."""
+    def _prepare(self, events: list[Event], jobs: list[Job]) -> list[Received]:
+        """Everything except the commit. Returns the received events that are new."""
         received = self._store.received
         lost = received.lost
         with self._store.together():
@@ -132,6 +156,7 @@ class Writer:
         self.duplicates += len(events) - len(new)
         for _ in range(received.lost - lost):
             self._tally.drop(APPLICATION)
+        return new
 
 
 def _finish(done: asyncio.Future[None], failure: RoamcastError | None) -> None:

@@ -11,7 +11,8 @@ two ways:
     bytes on the air, and a member that is not listed cannot publish.
 
 A number proves which node *published* an event. It does not prove which node *sent* a frame, only that the sender has
-the group's key: frames are not signed (docs/explanation/security.md).
+the group's key: frames are not signed. A node signs its position instead, from time to time, so that frames in its name
+cannot silence it (trust/positions.py, docs/explanation/security.md).
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from roamcast.net.durable import DurableValues
 NODE_MAX: Final = (1 << 31) - 1
 """The highest number of a node."""
 PUBLIC_BYTES: Final = 32
+SIGNATURE_BYTES: Final = 64
 
 
 def node_number(public: bytes) -> int:

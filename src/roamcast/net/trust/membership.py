@@ -21,8 +21,8 @@ SEQUENCE_BLOCK: Final = 256
 _FINE_BITS: Final = 16
 
 
-def take_boot(durable: DurableValues, unix_us: int | None = None, above: int = 0) -> int:
-    """A number for a new boot of this node, higher than all earlier ones and than `above`; on disk when this returns.
+def take_boot(durable: DurableValues, unix_us: int | None = None) -> int:
+    """A number for a new boot of this node, higher than all earlier ones; on disk when this returns.
 
     It follows the clock if the clock is ahead. So a node that lost its durable values still gets a higher number than
     before, and its neighbours do not take its datagrams for old ones. The last 16 bits are random, so that two copies
@@ -31,7 +31,7 @@ def take_boot(durable: DurableValues, unix_us: int | None = None, above: int = 0
     stored = durable.load("boot")
     last = int.from_bytes(stored, "big") if stored is not None else 0
     now_us = time.time_ns() // 1000 if unix_us is None else unix_us
-    coarse = max((max(last, above) >> _FINE_BITS) + 1, max(now_us, 0) >> _FINE_BITS)
+    coarse = max((last >> _FINE_BITS) + 1, max(now_us, 0) >> _FINE_BITS)
     if coarse >= 1 << 48:
         raise InputError("the boot numbers of this identity are used up: it cannot send any more")
     boot = coarse << _FINE_BITS | secrets.randbits(_FINE_BITS)
@@ -100,8 +100,8 @@ class Membership:
         drawn = secrets.randbits(31) if number is None else number
         return cls(drawn, durable or MemoryValues(), None, None, None)
 
-    def take_boot(self, above: int) -> int:
-        return take_boot(self.durable, above=above)
+    def take_boot(self) -> int:
+        return take_boot(self.durable)
 
     @property
     def group_name(self) -> str:

@@ -40,15 +40,16 @@ from roamcast.net.refusal import (
     UNSIGNED,
     Refused,
 )
-from roamcast.net.trust.identity import PUBLIC_BYTES, Identity, Roster, node_number
+from roamcast.net.trust.identity import PUBLIC_BYTES, SIGNATURE_BYTES, Identity, Roster, node_number
+from roamcast.net.trust.positions import signed_position
 from roamcast.pubsub.event import Event
 
-SEAL_BYTES: Final = 4 + PUBLIC_BYTES + 64
+SEAL_BYTES: Final = 4 + PUBLIC_BYTES + SIGNATURE_BYTES
 """How many bytes longer a sealed event is than an unsealed one (one more where its payload's length passes 255 bytes,
 and two where it passes 65,535)."""
 _CONTEXT: Final = b"roamcast event 1"
 _TIME: Final = Struct("!I")
-_SIGNATURE: Final = -64
+_SIGNATURE: Final = -SIGNATURE_BYTES
 _PUBLIC: Final = _SIGNATURE - PUBLIC_BYTES
 UNKNOWN_TIME: Final = 0
 PLAUSIBLE_S: Final = 1_700_000_000
@@ -136,14 +137,17 @@ class Verifier:
             if event.publisher in self._keys:
                 self._keys.move_to_end(event.publisher)
             return
-        if not budget.take(1.0, now_us):
-            raise Refused(SIGNATURE_RATE)
-        try:
-            Ed25519PublicKey.from_public_bytes(public).verify(signature, message)
-        except (InvalidSignature, ValueError):
-            raise Refused(BAD_SIGNATURE) from None
+        _check_signature(public, signature, message, budget, now_us)
         _remember(self._verified, event.id, digest, self._verified_max)
         _remember(self._keys, event.publisher, public, self._keys_max)
+
+    def check_position(
+        self, sender: int, boot: int, counter: int, public: bytes, signature: bytes, budget: TokenBucket, now_us: int
+    ) -> None:
+        """Refuse a position that its sender did not sign."""
+        self._check_number(sender, public)
+        _check_signature(public, signature, signed_position(self._group, sender, boot, counter), budget, now_us)
+        _remember(self._keys, sender, public, self._keys_max)
 
     def _check_number(self, number: int, public: bytes) -> None:
         if self._roster is not None:
@@ -155,6 +159,15 @@ class Verifier:
         known = self._own_public if number == self._own_number else self._keys.get(number)
         if known is not None and known != public:
             raise Refused(IDENTITY_CONFLICT)
+
+
+def _check_signature(public: bytes, signature: bytes, message: bytes, budget: TokenBucket, now_us: int) -> None:
+    if not budget.take(1.0, now_us):
+        raise Refused(SIGNATURE_RATE)
+    try:
+        Ed25519PublicKey.from_public_bytes(public).verify(signature, message)
+    except (InvalidSignature, ValueError):
+        raise Refused(BAD_SIGNATURE) from None
 
 
 def _remember(table: OrderedDict[int, bytes], key: int, value: bytes, most: int) -> None:

@@ -6,9 +6,9 @@ A received datagram is checked in this order, the cheapest check first. The firs
     2  the key's id                                   no downgrade: secured and unsecured datagrams never mix
     3  own datagrams that the network brought back    ignored silently
     4  rate of the address                            bounds the work that strangers can cause
-    5  counter, against the sender's replay window    only read: a forgery must not move the window
+    5  boot and counter, against the sender's history only read: a forgery must not change it
     6  AEAD                                           from here on the sender is a member of the group
-    7  room for a new peer; the replay window moves; the sender's own rate
+    7  room for a new peer; the history grows; the sender's own rate; of a position: its signature
     8  addressee; repetition of a frame that was already acknowledged; fragments
     9  the frame itself (`protocols.kit.wire.decode`)
    10  the seals of its events                        `seals.Verifier`
@@ -36,31 +36,26 @@ from roamcast.net.refusal import (
     PROTOCOL_ERROR,
     TOO_LARGE,
     UNKNOWN_KEY,
+    UNKNOWN_KIND,
     UNSECURED,
     Refused,
     Tally,
 )
 from roamcast.net.trust.keys import KeyRing
 from roamcast.net.trust.membership import Membership
+from roamcast.net.trust.positions import PositionSchedule, sign_position
 from roamcast.net.trust.seals import Trust, Verifier
 from roamcast.net.wire import packet
 from roamcast.net.wire.addresses import Address, AddressLimits
 from roamcast.net.wire.envelope import Envelope
 from roamcast.net.wire.fragments import Reassembly, split
-from roamcast.net.wire.packet import Ack, FramePart, Header
+from roamcast.net.wire.packet import Ack, FramePart, Header, Proof
 from roamcast.net.wire.peers import Peer, Peers
-from roamcast.net.wire.replay import LEAP_MAX
 from roamcast.protocols.kit import wire
 from roamcast.protocols.kit.interface import BROADCAST, Frame, Protocol
 
 log: Final = logging.getLogger("roamcast.net")
 
-OUTDO_US: Final = 60_000_000
-"""The least time between two boots that this node begins because another node sends under its number."""
-OUTDO_MAX: Final = LEAP_MAX - (1 << 17)
-"""This node begins a boot above that of such a node only if that is below this limit. Peers refuse a boot that is more
-than `LEAP_MAX` above the last one they know. Below this limit, even a peer that knows only the lowest boot number of
-this node accepts the boot that follows that of the other node."""
 _SPREAD: Final = 0x9E3779B97F4A7C15
 _SERIALS: Final = (1 << 63) - 1
 _WARN_ONCE: Final[dict[str, str]] = {
@@ -68,7 +63,7 @@ _WARN_ONCE: Final[dict[str, str]] = {
     UNKNOWN_KEY: "a node sends under a key that this node does not have: that of another group, or one that it missed",
     UNSECURED: "a node sends without protection; it is ignored",
     OTHER_PROTOCOL: "a node of the group runs another protocol; its frames are ignored",
-    OWN_NUMBER: "another node of the group uses this node's number, or replays datagrams of an earlier boot",
+    OWN_NUMBER: "another node of the group sends in this node's name, or replays datagrams of an earlier boot",
     IDENTITY_CONFLICT: "two keys claim the same node number: one of the nodes needs a new identity, or use a roster",
 }
 
@@ -109,7 +104,9 @@ class FrameCodec:
         self._tag = protocol_tag(protocol)
         self.envelope = Envelope(membership.ring, membership.number, membership.take_boot, 2 * limits.senders)
         self.addresses = AddressLimits(limits)
-        self.peers = Peers(limits, self.envelope.key_ids())
+        self.peers = Peers(limits)
+        self._identity = membership.identity
+        self._schedule = PositionSchedule(limits.position_s)
         self.reassembly = Reassembly(limits, tally)
         self._verifier: Verifier | None = None
         if membership.identity is not None and membership.ring is not None:
@@ -123,18 +120,15 @@ class FrameCodec:
                 limits.identities,
                 None if within_s is None else Trust(within_s, time.time),
             )
-        self._outdo_us = 0  # the earliest time for the next boot above that of another node
         self._warned: set[str] = set()
 
     def use(self, ring: KeyRing) -> None:
         """The group's keys have changed; the group has not."""
         self.envelope.use(ring)
-        self.peers.keep(ring.by_id)
 
     def restore(self, heard: bytes) -> None:
         """The positions of peers that an earlier boot exported."""
         self.peers.restore(heard)
-        self.peers.keep(self.envelope.key_ids())
 
     # ---- out
 
@@ -167,6 +161,17 @@ class FrameCodec:
         self.envelope.prepare()
         return self.envelope.wrap(packet.ACK, Ack(to, number).packed())
 
+    def position(self, now_us: int) -> bytes | None:
+        """A datagram with this node's signed position, if one is due before the next datagram."""
+        envelope, ring = self.envelope, self.envelope.ring
+        envelope.prepare()
+        if self._identity is None or ring is None or not self._schedule.due(envelope.boot, envelope.counter, now_us):
+            return None
+        boot, counter = envelope.boot, envelope.counter
+        self._schedule.signed(boot, counter, now_us)
+        signature = sign_position(self._identity, ring.group, self.number, boot, counter)
+        return envelope.wrap(packet.POSITION, Proof(self._identity.public, signature).packed())
+
     # ---- in
 
     def incoming(self, datagram: bytes, address: Address, now_us: int) -> Arrival | None:
@@ -195,34 +200,34 @@ class FrameCodec:
             self.tally.echoes += 1
             return None
         self.addresses.check(address, now_us)
-        old = self.peers.refuse(header)
+        old = self.peers.refuse(header, datagram)
         if old:
             raise Refused(old)
         inner = envelope.unwrap(header, datagram)
         if header.sender == self.number:
-            self._outdo(header.boot, now_us)
             raise Refused(OWN_NUMBER)
-        peer, removed = self.peers.accept(header, address, now_us)
+        peer, removed = self.peers.admit(header, address, now_us)
         if removed >= 0:
             self.reassembly.forget_sender(removed)
+        if header.kind == packet.POSITION:
+            self._prove(header, inner, peer, now_us)
+        else:
+            peer.history.accept(header.boot, header.counter, datagram)
         self.addresses.proven(address, now_us)
         peer.charge(len(datagram), now_us)
-        if header.kind == packet.ACK:
-            return self._acknowledged(header, inner, address)
-        return self._frame(header, inner, peer, len(datagram), now_us)
+        if header.kind == packet.FRAME:
+            return self._frame(header, inner, peer, len(datagram), now_us)
+        return self._acknowledged(header, inner, address) if header.kind == packet.ACK else None
 
-    def _outdo(self, boot: int, now_us: int) -> None:
-        """Another node sent under this node's number with a higher boot: begin a boot above that one.
-
-        Otherwise peers that received datagrams of that node would refuse those of this node as stale.
-        """
-        if (
-            self.envelope.ring is None
-        ):  # without keys, any node may have sent it, and the next boot with keys continues these numbers
-            return
-        if self.envelope.boot <= boot < OUTDO_MAX and now_us >= self._outdo_us:
-            self._outdo_us = now_us + OUTDO_US
-            self.envelope.begin_boot(boot)
+    def _prove(self, header: Header, inner: bytes, peer: Peer, now_us: int) -> None:
+        """The sender has signed its position. It need not be the one that sent this datagram."""
+        if self._verifier is None:
+            raise Refused(UNKNOWN_KIND)
+        public, signature = packet.read_proof(inner)
+        sender, boot, counter = header.sender, header.boot, header.counter
+        self._verifier.check_position(sender, boot, counter, public, signature, peer.positions_rate, now_us)
+        peer.history.move(boot, counter)
+        self.tally.positions_in += 1
 
     def _acknowledged(self, header: Header, inner: bytes, address: Address) -> Arrival:
         ack = packet.read_ack(inner)

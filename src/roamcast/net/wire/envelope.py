@@ -15,7 +15,7 @@ no unsecured datagram, and a node without keys accepts no secured one: neither f
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from hashlib import blake2b
 from struct import Struct
 from typing import Final
@@ -42,16 +42,16 @@ def session_key(secret: bytes, sender: int, boot: int) -> bytes:
 class Envelope:
     """Puts inner parts into datagrams of this boot of this node, and takes them out of received datagrams.
 
-    `take_boot(above)` gives a boot number that is higher than all earlier ones of this node and than `above`, and that
-    is on disk. Without keys nothing is protected.
+    `take_boot` gives a boot number that is higher than all earlier ones of this node, and that is on disk. Without keys
+    nothing is protected.
     """
 
-    def __init__(self, ring: KeyRing | None, number: int, take_boot: Callable[[int], int], sessions_max: int) -> None:
+    def __init__(self, ring: KeyRing | None, number: int, take_boot: Callable[[], int], sessions_max: int) -> None:
         self.number = number
         self._take_boot = take_boot
         self._sessions: OrderedDict[tuple[int, int, int], ChaCha20Poly1305] = OrderedDict()
         self._sessions_max = sessions_max
-        self.boot = take_boot(0)
+        self.boot = take_boot()
         self.counter = 0  # of the next datagram
         self.use(ring)
 
@@ -79,13 +79,10 @@ class Envelope:
         if self.counter > COUNTER_MAX - FRAGMENTS_MAX:
             self.begin_boot()
 
-    def begin_boot(self, above: int = 0) -> None:
-        self.boot = self._take_boot(above)
+    def begin_boot(self) -> None:
+        self.boot = self._take_boot()
         self.counter = 0
         self.use(self.ring)
-
-    def key_ids(self) -> Collection[int]:
-        return (NO_KEY,) if self.ring is None else self.ring.by_id
 
     def check_key(self, header: Header) -> None:
         """Refuse a datagram under a key that this node does not have. This costs nothing, so it comes first."""

@@ -14,13 +14,14 @@ from struct import Struct
 from typing import Final, NamedTuple
 
 from roamcast.net.refusal import MALFORMED, NEWER_VERSION, NOT_OURS, OLDER_VERSION, TOO_SHORT, UNKNOWN_KIND, Refused
-from roamcast.net.trust.identity import NODE_MAX
+from roamcast.net.trust.identity import NODE_MAX, PUBLIC_BYTES, SIGNATURE_BYTES
 
 MAGIC: Final = 0xA7
-VERSION: Final = 1
+VERSION: Final = 2
 
 FRAME: Final = 0
 ACK: Final = 1
+POSITION: Final = 2
 
 NO_KEY: Final = 0
 """The key id of a datagram without protection."""
@@ -41,6 +42,7 @@ HEADER_BYTES: Final = _HEADER.size
 FRAME_BYTES: Final = _FRAME.size
 ADDRESS_BYTES: Final = _ADDRESS.size
 FRAGMENT_BYTES: Final = _FRAGMENT.size
+PROOF_BYTES: Final = PUBLIC_BYTES + SIGNATURE_BYTES
 
 _CURRENT: Final = VERSION << 4
 
@@ -65,7 +67,7 @@ def read_header(datagram: bytes) -> Header:
     version, kind = datagram[1] >> 4, datagram[1] & 15
     if version != VERSION:
         raise Refused(NEWER_VERSION if version > VERSION else OLDER_VERSION)
-    if kind > ACK:
+    if kind > POSITION:
         raise Refused(UNKNOWN_KIND)
     if len(datagram) < HEADER_BYTES:
         raise Refused(TOO_SHORT)
@@ -143,3 +145,19 @@ def read_ack(inner: bytes) -> Ack:
     if to > NODE_MAX:
         raise Refused(MALFORMED)
     return Ack(to, number)
+
+
+class Proof(NamedTuple):
+    """The inner part of a position: the sender's key, and its signature of the boot and the counter in the header."""
+
+    public: bytes
+    signature: bytes
+
+    def packed(self) -> bytes:
+        return self.public + self.signature
+
+
+def read_proof(inner: bytes) -> Proof:
+    if len(inner) != PROOF_BYTES:
+        raise Refused(MALFORMED)
+    return Proof(inner[:PUBLIC_BYTES], inner[PUBLIC_BYTES:])

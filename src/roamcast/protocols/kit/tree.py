@@ -32,6 +32,7 @@ from roamcast.protocols.kit.interface import NOBODY, Frame, Host
 from roamcast.protocols.kit.wire import as_int, counted
 
 NO_TREE: Final = 0
+NO_COUNT: Final = -1
 
 TICK: Final = 1
 """The timer of the next heartbeat."""
@@ -77,13 +78,16 @@ def next_version(version: int) -> int:
 class Place:
     """A node's tree, its label there, and its parent. The root of a tree has no parent and level 0."""
 
-    def __init__(self, node: int) -> None:
+    def __init__(self, node: int, doubts: bool = False) -> None:
+        """`doubts`: a count that the parent itself does not reach is given up."""
         self.node = node
         self.tree = NO_TREE
         self.count = 0
         self.level = 0
         self.parent = NOBODY
         self.fresh_us = 0
+        self.doubts = doubts
+        self.behind = NO_COUNT  # the last count of the parent that was older than this node's
         self.labels: dict[int, tuple[int, int]] = {}
 
     def is_root(self) -> bool:
@@ -109,6 +113,23 @@ class Place:
         self.count = count
         self.level = level + 1
         self._remember()
+
+    def is_overtaken(self, tree: int, count: int) -> bool:
+        """Whether a heartbeat of the parent is older than what this node knows, so that it does not count.
+
+        Only one can be on the way. If a second one comes, with a higher count, then the parent goes on counting from
+        there, and what this node knew was never true: somebody sent it in the parent's name. It is forgotten.
+        """
+        if tree != self.tree or count >= self.count:
+            self.behind = NO_COUNT
+            return False
+        if self.doubts and NO_COUNT < self.behind < count:
+            self.behind = NO_COUNT
+            self.count = 0
+            self.labels.pop(tree, None)
+            return False
+        self.behind = count
+        return True
 
     def lead(self, tree: int) -> None:
         self.tree = tree

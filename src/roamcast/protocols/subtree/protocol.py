@@ -29,6 +29,9 @@ Readings, one test each:
   R9  a neighbour that wants more filters than there is room for, for each neighbour or for all together, gets
       everything until its filters fit again: the papers' tables have no limit, and no subscriber may be lost to ours.
       The filters of the application on the node always have room.
+  R10 a node that has once heard a count of its tree believes it, as no paper has a node that lies. With `doubt`, which
+      real nodes have, a count is given up when the parent's heartbeats go on below it (kit/tree.py): otherwise one
+      frame of a member with a high count would keep a node out of the tree until the root gets there.
 """
 
 from __future__ import annotations
@@ -89,6 +92,7 @@ class SubTreeParams(Params):
     missed: int = param(3, "heartbeats missed before a neighbour is gone", "ours (R2)", low=1, high=100)
     filters: int = param(1024, "filters kept for each tree neighbour", "ours", low=1)
     seen: int = param(4096, "events a node remembers", "ours", low=1)
+    doubt: bool = param(False, "whether a count that the parent does not reach is given up", "ours (R10)")
 
 
 # ---------------------------------------------------------------------------------------------------------- protocol
@@ -106,7 +110,7 @@ class SubTree(Protocol):
         self.heartbeat_us = round(params.heartbeat_s * 1_000_000)
         self.gone_us = self.heartbeat_us * params.missed
         self.subscriptions = Subscriptions()
-        self.place = Place(host.id)
+        self.place = Place(host.id, params.doubt)
         self.heartbeat_timer = HeartbeatTimer(host, self.heartbeat_us)
         self.link_quality = LinkQuality(host, self.heartbeat_us, self.gone_us)
         self.neighbours: dict[int, Neighbour] = {}
@@ -195,8 +199,8 @@ class SubTree(Protocol):
 
     def on_parents_heartbeat(self, parent: Neighbour) -> None:
         place = self.place
-        if parent.tree == place.tree and parent.count < place.count:
-            return  # overtaken by a later one
+        if place.is_overtaken(parent.tree, parent.count):
+            return
         is_worse = parent.tree != place.tree and not self.is_better(parent.tree)
         if is_worse or parent.parent == self.host.id or not self.may_be_parent(parent):
             self.lose_parent()

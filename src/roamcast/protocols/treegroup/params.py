@@ -35,3 +35,4 @@ class TreeGroupParams(Params):
     hold_s: float = param(5.0, "how long an event waits for a parent", "ours (R14)", unit="s", low=0)
     held: int = param(16, "events that wait for a parent", "ours", low=0)
     seen: int = param(1024, "events a node remembers", "ours", low=1)
+    doubt: bool = param(False, "whether a count that the parent does not reach is given up", "ours (R21)")

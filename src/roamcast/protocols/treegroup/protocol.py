@@ -71,6 +71,9 @@ Readings, one test each:
       and from a child that gives it back: the tree is the only way that the paper sends events to gateways. Two nodes
       can disagree for a moment whether one is the other's child, and then the groups are lost. The paper has no such
       check; `strangers="believed"` does without it.
+  R21 a node that has once heard a count of its tree believes it, as the paper has no node that lies. With `doubt`,
+      which real nodes have, a count is given up when the parent's heartbeats go on below it (kit/tree.py): otherwise
+      one frame of a member with a high count would keep a node out of its group until the leader gets there.
 """
 
 from __future__ import annotations
@@ -243,8 +246,8 @@ class TreeGroup(Protocol):
 
     def on_parents_heartbeat(self, heartbeat: Heartbeat, sender: int) -> None:
         place = self.place
-        if heartbeat.tree == place.tree and heartbeat.count < place.count:
-            return  # overtaken by a later one
+        if place.is_overtaken(heartbeat.tree, heartbeat.count):
+            return
         if (
             heartbeat.tree == NO_TREE
             or heartbeat.parent == self.host.id

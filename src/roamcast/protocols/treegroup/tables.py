@@ -114,7 +114,7 @@ class Tables:
         self.host = host
         self.params = params
         self.heartbeat_us = round(params.heartbeat_s * 1_000_000)
-        self.place = Place(host.id)
+        self.place = Place(host.id, params.doubt)
         self.link_quality = LinkQuality(host, self.heartbeat_us, self.heartbeat_us * params.missed)
         self.neighbours: dict[int, GroupNeighbour] = {}
         self.children: dict[int, Child] = {}
