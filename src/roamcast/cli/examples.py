@@ -43,6 +43,7 @@ EXAMPLES = {
         "roamcast subscribe 'topic weather' --after 0 --patience 1",
     ],
     "status": ["roamcast status", "roamcast status --json"],
+    "motion": ["roamcast motion 8.5", "roamcast motion 0 --state ~/node"],
     "bridge": [
         "roamcast bridge mqtt://broker.example --in 'sensors/#' --out 'topic alarm'",
         "roamcast bridge mqtts://user@broker.example --out 'temperature > 30' --prefix mesh/ --state ~/node",
