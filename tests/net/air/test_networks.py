@@ -58,6 +58,7 @@ def test_several_tables_are_several_media_in_their_order(tmp_path: Path) -> None
         ("uplink", Peers(peers=("station.example", "192.0.2.7:7668"), port=7000)),
     ]
     node = Node(Config(insecure=True, media=config.media))
+    assert isinstance(node._media, dict)
     assert [type(medium) for medium in node._media.values()][:2] == [UdpMedium, SerialMedium]
 
 

@@ -88,11 +88,13 @@ class _Parts(NamedTuple):
 
 
 class Node:
-    def __init__(self, config: Config, *, senses: Senses | None = None) -> None:
+    def __init__(self, config: Config, *, medium: Medium | None = None, senses: Senses | None = None) -> None:
+        """`medium` takes the place of those in the settings, and `senses` are instruments of the node."""
         self.config = config
         self._protocol = registry.get(config.protocol)
         self._params = parameters.build(self._protocol, live_params(config.protocol) | config.params, config.protocol)
-        self._media: dict[str, Medium] = {named.name: named.build() for named in config.all_media()}
+        named = {} if medium is not None else {one.name: one.build() for one in config.all_media()}
+        self._media: Medium | dict[str, Medium] = medium or named
         self._has_senses = senses is not None
         self._motion = Motion(senses)
         self._gps = place(config.gps) if config.gps else None
