@@ -188,6 +188,11 @@ def test_two_bridges_to_one_broker_do_not_multiply_and_each_replaces_the_other(
     publish("c", range(10, 20))
     until(lambda: set(numbers(app.messages)) == set(range(20)))
     assert sorted(numbers(app.messages)) == list(range(20)), "the other one knew what was done"
+    for n in range(10, 16):  # the broker keeps some of them for the bridge that was killed
+        app.publish("in/x", json.dumps({"n": n}))
+    until(lambda: any(e.attrs.get("n", 0) >= 10 for e in received("c", 10) if e.topic == "in.x"))  # type: ignore[operator]
+    own, events = status("c").node, received("c", 11)
+    assert {e.topic for e in events if e.publisher != own} == {"in.x"}, "nothing came back, and no talk of the bridges"
     app.close()
 
 

@@ -150,8 +150,9 @@ class Bridge:
 
     def _received(self, message: Message) -> None:
         assert self._broker is not None
-        if message.topic.startswith(f"{self._meeting}/"):
-            self._meet(message.topic.rpartition("/")[2], message.payload)
+        if message.topic.startswith(f"{COORDINATION}/"):
+            if message.topic.startswith(f"{self._meeting}/"):
+                self._meet(message.topic.rpartition("/")[2], message.payload)
             self._broker.acknowledge(message)
             return
         self._messages.append(message)
