@@ -79,11 +79,12 @@ def identities(ring: KeyRing) -> list[bytes]:
 
 def publications(ring: KeyRing) -> list[bytes]:
     """By a member, with signatures that are wrong."""
-    who = Membership.secure(MemoryValues(), ring)
-    one = FrameCodec(GOSSIP, who, Limits(), Tally(), 1372)
-    assert who.identity is not None
-    seal = bytes(4) + who.identity.public + bytes(64)
-    frames = (EventFrame(Event(event_id(who.number, n + 1), "news", payload=seal), 5, 0) for n in range(READY * 20))
+    membership = Membership.secure(MemoryValues(), ring)
+    one = FrameCodec(GOSSIP, membership, Limits(), Tally(), 1372)
+    assert membership.identity is not None
+    seal = bytes(4) + membership.identity.public + bytes(64)
+    ids = (event_id(membership.number, n + 1) for n in range(READY * 20))
+    frames = (EventFrame(Event(id, "news", payload=seal), 5, 0) for id in ids)
     return [one.envelope.wrap(FRAME, FramePart(TAG, -1, 0, 0, 1, encode(GOSSIP, f)).packed()) for f in frames]
 
 

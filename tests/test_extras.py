@@ -22,7 +22,7 @@ def nothing_installed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def names(requirements: list[str]) -> set[str]:
-    return {found.group() for found in (re.match(r"[\w-]+", text) for text in requirements) if found}
+    return {match.group() for match in (re.match(r"[\w-]+", text) for text in requirements) if match}
 
 
 @pytest.mark.parametrize("package", EXTRAS)

@@ -82,3 +82,26 @@ def test_bytes_are_on_disk_before_the_name_and_with_durable_the_name_as_well(
     monkeypatch.setattr(os, "fsync", fsync)
     files.write(target, b"content", durable=durable)
     assert seen == synced
+
+
+def test_a_folder_is_replaced_whole(tmp_path: Path) -> None:
+    target = tmp_path / "table"
+    for content in ("old", "new"):
+        with files.completed_folder(target) as folder:
+            (folder / content).write_text(content)
+            assert not (target / content).exists()
+        assert names(target) == [content]
+    assert names(tmp_path) == ["table"]
+
+
+def test_an_error_leaves_the_old_folder_and_the_next_attempt_starts_anew(tmp_path: Path) -> None:
+    target = tmp_path / "table"
+    target.mkdir()
+    (target / "old").write_text("")
+    with pytest.raises(RuntimeError), files.completed_folder(target) as folder:
+        (folder / "half").write_text("")
+        raise RuntimeError
+    assert names(target) == ["old"]
+    with files.completed_folder(target) as folder:
+        (folder / "new").write_text("")
+    assert (names(target), names(tmp_path)) == (["new"], ["table"])

@@ -27,7 +27,7 @@ def setup_py() -> dict[str, Any]:
     return checkout.setup_py()
 
 
-def test_the_version_is_said_once(project: dict[str, Any]) -> None:
+def test_the_version_is_written_once(project: dict[str, Any]) -> None:
     assert project["project"]["version"] == roamcast.__version__
 
 

@@ -58,7 +58,7 @@ def test_a_class_that_no_module_has_cannot_be_named() -> None:
         DICTS.name_of(twin)
 
 
-def test_two_packages_with_one_name_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_packages_with_one_name_are_distinguished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(tmp_path)
     for name, target in (
         ("one", "collections:Counter"),

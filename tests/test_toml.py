@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from roamcast import toml
-from roamcast.errors import InputError
-from roamcast.toml import Lines, Misplaced
+from roamcast.errors import InputError, Misplaced
+from roamcast.toml import Lines
 
 
 class Inner(msgspec.Struct, forbid_unknown_fields=True):

@@ -82,7 +82,7 @@ def bare(made: Made, wheels: dict[str, Path]) -> Callable[..., Bare]:
     return partial(made, [*wheels][-1])
 
 
-def said(done: CompletedProcess[str]) -> str:
+def output(done: CompletedProcess[str]) -> str:
     """The output of a command that worked and had nothing to complain about."""
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     return done.stdout
@@ -99,23 +99,23 @@ def test_everything_an_extra_needs_comes_with_it(bare: Made, extra: str) -> None
 @both
 def test_the_console_script_says_what_it_is(made: Made, kind: str) -> None:
     mode = {"pure": "pure Python", "compiled": "compiled"}[kind]
-    assert said(made(kind).roamcast("--version")) == f"roamcast {rc.__version__} ({mode})\n"
+    assert output(made(kind).roamcast("--version")) == f"roamcast {rc.__version__} ({mode})\n"
 
 
 @both
 def test_a_run_is_that_of_the_checkout_and_dates_of_files_do_not_matter(made: Made, kind: str) -> None:
     for source in (made(kind).packages / "roamcast").rglob("*.py"):
         os.utime(source, (2e9, 2e9))  # later than any compiled module: in a checkout, these would be out of date
-    out = said(made(kind).roamcast("run", "baldoni", "--protocol", "gossip", *SHORT, "--json"))
+    out = output(made(kind).roamcast("run", "baldoni", "--protocol", "gossip", *SHORT, "--json"))
     expected = rc.simulate("baldoni", "gossip", world={"duration_s": 20})
     assert json.loads(out)["fingerprint"] == expected.fingerprint
 
 
 def test_what_is_imported_has_all_its_files(bare: Made) -> None:
     """Data files of the package are in the wheel, and so are type hints."""
-    assert "Two hundred sensors" in said(bare().roamcast("presets"))
-    assert "proximity" in said(bare().roamcast("protocols"))
-    assert "full campaign of" in said(bare().roamcast("reproduce", "--kept"))
+    assert "Two hundred sensors" in output(bare().roamcast("presets"))
+    assert "proximity" in output(bare().roamcast("protocols"))
+    assert "full campaign of" in output(bare().roamcast("reproduce", "--kept"))
     for name in ("py.typed", "__init__.pyi", "show/assets"):
         assert (bare().packages / "roamcast" / name).exists()
 
@@ -125,16 +125,16 @@ def test_what_is_imported_has_all_its_files(bare: Made) -> None:
 
 @both
 def test_a_protocol_in_the_current_folder_is_found(made: Made, kind: str) -> None:
-    assert "A flood of one hop." in said(made(kind).roamcast("protocols", "mine:Mine"))
-    assert "mine:Mine" in said(made(kind).roamcast("run", "baldoni", "--protocol", "mine:Mine", *SHORT))
+    assert "A flood of one hop." in output(made(kind).roamcast("protocols", "mine:Mine"))
+    assert "mine:Mine" in output(made(kind).roamcast("run", "baldoni", "--protocol", "mine:Mine", *SHORT))
 
 
 @both
 def test_a_node_needs_no_numpy_and_no_pyarrow_and_finds_a_protocol_in_the_current_folder(made: Made, kind: str) -> None:
     env = made(kind, "net")
     imported = "from importlib.util import find_spec; print([find_spec(name) for name in ('numpy', 'pyarrow')])"
-    assert said(env.python(imported)) == "[None, None]\n"
-    said(env.roamcast("key", "new", "group.key"))
+    assert output(env.python(imported)) == "[None, None]\n"
+    output(env.roamcast("key", "new", "group.key"))
     words = ["--key", "group.key", "--state", "state", "--interface", "lo", "--port", str(PORT)]
     name = f"roamcast-wheel-{os.getpid()}"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ready:
@@ -143,8 +143,8 @@ def test_a_node_needs_no_numpy_and_no_pyarrow_and_finds_a_protocol_in_the_curren
         node = env.start("node", "--protocol", "mine:Mine", *words, NOTIFY_SOCKET=f"@{name}")
         try:
             assert ready.recv(100) == b"READY=1"
-            said(env.roamcast("publish", "weather.roof", "temperature=31.5", "--state", "state"))
-            status = json.loads(said(env.roamcast("status", "--state", "state", "--json")))
+            output(env.roamcast("publish", "weather.roof", "temperature=31.5", "--state", "state"))
+            status = json.loads(output(env.roamcast("status", "--state", "state", "--json")))
             assert (status["protocol"], status["published"]) == ("mine:Mine", 1)
         finally:
             node.send_signal(signal.SIGTERM)
@@ -165,6 +165,7 @@ def lacks(done: CompletedProcess[str], what: str, extra: str) -> None:
     [
         ("run baldoni --log run.parquet", "writing a log needs PyArrow and NumPy", "data"),
         ("why run.parquet", "reading a log needs PyArrow and NumPy", "data"),
+        ("replay run.parquet", "replay needs PyArrow and NumPy", "data"),
         ("compare baldoni gossip frugal --out kept", r"keeping runs \(out=…\) needs PyArrow", "data"),
         ("compare baldoni gossip frugal --plot a.svg", "--plot needs matplotlib", "figures"),
         ("sweep baldoni gossip p=0.1,0.5 --plot a.svg", "--plot needs matplotlib", "figures"),
@@ -181,6 +182,7 @@ def lacks(done: CompletedProcess[str], what: str, extra: str) -> None:
         ("publish a.b", "publish needs cryptography", "net"),
         ("subscribe true", "subscribe needs cryptography", "net"),
         ("status", "status needs cryptography", "net"),
+        ("watch", "watch needs cryptography", "net"),
         ("lab field .", "lab field needs PySpark and PyArrow", "lab"),
         ("trace stats contacts.txt", "a trace needs NumPy and PyArrow", "data"),
         ("trace convert contacts.txt out.csv --to contact-list", "a trace needs NumPy and PyArrow", "data"),
@@ -198,6 +200,7 @@ def test_a_node_that_cannot_write_its_log_says_so_when_it_starts(bare: Made) -> 
 
 NEEDY = {
     "run.log()": "writing a log needs PyArrow and NumPy: pip install 'roamcast[data]'",
+    "run.replay()": "writing a log needs PyArrow and NumPy: pip install 'roamcast[data]'",
     "rc.simulate('baldoni', log='a.parquet')": "writing a log needs PyArrow and NumPy: pip install 'roamcast[data]'",
     "run.plot()": "a figure needs matplotlib: pip install 'roamcast[figures]'",
     "study.pandas()": "a DataFrame needs pandas: pip install 'roamcast[data]'",
@@ -229,7 +232,7 @@ for code in {list(NEEDY)}:
         lines[code] = str(error)
 print(json.dumps(lines))
 """
-    assert json.loads(said(bare().python(program))) == NEEDY
+    assert json.loads(output(bare().python(program))) == NEEDY
 
 
 # ---- what does without
@@ -238,24 +241,24 @@ print(json.dumps(lines))
 def test_comparing_and_planning_need_no_extra(bare: Made) -> None:
     env = bare()
     compared = json.loads(
-        said(env.roamcast("compare", "baldoni", "gossip", "mine:Mine", "--seeds", "2", *SHORT, "--json"))
+        output(env.roamcast("compare", "baldoni", "gossip", "mine:Mine", "--seeds", "2", *SHORT, "--json"))
     )
     assert len(compared["runs"]) == 4
-    assert "p=0.5" in said(env.roamcast("sweep", "baldoni", "gossip", "p=0.1,0.5", "--seeds", "2", *SHORT))
-    assert "4 runs" in said(env.roamcast("campaign", "plan", "short.toml"))
-    assert "speed_max_mps" in said(env.roamcast("fields"))
+    assert "p=0.5" in output(env.roamcast("sweep", "baldoni", "gossip", "p=0.1,0.5", "--seeds", "2", *SHORT))
+    assert "4 runs" in output(env.roamcast("campaign", "plan", "short.toml"))
+    assert "speed_max_mps" in output(env.roamcast("fields"))
 
 
 def test_a_campaign_and_its_report_need_no_spark(bare: Made) -> None:
     env = bare("figures")
     campaign = env.roamcast("campaign", "short.toml", "--local", "--out", "kept")
     assert campaign.returncode == 0, campaign.stderr
-    assert "4 of 4 runs finished" in said(env.roamcast("campaign", "status", "kept"))
-    assert "report: kept/report.html" in said(env.roamcast("report", "kept"))
-    said(env.roamcast("run", "baldoni", "--log", "run.parquet", *SHORT))
-    assert "event" in said(env.roamcast("why", "run.parquet"))
+    assert "4 of 4 runs finished" in output(env.roamcast("campaign", "status", "kept"))
+    assert "report: kept/report.html" in output(env.roamcast("report", "kept"))
+    output(env.roamcast("run", "baldoni", "--log", "run.parquet", *SHORT))
+    assert "event" in output(env.roamcast("why", "run.parquet"))
     frames = "import roamcast as rc; t = rc.open('kept'); print(len(t.pandas()), t.arrow('summary').num_rows > 0)"
-    assert said(env.python(frames)) == "4 True\n"
+    assert output(env.python(frames)) == "4 True\n"
     lacks(env.roamcast("query", "kept", "select 1"), "query needs PySpark", "lab")
     spark = env.python("import roamcast as rc; rc.open('kept').metrics")
     assert spark.stderr.splitlines()[-1].endswith("starting Spark needs PySpark: pip install 'roamcast[lab]'")

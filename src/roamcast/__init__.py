@@ -7,6 +7,7 @@
     rc.sweep("baldoni", "gossip", {"p": [0.1, 0.5]})    one protocol under several settings
     rc.open("out/credits")                              the tables of a campaign
     rc.open("run.parquet").why(7, "3:12")               a log: what happened to an event at a node
+    rc.open("run.parquet").replay("run.html")           a page that plays the run
     rc.Node(key="group.key"), rc.connect("~/node")      real nodes
 
 These names are what the documentation uses and what stays stable. A name is loaded when it is used for the first time,
@@ -37,7 +38,7 @@ _HOMES = {
     "compare": "roamcast.api.studies",
     "connect": "roamcast.api.nodes",
     "event_id": "roamcast.pubsub.event",
-    "open": "roamcast.lab",
+    "open": "roamcast.api.logs",
     "param": "roamcast.protocols.kit.interface",
     "parse_subscription": "roamcast.pubsub.text",
     "preset": "roamcast.api.simulation",
@@ -101,8 +102,8 @@ def _docstring(module: ModuleType, name: str) -> str:
         source = Path(str(module.__file__)).with_name(module.__name__.rpartition(".")[2] + ".py").read_text("utf-8")
     except OSError:
         return ""
-    (found,) = [node for node in ast.parse(source).body if isinstance(node, ast.ClassDef) and node.name == name]
-    return ast.get_docstring(found) or ""
+    (definition,) = [node for node in ast.parse(source).body if isinstance(node, ast.ClassDef) and node.name == name]
+    return ast.get_docstring(definition) or ""
 
 
 def __dir__() -> list[str]:

@@ -1,3 +1,4 @@
+from roamcast.api.logs import open as open
 from roamcast.api.nodes import Node as Node
 from roamcast.api.nodes import connect as connect
 from roamcast.api.simulation import Simulation as Simulation
@@ -8,7 +9,6 @@ from roamcast.api.studies import sweep as sweep
 from roamcast.api.study import Study as Study
 from roamcast.errors import InputError as InputError
 from roamcast.errors import RoamcastError as RoamcastError
-from roamcast.lab import open as open
 from roamcast.protocols.kit.frames import EventFrame as EventFrame
 from roamcast.protocols.kit.interface import Frame as Frame
 from roamcast.protocols.kit.interface import Host as Host

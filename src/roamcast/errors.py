@@ -4,16 +4,19 @@ RoamcastError
 ├── InputError          wrong input by a person, typed or in a file: one clear line, exit status 2
 │   ├── FilterError     a filter's text, with the position of the wrong character
 │   ├── MapError        a street map that cannot be driven on
+│   ├── Misplaced       an entry of a file, with its place there: toml.py adds the line
 │   ├── MissingExtra    a package that is not installed: the line says what to type (extras.py)
 │   └── NoData          the experiment has no run that a check is about
+├── JobFailed           a run of a comparison raised something
 ├── LogsDiffer          the tally of a run differs from its log
 ├── Malformed           received bytes that are not a frame: counted and dropped, never passed to a protocol
 ├── NodeClosed          a real node that is not running
+├── Outgrown            a table is too large for the memory of this machine
 ├── StoreError          a real node's disk failed or is full: exit status 75, because another start may succeed
 └── WorkerDied          a worker process of Spark died during a run, several times
 
-Two kinds stay with the code that raises and catches them: `net` refuses a datagram by raising `Refused`, which never
-leaves that package, and `toml.py` adds the line of the file to an InputError.
+One kind stays with the code that raises and catches it: `net` refuses a datagram by raising `Refused`, which never
+leaves that package.
 """
 
 from __future__ import annotations
@@ -47,12 +50,29 @@ class MapError(InputError):
     """A street map that cannot be driven on."""
 
 
+class Misplaced(InputError):
+    """A wrong entry of a file; `path` leads to it, such as ("protocol", 0, "name")."""
+
+    def __init__(self, message: str, *path: str | int) -> None:
+        super().__init__(message)
+        self.path = path
+
+
 class MissingExtra(InputError):
     """What was asked for needs a package that is not installed."""
 
 
 class NoData(InputError):
     """The experiment has no runs that a check is about."""
+
+
+class JobFailed(RoamcastError):
+    """A run raised: its place in the list is `index`, and the message is one line. `details` is the whole traceback."""
+
+    def __init__(self, index: int, line: str, details: str) -> None:
+        super().__init__(line)
+        self.index = index
+        self.details = details
 
 
 class LogsDiffer(RoamcastError):
@@ -65,6 +85,10 @@ class Malformed(RoamcastError):
 
 class NodeClosed(RoamcastError):
     """The node is not running."""
+
+
+class Outgrown(RoamcastError):
+    """A table became too large for the memory of this machine."""
 
 
 class StoreError(RoamcastError):

@@ -4,12 +4,15 @@ A file is written under a hidden temporary name in the folder of its target and 
 are on disk before the rename, so after a power failure there is the old file or the new one, complete. With `durable`
 the rename is on disk as well when the call returns, so it is certainly the new file. That takes some milliseconds more;
 only a caller that acts on the file at once needs it.
+
+A folder is replaced in the same way, by one that was filled beside it.
 """
 
 from __future__ import annotations
 
 import errno
 import os
+import shutil
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -59,6 +62,23 @@ def completed(target: Path, *, mode: int = ANY, durable: bool = False, overwrite
 def write(target: Path, content: bytes, *, mode: int = ANY, durable: bool = False, overwrite: bool = True) -> None:
     with completed(target, mode=mode, durable=durable, overwrite=overwrite) as path:
         path.write_bytes(content)
+
+
+@contextmanager
+def completed_folder(target: Path) -> Iterator[Path]:
+    """`with completed_folder(target) as path:` fill the new folder `path`. An exception leaves the target as it was.
+
+    A folder cannot be renamed over another one: for a moment there is none of that name.
+    """
+    fresh, old = (target.with_name(f".{target.name}.{state}") for state in ("new", "old"))
+    for leftover in (fresh, old):
+        shutil.rmtree(leftover, ignore_errors=True)
+    fresh.mkdir()
+    yield fresh
+    if target.exists():
+        target.replace(old)
+    fresh.replace(target)
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def _sync(path: Path) -> None:

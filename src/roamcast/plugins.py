@@ -38,27 +38,27 @@ class Registry:
         """The class behind a name, or behind `module:Class`."""
         target = self._target(name)
         try:
-            found = _load(target)
+            loaded = _load(target)
         except Exception as error:  # a module of another package can fail at import in any way
             raise InputError(f"{self.what} {name!r} cannot be loaded: {one_line(error)}") from error
-        self.check_class(name, target, found)
-        return found
+        self.check_class(name, target, loaded)
+        return loaded
 
-    def name_of(self, found: type) -> str:
+    def name_of(self, cls: type) -> str:
         """The name that `get` knows a class by: `module:Class`."""
-        name = f"{found.__module__}:{found.__qualname__}"
-        self.check_class(name, name, found)
+        name = f"{cls.__module__}:{cls.__qualname__}"
+        self.check_class(name, name, cls)
         try:
             known = self.get(name)
         except InputError as error:
             raise InputError(f"{error}; a class must be at the top of a module that can be imported") from None
-        if known is not found:
+        if known is not cls:
             raise InputError(f"{self.what} {name!r}: this name now stands for another class")
         return name
 
-    def check_class(self, name: str, target: str, found: object) -> None:
+    def check_class(self, name: str, target: str, loaded: object) -> None:
         """Refuse what does not extend the base."""
-        if not (isinstance(found, type) and issubclass(found, _load(self.base))):
+        if not (isinstance(loaded, type) and issubclass(loaded, _load(self.base))):
             raise InputError(f"{self.what} {name!r}: {target} is not a subclass of {self.public}")
 
     def _target(self, name: str) -> str:
@@ -85,7 +85,7 @@ class Registry:
         for point in entry_points(group=self.group):
             if point.value not in targets.setdefault(point.name, []):
                 targets[point.name].append(point.value)
-        return {name: sorted(found) for name, found in targets.items()}
+        return {name: sorted(classes) for name, classes in targets.items()}
 
 
 def import_from(folder: str) -> None:

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from roamcast.errors import InputError, error_text, unknown
+from roamcast.errors import InputError, Misplaced, error_text, unknown
 
 Steps = tuple[str | int, ...]
 """The path of an entry: names of keys, and positions in lists of tables."""
@@ -37,14 +37,6 @@ PLAINER = {
 """For what tomllib says about the most frequent mistakes."""
 MEANT = {"parameters": "set", "params": "set", "scenario": "world"}
 """What people write for an entry because it is called so elsewhere."""
-
-
-class Misplaced(InputError):
-    """An error at a place in the file."""
-
-    def __init__(self, message: str, *path: str | int) -> None:
-        super().__init__(message)
-        self.path = path
 
 
 def load(path: Path, what: str, understand: Callable[[dict[str, Any]], T]) -> T:
@@ -109,8 +101,8 @@ def must_be(expected: str) -> str:
     """msgspec's "Expected `int`, got `str`" as "must be a whole number, not a text"."""
     if not expected.startswith("Expected "):
         return expected[:1].lower() + expected[1:]
-    wanted, _, found = expected.removeprefix("Expected ").partition(", got ")
-    return f"must be {_in_words(wanted)}" + (f", not {_in_words(found)}" if found else "")
+    wanted, _, actual = expected.removeprefix("Expected ").partition(", got ")
+    return f"must be {_in_words(wanted)}" + (f", not {_in_words(actual)}" if actual else "")
 
 
 def _unknown_field(name: str, known: list[str]) -> str:

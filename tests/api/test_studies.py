@@ -62,9 +62,9 @@ def test_means_have_intervals_around_them(compared: rc.Study) -> None:
 
 def test_differences_are_taken_seed_by_seed(compared: rc.Study) -> None:
     values = {(row["label"], row["seed"]): row["delivery"] for row in compared.rows}
-    found = {row["cell"]: row for row in compared.differences("delivery").to_dict("records")}
-    assert set(found) == {"gossip, p=0.4", "Echo"}
-    for label, row in found.items():
+    differences = {row["cell"]: row for row in compared.differences("delivery").to_dict("records")}
+    assert set(differences) == {"gossip, p=0.4", "Echo"}
+    for label, row in differences.items():
         expected = mean(values[label, seed] - values["gossip", seed] for seed in (1, 2, 3))
         assert row["difference"] == pytest.approx(expected) and row["n"] == 3
 
@@ -171,7 +171,7 @@ def test_a_folder_of_another_campaign_is_not_taken_over(tmp_path: Path) -> None:
     assert "'sweep'" in repr(rc.open(tmp_path / "study"))
 
 
-def test_a_field_that_is_called_like_a_parameter_can_be_swept_and_told_apart() -> None:
+def test_a_field_that_is_called_like_a_parameter_can_be_swept_beside_it() -> None:
     study = rc.sweep("baldoni", ("semiprob", {"queue": 10}), {"world.queue": [5, 50]}, seeds=1, world=SHORT)
     assert [row["world"]["queue"] for row in study.rows] == ["5", "50"]
     assert list(study.pandas()["world.queue"]) == [5, 50]

@@ -41,13 +41,13 @@ def roamcast(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 def one_line(roamcast: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OneLine:
     """Type something wrong, where there is a file `there` and a state `state` on which no node runs."""
 
-    def type_(words: list[str], said: str) -> None:
+    def type_(words: list[str], message: str) -> None:
         monkeypatch.chdir(tmp_path)
         monkeypatch.setenv("ROAMCAST_STATE", "state")
         (tmp_path / "there").write_text("")
         status, out, err = roamcast(*words)
         assert (status, out) == (2, "")
-        assert err.startswith(f"roamcast: {said}")
+        assert err.startswith(f"roamcast: {message}")
         assert err.count("\n") == 1
 
     return type_
@@ -86,8 +86,8 @@ def start(tmp_path: Path) -> Iterator[Started]:
 
 
 def stopped(node: subprocess.Popen[str]) -> str:
-    """What it said, after it was told to stop."""
+    """What it printed, after a signal to stop."""
     node.send_signal(signal.SIGTERM)
-    _, said = node.communicate(timeout=PATIENCE_S)
-    assert node.returncode == 0, said
-    return said
+    _, errors = node.communicate(timeout=PATIENCE_S)
+    assert node.returncode == 0, errors
+    return errors

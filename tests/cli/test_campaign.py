@@ -41,7 +41,20 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_campaign_is_planned_run_told_and_asked(roamcast: Typed, here: Path, spark: SparkSession) -> None:
+def test_a_campaign_is_planned_run_shown_and_asked(roamcast: Typed, here: Path, spark: SparkSession) -> None:
+    check_plan(roamcast)
+    assert not (here / "out").exists()
+    check_run(roamcast)
+    check_status(roamcast)
+    check_query(roamcast)
+    (here / "tiny.toml").write_text(TINY.replace("seeds = 2", "seeds = 1"))
+    status, out, err = roamcast("campaign", "tiny.toml")
+    assert (status, out) == (2, "")
+    assert err.splitlines()[-1].startswith("roamcast: out/tiny: holds the campaign 'tiny', which is not this one")
+    assert "tiny: 0 of 3 runs to do" in roamcast("campaign", "tiny.toml", "--extend")[2]
+
+
+def check_plan(roamcast: Typed) -> None:
     status, out, err = roamcast("campaign", "plan", "tiny.toml")
     assert (status, err) == (0, "")
     assert out.startswith("tiny: 3 cells\nall cells: baldoni, ") and "6 runs; very roughly" in out
@@ -55,19 +68,20 @@ def test_a_campaign_is_planned_run_told_and_asked(roamcast: Typed, here: Path, s
         ("broken:Broken", {}, 2),
     ]
     assert planned["cost_s"] == pytest.approx(sum(cell["cost_s"] for cell in planned["cells"]))
-    assert not (here / "out").exists()
 
+
+def check_run(roamcast: Typed) -> None:
     status, out, err = roamcast("campaign", "tiny.toml", "--json")
     (line,) = out.splitlines()
-    told = json.loads(line)
+    output = json.loads(line)
     assert status == 0
     assert err.splitlines()[:2] == ["tiny: starting Spark", "tiny: 6 of 6 runs to do"]
-    assert told["out"] == "out/tiny"
-    assert {(row["label"], row["params"].get("p"), row["n"]) for row in told["summary"]} == {
+    assert output["out"] == "out/tiny"
+    assert {(row["label"], row["params"].get("p"), row["n"]) for row in output["summary"]} == {
         ("gossip", "0.4", 2),
         ("gossip", "0.8", 2),
     }
-    assert [row["error"] for row in told["failed"]] == ["ValueError: it [b]is[/b] broken"] * 2
+    assert [row["error"] for row in output["failed"]] == ["ValueError: it [b]is[/b] broken"] * 2
 
     status, out, err = roamcast("campaign", "tiny.toml", "--out", "out/tiny")
     assert status == 0
@@ -76,17 +90,21 @@ def test_a_campaign_is_planned_run_told_and_asked(roamcast: Typed, here: Path, s
     assert out.endswith("tables are in out/tiny; ask them: roamcast query out/tiny SQL\n")
     assert "tiny: 2 of 6 runs to do" in roamcast("campaign", "tiny.toml", "--retry")[2]
 
-    status, out, _ = roamcast("campaign", "status", "out/tiny")
-    assert out.startswith("tiny: 4 of 6 runs finished, 0 to do\n2 failed:\n") and out.endswith("tables are written\n")
-    status, out, _ = roamcast("campaign", "status", "out/tiny", "--json")
-    told = json.loads(out)
-    assert (told["planned"], told["finished"], len(told["failed"]), told["measured"]) == (6, 4, 2, True)
 
+def check_status(roamcast: Typed) -> None:
+    status, out, _ = roamcast("campaign", "status", "out/tiny")
+    assert (status, out.splitlines()[-1]) == (0, "tables are written")
+    assert out.startswith("tiny: 4 of 6 runs finished, 0 to do\n2 failed:\n")
+    output = json.loads(roamcast("campaign", "status", "out/tiny", "--json")[1])
+    assert (output["planned"], output["finished"], len(output["failed"]), output["measured"]) == (6, 4, 2, True)
+
+
+def check_query(roamcast: Typed) -> None:
     asked = "select seed, params['p'] as `[p]`, delivery from metrics order by 2, 1"
     status, out, err = roamcast("query", "out/tiny", asked, "--json")
-    told = json.loads(out)
-    assert (status, err, told["columns"]) == (0, "", ["seed", "[p]", "delivery"])
-    assert [row[:2] for row in told["rows"]] == [[1, "0.4"], [2, "0.4"], [1, "0.8"], [2, "0.8"]]
+    output = json.loads(out)
+    assert (status, err, output["columns"]) == (0, "", ["seed", "[p]", "delivery"])
+    assert [row[:2] for row in output["rows"]] == [[1, "0.4"], [2, "0.4"], [1, "0.8"], [2, "0.8"]]
     status, out, err = roamcast("query", "out/tiny", asked, "--limit", "3")
     assert [line.split()[:2] for line in out.splitlines()] == [
         ["seed", "[p]"],
@@ -102,12 +120,6 @@ def test_a_campaign_is_planned_run_told_and_asked(roamcast: Typed, here: Path, s
     assert (status, out) == (2, "") and len(err.splitlines()) == 1
     assert err.startswith("roamcast: query: [UNRESOLVED_COLUMN") and "`nothing`" in err and "Project" not in err
     assert "PARSE_SYNTAX_ERROR" in roamcast("query", "out/tiny", "selec 1")[2]
-
-    (here / "tiny.toml").write_text(TINY.replace("seeds = 2", "seeds = 1"))
-    status, out, err = roamcast("campaign", "tiny.toml")
-    assert (status, out) == (2, "")
-    assert err.splitlines()[-1].startswith("roamcast: out/tiny: holds the campaign 'tiny', which is not this one")
-    assert "tiny: 0 of 3 runs to do" in roamcast("campaign", "tiny.toml", "--extend")[2]
 
 
 def test_a_campaign_on_this_machine_says_what_one_on_spark_says(
@@ -137,9 +149,9 @@ def test_a_campaign_on_this_machine_needs_no_spark(here: Path) -> None:
     assert typed("tiny.toml") == (2, "", f"roamcast: {missing}\n")
     status, out, err = typed("tiny.toml", "--local", "--processes", "2", "--json")
     assert status == 0, err
-    told = json.loads(out)
-    assert {row["n"] for row in told["summary"]} == {2}
-    assert [row["error"] for row in told["failed"]] == ["ValueError: it [b]is[/b] broken"] * 2
+    output = json.loads(out)
+    assert {row["n"] for row in output["summary"]} == {2}
+    assert [row["error"] for row in output["failed"]] == ["ValueError: it [b]is[/b] broken"] * 2
     status, out, err = typed("status", "out/tiny")
     assert (status, err) == (0, "") and out.startswith("tiny: 4 of 6 runs finished, 0 to do\n2 failed:\n")
 

@@ -62,8 +62,8 @@ def test_the_list_fits_into_80_columns(roamcast: Typed) -> None:
 
 def test_a_part_of_the_world_says_what_each_value_is(roamcast: Typed) -> None:
     out = roamcast("fields", "mobility")[1]
-    found = dict(line.split(maxsplit=1) for line in out.splitlines() if line.split(" ")[0] in MOBILITY.own)
-    assert {name: text.rstrip() for name, text in found.items()} == MOBILITY.own
+    listed = dict(line.split(maxsplit=1) for line in out.splitlines() if line.split(" ")[0] in MOBILITY.own)
+    assert {name: text.rstrip() for name, text in listed.items()} == MOBILITY.own
     assert json.loads(roamcast("fields", "mobility", "--json")[1])["values"] == MOBILITY.own
 
 

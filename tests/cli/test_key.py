@@ -22,11 +22,11 @@ def test_a_rotation_has_three_steps(roamcast: Typed, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["key", "new", "there"], "there exists; a group key is not overwritten"),
         (["key", "promote", "none"], "there is no group key none"),
     ],
 )
-def test_wrong_input_is_one_line(one_line: OneLine, words: list[str], said: str) -> None:
-    one_line(words, said)
+def test_wrong_input_is_one_line(one_line: OneLine, words: list[str], message: str) -> None:
+    one_line(words, message)

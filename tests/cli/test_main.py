@@ -87,7 +87,7 @@ def test_a_reader_that_has_seen_enough_is_no_traceback(words: list[str]) -> None
     assert (done.returncode, done.stderr) == (1, "")
 
 
-# ---- verbs that tell
+# ---- verbs that show something
 
 
 def test_protocols_lists_every_name_with_a_line(roamcast: Typed) -> None:

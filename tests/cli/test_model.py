@@ -28,17 +28,17 @@ def refusal(*arguments: str) -> str:
 def test_json_is_one_object_with_the_exact_curves() -> None:
     result = run("--A", "5", "--L", "2", "--speeds", "0.3,0.6", "--steps", "4", "--json")
     (line,) = result.stdout.splitlines()
-    found = json.loads(line)
-    assert (found["A"], found["L"], found["steps"], found["normalised"]) == (5, 2, 4, True)
-    assert [c["speed"] for c in found["curves"]] == [0.3, 0.6]
-    for c in found["curves"]:
+    output = json.loads(line)
+    assert (output["A"], output["L"], output["steps"], output["normalised"]) == (5, 2, 4, True)
+    assert [c["speed"] for c in output["curves"]] == [0.3, 0.6]
+    for c in output["curves"]:
         assert c["distance"] == pytest.approx(curve(5, 2, *alpha_beta_for_speed(c["speed"]), 4), abs=1e-6)
 
 
 def test_as_printed_leaves_out_the_division_by_what_is_left() -> None:
-    found = json.loads(run("--A", "5", "--L", "2", "--speeds", "0.5", "--steps", "9", "--as-printed", "--json").stdout)
-    assert found["normalised"] is False
-    assert found["curves"][0]["distance"] == pytest.approx(
+    output = json.loads(run("--A", "5", "--L", "2", "--speeds", "0.5", "--steps", "9", "--as-printed", "--json").stdout)
+    assert output["normalised"] is False
+    assert output["curves"][0]["distance"] == pytest.approx(
         curve(5, 2, *alpha_beta_for_speed(0.5), 9, normalised=False), abs=1e-6
     )
 

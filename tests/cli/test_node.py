@@ -54,8 +54,8 @@ def test_two_nodes_talk(start: Started, tmp_path: Path, roamcast: Typed, monkeyp
     assert line(msgspec.convert(first, ReceivedEvent)) == f'weather.roof temperature=31.5 "hi" from {id >> 32}'
 
     status, out, _ = roamcast("status", "--state", "b", "--json")
-    told = json.loads(out)
-    assert [peer["node"] for peer in told["neighbours"]] == [id >> 32]
+    output = json.loads(out)
+    assert [peer["node"] for peer in output["neighbours"]] == [id >> 32]
     status, out, _ = roamcast("status", "--state", "b")
     assert (status, str(id >> 32) in out, "rates since the start" in out) == (0, True, True)
     assert stat.S_IMODE((tmp_path / "b" / "control").stat().st_mode) == 0o600
@@ -142,7 +142,7 @@ def test_a_json_line_has_the_traceback_of_an_error() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["node", "--insecure", "--log-format", "xml"], "--log-format xml: must be text or json"),
         (["node", "--insecure", "--metrics", "70000"], "metrics: must be a whole number of at most 65535"),
@@ -165,5 +165,5 @@ def test_a_json_line_has_the_traceback_of_an_error() -> None:
         (["node", "--config", "none.toml"], "cannot read the configuration none.toml"),
     ],
 )
-def test_wrong_input_is_one_line(one_line: OneLine, words: list[str], said: str) -> None:
-    one_line(words, said)
+def test_wrong_input_is_one_line(one_line: OneLine, words: list[str], message: str) -> None:
+    one_line(words, message)

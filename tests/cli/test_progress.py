@@ -8,7 +8,7 @@ from roamcast.cli import screen as screens
 from roamcast.cli.screen import SAY_EVERY_S, Screen
 
 
-def test_without_a_terminal_a_line_is_said_now_and_then(
+def test_without_a_terminal_a_line_is_printed_now_and_then(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [100.0]

@@ -16,11 +16,11 @@ def test_values_are_what_they_read_like(text: str, meant: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["publish", "news"], "no node runs on the state state"),
         (["publish", "news", "x"], "attribute 'x': must be KEY=VALUE"),
     ],
 )
-def test_wrong_input_is_one_line(one_line: OneLine, words: list[str], said: str) -> None:
-    one_line(words, said)
+def test_wrong_input_is_one_line(one_line: OneLine, words: list[str], message: str) -> None:
+    one_line(words, message)

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow.parquet as pq
 import pytest
 
@@ -14,7 +15,7 @@ from roamcast.cli.reproduce import show
 from roamcast.judging import kept
 from roamcast.judging.verdicts import NOT, OPEN, REPRODUCED
 from roamcast.papers import experiments
-from roamcast.papers.experiments import Experiment
+from roamcast.papers.experiments import PAPERS, Experiment
 from tests.cli.conftest import Typed
 from tests.show.made_up import verdict
 
@@ -23,7 +24,7 @@ SMALL = {"nodes": 30, "duration_s": 14.0, "publish_from_s": 10.0}
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Two of the figures of 000, with few nodes and two seeds."""
+    """Two of the figures of Baldoni et al., with few nodes and two seeds."""
     names, content = ["baldoni/fig11", "baldoni/fig12"], Experiment.content
 
     def cut(self: Experiment, scale: str) -> dict[str, Any]:
@@ -57,9 +58,9 @@ def test_a_reproduction_leaves_a_scorecard_and_a_page_and_is_not_done_twice(roam
     assert status == 0
     assert "reproduce baldoni, quick: 0 of 32 runs to do" in err.splitlines()
     assert (place / "scorecard.json").read_bytes() == first
-    told = json.loads(out)
-    assert (told["out"], told["report"], told["scale"]) == ("out/reproduce/quick", "out/report.html", "quick")
-    assert told["claims"] == claims
+    output = json.loads(out)
+    assert (output["out"], output["report"], output["scale"]) == ("out/reproduce/quick", "out/report.html", "quick")
+    assert output["claims"] == claims
 
 
 @pytest.fixture
@@ -106,7 +107,7 @@ def test_a_full_campaign_has_the_same_scorecard_to_the_byte_from_an_empty_folder
     assert 0 < resumed[0] < first[0] and resumed[1:] == first[1:]
 
 
-def test_what_makes_no_sense_is_said_before_anything_starts(roamcast: Typed, tmp_path: Path) -> None:
+def test_options_that_contradict_each_other_are_refused_before_anything_starts(roamcast: Typed, tmp_path: Path) -> None:
     status, _, err = roamcast("reproduce", "--quick", "--full", "--out", str(tmp_path / "out"))
     assert (status, err) == (2, "roamcast: --quick and --full: must not be given together\n")
     status, _, err = roamcast("reproduce", "baldony", "--out", str(tmp_path / "out"))
@@ -122,6 +123,7 @@ def test_what_makes_no_sense_is_said_before_anything_starts(roamcast: Typed, tmp
 def test_the_kept_scorecard_is_one_object(roamcast: Typed) -> None:
     status, out, _ = roamcast("reproduce", "--kept", "--json")
     whole = json.loads(out)
+    assert list(whole["counts"]["papers"]) == list(PAPERS)
     assert status == 0
     assert set(whole) == {"made", "counts", "claims"}
     assert {"version", "date", "runs"} <= set(whole["made"])
@@ -130,17 +132,51 @@ def test_the_kept_scorecard_is_one_object(roamcast: Typed) -> None:
     assert sum(whole["counts"]["all"].values()) == len(whole["claims"]) >= 82
 
 
+def test_the_scorecard_fits_eighty_columns_and_says_where_the_rest_is(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    stored = kept.load()
+    assert stored is not None
+    show(stored.claims, None, "out/report.html")
+    lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    assert max(map(len, lines)) <= 80
+    (first,) = [line for line in lines if line.startswith("B1 ")]
+    assert first.split()[-2:] == ["0.556", "reproduced"] and "…" in first
+    assert any(line.strip() == "Li et al. 2013" for line in lines)
+    assert lines[-1] == "published values, intervals, causes: out/report.html"
+
+
+def test_a_quick_run_stands_beside_the_kept_verdicts_in_eighty_columns(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    stored = kept.load()
+    assert stored is not None
+    show(stored.claims, msgspec.structs.replace(stored, claims=stored.claims[1:]), "out/report.html")
+    lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    assert max(map(len, lines)) <= 80 and lines[0].split()[-2:] == ["quick", "run"]
+    assert lines[2].endswith("reproduced") and lines[3].endswith("same")
+    assert lines[-1] == "published values, intervals, causes: out/report.html"
+
+
 def test_a_quick_run_is_shown_beside_the_full_campaign_and_what_it_contradicts_is_named(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     before = [
-        verdict("B3", "000", REPRODUCED, calibration=True),
-        verdict("B5", "000", REPRODUCED),
-        verdict("B6", "000", NOT),
-        verdict("B7", "000", REPRODUCED),
+        verdict("B3", "baldoni", REPRODUCED, calibration=True),
+        verdict("B5", "baldoni", REPRODUCED),
+        verdict("B6", "baldoni", NOT),
+        verdict("B7", "baldoni", REPRODUCED),
     ]
     stored = kept.Kept(kept.Made("0.1.0", "0.1.0+abc", "2026-01-31", 12345, 600.0), kept.counted(before), before)
-    show([verdict("B3", "000", REPRODUCED), verdict("B5", "000", NOT), before[2], verdict("B7", "000", OPEN)], stored)
+    now = [
+        verdict("B3", "baldoni", REPRODUCED),
+        verdict("B5", "baldoni", NOT),
+        before[2],
+        verdict("B7", "baldoni", OPEN),
+    ]
+    show(now, stored, "out/report.html")
     lines = capsys.readouterr().out.splitlines()
     assert "4 claims: 3 reproduced, 1 not reproduced, 0 not decidable (full campaign)" in lines
     assert "1 of the 1 claims that joint readings were chosen on hold, 2 of the other 3" in lines
@@ -161,7 +197,7 @@ def test_a_plan_says_what_a_reproduction_takes(roamcast: Typed) -> None:
     assert status == 0
     assert costa["paper"] == "costa" and costa["runs"] > 100 and costa["other_runs"] > 0 and costa["deciding_runs"] > 0
     status, out, _ = roamcast("reproduce", "costa", "--plan")
-    assert status == 0 and "costa" in out and "runs" in out
+    assert status == 0 and "Costa et al. 2005" in out and "runs" in out
     assert json.loads(roamcast("reproduce", "costa", "--plan", "--json")[1])["papers"][0]["deciding_runs"] == 0
 
 

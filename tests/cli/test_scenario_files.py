@@ -40,8 +40,8 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 def facts(typed: tuple[int, str, str]) -> dict[str, Any]:
     status, out, err = typed
     assert status == 0, err
-    found: dict[str, Any] = json.loads(out)
-    return found
+    output: dict[str, Any] = json.loads(out)
+    return output
 
 
 def test_run(roamcast: Typed, file: str) -> None:
@@ -120,7 +120,7 @@ def test_a_mistake_in_it_is_one_line_in_every_verb(roamcast: Typed, file: str, w
     assert err.endswith("none.toml: no such file or directory\n")
 
 
-def test_a_trace_that_is_missing_is_said_before_anything_runs(roamcast: Typed, file: str) -> None:
+def test_a_trace_that_is_missing_is_reported_before_anything_runs(roamcast: Typed, file: str) -> None:
     Path("worlds/met.txt").unlink()
     assert roamcast("run", file) == (2, "", "roamcast: met.toml:11: trace=met.txt: there is no such file\n")
 

@@ -74,7 +74,7 @@ def test_status_is_live_at_a_terminal(start: Started, tmp_path: Path, roamcast: 
     assert other.seen.endswith("roamcast: the node has stopped\r\n")
 
 
-def test_of_a_node_that_was_killed_it_is_said_that_none_runs(
+def test_after_a_node_was_killed_status_says_that_none_runs(
     start: Started, tmp_path: Path, roamcast: Typed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -83,8 +83,8 @@ def test_of_a_node_that_was_killed_it_is_said_that_none_runs(
     node.kill()
     node.wait()
     assert (tmp_path / "a" / "control").exists()
-    said = "roamcast: no node runs on the state a (`roamcast node --state a`)\n"
-    assert roamcast("status", "--state", "a") == (2, "", said)
+    message = "roamcast: no node runs on the state a (`roamcast node --state a`)\n"
+    assert roamcast("status", "--state", "a") == (2, "", message)
     assert stopped(start("a")) == "", "what was left is in nobody's way"
 
 
@@ -130,11 +130,11 @@ def test_rates_are_of_the_time_between_two_looks() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["status"], "no node runs on the state state"),
         (["status", "--every", "0"], "--every 0: must be above 0"),
     ],
 )
-def test_wrong_input_is_one_line(one_line: OneLine, words: list[str], said: str) -> None:
-    one_line(words, said)
+def test_wrong_input_is_one_line(one_line: OneLine, words: list[str], message: str) -> None:
+    one_line(words, message)

@@ -38,7 +38,7 @@ def test_what_comes_from_the_air_does_not_command_the_terminal() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["subscribe", "n > 0", "--count", "-1"], "--count -1: must be at least 0"),
         (["subscribe", "n > 0", "--patience", "-1"], "--patience -1: must be above 0"),
@@ -47,5 +47,5 @@ def test_what_comes_from_the_air_does_not_command_the_terminal() -> None:
         (["subscribe", "--forget", "--name", "x"], "no node runs on the state state"),
     ],
 )
-def test_wrong_input_is_one_line(one_line: OneLine, words: list[str], said: str) -> None:
-    one_line(words, said)
+def test_wrong_input_is_one_line(one_line: OneLine, words: list[str], message: str) -> None:
+    one_line(words, message)

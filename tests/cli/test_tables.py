@@ -1,4 +1,4 @@
-"""Tables of a campaign's cells: at 80 columns, whole numbers, nothing said twice."""
+"""Tables of a campaign's cells: at 80 columns, whole numbers, nothing shown twice."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_with_one_protocol_settings_are_columns() -> None:
     assert lines[3].split()[0] == "p" and lines[4].split()[0] == "0.3"
 
 
-def test_what_one_protocol_has_in_all_its_cells_is_said_once() -> None:
+def test_what_one_protocol_has_in_all_its_cells_is_shown_once() -> None:
     rows = summary("gossip", 0, {"p": "0.5"}, {}) + summary("counter", 1, {"limit": "3"}, {})
     lines = shown(rows)
     assert lines[1:3] == ["gossip: p=0.5", "counter: limit=3"]

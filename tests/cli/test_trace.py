@@ -27,13 +27,13 @@ def test_stats_of_a_conference_as_json(roamcast: Typed, tmp_path: Path) -> None:
         "trace", "stats", str(data("hypertext2009/tij_HT09.dat")), "--json", "--figure", str(figure)
     )
     (line,) = out.splitlines()
-    told = json.loads(line)
+    output = json.loads(line)
     assert (status, err) == (0, "")
-    assert (told["nodes"], told["contacts"]["count"], round(told["contacts"]["mean_s"], 1)) == (113, 9865, 42.2)
-    assert [row["reached"] for row in told["reachability"]["within"]] == [2926, 8465, 11429]
-    assert told["reachability"]["pairs"] == 12_656 and told["malformed"] == 0
-    assert sum(share for _, share in told["degrees"]) == pytest.approx(1.0) and len(told["degree_over_time"]) == 24
-    assert told["degree_mean"] == pytest.approx(2 * 9865 * told["contacts"]["mean_s"] / 113 / 212_360)
+    assert (output["nodes"], output["contacts"]["count"], round(output["contacts"]["mean_s"], 1)) == (113, 9865, 42.2)
+    assert [row["reached"] for row in output["reachability"]["within"]] == [2926, 8465, 11429]
+    assert output["reachability"]["pairs"] == 12_656 and output["malformed"] == 0
+    assert sum(share for _, share in output["degrees"]) == pytest.approx(1.0) and len(output["degree_over_time"]) == 24
+    assert output["degree_mean"] == pytest.approx(2 * 9865 * output["contacts"]["mean_s"] / 113 / 212_360)
     assert figure.read_text().count("<svg") == 1
 
 
@@ -92,8 +92,8 @@ def test_a_trace_that_outgrows_this_machine_goes_to_spark(
     monkeypatch.setattr(here, "free_memory", lambda: 1000)
     assert roamcast(*words) == (*here_output, "")
     monkeypatch.setattr(here, "fits", lambda _: True)
-    said = "roamcast: a table of the trace is larger than 0.0 GB: going on with Spark\n"
-    assert roamcast(*words) == (*here_output, said)
+    message = "roamcast: a table of the trace is larger than 0.0 GB: going on with Spark\n"
+    assert roamcast(*words) == (*here_output, message)
     too_large = "a table of the trace is larger than 0.0 GB, too large for --local; leave it out to use Spark"
     assert roamcast(*words, "--local") == (2, "", f"roamcast: {path}: {too_large}\n")
 
@@ -113,13 +113,13 @@ def test_convert_and_what_it_says(roamcast: Typed, tmp_path: Path) -> None:
         "50",
         "--json",
     )
-    told = json.loads(out)
-    assert (told["format"], told["to"], told["rows"], told["names"]) == ("ns2", "one-conn", 2, None)
+    output = json.loads(out)
+    assert (output["format"], output["to"], output["rows"], output["names"]) == ("ns2", "one-conn", 2, None)
     assert (tmp_path / "out.txt").read_text() == "6.25 CONN 0 1 up\n20 CONN 0 1 down\n"
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "options", "said"),
+    ("name", "text", "options", "message"),
     [
         ("a.csv", "0,1,0,0\n5,1,9,0\n4,1,8,0\n", (), "a.csv, line 3: time runs backwards for node 1"),
         ("a.csv", "0,ann,0,0\n0,ann,9,0\n", (), "a.csv, line 2: node ann is at two places at 0 s"),
@@ -136,18 +136,18 @@ def test_convert_and_what_it_says(roamcast: Typed, tmp_path: Path) -> None:
     ],
 )
 def test_wrong_input_is_one_line_and_nothing_is_written(
-    roamcast: Typed, tmp_path: Path, name: str, text: str, options: tuple[str, ...], said: str
+    roamcast: Typed, tmp_path: Path, name: str, text: str, options: tuple[str, ...], message: str
 ) -> None:
     path = written(tmp_path, name, text)
     status, out, err = roamcast("trace", "convert", str(path), str(tmp_path / "out.tcl"), "--to", "ns2", *options)
     assert (status, out) == (2, "")
     (line,) = err.splitlines()
-    assert line.startswith("roamcast: ") and said in line
+    assert line.startswith("roamcast: ") and message in line
     assert [file.name for file in tmp_path.iterdir()] == [name]
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("convert", "none.csv", "out", "--to", "ns2"), "none.csv: cannot be read (no such file or directory)"),
         (("convert", "a.csv", "a.csv", "--to", "ns2"), "a.csv: must not be the file that is read"),
@@ -164,7 +164,7 @@ def test_wrong_input_is_one_line_and_nothing_is_written(
     ],
 )
 def test_wrong_options_are_refused_before_spark_starts(
-    roamcast: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], said: str
+    roamcast: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], message: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("roamcast.lab.spark.session.session", None)
@@ -172,5 +172,5 @@ def test_wrong_options_are_refused_before_spark_starts(
     status, out, err = roamcast("trace", *words)
     assert (status, out) == (2, "")
     (line,) = err.splitlines()
-    assert said in line
+    assert message in line
     assert [file.name for file in tmp_path.iterdir()] == ["a.csv"]

@@ -14,7 +14,7 @@ from tests.cli.conftest import OneLine, Typed
 MINE = '''
 from roamcast import EventFrame, Protocol, reason
 
-KEPT = reason("suppress", "mine", "nobody but me gets {event}")
+KEPT = reason("suppress", "mine", "only I get {event}")
 
 class Miser(Protocol):
     """Keeps everything."""
@@ -80,7 +80,7 @@ def test_a_protocol_of_ones_own_has_its_own_sentences(
     first = json.loads(roamcast("why", "run.parquet", "--json")[1])["events"][0]
     question = ["--event", first["name"], "--node", str(first["publisher"])]
     status, out, _ = roamcast("why", "run.parquet", *question, "--protocol", "hoard:Miser")
-    assert status == 0 and f"suppress: nobody but me gets {first['name']}" in out
+    assert status == 0 and f"suppress: only I get {first['name']}" in out
 
 
 @pytest.mark.parametrize(

@@ -97,6 +97,8 @@ def shown(kind: Any) -> str:
         return f"list of {shown(kind.item_type)}"
     if isinstance(kind, msgspec.inspect.StructType):
         return f"[{kind.cls.__name__}](#{kind.cls.__name__.lower()})"
+    if isinstance(kind, msgspec.inspect.TupleType):
+        return "list"
     return TYPES[type(kind)]
 
 

@@ -28,8 +28,8 @@ def source(module: str) -> ast.Module:
 
 
 def parent(node: ast.AST) -> ast.AST:
-    found: ast.AST = node.parent  # type: ignore[attr-defined]
-    return found
+    above: ast.AST = node.parent  # type: ignore[attr-defined]
+    return above
 
 
 def definition(module: str, name: str) -> Any:
@@ -47,8 +47,8 @@ class Checks:
         kinds = [self.by_call(call) for call in calls_with(scope, name)]
         kinds += ["truth value" for node in ast.walk(scope) if text(node) == f"type({name}) is not bool"]
         nil = any(text(node) == f"{name} is None" for node in ast.walk(scope))
-        found = dict.fromkeys(kind for kind in kinds if kind)
-        return " or ".join([*(found or [self.parts(scope, name)]), *(["nil"] if nil else [])])
+        distinct = dict.fromkeys(kind for kind in kinds if kind)
+        return " or ".join([*(distinct or [self.parts(scope, name)]), *(["nil"] if nil else [])])
 
     def by_call(self, call: ast.Call) -> str:
         function = text(call.func)
@@ -59,11 +59,11 @@ class Checks:
             return f"{short(low)} … {short(high)}"
         if function == "as_list":
             return self.listed(call)
-        found = self.globals.get(function)
-        if not inspect.isroutine(found) or found.__module__ == "roamcast.protocols.kit.wire":
+        helper_function = self.globals.get(function)
+        if not inspect.isroutine(helper_function) or helper_function.__module__ == "roamcast.protocols.kit.wire":
             return ""
-        helper = definition(found.__module__, function)
-        return Checks(found.__module__).of(helper, helper.args.args[0].arg)
+        helper = definition(helper_function.__module__, function)
+        return Checks(helper_function.__module__).of(helper, helper.args.args[0].arg)
 
     def value(self, call: ast.Call, at: int, default: int) -> int:
         return default if len(call.args) <= at else int(eval(text(call.args[at]), dict(self.globals)))
@@ -87,18 +87,18 @@ class Checks:
 
     def parts(self, scope: ast.AST, name: str) -> str:
         """Of a list that is taken apart by places: [0] the first, [1:] all others, [0::2] every other one."""
-        found: dict[str, str] = {}
+        checked: dict[str, str] = {}
         for node in ast.walk(scope):
             if isinstance(node, ast.Subscript) and text(node.value) == name:
                 around, place = parent(node), text(node.slice)
                 place = {"at": "0::2", "at + 1": "1::2"}.get(place, place)  # in loops that go on by two
                 if isinstance(around, ast.Call):
-                    found[place] = self.by_call(around)
+                    checked[place] = self.by_call(around)
                 elif isinstance(around, ast.comprehension):
-                    found[place] = self.of(parent(around), text(around.target))
-        if not found:
+                    checked[place] = self.of(parent(around), text(around.target))
+        if not checked:
             raise LookupError(f"{self.module}: nothing checks {name}")
-        return ", ".join(f"[{place}] {found[place]}" for place in sorted(found))
+        return ", ".join(f"[{place}] {checked[place]}" for place in sorted(checked))
 
 
 def text(node: ast.AST) -> str:
@@ -134,7 +134,7 @@ def fields(frame: type[Frame]) -> list[str]:
     function = next(
         n for n in definition(frame.__module__, frame.__name__).body if getattr(n, "name", "") == "from_fields"
     )
-    checks, found = Checks(frame.__module__), {}
+    checks, by_place = Checks(frame.__module__), {}
     for node in ast.walk(function):
         if not isinstance(node, ast.Call) or not node.args:
             continue
@@ -144,14 +144,14 @@ def fields(frame: type[Frame]) -> list[str]:
         start = int(rest.partition(":")[0] or 0)
         taken = parent(node)
         if isinstance(taken, ast.Subscript):  # the only one
-            found[start] = [f"`{text(parent(taken).func).partition('_')[0]}`: {checks.by_call(parent(taken))}"]  # type: ignore[attr-defined]
+            by_place[start] = [f"`{text(parent(taken).func).partition('_')[0]}`: {checks.by_call(parent(taken))}"]  # type: ignore[attr-defined]
         elif isinstance(taken, ast.Assign):
             where, scope = checks, function
             if text(node.func) != "counted":
                 module = checks.globals[text(node.func)].__module__
                 where, scope = Checks(module), definition(module, text(node.func))
-            found[start] = [f"`{name}`: {where.of(scope, name)}" for name in names(taken.targets[0])]
-    return [one for start in sorted(found) for one in found[start]]
+            by_place[start] = [f"`{name}`: {where.of(scope, name)}" for name in names(taken.targets[0])]
+    return [one for start in sorted(by_place) for one in by_place[start]]
 
 
 def kind(frame: type[Frame]) -> str:
@@ -177,5 +177,5 @@ def rows(protocol: type[Protocol]) -> list[list[str]]:
 
 
 def meaning(frame: type[Frame]) -> str:
-    said = ast.get_docstring(definition(frame.__module__, frame.__name__)) or ""
-    return " ".join(said.partition("\n\n`masks`")[0].split())
+    docstring = ast.get_docstring(definition(frame.__module__, frame.__name__)) or ""
+    return " ".join(docstring.partition("\n\n`masks`")[0].split())

@@ -37,17 +37,17 @@ class Example:
 
 
 def examples(block: str) -> list[Example]:
-    found: list[Example] = []
+    blocks: list[Example] = []
     for line in block.splitlines():
         if line.startswith("$ "):
-            found.append(Example(line[2:], ""))
-        elif found:
-            found[-1].shown += line + "\n"
-    return found
+            blocks.append(Example(line[2:], ""))
+        elif blocks:
+            blocks[-1].shown += line + "\n"
+    return blocks
 
 
-def written(found: list[Example]) -> str:
-    return "".join(f"$ {e.command}\n{e.shown}" for e in found)
+def written(blocks: list[Example]) -> str:
+    return "".join(f"$ {e.command}\n{e.shown}" for e in blocks)
 
 
 def typed(command: str, folder: Path) -> str:
@@ -92,13 +92,13 @@ def play(page: Path, folder: Path) -> str:
             elif language == "python":
                 exec(compile(block, f"{page.name}, python block", "exec"), names)
             return match.group(0)
-        found = examples(block)
-        for example in found:
+        played = examples(block)
+        for example in played:
             if example.command.split()[0] in NOT_TYPED:
                 continue
             real = typed(example.command, folder)
             if not same(example.shown, real):
                 example.shown = real
-        return f"```console\n{written(found)}```"
+        return f"```console\n{written(played)}```"
 
     return FENCE.sub(play_block, page.read_text())

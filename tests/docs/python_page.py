@@ -30,14 +30,15 @@ SECTIONS = {
     "Testing a protocol": ["ScriptHost", "make", "round_trip"],
     "Writing a world": ["Mobility", "Leg", "walk", "rest", "end_x", "end_y", "Radio", "Mac", "Timing", "Stream"],
     "Writing a medium": ["Medium", "MediumSettings", "Sent"],
-    "Logs": ["Log", "Explanation"],
+    "Logs": ["Log", "Replay", "Explanation"],
     "Errors": ["RoamcastError", "InputError"],
 }
 HOMES = {
     **roamcast._HOMES,
     "Laboratory": "roamcast.lab.tables.laboratory",
     "Explanation": "roamcast.log.explanation.pair",
-    "Log": "roamcast.log.opened",
+    "Log": "roamcast.api.logs",
+    "Replay": "roamcast.api.logs",
     "RemoteNode": "roamcast.net.control.remote",
     "RemoteSubscription": "roamcast.net.control.remote",
     "ScriptHost": "roamcast.testing",
@@ -47,8 +48,8 @@ HOMES = {
     **{name: getattr(parts, name).__module__ for name in parts.__all__ if name not in ("DSSS", "Random")},
 }
 """Also of what public functions return."""
-BASES = {"Node": ("roamcast.net.node.node", "Node")}
-"""Public classes whose methods are those of another one."""
+BASES = {"Node": ("roamcast.net.node.node", "Node"), "Log": ("roamcast.log.opened", "Log")}
+"""Public classes that also have the methods of another one."""
 
 
 def page() -> str:
@@ -70,7 +71,7 @@ def entry(name: str) -> str:
     if name in BASES:
         base = definition(*BASES[name])
         assert isinstance(base, ast.ClassDef)
-        methods = [method for method in public(base) if method.name not in ("start", "stop", "use")]
+        methods += [method for method in public(base) if method.name not in ("start", "stop", "use", "watch")]
     listed = [f"- `{shown(method)}`{': ' + first(method) if first(method) else ''}" for method in methods]
     return "\n".join([f"### `{prefix}{name}`\n", f"{text(node)}\n", *listed, *([""] if listed else [])])
 
@@ -90,8 +91,8 @@ def definition(module: str, name: str) -> ast.AST:
     package = Path(roamcast.__file__).parent.joinpath(*module.split(".")[1:])
     source = package / "__init__.py" if package.is_dir() else package.with_suffix(".py")
     tree = ast.parse(source.read_text())
-    (found,) = [n for n in tree.body if isinstance(n, ast.FunctionDef | ast.ClassDef) and n.name == name]
-    return found
+    (defined,) = [n for n in tree.body if isinstance(n, ast.FunctionDef | ast.ClassDef) and n.name == name]
+    return defined
 
 
 def public(node: ast.ClassDef) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:

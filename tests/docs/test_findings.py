@@ -22,9 +22,9 @@ BEGIN, END = "<!-- scorecard -->", "<!-- /scorecard -->"
 
 
 def whole() -> Kept:
-    found = kept.load()
-    assert found is not None
-    return found
+    scorecard = kept.load()
+    assert scorecard is not None
+    return scorecard
 
 
 def shown(page: Path, made: str) -> None:
@@ -50,7 +50,7 @@ def claims_table(verdicts: Sequence[Verdict]) -> str:
     return table(["claim", "the paper says", "published", "measured", "verdict", "other readings"], rows)
 
 
-def ablation_table(found: Sequence[Ablation]) -> str:
+def ablation_table(ablations: Sequence[Ablation]) -> str:
     rows = [
         [
             a.part,
@@ -58,7 +58,7 @@ def ablation_table(found: Sequence[Ablation]) -> str:
             str(a.costs),
             *(a.named(ids) or "–" for ids in (a.refuted, a.undecided, a.held, a.gained)),
         ]
-        for a in found
+        for a in ablations
     ]
     head = ["part", "put back to", "costs", "then refuted", "then undecided", "holds all the same", "holds only then"]
     return table(head, rows)
@@ -68,16 +68,16 @@ def ablation_table(found: Sequence[Ablation]) -> str:
 def test_a_papers_page_shows_its_kept_verdicts(paper: str) -> None:
     mine = [v for v in whole().claims if v.paper == paper]
     made = claims_table(mine) + "\nEach part of the joint reading, put back to what it was before:\n\n"
-    shown(PLACE / "findings" / f"{PAPERS[paper]}.md", made + ablation_table(kept.ablations(mine)))
+    shown(PLACE / "findings" / f"{paper}.md", made + ablation_table(kept.ablations(mine)))
 
 
 def test_the_overview_counts_the_kept_verdicts_by_paper() -> None:
-    found = whole()
+    scorecard = whole()
     rows = [
-        [f"[{experiments.cited(paper)}](findings/{PAPERS[paper]}.md)", *(str(counts[name]) for name in VERDICTS)]
-        for paper, counts in found.counts.papers.items()
+        [f"[{experiments.cited(paper)}](findings/{paper}.md)", *(str(counts[name]) for name in VERDICTS)]
+        for paper, counts in scorecard.counts.papers.items()
     ]
-    counts = found.counts
+    counts = scorecard.counts
     sums = {
         "all": counts.all,
         "… on which joint readings were chosen": counts.in_sample,
@@ -85,7 +85,7 @@ def test_the_overview_counts_the_kept_verdicts_by_paper() -> None:
         "as first written down (split claims together, added ones left out)": counts.original,
     }
     rows += [[name, *(str(counts[verdict]) for verdict in VERDICTS)] for name, counts in sums.items()]
-    made = found.made
+    made = scorecard.made
     line = (
         f"Full campaign of {made.date}, version {made.version}: {made.runs:,} runs, "
         f"{made.processor_s / 60:.0f} minutes of processor time.\n\n"
@@ -94,8 +94,11 @@ def test_the_overview_counts_the_kept_verdicts_by_paper() -> None:
 
 
 def test_the_first_page_counts_as_the_scorecard_does() -> None:
-    found = whole()
-    holding, failing, open_ = ([v.verdict for v in found.claims].count(name) for name in VERDICTS)
+    scorecard = whole()
+    holding, failing, open_ = ([v.verdict for v in scorecard.claims].count(name) for name in VERDICTS)
     text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    assert f"The papers make {len(found.claims)} claims that can be checked. After {found.made.runs:,} runs" in text
+    assert (
+        f"The papers make {len(scorecard.claims)} claims that can be checked. After {scorecard.made.runs:,} runs"
+        in text
+    )
     assert f"{holding} hold under one stated world for each paper, {failing} do not, {open_} are open" in text

@@ -29,8 +29,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with started(tmp_path_factory.mktemp("profile")) as found:
-        yield found
+    with started(tmp_path_factory.mktemp("profile")) as running:
+        yield running
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -64,10 +64,10 @@ def test_a_browser_reads_it_from_disk_and_searches(site: Path, browser: Browser)
         "box.focus(); box.value = 'jitter'; box.dispatchEvent(new Event('input', {bubbles: true}));"
         "box.dispatchEvent(new KeyboardEvent('keyup', {bubbles: true}))"
     )
-    found = "return document.querySelectorAll('.md-search-result__item').length"
+    hits = "return document.querySelectorAll('.md-search-result__item').length"
     for _ in range(100):
-        if browser.run(found):
+        if browser.run(hits):
             break
         browser.run("return new Promise(done => setTimeout(done, 50))")
-    assert browser.run(found) > 0
+    assert browser.run(hits) > 0
     assert [address for address in browser.requests() if address.startswith(("http", "ws"))] == []

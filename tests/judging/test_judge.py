@@ -18,7 +18,7 @@ FIG = "baldoni/fig11"
 RUNS = {FIG: runs("a", lambda s: 0.7 + noise(s)) + runs("b", lambda s: 0.9 + noise(s))}
 BACK = Change("all-beacon", "all beacon", params={"proximity": {"beaconers": "all"}})
 COUNTED = Change("publisher-out", "the publisher does not count", metrics={"delivery": "overhead"})
-JOINT = Joint("000", ["X1"], "on one claim", [Part("few-beacon", "few beacon", "the sum", BACK)], [COUNTED])
+JOINT = Joint("baldoni", ["X1"], "on one claim", [Part("few-beacon", "few beacon", "the sum", BACK)], [COUNTED])
 
 
 def check(label: str, value: float, experiment: str = FIG) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def check(label: str, value: float, experiment: str = FIG) -> dict[str, Any]:
 
 
 def claim(*checks: dict[str, Any], **known: Any) -> Claim:
-    return Claim("X1", "000", "§1", "it delivers", "0.70", list(checks), **known)
+    return Claim("X1", "baldoni", "§1", "it delivers", "0.70", list(checks), **known)
 
 
 def judged(*checks: dict[str, Any], measured: judge.Runs = RUNS, **known: Any) -> Verdict:
@@ -82,7 +82,7 @@ def test_a_cause_is_given_only_for_a_claim_that_fails() -> None:
 def test_a_verdict_records_whether_its_reading_was_chosen_on_it() -> None:
     assert judged(check("a", 0.7)).calibration
     assert judged(check("a", 0.7)).reading == "few-beacon"
-    elsewhere = Claim("X2", "000", "§1", "it delivers", "0.70", [check("a", 0.7)])
+    elsewhere = Claim("X2", "baldoni", "§1", "it delivers", "0.70", [check("a", 0.7)])
     assert not judge.judge(elsewhere, RUNS, JOINT).calibration
 
 
@@ -111,7 +111,7 @@ def test_a_reading_may_use_other_metrics_without_new_runs() -> None:
 
 def under(change: Change, measured: judge.Runs, *checks: dict[str, Any]) -> list[str]:
     """The readings that a claim is judged under, if this is the only other one."""
-    whole = Joint("000", [], "on no claim", [], [change])
+    whole = Joint("baldoni", [], "on no claim", [], [change])
     return [other.reading for other in judge.judge(claim(*checks), measured, whole).others]
 
 

@@ -16,7 +16,11 @@ MADE = kept.Made("0.1.0", "0.1.0+abc", "2026-01-31", 1234, 600.0)
 
 def test_kept_verdicts_are_read_back_with_the_texts_of_the_claims() -> None:
     others = [Other("all-beacon", "all beacon", NOT, "few-beacon")]
-    verdicts = [verdict("B1", "000", REPRODUCED, others=others), verdict("B2", "000", NOT), verdict("X9", "000", NOT)]
+    verdicts = [
+        verdict("B1", "baldoni", REPRODUCED, others=others),
+        verdict("B2", "baldoni", NOT),
+        verdict("X9", "baldoni", NOT),
+    ]
     text = kept.keep(verdicts, MADE)
     assert kept.keep(verdicts, MADE) == text
     scorecard = kept.parse(text)
@@ -34,15 +38,15 @@ def test_kept_verdicts_are_read_back_with_the_texts_of_the_claims() -> None:
 def test_claims_are_counted_by_verdict_sample_and_paper() -> None:
     scorecard = kept.counted(
         [
-            verdict("B1", "000", REPRODUCED, calibration=True),
-            verdict("B2", "000", NOT),
-            verdict("F1", "001", REPRODUCED),
+            verdict("B1", "baldoni", REPRODUCED, calibration=True),
+            verdict("B2", "baldoni", NOT),
+            verdict("F1", "baehni", REPRODUCED),
         ]
     )
     assert scorecard.all == {REPRODUCED: 2, NOT: 1, OPEN: 0}
     assert scorecard.in_sample == {REPRODUCED: 1, NOT: 0, OPEN: 0}
     assert scorecard.out_of_sample == {REPRODUCED: 1, NOT: 1, OPEN: 0}
-    assert scorecard.papers["001"] == {REPRODUCED: 1, NOT: 0, OPEN: 0}
+    assert scorecard.papers["baehni"] == {REPRODUCED: 1, NOT: 0, OPEN: 0}
 
 
 def test_a_split_claim_counts_once_and_holds_if_all_its_parts_do() -> None:
@@ -50,7 +54,7 @@ def test_a_split_claim_counts_once_and_holds_if_all_its_parts_do() -> None:
     assert (known["B10b"].part_of, known["B15"].added) == ("B10", True)
 
     def original(**verdicts: str) -> dict[str, int]:
-        return kept.counted([verdict(id, "000", name) for id, name in verdicts.items()]).original
+        return kept.counted([verdict(id, "baldoni", name) for id, name in verdicts.items()]).original
 
     assert original(B10=REPRODUCED, B10b=REPRODUCED, B10c=REPRODUCED) == {REPRODUCED: 1, NOT: 0, OPEN: 0}
     assert original(B10=REPRODUCED, B10b=NOT, B10c=OPEN) == {REPRODUCED: 0, NOT: 1, OPEN: 0}
@@ -59,7 +63,7 @@ def test_a_split_claim_counts_once_and_holds_if_all_its_parts_do() -> None:
 
 
 def test_a_verdict_about_other_checks_is_not_shown() -> None:
-    text = kept.keep([verdict("B1", "000", REPRODUCED), verdict("B2", "000", NOT)], MADE).decode()
+    text = kept.keep([verdict("B1", "baldoni", REPRODUCED), verdict("B2", "baldoni", NOT)], MADE).decode()
     (claim,) = [claim for claim in claims.load() if claim.id == "B1"]
     changed = text.replace(claim.digest(), "0123456789abcdef")
     assert changed != text
@@ -78,18 +82,18 @@ def test_a_verdict_about_other_checks_is_not_shown() -> None:
     ],
 )
 def test_a_quick_run_agrees_contradicts_or_is_undecided(before: str, now: str, says: str) -> None:
-    assert kept.agreement(verdict("B1", "000", before), verdict("B1", "000", now)) == says
+    assert kept.agreement(verdict("B1", "baldoni", before), verdict("B1", "baldoni", now)) == says
 
 
 def test_an_ablation_lists_claims_that_fail_without_a_part_and_claims_that_hold_only_then() -> None:
     def under(id: str, joint: str, back: str) -> object:
         others = [Other("all-beacon", "all beacon", back, "few-beacon"), Other("slow", "slow", NOT)]
-        return verdict(id, "000", joint, others=others)
+        return verdict(id, "baldoni", joint, others=others)
 
     rows = [("B1", REPRODUCED, NOT), ("B2", NOT, REPRODUCED), ("B3", REPRODUCED, OPEN), ("B4", REPRODUCED, REPRODUCED)]
     rows += [("B5", OPEN, REPRODUCED), ("B6", NOT, OPEN)]
     (scorecard,) = kept.ablations([under(*row) for row in rows])  # type: ignore[misc]
-    assert (scorecard.paper, scorecard.part, scorecard.instead) == ("000", "few-beacon", "all beacon")
+    assert (scorecard.paper, scorecard.part, scorecard.instead) == ("baldoni", "few-beacon", "all beacon")
     assert (scorecard.refuted, scorecard.undecided, scorecard.gained) == (["B1"], ["B3"], ["B2", "B5"])
     assert scorecard.costs == 2
 
@@ -104,17 +108,17 @@ def test_an_ablation_counts_what_more_seeds_decided_and_not_what_the_campaign_de
         "B5": Closer(REPRODUCED, 90, "0.7"),
     }
     part = Part("few-beacon", "few beacon", "the sum", Change("all-beacon", "all beacon"), looks)
-    monkeypatch.setattr(joint, "load", lambda _: Joint("000", [], "", [part]))
+    monkeypatch.setattr(joint, "load", lambda _: Joint("baldoni", [], "", [part]))
     rows = [("B1", REPRODUCED, OPEN), ("B2", REPRODUCED, OPEN), ("B3", REPRODUCED, OPEN)]
     rows += [("B4", REPRODUCED, NOT), ("B5", OPEN, OPEN)]
     verdicts = [
-        verdict(id, "000", before, others=[Other("all-beacon", "all beacon", back, "few-beacon")])
+        verdict(id, "baldoni", before, others=[Other("all-beacon", "all beacon", back, "few-beacon")])
         for id, before, back in rows
     ]
-    (found,) = kept.ablations(verdicts)
-    assert (found.refuted, found.undecided, found.held, found.gained) == (["B1", "B4"], ["B3"], ["B2"], [])
-    assert found.costs == 3
-    assert found.named(["B1", "B2", "B4"]) == "B1 (300 seeds), B2 (1,200 seeds), B4"
+    (ablation,) = kept.ablations(verdicts)
+    assert (ablation.refuted, ablation.undecided, ablation.held, ablation.gained) == (["B1", "B4"], ["B3"], ["B2"], [])
+    assert ablation.costs == 3
+    assert ablation.named(["B1", "B2", "B4"]) == "B1 (300 seeds), B2 (1,200 seeds), B4"
 
 
 # ---- the file in the package

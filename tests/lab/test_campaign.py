@@ -35,8 +35,8 @@ set = { credits = 2 }
 
 def test_lists_are_grids_of_worlds_and_parameters() -> None:
     cells = parse(SPEEDS).cells
-    told = [(cell.label, cell.world["speed_max_mps"], cell.given) for cell in cells]
-    assert told == [
+    described = [(cell.label, cell.world["speed_max_mps"], cell.given) for cell in cells]
+    assert described == [
         ("gossip", 20.0, {"p": 0.3}),
         ("gossip", 20.0, {"p": 0.6}),
         ("gossip", 40.0, {"p": 0.3}),
@@ -58,11 +58,11 @@ def test_a_cell_has_every_parameter_in_effect_and_the_presets_over_the_protocols
 def test_a_campaign_may_be_of_another_reading_of_its_paper() -> None:
     (change,) = [c for c in joint.of_preset("baldoni").changes if c.params.get("proximity", {}).get("beaconers")]
     text = f'name = "x"\npreset = "baldoni"\nreading = "{change.name}"\n[[protocol]]\nname = "proximity"\n'
-    found = parse(text)
-    assert found.reading == change.name
-    assert found.cells[0].params["beaconers"] == change.params["proximity"]["beaconers"]
-    assert parse(text.replace(f'reading = "{change.name}"\n', "")).cells[0].params != found.cells[0].params
-    assert f"--reading {change.name}" in plan.runs(found)[0].command()
+    parsed = parse(text)
+    assert parsed.reading == change.name
+    assert parsed.cells[0].params["beaconers"] == change.params["proximity"]["beaconers"]
+    assert parse(text.replace(f'reading = "{change.name}"\n', "")).cells[0].params != parsed.cells[0].params
+    assert f"--reading {change.name}" in plan.runs(parsed)[0].command()
     with pytest.raises(InputError, match=r"campaign:3: unknown reading 'nonsense'"):
         parse(text.replace(change.name, "nonsense"))
 
@@ -179,7 +179,7 @@ def test_runs_that_may_be_added_until_it_is_tight_enough_count() -> None:
         parse(until % 8334 + many)
 
 
-def test_a_file_that_cannot_be_read_is_said_in_one_line(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_gives_one_line(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"cannot read the campaign .*nowhere.toml: no such file"):
         campaign.load(tmp_path / "nowhere.toml")
     (tmp_path / "x.toml").write_bytes(b"\xff\xfe")
@@ -191,10 +191,10 @@ def test_a_file_that_cannot_be_read_is_said_in_one_line(tmp_path: Path) -> None:
 
 
 def test_without_a_preset_a_campaign_starts_from_the_scenarios_defaults() -> None:
-    found = parse('name = "x"\n[world]\nnodes = 30\n[[protocol]]\nname = "gossip"\n')
-    assert found.preset == ""
-    assert found.cells[0].scenario == Scenario(nodes=30)
-    words = plan.runs(found)[0].command()
+    parsed = parse('name = "x"\n[world]\nnodes = 30\n[[protocol]]\nname = "gossip"\n')
+    assert parsed.preset == ""
+    assert parsed.cells[0].scenario == Scenario(nodes=30)
+    words = plan.runs(parsed)[0].command()
     assert words == "roamcast run --protocol gossip --world nodes=30 --seed 1"
 
 
@@ -204,13 +204,13 @@ def test_a_campaign_may_start_from_a_scenario_file_beside_it(tmp_path: Path) -> 
     )
     file = tmp_path / "c.toml"
     file.write_text('name = "x"\npreset = "my.toml"\n[world]\nloss = [0.0, 0.1]\n[[protocol]]\nname = "gossip"\n')
-    found = campaign.load(file)
-    assert found.preset == str(tmp_path / "my.toml")
-    assert [(cell.scenario.nodes, cell.scenario.loss, cell.params["p"]) for cell in found.cells] == [
+    loaded = campaign.load(file)
+    assert loaded.preset == str(tmp_path / "my.toml")
+    assert [(cell.scenario.nodes, cell.scenario.loss, cell.params["p"]) for cell in loaded.cells] == [
         (31, 0.0, 0.3),
         (31, 0.1, 0.3),
     ]
-    assert plan.runs(found)[0].command().startswith(f"roamcast run {tmp_path / 'my.toml'} --protocol gossip")
+    assert plan.runs(loaded)[0].command().startswith(f"roamcast run {tmp_path / 'my.toml'} --protocol gossip")
 
 
 def test_a_mistake_in_the_scenario_file_names_both_lines(tmp_path: Path) -> None:
@@ -230,10 +230,10 @@ def test_files_are_relative_to_the_campaigns_file(tmp_path: Path, monkeypatch: p
     file.write_text(f'name = "x"\n[world]\n{world}[[protocol]]\nname = "gossip"\n')
     monkeypatch.chdir(tmp_path)
     named = [str(tmp_path / "sub" / name) for name in ("a", "b")]
-    found = campaign.load(Path("sub/c.toml"))
-    assert [cell.scenario.trace for cell in found.cells] == named
-    assert [cell.world["trace"] for cell in found.cells] == named
-    assert f"--world trace={named[1]}" in plan.runs(found)[-1].command()
+    loaded = campaign.load(Path("sub/c.toml"))
+    assert [cell.scenario.trace for cell in loaded.cells] == named
+    assert [cell.world["trace"] for cell in loaded.cells] == named
+    assert f"--world trace={named[1]}" in plan.runs(loaded)[-1].command()
 
 
 def test_paths_in_a_scenario_file_are_relative_to_that_file_and_not_to_the_campaigns(tmp_path: Path) -> None:
@@ -269,8 +269,8 @@ def test_a_scenario_file_in_the_place_of_a_campaign_gets_a_hint(text: str, entry
 def test_parameters_of_a_part_may_stand_in_a_table(tmp_path: Path) -> None:
     world = 'mobility = "tests.world.outside:Shuttle"\nmobility_set = { lanes = [2, 3], speed_mps = 4 }\n'
     text = f'name = "x"\n[world]\n{world}[[protocol]]\nname = "gossip"\n'
-    found = [cell.scenario.mobility_set for cell in parse(text).cells]
-    assert found == [{"lanes": 2, "speed_mps": 4.0}, {"lanes": 3, "speed_mps": 4.0}]
+    settings = [cell.scenario.mobility_set for cell in parse(text).cells]
+    assert settings == [{"lanes": 2, "speed_mps": 4.0}, {"lanes": 3, "speed_mps": 4.0}]
     with pytest.raises(InputError, match=r"^x.toml:4: mobility.lanes=0: must be a whole number of at least 1"):
         parse(text.replace("[2, 3]", "[2, 0]"), "x.toml")
     with pytest.raises(InputError, match=r"^x.toml:8: mobility.lanes: stands in \[world\] and in a"):
@@ -279,12 +279,12 @@ def test_parameters_of_a_part_may_stand_in_a_table(tmp_path: Path) -> None:
 
 def test_a_class_stands_for_its_name() -> None:
     content = {"name": "x", "world": {"mobility": [Shuttle, "static"]}, "protocol": [{"name": "gossip"}]}
-    found = campaign.understood(content)
-    assert [cell.world["mobility"] for cell in found.cells] == ["tests.world.outside:Shuttle", "static"]
+    understood = campaign.understood(content)
+    assert [cell.world["mobility"] for cell in understood.cells] == ["tests.world.outside:Shuttle", "static"]
 
 
 def test_parameters_of_a_part_of_the_world_can_be_a_grid() -> None:
     world = 'mobility = "tests.world.outside:Shuttle"\n"mobility.lanes" = [2, 3]\n'
-    found = parse(f'name = "x"\n[world]\n{world}[[protocol]]\nname = "gossip"\n')
-    assert [cell.scenario.mobility_set for cell in found.cells] == [{"lanes": 2}, {"lanes": 3}]
-    assert "--world mobility.lanes=3" in plan.runs(found)[-1].command()
+    parsed = parse(f'name = "x"\n[world]\n{world}[[protocol]]\nname = "gossip"\n')
+    assert [cell.scenario.mobility_set for cell in parsed.cells] == [{"lanes": 2}, {"lanes": 3}]
+    assert "--world mobility.lanes=3" in plan.runs(parsed)[-1].command()

@@ -85,7 +85,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 
 def metrics(path: Path) -> list[dict[str, Any]]:
-    """All but the run's name, which depends on how much of its log is kept."""
+    """All except the run's name, which depends on how much of its log is kept."""
     rows: list[dict[str, Any]] = pq.read_table(path / "metrics").drop_columns("run").to_pylist(maps_as_pydicts="strict")
     return rows
 
@@ -117,8 +117,8 @@ def test_a_cluster_without_roamcast_that_loses_a_worker_gives_what_embedded_spar
         time.sleep(0.02)
     assert len(Folder(out).finished()) < 40
     cluster.kill("first")
-    _, said = running.communicate(timeout=PATIENCE_S)
-    assert running.returncode == 0, said.decode()
+    _, errors = running.communicate(timeout=PATIENCE_S)
+    assert running.returncode == 0, errors.decode()
     conduct.conduct([parse(FORTY)], Folder(tmp_path / "embedded"), SparkEngine(spark))
     clustered, embedded = (metrics(path) for path in (out, tmp_path / "embedded"))
     assert len(clustered) == 40
@@ -128,9 +128,9 @@ def test_a_cluster_without_roamcast_that_loses_a_worker_gives_what_embedded_spar
 
     trace = written(tmp_path, "moves.csv", samples.CSV)
     asked = typed("trace", "stats", str(trace), "--range", "50", "--within", "5,10", "--json")
-    told, said = asked.communicate(timeout=PATIENCE_S)
-    assert asked.returncode == 0, said.decode()
+    output, errors = asked.communicate(timeout=PATIENCE_S)
+    assert asked.returncode == 0, errors.decode()
     read = traces.read(Here(), [str(trace)])
-    assert json.loads(told)["contacts"] == summary.of(read, contacts.of(read, 50.0), [5.0, 10.0])["contacts"]
-    assert [row["reached"] for row in json.loads(told)["reachability"]["within"]] == [2, 2]
+    assert json.loads(output)["contacts"] == summary.of(read, contacts.of(read, 50.0), [5.0, 10.0])["contacts"]
+    assert [row["reached"] for row in json.loads(output)["reachability"]["within"]] == [2, 2]
     read.close()

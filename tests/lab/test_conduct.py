@@ -97,13 +97,13 @@ def test_every_run_is_in_every_table_once(done: Path) -> None:
     ]
     assert [row["run"] for row in metrics] == [row["run"] for row in runs]
     for row in metrics:
-        told = reader.summary(done / "log" / f"{row['run']}.parquet")
+        in_log = reader.summary(done / "log" / f"{row['run']}.parquet")
         assert (row["delivery"], row["receptions"], row["fingerprint"]) == (
-            told["delivery"],
-            told["receptions"],
-            told["fingerprint"],
+            in_log["delivery"],
+            in_log["receptions"],
+            in_log["fingerprint"],
         )
-        assert row["reasons"] == told["reasons"]
+        assert row["reasons"] == in_log["reasons"]
     means = {row["cell"]: row["mean"] for row in summary if row["metric"] == "delivery"}
     for cell in (0, 1):
         values = [row["delivery"] for row in metrics if row["cell"] == cell]
@@ -257,15 +257,15 @@ def test_poisoned_runs_are_recorded_and_the_others_go_on(engine: Engine, tmp_pat
         f'[[protocol]]\nname = "poison:{name}"\n' for name in ("Raises", "Kills", "KillsOnce")
     )
     witness = conducted(text, tmp_path / "out", engine)
-    found = {(row["protocol"], row["seed"]): row for row in table(tmp_path / "out", "runs")}
-    assert [found["gossip", seed]["status"] for seed in (1, 2)] == ["finished", "finished"]
+    runs = {(row["protocol"], row["seed"]): row for row in table(tmp_path / "out", "runs")}
+    assert [runs["gossip", seed]["status"] for seed in (1, 2)] == ["finished", "finished"]
     for seed in (1, 2):
-        raised = found["poison:Raises", seed]
+        raised = runs["poison:Raises", seed]
         assert (raised["status"], raised["error"]) == ("failed", "ValueError: this one is poisoned")
         world = "--world duration_s=14.0 --world publish_from_s=10.0 --world nodes=30"
         assert raised["command"] == f"roamcast run baldoni --protocol poison:Raises {world} --seed {seed}"
-        assert found["poison:Kills", seed]["error"] == "WorkerDied: a worker process died during this run 2 times"
-        assert found["poison:KillsOnce", seed]["status"] == "finished"  # by the second worker that began it
+        assert runs["poison:Kills", seed]["error"] == "WorkerDied: a worker process died during this run 2 times"
+        assert runs["poison:KillsOnce", seed]["status"] == "finished"  # by the second worker that began it
     assert (tmp_path / "once").exists()
     assert len(table(tmp_path / "out", "metrics")) == 4
     assert witness.done == 8
@@ -291,8 +291,8 @@ def test_campaigns_of_several_levels_share_a_folder_and_their_runs(engine: Engin
     ]
     conduct.conduct(campaigns, Folder(tmp_path / "out"), engine)
     metrics = table(tmp_path / "out", "metrics")
-    found = {name: [row for row in metrics if row["campaign"] == name] for name in "abc"}
-    for row, other, third in zip(*found.values(), strict=True):
+    by_campaign = {name: [row for row in metrics if row["campaign"] == name] for name in "abc"}
+    for row, other, third in zip(*by_campaign.values(), strict=True):
         assert row["run"] != other["run"] == third["run"]
         for key in (*campaign.AVERAGED, "fingerprint", "reasons", "cell", "seed"):
             assert row[key] == other[key] == third[key], key
@@ -336,7 +336,7 @@ def test_more_seeds_are_asked_for_by_how_wide_the_interval_is() -> None:
     assert conduct._needed(1, None, 0.1) == 2
 
 
-def test_a_folder_without_a_campaign_is_said_in_one_line(tmp_path: Path) -> None:
+def test_a_folder_without_a_campaign_gives_one_line(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no campaign has been run into this folder"):
         lab.open(tmp_path)
     with pytest.raises(InputError, match="no campaign has been run into this folder"):

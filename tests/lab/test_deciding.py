@@ -29,7 +29,7 @@ CAMPAIGN = campaigns.understood(
 def claim(value: float, most_seeds: int = 0, p: str = "0.3", **check: Any) -> Claim:
     spec = {"kind": "value", "experiment": CAMPAIGN.name, "metric": "delivery", "value": value, "abs": 0.05}
     where = {"label": "gossip", "p": p}
-    return Claim("X1", "000", "§1", "it", "0.7", [{**spec, "where": where, **check}], most_seeds=most_seeds)
+    return Claim("X1", "baldoni", "§1", "it", "0.7", [{**spec, "where": where, **check}], most_seeds=most_seeds)
 
 
 def counted(run: Run, delivery: float) -> dict[str, Any]:
@@ -41,10 +41,10 @@ def asked(*claims: Claim, seeds: int = 10, campaign: Campaign = CAMPAIGN) -> dic
     """The further seeds of each cell, if each run delivers 0.7."""
     every = campaign.more_seeds(seeds)
     wanted = plan.runs(campaign, dict.fromkeys(range(len(campaign.cells)), every))
-    found: dict[int, list[int]] = {}
+    further: dict[int, list[int]] = {}
     for run in Deciding(claims, [campaign])(wanted, {run.id: counted(run, 0.7) for run in wanted}):
-        found.setdefault(run.place, []).append(run.seed)
-    return found
+        further.setdefault(run.place, []).append(run.seed)
+    return further
 
 
 def test_a_claim_that_is_decided_gets_none() -> None:
@@ -53,9 +53,9 @@ def test_a_claim_that_is_decided_gets_none() -> None:
 
 
 def test_an_undecided_claim_gets_about_as_many_as_it_needs_for_the_cells_it_looks_at() -> None:
-    found = asked(claim(0.7435))
-    assert list(found) == [0]
-    assert found[0] == list(range(11, 31))  # about 26 would do, and some to spare
+    further = asked(claim(0.7435))
+    assert list(further) == [0]
+    assert further[0] == list(range(11, 31))  # about 26 would do, and some to spare
 
 
 def test_the_limit_of_the_claim_is_kept_and_then_nothing_more_is_asked() -> None:
@@ -70,7 +70,7 @@ def test_what_no_affordable_number_decides_gets_none() -> None:
 def test_one_question_that_stays_open_keeps_the_whole_claim_from_getting_any() -> None:
     hopeful, hopeless = claim(0.7435), claim(0.748, p="0.6")
     assert asked(hopeful) and not asked(hopeless)
-    assert asked(Claim("X1", "000", "§1", "it", "0.7", [*hopeful.check, *hopeless.check])) == {}
+    assert asked(Claim("X1", "baldoni", "§1", "it", "0.7", [*hopeful.check, *hopeless.check])) == {}
 
 
 def test_seeds_are_asked_for_a_few_times_at_the_most() -> None:
@@ -90,14 +90,14 @@ def test_several_claims_share_the_seeds_of_a_cell() -> None:
 
 def test_a_claim_that_fails_for_certain_gets_none_for_its_other_questions() -> None:
     undecided, certain = claim(0.7435), claim(0.1)
-    both = Claim("X1", "000", "§1", "it", "0.7", [*undecided.check, *certain.check])
+    both = Claim("X1", "baldoni", "§1", "it", "0.7", [*undecided.check, *certain.check])
     assert asked(both) == {}
 
 
 def test_a_claim_without_runs_of_its_own_gets_none() -> None:
     model = Claim(
         "X1",
-        "000",
+        "baldoni",
         "§1",
         "it",
         "0.2",

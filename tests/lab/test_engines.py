@@ -65,17 +65,17 @@ def failure(path: Path) -> bytes:
 
 
 def columns(path: Path) -> list[Any]:
-    """The bytes of the columns, and what is said about them."""
+    """The bytes of the columns, and their metadata."""
     content, metadata = path.read_bytes(), pq.ParquetFile(path).metadata
     about = dict(metadata.metadata or {})
     tally = json.loads(about.pop(SUMMARY_KEY.encode(), b"{}"))
-    found: list[Any] = [about, {name: value for name, value in tally.items() if name not in CLOCKS}]
+    outcome: list[Any] = [about, {name: value for name, value in tally.items() if name not in CLOCKS}]
     for group in range(metadata.num_row_groups):
         for k in range(metadata.num_columns):
             column = metadata.row_group(group).column(k)
             start = column.dictionary_page_offset or column.data_page_offset
-            found.append((column.path_in_schema, content[start : start + column.total_compressed_size]))
-    return [part for part in found if not isinstance(part, tuple) or part[0] not in CLOCKS]
+            outcome.append((column.path_in_schema, content[start : start + column.total_compressed_size]))
+    return [part for part in outcome if not isinstance(part, tuple) or part[0] not in CLOCKS]
 
 
 POISON = """

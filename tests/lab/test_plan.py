@@ -47,9 +47,9 @@ def ids(*changes: tuple[str, str]) -> list[str]:
 
 
 def test_runs_are_cells_with_seeds_and_all_have_ids_of_their_own() -> None:
-    found = runs(campaign())
-    assert [(run.cell.given["p"], run.seed) for run in found] == [(0.5, 1), (0.5, 2), (0.7, 1), (0.7, 2)]
-    assert len({run.id for run in found}) == 4
+    all_runs = runs(campaign())
+    assert [(run.cell.given["p"], run.seed) for run in all_runs] == [(0.5, 1), (0.5, 2), (0.7, 1), (0.7, 2)]
+    assert len({run.id for run in all_runs}) == 4
 
 
 def test_an_id_depends_on_all_that_decides_a_run_and_on_nothing_else() -> None:
@@ -111,8 +111,8 @@ def test_an_id_depends_on_the_source_of_somebody_elses_part_of_the_world(
 
 
 def test_the_command_shows_the_very_run() -> None:
-    told = campaign(("[world]", "[world]\nkeep_tables = true"))
-    run = runs(told)[3]
+    keeping = campaign(("[world]", "[world]\nkeep_tables = true"))
+    run = runs(keeping)[3]
     words = shlex.split(run.command())
     assert words[0] == "roamcast"
     shown = json.loads(CliRunner().invoke(app, [*words[1:], "--json"]).stdout)
@@ -147,8 +147,8 @@ def test_it_is_known_of_every_protocol_of_our_own_whether_it_beacons() -> None:
 
 
 def planned(costs: list[float]) -> list[Run]:
-    told = campaign()
-    return [Run(f"{k:016x}", told, 0, k, cost_s) for k, cost_s in enumerate(costs)]
+    small = campaign()
+    return [Run(f"{k:016x}", small, 0, k, cost_s) for k, cost_s in enumerate(costs)]
 
 
 @given(st.lists(st.floats(0.01, 1000.0), min_size=1, max_size=300), st.integers(1, 16))

@@ -136,9 +136,9 @@ def test_workers_that_are_killed_cost_no_run(out: Path, undisturbed: Path) -> No
     children = Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text().split()
     for worker in children:
         os.kill(int(worker), signal.SIGKILL)
-    _, said = running.communicate(timeout=PATIENCE_S)
+    _, errors = running.communicate(timeout=PATIENCE_S)
     assert len(children) == 2
-    assert running.returncode == 0, said
+    assert running.returncode == 0, errors
     check_complete(out, undisturbed)
 
 
@@ -146,9 +146,9 @@ def test_ctrl_c_stops_it_with_one_line_and_leaves_nothing_running(out: Path, und
     running = started(out, POOL, finished(3))
     children = Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text().split()
     os.killpg(running.pid, signal.SIGINT)
-    _, said = running.communicate(timeout=PATIENCE_S)
+    _, errors = running.communicate(timeout=PATIENCE_S)
     assert running.returncode == 130
-    assert said.splitlines() == ["forty: 40 of 40 runs to do", "stopped; the same command goes on from here"]
+    assert errors.splitlines() == ["forty: 40 of 40 runs to do", "stopped; the same command goes on from here"]
     assert len(children) == 2
     assert eventually(lambda: all(gone(int(child)) for child in children))
     before = logs(out)

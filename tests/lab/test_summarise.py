@@ -37,32 +37,32 @@ def difference(metric: str) -> dict[str, Any]:
 
 
 def test_means_have_students_interval() -> None:
-    found = of(METRICS)["a", "delivery"]
+    estimate = of(METRICS)["a", "delivery"]
     values = np.array(list(A.values()))
     low, high = stats.t.interval(0.95, 3, values.mean(), stats.sem(values))
-    assert (found["n"], found["cell"], found["params"]) == (4, 0, {"k": "1"})
-    assert found["mean"] == pytest.approx(values.mean(), rel=1e-12)
-    assert found["sd"] == pytest.approx(values.std(ddof=1), rel=1e-12)
-    assert (found["low"], found["high"]) == pytest.approx((low, high), rel=1e-12)
+    assert (estimate["n"], estimate["cell"], estimate["params"]) == (4, 0, {"k": "1"})
+    assert estimate["mean"] == pytest.approx(values.mean(), rel=1e-12)
+    assert estimate["sd"] == pytest.approx(values.std(ddof=1), rel=1e-12)
+    assert (estimate["low"], estimate["high"]) == pytest.approx((low, high), rel=1e-12)
 
 
 def test_runs_without_the_metric_do_not_count_and_one_run_has_no_interval() -> None:
-    found = of(METRICS)
-    assert (found["a", "overhead"]["n"], found["b", "overhead"]["n"]) == (3, 3)
+    estimates = of(METRICS)
+    assert (estimates["a", "overhead"]["n"], estimates["b", "overhead"]["n"]) == (3, 3)
     alone = of([row for row in METRICS if (row["cell"], row["seed"]) == (0, 4)])["a", "delivery"]
     assert (alone["n"], alone["mean"], alone.get("sd"), alone.get("low")) == (1, 0.3, None, None)
-    assert ("a", "parasites") not in found
+    assert ("a", "parasites") not in estimates
 
 
 def test_differences_are_paired_by_the_seeds_that_both_have() -> None:
-    found = difference("delivery")
+    estimate = difference("delivery")
     pairs = np.array([A[s] - B[s] for s in (1, 2, 3)])
     test = stats.ttest_rel([A[s] for s in (1, 2, 3)], [B[s] for s in (1, 2, 3)])
     low, high = test.confidence_interval(0.95)
-    assert (found["n"], found["label"], found["other_label"]) == (3, "a", "b")
-    assert found["difference"] == pytest.approx(pairs.mean(), rel=1e-9)
-    assert found["p_value"] == pytest.approx(test.pvalue, rel=1e-9)
-    assert (found["low"], found["high"]) == pytest.approx((low, high), rel=1e-9)
+    assert (estimate["n"], estimate["label"], estimate["other_label"]) == (3, "a", "b")
+    assert estimate["difference"] == pytest.approx(pairs.mean(), rel=1e-9)
+    assert estimate["p_value"] == pytest.approx(test.pvalue, rel=1e-9)
+    assert (estimate["low"], estimate["high"]) == pytest.approx((low, high), rel=1e-9)
 
 
 def test_cells_without_a_common_seed_have_no_difference() -> None:
@@ -70,8 +70,8 @@ def test_cells_without_a_common_seed_have_no_difference() -> None:
 
 
 def test_equal_values_differ_by_nothing_for_certain() -> None:
-    found = difference("overhead")
-    assert (found["difference"], found["half_width"], found["p_value"]) == (0.0, 0.0, 1.0)
+    estimate = difference("overhead")
+    assert (estimate["difference"], estimate["half_width"], estimate["p_value"]) == (0.0, 0.0, 1.0)
 
 
 def test_the_order_of_rows_does_not_show() -> None:

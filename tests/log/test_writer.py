@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roamcast.errors import InputError
+from roamcast.log.reader import description, summary
 from roamcast.log.schema import KINDS, arrow_schema
 from roamcast.log.writer import LogSink, ParquetSink
 from tests.support.sinks import MemorySink, Row
@@ -202,3 +203,12 @@ def test_the_base_sink_forgets_and_can_be_extended_by_interpreted_classes() -> N
     sink.close()
     sink.abandon()
     assert sink.count == 1
+
+
+def test_what_was_run_is_beside_the_rows(tmp_path: Path) -> None:
+    sink = ParquetSink(tmp_path / "run.parquet", "r")
+    sink.describe('{"protocol": "gossip", "seed": 1}')
+    sink.summarise('{"delivery": 1.0}')
+    sink.close()
+    assert description(tmp_path / "run.parquet") == {"protocol": "gossip", "seed": 1}
+    assert summary(tmp_path / "run.parquet") == {"delivery": 1.0}

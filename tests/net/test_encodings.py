@@ -27,7 +27,13 @@ class Counts:
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.signed = self.frames = self.stored = 0
         self.bodies: list[bytes] = []
-        patch.setattr(Identity, "sign", self._counted("signed", Identity.sign))
+        sign = Identity.sign
+
+        def seal(identity: Identity, message: bytes) -> bytes:
+            self.signed += message.startswith(b"roamcast event")  # and not a position
+            return sign(identity, message)
+
+        patch.setattr(Identity, "sign", seal)
         patch.setattr(wire, "encode", self._counted("frames", wire.encode))
         stored = self._counted("stored", content.encoded)
         for part in ("own_events", "received"):

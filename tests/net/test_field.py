@@ -67,7 +67,7 @@ AT_ONCE = Limits(ack_timeout_s=0.0005, ack_timeout_max_s=0.001)
 CABLE_BPS = 1e9
 ROUNDING = 1e-9
 """The smallest half width of the interval: frugal always delivers everything."""
-PROTOCOLS = ["proximity", "frugal", "semiprob", "psamanet", "treegroup", "subtree"]
+PROTOCOLS = ["proximity", "frugal", "epidemic", "semiprob", "psamanet", "treegroup", "subtree"]
 GROUP = "239.255.251.1"
 
 Change = tuple[float, int, int, bool]

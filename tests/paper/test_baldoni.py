@@ -5,66 +5,28 @@ Proximities are in thousandths, as on the wire: 500 is the paper's 0.5, five bea
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from roamcast.protocols.proximity.frames import INFINITE, Beacon, Message
 from roamcast.protocols.proximity.protocol import Proximity
-from roamcast.pubsub.event import Event, event_id
-from roamcast.pubsub.filters import NOTHING, Filter, topic
-from roamcast.testing import ScriptHost, make
-from roamcast.world.scenario import Scenario
-from roamcast.world.simulate import simulate
+from roamcast.pubsub.event import Event
+from roamcast.pubsub.filters import NOTHING, topic
+from tests.paper.baldoni_nodes import (
+    DELAY_US,
+    INTERVAL_US,
+    LATE_US,
+    NEWS,
+    broker,
+    message,
+    met,
+    news,
+    proximity,
+    sent,
+    sent_after,
+)
 from tests.support.net import TinyNet
 
-INTERVAL_US = 5_000_000
-DELAY_US = 1_000_000  # at proximity 1
-LATE_US = 1_000 * INTERVAL_US
-NEWS = topic("news")
-
-
-def broker(**params: Any) -> tuple[Proximity, ScriptHost]:
-    """A broker long after the start of the simulation; without jitter by default."""
-    host = ScriptHost()
-    host.clock_us = LATE_US
-    protocol, _ = make(Proximity, host, **{"max_delay_s": DELAY_US / 1e6, "jitter_ms": 0.0, **params})
-    assert isinstance(protocol, Proximity)
-    return protocol, host
-
-
-def met(protocol: Proximity, other: int, missed: int, predicate: Filter = NEWS) -> None:
-    """The other broker's last beacon came `missed` intervals ago."""
-    host = protocol.host
-    assert isinstance(host, ScriptHost)
-    now = host.clock_us
-    host.clock_us -= missed * INTERVAL_US
-    protocol.on_frame(Beacon(predicate), other)
-    host.clock_us = now
-
-
-def news(sequence: int = 1, publisher: int = 99, **content: Any) -> Event:
-    return Event(event_id(publisher, sequence), "news", **content)
-
-
-def message(destinations: dict[int, int] | None = None, credit: int = 0, event: Event | None = None) -> Message:
-    return Message(event or news(), credit, destinations or {}, 0)
-
-
-def sent(host: ScriptHost) -> list[Message]:
-    return [frame for frame in host.frames("event") if isinstance(frame, Message)]
-
-
-def sent_after(protocol: Proximity, host: ScriptHost) -> int | None:
-    """Microseconds until the broker sends a message; None if it never does."""
-    start = host.clock_us
-    due = host.timers.get(news().id)
-    host.advance(protocol, start + 2 * DELAY_US)
-    assert bool(sent(host)) == (due is not None)
-    return None if due is None else due - start
-
-
-# --------------------------------------------------------------------------------------- III-C: beacons, proximity
+# ---- III-C: beacons, proximity
 
 
 def test_3c_each_broker_periodically_broadcasts_a_beacon_with_the_predicate_that_summarises_its_table() -> None:
@@ -89,9 +51,9 @@ def test_3c_a_broker_that_hears_a_beacon_stores_the_predicate_and_the_time_in_it
 
 def test_3c_proximity_is_infinite_between_brokers_that_never_met_and_zero_between_adjacent_ones() -> None:
     protocol, _ = broker()
-    assert protocol.proximity_for(4) == INFINITE
+    assert proximity(protocol, 4) == INFINITE
     met(protocol, 4, missed=0)
-    assert protocol.proximity_for(4) == 0
+    assert proximity(protocol, 4) == 0
 
 
 def test_3c_the_destination_list_holds_the_lowest_proximity_of_all_brokers_that_sent_the_message() -> None:
@@ -167,7 +129,7 @@ def test_fig2_the_adjacent_broker_suppresses_the_farther_one_and_the_next_does_n
     net.cut(2, 4)
     b2 = net.nodes[2]
     assert isinstance(b2, Proximity)
-    while b2.proximity_for(4) < 500:
+    while proximity(b2, 4) < 500:
         net.run(0.5)
     event = net.publish(0, topic="news")
     net.run(2)
@@ -214,7 +176,7 @@ def test_fig4_the_message_finds_d_f_and_g() -> None:
     assert [i for i in range(8) if net.delivered(i) == [event.id]] == [D, F, G]
 
 
-# --------------------------------------------------------------------------------------------- IV: the tables
+# ---- IV: the tables
 
 
 def test_4_the_subscription_table_holds_pairs_of_predicate_and_subscriber() -> None:
@@ -248,9 +210,9 @@ def test_4_beacons_are_an_interval_apart() -> None:
 def test_4_a_beacon_heard_again_refreshes_its_entry() -> None:
     protocol, _ = broker()
     met(protocol, 4, missed=6)
-    assert protocol.proximity_for(4) == 600
+    assert proximity(protocol, 4) == 600
     protocol.on_frame(Beacon(NEWS), 4)
-    assert protocol.proximity_for(4) == 0
+    assert proximity(protocol, 4) == 0
     assert len(protocol.pt) == 1
 
 
@@ -276,12 +238,12 @@ def test_4_after_ten_intervals_entries_are_deleted() -> None:
 def test_4_proximity_is_the_number_of_missed_beacons_divided_by_ten(missed: int) -> None:
     protocol, host = broker()
     met(protocol, 4, missed)
-    assert protocol.proximity_for(4) == missed * 100
+    assert proximity(protocol, 4) == missed * 100
     host.clock_us += INTERVAL_US - 1
-    assert protocol.proximity_for(4) == missed * 100
+    assert proximity(protocol, 4) == missed * 100
 
 
-# ----------------------------------------------------------------------------------------- IV: forwarding
+# ---- IV: forwarding
 
 
 def test_4_a_message_received_before_is_dropped_without_any_further_processing() -> None:
@@ -348,7 +310,7 @@ def test_4_brokers_that_are_no_reason_to_send_do_not_shorten_the_delay() -> None
     assert sent_after(protocol, host) == 6 * DELAY_US // 10
 
 
-# ------------------------------------------------------------------------------------------------ IV: credits
+# ---- IV: credits
 
 
 def test_4_without_reason_and_credit_a_message_is_dropped() -> None:
@@ -397,184 +359,3 @@ def test_4_a_published_message_starts_with_the_configured_credits() -> None:
     protocol, host = broker(credits=4)
     protocol.on_publish(news(publisher=0))
     assert sent(host)[0].credit == 4
-
-
-# -------------------------------------------------------------------------------------------------- the readings
-
-
-def test_r1_a_message_received_for_the_first_time_does_not_return_early() -> None:
-    """As indented in Fig. 3, `return` would end the procedure for every message."""
-    protocol, host = broker()
-    protocol.on_subscribe(1, NEWS)
-    met(protocol, 4, missed=1)
-    host.hear(protocol, message(), 1)
-    assert len(host.delivered) == 1
-    assert sent_after(protocol, host) is not None
-
-
-def test_r2_a_closer_broker_whose_predicate_does_not_match_is_no_reason_to_send() -> None:
-    protocol, host = broker()
-    met(protocol, 4, missed=0, predicate=topic("sport"))
-    host.hear(protocol, message({4: 900}), 1)
-    assert sent_after(protocol, host) is None
-
-
-def test_r3_the_publishing_broker_transmits_at_once_with_the_list_of_its_own_table() -> None:
-    protocol, host = broker(credits=2)
-    met(protocol, 4, missed=9)
-    met(protocol, 5, missed=3)
-    met(protocol, 6, missed=0, predicate=topic("sport"))
-    protocol.on_publish(news(publisher=0))
-    assert [(frame.destinations, frame.credit) for frame in sent(host)] == [({4: 900, 5: 300}, 2)]
-    assert host.timers == {}
-
-
-def test_r3_the_publishing_broker_transmits_even_when_its_table_is_empty() -> None:
-    protocol, host = broker()
-    protocol.on_publish(news(publisher=0))
-    assert [frame.destinations for frame in sent(host)] == [{}]
-
-
-def test_r3_the_publishing_broker_is_on_the_list_if_it_subscribed_and_ignores_copies_of_its_message() -> None:
-    protocol, host = broker()
-    protocol.on_subscribe(1, NEWS)
-    event = news(publisher=0)
-    protocol.on_publish(event)
-    assert sent(host)[0].destinations == {0: 0}
-    protocol.on_frame(message(event=event), 3)
-    assert host.delivered == []
-
-
-@pytest.mark.parametrize("max_delay_s", [0.1, 0.5, 2.0])
-def test_r4_the_delay_at_proximity_one_is_a_parameter(max_delay_s: float) -> None:
-    protocol, host = broker(max_delay_s=max_delay_s)
-    met(protocol, 4, missed=10)
-    host.hear(protocol, message(), 1)
-    assert host.timers[news().id] - LATE_US == round(max_delay_s * 1_000_000)
-
-
-def test_r5_beacons_start_at_a_random_phase() -> None:
-    for draw in (0.0, 0.25, 0.999):
-        protocol, host = broker()
-        host.draws = [draw]
-        protocol.on_start()
-        assert host.timers[0] - LATE_US == int(draw * INTERVAL_US)
-
-
-@pytest.mark.parametrize(
-    ("beaconers", "subscribes", "beacons"), [("all", False, 3), ("all", True, 3), ("subscribers", True, 3)]
-)
-def test_r6_brokers_that_beacon(beaconers: str, subscribes: bool, beacons: int) -> None:
-    protocol, host = broker(beaconers=beaconers)
-    if subscribes:
-        protocol.on_subscribe(1, NEWS)
-    protocol.on_start()
-    host.advance(protocol, LATE_US + 3 * INTERVAL_US - 1)
-    assert len(host.frames("beacon")) == beacons
-
-
-def test_r6_with_subscribers_only_a_broker_without_subscriptions_sends_no_beacons_but_cleans_up() -> None:
-    protocol, host = broker(beaconers="subscribers")
-    met(protocol, 4, missed=0)
-    protocol.on_start()
-    host.advance(protocol, LATE_US + 12 * INTERVAL_US)
-    assert host.frames("beacon") == []
-    assert len(protocol.pt) == 0
-
-
-def test_r6_a_broker_that_subscribes_later_joins_the_beaconers() -> None:
-    protocol, host = broker(beaconers="subscribers")
-    protocol.on_start()
-    host.advance(protocol, LATE_US + INTERVAL_US)
-    protocol.on_subscribe(1, NEWS)
-    host.advance(protocol, LATE_US + 2 * INTERVAL_US)
-    protocol.on_unsubscribe(1)
-    host.advance(protocol, LATE_US + 5 * INTERVAL_US)
-    assert len(host.frames("beacon")) == 1
-
-
-@pytest.mark.parametrize(("range_per", "steady"), [("node", True), ("frame", False)])
-def test_r7_the_random_range_is_drawn_for_each_node_or_for_each_frame(range_per: Any, steady: bool) -> None:
-    """Two nodes stand still: with one range for a node, either all messages arrive or none."""
-    deliveries = []
-    for seed in range(1, 13):
-        scenario = Scenario(
-            nodes=2,
-            width_m=200.0,
-            height_m=1.0,
-            duration_s=20.0,
-            mobility="static",
-            range_m=1.0,
-            range_max_m=200.0,
-            range_per=range_per,
-            mac="dcf",
-            publishers=1,
-            subscribers=1,
-        )
-        metrics = simulate(scenario, "proximity", {"beaconers": "subscribers"}, seed).metrics
-        if metrics["interested"]:
-            deliveries.append(metrics["delivery"])
-    assert len(deliveries) > 4
-    assert all(share in (0, 1) for share in deliveries) is steady
-    assert any(share > 0 for share in deliveries)
-
-
-def test_r8_a_random_part_separates_brokers_of_equal_proximity_and_a_closer_one_still_goes_first() -> None:
-    """With the defaults: one missed beacon is 10 ms of delay, and the random part stays below it."""
-    latest = []
-    for missed in (0, 1):
-        for draw in (0.0, 0.5, 0.999):
-            protocol, host = broker(max_delay_s=0.1, jitter_ms=10.0)
-            host.draws = [draw]
-            met(protocol, 4, missed)
-            host.hear(protocol, message(), 1)
-            latest.append(host.timers[news().id] - LATE_US)
-    assert latest == sorted(latest)
-    assert latest[1] == 5_000
-    assert latest[2] < 10_000 == latest[3]
-
-
-def test_r8_the_default_jitter_is_one_missed_beacon_of_delay() -> None:
-    protocol, _ = make(Proximity)
-    assert isinstance(protocol, Proximity)
-    assert protocol.params.jitter_ms == 1000 * protocol.params.max_delay_s / protocol.params.table_age
-
-
-def test_r9_a_beacon_counts_as_missed_after_a_whole_interval_up_to_ten_beacons() -> None:
-    protocol, host = broker()
-    met(protocol, 4, missed=0)
-    host.clock_us += INTERVAL_US - 1
-    assert protocol.proximity_for(4) == 0
-    host.clock_us += 1
-    assert protocol.proximity_for(4) == 100
-    host.clock_us += 40 * INTERVAL_US
-    assert protocol.proximity_for(4) == 1000
-
-
-def test_r10_an_expired_message_is_neither_delivered_nor_sent() -> None:
-    for age_us, arrives in ((999_999, True), (1_000_000, False)):
-        protocol, host = broker()
-        protocol.on_subscribe(1, NEWS)
-        met(protocol, 4, missed=0)
-        host.hear(protocol, Message(news(validity_us=1_000_000), 0, {}, age_us), 1)
-        assert bool(host.delivered) is arrives
-        assert bool(host.timers) is arrives
-        assert host.labels("drop") == ([] if arrives else ["expired"])
-
-
-def test_r10_a_message_that_expires_while_it_waits_is_not_sent() -> None:
-    for validity_us in (500_000, 500_001):
-        protocol, host = broker()
-        met(protocol, 4, missed=5)
-        host.hear(protocol, message(event=news(validity_us=validity_us)), 1)
-        host.advance(protocol, LATE_US + DELAY_US)
-        assert len(sent(host)) == validity_us - 500_000
-        assert host.labels("drop") == (["expired"] if validity_us == 500_000 else [])
-
-
-def test_r10_a_message_ages_while_it_waits() -> None:
-    protocol, host = broker()
-    met(protocol, 4, missed=5)
-    host.hear(protocol, Message(news(validity_us=60_000_000), 0, {}, 1234), 1)
-    host.advance(protocol, LATE_US + DELAY_US)
-    assert sent(host)[0].age_us == 1234 + DELAY_US // 2

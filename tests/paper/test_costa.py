@@ -2,51 +2,18 @@
 
 from __future__ import annotations
 
-from math import hypot
-
 import pytest
 
-from roamcast.papers import presets
-from roamcast.protocols.kit.interface import BROADCAST
-from roamcast.protocols.semiprob.link_tables import ANY_LINK, BeaconFrame, LinkEventFrame, TableFrame
-from roamcast.protocols.semiprob.links import SemiProbLinks
-from roamcast.protocols.semiprob.protocol import TICK, PublicationFrame, SemiProb, SemiProbParams, SubscriptionFrame
-from roamcast.pubsub.event import Event, event_id
-from roamcast.pubsub.filters import Filter, Range, topic
+from roamcast.protocols.semiprob.protocol import TICK, PublicationFrame, SemiProb, SemiProbParams
+from roamcast.pubsub.event import Event
+from roamcast.pubsub.filters import Range, topic
 from roamcast.testing import ScriptHost, make
-from roamcast.world import mac, mobility
-from roamcast.world.assembly import spec_of
-from roamcast.world.density import mean_neighbours
-from roamcast.world.scenario import with_values
-from roamcast.world.simulate import simulate
-from roamcast.world.streams import Stream
+from tests.paper.costa_nodes import HOT, SECOND, delaying, event, node, subscription, travelled
 from tests.support.net import TinyNet
-
-SECOND = 1_000_000
-HOT = topic("hot")
-
-
-def event(n: int = 1, subject: str = "hot", publisher: int = 9, **content: object) -> Event:
-    return Event(event_id(publisher, n), subject, **content)
-
-
-def travelled(e: Event, age_us: int = 0) -> PublicationFrame:
-    return PublicationFrame(e, False, age_us)
 
 
 def fresh(e: Event) -> PublicationFrame:
     return PublicationFrame(e, True, 0)
-
-
-def subscription(hopcount: int = 1, *, source: int = 5, msgid: int = 1, lease_s: int = 60, filter=HOT):
-    return SubscriptionFrame(source, msgid, hopcount, lease_s, filter)
-
-
-def node(**params: object) -> tuple[SemiProb, ScriptHost]:
-    """A node that sends at once, so that a test sees only the decision."""
-    protocol, host = make(SemiProb, **{"technique": "none", **params})
-    protocol.on_start()
-    return protocol, host
 
 
 def line(n: int, **params: object) -> TinyNet:
@@ -55,7 +22,7 @@ def line(n: int, **params: object) -> TinyNet:
     return net
 
 
-# ----------------------------------------------------------------------------- §II-A: subscriptions and their horizon
+# ---- §II-A: subscriptions and their horizon
 
 
 def test_horizon_0_transmits_no_subscription_and_keeps_it_locally() -> None:
@@ -216,7 +183,7 @@ def test_r10_after_a_reboot_a_subscription_is_not_a_duplicate() -> None:
     assert list(net.nodes[1].nonlocal_) == [HOT]
 
 
-# ------------------------------------------------------------------------------------------- §II-B: routing of events
+# ---- §II-B: routing of events
 
 
 def test_an_event_with_a_matching_filter_is_simply_rebroadcast() -> None:
@@ -357,14 +324,7 @@ def test_content_based_filters_are_routed_in_the_same_way() -> None:
     ]
 
 
-# ---------------------------------------------------------------------- §II-C: the delay technique, §II-D: delay-drop
-
-
-def delaying(technique: str = "delay", phase: float = 0.25, **params: object) -> tuple[SemiProb, ScriptHost]:
-    protocol, host = make(SemiProb, technique=technique, **{"tau": 1.0, **params})
-    host.draws = [phase]
-    protocol.on_start()
-    return protocol, host
+# ---- §II-C: the delay technique, §II-D: delay-drop
 
 
 def test_sending_takes_place_only_upon_timer_expiration() -> None:
@@ -468,359 +428,3 @@ def test_r6_delay_drop_removes_neither_subscriptions_nor_own_events() -> None:
     protocol.on_frame(travelled(mine), 3)
     host.advance(protocol, SECOND)
     assert [frame.kind for frame in host.frames()] == ["subscription", "event"]
-
-
-# ----------------------------------------------------------------------------------------------- §III: implementation
-
-
-def test_a_received_event_is_delivered_before_it_is_routed() -> None:
-    """§III: the node's own subscriptions are checked first, then those of others."""
-    protocol, host = node(tau=1.0)
-    protocol.on_subscribe(1, HOT)
-    host.take()
-    host.hear(protocol, travelled(event()), 2)
-    assert [effect.split()[0] for effect in host.take()] == ["deliver", "note", "broadcast"]
-
-
-def test_an_event_that_matches_two_local_subscriptions_is_delivered_once() -> None:
-    protocol, host = node()
-    protocol.on_subscribe(1, HOT)
-    protocol.on_subscribe(2, topic("hot"))
-    host.hear(protocol, travelled(event()), 2)
-    assert host.delivered == [event()]
-
-
-def test_r11_the_list_of_recent_events_has_a_size() -> None:
-    """§III: a node remembers only the last events it got."""
-    protocol, host = node(recent=3)
-    for n in range(10):
-        host.hear(protocol, travelled(event(n)), 2)
-    assert list(protocol.recent_events) == [event(n).id for n in (7, 8, 9)]
-
-
-@pytest.mark.parametrize("technique", ["none", "delay", "delay-drop"])
-def test_r11_a_forgotten_event_that_is_heard_again_is_a_new_one(technique: str) -> None:
-    protocol, host = make(SemiProb, technique=technique, recent=2, tau=1.0)
-    protocol.on_start()
-    protocol.on_subscribe(1, HOT)
-    for n in (1, 2, 1, 3, 1):  # 1 is a duplicate while it is one of the last two
-        host.hear(protocol, travelled(event(n)), 2)
-        host.advance(protocol, host.clock_us + 2 * SECOND)
-    assert [e.id for e in host.delivered] == [event(n).id for n in (1, 2, 3, 1)]
-    assert [frame.event.id for frame in host.frames("event")] == [event(n).id for n in (1, 2, 3, 1)]
-
-
-def test_r11_an_event_forgotten_while_it_waits_can_be_heard_again() -> None:
-    protocol, host = delaying(technique="delay-drop", recent=1)
-    for n in (1, 2):
-        host.hear(protocol, travelled(event(n)), 2)
-    host.advance(protocol, SECOND)
-    host.hear(protocol, travelled(event(1)), 2)
-    host.advance(protocol, 2 * SECOND)
-    assert [frame.event.id for frame in host.frames("event")] == [event(n).id for n in (1, 2, 1)]
-
-
-def test_r11_with_fewer_remembered_events_than_are_on_their_way_nodes_flood_again_and_again() -> None:
-    world = {"nodes": 100, "placement": "grid", "mobility": "static", "neighbours": 5.0, "mac": "tinyos"}
-    load = {"rate_bps": 19_200.0, "publishers": 12, "subscribers": 10, "rate_hz": 0.5, "duration_s": 15.0}
-    motes = with_values(world | load | {"payload_bytes": 2}, {})
-    runs = {n: simulate(motes, "semiprob", {"tau": 1.0, "recent": n}, 1) for n in (12, 64, 4096)}
-    assert runs[64].fingerprint == runs[4096].fingerprint, "no more than 64 events are on their way"
-    assert runs[12].metrics["frames_sent"] > 1.1 * runs[4096].metrics["frames_sent"]
-
-
-def test_r11_a_full_table_loses_the_lease_that_ends_first() -> None:
-    protocol, host = node(table=2)
-    for n, lease_s in enumerate((50, 20, 90)):
-        host.hear(protocol, subscription(msgid=n, lease_s=lease_s, filter=topic(f"t{n}")), 5)
-    assert list(protocol.nonlocal_) == [topic("t0"), topic("t2")]
-
-
-def test_r11_a_full_queue_accepts_nothing() -> None:
-    protocol, host = delaying(queue=2)
-    for n in range(4):
-        host.hear(protocol, travelled(event(n)), 2)
-    host.advance(protocol, SECOND)
-    assert [frame.event.id for frame in host.frames("event")] == [event(0).id, event(1).id]
-    assert host.labels("drop") == ["queue full"] * 2
-
-
-def test_r12_an_expired_event_is_neither_delivered_nor_sent() -> None:
-    """The messages of Fig. 2 have no lifetime; events of this project may have one."""
-    protocol, host = delaying()
-    protocol.on_subscribe(1, HOT)
-    old = event(1, validity_us=300_000)
-    host.hear(protocol, travelled(old, 300_000), 2)
-    assert host.delivered == [] and host.labels("drop") == ["expired"]
-    host.hear(protocol, travelled(old, 299_999), 2)
-    assert host.delivered == [old]
-    host.advance(protocol, SECOND)
-    assert host.frames("event") == [] and host.labels("drop") == ["expired"] * 2
-
-
-# --------------------------------------------------------------------------------------------------- §IV: the scenario
-
-
-@pytest.mark.parametrize("reading, airtime_ms", [("", 11.8), ("mica2", 19.2)])
-def test_r13_a_packet_has_the_airtime_of_the_first_mica_or_of_the_mica2(reading: str, airtime_ms: float) -> None:
-    """Abstract and §IV: MICA2 motes, simulated by TOSSIM."""
-    s = presets.load("costa", reading).scenario()
-    assert s.mac == "tinyos"
-    radio = mac.build(spec_of(s).mac)
-    packet = radio.bytes_on_air(PublicationFrame(event(), True, 0).size)
-    assert packet == 36 and radio.airtime(packet) / 1000 == pytest.approx(airtime_ms, abs=0.05)
-
-
-def largest_share(reading: str, seed: int) -> float:
-    """The share of nodes in the largest connected part of an area of the preset."""
-    s = presets.load("costa", reading).scenario()
-    model = mobility.build(s, seed)
-    legs = [model.first(i, Stream(seed, i, "mobility")) for i in range(s.nodes)]
-    left, largest = set(range(s.nodes)), 0
-    while left:
-        part = [left.pop()]
-        for i in part:
-            near = [j for j in left if hypot(legs[i].x - legs[j].x, legs[i].y - legs[j].y) <= s.range_m]
-            part += near
-            left.difference_update(near)
-        largest = max(largest, len(part))
-    return largest / s.nodes
-
-
-def test_r14_flooding_can_deliver_nearly_all_on_lattices_but_not_with_uniform_placement() -> None:
-    """§IV: flooding "delivers all the events" at η = 5; tests/papers/test_presets.py counts η for all placements."""
-    shares = {name: [largest_share(name, seed) for seed in range(10)] for name in ("", "grid-cells", "uniform-fields")}
-    assert shares[""] == [1.0] * 10
-    assert min(shares["grid-cells"]) > 0.95 and sum(share == 1.0 for share in shares["grid-cells"]) >= 3
-    assert sum(shares["uniform-fields"]) / 10 < 0.9 and max(shares["uniform-fields"]) < 1.0
-
-
-def test_r14_the_papers_numbers_of_neighbours_are_rings_of_a_triangular_lattice() -> None:
-    """Table I and Fig. 6: η = 5, 10 and 15 with 200 nodes. No square grid of any size has 5 or 15."""
-
-    def possible(placement: str, nodes: int) -> set[float]:
-        sides = [60.0 * 1.01**k for k in range(320)]
-        return {mean_neighbours(nodes, side, 50.0, placement, 0.0) for side in sides}
-
-    assert {int(eta) for eta in possible("triangle", 200) if 1 <= eta < 18} == {5, 10, 15}
-    assert not {round(eta) for eta in possible("grid", 196) if 1 <= eta < 18} & {5, 15}
-
-
-# ------------------------------------------------------------------------------ §II-A and §II-B on [11]: along links
-
-
-def linked(n: int, *, tau: float = 0.5, phi: int = 2, **params: object) -> tuple[SemiProbLinks, ScriptHost]:
-    """A node 0 with links to 1 … n."""
-    protocol, host = make(SemiProbLinks, tau=tau, phi=phi, **params)
-    protocol.on_start()
-    for i in range(1, n + 1):
-        host.hear(protocol, BeaconFrame(i, [], [0], {}), i)
-    return protocol, host
-
-
-def advertisement(i: int, distance: int, filter: Filter = HOT) -> TableFrame:
-    return TableFrame(i, 0, 1, [(distance, ANY_LINK, filter)])
-
-
-def copies(host: ScriptHost) -> list[int]:
-    return [node for frame in host.frames("event") for node in frame.to]
-
-
-def tables_of(node: SemiProbLinks) -> list[dict[int, Filter]]:
-    """For each distance: link -> its only filter."""
-    return [
-        {link: filter for filter, interest in node.filters.items() for link in interest.tables[distance]}
-        for distance in range(node.params.phi)
-    ]
-
-
-@pytest.mark.parametrize(
-    ("tau", "links", "expected"), [(0.5, 4, 2), (0.5, 5, 3), (0.25, 4, 1), (0.01, 4, 1), (0.0, 4, 0), (1.0, 4, 4)]
-)
-def test_links_an_event_is_always_forwarded_along_the_fraction_tau(tau: float, links: int, expected: int) -> None:
-    """§II-B: in [11], τ is the share of its links along which every node forwards an event; R1."""
-    protocol, host = linked(links, tau=tau)
-    protocol.on_publish(event(1, publisher=0))
-    assert len(copies(host)) == expected == len(set(copies(host)))
-
-
-def test_links_r1_the_link_it_came_by_is_not_available() -> None:
-    protocol, host = linked(5, tau=1.0)
-    host.hear(protocol, LinkEventFrame(event(), 0, 0, [0]), 3)
-    host.advance(protocol, SECOND // 10)
-    assert sorted(copies(host)) == [1, 2, 4, 5]
-    protocol, host = linked(5, tau=0.5)
-    host.hear(protocol, LinkEventFrame(event(), 0, 0, [0]), 3)
-    host.advance(protocol, SECOND // 10)
-    assert len(copies(host)) == 2
-    protocol, host = linked(5, tau=0.5)  # a sender without a link takes no link away
-    host.hear(protocol, LinkEventFrame(event(), 0, 0, [0]), 9)
-    host.advance(protocol, SECOND // 10)
-    assert len(copies(host)) == 3
-
-
-def test_links_r1_an_event_does_not_go_back_even_to_where_a_subscriber_is_known() -> None:
-    protocol, host = linked(3, tau=0.0)
-    for i in (1, 3):
-        host.hear(protocol, advertisement(i, 1), i)
-    host.hear(protocol, LinkEventFrame(event(), 0, 0, [0]), 3)
-    host.advance(protocol, SECOND // 10)
-    assert copies(host) == [1]
-
-
-def test_links_r1_a_fraction_that_is_whole_is_not_rounded_up_by_the_arithmetic() -> None:
-    protocol, host = linked(25, tau=0.28)
-    assert 0.28 * 25 > 7
-    protocol.on_publish(event(1, publisher=0))
-    assert len(copies(host)) == 7
-
-
-def test_links_subscription_information_is_used_first() -> None:
-    """§II-B: links with matching rows come first; if they are too few, others are drawn at random."""
-    for seed in range(20):
-        protocol, host = linked(6, tau=0.5)
-        host.stream = ScriptHost(0, seed).stream
-        host.hear(protocol, advertisement(4, 2), 4)
-        protocol.on_publish(event(1, publisher=0))
-        assert copies(host)[0] == 4 and len(set(copies(host))) == 3
-        assert host.labels("forward") == ["deterministic", "probabilistic", "probabilistic"]
-
-
-def test_links_r2_all_matching_links_are_taken_even_beyond_tau() -> None:
-    protocol, host = linked(4, tau=0.25)
-    for i in (1, 3, 4):
-        host.hear(protocol, advertisement(i, 1), i)
-    protocol.on_publish(event(1, publisher=0))
-    assert copies(host) == [1, 3, 4]
-    assert host.labels("forward") == ["deterministic"] * 3
-
-
-def test_links_rows_of_all_filters_and_distances_count() -> None:
-    protocol, host = linked(5, tau=0.0)
-    host.hear(protocol, advertisement(1, 1), 1)
-    host.hear(protocol, advertisement(2, 2), 2)
-    host.hear(protocol, advertisement(3, 1, Range("celsius", 30, 99)), 3)
-    host.hear(protocol, advertisement(4, 1, topic("cold")), 4)
-    protocol.on_publish(event(1, publisher=0, attrs={"celsius": 35}))
-    protocol.on_publish(event(2, publisher=0))
-    assert [sorted(frame.to) for frame in host.frames("event")] == [[1, 2, 3], [1, 2]]
-
-
-def test_links_the_remaining_links_are_drawn_uniformly() -> None:
-    protocol, host = linked(5, tau=0.2)
-    counts = dict.fromkeys(range(1, 6), 0)
-    for n in range(3000):
-        protocol.on_publish(event(n, publisher=0))
-    for to in copies(host):
-        counts[to] += 1
-    assert all(abs(count / 3000 - 0.2) < 0.03 for count in counts.values())
-
-
-def test_links_there_is_a_table_for_each_distance_with_filter_and_link() -> None:
-    """§II-A: [11] has one table per distance, of pairs of a filter and a link."""
-    net = TinyNet(SemiProbLinks, 5, [(i, i + 1) for i in range(4)], phi=3)
-    net.start()
-    net.subscribe(0, HOT)
-    net.run(12)
-    assert [tables_of(node) for node in net.nodes] == [
-        [{}, {}, {}],
-        [{0: HOT}, {}, {}],
-        [{}, {1: HOT}, {}],
-        [{}, {}, {2: HOT}],
-        [{}, {}, {}],
-    ]
-    assert {sender for _, sender, _, _ in net.sends("subscription")} == {0, 1, 2}
-
-
-def test_links_an_unsubscription_is_propagated_explicitly() -> None:
-    """§II-A: in [11] there are messages for subscribing and for unsubscribing."""
-    net = TinyNet(SemiProbLinks, 4, [(i, i + 1) for i in range(3)], phi=3)
-    net.start()
-    net.subscribe(0, HOT)
-    net.run(10)
-    assert tables_of(net.nodes[3])[2] == {2: HOT}
-    net.nodes[0].on_unsubscribe(1)
-    net.run(0.2)
-    assert [tables_of(node) for node in net.nodes] == [[{}, {}, {}]] * 4
-
-
-def test_links_a_vanished_link_counts_as_an_unsubscription_and_a_new_one_as_a_subscription() -> None:
-    """§II-A: in [11] a new link counts as its far end subscribing, a lost one as that end unsubscribing; R4."""
-    net = TinyNet(SemiProbLinks, 4, [(i, i + 1) for i in range(3)], phi=3)
-    net.start()
-    net.subscribe(0, HOT)
-    net.run(10)
-    net.cut(0, 1)
-    net.run(10)
-    assert [tables_of(node) for node in net.nodes] == [[{}, {}, {}]] * 4
-    net.join(0, 3)
-    net.run(10)
-    assert [tables_of(n) for n in net.nodes[1:]] == [[{}, {}, {2: HOT}], [{}, {3: HOT}, {}], [{0: HOT}, {}, {}]]
-
-
-def test_links_r3_the_time_to_live_counts_hops() -> None:
-    net = TinyNet(SemiProbLinks, 6, [(i, i + 1) for i in range(5)], phi=0, tau=1.0, ttl=3)
-    net.start()
-    net.run(5)
-    net.publish(0, topic="hot")
-    net.run(1)
-    assert [sender for _, sender, _, _ in net.sends("event")] == [0, 1, 2]
-
-
-def test_links_r4_a_neighbour_that_no_longer_lists_this_node_gets_no_events() -> None:
-    protocol, host = linked(2, tau=1.0)
-    host.hear(protocol, advertisement(1, 1), 1)
-    host.hear(protocol, BeaconFrame(1, [1], [2], {}), 1)
-    protocol.on_publish(event(1, publisher=0))
-    assert copies(host) == [2] and host.labels("forward") == ["probabilistic"]
-    host.hear(protocol, BeaconFrame(1, [1], [0, 2], {}), 1)
-    protocol.on_publish(event(2, publisher=0))
-    assert copies(host) == [2, 1, 2]
-
-
-def test_links_r5_one_broadcast_names_the_links_and_other_nodes_ignore_it() -> None:
-    protocol, host = linked(4, tau=0.5)
-    protocol.on_publish(event(1, publisher=0))
-    ((to, frame),) = [(to, frame) for to, frame in host.sent if frame.kind == "event"]
-    assert to == BROADCAST and len(frame.to) == 2
-
-    protocol, host = linked(4, tau=1.0)
-    protocol.on_subscribe(1, HOT)
-    host.hear(protocol, LinkEventFrame(event(), 0, 0, [7, 8]), 3)
-    host.advance(protocol, SECOND // 10)
-    assert host.delivered == [] and copies(host) == []
-    host.hear(protocol, LinkEventFrame(event(), 0, 0, [8, 0]), 2)
-    host.advance(protocol, SECOND)
-    assert host.delivered == [event()] and sorted(copies(host)) == [1, 3, 4]
-
-
-def test_links_r5_nodes_named_together_do_not_send_together() -> None:
-    net = TinyNet(SemiProbLinks, 9, [(0, i) for i in range(1, 9)], tau=1.0, jitter_ms=50.0)
-    net.start()
-    net.run(3)
-    for i in range(1, 9):
-        net.join(i, i % 8 + 1)
-    net.run(5)
-    began = net.now_us
-    net.publish(0, topic="hot")
-    net.run(1)
-    times = [t - began for t, sender, _, frame in net.sends("event") if sender]
-    assert len(set(times)) == 8 and min(times) >= 1000 and 20_000 < max(times) <= 51_000
-
-
-def test_links_r6_an_expired_event_is_neither_delivered_nor_sent() -> None:
-    protocol, host = linked(3, tau=1.0, jitter_ms=100.0)
-    protocol.on_subscribe(1, HOT)
-    old = event(1, validity_us=1000)
-    host.hear(protocol, LinkEventFrame(old, 0, 1000, [0]), 2)
-    host.advance(protocol, SECOND)
-    assert host.delivered == [] and copies(host) == [] and host.labels("drop") == ["expired"]
-    host.draws = [0.0]
-    host.hear(protocol, LinkEventFrame(old, 0, 999, [0]), 2)
-    assert host.delivered == [old]
-    host.advance(protocol, SECOND)
-    assert len(copies(host)) == 2
-    host.draws = [0.5]
-    host.hear(protocol, LinkEventFrame(event(2, validity_us=50_000), 0, 0, [0]), 2)
-    host.advance(protocol, 2 * SECOND)
-    assert len(copies(host)) == 2 and host.labels("drop") == ["expired"] * 2

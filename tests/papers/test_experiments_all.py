@@ -18,11 +18,11 @@ from tests.papers import (
 )
 
 EXPECTED: dict[str, ModuleType] = {
-    "000": test_experiments_baldoni,
-    "001": test_experiments_baehni,
-    "002": test_experiments_costa,
-    "003": test_experiments_rezende,
-    "004": test_experiments_li,
+    "baldoni": test_experiments_baldoni,
+    "baehni": test_experiments_baehni,
+    "costa": test_experiments_costa,
+    "rezende": test_experiments_rezende,
+    "li": test_experiments_li,
 }
 BY_PAPER = pytest.mark.parametrize("paper", experiments.PAPERS)
 

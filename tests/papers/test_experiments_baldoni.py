@@ -29,7 +29,7 @@ def test_figures_share_their_runs() -> None:
 
 def test_experiments_leave_the_joint_reading_to_the_preset() -> None:
     """Otherwise changes of the reading would not apply to them."""
-    changes = joint.load("000").changes
+    changes = joint.load("baldoni").changes
     fields = {field for change in changes for field in change.world}
     names = {name for change in changes for params in change.params.values() for name in params}
     for campaign in campaigns_of(FIGURES, "full"):

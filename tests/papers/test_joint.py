@@ -10,7 +10,7 @@ from roamcast.papers.experiments import PAPERS
 from roamcast.papers.joint import Change
 
 TEXT = """
-paper = "000"
+paper = "baldoni"
 calibration = ["B4"]
 chosen = "on one claim"
 

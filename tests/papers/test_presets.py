@@ -83,7 +83,7 @@ def test_the_run_is_longer_than_the_validity_of_the_last_event() -> None:
         assert s.publish_until_s + s.validity_s <= s.duration_s
 
 
-@pytest.mark.parametrize("reading", ["", *(change.name for change in joint.load("002").changes)])
+@pytest.mark.parametrize("reading", ["", *(change.name for change in joint.load("costa").changes)])
 def test_costa_sensors_have_the_same_mean_number_of_neighbours_in_every_reading(reading: str) -> None:
     """Counted in the areas of thirty seeds, borders included; within three standard deviations of the mean."""
     s = presets.load("costa", reading).scenario()

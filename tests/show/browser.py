@@ -30,12 +30,13 @@ class Browser:
     def __init__(self, driver: Any) -> None:
         self.driver = driver
 
-    def open(self, page: Path, width: int = 1280, height: int = 900) -> None:
-        self.driver.get_log("browser"), self.driver.get_log("performance")  # forget what was before
+    def open(self, page: Path, width: int = 1280, height: int = 900, place: str = "") -> None:
         self._command(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False
         )
-        self.driver.get(page.absolute().as_uri())
+        self.driver.get("about:blank")  # the same page with another address would only be scrolled
+        self.driver.get_log("browser"), self.driver.get_log("performance")  # forget what was before
+        self.driver.get(page.absolute().as_uri() + (f"#{place}" if place else ""))
         self.run("return document.readyState")
 
     def emulate(self, scheme: str = "light", media: str = "") -> None:
@@ -54,8 +55,8 @@ class Browser:
 
     def requests(self) -> list[str]:
         """Every address that the page asked for, itself included."""
-        told = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
-        return [one["params"]["request"]["url"] for one in told if one["method"] == "Network.requestWillBeSent"]
+        messages = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
+        return [one["params"]["request"]["url"] for one in messages if one["method"] == "Network.requestWillBeSent"]
 
     def picture(self, place: Path, whole: bool = False) -> None:
         shot = self._command("Page.captureScreenshot", format="png", captureBeyondViewport=whole)

@@ -33,7 +33,7 @@ KINDS = {
 
 def row(label: str, cell: int, seed: int, campaign: str = "made-up", **known: Any) -> Row:
     """A finished run. A metric that is not given is None, 0 or empty."""
-    found: Row = {m.name: 0 if m.kind in WHOLE else None for m in METRICS} | {name: {} for name in KINDS}
+    metrics: Row = {m.name: 0 if m.kind in WHOLE else None for m in METRICS} | {name: {} for name in KINDS}
     about = {
         "campaign": campaign,
         "preset": "baldoni",
@@ -44,19 +44,19 @@ def row(label: str, cell: int, seed: int, campaign: str = "made-up", **known: An
         "seed": seed,
     }
     run = f"{campaign}.{cell}.{seed}"
-    return found | about | {"run": run, "nodes": 100, "fingerprint": f"f{run}"} | known
+    return metrics | about | {"run": run, "nodes": 100, "fingerprint": f"f{run}"} | known
 
 
 def campaign(name: str, labels: Sequence[str], xs: Sequence[float] = (), x: str = "p", seeds: int = 3) -> list[Row]:
     """Curves that rise: the later the label, the more is delivered, for more frames."""
-    found: list[Row] = []
+    made: list[Row] = []
     cell = 0
     for k, label in enumerate(labels):
         for at in xs or [0.0]:
             for seed in range(1, seeds + 1):
                 noise = random.Random(f"{name} {label} {at} {seed}").gauss(0.0, 0.02)
                 delivery = min(1.0, max(0.05, 0.25 + 0.45 * at + 0.5 * k / len(labels) + noise))
-                told = {
+                about = {
                     "delivery": delivery,
                     "of_possible": min(1.0, delivery * 1.05),
                     "overhead": 2.0 + 3 * k + noise,
@@ -67,9 +67,9 @@ def campaign(name: str, labels: Sequence[str], xs: Sequence[float] = (), x: str 
                     "frames_sent": 400,
                     "frames_by_kind": {"event": 300, "beacon": 100},
                 }
-                found.append(row(label, cell, seed, name, params={x: f"{at:g}"} if xs else {}, **told))
+                made.append(row(label, cell, seed, name, params={x: f"{at:g}"} if xs else {}, **about))
             cell += 1
-    return found
+    return made
 
 
 def verdict(id: str, paper: str, name: str, **known: Any) -> Verdict:
@@ -115,9 +115,15 @@ def folder(
 def _run(about: Row, status: str) -> Row:
     kept = {name: about[name] for name in ("run", "campaign", "preset", "cell", "label", "seed", "nodes")}
     error = None if status == "finished" else "ValueError: <b>no</b>"
-    told = {"sim_s": 60.0, "code": "0.1.0+abcdef", "status": status, "error": error, "command": "roamcast run baldoni"}
+    rest = {
+        "sim_s": 60.0,
+        "code": "0.1.0+abcdef",
+        "status": status,
+        "error": error,
+        "command": "roamcast run baldoni",
+    }
     params = json.dumps({**about["params"], "jitter_ms": 10.0, "own": False})
-    return kept | told | {"cpu_s": 0.5 if status == "finished" else None, "all_params": params}
+    return kept | rest | {"cpu_s": 0.5 if status == "finished" else None, "all_params": params}
 
 
 def _schema(rows: Sequence[Row]) -> pa.Schema:

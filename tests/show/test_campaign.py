@@ -44,7 +44,7 @@ def test_settings_that_all_cells_share_are_listed_once(tmp_path: Path) -> None:
 
 def test_every_setting_that_varies_has_a_figure_and_its_files(tmp_path: Path) -> None:
     page = written(tmp_path, sweep(["5", "20"], ["0.3", "1.0"]))
-    assert re.findall(r'<figure id="fig-([^"]+)"', page) == ["sweep-speed-max-mps", "sweep-p"]
+    assert re.findall(r'<figure id="fig-([^"]+)"', page)[:2] == ["sweep-speed-max-mps", "sweep-p"]
     names = {path.name for path in (tmp_path / "figures").glob("*.svg")}
     assert {"sweep-speed-max-mps-delivery-1.svg", "sweep-speed-max-mps-delivery-2.svg", "sweep-p-overhead.svg"} <= names
     assert "A line is a combination of the other settings." in page
@@ -53,7 +53,7 @@ def test_every_setting_that_varies_has_a_figure_and_its_files(tmp_path: Path) ->
 def test_cells_are_named_by_what_varies(tmp_path: Path) -> None:
     page = written(tmp_path, sweep(["5", "20"], ["0.3", "1.0"]))
     table = page[page.index("All cells</h3>") :]
-    names = re.findall(r'<th scope="row">([^<]+)</th><td class="num">([^<]+)', table)[:6]
+    names = re.findall(r'<th scope="row"[^>]*>([^<]+)</th><td class="num"[^>]*>([^<]+)', table)[:6]
     assert names[:2] == [("gossip p=0.3", "5"), ("gossip p=1", "5")] and names[-1] == ("counter", "20")
     assert ">speed max [m/s]</th>" in table and ">runs</th>" not in table[: table.index("</table>")]
 
@@ -67,14 +67,13 @@ def test_only_cells_of_one_world_compete(tmp_path: Path) -> None:
             each["overhead"] -= 1.5
     page = written(tmp_path, rows)
     table = page[page.index("All cells</h3>") :]
-    lines = re.findall(r"<tr>(.*?)</tr>", table[: table.index("</table>")])[1:]
-    assert ['best">2.00' in lines[0], 'best">3.00' in lines[1], 'best">0.50' in lines[2], 'best">1.50' in lines[3]] == (
-        [True] * 4
-    )
+    lines = re.findall(r"<tr[^>]*>(.*?)</tr>", table[: table.index("</table>")])[1:]
+    best = [re.findall(r'class="num best" data-of="frames per delivery"[^>]*>([\d.]+)', line) for line in lines]
+    assert best == [["2.00"], ["3.00"], ["0.500"], ["1.50"]]
     assert page.count("Delivery against cost, speed_max_mps=") == 2
 
 
-def test_of_many_worlds_one_is_drawn_and_that_is_said(tmp_path: Path) -> None:
+def test_of_many_worlds_one_is_drawn_and_the_page_says_so(tmp_path: Path) -> None:
     speeds = [str(k) for k in range(MOST_WORLDS + 2)]
     page = written(tmp_path, sweep(speeds, ["0.3", "1.0"], ("gossip",)))
     assert page.count("Delivery against cost") == 1

@@ -1,4 +1,4 @@
-"""Names of cells: what all share is said once, what varies distinguishes them."""
+"""Names of cells: what all share is shown once, what varies distinguishes them."""
 
 from __future__ import annotations
 

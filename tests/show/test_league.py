@@ -29,10 +29,10 @@ def brute(points: list[tuple[float, float]]) -> set[int]:
 @given(st.lists(st.tuples(FEW, FEW), max_size=12))
 @settings(max_examples=200, deadline=None)
 def test_fronts_are_those_of_the_definition(points: list[tuple[float, float]]) -> None:
-    found = pareto(points)
-    assert set(found) == brute(points)
-    assert len(found) == len(set(found))
-    assert [points[k][0] for k in found] == sorted(points[k][0] for k in found)
+    best = pareto(points)
+    assert set(best) == brute(points)
+    assert len(best) == len(set(best))
+    assert [points[k][0] for k in best] == sorted(points[k][0] for k in best)
 
 
 def test_each_cost_has_its_front() -> None:
@@ -41,10 +41,10 @@ def test_each_cost_has_its_front() -> None:
         row("good", 1, 1, delivery=0.9, overhead=4.0, latency_p50_s=1.0, energy_j=5.0),
         row("bad", 2, 1, delivery=0.2, overhead=9.0, latency_p50_s=3.0, energy_j=6.0),
     ]
-    found = {front.short: front for front in fronts(entrants(rows))}
-    names = {short: [front.entrants[k].name for k in front.best] for short, front in found.items()}
+    by_cost = {front.short: front for front in fronts(entrants(rows))}
+    names = {short: [front.entrants[k].name for k in front.best] for short, front in by_cost.items()}
     assert names == {"overhead": ["cheap", "good"], "latency": ["good"], "energy": ["good"]}
-    assert found["latency"].corners() == [(1000.0, 0.9)]  # in milliseconds
+    assert by_cost["latency"].corners() == [(1000.0, 0.9)]  # in milliseconds
 
 
 def test_who_delivers_nothing_is_on_no_front() -> None:
@@ -58,14 +58,14 @@ def test_who_delivers_nothing_is_on_no_front() -> None:
 
 def test_a_cell_is_an_entrant_and_settings_tell_namesakes_apart() -> None:
     rows = [row("a", k, seed, delivery=0.5, params={"p": str(k)}) for k in (0, 1) for seed in (1, 2)]
-    found = entrants([*rows, row("b", 2, 1, delivery=0.1, params={"q": "3"})])
-    assert [(e.name, e.settings, e.runs) for e in found] == [("a", "p = 0", 2), ("a", "p = 1", 2), ("b", "", 1)]
+    listed = entrants([*rows, row("b", 2, 1, delivery=0.1, params={"q": "3"})])
+    assert [(e.name, e.settings, e.runs) for e in listed] == [("a", "p = 0", 2), ("a", "p = 1", 2), ("b", "", 1)]
 
 
 def test_parameters_are_those_that_were_in_effect() -> None:
     params = {"x.0.1": '{"p": 0.5, "ttl": 0, "own": false, "sizes": "wire"}'}
-    found = entrants([row("a", 0, 1, "x", delivery=0.5, params={"p": "0.5"}), row("b", 1, 1, "x")], params)
-    assert [e.params for e in found] == ["p = 0.5, ttl = 0, own = false, sizes = wire", ""]
+    listed = entrants([row("a", 0, 1, "x", delivery=0.5, params={"p": "0.5"}), row("b", 1, 1, "x")], params)
+    assert [e.params for e in listed] == ["p = 0.5, ttl = 0, own = false, sizes = wire", ""]
 
 
 # ---- the files
@@ -84,11 +84,11 @@ def test_the_league_is_played_in_every_preset_and_on_common_ground() -> None:
 def test_everybody_takes_part_unless_it_is_too_dear(name: str) -> None:
     experiment = experiments.load(name)
     for scale, changes in (("quick", experiment.quick), ("full", experiment.full)):
-        found = campaigns.understood(experiment.content(scale))
+        campaign = campaigns.understood(experiment.content(scale))
         away = changes.get("without", [])
-        assert [cell.protocol for cell in found.cells] == [p for p in registry.BUILT_IN if p not in away]
+        assert [cell.protocol for cell in campaign.cells] == [p for p in registry.BUILT_IN if p not in away]
         assert set(away) < set(registry.BUILT_IN)
-        assert len(found.seeds) > 2  # two runs have an interval that says nothing
+        assert len(campaign.seeds) > 2  # two runs have an interval that says nothing
 
 
 SIZES = "sizes"  # what frames weigh is no part of a protocol, and the same for all
@@ -112,7 +112,7 @@ def cells(name: str, scale: str) -> list[campaigns.Cell]:
     return campaigns.understood(experiments.load(name).content(scale)).cells
 
 
-def test_what_a_world_changes_in_a_protocol_is_said_to_be_cut() -> None:
+def test_the_page_names_what_a_world_changes_in_a_protocol() -> None:
     for name in LEAGUE:
         experiment = experiments.load(name)
         assert bool(experiment.entrants) <= bool(experiment.cut)
@@ -121,7 +121,7 @@ def test_what_a_world_changes_in_a_protocol_is_said_to_be_cut() -> None:
             assert {parameter: changed[protocol][parameter] for parameter in values} == values
 
 
-def test_who_stays_away_at_full_scale_is_said_to() -> None:
+def test_the_page_names_protocols_that_do_not_take_part_at_full_scale() -> None:
     for name in LEAGUE:
         experiment = experiments.load(name)
         assert all(protocol in experiment.cut for protocol in experiment.full.get("without", []))
@@ -140,5 +140,5 @@ def test_full_worlds_of_the_papers_are_as_long_as_theirs() -> None:
 
 @pytest.mark.parametrize(("scale", "most_s"), [("quick", 90), ("full", 720)])
 def test_the_league_is_a_matter_of_minutes(scale: str, most_s: float) -> None:
-    found = [campaigns.understood(experiments.load(name).content(scale)) for name in LEAGUE]
-    assert sum(run.cost_s for one in found for run in plan.runs(one)) < most_s
+    league = [campaigns.understood(experiments.load(name).content(scale)) for name in LEAGUE]
+    assert sum(run.cost_s for one in league for run in plan.runs(one)) < most_s

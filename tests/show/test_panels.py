@@ -24,8 +24,8 @@ def runs(label: str, cell: int, values: list[float], **params: str) -> list[dict
 
 
 def test_a_point_is_the_mean_with_students_interval() -> None:
-    found = plotted(runs("gossip", 0, [0.2, 0.4, 0.9], p="0.5"))
-    (point,) = found.series[0].points
+    plot = plotted(runs("gossip", 0, [0.2, 0.4, 0.9], p="0.5"))
+    (point,) = plot.series[0].points
     assert point.mean == pytest.approx(0.5)
     sd = sqrt((0.09 + 0.01 + 0.16) / 2)
     assert point.half == pytest.approx(t.ppf(0.975, 2) * sd / sqrt(3))
@@ -38,18 +38,18 @@ def test_one_run_has_no_interval() -> None:
 
 def test_points_are_in_the_order_of_x_and_series_in_that_of_the_file() -> None:
     rows = runs("b", 0, [0.1], p="10") + runs("b", 1, [0.2], p="9") + runs("a", 2, [0.3], p="9")
-    found = plotted(rows)
-    assert [series.name for series in found.series] == ["b", "a"]
-    assert [point.x for point in found.series[0].points] == [9.0, 10.0]
+    plot = plotted(rows)
+    assert [series.name for series in plot.series] == ["b", "a"]
+    assert [point.x for point in plot.series[0].points] == [9.0, 10.0]
 
 
 def test_a_series_without_the_parameter_is_a_level() -> None:
-    found = plotted(runs("gossip", 0, [0.1, 0.2], p="0.5") + runs("flooding", 1, [0.9, 0.9]))
-    assert [series.level for series in found.series] == [False, True]
-    assert found.series[1].points[0].mean == pytest.approx(0.9)
+    plot = plotted(runs("gossip", 0, [0.1, 0.2], p="0.5") + runs("flooding", 1, [0.9, 0.9]))
+    assert [series.level for series in plot.series] == [False, True]
+    assert plot.series[1].points[0].mean == pytest.approx(0.9)
 
 
-def test_where_keeps_only_some_cells_and_nothing_left_is_said() -> None:
+def test_where_keeps_only_some_cells_and_nothing_left_is_an_error() -> None:
     rows = runs("a", 0, [0.1], p="1", credits="0") + runs("a", 1, [0.7], p="1", credits="2")
     assert plotted(rows, where={"credits": "2"}).series[0].points[0].mean == pytest.approx(0.7)
     with pytest.raises(NoData, match="credits"):
@@ -58,21 +58,21 @@ def test_where_keeps_only_some_cells_and_nothing_left_is_said() -> None:
 
 def test_cells_that_the_plot_does_not_tell_apart_are_averaged_by_seed_and_counted() -> None:
     rows = runs("a", 0, [0.1, 0.2], p="1", credits="0") + runs("a", 1, [0.3, 0.4], p="1", credits="2")
-    found = plotted(rows)
-    (point,) = found.series[0].points
-    assert (found.merged, point.runs) == (2, 2)
+    plot = plotted(rows)
+    (point,) = plot.series[0].points
+    assert (plot.merged, point.runs) == (2, 2)
     assert point.mean == pytest.approx(0.25)
     assert plotted(rows, series="credits").merged == 1
 
 
-def test_series_may_be_told_apart_by_a_parameter_with_its_unit() -> None:
+def test_series_may_be_distinguished_by_a_parameter_with_its_unit() -> None:
     rows = runs("a", 0, [0.1], p="1", beacon_s="2.0") + runs("a", 1, [0.3], p="1", beacon_s="4.0")
-    found = plotted(rows, series="beacon_s", published=[Stated(x=1.0, y=0.5, label="4")])
-    assert [series.name for series in found.series] == ["beacon = 2 s", "beacon = 4 s"]
-    assert found.marks[0].series == 1
+    plot = plotted(rows, series="beacon_s", published=[Stated(x=1.0, y=0.5, label="4")])
+    assert [series.name for series in plot.series] == ["beacon = 2 s", "beacon = 4 s"]
+    assert plot.marks[0].series == 1
 
 
-def test_rates_are_told_in_millions() -> None:
+def test_rates_are_shown_in_millions() -> None:
     rows = runs("a", 0, [0.1], p="1", rate_bps="1000000") + runs("a", 1, [0.3], p="1", rate_bps="5.5e6")
     assert [series.name for series in plotted(rows, series="rate_bps").series] == [
         "rate = 1 Mbit/s",
@@ -82,15 +82,15 @@ def test_rates_are_told_in_millions() -> None:
 
 def test_published_values_know_their_series_or_stand_alone() -> None:
     stated = [Stated(x=0.5, y=0.7, label="b"), Stated(x=0.5, y=0.1, label="elsewhere")]
-    found = plotted(runs("a", 0, [0.1], p="1") + runs("b", 1, [0.1], p="1"), published=stated)
-    assert [(mark.series, mark.y) for mark in found.marks] == [(1, 0.7), (None, 0.1)]
+    plot = plotted(runs("a", 0, [0.1], p="1") + runs("b", 1, [0.1], p="1"), published=stated)
+    assert [(mark.series, mark.y) for mark in plot.marks] == [(1, 0.7), (None, 0.1)]
 
 
 def test_an_axis_without_numbers_has_categories_in_the_order_of_the_file() -> None:
     rows = runs("z", 0, [0.1], p="1") + runs("a", 1, [0.2], p="1")
-    found = plotted(rows, x="label", published=[Stated(x="m", y=0.3)])
-    assert found.categories == ["z", "a", "m"]
-    assert found.series[1].points[0].x == "a"
+    plot = plotted(rows, x="label", published=[Stated(x="m", y=0.3)])
+    assert plot.categories == ["z", "a", "m"]
+    assert plot.series[1].points[0].x == "a"
 
 
 def test_a_point_that_does_not_have_the_metric_is_left_out() -> None:

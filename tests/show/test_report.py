@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from roamcast.lab.tables.rows import texts
 from roamcast.log.catalogue import AVERAGED
 from roamcast.papers import experiments
 from roamcast.papers.experiments import Entrant, Experiment, Plot
-from roamcast.show import figures, report, tables
+from roamcast.show import figures, report, samples, tables
 from roamcast.show.panels import panel
 from tests.show import made_up
 from tests.show.made_up import campaign, changed, folder, row, verdict
@@ -25,7 +26,7 @@ from tests.show.made_up import campaign, changed, folder, row, verdict
 EVIL = '"><img src=x onerror=alert(1)><script>alert(2)</script>'
 FIGURE = Experiment(
     title="Gossip against its probability",
-    paper="000",
+    paper="baldoni",
     figure="Fig. 11",
     source="§VI-B",
     campaign={},
@@ -37,10 +38,10 @@ FIGURE = Experiment(
     name="baldoni/made-up",
 )
 VERDICTS = [
-    verdict("B1", "000", REPRODUCED),
-    verdict("B2", "000", NOT),
-    verdict("F1", "001", NOT),
-    verdict("F2", "001", OPEN, measured=None, low=None, high=None),
+    verdict("B1", "baldoni", REPRODUCED),
+    verdict("B2", "baldoni", NOT),
+    verdict("F1", "baehni", NOT),
+    verdict("F2", "baehni", OPEN, measured=None, low=None, high=None),
 ]
 
 
@@ -111,7 +112,7 @@ def test_it_tells_what_came_of_it(results: Path) -> None:
     for wanted in ("Fig. 11", "Gossip against its probability", "A note.", "The league", "my own", "0.1.0+abcdef"):
         assert wanted in text
     assert "at-baldoni-made-up-another-reading" not in text  # what is run under another reading has no figure
-    assert "overhead: no runs with nobody." in text  # a panel without runs is said, not hidden
+    assert "overhead: no runs with nobody." in text  # the page names a panel without runs
     assert "1 run failed" in text and "roamcast run baldoni" in text
     assert "Fig. 9" in text and "R1</dt>" in text  # the model's figure, and readings
 
@@ -158,7 +159,7 @@ def test_a_spoilt_index_only_costs_time(results: Path) -> None:
 def test_nothing_in_the_results_becomes_markup(tmp_path: Path) -> None:
     texts = dict.fromkeys(("where", "says", "published", "unit", "reading", "why", "caveat", "cause"), EVIL)
     others = [Other(EVIL, EVIL, EVIL, EVIL)]
-    judged = [changed(verdict(EVIL, "000", NOT), **texts, others=others, evidence=[EVIL])]
+    judged = [changed(verdict(EVIL, "baldoni", NOT), **texts, others=others, evidence=[EVIL])]
     rows = campaign(EVIL, [EVIL, "b"])
     rows += [row("c", 9, 1, EVIL, delivery=0.5, params={EVIL: EVIL}, preset=EVIL)]
     rows += [row("c", 10, 1, EVIL, delivery=0.6, params={EVIL: "2"}, preset=EVIL)]
@@ -174,9 +175,21 @@ def test_the_policy_lets_only_the_pages_own_script_run(results: Path) -> None:
     assert "unsafe-eval" not in text and "script-src &#x27;unsafe-inline" not in text
 
 
+def test_a_run_of_each_papers_system_can_be_looked_at(results: Path) -> None:
+    text = report.write(results, replays=True).read_text()
+    frames = re.findall(r'<iframe srcdoc="([^"]*)" title="([^"]*)" loading="lazy">', text)
+    titles = [title for _, title in frames]
+    judged = {each.paper for each in VERDICTS} | {"baldoni"}
+    assert titles == [f"A run: {samples.title(samples.SAMPLES[number])}" for number in sorted(judged)]
+    assert (results / "replays" / "baldoni.html").exists() and (results / "replays" / "baldoni.parquet").exists()
+    (digest,) = set(samples.programs(unescape(frames[0][0])))
+    assert f"&#x27;{digest}&#x27;" in text  # the policy lets the player run, and no other program
+    assert report.write(results, replays=True).read_text() == text
+
+
 def test_a_campaign_without_claims_has_a_page_too(tmp_path: Path) -> None:
     text = report.write(folder(tmp_path / "r", campaign("speed", ["a", "b"]))).read_text()
-    assert "Scorecard" not in text and 'id="at-speed"' in text and "6\u202fsimulations" not in text
+    assert "Scorecard" not in text and 'id="at-speed"' in text
     assert "<h1>speed</h1>" in text and "6 simulations" in text
 
 
@@ -220,7 +233,7 @@ def test_a_lonely_cell_has_a_table_and_no_front(tmp_path: Path) -> None:
     assert "<svg" not in text and 'id="at-one"' in text
 
 
-def test_what_is_no_folder_of_results_is_said_in_one_line(tmp_path: Path) -> None:
+def test_a_folder_without_results_gives_one_line(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="has no table 'runs'"):
         report.write(tmp_path)
     made = folder(tmp_path / "r", campaign("x", ["a"]))
@@ -243,18 +256,18 @@ def test_the_fingerprint_is_that_of_the_runs_and_of_nothing_else(tmp_path: Path)
 
 def test_tables_are_read_as_the_laboratory_wrote_them(tmp_path: Path) -> None:
     rows = campaign("x", ["a"], [0.5])
-    found = tables.read(folder(tmp_path, rows, [made_up.verdict("B1", "000", REPRODUCED)]))
-    assert found.metrics["x"][0]["params"] == {"p": "0.5"}
-    assert found.metrics["x"][0]["frames_by_kind"] == {"event": 300, "beacon": 100}
-    assert found.scorecard is not None and found.scorecard.claims[0].id == "B1"
+    read = tables.read(folder(tmp_path, rows, [made_up.verdict("B1", "baldoni", REPRODUCED)]))
+    assert read.metrics["x"][0]["params"] == {"p": "0.5"}
+    assert read.metrics["x"][0]["frames_by_kind"] == {"event": 300, "beacon": 100}
+    assert read.scorecard is not None and read.scorecard.claims[0].id == "B1"
     assert json.loads((tmp_path / "scorecard.json").read_text())["claims"][0]["verdict"] == REPRODUCED
 
 
 @pytest.mark.parametrize("name", [name for name in experiments.names() if not name.startswith("league/")])
 def test_the_papers_figures_can_be_drawn(name: str) -> None:
-    """From made-up numbers in the cells of the real files: axes exist, series are told apart, stars find places."""
+    """From made-up numbers in the cells of the real files: axes exist, series are distinguished, stars have places."""
     experiment = experiments.load(name)
-    found = campaigns.understood(experiment.content("quick"))
+    quick = campaigns.understood(experiment.content("quick"))
 
     def about(cell: campaigns.Cell) -> dict[str, Any]:
         return {"protocol": cell.protocol, "params": dict(texts(cell.given)), "world": dict(texts(cell.world))}
@@ -262,8 +275,8 @@ def test_the_papers_figures_can_be_drawn(name: str) -> None:
     known = dict.fromkeys(AVERAGED, 5.0)
     rows = [
         row(cell.label, k, seed, name, **known, **about(cell))
-        for k, cell in enumerate(found.cells)
-        for seed in found.seeds[:2]
+        for k, cell in enumerate(quick.cells)
+        for seed in quick.seeds[:2]
     ]
     for plot in experiment.plot:
         shown = panel(plot, rows)

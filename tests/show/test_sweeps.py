@@ -70,7 +70,7 @@ def test_protocols_with_one_line_each_share_a_panel_up_to_a_number() -> None:
     assert [len(panel.series) for panel in drawn(many)["nodes"].panels["overhead"]] == [MOST_TOGETHER, 1]
 
 
-def test_too_many_combinations_are_held_at_a_middle_value_and_that_is_said() -> None:
+def test_too_many_combinations_are_held_at_a_middle_value_and_the_page_says_so() -> None:
     figures = drawn(grid("a", {"p": ["1", "2"], "q": ["1", "2", "3"], "r": ["4", "5", "6"]}))
     (panel,) = figures["p"].panels["overhead"]
     assert figures["p"].held == {"a": "r = 5"}

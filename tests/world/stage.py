@@ -95,55 +95,62 @@ class Row(NamedTuple):
     reason: str
 
 
+def world_spec(
+    *,
+    access: str = "dcf",
+    rate_bps: float = 1e6,
+    queue: int = 50,
+    retries: int = 7,
+    law: str = "disc",
+    range_m: float = RANGE_M,
+    range_max_m: float = 0.0,
+    per_frame: bool = False,
+    carrier_sense_ratio: float = 1.0,
+    capture_db: float = 10.0,
+    exponent: float = 3.0,
+    shadowing_db: float = 0.0,
+    loss: float = 0.0,
+    partition_us: tuple[int, int] = (0, 0),
+    wall_m: float = 0.0,
+    keep_tables: bool = False,
+) -> WorldSpec:
+    return WorldSpec(
+        mac=MacSpec(name=access, rate_bps=rate_bps, queue=queue, retries=retries),
+        radio=RadioSpec(
+            name=law,
+            range_m=range_m,
+            range_max_m=range_max_m,
+            range_per="frame" if per_frame else "node",
+            carrier_sense_ratio=carrier_sense_ratio,
+            capture_db=capture_db,
+            path_loss_exponent=exponent,
+            shadowing_db=shadowing_db,
+        ),
+        faults=FaultSpec(
+            keep_tables=keep_tables,
+            partition_from_us=partition_us[0],
+            partition_until_us=partition_us[1],
+            wall_m=wall_m,
+            loss=loss,
+        ),
+        power=PowerSpec(battery_j=1000.0),
+    )
+
+
 class Stage:
     def __init__(
         self,
         positions: list[tuple[float, float]],
         *,
-        access: str = "dcf",
-        rate_bps: float = 1e6,
-        queue: int = 50,
-        retries: int = 7,
-        law: str = "disc",
-        range_m: float = RANGE_M,
-        range_max_m: float = 0.0,
-        per_frame: bool = False,
         ranges: list[float] | None = None,
-        carrier_sense_ratio: float = 1.0,
-        capture_db: float = 10.0,
-        exponent: float = 3.0,
-        shadowing_db: float = 0.0,
-        loss: float = 0.0,
-        partition_us: tuple[int, int] = (0, 0),
-        wall_m: float = 0.0,
-        keep_tables: bool = False,
         seed: int = 1,
         level: str = "frames",
+        **world: Any,
     ) -> None:
+        """`world` is for `world_spec`."""
         self.seed = seed
-        spec = WorldSpec(
-            mac=MacSpec(name=access, rate_bps=rate_bps, queue=queue, retries=retries),
-            radio=RadioSpec(
-                name=law,
-                range_m=range_m,
-                range_max_m=range_max_m,
-                range_per="frame" if per_frame else "node",
-                carrier_sense_ratio=carrier_sense_ratio,
-                capture_db=capture_db,
-                path_loss_exponent=exponent,
-                shadowing_db=shadowing_db,
-            ),
-            faults=FaultSpec(
-                keep_tables=keep_tables,
-                partition_from_us=partition_us[0],
-                partition_until_us=partition_us[1],
-                wall_m=wall_m,
-                loss=loss,
-            ),
-            power=PowerSpec(battery_j=1000.0),
-        )
         self.sink = MemorySink()
-        self.world = standing(spec, positions, seed, level, self.sink, ranges)
+        self.world = standing(world_spec(**world), positions, seed, level, self.sink, ranges)
         self.stations = self.world.stations
         self.mac = self.world.mac
         self.radio = self.world.radio

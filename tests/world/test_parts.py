@@ -189,7 +189,7 @@ def test_an_installed_package_adds_parts(tmp_path: Path, monkeypatch: pytest.Mon
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: town-parts\nVersion: 1.0\n")
     groups = {"mobility": "Scattered", "radios": "InverseSquare", "macs": "Dsss"}
-    text = "".join(f"[roamcast.{group}]\ntown = {HERE}:{found}\n" for group, found in groups.items())
+    text = "".join(f"[roamcast.{group}]\ntown = {HERE}:{cls}\n" for group, cls in groups.items())
     (info / "entry_points.txt").write_text(text)
     monkeypatch.syspath_prepend(tmp_path)
     ours = run(mobility="static", radio="free-space", mac="dcf")

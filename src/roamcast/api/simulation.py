@@ -25,7 +25,7 @@ from roamcast.world.scenario import Scenario
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from roamcast.log.opened import Log
+    from roamcast.api.logs import Log, Replay
 
 Start = str | Path | Scenario
 """What a run starts from: a preset's name, a scenario file, or a scenario."""
@@ -65,7 +65,9 @@ def simulate(
     settings = asdict(parameters.build(kind, base.parameters(name, given), name))
     place = None if log is None else Path(log)
     level = level if log is not None else "summary"
-    result = runs.simulate(scenario, chosen, settings, seed, level=level, log=place, progress=progress)
+    result = runs.simulate(
+        scenario, chosen, settings, seed, level=level, log=place, progress=progress, preset=base.name
+    )
     return Simulation(
         preset=base.name,
         reading=base.reading,
@@ -195,14 +197,37 @@ class Simulation:
 
         A run that was made without a log is done again for it: with the same seed it is the same run.
         """
-        from roamcast.log.opened import Log
+        from roamcast.api.logs import Log
 
         return Log(self._log) if self._log else Log(self._logged, self._folder)
 
+    def replay(self, out: str | Path | None = None, *, other: Simulation | None = None, **choices: Any) -> Replay:
+        """A page that plays the run: a notebook shows it, and `out` is a file for it. `other` is a second run, side by
+        side on the same clock; `from_s`, `to_s` and `nodes` choose a part (see `Log.replay`)."""
+        from roamcast.api.logs import Log
+
+        second = None if other is None else Log(other._moving)
+        return Log(self._moving).replay(out, other=second, **choices)
+
     @cached_property
     def _logged(self) -> Path:
-        path = Path(self._folder.name) / "run.parquet"
-        again = runs.simulate(self.scenario, self._protocol, self.params, self.seed, level="frames", log=path)
+        return self._again("frames")
+
+    @cached_property
+    def _moving(self) -> Path:
+        """A log with movements: its own, or that of the same run again."""
+        from roamcast.log import reader
+        from roamcast.log.explanation.select import Columns
+
+        if self._log is not None and Columns(reader.read(self._log)).are(("move",)).any():
+            return self._log
+        return self._again("full")
+
+    def _again(self, level: str) -> Path:
+        path = Path(self._folder.name) / f"{level}.parquet"
+        again = runs.simulate(
+            self.scenario, self._protocol, self.params, self.seed, level=level, log=path, preset=self.preset
+        )
         if again.fingerprint != self.fingerprint:
             raise InputError(f"{self.protocol}: a second run with the same seed was another one; is its state global?")
         return path

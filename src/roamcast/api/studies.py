@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from roamcast.api.simulation import AnyProtocol, Start, chosen_fields
 from roamcast.api.study import Study
-from roamcast.errors import InputError, RoamcastError, unknown
+from roamcast.errors import InputError, JobFailed, RoamcastError, unknown
 from roamcast.extras import need
 from roamcast.lab import campaign
 from roamcast.lab.campaign import Campaign
-from roamcast.lab.local.jobs import Job, JobFailed, run_all
+from roamcast.lab.local.jobs import Job, run_all
 from roamcast.lab.plan import Run
 from roamcast.lab.progress import Watcher
 from roamcast.lab.tables import rows

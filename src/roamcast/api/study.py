@@ -72,8 +72,8 @@ class Study:
             for cell in (cell for cell in group if baseline is not None and cell is not baseline):
                 assert baseline is not None
                 pairs = {"cell": self._name(cell), "than": self._name(baseline)}
-                found = summarise.differences(self.rows, cell["cell"], baseline["cell"])
-                compared += [{**pairs, **_only(row, DIFFERENCE)} for row in found if row["metric"] == metric]
+                differences = summarise.differences(self.rows, cell["cell"], baseline["cell"])
+                compared += [{**pairs, **_only(row, DIFFERENCE)} for row in differences if row["metric"] == metric]
         return compared
 
     def _worlds(self) -> list[list[Row]]:
@@ -113,8 +113,8 @@ class Study:
         columns = [[self._name(cell) for cell in listed]]
         for name in SHOWN:
             metric = catalogue.metric(name)
-            found = [by_cell.get((cell["cell"], name)) for cell in listed]
-            intervals = [None if row is None else (row["mean"], row.get("half_width")) for row in found]
+            estimates = [by_cell.get((cell["cell"], name)) for cell in listed]
+            intervals = [None if row is None else (row["mean"], row.get("half_width")) for row in estimates]
             headings.append(metric.column or name)
             columns.append(numbers.column(intervals, metric.shown_unit[1]))
         return headings, [list(line) for line in zip(*columns, strict=True)]

@@ -60,7 +60,7 @@ def run(
     retry: Annotated[bool, typer.Option("--retry", help="Try runs again that have failed.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
 ) -> None:
-    """Run what is left of a campaign, and show what came of it."""
+    """Run what is left of a campaign, and show the results."""
     from roamcast import lab
     from roamcast.cli.build import warn_if_stale
     from roamcast.cli.screen import Screen

@@ -14,6 +14,10 @@ EXAMPLES = {
         "roamcast run my.toml --log out/run.parquet",
     ],
     "why": ["roamcast why out/run.parquet", "roamcast why out/run.parquet --node 7 --event 3:12"],
+    "replay": [
+        "roamcast replay out/run.parquet",
+        "roamcast replay gossip.parquet frugal.parquet --from 60 --to 90",
+    ],
     "fields": ["roamcast fields", "roamcast fields speed_max_mps", "roamcast fields mobility=city"],
     "protocols": ["roamcast protocols", "roamcast protocols frugal", "roamcast protocols mine:Class"],
     "compare": [
@@ -42,12 +46,13 @@ EXAMPLES = {
         "roamcast subscribe 'topic weather' --name alarm --json",
         "roamcast subscribe 'topic weather' --after 0 --patience 1",
     ],
-    "status": ["roamcast status", "roamcast status --json"],
+    "status": ["roamcast status", "roamcast status --json", "roamcast status --web"],
     "motion": ["roamcast motion 8.5", "roamcast motion 0 --state ~/node"],
     "bridge": [
         "roamcast bridge mqtt://broker.example --in 'sensors/#' --out 'topic alarm'",
         "roamcast bridge mqtts://user@broker.example --out 'temperature > 30' --prefix mesh/ --state ~/node",
     ],
+    "watch": ["roamcast watch", "roamcast watch --state ~/node --port 8080"],
     "key": ["roamcast key new group.key"],
     "key new": ["roamcast key new group.key"],
     "key next": ["roamcast key next group.key"],

@@ -168,14 +168,14 @@ def _parts(*fields: str) -> list[dict[str, Any]]:
     from roamcast.errors import InputError
     from roamcast.world.parts import PARTS
 
-    found: list[dict[str, Any]] = []
+    parts: list[dict[str, Any]] = []
     for field in fields or PARTS:
         for name in PARTS[field].names()[len(PARTS[field].own) :]:
             try:
-                found.append(_value(field, name))
+                parts.append(_value(field, name))
             except InputError as error:
-                found.append({"field": field, "name": name, "is": str(error), "parameters": [], "fields": []})
-    return found
+                parts.append({"field": field, "name": name, "is": str(error), "parameters": [], "fields": []})
+    return parts
 
 
 # ---- printing

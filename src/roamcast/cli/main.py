@@ -25,6 +25,7 @@ from roamcast.cli import (
     protocols,
     publish,
     query,
+    replay,
     report,
     reproduce,
     run,
@@ -32,6 +33,7 @@ from roamcast.cli import (
     status,
     subscribe,
     trace,
+    watch,
     why,
 )
 from roamcast.cli.help import HELP, Verbs
@@ -63,6 +65,7 @@ app = typer.Typer(
 )
 app.command(rich_help_panel=SIMULATE)(run.run)
 app.command(rich_help_panel=SIMULATE)(why.why)
+app.command(rich_help_panel=SIMULATE)(replay.replay)
 app.command(rich_help_panel=SIMULATE)(protocols.protocols)
 app.command(rich_help_panel=SIMULATE)(fields.fields)
 app.command(rich_help_panel=COMPARE)(compare.compare)
@@ -103,6 +106,7 @@ app.command(rich_help_panel=LIVE)(subscribe.subscribe)
 app.command(rich_help_panel=LIVE)(status.status)
 app.command(rich_help_panel=LIVE)(bridge.bridge)
 app.command(rich_help_panel=LIVE)(motion.motion)
+app.command(rich_help_panel=LIVE)(watch.watch)
 app.add_typer(key.app, name="key", rich_help_panel=LIVE)
 app.add_typer(service.app, name="service", rich_help_panel=LIVE)
 app.add_typer(trace.app, name="trace", rich_help_panel=DATA)
@@ -129,9 +133,9 @@ def _options(
 def _plain(text: str) -> str:
     """A message of Typer about a value as a line of ours: `--seeds: must be at least 1`."""
     for theirs, ours in PLAIN:
-        found = re.fullmatch(f"Invalid value for '([^']+)': Input should be {theirs}", text)
-        if found:
-            return f"{found[1]}: must be {ours}{''.join(found.groups()[1:])}"
+        match = re.fullmatch(f"Invalid value for '([^']+)': Input should be {theirs}", text)
+        if match:
+            return f"{match[1]}: must be {ours}{''.join(match.groups()[1:])}"
     return text
 
 

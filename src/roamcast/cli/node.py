@@ -70,10 +70,6 @@ def node(
     log_format: LogFormat = "text",
 ) -> None:
     """Run a node until it is interrupted. SIGHUP makes it read the group's keys again."""
-    import asyncio
-
-    from roamcast.net.config import configured
-
     log_to_stderr(verbose, log_format)
     flags: dict[str, Any] = {
         "state": _text(state),
@@ -89,7 +85,14 @@ def node(
         **{f"params.{name}": value for name, value in pairs("--set", set_).items()},
         **pairs("--option", option),
     }
-    settings = node_settings(config, flags)
+    _start(node_settings(config, flags))
+
+
+def _start(settings: dict[str, Any]) -> None:
+    import asyncio
+
+    from roamcast.net.config import configured
+
     if any(":" in str(settings[name]) for name in settings if name.rpartition(".")[2] in ("protocol", "medium")):
         import_from_here()
     asyncio.run(_run(configured(settings)))

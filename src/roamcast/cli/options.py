@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -111,6 +112,21 @@ State = Annotated[
         metavar="DIR", help="The folder of the node's state; also ROAMCAST_STATE.", show_default="of this user"
     ),
 ]
+
+
+Port = Annotated[
+    int, typer.Option(metavar="N", help="With --web: the port on 127.0.0.1.", show_default="any that is free")
+]
+
+
+def serve_page(state: Path, port: int, every_s: float) -> None:
+    """The page of a running node, for browsers on this machine, until Ctrl-C."""
+    from roamcast.show.replay.live import Server
+
+    with Server(state, port, every_s) as server:
+        print(f"{server.address} (Ctrl-C ends it)", flush=True)
+        with contextlib.suppress(KeyboardInterrupt):
+            server.serve_forever()
 
 
 def node_settings(config: Path | None, flags: dict[str, Any]) -> dict[str, Any]:

@@ -16,12 +16,15 @@ def report(
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Where the page goes.", show_default="DIR/report.html")
     ] = None,
+    replays: Annotated[
+        bool, typer.Option(help="Simulate a short run of each paper's system and put it into the page, to look at.")
+    ] = True,
 ) -> None:
     """Write a folder's results as one page to look at, and its figures as SVG and PNG. It needs neither Spark nor a
     network."""
     need("report", "pyarrow", "matplotlib")
     from roamcast.show import report as page
 
-    place = page.write(folder, out)
+    place = page.write(folder, out, replays)
     Console(highlight=False).print(f"report: {place}", markup=False, soft_wrap=True)
     Console(highlight=False).print(f"figures: {folder / 'figures'}", markup=False, soft_wrap=True)

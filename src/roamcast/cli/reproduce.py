@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from roamcast.cli.options import Conf, Master, start_spark
@@ -100,7 +101,7 @@ def _run(
         screen.stage("starting Spark")
         result = lab.reproduce(papers, scale, folder, start_spark(folder, master, conf), screen)
         screen.stage("drawing figures")
-        page.write(folder, report)
+        page.write(folder, report, replays=True)
     if keep is not None and not result.failed:
         _keep(result, keep)
     stored = _kept_beside(scale, result.verdicts)
@@ -111,7 +112,7 @@ def _run(
         whole["recounted"] = result.recounted.runs
         print(msgspec.json.encode(whole).decode())
     else:
-        show(result.verdicts, stored)
+        show(result.verdicts, stored, str(report))
         console = Console(highlight=False)
         console.print(result.recounted.text, soft_wrap=True)
         console.print(f"scorecard.json and scorecard.parquet are in {folder}", soft_wrap=True)
@@ -149,41 +150,52 @@ def _by_id(stored: Kept | None) -> dict[str, Verdict]:
     return {claim.id: claim for claim in stored.claims} if stored else {}
 
 
-def show(verdicts: Sequence[Verdict], stored: Kept | None = None) -> None:
-    """What counts is the kept verdict, where there is one; the run itself has a column beside it."""
+def show(verdicts: Sequence[Verdict], stored: Kept | None, page: str) -> None:
+    """A line for each claim; `page` says where the rest is. What counts is the kept verdict, where there is one; the
+    run itself has a column beside it."""
     from roamcast.judging.kept import agreement
     from roamcast.judging.verdicts import in_words
 
     kept = _by_id(stored)
     console = Console(highlight=False)
-    console.print(_table(verdicts, kept))
+    console.print(_scorecard(verdicts, kept, console.width))
     console.print("* the joint reading of its paper was chosen on it", soft_wrap=True)
     shown = [kept.get(now.id, now) for now in verdicts]
     console.print(f"{len(shown)} claims: {in_words(shown)}{' (full campaign)' if kept else ''}", soft_wrap=True)
     if stored and kept:
         _show_made(stored)
         _show_agreement({now.id: agreement(kept[now.id], now) for now in verdicts if now.id in kept}, console)
+    console.print(f"published values, intervals, causes: {page}", markup=False, soft_wrap=True)
 
 
-def _table(verdicts: Sequence[Verdict], kept: Mapping[str, Verdict]) -> Table:
-    from roamcast.judging.kept import agreement
+def _scorecard(verdicts: Sequence[Verdict], kept: Mapping[str, Verdict], width: int) -> Table:
+    """What claims say is cut where the terminal is narrow, and nothing else is."""
+    from roamcast.papers.experiments import cited
 
-    head = ["claim", "says", "published", "measured", "verdict", "other readings"]
-    head += ["this quick run"] if kept else []
-    table = Table(*head, title="What the papers claim, and what we measured")
-    for now in verdicts:
-        verdict = kept.get(now.id, now)
-        beside = [f"{agreement(verdict, now)}: {measured(now)}" if now.id in kept else now.verdict] if kept else []
-        table.add_row(
-            f"{verdict.id} *" if verdict.calibration else verdict.id,
-            verdict.says,
-            verdict.published,
-            measured(verdict),
-            f"[{STYLES[verdict.verdict]}]{verdict.verdict}[/]",
-            f"{verdict.agreeing} of {len(verdict.others)}" if verdict.others else "",
-            *beside,
-        )
+    heads = ["claim", "measured", "verdict", *(["quick run"] if kept else [])]
+    lines = [_line(now, kept) for now in verdicts]
+    room = width - sum(max(map(len, column)) + 2 for column in zip(heads, *lines, strict=True)) - 2
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for head in (heads[0], "says", *heads[1:]):
+        table.add_column(head, no_wrap=True, justify="right" if head == "measured" else "left")
+    paper = ""
+    for now, (name, value, verdict, *beside) in zip(verdicts, lines, strict=True):
+        if now.paper != paper:
+            paper = now.paper
+            table.add_row("", f"[bold]{cited(paper)}[/]")
+        says = now.says if len(now.says) <= max(room, 8) else f"{now.says[: max(room, 8) - 1].rstrip()}…"
+        table.add_row(name, escape(says), value, f"[{STYLES[verdict]}]{verdict}[/]", *beside)
     return table
+
+
+def _line(now: Verdict, kept: Mapping[str, Verdict]) -> list[str]:
+    from roamcast.judging.kept import agreement
+    from roamcast.show.numbers import number
+
+    verdict = kept.get(now.id, now)
+    name = f"{verdict.id} *" if verdict.calibration else verdict.id
+    beside = [agreement(verdict, now) if now.id in kept else now.verdict] if kept else []
+    return [name, number(verdict.measured), verdict.verdict, *beside]
 
 
 def _show_agreement(says: Mapping[str, str], console: Console) -> None:
@@ -197,27 +209,20 @@ def _show_agreement(says: Mapping[str, str], console: Console) -> None:
         console.print(f"[red]this quick run contradicts the full campaign: {', '.join(against)}[/]", soft_wrap=True)
 
 
-def measured(verdict: Verdict) -> str:
-    from roamcast.show.numbers import interval
-
-    return interval(verdict.measured, verdict.low, verdict.high, verdict.unit)
-
-
 def _show_kept(papers: list[str] | None, json: bool) -> None:
     import msgspec
 
     from roamcast.judging import kept
-    from roamcast.papers.experiments import number
 
     stored = kept.load()
     if stored is None:
         raise InputError("no full campaign has been kept in this version; run `roamcast reproduce --full`")
     if papers:
-        stored = kept.only(stored, {number(paper) for paper in papers})
+        stored = kept.only(stored, set(papers))
     if json:
         print(msgspec.json.encode(stored).decode())
         return
-    show(stored.claims)
+    show(stored.claims, None, "--json, or the page of a run")
     _show_made(stored)
 
 
@@ -228,7 +233,7 @@ def _show_made(stored: Kept) -> None:
     held = [part["reproduced"] for part in (stored.counts.in_sample, stored.counts.out_of_sample)]
     first = stored.counts.original
     console.print(
-        f"as first written down (split claims together, added ones left out): {first['reproduced']} of "
+        f"as first written down (split ones together, added ones left out): {first['reproduced']} of "
         f"{sum(first.values())} hold",
         soft_wrap=True,
     )
@@ -247,6 +252,7 @@ def _show_plan(papers: list[str] | None, scale: str, json: bool) -> None:
     import msgspec
 
     from roamcast.lab import reproduce as lab
+    from roamcast.papers.experiments import cited
 
     outlooks = lab.outlook(papers, scale)
     if json:
@@ -255,7 +261,7 @@ def _show_plan(papers: list[str] | None, scale: str, json: bool) -> None:
     table = Table("paper", "experiments", "other readings", "deciding, at most", title=f"What {scale} scale takes")
     for each in outlooks:
         table.add_row(
-            each.paper,
+            cited(each.paper),
             _cost(each.runs, each.cost_s),
             _cost(each.other_runs, each.other_cost_s),
             _cost(each.deciding_runs, each.deciding_cost_s),

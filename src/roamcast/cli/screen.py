@@ -31,7 +31,7 @@ class Screen(Watcher):
         )
         self._title = title
         self._task = self._bar.add_task(title, total=None, rest="")
-        self._began = self._said = monotonic()
+        self._began = self._shown_at = monotonic()
         self._before = self._total = 0
 
     def __enter__(self) -> Screen:
@@ -52,7 +52,7 @@ class Screen(Watcher):
             self.say(f"{self._title}: {what}")
 
     def runs(self, total: int, done: int) -> None:
-        self._began = self._said = monotonic()
+        self._began = self._shown_at = monotonic()
         self._before, self._total = done, total
         self._bar.update(self._task, total=total, completed=done, rest="simulating")
         if not self._console.is_terminal:
@@ -66,8 +66,8 @@ class Screen(Watcher):
             left = f"about {duration(left_s)} left" if left_s >= 1 else "nearly done"
             rest = f"{(done - self._before) / took_s:.1f} runs/s, {left}"
         self._bar.update(self._task, completed=done, rest=rest)
-        if not self._console.is_terminal and monotonic() - self._said >= SAY_EVERY_S:
-            self._said = monotonic()
+        if not self._console.is_terminal and monotonic() - self._shown_at >= SAY_EVERY_S:
+            self._shown_at = monotonic()
             self.say(f"{self._title}: {done:,} of {self._total:,} runs, {rest}")
 
     def warn(self, line: str) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from roamcast.cli.options import ConfigFile, State, state_of
+from roamcast.cli.options import ConfigFile, Port, State, serve_page, state_of
 from roamcast.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ def status(
     once: Annotated[bool, typer.Option("--once", help="Look once, also at a terminal.")] = False,
     every: Annotated[float, typer.Option(metavar="S", help="How often to look.")] = 1.0,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    web: Annotated[bool, typer.Option("--web", help="Serve a page for browsers on this machine: `watch`.")] = False,
+    port: Port = 0,
 ) -> None:
     """Neighbours, tables, rates and drops of a running node; live if this is a terminal."""
     import sys
@@ -36,6 +38,9 @@ def status(
 
     if every <= 0:
         raise InputError(f"--every {every:g}: must be above 0")
+    if web:
+        serve_page(state_of(config, state), port, every)
+        return
     with Connection(state_of(config, state)) as node:
         now = node.request(Status(), StatusReply)
         if json:

@@ -20,7 +20,8 @@ def subscribe(
         str | None, typer.Argument(metavar="FILTER", help="'temperature > 30 and topic weather'", show_default=False)
     ] = None,
     name: Annotated[
-        str, typer.Option(metavar="NAME", help="Outlives this command: who asks again goes on where it was.")
+        str,
+        typer.Option(metavar="NAME", help="Remember the position: a later command with this name goes on there."),
     ] = "",
     after: Annotated[
         int | None,
@@ -28,7 +29,7 @@ def subscribe(
             metavar="POSITION", help="Begin behind this position (--json shows it); 0: all.", show_default="now"
         ),
     ] = None,
-    count: Annotated[int, typer.Option(metavar="N", help="Leave after so many events; 0: never.")] = 0,
+    count: Annotated[int, typer.Option(metavar="N", help="Leave after N events; 0: never.")] = 0,
     patience: Annotated[
         float | None, typer.Option(metavar="S", help="Leave if nothing comes for so long.", show_default="never")
     ] = None,

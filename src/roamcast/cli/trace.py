@@ -12,7 +12,7 @@ import typer
 
 from roamcast.cli.help import Verbs
 from roamcast.cli.options import check_picture
-from roamcast.errors import InputError, error_text
+from roamcast.errors import InputError, Outgrown
 from roamcast.extras import need
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from roamcast.lab.traces.convert import Converted
     from roamcast.lab.traces.trace import Place, Trace
+    from roamcast.show.times import Times
     from roamcast.world.traces.plan import Options
 
 app = typer.Typer(
@@ -57,7 +58,6 @@ Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard 
 Result = TypeVar("Result")
 EMBEDDED = "local[*,1]"
 WITHIN_S = "3600,21600,86400"
-COLOUR = "#0072B2"
 
 
 @app.callback()
@@ -142,7 +142,10 @@ def stats(
     master: Master = EMBEDDED,
     as_json: Json = False,
     figure: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw durations and times between contacts (.png, .svg, .pdf).")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Draw durations and times between contacts, with the laws that fit (.png, .svg, .pdf)."
+        ),
     ] = None,
 ) -> None:
     """Contacts of a trace: how many, how long, how often, and which nodes an ideal flood reaches."""
@@ -155,9 +158,11 @@ def stats(
         from roamcast.lab.traces import contacts, summary
 
         with _busy("looking for contacts"), contacts.of(read, range_m).kept() as met:
+            longest_s = (read.end_us - read.begin_us) / 1e6
+            times = _times(summary.times(met), longest_s)
             if figure is not None:
-                _draw(summary.curves(met), figure, Path(source).name)
-            return summary.of(read, met, within)
+                _draw(times, figure, _title(source, read, range_m))
+            return summary.of(read, met, within) | {"fits": _fits(times)}
 
     options = _options(from_, units, origin, resolution_s, gap_s, columns, time_unit)
     about, statistics = _of_trace(summarised, source, options, strict, local, master)
@@ -194,7 +199,7 @@ def _of_trace(
     from importlib.util import find_spec
 
     need("a trace", "numpy", "pyarrow")
-    from roamcast.lab.traces.here import Here, Outgrown, fits
+    from roamcast.lab.traces.here import Here, fits
     from roamcast.world.traces.plan import plan
 
     if local and master != EMBEDDED:
@@ -304,6 +309,8 @@ def _show(facts: dict[str, Any]) -> None:
         cells = [facts[key][name] for name in heads]
         table.add_row(title, f"{cells[0]:,}", *("–" if cell is None else f"{cell:,.1f}" for cell in cells[1:]))
     console.print(table)
+    for title, key in (("contacts", "contacts"), ("apart", "apart")):
+        console.print(f"{title}: {facts['fits'][key]['words']}", markup=False, soft_wrap=True)
     console.print(f"a node meets {facts['peers_mean']:.1f} others, {facts['degree_mean']:.3g} at a time", markup=False)
     reach = facts["reachability"]
     flood = Table(box=None, padding=(0, 2, 0, 0))
@@ -316,24 +323,39 @@ def _show(facts: dict[str, Any]) -> None:
     console.print(flood)
 
 
-def _draw(curves: dict[str, list[tuple[float, float]]], path: Path, title: str) -> None:
-    import matplotlib
+# ---- laws and figures
 
-    matplotlib.use("Agg")
-    matplotlib.rcParams["svg.hashsalt"] = "roamcast"  # the same curves give the same file
-    from matplotlib.figure import Figure
+TITLES = {
+    "contacts": ("contacts", "a contact lasts", "No two nodes were ever in contact."),
+    "apart": ("times apart", "a pair is apart", "No pair met twice: there is no time between contacts."),
+}
 
-    drawing = Figure(figsize=(9, 4), layout="constrained")
-    for axes, (label, curve) in zip(drawing.subplots(1, 2), curves.items(), strict=True):
-        shown = [(t, share) for t, share in curve if t > 0 and share > 0]
-        axes.step([t for t, _ in shown], [share for _, share in shown], where="post", color=COLOUR)
-        axes.set(xlabel=label, ylabel="share", ylim=(None, 1))
-        if shown:
-            axes.set_xscale("log")
-            axes.set_yscale("log")
-        axes.grid(alpha=0.3)
-    drawing.suptitle(title)
-    try:
-        drawing.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
-    except OSError as error:
-        raise InputError(f"--figure {path}: cannot be written ({error_text(error)})") from None
+
+def _times(tallies: dict[str, list[tuple[float, int]]], longest_s: float) -> dict[str, Times]:
+    """With the laws that fit them."""
+    from roamcast.show.fits import fitted
+    from roamcast.show.times import Times
+
+    return {name: Times(*TITLES[name], times, fitted(times, longest_s)) for name, times in tallies.items()}
+
+
+def _fits(times: dict[str, Times]) -> dict[str, Any]:
+    """For JSON: the laws, best first, or why there are none."""
+    fits = {}
+    for name, each in times.items():
+        laws = [
+            {"law": fit.law, **fit.parameters, "aic": fit.aic, "distance": fit.distance} for fit in each.fitted.fits
+        ]
+        fits[name] = {"n": each.fitted.n, "words": each.fitted.words, "laws": laws}
+    return fits
+
+
+def _title(source: str, read: Trace, range_m: float) -> str:
+    at = f", range {range_m:g} m" if range_m else ""
+    return f"{Path(source).name}: {len(read.names):,} nodes, {(read.end_us - read.begin_us) / 1e6:,.6g} s{at}"
+
+
+def _draw(times: dict[str, Times], path: Path, title: str) -> None:
+    from roamcast.show import times as drawing
+
+    drawing.write(path, title, list(times.values()))

@@ -85,7 +85,7 @@ def judged(question: str, estimate: Estimate | None, low: float, high: float, me
 
 
 def _needed(estimate: Estimate, limits: list[float]) -> int | None:
-    """About how many seeds it takes until the interval is clear of the limits inside it."""
+    """About how many seeds it takes until no limit is inside the interval any more."""
     gap = min(abs(estimate.middle - limit) for limit in limits)
     half = (estimate.most - estimate.least) / 2
     return ceil(student.values_for(estimate.seeds, half, gap)) if gap > half / MOST_TIMES else None

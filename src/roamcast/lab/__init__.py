@@ -30,7 +30,7 @@ from roamcast.errors import InputError
 from roamcast.extras import need
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import SparkSession as SparkSession  # the layers above name it, too
 
     from roamcast.lab.tables.laboratory import Laboratory
     from roamcast.log.opened import Log

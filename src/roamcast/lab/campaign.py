@@ -38,7 +38,7 @@ import msgspec
 from msgspec import Meta
 
 from roamcast import toml
-from roamcast.errors import InputError, unknown
+from roamcast.errors import InputError, Misplaced, unknown
 from roamcast.log.catalogue import AVERAGED
 from roamcast.log.schema import LEVELS
 from roamcast.papers import presets
@@ -46,7 +46,6 @@ from roamcast.papers.presets import Preset
 from roamcast.protocols import registry
 from roamcast.protocols.kit import parameters
 from roamcast.protocols.kit.interface import Protocol
-from roamcast.toml import Misplaced
 from roamcast.world.parts import flat
 from roamcast.world.scenario import Scenario, with_values
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
 from functools import cache
 from math import pi
@@ -15,6 +14,7 @@ import msgspec
 from roamcast.errors import InputError, error_text
 from roamcast.lab import code
 from roamcast.lab.campaign import Campaign, Cell
+from roamcast.lab.outside import digest
 from roamcast.papers import presets
 from roamcast.protocols import registry
 from roamcast.world import streets
@@ -104,13 +104,7 @@ def code_version(protocol: str, **parts: str) -> str:
     """Of a protocol, and of those parts of the world that are none of ours."""
     outside = [] if protocol in registry.BUILT_IN else [registry.get(protocol)]
     outside += [PARTS[part].get(name) for part, name in parts.items()]
-    return "+".join([code.version(), *(hashlib.blake2b(_source(c), digest_size=8).hexdigest() for c in outside)])
-
-
-def _source(found: type) -> bytes:
-    """The module of a class from outside: what it imports is not looked at, so its author changes a name there."""
-    path = inspect.getsourcefile(found)
-    return Path(path).read_bytes() if path else found.__qualname__.encode()
+    return "+".join([code.version(), *map(digest, outside)])
 
 
 def _digest(parts: list[Any]) -> str:

@@ -17,7 +17,7 @@ class Watcher:
         """Something that takes a while begins."""
 
     def runs(self, total: int, done: int) -> None:
-        """Simulations begin: so many in all, so many of them done before."""
+        """Simulations begin: `total` runs, of which `done` were done before."""
 
     def progress(self, done: int, cost_done_s: float, cost_left_s: float) -> None:
         """So many runs have ended; costs are as planned, in processor seconds."""

@@ -138,10 +138,10 @@ def outlook(papers: list[str] | None, scale: str) -> list[Outlook]:
     """What a reproduction will take, paper by paper, if nothing of it is done yet."""
     names = experiments.names(papers)
     outlooks = []
-    for folder in [*PAPERS.values(), LEAGUE]:
-        mine = [name for name in names if name.startswith(f"{folder}/")]
+    for paper in [*PAPERS, LEAGUE]:
+        mine = [name for name in names if name.startswith(f"{paper}/")]
         if mine:
-            outlooks.append(_outlook(folder, mine, scale))
+            outlooks.append(_outlook(paper, mine, scale))
     return outlooks
 
 

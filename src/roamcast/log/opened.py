@@ -50,6 +50,16 @@ class Log:
         return reader.summary(self._files[-1])
 
     @cached_property
+    def description(self) -> dict[str, Any]:
+        """What was run: preset, protocol, parameters, seed and scenario. Empty for real nodes."""
+        return reader.description(self._files[-1])
+
+    @property
+    def is_merged(self) -> bool:
+        """Whether its rows come from several files, each by the clock of its node."""
+        return len(self._files) > 1
+
+    @cached_property
     def events(self) -> list[int]:
         """The ids of the published events, in order."""
         columns = Columns(self._table)
@@ -69,7 +79,7 @@ class Log:
 
     @cached_property
     def _answers(self) -> Answers:
-        return Answers(self._table, str(self.path), merged=len(self._files) > 1)
+        return Answers(self._table, str(self.path), merged=self.is_merged)
 
     @cached_property
     def _table(self) -> Any:

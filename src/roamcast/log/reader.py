@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from roamcast.errors import InputError
 from roamcast.extras import need
-from roamcast.log.schema import SUMMARY_KEY, VERSION, VERSION_KEY, arrow_schema
+from roamcast.log.schema import RUN_KEY, SUMMARY_KEY, VERSION, VERSION_KEY, arrow_schema
 
 BATCH: Final = 65_536
 
@@ -37,7 +37,16 @@ def read(path: str | Path) -> Any:
 
 def summary(path: str | Path) -> dict[str, Any]:
     """The tally of the run, and its fingerprint; empty if the log has none."""
-    text = (_opened(path).metadata.metadata or {}).get(SUMMARY_KEY.encode())
+    return _metadata(path, SUMMARY_KEY)
+
+
+def description(path: str | Path) -> dict[str, Any]:
+    """What was run: preset, protocol, parameters, seed and scenario; empty if the log does not say it."""
+    return _metadata(path, RUN_KEY)
+
+
+def _metadata(path: str | Path, key: str) -> dict[str, Any]:
+    text = (_opened(path).metadata.metadata or {}).get(key.encode())
     return json.loads(text) if text else {}
 
 

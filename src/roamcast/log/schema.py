@@ -58,7 +58,9 @@ A node sleeps from `sleep` to `wake` and is down from `crash` to `recover`, each
 when it does neither, and so are all nodes at the beginning.
 
 A higher level has more rows: each of `LEVELS` has the kinds of the one before it and some more. At every level, even
-`summary`, which has no rows, the file's metadata have the run's tally as JSON under "roamcast.summary".
+`summary`, which has no rows, the file's metadata have the run's tally as JSON under "roamcast.summary". The log
+of a simulation also has what was run, under "roamcast.run": {"version", "preset", "protocol", "params", "seed",
+"scenario"}.
 """
 
 from __future__ import annotations
@@ -70,6 +72,7 @@ from roamcast.errors import unknown
 VERSION: Final = "3"
 VERSION_KEY: Final = "roamcast.schema"
 SUMMARY_KEY: Final = "roamcast.summary"
+RUN_KEY: Final = "roamcast.run"
 
 PUBLISH: Final = 0
 SUBSCRIBE: Final = 1

@@ -21,7 +21,7 @@ from roamcast import files
 from roamcast.errors import InputError, error_text
 from roamcast.extras import need
 from roamcast.log.arrays import numbers, texts
-from roamcast.log.schema import KINDS, SUMMARY_KEY, arrow_schema
+from roamcast.log.schema import KINDS, RUN_KEY, SUMMARY_KEY, arrow_schema
 
 BATCH: Final = 65_536
 
@@ -49,6 +49,9 @@ class LogSink:
 
     def summarise(self, text: str) -> None:
         """The run's tally as JSON, stored beside the rows at every level."""
+
+    def describe(self, text: str) -> None:
+        """What is run, as JSON, stored beside the rows at every level."""
 
     def close(self) -> None:
         """The run is over: make the log visible."""
@@ -85,6 +88,9 @@ class ParquetSink(LogSink):
 
     def summarise(self, text: str) -> None:
         self._writer.add_key_value_metadata({SUMMARY_KEY: text})
+
+    def describe(self, text: str) -> None:
+        self._writer.add_key_value_metadata({RUN_KEY: text})
 
     def close(self) -> None:
         if not self._open:

@@ -12,25 +12,7 @@ Each folder uses those below it in this list, and never those above it (`make li
     durable.py, limits.py, refusal.py     values that survive a restart; every bound; every reason to drop something
     live.py        the protocol and the parameters that nodes have unless others are chosen
 
-The way of an event, from one application to another:
-
-    Node.publish -> Publishing.publish        waits until the queue of frames has room
-      Publisher.prepare                       checks the event, numbers it and seals it
-      Writer.write -> OwnEvents.add           stores it, as it was sealed
-                      ReceivedEvents.add      and once more, unsealed, if a subscription of this node wants it
-      Runner.publish -> Protocol.on_publish   the protocol decides
-    NetHost.broadcast -> Outboxes.add         one queue for each medium
-      Outbox.add                              waits for its turn and for airtime; is encoded once
-      FrameCodec.outgoing -> Envelope.wrap    becomes datagrams
-      Medium.send
-    ... the network ...
-    Medium -> Runner.receive -> Inbox.receive
-      FrameCodec.incoming                     every check, from the length to the seals of the events in the frame
-      Node._carried -> CarriedFrames.add      stores the frame as it came, for the catch-up after a restart
-      Protocol.on_frame                       the protocol decides
-    NetHost.deliver -> Deliveries.deliver     removes the seal
-      Node._delivered -> Writer.add_event     stores the event
-      Subscription.__anext__                  hands it over
+docs/explanation/design.md follows one event from an application to another, function by function.
 
 `wire/`, `trust/` and `keep/` know neither asyncio nor sockets: the caller passes the time. So every check between bytes
 and frames can be tested, fuzzed and flooded without a network.

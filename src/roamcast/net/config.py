@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from roamcast import toml
-from roamcast.errors import InputError, unknown
+from roamcast.errors import InputError, Misplaced, unknown
 from roamcast.log.schema import kinds_at
 from roamcast.net.air import networks
 from roamcast.net.air.medium import Network
@@ -151,7 +151,7 @@ def _of_networks(table: dict[str, Any]) -> dict[str, Any]:
 
 def _known(name: str, *place: str) -> str:
     if name not in names() and not name.startswith("params."):
-        raise toml.Misplaced(str(unknown("setting", name, names(), _groups())), *place)
+        raise Misplaced(str(unknown("setting", name, names(), _groups())), *place)
     return name
 
 

@@ -2,7 +2,7 @@
 
 [[claim]]
 id = "B4"
-paper = "000"
+paper = "baldoni"
 where = "§VI-B, Fig. 12"            # its place in the paper
 says = "without credits, proximity needs 2.5 packets for a delivered message"
 published = "2.5 ± 15 %"
@@ -74,8 +74,8 @@ class _Written(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def load() -> tuple[Claim, ...]:
     """All claims, in the order of the papers."""
     claims: list[Claim] = []
-    for folder in PAPERS.values():
-        path = files("roamcast.papers").joinpath("claims", f"{folder}.toml")
+    for paper in PAPERS:
+        path = files("roamcast.papers").joinpath("claims", f"{paper}.toml")
         claims += parse(path.name, path.read_text(encoding="utf-8"))
     ids = [claim.id for claim in claims]
     twice = sorted({id for id in ids if ids.count(id) > 1})

@@ -16,7 +16,7 @@ Readings, one test each:
   M3  of the movements compatible with an exit at x = L, y < L - 1, the text prints m_x in {-1, 0, 1}. Only m_x = 1
       comes from inside the range, and `exit="outward"` takes that; `exit="printed"` takes all nine.
   M4  s = (1 - alpha) / (2 - alpha - beta) is the share of ticks with a movement, so π_1 + π_-1: each is half of it.
-  M5  which alpha and beta belong to a speed in Fig. 9 is not said. Ours: alpha = 1 - c s, beta = 1 - c (1 - s),
+  M5  which alpha and beta belong to a speed in Fig. 9 is not stated. Ours: alpha = 1 - c s, beta = 1 - c (1 - s),
       for which the formula of s holds at any c in (0, 1]. `change` is c: the smaller it is, the longer a node keeps its
       movement or rest.
 """

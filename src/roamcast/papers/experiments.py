@@ -1,7 +1,7 @@
 """The papers' experiments as data: `experiments/PAPER/NAME.toml`, one file for each figure or table.
 
     title = "Gossip against its probability"
-    paper = "000"
+    paper = "baldoni"
     figure = "Fig. 11"
     source = "§VI-B"                    # where the parameters come from
 
@@ -46,22 +46,13 @@ import msgspec
 from roamcast.errors import InputError, unknown
 
 PAPERS = {
-    "000": "baldoni",
-    "001": "baehni",
-    "002": "costa",
-    "003": "rezende",
-    "004": "li",
+    "baldoni": "Baldoni et al. 2005",
+    "baehni": "Baehni et al. 2005",
+    "costa": "Costa et al. 2005",
+    "rezende": "Rezende et al. 2008",
+    "li": "Li et al. 2013",
 }
-"""The papers' numbers and the names of their folders."""
-
-CITED = {
-    "000": "Baldoni et al. 2005",
-    "001": "Baehni et al. 2005",
-    "002": "Costa et al. 2005",
-    "003": "Rezende et al. 2008",
-    "004": "Li et al. 2013",
-}
-"""What people call the papers."""
+"""The papers in their order: the name that files and options use, and what people call it."""
 
 UNDER = "@"
 """Separates an experiment from its reading in the name of a campaign."""
@@ -129,21 +120,18 @@ class Experiment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return {**content, "name": f"{self.name}{UNDER}{reading}", "reading": reading}
 
 
-def number(paper: str) -> str:
-    """The number of a paper, given by its number or by the name of its folder."""
-    return next((number for number, folder in PAPERS.items() if folder == paper), paper)
-
-
 def cited(paper: str) -> str:
-    """Authors and year of a paper, by its number or by the name of its folder."""
-    return CITED.get(number(paper), paper)
+    """Authors and year of a paper, by its name."""
+    return PAPERS.get(paper, paper)
 
 
 def names(papers: list[str] | None = None) -> list[str]:
     """All experiments, or those of some papers, by paper and name; the league comes last."""
-    chosen = [_folder(paper) for paper in papers] if papers else [*PAPERS.values(), LEAGUE]
+    chosen = papers or [*PAPERS, LEAGUE]
     listed = []
     for folder in chosen:
+        if folder not in PAPERS and folder != LEAGUE:
+            raise unknown("paper", folder, [*PAPERS, LEAGUE])
         place = files("roamcast.papers").joinpath("experiments", folder)
         if not place.is_dir():
             continue
@@ -188,15 +176,6 @@ def _entered(experiment: Experiment, without: list[str]) -> dict[str, Any]:
     here = experiment.entrants
     taking_part = [e for e in entrants() if e.name not in without]
     return {"protocol": [{"name": e.name, "set": {**e.set, **here.get(e.name, {})}} for e in taking_part]}
-
-
-def _folder(paper: str) -> str:
-    """The folder of a paper, by its number or by the name of its folder."""
-    if paper in PAPERS:
-        return PAPERS[paper]
-    if paper in PAPERS.values() or paper == LEAGUE:
-        return paper
-    raise unknown("paper", paper, [*PAPERS, *PAPERS.values(), LEAGUE])
 
 
 def _changed(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ A paper was run in one world. Where its text leaves that world open, the *joint 
 that together fits the paper's numbers best, and each part has its own reason. The paper's presets are that world; these
 files give the reasons, and the *changes* under which the claims are judged again:
 
-    paper = "000"
+    paper = "baldoni"
     calibration = ["B4"]                # the claims on which it was chosen; all others are out of sample
     chosen = "how it was chosen"
 
@@ -109,16 +109,16 @@ class Joint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def load(paper: str) -> Joint:
-    """The joint reading of a paper, by its number."""
-    path = files("roamcast.papers").joinpath("joint", f"{PAPERS[paper]}.toml")
+    """The joint reading of a paper."""
+    path = files("roamcast.papers").joinpath("joint", f"{paper}.toml")
     return parse(path.name, path.read_text(encoding="utf-8"))
 
 
 def of_preset(preset: str) -> Joint:
     """The joint reading of the paper that a preset comes from."""
-    for number, folder in PAPERS.items():
-        if preset == folder or preset.startswith(f"{folder}-"):
-            return load(number)
+    for paper in PAPERS:
+        if preset == paper or preset.startswith(f"{paper}-"):
+            return load(paper)
     raise InputError(f"the preset {preset} has no other readings: it comes from no paper")
 
 

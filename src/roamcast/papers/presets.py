@@ -33,12 +33,11 @@ import msgspec
 from msgspec import Meta
 
 from roamcast import toml
-from roamcast.errors import InputError, unknown
+from roamcast.errors import InputError, Misplaced, unknown
 from roamcast.papers import joint
 from roamcast.papers.joint import Change
 from roamcast.protocols import registry
 from roamcast.protocols.kit import parameters
-from roamcast.toml import Misplaced
 from roamcast.world.parts import changed, flat, named
 from roamcast.world.scenario import FILES, Scenario, with_values
 

@@ -15,13 +15,24 @@ if TYPE_CHECKING:
     from roamcast.protocols.kit.interface import Protocol
 
 SYSTEMS = {
-    "000": ("proximity",),
-    "001": ("frugal", "flooding-periodic", "flooding-interest", "flooding-neighbors"),
-    "002": ("semiprob", "semiprob-links"),
-    "003": ("psamanet",),
-    "004": ("treegroup", "subtree"),
+    "baldoni": ("proximity",),
+    "baehni": ("frugal", "flooding-periodic", "flooding-interest", "flooding-neighbors"),
+    "costa": ("semiprob", "semiprob-links"),
+    "rezende": ("psamanet",),
+    "li": ("treegroup", "subtree"),
 }
 """The protocols that each paper describes, its own first."""
+
+IDEAS = {
+    "baldoni": "Nothing is kept up except beacons: nodes that met a subscriber lately forward first, and others hear "
+    "that and stay silent.",
+    "baehni": "Events wait for whoever drives by: heartbeats say which node wants what, and a back-off and a table of "
+    "ids keep copies rare.",
+    "costa": "A little knowledge around each subscriber, and chance where there is none.",
+    "rezende": "People carry publications, and pass them on where subscriptions are.",
+    "li": "Groups that agree on interests, trees inside them, and gateways between them.",
+}
+"""What each paper contributes, in a sentence."""
 
 
 def headline(protocol: type[Protocol]) -> str:

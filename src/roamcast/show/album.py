@@ -56,17 +56,19 @@ class Album:
     def panel(self, name: str, shown: Panel) -> Html:
         """A panel as a part of the page."""
         svg = self.svg(name, shown, lambda: figures.draw(shown))
-        return _inline(svg, name, page.described(shown))
+        return _inline(svg, name, page.described(shown), legend=False)
 
-    def panels(self, name: str, shown: Sequence[Panel]) -> list[Html | None]:
-        """Those of one figure."""
+    def panels(self, name: str, shown: Sequence[Panel]) -> list[Html]:
+        """Those of one figure, which has one legend for all."""
         return [self.panel(name if len(shown) == 1 else f"{name}-{k}", each) for k, each in enumerate(shown, 1)]
 
     def front(self, name: str, shown: Front) -> Html:
         """A Pareto front as a part of the page."""
         best = ", ".join(shown.entrants[k].called for k in shown.best)
         svg = self.svg(name, shown, lambda: figures.draw_front(shown))
-        return _inline(svg, name, f"Delivery against {shown.label}. On the front, cheapest first: {best}.")
+        return _inline(
+            svg, name, f"Delivery against {shown.label}. On the front, cheapest first: {best}.", legend=False
+        )
 
     def close(self) -> None:
         for name in self._before.keys() - self._now.keys():
@@ -76,8 +78,8 @@ class Album:
             files.write(self._index, json.dumps(self._now, indent=1, sort_keys=True).encode())
 
 
-def _inline(svg: bytes, name: str, alternative: str) -> Html:
-    return trusted(figures.inline(svg, page.figure_id(name), joined(alternative)))
+def _inline(svg: bytes, name: str, alternative: str, legend: bool) -> Html:
+    return trusted(figures.inline(svg, page.figure_id(name), joined(alternative), legend))
 
 
 def _read_index(path: Path) -> dict[str, str]:

@@ -7,12 +7,14 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from roamcast.show import cells, page
+from roamcast.show import cells, legend, page, parts, standings
 from roamcast.show.album import Album
 from roamcast.show.cells import Cells, Row
 from roamcast.show.league import COLUMNS, Entrant, Front, entrants, fronts, listed_values
 from roamcast.show.markup import Html, joined, tag
-from roamcast.show.numbers import NOTHING, several, spread
+from roamcast.show.numbers import NOTHING, several
+from roamcast.show.panels import together
+from roamcast.show.parts import Place
 from roamcast.show.sweeps import Sweep, metrics, sweeps
 
 MOST_WORLDS = 3
@@ -28,22 +30,29 @@ class World(msgspec.Struct, frozen=True):
     fronts: list[Front]
 
 
-def section(name: str, rows: Sequence[Row], params: Mapping[str, str], album: Album) -> Html:
+def section(
+    name: str, rows: Sequence[Row], params: Mapping[str, str], album: Album, opened: bool = False
+) -> tuple[Place, Html]:
+    """With its entry in the contents."""
     known = cells.distinct(rows)
     varied = cells.compare(known)
     listed = _entrants(rows, known, varied)
     worlds = _worlds(listed, known, varied)
-    return tag(
-        "section",
-        tag("h2", name, id=page.section_id(name)),
+    swept = sweeps(rows, varied)
+    place = page.section_id(name)
+    body = parts.part(
+        place,
+        name,
         tag("p", _about(known, varied, listed), class_="soft"),
-        _sweeps(name, rows, varied, album),
+        _sweeps(name, swept, varied, album),
         _fronts(name, worlds, album),
         _table(known, varied, listed, worlds),
         _parameters(known, varied, params),
-        class_="part",
-        aria_labelledby=page.section_id(name),
+        brief=f"{several(len(known), 'cell')}, {several(sum(e.runs for e in listed), 'run')}",
+        opened=opened,
     )
+    below = [Place(page.figure_id(f"{name}-{each.setting}"), cells.heading(each.setting)) for each in swept]
+    return Place(place, name, below), body
 
 
 def _about(known: Sequence[Row], varied: Cells, listed: Sequence[Entrant]) -> str:
@@ -70,8 +79,7 @@ def _entrants(rows: Sequence[Row], known: Sequence[Row], varied: Cells) -> list[
 # ---- what each setting does
 
 
-def _sweeps(name: str, rows: Sequence[Row], varied: Cells, album: Album) -> Html | None:
-    drawn = sweeps(rows, varied)
+def _sweeps(name: str, drawn: Sequence[Sweep], varied: Cells, album: Album) -> Html | None:
     if not drawn:
         return None
     shown = metrics(varied)
@@ -85,20 +93,19 @@ def _sweeps(name: str, rows: Sequence[Row], varied: Cells, album: Album) -> Html
 
 def _sweep(name: str, sweep: Sweep, album: Album) -> Html:
     own = f"{name}-{sweep.setting}"
-    caption = tag(
-        "figcaption",
-        tag("strong", cells.heading(sweep.setting)),
-        tag("span", _caption(sweep), class_="soft"),
-    )
-    drawings = [album.panels(f"{own}-{metric}", panels) for metric, panels in sweep.panels.items()]
+    drawn = iter(together(sweep.all_panels()))
+    by_metric = {metric: [next(drawn) for _ in panels] for metric, panels in sweep.panels.items()}
+    drawings = [album.panels(f"{own}-{metric}", panels) for metric, panels in by_metric.items()]
     if all(len(panels) == 1 for panels in drawings):
         drawings = [[drawing for panels in drawings for drawing in panels]]
-    return tag(
-        "figure",
-        caption,
+    shown = [panel for panels in by_metric.values() for panel in panels]
+    return page.framed(
+        page.figure_id(own),
+        cells.heading(sweep.setting),
+        tag("span", _caption(sweep), class_="soft"),
         [tag("div", panels, class_="panels three") for panels in drawings],
-        tag("details", tag("summary", "the numbers"), [page.numbers_of(panel) for panel in sweep.all_panels()]),
-        id=page.figure_id(own),
+        legend.of_panels(shown),
+        page.unfolded([page.numbers_of(panel) for panel in shown]),
     )
 
 
@@ -140,9 +147,7 @@ def _fronts(name: str, worlds: Sequence[World], album: Album) -> Html | None:
     for world in drawn:
         own = f"{name}-{world.name}" if world.name else name
         drawings = [album.front(f"{own}-{front.short}", front) for front in world.fronts]
-        title = f"Delivery against cost{', ' if world.name else ''}{world.name}. "
-        caption = tag("figcaption", tag("strong", title), tag("span", page.FRONT + only, class_="soft"))
-        figures.append(tag("figure", caption, tag("div", drawings, class_="panels three")))
+        figures.append(standings.front(f"{page.figure_id(own)}-cost", world.name, world.fronts, drawings, only))
     return joined(tag("h3", "What delivery costs"), figures)
 
 
@@ -153,33 +158,24 @@ def _table(known: Sequence[Row], varied: Cells, listed: Sequence[Entrant], world
     best = {(front.cost, id(front.entrants[k])) for world in worlds for front in world.fronts for k in front.best}
     same_runs = _same_runs(listed)
     shown = [metric for metric in COLUMNS if any(entrant.of(metric.name) for entrant in listed)]
+    heads = [*map(cells.heading, varied.columns), *([] if same_runs else ["runs"])]
     lines = []
     for row, entrant in zip(known, listed, strict=True):
         values = cells.settings(row)
         named = [cells.shown(name, values[name]) if name in values else NOTHING for name in varied.columns]
-        means = []
-        for metric in shown:
-            mean = entrant.of(metric.name)
-            text = spread(mean.mean, mean.half, metric.shown_unit[1]) if mean else NOTHING
-            means.append(tag("td", text, class_="num best" if (metric.name, id(entrant)) in best else "num"))
-        settings = [tag("td", text, class_="num") for text in [*named, *([] if same_runs else [str(entrant.runs)])]]
-        lines.append(tag("tr", tag("th", varied.name(row) or row["label"], scope="row"), settings, means))
-    heads = [
-        *map(cells.heading, varied.columns),
-        *([] if same_runs else ["runs"]),
-        *(metric.column for metric in shown),
-    ]
-    head = [tag("th", "protocol", scope="col"), [tag("th", text, scope="col", class_="num") for text in heads]]
-    table = tag("table", tag("thead", tag("tr", head)), tag("tbody", lines))
-    scrolled = tag("div", table, class_="scroll names", tabindex=0, role="region", aria_label="all cells")
+        named += [] if same_runs else [f"{entrant.runs:,}"]
+        settings = [parts.cell(text, head) for head, text in zip(heads, named, strict=True)]
+        means = [standings.value(entrant, metric, (metric.name, id(entrant)) in best) for metric in shown]
+        lines.append(parts.line(varied.name(row) or row["label"], [*settings, *means]))
+    table = parts.table(["protocol", *heads, *map(standings.heading, shown)], lines, "all cells")
     title = tag("h3", "All cells")
     about = tag(
         "p", "A star marks a cell on the Pareto front of its world: no other cell there delivers as much for less."
     )
     explained = about if worlds else None
     if len(known) <= MOST_OPEN:
-        return joined(title, explained, scrolled)
-    return joined(title, explained, tag("details", tag("summary", f"all {several(len(known), 'cell')}"), scrolled))
+        return joined(title, explained, table)
+    return joined(title, explained, tag("details", tag("summary", f"all {several(len(known), 'cell')}"), table))
 
 
 def _parameters(known: Sequence[Row], varied: Cells, params: Mapping[str, str]) -> Html | None:

@@ -13,6 +13,8 @@ from typing import Any
 
 import msgspec
 
+from roamcast.show import numbers
+
 Row = Mapping[str, Any]
 Settings = dict[str, str]
 
@@ -28,6 +30,30 @@ UNITS = {
     "db": "dB",
 }
 """What parameters and fields have at the end of their names, and what people write."""
+
+GREEK = {
+    "alpha": "α",
+    "beta": "β",
+    "gamma": "γ",
+    "delta": "δ",
+    "epsilon": "ε",
+    "zeta": "ζ",
+    "eta": "η",
+    "theta": "θ",
+    "kappa": "κ",
+    "lambda": "λ",
+    "mu": "μ",
+    "xi": "ξ",
+    "pi": "π",
+    "rho": "ρ",
+    "sigma": "σ",
+    "tau": "τ",
+    "phi": "φ",
+    "chi": "χ",
+    "psi": "ψ",
+    "omega": "ω",
+}
+"""Letters that names spell out, on axes as in legends."""
 
 
 def start(preset: str, reading: str = "") -> str:
@@ -48,14 +74,26 @@ def split_unit(setting: str) -> tuple[str, str]:
 def heading(setting: str) -> str:
     """`speed_max_mps` is "speed max [m/s]"."""
     name, unit = split_unit(setting)
-    return f"{name.replace('_', ' ')} [{unit}]" if unit else name.replace("_", " ")
+    return f"{in_words(name)} [{unit}]" if unit else in_words(name)
 
 
-def shown(setting: str, value: str) -> str:
+def in_words(name: str) -> str:
+    """`speed_max` is "speed max", `phi` is "φ"."""
+    return " ".join(GREEK.get(word, word) for word in name.split("_"))
+
+
+def in_unit(setting: str, value: str) -> str:
     """A value in the unit of the heading."""
     if setting.endswith("_bps") and as_number(value) is not None:
         return f"{float(value) / 1e6:g}"
     return plain(value)
+
+
+def shown(setting: str, value: str) -> str:
+    """The same for people: 1,500."""
+    text = in_unit(setting, value)
+    number = as_number(text)
+    return text if number is None or abs(number) < 1000 else numbers.plain(number)
 
 
 def plain(value: str) -> str:

@@ -17,11 +17,13 @@ import msgspec
 
 from roamcast.extras import need
 from roamcast.show.league import Front
+from roamcast.show.numbers import plain
 from roamcast.show.palette import INK, PAPER, look
 from roamcast.show.panels import Panel, Point, Series
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 SIZE_IN = (4.8, 3.5)
@@ -30,6 +32,8 @@ SMALL_SIZE_IN = (3.7, 3.1)
 LEGEND_ROW_IN = 0.19
 DPI = 200
 STATED = "stated in the paper"
+LEGEND = "legend-"
+"""In a file, what the group of a legend is called, before its height in points."""
 STYLE: dict[str, Any] = {
     "svg.hashsalt": "roamcast",  # ids in the file depend on what is drawn, not on when
     "svg.fonttype": "none",
@@ -103,7 +107,7 @@ def _draw_panel(figure: Figure, panel: Panel) -> None:
     for k, series in enumerate(panel.series):
         _draw_series(axes, series, k, places, panel)
     for mark in panel.marks:
-        colour = INK if mark.series is None else look(mark.series).colour
+        colour = INK if mark.series is None else look(panel.place(panel.series[mark.series].name)).colour
         x = places[str(mark.x)] if places else float(mark.x)
         axes.plot([x], [mark.y], ls="none", marker="*", ms=13, mfc=PAPER, mec=colour, mew=1.4, zorder=5, clip_on=False)
         if mark.series is None and mark.label:
@@ -120,7 +124,7 @@ def _draw_panel(figure: Figure, panel: Panel) -> None:
 
 
 def _draw_series(axes: Axes, series: Series, k: int, places: dict[str, float], panel: Panel) -> None:
-    style = look(k)
+    style = look(panel.place(series.name))
     if series.level:
         at = series.points[0]
         axes.axhline(at.mean, color=style.colour, ls=style.line, label=series.name, zorder=2)
@@ -172,7 +176,7 @@ def _mark_values(axes: Axes, panel: Panel) -> None:
     if not panel.small or panel.log_x or not 1 < len(xs) <= 6:
         return
     if min(b - a for a, b in pairwise(xs)) >= 0.1 * (xs[-1] - xs[0]):
-        axes.set_xticks(xs, [f"{x:g}" for x in xs])
+        axes.set_xticks(xs, [plain(x) for x in xs])
 
 
 def _bar(point: Point) -> float:
@@ -186,9 +190,14 @@ def _label(axes: Axes, panel: Panel) -> None:
         axes.set_title(panel.title)
     values = [p.mean for series in panel.series for p in series.points] + [mark.y for mark in panel.marks]
     if panel.log_x:
-        _logarithmic(axes, "x", _numbers(panel))
+        logarithmic(axes, "x", _numbers(panel))
+    elif not panel.categories:
+        xs = _numbers(panel)
+        _linear(axes.xaxis, whole=bool(xs) and all(x.is_integer() for x in xs) and xs[-1] - xs[0] > 1)
+    if not panel.log_y:
+        _linear(axes.yaxis, whole=panel.counted)
     if panel.log_y:
-        _logarithmic(axes, "y", values)
+        logarithmic(axes, "y", values)
         return
     if panel.top:
         axes.set_ylim(0, panel.top)
@@ -197,6 +206,25 @@ def _label(axes: Axes, panel: Panel) -> None:
         axes.set_ylim(bottom=0)
     if all(0 <= v <= 1 for v in values) and max(values) > 0.5:
         axes.set_ylim(0, 1.04)  # a share: the whole of it is what it is seen against
+
+
+def _linear(axis: Axis, whole: bool) -> None:
+    """Ticks with commas between thousands, and only whole numbers where there are no others."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, ScalarFormatter
+
+    if isinstance(axis.get_major_locator(), FixedLocator):
+        return
+    if whole:
+        axis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True))
+    texts = ScalarFormatter(useOffset=False)
+    texts.set_scientific(False)
+    texts.set_axis(axis)
+
+    def written(value: float, place: int | None) -> str:
+        texts.set_locs(list(axis.get_majorticklocs()))  # all ticks have as many decimals as one of them needs
+        return plain(value) if abs(value) >= 1000 else texts(value, place)
+
+    axis.set_major_formatter(FuncFormatter(written))
 
 
 def _legend(figure: Figure, axes: Axes, panel: Panel) -> None:
@@ -250,7 +278,7 @@ def _draw_front(figure: Figure, front: Front) -> None:
         )
     _draw_staircase(axes, front)
     axes.set_xlabel(front.label)
-    axes.set_ylabel("delivery")
+    axes.set_ylabel("delivery [share]")
     axes.set_ylim(0, 1.04)
     _frame(axes, front)
     handles, labels = axes.get_legend_handles_labels()
@@ -264,14 +292,15 @@ def _frame(axes: Axes, front: Front) -> None:
     low, high = min(costs), max(costs)
     if front.log and low > 0:
         axes.set_xlim(low / 1.6, high * 1.6)
-        _logarithmic(axes, "x", costs)
+        logarithmic(axes, "x", costs)
         return
     margin = 0.08 * (high - low) or 0.05 * abs(high) or 1.0
     axes.set_xlim(low - margin, high + margin)
     axes.locator_params(axis="x", nbins=4)
+    _linear(axes.xaxis, whole=False)
 
 
-def _logarithmic(axes: Axes, which: Literal["x", "y"], values: list[float]) -> None:
+def logarithmic(axes: Axes, which: Literal["x", "y"], values: list[float]) -> None:
     """With plain numbers: powers would be set as mathematics, which labels are not. Nothing at all has a place too."""
     from matplotlib.ticker import FuncFormatter, NullFormatter
 
@@ -282,15 +311,14 @@ def _logarithmic(axes: Axes, which: Literal["x", "y"], values: list[float]) -> N
         getattr(axes, f"set_{which}scale")("symlog", linthresh=10.0 ** floor(log10(least)), linscale=0.5)
         axes.set(**{f"{which}lim": (0, None)})
     axis = axes.xaxis if which == "x" else axes.yaxis
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: plain(value)))
     low, high = axes.get_xlim() if which == "x" else axes.get_ylim()
     few = low > 0 and high / low < 30  # then whole powers of ten alone would say little
     axis.set_minor_formatter(FuncFormatter(_minor) if few else NullFormatter())
 
 
 def _minor(value: float, _: int | None) -> str:
-    text = f"{value:g}"
-    return text if text.strip("0.")[:1] in ("2", "5") else ""
+    return plain(value) if f"{value:g}".strip("0.")[:1] in ("2", "5") else ""
 
 
 def _draw_staircase(axes: Axes, front: Front) -> None:
@@ -318,6 +346,8 @@ def _drawn(
         draw_into(figure)
         figure.draw_without_rendering()
         figure.set_layout_engine("none")  # everything has its place now: no need to find it again for each file
+        for legend in figure.legends:
+            legend.set_gid(f"{LEGEND}{legend.get_window_extent().height * 72 / figure.dpi:.1f}")
         svg, png = io.BytesIO(), io.BytesIO()
         figure.savefig(svg, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
         figure.savefig(png, format="png", dpi=DPI, facecolor=PAPER, metadata={"Software": None})
@@ -332,15 +362,34 @@ _HEIGHT = re.compile(r'(<svg\b[^>]*?) height="[^"]*"')
 _BREAKS = re.compile(r"\n\s*")
 
 
-def inline(svg: bytes, prefix: str, title: str) -> str:
+def inline(svg: bytes, prefix: str, title: str, legend: bool = True) -> str:
     """As a part of a page: named, its ids its own, as wide as there is room, ink in the page's colour.
 
-    `title` must be escaped already.
+    `title` must be escaped already. Without its legend, where several have one in common.
     """
     text = _BREAKS.sub(" ", _UNNEEDED.sub("", svg.decode()))
+    text = text if legend else _without_legend(text)
     text = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}-\1"', text)
     text = re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}-\1)", text)
     text = re.sub(r'href="#([^"]+)"', rf'href="#{prefix}-\1"', text)
     text = _HEIGHT.sub(r"\1", _SIZE.sub(r"\1", text))
     text = text.replace(INK, "currentColor").replace(PAPER, "var(--paper)").strip()
     return text.replace("<svg ", f'<svg role="img" aria-label="{title}" ', 1)
+
+
+_GROUP = re.compile(r"<g\b[^>]*>|</g>")
+_BOX = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
+
+
+def _without_legend(text: str) -> str:
+    """It is the lowest part of the drawing."""
+    legend = re.search(rf'<g id="{LEGEND}([\d.]+)">', text)
+    if legend is None:
+        return text
+    depth = 0
+    for group in _GROUP.finditer(text, legend.start()):
+        depth += -1 if group[0] == "</g>" else not group[0].endswith("/>")
+        if depth == 0:
+            text = text[: legend.start()] + text[group.end() :]
+            break
+    return _BOX.sub(lambda box: f'viewBox="0 0 {box[1]} {float(box[2]) - float(legend[1]):g}"', text, count=1)

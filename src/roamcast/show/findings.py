@@ -15,8 +15,8 @@ from roamcast.show.markup import Html, trusted
 def findings() -> dict[str, Html]:
     """By paper: the pages of findings (docs/explanation/findings/, which the package carries)."""
     place = files("roamcast.papers").joinpath("findings")
-    pages = {number: place.joinpath(f"{folder}.md") for number, folder in PAPERS.items()}
-    return {number: body(page.read_text(encoding="utf-8")) for number, page in pages.items() if page.is_file()}
+    pages = {paper: place.joinpath(f"{paper}.md") for paper in PAPERS}
+    return {paper: body(page.read_text(encoding="utf-8")) for paper, page in pages.items() if page.is_file()}
 
 
 def body(page: str) -> Html:

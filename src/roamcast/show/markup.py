@@ -46,5 +46,5 @@ def joined(*children: Child) -> Html:
 
 
 def trusted(markup: str) -> Html:
-    """Of what was made here: a drawing, rendered Markdown, the page's own style. Never of what somebody typed."""
+    """HTML that was made here: a drawing, rendered Markdown, the page's own style. Never text that a person typed."""
     return Html(markup)

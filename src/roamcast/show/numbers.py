@@ -9,8 +9,15 @@ from statistics import median
 NOTHING = "–"
 
 
+def plain(value: float) -> str:
+    """As it was set: 20, 0.3, 1,500; without digits that say nothing."""
+    return (
+        _written(value, 0) if float(value).is_integer() and abs(value) < 1e15 else f"{value:g}".replace("-", "\u2212")
+    )
+
+
 def number(value: float | None, digits: int = 3) -> str:
-    """With so many significant digits as it takes to compare it, and thin spaces between thousands."""
+    """With so many significant digits as it takes to compare it, and commas between thousands."""
     if value is None or not isfinite(value):
         return NOTHING
     return _written(value, _decimals(value, digits))
@@ -43,12 +50,12 @@ def _pair(interval: tuple[float, float | None], factor: float, decimals: int) ->
 
 
 def _decimals(value: float, digits: int) -> int:
-    """How many it takes for so many significant digits."""
+    """How many decimals show that many significant digits."""
     return min(6, max(0, digits - 1 - floor(log10(abs(value))))) if value else 0
 
 
 def _written(value: float, decimals: int) -> str:
-    return f"{value:,.{decimals}f}".replace(",", "\u202f").replace("-", "\u2212")
+    return f"{value:,.{decimals}f}".replace("-", "\u2212")
 
 
 def interval(measured: float | None, low: float | None, high: float | None, unit: str = "") -> str:
@@ -66,4 +73,4 @@ def duration(seconds: float) -> str:
 
 
 def several(n: int, what: str, more: str = "") -> str:
-    return f"{n:,}".replace(",", "\u202f") + f" {what if n == 1 else more or what + 's'}"
+    return f"{n:,} {what if n == 1 else more or what + 's'}"

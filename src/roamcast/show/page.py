@@ -1,4 +1,4 @@
-"""The parts of the report, as HTML: papers, league, campaigns, provenance (the scorecard has a file of its own)."""
+"""The parts of the report, as HTML: figures, papers, provenance (scorecard and league have files of their own)."""
 
 from __future__ import annotations
 
@@ -8,38 +8,29 @@ import msgspec
 
 from roamcast.judging.verdicts import Verdict
 from roamcast.papers import presets, readings
-from roamcast.papers.experiments import PAPERS, Experiment, cited
+from roamcast.papers.experiments import Experiment, cited
 from roamcast.protocols import registry
-from roamcast.show import scorecard
-from roamcast.show.league import COLUMNS, Entrant, Front
+from roamcast.show import claims, legend, parts, scorecard
+from roamcast.show.claims import Drawn, Entry
 from roamcast.show.markup import Child, Html, joined, tag
-from roamcast.show.numbers import NOTHING, number, several, spread
+from roamcast.show.numbers import NOTHING, number, plain, several, spread
 from roamcast.show.panels import Panel
 
 
 class Shown(msgspec.Struct, frozen=True):
-    """A figure: `drawings` are its panels as SVG, None where there were no runs; `data` what they show."""
+    """A figure: `drawings` are its panels as SVG, `data` what they show; `missing` says which panels have no runs."""
 
-    id: str
+    name: str
     number: str
     title: str
     about: str
-    drawings: list[Html | None]
+    drawings: list[Html]
     data: list[Panel]
     missing: list[str] = []
 
-
-class Contest(msgspec.Struct, frozen=True):
-    """A world of the league: its entrants, the Pareto fronts, and these as SVG."""
-
-    id: str
-    name: str
-    title: str
-    about: str
-    entrants: list[Entrant]
-    fronts: list[Front]
-    drawings: list[Html]
-    cut: str = ""
+    @property
+    def id(self) -> str:
+        return figure_id(self.name)
 
 
 # ---- figures
@@ -59,22 +50,28 @@ def slug(name: str) -> str:
     return "".join(c if c.isalnum() else "-" for c in name)
 
 
-def figure(shown: Shown) -> Html:
-    return tag(
-        "figure",
-        tag(
-            "figcaption",
-            tag("strong", f"{shown.number}. "),
-            shown.title,
-            tag("span", shown.about, class_="soft"),
-        ),
-        tag("div", [drawing for drawing in shown.drawings if drawing], class_="panels"),
+def figure(shown: Shown, about: Sequence[Html] = ()) -> Html:
+    """`about` are the claims about it."""
+    return framed(
+        shown.id,
+        f"{shown.number}.",
+        joined(shown.title, tag("span", shown.about, class_="soft")),
+        tag("div", shown.drawings, class_="panels"),
+        legend.of_panels(shown.data),
         [tag("p", line, class_="noruns") for line in shown.missing],
-        tag("details", tag("summary", "the numbers"), [numbers_of(panel) for panel in shown.data])
-        if shown.data
-        else None,
-        id=shown.id,
+        unfolded([numbers_of(panel) for panel in shown.data]),
+        tag("div", tag("h4", "What the paper says about it"), about, class_="claims") if about else None,
     )
+
+
+def framed(place: str, title: str, caption: Child, *content: Child) -> Html:
+    """A figure with an address, which its title is a link to."""
+    name = tag("strong", tag("a", title, href=f"#{place}", class_="anchor"))
+    return tag("figure", tag("figcaption", name, " ", caption), content, id=place)
+
+
+def unfolded(tables: Sequence[Html]) -> Html | None:
+    return tag("details", tag("summary", "the numbers"), tables) if tables else None
 
 
 def described(panel: Panel) -> str:
@@ -100,7 +97,7 @@ def numbers_of(panel: Panel) -> Html:
     for series in panel.series:
         every = max(1, len(series.points) // 12) if panel.smooth else 1
         for p in series.points[::every]:
-            runs = str(p.runs) if p.runs else NOTHING
+            runs = f"{p.runs:,}" if p.runs else NOTHING
             rows.append((series.name, _x(p.x), spread(p.mean, p.half), runs))
     for mark in panel.marks:
         rows.append((f"stated in the paper{': ' + mark.label if mark.label else ''}", _x(mark.x), number(mark.y), ""))
@@ -109,7 +106,7 @@ def numbers_of(panel: Panel) -> Html:
 
 
 def _x(x: float | str | None) -> str:
-    return "any" if x is None else f"{x:g}" if isinstance(x, float) else x
+    return "any" if x is None else plain(x) if isinstance(x, float) else x
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[Child]], caption: str = "") -> Html:
@@ -127,25 +124,71 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[Child]], caption: str = 
 # ---- papers
 
 
-def paper(number: str, verdicts: Sequence[Verdict], figures: Sequence[Shown], finding: Html | None) -> Html:
-    own = readings.SYSTEMS.get(number, ())
-    return tag(
-        "section",
-        tag("p", cited(number), class_="kicker"),
-        tag("h2", _title(number), id=f"paper-{number}"),
+def paper(
+    number: str,
+    judged: Sequence[Entry],
+    figures: Sequence[Shown],
+    finding: Html | None,
+    replay: Html | None = None,
+    opened: bool = False,
+) -> Html:
+    """`replay` is a run of the paper's system to look at."""
+    verdicts = [entry.verdict for entry in judged]
+    return parts.part(
+        f"paper-{number}",
+        _title(number),
         tag("p", _authors(number), class_="soft"),
-        scorecard.outcome(verdicts),
+        tag("div", _systems(number), replay, class_="system"),
+        _all_claims(number, verdicts),
+        _figures(judged, figures),
         scorecard.world(number, verdicts),
-        tag("h3", "Figures") if figures else None,
-        [figure(shown) for shown in figures],
         tag("h3", "Findings") if finding else None,
         tag("div", finding, class_="findings") if finding else None,
         tag("h3", "Readings"),
         tag("p", "What the paper leaves open, and how it is read here. Each reading has a test."),
-        _readings(own),
-        aria_labelledby=f"paper-{number}",
-        class_="part",
+        _readings(readings.SYSTEMS.get(number, ())),
+        kicker=cited(number),
+        brief=scorecard.outcome(verdicts),
+        opened=opened,
     )
+
+
+def drawn(number: str, figures: Sequence[Shown]) -> list[Drawn]:
+    """A paper's figures, for claims to find them."""
+    return [Drawn(shown.name, shown.id, shown.number, number) for shown in figures]
+
+
+def _all_claims(number: str, verdicts: Sequence[Verdict]) -> Html | None:
+    if not verdicts:
+        return None
+    link = tag("a", "in the scorecard", href="#scorecard", data_paper=number)
+    return tag("p", "Its claims stand with the figures that they are about, and together ", link, ".")
+
+
+def _figures(judged: Sequence[Entry], figures: Sequence[Shown]) -> Html:
+    """Each with the claims about it; then the claims that no figure shows."""
+    about: dict[str, list[Html]] = {shown.id: [] for shown in figures}
+    others: list[Html] = []
+    for entry in judged:
+        shown_in = claims.figures_of(entry.verdict, drawn(entry.verdict.paper, figures))
+        text = claims.claim(entry, shown_in[1:])
+        (about[shown_in[0].id] if shown_in else others).append(text)
+    return joined(
+        tag("h3", "Figures and claims") if figures else None,
+        [figure(shown, about[shown.id]) for shown in figures],
+        tag("h3", "Claims without a figure") if others else None,
+        tag("div", others, class_="claims") if others else None,
+    )
+
+
+def _systems(number: str) -> Html:
+    """What the paper proposes, in a sentence for each protocol."""
+    protocols = readings.SYSTEMS.get(number, ())
+    lines = [
+        joined(tag("dt", tag("code", name)), tag("dd", readings.headline(registry.get(name)))) for name in protocols
+    ]
+    idea = readings.IDEAS.get(number)
+    return tag("div", tag("h3", "The system"), tag("p", idea) if idea else None, tag("dl", lines, class_="systems"))
 
 
 def _readings(protocols: Sequence[str]) -> list[Html]:
@@ -163,136 +206,42 @@ def _readings(protocols: Sequence[str]) -> list[Html]:
     return sections
 
 
-def _cited(number: str) -> str:
-    folder = PAPERS.get(number, "")
-    return next((presets.load(name).paper for name in presets.names() if folder and name.startswith(folder)), number)
+def _cited_in_full(paper: str) -> str:
+    return next((presets.load(name).paper for name in presets.names() if name.startswith(paper)), cited(paper))
 
 
-def _title(number: str) -> str:
-    return _cited(number).partition(": ")[2].partition(", ")[0] or f"Paper {number}"
+def _title(paper: str) -> str:
+    return _cited_in_full(paper).partition(": ")[2].partition(", ")[0] or cited(paper)
 
 
-def _authors(number: str) -> str:
-    authors, _, rest = _cited(number).partition(": ")
+def _authors(paper: str) -> str:
+    authors, _, rest = _cited_in_full(paper).partition(": ")
     return f"{authors}. {rest.partition(', ')[2]}"
-
-
-# ---- league and campaigns
-
-
-def league(contests: Sequence[Contest]) -> Html:
-    return tag(
-        "section",
-        tag("h2", "The league", id="league"),
-        tag(
-            "p",
-            "The papers never compared themselves with each other. Here every protocol runs in every paper's world and "
-            "in a common one, with the parameters that its own paper recommends, and is measured in the same way. A "
-            "star marks the protocols on the Pareto front of delivery against that cost: no other delivers as much for "
-            "less. Pareto fronts are of means; where intervals overlap, the order may be chance.",
-        ),
-        _overview(contests),
-        [contest(c) for c in contests],
-        aria_labelledby="league",
-        class_="part",
-    )
-
-
-def contest(c: Contest) -> Html:
-    drawings = tag("div", c.drawings, class_="panels three")
-    caption = tag("figcaption", tag("strong", "Delivery against cost. "), tag("span", FRONT, class_="soft"))
-    return joined(
-        tag("h3", c.title, id=c.id),
-        tag("p", c.about, class_="soft"),
-        tag("p", tag("strong", "Cut: "), c.cut) if c.cut else None,
-        tag("figure", caption, drawings) if c.drawings else None,
-        _standings(c),
-        _parameters(c),
-    )
-
-
-FRONT = "Filled marks are on the front, which the dotted line follows; bars are 95 % intervals."
-
-
-def _overview(contests: Sequence[Contest]) -> Html:
-    """Which protocol is on which Pareto front in which world."""
-    names = list(dict.fromkeys(e.name for c in contests for e in c.entrants))
-    rows: list[list[Child]] = []
-    for name in names:
-        cells: list[Child] = [name]
-        total = 0
-        for c in contests:
-            on = [f.short for f in c.fronts if any(f.entrants[k].name == name for k in f.best)]
-            total += len(on)
-            cells.append(", ".join(on) or NOTHING)
-        rows.append([*cells, str(total)])
-    places = [tag("a", c.name, href=f"#{c.id}") for c in contests]
-    head = tag(
-        "tr",
-        tag("th", "protocol", scope="col"),
-        [tag("th", p, scope="col") for p in places],
-        tag("th", "fronts", scope="col", class_="num"),
-    )
-    body = [
-        tag(
-            "tr",
-            tag("th", row[0], scope="row"),
-            [tag("td", cell) for cell in row[1:-1]],
-            tag("td", row[-1], class_="num"),
-        )
-        for row in rows
-    ]
-    caption = tag("caption", "The Pareto fronts that each protocol is on, world by world.")
-    table = tag("table", caption, tag("thead", head), tag("tbody", body))
-    return tag("div", table, class_="scroll names", tabindex=0, role="region", aria_label="fronts by protocol")
-
-
-def _standings(c: Contest) -> Html:
-    best = {front.cost: {id(front.entrants[k]) for k in front.best} for front in c.fronts}
-    rows = []
-    for e in c.entrants:
-        cells = []
-        for metric in COLUMNS:
-            mean = e.of(metric.name)
-            text = spread(mean.mean, mean.half, metric.shown_unit[1]) if mean else NOTHING
-            on_front = id(e) in best.get(metric.name, set())
-            cells.append(tag("td", text, class_="num best" if on_front else "num"))
-        rows.append(tag("tr", tag("th", _called(e), scope="row"), tag("td", str(e.runs), class_="num"), cells))
-    head = [tag("th", metric.column, scope="col", class_="num") for metric in COLUMNS]
-    head = [tag("th", "protocol", scope="col"), tag("th", "runs", scope="col", class_="num"), *head]
-    table = tag("table", tag("thead", tag("tr", head)), tag("tbody", rows))
-    return tag("div", table, class_="scroll names", tabindex=0, role="region", aria_label=f"standings: {c.name}")
-
-
-def _called(e: Entrant) -> Html:
-    return joined(e.name, tag("span", e.settings, class_="where soft") if e.settings else None)
-
-
-def _parameters(c: Contest) -> Html | None:
-    """Those that were in effect, as the runs have them."""
-    known = [e for e in c.entrants if e.params]
-    if not known:
-        return None
-    lines = [joined(tag("dt", _called(e)), tag("dd", e.params)) for e in known]
-    return tag("details", tag("summary", "the parameters"), tag("dl", lines, class_="facts"))
 
 
 # ---- where it comes from
 
 
 def provenance(
-    facts: Sequence[tuple[str, str]], campaigns: Sequence[Sequence[str]], failed: Sequence[Sequence[str]]
+    facts: Sequence[tuple[str, str]],
+    campaigns: Sequence[Sequence[str]],
+    failed: Sequence[Sequence[str]],
+    brief: str,
 ) -> Html:
-    head = ("campaign", "preset", "cells", "runs", "seeds", "simulated", "processor time")
-    return tag(
-        "section",
-        tag("h2", "Provenance", id="provenance"),
+    heads = ("campaign", "preset", "cells", "runs", "seeds", "simulated", "processor time")
+    lines = [
+        parts.line(row[0], [parts.cell(text, head) for head, text in zip(heads[1:], row[1:], strict=True)])
+        for row in campaigns
+    ]
+    caption = "Every run is decided by its scenario, its parameters, its seed and the code."
+    return parts.part(
+        "provenance",
+        "Provenance",
         tag("dl", [joined(tag("dt", name), tag("dd", value)) for name, value in facts], class_="facts"),
         _failures(failed) if failed else None,
         tag("h3", "Campaigns"),
-        _table(head, campaigns, "Every run is decided by its scenario, its parameters, its seed and the code."),
-        aria_labelledby="provenance",
-        class_="part",
+        parts.table(heads, lines, "campaigns", caption),
+        brief=brief,
     )
 
 
@@ -314,8 +263,3 @@ def about(experiment: Experiment, merged: int, seeds: tuple[int, int]) -> str:
     if experiment.note:
         sentences.append(experiment.note)
     return " ".join(sentences)
-
-
-def contents(entries: Sequence[tuple[str, str]]) -> Html:
-    items = [tag("li", tag("a", text, href=f"#{place}")) for place, text in entries]
-    return tag("nav", tag("ol", items), class_="contents", aria_label="contents")

@@ -15,7 +15,8 @@ import msgspec
 from roamcast.errors import NoData
 from roamcast.judging.runs import coordinate, samples, selected
 from roamcast.judging.student import ALPHA, interval
-from roamcast.log.metric import Row
+from roamcast.log.catalogue import METRICS
+from roamcast.log.metric import WHOLE, Row
 from roamcast.papers.experiments import Plot
 from roamcast.show import cells
 
@@ -54,7 +55,8 @@ class Panel(msgspec.Struct, frozen=True):
     """`categories` are the values of an x axis that has no numbers; `merged` is how many cells a point has at most.
 
     `key` says what the names of the series are values of. `top` is where the y axis ends, 0 if the values decide. A
-    `small` panel stands beside others with the same axes.
+    `small` panel stands beside others with the same axes. `names` are the series of all panels that share its legend.
+    `counted` is an axis of whole numbers.
     """
 
     title: str
@@ -70,6 +72,20 @@ class Panel(msgspec.Struct, frozen=True):
     top: float = 0.0
     log_x: bool = False
     small: bool = False
+    names: list[str] = []
+    counted: bool = False
+
+    def place(self, name: str) -> int:
+        """Of a series in the legend, which decides how it looks."""
+        return (self.names or list(dict.fromkeys(series.name for series in self.series))).index(name)
+
+
+def together(panels: Sequence[Panel]) -> list[Panel]:
+    """Panels of one figure: a series looks the same in all of them, so that one legend is enough."""
+    names: dict[str, dict[str, None]] = {}
+    for each in panels:
+        names.setdefault(each.key, {}).update(dict.fromkeys(series.name for series in each.series))
+    return [msgspec.structs.replace(each, names=list(names[each.key])) for each in panels]
 
 
 def panel(plot: Plot, rows: Sequence[Row]) -> Panel:
@@ -97,7 +113,13 @@ def panel(plot: Plot, rows: Sequence[Row]) -> Panel:
         categories=categories,
         log_y=plot.log_y,
         merged=merged,
+        counted=counted(plot.y),
     )
+
+
+def counted(metric: str) -> bool:
+    """Whether a metric is a whole number."""
+    return any(m.name == metric and m.kind in WHOLE for m in METRICS)
 
 
 def curves(
@@ -168,7 +190,7 @@ def _series_name(series: str, value: str | None) -> str:
     if series in ("label", "protocol", "preset", "campaign"):
         return value
     name, unit = cells.split_unit(series)
-    return f"{name.replace('_', ' ')} = {cells.shown(series, _text(_number(value)))} {unit}".rstrip()
+    return f"{cells.in_words(name)} = {cells.shown(series, _text(_number(value)))} {unit}".rstrip()
 
 
 def _named(series: Series) -> Series:

@@ -16,24 +16,29 @@ from roamcast.judging import kept
 from roamcast.judging.verdicts import Scorecard
 from roamcast.papers import experiments
 from roamcast.papers.experiments import PAPERS, UNDER, Experiment, cited
-from roamcast.show import campaign, distance, findings, numbers, page, scorecard
+from roamcast.show import campaign, claims, distance, findings, numbers, page, samples, scorecard, standings
 from roamcast.show.album import Album, version
+from roamcast.show.claims import Entry
 from roamcast.show.league import entrants, fronts, is_league
 from roamcast.show.markup import Html, tag, trusted
-from roamcast.show.page import Contest, Shown
-from roamcast.show.panels import Panel, panel
+from roamcast.show.page import Shown
+from roamcast.show.panels import Panel, panel, together
+from roamcast.show.parts import Place, contents
+from roamcast.show.samples import Replay
+from roamcast.show.standings import Contest
 from roamcast.show.tables import Results, Row, read
 
-DISTANCE_PAPER = "000"
+DISTANCE_PAPER = "baldoni"
 VERSIONS = ("numpy", "pyarrow", "pyspark", "matplotlib")
 
 
-def write(folder: Path, target: Path | None = None) -> Path:
-    """Draw the figures of a folder of results and write its report; returns where it is."""
+def write(folder: Path, target: Path | None = None, replays: bool = False) -> Path:
+    """Draw the figures of a folder of results and write its report; returns where it is. With `replays`, a run of each
+    paper's system is simulated for people to look at."""
     target = target or folder / "report.html"
     results = read(folder)
     album = Album(folder / "figures")
-    text = report(results, album)
+    text = report(results, album, folder / "replays" if replays else None)
     album.close()
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -46,34 +51,60 @@ def write(folder: Path, target: Path | None = None) -> Path:
 # ---- the page
 
 
-def report(results: Results, album: Album) -> str:
+def report(results: Results, album: Album, replays: Path | None = None) -> str:
+    """`replays` is the folder for runs to look at."""
     shown = {name: rows for name, rows in results.metrics.items() if not _under_another_reading(name)}
     known = {name: _experiment(name) for name in shown}
     papers = _papers(results, {name: e for name, e in known.items() if e is not None and not is_league(name)}, album)
     params = {row["run"]: row["all_params"] for row in results.runs}
     league = [_contest(name, known[name], rows, params, album) for name, rows in shown.items() if is_league(name)]
     others = [name for name, e in known.items() if e is None and not is_league(name)]
-    claims = _entries(results.scorecard)
-    verdicts = [entry.verdict for entry in claims]
-    finding = findings.findings() if papers else {}
-    entries: list[tuple[str, str]] = []
-    body: list[Html] = []
-    if claims:
-        entries += [("short", "In short"), ("scorecard", "Scorecard")]
-        body += [scorecard.headline(claims, kept.load()), scorecard.scorecard(claims, _addresses(known))]
-    for number, drawn in papers.items():
-        entries.append((f"paper-{number}", cited(number)))
-        mine = [v for v in verdicts if v.paper == number]
-        body.append(page.paper(number, mine, drawn, finding.get(number)))
-    if league:
-        entries.append(("league", "The league"))
-        body.append(page.league(league))
-    for name in others:
-        entries.append((page.section_id(name), name))
-        body.append(campaign.section(name, shown[name], params, album))
-    entries.append(("provenance", "Provenance"))
-    body.append(page.provenance(_facts(results), _campaigns(results), _failed(results)))
-    return _document(_top(results, bool(papers)), entries, body)
+    played = {number: samples.sample(number, replays) for number in papers} if replays else {}
+    alone = len(papers) + bool(league) + len(others) == 1
+    made = [
+        *_judged(results, papers),
+        *(
+            _paper(number, drawn, _entries(results.scorecard), played.get(number), alone)
+            for number, drawn in papers.items()
+        ),
+        *([_league(league, alone)] if league else []),
+        *(campaign.section(name, shown[name], params, album, alone) for name in others),
+        _provenance(results),
+    ]
+    programs = {digest for replay in played.values() if replay for digest in replay.programs}
+    return _document(_top(results, bool(papers)), made, sorted(programs))
+
+
+Made = tuple[Place, Html]
+"""A part of the page, and its entry in the contents."""
+
+
+def _judged(results: Results, papers: dict[str, list[Shown]]) -> list[Made]:
+    entries = _entries(results.scorecard)
+    if not entries:
+        return []
+    drawn = [each for number, figures in papers.items() for each in page.drawn(number, figures)]
+    return [
+        (Place("short", "In short"), scorecard.headline(entries, kept.load())),
+        (Place("scorecard", "Scorecard"), scorecard.scorecard(entries, drawn)),
+    ]
+
+
+def _paper(number: str, figures: list[Shown], entries: list[Entry], replay: Replay | None, alone: bool) -> Made:
+    mine = [entry for entry in entries if entry.verdict.paper == number]
+    place = Place(f"paper-{number}", cited(number), [Place(f.id, f"{f.number} {f.title}") for f in figures])
+    finding = findings.findings().get(number)
+    return place, page.paper(number, mine, figures, finding, replay.frame if replay else None, alone)
+
+
+def _league(contests: list[Contest], alone: bool) -> Made:
+    return Place("league", "The league", [Place(c.id, c.name) for c in contests]), standings.league(contests, alone)
+
+
+def _provenance(results: Results) -> Made:
+    facts = _facts(results)
+    body = page.provenance(facts, _campaigns(results), _failed(results), f"{facts[0][1]}.")
+    return Place("provenance", "Provenance"), body
 
 
 def _under_another_reading(name: str) -> bool:
@@ -82,21 +113,17 @@ def _under_another_reading(name: str) -> bool:
     return bool(under) and experiment in experiments.names()
 
 
-def _entries(judged: Scorecard | None) -> list[scorecard.Entry]:
-    return scorecard.entries(judged.claims, kept.load(), judged.scale == "full") if judged else []
+def _entries(judged: Scorecard | None) -> list[Entry]:
+    return claims.entries(judged.claims, kept.load(), judged.scale == "full") if judged else []
 
 
-def _addresses(known: dict[str, Experiment | None]) -> dict[str, tuple[str, str]]:
-    """Where on the page the figure of an experiment is, and its number."""
-    drawn = {name: e for name, e in known.items() if e is not None and e.plot}
-    return {name: (f"#{page.figure_id(name)}", f"{e.figure} of {cited(e.paper)}") for name, e in drawn.items()}
-
-
-def _document(top: Html, entries: list[tuple[str, str]], body: list[Html]) -> str:
+def _document(top: Html, made: list[Made], programs: list[str]) -> str:
+    """`programs` are the digests of those that play runs."""
     style, script = _asset("report.css"), _asset("report.js")
-    digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    own = f"sha256-{b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
     # anything smuggled in would neither run nor send data out
-    allowed = f"style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
+    scripts = " ".join(f"'{digest}'" for digest in (own, *programs))
+    allowed = f"style-src 'unsafe-inline'; script-src {scripts}"
     policy = f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
     head = tag(
         "head",
@@ -110,8 +137,8 @@ def _document(top: Html, entries: list[tuple[str, str]], body: list[Html]) -> st
     footer = tag("footer", "Made by roamcast from the tables beside this page; it needs no network.")
     frame = tag(
         "div",
-        page.contents(entries),
-        tag("div", top, tag("main", body, id="main"), footer),
+        contents([place for place, _ in made]),
+        tag("div", top, tag("main", [body for _, body in made], id="main"), footer),
         class_="frame",
     )
     skip = tag("a", "to the results", href="#main", class_="skip")
@@ -158,14 +185,14 @@ def _papers(results: Results, known: dict[str, Experiment], album: Album) -> dic
     """The figures of each paper that was run, in the papers' order."""
     judged = {v.paper for v in results.scorecard.claims} if results.scorecard else set()
     figures_of: dict[str, list[Shown]] = {}
-    for number in PAPERS:
-        mine = {name: e for name, e in known.items() if e.paper == number}
-        if not mine and number not in judged:
+    for paper in PAPERS:
+        mine = {name: e for name, e in known.items() if e.paper == paper}
+        if not mine and paper not in judged:
             continue
-        ordered = [name for name in experiments.names([number]) if name in mine]
-        figures_of[number] = [_figure(mine[name], results.metrics[name], album) for name in ordered if mine[name].plot]
-        if number == DISTANCE_PAPER:
-            figures_of[number].insert(0, _distance(album))
+        ordered = [name for name in experiments.names([paper]) if name in mine]
+        figures_of[paper] = [_figure(mine[name], results.metrics[name], album) for name in ordered if mine[name].plot]
+        if paper == DISTANCE_PAPER:
+            figures_of[paper].insert(0, _distance(album))
     return figures_of
 
 
@@ -177,10 +204,11 @@ def _figure(experiment: Experiment, rows: list[Row], album: Album) -> Shown:
             panels.append(panel(plot, rows))
         except NoData as error:
             missing.append(f"{plot.title or plot.y_label}: {error}.")
+    panels = together(panels)
     counts = [p.runs for each in panels for series in each.series for p in series.points]
     merged = max((each.merged for each in panels), default=1)
     return Shown(
-        id=page.figure_id(experiment.name),
+        name=experiment.name,
         number=experiment.figure,
         title=experiment.title,
         about=page.about(experiment, merged, (min(counts, default=0), max(counts, default=0))),
@@ -191,9 +219,9 @@ def _figure(experiment: Experiment, rows: list[Row], album: Album) -> Shown:
 
 
 def _distance(album: Album) -> Shown:
-    panels = list(distance.panels())
+    panels = together(distance.panels())
     return Shown(
-        id=page.figure_id("baldoni/fig9"),
+        name="baldoni/fig9",
         number="Fig. 9",
         title="Distance of a node against the time since it was last heard",
         about=f"Left: the paper's Markov model, solved exactly (§V; A = {distance.A}, L = {distance.L}). "
@@ -277,8 +305,8 @@ def _campaign_row(name: str, rows: list[Row]) -> list[str]:
     return [
         name,
         rows[0]["preset"],
-        str(len({row["cell"] for row in rows})),
-        str(len(rows)),
+        f"{len({row['cell'] for row in rows}):,}",
+        f"{len(rows):,}",
         _seeds(seeds),
         numbers.duration(sum(row["sim_s"] for row in rows)),
         numbers.duration(sum(row["cpu_s"] or 0.0 for row in rows)),

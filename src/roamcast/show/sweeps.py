@@ -24,7 +24,7 @@ MOST_TOGETHER = 8
 MOST_FIGURES = 12
 """Settings times protocols for which every metric is drawn."""
 WIDE = 50.0
-"""A logarithmic axis has values that are so many times as large as others."""
+"""An axis is logarithmic if its largest value is that many times its smallest one."""
 
 
 class Sweep(msgspec.Struct, frozen=True):
@@ -148,7 +148,7 @@ def _panel(setting: str, metric: Metric, group: Group) -> Panel | None:
 
     def x(row: Row) -> str | None:
         value = cells.settings(row).get(setting)
-        return None if value is None else cells.shown(setting, value)
+        return None if value is None else cells.in_unit(setting, value)
 
     def name(row: Row) -> str:
         have = cells.settings(row)

@@ -54,11 +54,13 @@ def simulate(
     progress: Callable[[float], None] | None = None,
     sink: LogSink | None = None,
     possible: bool = True,
+    preset: str = "",
 ) -> Result:
     """Run `protocol` (a name or a class) in `scenario`. Rows go to the Parquet file `log`, or to `sink`, as far as
     `level` includes them.
 
-    With `possible`, an ideal flood over the same contacts is computed, too.
+    With `possible`, an ideal flood over the same contacts is computed, too. `preset` is the name of the world, for
+    people who read the log.
     """
     if level not in LEVELS:
         raise InputError(f"level={level}: must be one of {', '.join(LEVELS)}")
@@ -70,6 +72,7 @@ def simulate(
     elif sink is None:
         sink = LogSink()
     try:
+        sink.describe(_description(preset, scenario, name, settings, seed))
         world = build(scenario, seed, level, sink)
         workload = Workload(scenario, seed)
         world.planned = workload.publications
@@ -92,6 +95,11 @@ def run_id(scenario: Scenario, protocol: str, params: Params, seed: int) -> str:
     """A name for a run: a digest of everything that decides it."""
     decides = [__version__, scenario.facts(), protocol, asdict(params), seed]
     return blake2b(json.dumps(decides, sort_keys=True).encode(), digest_size=8).hexdigest()
+
+
+def _description(preset: str, scenario: Scenario, protocol: str, params: Params, seed: int) -> str:
+    facts = {"version": __version__, "preset": preset, "protocol": protocol, "params": asdict(params), "seed": seed}
+    return json.dumps({**facts, "scenario": scenario.facts()})
 
 
 def _go(world: World, until: int, progress: Callable[[float], None] | None) -> None:

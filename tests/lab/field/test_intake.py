@@ -75,8 +75,8 @@ def write(rows: list[Row], folder: Path, rotate_us: int = 5 * MINUTE_US) -> None
 
 
 def ingested(logs: Path, out: Path, spark: SparkSession) -> tuple[list[Live], list[Live]]:
-    told: list[Live] = []
-    return Field(logs, out, spark).ingest(told.append), told
+    reported: list[Live] = []
+    return Field(logs, out, spark).ingest(reported.append), reported
 
 
 def test_many_logs_become_one_with_the_metrics_of_what_happened(
@@ -84,12 +84,12 @@ def test_many_logs_become_one_with_the_metrics_of_what_happened(
 ) -> None:
     early, late = [row for row in rows if row[0] < 6 * MINUTE_US], [row for row in rows if row[0] >= 6 * MINUTE_US]
     write(early, tmp_path / "logs")
-    (first,), told = ingested(tmp_path / "logs", tmp_path / "out", spark)
+    (first,), reported = ingested(tmp_path / "logs", tmp_path / "out", spark)
     assert (first.rows, first.nodes) == (len(early), NODES)
-    assert told[-1].metrics == first.metrics
+    assert reported[-1].metrics == first.metrics
     write(late, tmp_path / "logs")
-    (live,), told = ingested(tmp_path / "logs", tmp_path / "out", spark)  # only what is new is taken in
-    assert (live.rows, live.nodes, told[-1].metrics) == (len(rows), NODES, live.metrics)
+    (live,), reported = ingested(tmp_path / "logs", tmp_path / "out", spark)  # only what is new is taken in
+    assert (live.rows, live.nodes, reported[-1].metrics) == (len(rows), NODES, live.metrics)
     assert len(list((tmp_path / "out" / "raw").glob("batch=*"))) == 2
 
     truth = MemorySink()
@@ -119,9 +119,9 @@ def test_many_logs_become_one_with_the_metrics_of_what_happened(
 
     # clocks, up to what nobody can know: by how much all are wrong together
     opened = lab.open(tmp_path / "out", spark)
-    found = spark.read.parquet(str(tmp_path / "out" / "clocks")).collect()
-    assert len({row.t for row in found if row.node == 0}) >= 8
-    wrong = [row.offset_us - (row.t - _true(row.t, row.node)) for row in found]
+    clock_rows = spark.read.parquet(str(tmp_path / "out" / "clocks")).collect()
+    assert len({row.t for row in clock_rows if row.node == 0}) >= 8
+    wrong = [row.offset_us - (row.t - _true(row.t, row.node)) for row in clock_rows]
     assert max(wrong) - min(wrong) < UNSURE_US
     assert opened.sql("select nodes from metrics").collect()[0][0] == NODES
     assert opened.log.count() == len(rows)
@@ -134,7 +134,7 @@ def _true(own: int, node: int) -> float:
 
 
 def test_a_serial_that_comes_again_does_not_confuse_the_clocks(spark: SparkSession, tmp_path: Path) -> None:
-    """What node 1 said is said again a quarter of an hour later. Node 2 is a minute ahead."""
+    """Node 1 writes the same rows again a quarter of an hour later. The clock of node 2 is a minute ahead."""
     folder = tmp_path / "logs"
     folder.mkdir()
     ahead = {1: 0, 2: 60_000_000}
@@ -159,10 +159,10 @@ BEGAN_ANEW_US = 100_000_000
 AHEAD = {(1, False): 0, (2, False): 7_000_000, (2, True): -HOUR_US, (3, False): -9_000_000}
 
 
-def two_lives(folder: Path) -> list[Path]:
-    """Three nodes; the second began anew, with a clock that had been set back by an hour, and said again what it said.
+def two_boots(folder: Path) -> list[Path]:
+    """Three nodes; the second started again, with a clock set back by an hour, and wrote the same rows again.
 
-    Its files are told by their lives, which by that clock are in the wrong order.
+    Its files are distinguished by their boots, which by that clock are in the wrong order.
     """
     folder.mkdir()
     sinks: dict[tuple[int, bool], ParquetSink] = {}
@@ -196,7 +196,7 @@ def test_each_life_of_a_node_has_its_clock_and_files_are_taken_in_when_they_are_
     spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     logs, out = tmp_path / "logs", tmp_path / "out"
-    files = two_lives(logs)
+    files = two_boots(logs)
     late = next(path for path in files if path.name.startswith("3-"))
     content = late.read_bytes()
     late.write_bytes(content[:-100])
@@ -206,8 +206,8 @@ def test_each_life_of_a_node_has_its_clock_and_files_are_taken_in_when_they_are_
     (live,) = field.ingest(lambda _: None)
     assert live.nodes == 2
     field.ingest(lambda _: None)
-    said = sorted(record.message for record in caplog.records if record.name == "roamcast.lab")
-    assert [(str(late) in line, str(empty) in line) for line in said] == [(True, False), (False, True)], "once each"
+    lines = sorted(record.message for record in caplog.records if record.name == "roamcast.lab")
+    assert [(str(late) in line, str(empty) in line) for line in lines] == [(True, False), (False, True)], "once each"
 
     late.write_bytes(content)
     os.utime(late, (1e9, 1e9))  # with the time that it had where it came from, which was long ago
@@ -259,10 +259,10 @@ def test_a_file_that_is_left_out_is_named_and_looked_at_again_only_where_that_is
     a_log(half)
     content = half.read_bytes()
     half.write_bytes(content[:-10])
-    found, field = linked(tmp_path / "logs", tmp_path / "out", follow)
-    assert (found, field.left_out) == ([], [str(half)])
-    (said,) = [record.message for record in caplog.records]
-    assert ("looked at again" in said, "left out" in said) == (follow, not follow)
+    links, field = linked(tmp_path / "logs", tmp_path / "out", follow)
+    assert (links, field.left_out) == ([], [str(half)])
+    (line,) = [record.message for record in caplog.records]
+    assert ("looked at again" in line, "left out" in line) == (follow, not follow)
     half.write_bytes(content)
     field._find_whole(follow)
     assert field.left_out == []
@@ -309,19 +309,19 @@ def test_least_squares_finds_offsets_from_differences(apart: bool) -> None:
     for i, j in pairs:
         least[i, j] = 40 + offsets[j] - offsets[i]
         least[j, i] = 40 + offsets[i] - offsets[j]
-    found = least_squares(least)
+    solved = least_squares(least)
     for i, j in pairs:
-        assert found[j] - found[i] == pytest.approx(offsets[j] - offsets[i], abs=1e-6)
+        assert solved[j] - solved[i] == pytest.approx(offsets[j] - offsets[i], abs=1e-6)
     if apart:
-        assert found[one] + found[two] == pytest.approx(0, abs=1e-6)
+        assert solved[one] + solved[two] == pytest.approx(0, abs=1e-6)
 
 
 def test_what_only_one_direction_tells_yields_to_what_both_do() -> None:
     one, two, three = (1, ""), (2, ""), (3, "")
     both = {(one, two): 1040.0, (two, one): -960.0, (two, three): 40.0, (three, two): 40.0}
-    found = least_squares({**both, (one, three): 9000.0})
-    assert found[two] - found[one] == pytest.approx(1000, abs=10)
-    assert found[three] - found[two] == pytest.approx(0, abs=10)
+    solved = least_squares({**both, (one, three): 9000.0})
+    assert solved[two] - solved[one] == pytest.approx(1000, abs=10)
+    assert solved[three] - solved[two] == pytest.approx(0, abs=10)
 
 
 def test_the_command_follows_what_arrives_until_it_is_interrupted(rows: list[Row], tmp_path: Path) -> None:
@@ -345,22 +345,22 @@ def test_the_command_follows_what_arrives_until_it_is_interrupted(rows: list[Row
         wait_for(follow, f"{NODES} nodes, {len(rows):,} rows; delivery ")
     finally:
         os.killpg(follow.pid, signal.SIGINT)  # as a terminal does: to all that it has started
-        said, errors = follow.communicate(timeout=PATIENCE_S)
+        output, errors = follow.communicate(timeout=PATIENCE_S)
     assert follow.returncode == 0, errors
     assert "Traceback" not in errors
-    assert json.loads(said)["field"]["rows"] == len(rows)
+    assert json.loads(output)["field"]["rows"] == len(rows)
     assert reader.read(out / "log" / "field.parquet").num_rows == len(rows)
 
 
 def wait_for(process: subprocess.Popen[str], text: str) -> None:
     """Until it says so."""
     assert process.stderr is not None
-    said = []
+    lines = []
     for line in process.stderr:
-        said.append(line)
+        lines.append(line)
         if text in line:
             return
-    raise AssertionError(f"never said {text!r}: {''.join(said)}")
+    raise AssertionError(f"never printed {text!r}: {''.join(lines)}")
 
 
 def test_wrong_folders_are_one_line(tmp_path: Path, spark: SparkSession) -> None:
@@ -380,11 +380,11 @@ def test_wrong_folders_are_one_line(tmp_path: Path, spark: SparkSession) -> None
 def test_the_command_says_how_it_stands() -> None:
     from roamcast.cli.lab import line
 
-    told: dict[str, Any] = {"delivery": 0.9312, "deliveries": 134, "interested": 144, "overhead": 4.2}
-    live = Live("field", 12, 4211, {**told, "latency_p50_s": 0.0123})
+    measured: dict[str, Any] = {"delivery": 0.9312, "deliveries": 134, "interested": 144, "overhead": 4.2}
+    live = Live("field", 12, 4211, {**measured, "latency_p50_s": 0.0123})
     assert line(live) == (
         "field: 12 nodes, 4,211 rows; delivery 93.1 % (134 of 144), overhead 4.20 frames per delivery, "
         "median latency 12.3 ms"
     )
-    nothing = dict.fromkeys(told | {"latency_p50_s": 0}, None) | {"deliveries": 0, "interested": 0}
+    nothing = dict.fromkeys(measured | {"latency_p50_s": 0}, None) | {"deliveries": 0, "interested": 0}
     assert "delivery – (0 of 0)" in line(Live("field", 1, 1, nothing))

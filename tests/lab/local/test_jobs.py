@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from roamcast.errors import InputError, RoamcastError, WorkerDied
+from roamcast.errors import InputError, JobFailed, RoamcastError, WorkerDied
 from roamcast.lab.local import pool
-from roamcast.lab.local.jobs import Job, JobFailed, run_all
+from roamcast.lab.local.jobs import Job, run_all
 from roamcast.world.scenario import Scenario
 from roamcast.world.simulate import simulate
 
@@ -44,8 +44,8 @@ def poison(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("processes", [1, 2])
 def test_results_are_those_of_single_runs_in_order(processes: int) -> None:
     shares: list[float] = []
-    found = run_all(JOBS, processes, shares.append)
-    for job, tally in zip(JOBS, found, strict=True):
+    results = run_all(JOBS, processes, shares.append)
+    for job, tally in zip(JOBS, results, strict=True):
         alone = simulate(job.scenario, job.protocol, job.params, job.seed)
         assert {**alone.metrics, "fingerprint": alone.fingerprint}.items() <= tally.items()
         assert tally["wall_s"] > 0

@@ -54,8 +54,8 @@ def eventually(condition: Callable[[], Any]) -> bool:
 
 @pytest.mark.parametrize("start", ["fork", "spawn"])
 def test_every_item_has_its_result(start: str) -> None:
-    found = dict(pool.spread(double, [5, 6, 7], 2, start))
-    assert found == {0: 10, 1: 12, 2: 14}
+    results = dict(pool.spread(double, [5, 6, 7], 2, start))
+    assert results == {0: 10, 1: 12, 2: 14}
     assert dict(pool.spread(double, [], 2, start)) == {}
 
 
@@ -80,11 +80,11 @@ def test_a_worker_that_dies_is_noticed(start: str) -> None:
 
 @pytest.mark.parametrize("start", ["fork", "spawn"])
 def test_a_worker_that_dies_takes_only_its_item_with_it(start: str) -> None:
-    found = dict(pool.outcomes(die, [1, 2, 3, 2, 4, 5, 2], 2, start))
-    assert sorted(found) == list(range(7))
-    died = {place for place, outcome in found.items() if isinstance(outcome, WorkerDied)}
+    results = dict(pool.outcomes(die, [1, 2, 3, 2, 4, 5, 2], 2, start))
+    assert sorted(results) == list(range(7))
+    died = {place for place, outcome in results.items() if isinstance(outcome, WorkerDied)}
     assert died == {1, 3, 6}
-    assert [found[place] for place in range(7) if place not in died] == [1, 3, 4, 5]
+    assert [results[place] for place in range(7) if place not in died] == [1, 3, 4, 5]
     assert multiprocessing.active_children() == []
 
 
@@ -101,10 +101,10 @@ def test_a_worker_that_is_killed_from_outside_is_replaced(tmp_path: Path) -> Non
 
     killer = threading.Thread(target=kill)
     killer.start()
-    found = dict(pool.outcomes(note_and_wait, [0, 1, 2], 1))
+    results = dict(pool.outcomes(note_and_wait, [0, 1, 2], 1))
     killer.join()
-    assert isinstance(found.pop(0), WorkerDied)
-    assert found == {1: 1, 2: 2}
+    assert isinstance(results.pop(0), WorkerDied)
+    assert results == {1: 1, 2: 2}
 
 
 def test_a_worker_that_dies_with_children_of_its_own_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -96,7 +96,7 @@ def test_spark_finds_the_matches_that_comparing_all_with_all_finds(spark: SparkS
         for k, (topic, attrs) in enumerate(contents)
     ]
     asked = [("one", text) for text in texts] + [("two", text) for text in texts[:3]]
-    found = interest.matches(
+    matches = interest.matches(
         spark.createDataFrame(published, "run string, event bigint, validity bigint, content string"),
         spark.createDataFrame(asked * 2, "run string, filter string"),
     )
@@ -106,11 +106,11 @@ def test_spark_finds_the_matches_that_comparing_all_with_all_finds(spark: SparkS
         for k, (topic, attrs) in enumerate(contents)
         if parse(text).matches(Event(1, topic, attrs))
     }
-    rows = [tuple(row) for row in found.collect()]
+    rows = [tuple(row) for row in matches.collect()]
     assert len(rows) == len(set(rows))
     assert set(rows) == expected
     assert len(expected) > 20
-    plan = found._jdf.queryExecution().toString()
+    plan = matches._jdf.queryExecution().toString()
     assert "CartesianProduct" not in plan
     assert "BroadcastNestedLoopJoin" not in plan
 
@@ -147,7 +147,7 @@ def test_order_within_one_instant_decides_who_counts(spark: SparkSession) -> Non
             (8, 0, "publish", 14, local),  # 1: 3 has unsubscribed, 2 is far away
             (9, 2, "recover", 0, "anew"),
             (9, 2, "subscribe", 1, "topic b"),
-            (9, 0, "publish", 15, news),  # 1: what 2 asked for in an earlier life is over, though it never said so
+            (9, 0, "publish", 15, news),  # 1: the subscription of 2 in an earlier boot is over, without a row about it
             (9, 0, "recover", 0, "anew"),
             (9, 2, "subscribe", 2, "topic a"),
             (9, 1, "publish", 16, news),  # 2: 0 began anew as well, and its subscription has the number 0
@@ -159,9 +159,9 @@ def test_order_within_one_instant_decides_who_counts(spark: SparkSession) -> Non
     published = interest.publications(rows)
     wanted = interest.wanting(published, interest.subscriptions(rows))
     pairs = interest.interested(wanted, published, interest.absences(rows))
-    found = sorted((row.event, row.node) for row in pairs.collect())
-    assert found[:9] == [(10, 1), (11, 1), (11, 2), (11, 3), (12, 3), (13, 1), (14, 1), (15, 1), (16, 2)]
-    assert found[9:] == [(17, 1), (17, 2), (18, 2)]
+    matches = sorted((row.event, row.node) for row in pairs.collect())
+    assert matches[:9] == [(10, 1), (11, 1), (11, 2), (11, 3), (12, 3), (13, 1), (14, 1), (15, 1), (16, 2)]
+    assert matches[9:] == [(17, 1), (17, 2), (18, 2)]
     own = interest.own(wanted, published, interest.absences(rows))
     assert sorted(row.event for row in own.collect()) == [10, 11, 12, 13, 14, 15, 16]
     assert (10, 0) in [(row.event, row.node) for row in wanted.collect()]

@@ -56,9 +56,9 @@ def both(
     rows = [(n, s.nodes, s.duration_s, msgspec.json.encode(s).decode(), 7) for n, s in scenarios.items()]
     runs = spark.createDataFrame(rows, "run string, nodes int, sim_s double, scenario string, seed bigint")
     before = kept(spark)
-    with measured(read_log(spark, folder, list(scenarios)), runs) as found:
-        assert found.columns == schemas.TALLY.names
-        from_logs = {row.run: row.asDict() for row in found.collect()}
+    with measured(read_log(spark, folder, list(scenarios)), runs) as metrics:
+        assert metrics.columns == schemas.TALLY.names
+        from_logs = {row.run: row.asDict() for row in metrics.collect()}
         assert kept(spark) > before
     assert kept(spark) == before
     return {name: (from_logs[name], reader.summary(folder.log_of(name))) for name in scenarios}

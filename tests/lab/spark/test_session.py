@@ -22,7 +22,7 @@ def test_java_maps_the_classes_that_setup_has_kept(spark: SparkSession) -> None:
     assert (str(kept) in mapped) == kept.exists()
 
 
-def test_without_kept_classes_java_is_not_told_of_any(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_kept_classes_java_gets_no_option_for_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     assert "SharedArchiveFile" not in session.java_options()
     kept = session.archived_classes()
@@ -37,13 +37,13 @@ def test_java_starts_without_classes_that_are_none(tmp_path: Path) -> None:
     assert subprocess.run(started, capture_output=True, check=False).returncode == 0
 
 
-def test_what_java_is_told_by_the_environment_is_not_its_version(monkeypatch: pytest.MonkeyPatch) -> None:
-    said = []
+def test_options_from_the_environment_are_not_the_version_of_java(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = []
     for options in ("-Dsome=thing", ""):
         monkeypatch.setenv("JAVA_TOOL_OPTIONS", options)
         session.java_version.cache_clear()
-        said.append(session.java_version())
-    assert said[0] == said[1]
+        lines.append(session.java_version())
+    assert lines[0] == lines[1]
 
 
 def test_another_java_has_classes_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,7 @@ print(roamcast.__file__)
 """.replace("ARCHIVE", ARCHIVE)
 
 
-def found(root: Path, installed: Path, version: str) -> subprocess.CompletedProcess[str]:
+def searched(root: Path, installed: Path, version: str) -> subprocess.CompletedProcess[str]:
     worker = Path(roamcast.__file__).parent / "lab" / "spark" / "worker.py"
     words = [sys.executable, "-c", ASK, str(root), str(installed), version, str(worker)]
     return subprocess.run(words, capture_output=True, text=True, check=False)
@@ -42,7 +42,7 @@ def copied(target: Path) -> Path:
 
 def test_an_installed_package_of_the_same_sources_is_taken(tmp_path: Path) -> None:
     installed = copied(tmp_path / "installed")
-    assert found(tmp_path, installed, code.whole()).stdout.strip().startswith(str(installed))
+    assert searched(tmp_path, installed, code.whole()).stdout.strip().startswith(str(installed))
 
 
 def test_another_version_gives_way_to_the_one_that_was_sent(tmp_path: Path) -> None:
@@ -51,12 +51,12 @@ def test_another_version_gives_way_to_the_one_that_was_sent(tmp_path: Path) -> N
         source.write("# another version\n")
     with zipfile.ZipFile(package()) as archive:
         archive.extractall(tmp_path / ARCHIVE)
-    assert found(tmp_path, installed, code.whole()).stdout.strip().startswith(str(tmp_path / ARCHIVE))
+    assert searched(tmp_path, installed, code.whole()).stdout.strip().startswith(str(tmp_path / ARCHIVE))
 
 
-def test_neither_installed_nor_sent_is_said(tmp_path: Path) -> None:
+def test_neither_installed_nor_sent_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "none").mkdir()
-    done = found(tmp_path, tmp_path / "none", "0.0.0+0")
+    done = searched(tmp_path, tmp_path / "none", "0.0.0+0")
     assert "roamcast 0.0.0+0 is not installed on this worker" in done.stderr
 
 

@@ -48,7 +48,7 @@ def test_a_folder_of_somebody_elses_logs_is_refused(folder: Folder) -> None:
             folder.claim([parse(TEXT.format("first"))])
 
 
-def test_a_place_that_cannot_be_written_is_said_in_one_line(tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_written_gives_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with (
         pytest.raises(InputError, match=r"cannot write to .*file/out: not a directory"),
@@ -82,16 +82,16 @@ def test_a_failure_is_recorded_in_one_line_and_in_full_and_can_be_tried_again(fo
             raise ValueError("one\n  two")
         except ValueError as error:
             assert folder.fail("abc", error, "roamcast run …") == "ValueError: one two"
-        told = folder.failures()["abc"]
-        assert told["error"] == "ValueError: one two"
-        assert told["command"] == "roamcast run …"
-        assert "Traceback" in told["traceback"]
+        failure = folder.failures()["abc"]
+        assert failure["error"] == "ValueError: one two"
+        assert failure["command"] == "roamcast run …"
+        assert "Traceback" in failure["traceback"]
         assert folder.ended() == {"abc"}
         folder.retry_failed()
         assert folder.ended() == set()
 
 
-def test_a_campaign_that_cannot_be_understood_is_said_in_one_line(folder: Folder) -> None:
+def test_a_campaign_that_cannot_be_understood_gives_one_line(folder: Folder) -> None:
     with folder.held():
         (folder.path / "campaign.json").write_text("[{}]")
         with pytest.raises(InputError, match="is no campaign of this version"):

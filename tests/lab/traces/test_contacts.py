@@ -60,11 +60,11 @@ def positions(place: Place, rows: list[Row]) -> Table:
 
 
 def legs_of(rows: list[Row]) -> list[Leg]:
-    found: list[Leg] = []
+    legs: list[Leg] = []
     for (n, t, x, y, s), (to_n, to_t, to_x, to_y, to_s) in pairwise(rows):
         if (n, s) == (to_n, to_s):
-            found.append((n, t, to_t, x, y, (to_x - x) / (to_t - t), (to_y - y) / (to_t - t)))
-    return found
+            legs.append((n, t, to_t, x, y, (to_x - x) / (to_t - t), (to_y - y) / (to_t - t)))
+    return legs
 
 
 def test_contacts_are_those_of_all_pairs_whatever_slices_and_cells(place: Place, worlds: list[Row]) -> None:
@@ -73,9 +73,9 @@ def test_contacts_are_those_of_all_pairs_whatever_slices_and_cells(place: Place,
     assert rows == sorted(legs_of(worlds))
     expected = twins.contacts(rows, RANGE_M)
     assert len(expected) > 100 and any(end - start > 3_000_000 for _, _, start, end in expected)
-    found = contacts.contacts(legs, RANGE_M)
-    assert list(found.columns()) == CONTACTS.names
-    assert rows_of(found) == expected
+    solved = contacts.contacts(legs, RANGE_M)
+    assert list(solved.columns()) == CONTACTS.names
+    assert rows_of(solved) == expected
     assert rows_of(contacts.contacts(legs, RANGE_M, 700_001, 3.0)) == expected
 
 
@@ -100,17 +100,17 @@ def test_slices_and_cells_cannot_be_seen(
         cells.setdefault(tuple(map(int, cell)), []).append(k)
     pairs = [
         (p, q)
-        for (_, cx, cy), found in cells.items()
-        for p, q in permutations(found, 2)
+        for (_, cx, cy), nodes in cells.items()
+        for p, q in permutations(nodes, 2)
         if table[0][p] < table[0][q]
         and max(table[1][p], table[1][q]) < min(table[2][p], table[2][q])
         and (cx, cy) == (max(table[10][p], table[10][q]), max(table[11][p], table[11][q]))
     ]
     one, other = ([column[[pair[side] for pair in pairs]] for column in table[:7]] for side in (0, 1))
     starts = table[7][[p for p, _ in pairs]] * slice_us
-    found = zip(*(c.tolist() for c in contacts.solved(one, other, starts, slice_us, RANGE_M)), strict=True)
+    nodes = zip(*(c.tolist() for c in contacts.solved(one, other, starts, slice_us, RANGE_M)), strict=True)
     by_pair: dict[tuple[int, int], list[tuple[int, int]]] = {}
-    for i, j, start, end in found:
+    for i, j, start, end in nodes:
         by_pair.setdefault((i, j), []).append((start, end))
     merged = sorted((*pair, start, end) for pair, known in by_pair.items() for start, end in twins.union(known))
     assert merged == twins.contacts(legs, RANGE_M)
@@ -158,10 +158,10 @@ def test_contacts_are_those_of_the_simulator(place: Place) -> None:
     diary = ContactRecorder(diary_of)
     diary_of.advance(99.9)
     rows = [(node, t * 1_000_000, x, y, 0) for node, track in enumerate(tracks) for t, x, y in track]
-    found = [c for c in rows_of(contacts.contacts(contacts.legs(positions(place, rows)), 40.0)) if c[3] < 99_900_000]
+    solved = [c for c in rows_of(contacts.contacts(contacts.legs(positions(place, rows)), 40.0)) if c[3] < 99_900_000]
     expected = sorted((i, j, t, end) for i, j, t, end in diary.intervals)
-    assert len(expected) > 50 and [c[:2] for c in found] == [c[:2] for c in expected]
-    for (_, _, start, end), (_, _, start_s, end_s) in zip(found, expected, strict=True):
+    assert len(expected) > 50 and [c[:2] for c in solved] == [c[:2] for c in expected]
+    for (_, _, start, end), (_, _, start_s, end_s) in zip(solved, expected, strict=True):
         assert start == pytest.approx(start_s * 1e6, abs=1) and end == pytest.approx(end_s * 1e6, abs=1)
 
 
@@ -182,13 +182,13 @@ def test_nodes_that_stay_stand_before_and_after(place: Place) -> None:
 def test_pieces_are_merged_where_they_touch(place: Place) -> None:
     random = Random(5)
     pieces = [(i, i + 1, a, a + random.randint(1, 6)) for i in range(3) for a in random.sample(range(60), 14)]
-    found = rows_of(contacts.merged(table_at(place, pieces, CONTACTS)))
+    merged = rows_of(contacts.merged(table_at(place, pieces, CONTACTS)))
     expected = [
         (i, i + 1, start, end)
         for i in range(3)
         for start, end in twins.union((a, b) for n, _, a, b in pieces if n == i)
     ]
-    assert found == expected and len(found) < len(pieces)
+    assert merged == expected and len(merged) < len(pieces)
 
 
 def test_nobody_moves_and_nobody_meets(place: Place) -> None:

@@ -78,7 +78,7 @@ def test_contacts_of_contacts(place: Place, tmp_path: Path, source: str, to: str
 
 def test_what_cannot_be_converted_is_refused(place: Place, tmp_path: Path) -> None:
     target = tmp_path / "out"
-    for source, to, range_m, said in (
+    for source, to, range_m, message in (
         (
             samples.contacts(tmp_path)["one-conn"],
             "csv",
@@ -95,7 +95,7 @@ def test_what_cannot_be_converted_is_refused(place: Place, tmp_path: Path) -> No
         (samples.positions(tmp_path)["csv"], "ns2", 9.0, "leave the range out"),
         (samples.positions(tmp_path)["csv"], "gpx", 0.0, "unknown format to write"),
     ):
-        with pytest.raises(InputError, match=said):
+        with pytest.raises(InputError, match=message):
             converted(place, source, target, to, range_m=range_m)
     assert not list(tmp_path.glob("*out*"))
 

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from roamcast.errors import Outgrown
 from roamcast.lab.traces import contacts, here
 from roamcast.lab.traces import trace as traces
-from roamcast.lab.traces.here import Here, Outgrown, fits, free_memory
+from roamcast.lab.traces.here import Here, fits, free_memory
 from roamcast.world.traces.plan import Options, plan
 from tests.lab.traces.places import rows_of
 from tests.world.traces import samples

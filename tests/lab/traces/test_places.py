@@ -54,18 +54,18 @@ def meetings(draw: st.DrawFn) -> Text:
 
 
 def results(place: Place, folder: Path, text: Text, gap_s: float, split_bytes: int) -> dict[str, bytes]:
-    """All that one can learn about a trace: its statistics, its curves, and the file in every format."""
+    """All that one can learn about a trace: its statistics, its times, and the file in every format."""
     name, content = text
     (folder / name).write_text(content)
-    found: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     try:
         options = Options(gap_s=gap_s, units="metres" if name.endswith("csv") else "")
         read = traces.read(place, [str(folder / name)], options, split_bytes=split_bytes)
     except InputError as error:
         return {"refused": str(error).encode()}
     met = contacts.of(read, 12.5 if read.kind == "positions" else 0.0)
-    facts = [summary.of(read, met, [3.0, 60.0]), summary.curves(met), read.malformed.first, read.names, read.absent]
-    found["facts"] = json.dumps(facts, allow_nan=False).encode()
+    facts = [summary.of(read, met, [3.0, 60.0]), summary.times(met), read.malformed.first, read.names, read.absent]
+    contents["facts"] = json.dumps(facts, allow_nan=False).encode()
     for to, target in TARGETS.items():
         if read.kind == "contacts" and target.kind == "positions":
             continue
@@ -74,13 +74,13 @@ def results(place: Place, folder: Path, text: Text, gap_s: float, split_bytes: i
         try:
             done = convert(read, out, to, range_m)
         except InputError as error:
-            found[to] = str(error).encode()
+            contents[to] = str(error).encode()
             continue
-        found[to] = out.read_bytes() + json.dumps([done.rows, done.warnings]).encode()
+        contents[to] = out.read_bytes() + json.dumps([done.rows, done.warnings]).encode()
         if done.names is not None:
-            found[done.names.name] = done.names.read_bytes()
+            contents[done.names.name] = done.names.read_bytes()
     read.close()
-    return found
+    return contents
 
 
 @given(movements() | meetings(), st.sampled_from([0.0, 3.0]), st.sampled_from([100, 1 << 25]), st.integers(0, 1000))

@@ -29,12 +29,12 @@ END = 60
 @pytest.fixture(scope="module")
 def known() -> list[Contact]:
     random = Random(11)
-    found = []
+    united = []
     for i in range(NODES - 1):
         for j in range(i + 1, NODES - 1):  # the last node meets nobody
             pieces = [(a, min(END, a + random.randint(1, 9))) for a in random.sample(range(END), 4)]
-            found += [(i, j, start, end) for start, end in union(pieces)]
-    return found
+            united += [(i, j, start, end) for start, end in union(pieces)]
+    return united
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_how_long_contacts_last_and_pairs_are_apart(met: Table, known: list[Cont
     assert (row["count"], row["mean_s"], row["p50_s"]) == (len(lasts), pytest.approx(mean(lasts)), median(lasts))
     assert (row["min_s"], row["max_s"]) == (min(lasts), max(lasts))
     pairs = {c[:2]: sorted(d[2:] for d in known if d[:2] == c[:2]) for c in known}
-    gaps = [float(b[0] - a[1]) for found in pairs.values() for a, b in itertools.pairwise(found)]
+    gaps = [float(b[0] - a[1]) for intervals in pairs.values() for a, b in itertools.pairwise(intervals)]
     row = statistics.spread(statistics.apart(met))
     assert (row["count"], row["mean_s"], row["p50_s"]) == (len(gaps), pytest.approx(mean(gaps)), median(gaps))
     shares = dict(statistics.survival(statistics.durations(met)))

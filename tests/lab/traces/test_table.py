@@ -75,10 +75,10 @@ def test_ranges_are_spelled_out(ranges: list[tuple[int, int]], at_once: int) -> 
 def test_unions_are_those_of_points(pieces: list[tuple[int, int, int, int]]) -> None:
     rows = sorted((i, j, start, start + lasts) for i, j, start, lasts in pieces)
     columns = [np.array([row[k] for row in rows], np.int64) for k in range(4)]
-    found = list(zip(*(column.tolist() for column in contacts.union(*columns)), strict=True))
+    united = list(zip(*(column.tolist() for column in contacts.union(*columns)), strict=True))
     expected = [
         (i, j, start, end)
         for (i, j), own in groupby(rows, key=lambda row: row[:2])
         for start, end in twins.union((a, b) for _, _, a, b in own)
     ]
-    assert found == expected
+    assert united == expected

@@ -84,10 +84,10 @@ REFUSED = {
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_contradicts_itself_is_refused_in_parts_too(place: Place, tmp_path: Path, case: str) -> None:
-    text, said = REFUSED[case]
+    text, message = REFUSED[case]
     path = str(written(tmp_path, "a.csv", text))
     for split in (1 << 20, text.index("32,ann,", text.index("32,ann,") + 1) if "places" in case else 150):
-        with pytest.raises(InputError, match=said) as error:
+        with pytest.raises(InputError, match=message) as error:
             traces.read(place, [path], split_bytes=split)
         assert "\n" not in str(error.value)
 

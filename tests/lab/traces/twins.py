@@ -20,7 +20,7 @@ def contacts(legs: list[Leg], range_m: float) -> list[Contact]:
             piece = together(one, other, range_m)
             if piece is not None:
                 pieces.setdefault((one[0], other[0]), []).append(piece)
-    return sorted((i, j, start, end) for (i, j), found in pieces.items() for start, end in union(found))
+    return sorted((i, j, start, end) for (i, j), intervals in pieces.items() for start, end in union(intervals))
 
 
 def together(one: Leg, other: Leg, range_m: float) -> tuple[int, int] | None:
@@ -47,9 +47,9 @@ def together(one: Leg, other: Leg, range_m: float) -> tuple[int, int] | None:
 
 def union(intervals: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """Point by point: the ends of intervals, and whether what lies between two of them is covered."""
-    found = list(intervals)
-    marks = sorted({t for interval in found for t in interval})
-    covered = [any(start <= a and b <= end for start, end in found) for a, b in pairwise(marks)]
+    remaining = list(intervals)
+    marks = sorted({t for interval in remaining for t in interval})
+    covered = [any(start <= a and b <= end for start, end in remaining) for a, b in pairwise(marks)]
     merged: list[tuple[int, int]] = []
     for (a, b), inside in zip(pairwise(marks), covered, strict=True):
         if inside and merged and merged[-1][1] == a:

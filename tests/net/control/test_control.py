@@ -28,7 +28,10 @@ WRONG = [
     (b'{"do": ' + b"[" * 100_000, NO_REQUEST),
     (b'{"topic": "x"}', NO_REQUEST),
     (b'{"do": "publish", "topic": "\xff"}', NO_REQUEST),
-    (b'{"do": "fly"}', "cannot do 'fly': must be ack, forget, hello, motion, publish, rotate, status or subscribe"),
+    (
+        b'{"do": "fly"}',
+        "cannot do 'fly': must be ack, forget, hello, motion, publish, rotate, status,",
+    ),
     (b'{"do": "publish", "topic": 7}', "topic: expected str, got int"),
     (b'{"do": "publish", "payload": "?"}', "payload: invalid base64 encoded string"),
     (b'{"do": "publish", "attrs": {"a": [1]}}', "attrs: expected"),

@@ -43,38 +43,43 @@ class Active(Probe):
             self.host.deliver(event)
 
 
-@pytest.mark.parametrize("alive_ago_s", [None, 90, 30, 5, -100])
-def test_a_protocol_gets_carried_frames_alone_and_at_their_times(alive_ago_s: int | None) -> None:
-    loop, meeting, sink, durable = WarpLoop(), network(), MemorySink(), MemoryValues()
-    if alive_ago_s is not None:
-        durable.store("alive", (time.time_ns() // 1000 - alive_ago_s * S).to_bytes(8, "big"))
-    events = [publication(member(), n, topic="news") for n in range(1, 4)]
-    forged = Event(event_id(99, 1), "news", payload=bytes(SEAL_BYTES))
+def carried(events: list[Event]) -> list[tuple[int, int, bytes]]:
+    """Frames with these events from 100, 95 and 50 s ago, and some that must not matter."""
     past = [
         (ago_s * S, 7, wire.encode(Probe, Parcel(event))) for ago_s, event in zip([100, 95, 50], events, strict=True)
     ]
+    forged = Event(event_id(99, 1), "news", payload=bytes(SEAL_BYTES))
     past.insert(2, (60 * S, 7, b"nonsense"))
     past.insert(2, (70 * S, 7, wire.encode(Probe, Parcel(forged))))
     past.append((40 * S, 7, past[0][2]))  # it is muted at that time
-    got: list[int] = []
+    return past
 
-    async def go() -> Runner:
-        runner = Runner(
-            Active,
-            Params(),
-            Membership.secure(durable, RING),
-            Walled(meeting, loop, lambda _: True),
-            sink=sink,
-            level="full",
-            on_deliver=lambda event, _: got.append(event.id),
-            again=True,
-            carried=past,
-        )
-        runner.subscribe(topic("news"))
-        runner.start()
-        return runner
 
-    runner = loop.run_until_complete(go())
+async def woken(durable: MemoryValues, events: list[Event], sink: MemorySink, got: list[int]) -> Runner:
+    """A node that has run before, and starts again far from all others."""
+    runner = Runner(
+        Active,
+        Params(),
+        Membership.secure(durable, RING),
+        Walled(network(), asyncio.get_running_loop(), lambda _: True),
+        sink=sink,
+        level="full",
+        on_deliver=lambda event, _: got.append(event.id),
+        again=True,
+        carried=carried(events),
+    )
+    runner.subscribe(topic("news"))
+    runner.start()
+    return runner
+
+
+@pytest.mark.parametrize("alive_ago_s", [None, 90, 30, 5, -100])
+def test_a_protocol_gets_carried_frames_alone_and_at_their_times(alive_ago_s: int | None) -> None:
+    loop, sink, durable, got = WarpLoop(), MemorySink(), MemoryValues(), list[int]()
+    if alive_ago_s is not None:
+        durable.store("alive", (time.time_ns() // 1000 - alive_ago_s * S).to_bytes(8, "big"))
+    events = [publication(member(), n, topic="news") for n in range(1, 4)]
+    runner = loop.run_until_complete(woken(durable, events, sink, got))
     probe = runner.protocol
     assert isinstance(probe, Probe)
     calls = [(what, round(now_us / S - 100)) for what, now_us, _ in probe.inputs]

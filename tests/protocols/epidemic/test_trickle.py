@@ -54,11 +54,14 @@ def test_who_has_heard_the_same_often_enough_stays_silent_in_this_interval_only(
     trickle.agree()
     trickle.agree()
     assert run(trickle, host, 99) == []
-    run(trickle, host, 100)
-    for _ in range(4):
+    assert len(run(trickle, host, 300)) == 1
+
+
+def test_nobody_stays_silent_in_two_of_the_longest_intervals_in_a_row() -> None:
+    trickle, host = made()
+    sent: list[int] = []
+    for end_us in (100, 300, 700, 1500, 2300, 3100):
         trickle.agree()
-    assert len(run(trickle, host, 299)) == 1, "never twice in a row"
-    run(trickle, host, 300)
-    for _ in range(4):
         trickle.agree()
-    assert run(trickle, host, 699) == []
+        sent.append(len(run(trickle, host, end_us)))
+    assert sent == [0, 0, 0, 1, 0, 1], "the first three are short"

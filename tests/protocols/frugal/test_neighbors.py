@@ -19,6 +19,7 @@ from roamcast.protocols.kit.interface import Frame
 from roamcast.pubsub.event import FOREVER, Event, event_id
 from roamcast.pubsub.filters import EVERYTHING, Filter, attr, topic
 from roamcast.testing import ScriptHost
+from tests.protocols.frugal.nodes import ids_of
 
 NEWS = topic("news")
 SECOND = 1_000_000
@@ -272,7 +273,7 @@ def test_needed_events_are_those_that_a_search_through_all_finds(
             assert {*table.named(row.wanting)} == {
                 j for j in twin.last if matches_any(twin.subscriptions_of[j], row.event)
             }
-        assert {j: sorted(table.ids_of(neighbor)) for j, neighbor in table.rows.items()} == {
+        assert {j: sorted(ids_of(table, neighbor)) for j, neighbor in table.rows.items()} == {
             j: sorted(id for id, holders in twin.holders.items() if j in holders) for j in twin.last
         }
         assert table.presumed == sum(len(holders) for holders in twin.holders.values())
@@ -393,16 +394,16 @@ def test_holders_of_an_id_that_was_listed_before_its_publication_are_kept() -> N
     assert table.presume_sent([row]) == [1, 2]
     table.events.add(row)
     table.stored(row)
-    assert [table.ids_of(table.rows[j]) for j in (1, 2, 3)] == 3 * [[news(1).id]]
+    assert [ids_of(table, table.rows[j]) for j in (1, 2, 3)] == 3 * [[news(1).id]]
     assert (table.presumed, table.unknown_holders) == (3, {})
 
 
 def test_only_the_new_ids_of_a_list_are_recorded() -> None:
     table = table_of(NEWS)
     table.record_list(table.rows[1], EventsIds(list(range(1, 11))))
-    assert table.ids_of(table.rows[1]) == list(range(3, 11))
+    assert ids_of(table, table.rows[1]) == list(range(3, 11))
     table.record_list(table.rows[1], EventsIds([11, *range(1, 11)]))
-    assert table.ids_of(table.rows[1]) == list(range(4, 12))
+    assert ids_of(table, table.rows[1]) == list(range(4, 12))
 
 
 def test_a_new_neighbor_does_not_inherit_the_events_of_one_that_has_left() -> None:
@@ -416,7 +417,7 @@ def test_a_new_neighbor_does_not_inherit_the_events_of_one_that_has_left() -> No
     for j in (4, 5):
         table.join(j, table.set_for([NEWS]))
     assert in_need(table) == [(news(1).id, 4), (news(2).id, 4)]
-    assert [len(table.ids_of(table.rows[j])) for j in (1, 3, 4, 5)] == [4, 4, 0, 0]
+    assert [len(ids_of(table, table.rows[j])) for j in (1, 3, 4, 5)] == [4, 4, 0, 0]
     assert sorted(neighbor.bit for neighbor in table.rows.values()) == [1, 2, 4, 8]
     assert (table.presumed, list(table.unknown_holders)) == (8, [77, 71, 73])
 

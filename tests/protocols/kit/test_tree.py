@@ -40,3 +40,19 @@ def test_an_early_heartbeat_is_sent_once_however_often_the_tree_changes() -> Non
         host.draws = [0.0]
         timer.send_soon()
         assert host.timers[TICK] == 5_000_000 + due_us
+
+
+def test_a_count_that_the_parent_does_not_reach_is_given_up_if_it_is_doubted() -> None:
+    """R10 of subtree, R21 of treegroup: one older heartbeat may be on the way, two rising ones are the truth."""
+    for doubts in (False, True):
+        place = Place(9, doubts)
+        place.attach(3, 77, 10, 1, 0)
+        place.attach(3, 77, 10_000, 1, 1)  # somebody else said so
+        assert place.is_overtaken(77, 11)
+        assert place.is_overtaken(77, 11), "the same one again"
+        assert place.is_overtaken(77, 12) == (not doubts)
+        assert place.may_attach_below(77, 12, 1) == doubts
+    place.attach(3, 77, 12, 1, 2)
+    assert (place.count, place.fresh_us) == (12, 2)
+    assert not place.is_overtaken(77, 13)
+    assert not place.is_overtaken(78, 0), "another tree"

@@ -1,280 +1,23 @@
-"""Proximity-driven routing on the wire, under attack, for a long time, and on networks that misbehave."""
+"""Proximity-driven routing: its loop, and networks that misbehave."""
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import replace
 from typing import Any
 
-import msgspec
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from librt.vecs import vec
 from mypy_extensions import i64
 
-from roamcast.errors import Malformed
-from roamcast.protocols.kit.wire import decode, encode
-from roamcast.protocols.proximity.frames import (
-    CREDIT_MAX,
-    DESTINATIONS_MAX,
-    INFINITE,
-    MAX_LOWERED,
-    Beacon,
-    Message,
-    destination_list,
-)
+from roamcast.protocols.proximity.frames import INFINITE, MAX_LOWERED, Beacon, Message, destination_list
 from roamcast.protocols.proximity.protocol import BEACON_TIMER, Proximity, ProximityParams
-from roamcast.pubsub.covering import summarise
-from roamcast.pubsub.event import FOREVER, Event, event_id
-from roamcast.pubsub.filters import EVERYTHING, NOTHING, topic
-from roamcast.testing import ScriptHost, make, round_trip
+from roamcast.pubsub.filters import topic
+from tests.protocols.proximity.nodes import INTERVAL_US, NEWS, broker, news
 from tests.support.net import TinyNet
 from tests.support.storm import Plan, check_encoding, plans, weather
 
-NEWS = topic("news")
-INTERVAL_US = 5_000_000
-
-
-def broker(**params: Any) -> tuple[Proximity, ScriptHost]:
-    protocol, host = make(Proximity, **params)
-    assert isinstance(protocol, Proximity)
-    return protocol, host
-
-
-def news(sequence: int, publisher: int = 99) -> Event:
-    return Event(event_id(publisher, sequence), "news")
-
-
-# ------------------------------------------------------------------------------------------------------- the wire
-
-events = st.builds(
-    Event,
-    st.integers(1, (1 << 63) - 1),
-    st.text(max_size=20),
-    st.dictionaries(st.text(max_size=5), st.integers(-5, 5) | st.booleans() | st.text(max_size=5), max_size=4),
-    st.binary(max_size=40),
-    st.integers(1, FOREVER),
-)
-messages = st.builds(
-    Message,
-    events,
-    st.integers(0, CREDIT_MAX),
-    st.dictionaries(st.integers(0, (1 << 31) - 1), st.integers(0, 1000), max_size=20),
-    st.integers(0, FOREVER),
-)
-
-
-@given(messages)
-def test_a_message_crosses_the_wire_unchanged_and_its_size_is_that_of_its_bytes(m: Message) -> None:
-    there = round_trip(Proximity, m)
-    assert isinstance(there, Message)
-    assert there.fields() == m.fields()
-    assert (there.kind, there.id, there.size, there.events()) == ("event", m.event.id, m.size, [m.event])
-    assert m.size == len(encode(Proximity, m))
-
-
-@pytest.mark.parametrize("n", [0, 7, 8, DESTINATIONS_MAX])
-def test_the_size_of_a_message_is_right_where_the_header_of_its_list_grows(n: int) -> None:
-    m = Message(news(1), 0, dict.fromkeys(range(n), 1000), 0)
-    assert m.size == len(encode(Proximity, m))
-    assert round_trip(Proximity, m).fields() == m.fields()
-
-
-@pytest.mark.parametrize("predicate", [EVERYTHING, NOTHING, NEWS, NEWS | topic("sport")])
-def test_a_beacon_crosses_the_wire_unchanged(predicate: Any) -> None:
-    beacon = Beacon(predicate)
-    there = round_trip(Proximity, beacon)
-    assert isinstance(there, Beacon)
-    assert there.predicate == predicate
-    assert (there.kind, there.id, there.size) == ("beacon", 0, len(encode(Proximity, beacon)))
-
-
-EVENT = news(1).fields()
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        [],
-        [0],
-        [0, []],
-        [0, NEWS.fields(), 1],
-        [0, [99]],
-        [1, 0, 0, []],
-        [1, -1, 0, [], EVENT],
-        [1, CREDIT_MAX + 1, 0, [], EVENT],
-        [1, True, 0, [], EVENT],
-        [1, 0, FOREVER + 1, [], EVENT],
-        [1, 0, 0, [4], EVENT],
-        [1, 0, 0, [4, 0, 5], EVENT],
-        [1, 0, 0, [4, 0, 4, 0], EVENT],
-        [1, 0, 0, [4, 1001], EVENT],
-        [1, 0, 0, [4, -1], EVENT],
-        [1, 0, 0, [-1, 0], EVENT],
-        [1, 0, 0, [4, 0.5], EVENT],
-        [1, 0, 0, {4: 0}, EVENT],
-        [1, 0, 0, [0] * (2 * DESTINATIONS_MAX + 2), EVENT],
-        [1, 0, 0, [], [0, *EVENT[1:]]],
-        [2, 0],
-        "frame",
-    ],
-)
-def test_invalid_fields_are_malformed(fields: Any) -> None:
-    with pytest.raises(Malformed):
-        decode(Proximity, msgspec.msgpack.encode(fields))
-
-
-@given(st.binary(max_size=80))
-def test_any_bytes_are_a_frame_or_malformed(data: bytes) -> None:
-    with contextlib.suppress(Malformed):
-        decode(Proximity, data)
-
-
-@given(messages, st.data())
-def test_a_message_with_bytes_changed_on_the_way_is_a_frame_or_malformed(m: Message, data: st.DataObject) -> None:
-    raw = bytearray(encode(Proximity, m))
-    for at in data.draw(st.lists(st.integers(0, len(raw) - 1), min_size=1, max_size=4)):
-        raw[at] = data.draw(st.integers(0, 255))
-    try:
-        frame = decode(Proximity, bytes(raw))
-    except Malformed:
-        return
-    protocol, host = broker()
-    host.hear(protocol, frame, 3)
-    host.advance(protocol, 10 * INTERVAL_US)
-
-
-# ------------------------------------------------------------------------------------------------------- the limits
-
-
-def test_a_full_proximity_table_forgets_the_broker_that_was_heard_longest_ago() -> None:
-    protocol, host = broker(table_limit=2)
-    for other in (4, 5, 4, 6):
-        host.clock_us += 1
-        protocol.on_frame(Beacon(NEWS), other)
-    assert list(protocol.pt.brokers) == [4, 6]
-    assert host.notes == [("note", "table full", 0, 5, 0)]
-
-
-def test_a_full_destination_list_takes_no_new_broker_but_proximities_are_still_lowered() -> None:
-    protocol, host = broker(destinations_limit=2, jitter_ms=0.0)
-    for other in (4, 5):
-        protocol.on_frame(Beacon(NEWS), other)
-    protocol.on_subscribe(1, NEWS)
-    host.hear(protocol, Message(news(1), 0, {4: 100, 9: 300}, 0), 1)
-    host.advance(protocol, 1)
-    assert [frame.destinations for frame in host.frames("event")] == [{4: 0, 9: 300}]
-    host.hear(protocol, Message(news(2), 0, {8: 100, 9: 300}, 0), 1)
-    assert host.labels("drop") == ["no closer"]
-    assert len(host.delivered) == 2
-
-
-def test_the_oldest_id_makes_room_and_its_waiting_message_is_dropped() -> None:
-    protocol, host = broker(seen_limit=3, max_delay_s=1.0)
-    protocol.on_frame(Beacon(NEWS), 4)
-    host.clock_us += 5 * INTERVAL_US
-    for sequence in range(1, 6):
-        host.hear(protocol, Message(news(sequence), 0, {}, 0), 1)
-    remembered = protocol.received.in_order()
-    assert remembered == list(protocol.scheduled) == sorted(host.timers) == [news(k).id for k in (3, 4, 5)]
-    assert host.labels("drop") == ["forgotten", "forgotten"]
-    assert sorted(host.muted) == [news(1).id, news(2).id]
-
-
-def test_a_broker_that_is_forgotten_between_two_messages_gives_no_reason_to_send_the_second() -> None:
-    protocol, host = broker(jitter_ms=0.0)
-    protocol.on_start()
-    protocol.on_frame(Beacon(NEWS), 4)
-    host.hear(protocol, Message(news(1), 0, {}, 0), 1)
-    host.advance(protocol, 12 * INTERVAL_US)
-    assert len(protocol.pt) == 0
-    host.hear(protocol, Message(news(2), 0, {}, 0), 1)
-    assert [event for kind, _, event, _, _ in host.notes if kind == "forward"] == [news(1).id]
-    assert host.labels("drop") == ["no closer"]
-
-
-def test_the_predicate_of_a_single_subscription_is_the_same_object() -> None:
-    either = NEWS | topic("sport")
-    for asked, limit, same in ((NEWS, 1, True), (either, 8, True), (either, 1, False)):
-        protocol, host = broker(predicate_limit=limit)
-        protocol.on_subscribe(1, asked)
-        protocol.every_interval()
-        (beacon,) = host.frames("beacon")
-        assert isinstance(beacon, Beacon)
-        assert beacon.predicate == summarise([asked], limit)
-        assert (beacon.predicate is asked) is same
-
-
-def test_a_message_is_muted_when_no_later_copy_can_change_anything_and_not_before() -> None:
-    protocol, host = broker(jitter_ms=0.0)
-    protocol.on_frame(Beacon(NEWS), 4)
-    host.clock_us += INTERVAL_US
-    protocol.on_publish(news(1, 0))
-    host.hear(protocol, Message(news(2), 0, {4: 0}, 0), 1)
-    host.hear(protocol, Message(news(3), 0, {}, 0), 1)
-    assert sorted(host.muted) == [news(1, 0).id, news(2).id]
-    host.advance(protocol, host.clock_us + 10_000)
-    assert news(3).id in host.muted
-    host.hear(protocol, Message(news(4), 0, {}, 0), 1)
-    host.hear(protocol, Message(news(4), 0, {}, 0), 2)
-    assert news(4).id in host.muted
-
-
-def test_memory_counts_the_proximity_table_and_nothing_else() -> None:
-    protocol, host = broker()
-    protocol.on_subscribe(1, NEWS)
-    assert protocol.memory() == (0, 0)
-    protocol.on_frame(Beacon(NEWS), 4)
-    protocol.on_frame(Beacon(EVERYTHING), 5)
-    host.hear(protocol, Message(news(1), 0, {}, 0), 1)
-    assert protocol.memory() == (2, 2 * 16 + Beacon(NEWS).size + Beacon(EVERYTHING).size)
-
-
-def test_a_received_frame_is_not_changed() -> None:
-    """All receivers of a simulated frame share one object."""
-    protocol, host = broker()
-    protocol.on_subscribe(1, NEWS)
-    protocol.on_frame(Beacon(NEWS), 4)
-    m = Message(news(1), 3, {4: 500}, 0)
-    before = m.fields()
-    host.hear(protocol, m, 1)
-    host.advance(protocol, INTERVAL_US)
-    assert m.fields() == before != host.frames("event")[0].fields()
-
-
-def test_publishing_an_event_twice_sends_it_once() -> None:
-    protocol, host = broker()
-    protocol.on_publish(news(1, 0))
-    protocol.on_publish(news(1, 0))
-    assert len(host.frames("event")) == 1
-
-
-def test_a_timer_that_belongs_to_nothing_is_ignored() -> None:
-    protocol, host = broker()
-    protocol.on_timer(12345)
-    assert host.effects == []
-
-
-def test_state_stays_bounded_over_a_long_steady_run() -> None:
-    """A thousand brokers and five thousand messages pass by; most messages still wait when the next one arrives."""
-    protocol, host = broker(table_limit=50, seen_limit=40, beacon_interval_s=1.0, max_delay_s=2.0)
-    protocol.on_start()
-    for k in range(1, 5001):
-        host.advance(protocol, k * 10_000)
-        if k % 5 == 0:
-            protocol.on_frame(Beacon(NEWS), k)
-        host.hear(protocol, Message(news(k), 0, {}, 0), 1)
-        assert len(protocol.pt) <= 50
-        assert len(protocol.received) <= 40
-        assert len(protocol.scheduled) <= 40
-        assert len(host.timers) <= 41
-    assert len(protocol.pt) == 50
-    host.advance(protocol, 70_000_000)
-    assert (len(protocol.pt), protocol.scheduled, list(host.timers)) == (0, {}, [BEACON_TIMER])
-
-
-# -------------------------------------------------------------------------------- the loop of Fig. 3 and the fast loop
+# ---- the loop of Fig. 3 and the fast loop
 
 
 def as_printed(
@@ -287,13 +30,13 @@ def as_printed(
     why, peer, closest = "no closer", -1, 1000
     if 0 in destinations or len(destinations) < limit:
         destinations[0] = 0
-    for broker, (wants, missed) in table.items():
+    for node, (wants, missed) in table.items():
         proximity = 100 * missed
-        new = broker not in destinations
-        if wants and (new or proximity < destinations[broker]) and not (new and len(destinations) >= limit):
-            destinations[broker] = proximity
+        new = node not in destinations
+        if wants and (new or proximity < destinations[node]) and not (new and len(destinations) >= limit):
+            destinations[node] = proximity
             if why == "no closer" or proximity < closest:
-                why, peer, closest = ("new destination" if new else "closer"), broker, proximity
+                why, peer, closest = ("new destination" if new else "closer"), node, proximity
     return destinations, why, peer, closest
 
 
@@ -363,7 +106,8 @@ def test_a_list_is_copied_when_much_of_it_has_changed_and_not_before() -> None:
     }
 
 
-# --------------------------------------------------------------------------------------------------- in bad weather
+# ---- in bad weather
+
 
 PARAMS = st.fixed_dictionaries({"beacon_interval_s": st.just(0.5), "credits": st.integers(0, 2)})
 

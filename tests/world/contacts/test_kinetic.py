@@ -8,7 +8,6 @@ import subprocess
 import sys
 from math import cos, hypot, inf, pi, sin
 from random import Random
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -16,22 +15,13 @@ from hypothesis import strategies as st
 
 from roamcast.errors import InputError
 from roamcast.world.contacts.kinetic import KineticContacts
-from roamcast.world.contacts.neighbourhood import LinkObserver, Neighbourhood
 from roamcast.world.contacts.rows import SortedRows
-from roamcast.world.contacts.scheduled import ScheduledContacts
 from roamcast.world.mobility.base import Leg, Mobility
 from roamcast.world.mobility.static import Placed, Static
 from roamcast.world.mobility.stationary import Pauses, Speeds
 from roamcast.world.mobility.waypoint import RandomWaypoint
 from roamcast.world.streams import Stream
-
-
-class Recorder(LinkObserver):
-    def __init__(self) -> None:
-        self.changes: list[tuple[float, int, int, bool]] = []
-
-    def link(self, t: float, i: int, j: int, up: bool) -> None:
-        self.changes.append((t, i, j, up))
+from tests.world.contacts.changes import Recorder, rows
 
 
 class Routes(Mobility):
@@ -58,10 +48,6 @@ class Routes(Mobility):
 
 def contacts(mobility: Mobility, reaches: list[float], seed: int = 1) -> KineticContacts:
     return KineticContacts(mobility, len(reaches), seed, reaches)
-
-
-def rows(k: Neighbourhood) -> list[list[int]]:
-    return [list(row) for row in k.hearers]
 
 
 def check_against_brute_force(k: KineticContacts, reaches: list[float], t: float) -> None:
@@ -440,47 +426,6 @@ def test_rows_hold_what_was_put_into_them_in_order(changes: list[tuple[int, int,
             twins[i].discard(j)
         assert rows_of_nodes.holds(i, j) == there
         assert [list(row) for row in rows_of_nodes] == [sorted(twin) for twin in twins]
-
-
-# ---- contacts from a list
-
-
-def test_scheduled_contacts_follow_their_list() -> None:
-    k = ScheduledContacts(3, [(0.0, 0, 1, True), (5.0, 1, 2, True), (5.0, 0, 1, False), (9.0, 1, 2, False)])
-    k.observer = seen = Recorder()
-    assert rows(k) == [[1], [0], []] and k.next == 5.0
-    k.advance(5.0)
-    assert rows(k) == [[], [2], [1]] and k.next == 9.0
-    k.advance(1e9)
-    assert rows(k) == [[], [], []] and k.next == inf
-    assert [c for c in seen.changes if c[0] == 5.0] == [
-        (5.0, 1, 2, True),
-        (5.0, 2, 1, True),
-        (5.0, 0, 1, False),
-        (5.0, 1, 0, False),
-    ]
-    assert k.position(0, 3.0) == (0.0, 0.0) and k.speed(0) == 0.0 and k.leg_end(0) == inf
-
-
-def test_scheduled_contacts_that_are_known_are_not_reported_again() -> None:
-    k = ScheduledContacts(2, [(1.0, 0, 1, True), (2.0, 1, 0, True), (3.0, 0, 1, False), (4.0, 0, 1, False)])
-    k.observer = seen = Recorder()
-    k.advance(10.0)
-    assert [c[0] for c in seen.changes] == [1.0, 1.0, 3.0, 3.0]
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ([(2.0, 0, 1, True), (1.0, 0, 1, False)], "sort them"),
-        ([(1.0, 0, 2, True)], "nodes from 0 to 1"),
-        ([(1.0, 0, 0, True)], "two different"),
-        ([(float("nan"), 0, 1, True)], "sort them"),
-    ],
-)
-def test_a_wrong_list_is_refused(changes: Any, words: str) -> None:
-    with pytest.raises(InputError, match=words):
-        ScheduledContacts(2, changes)
 
 
 # ---- the same everywhere

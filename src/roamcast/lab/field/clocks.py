@@ -1,6 +1,6 @@
 """One clock for all nodes of a field test.
 
-Rows have their node's time, and no two clocks agree; nor do a node's before and after it began anew, so each of
+Rows have their node's time, and no two clocks agree; nor do the clocks of two boots of one node, so each of
 its boots (the file's name has the number) has a clock of its own here. A frame's serial is the same at its sender and
 at all hearers, so every reception says: hearer's clock − sender's clock = delay + difference of their clocks. Of
 many frames the fastest has the least delay; where frames went both ways, half the difference of the two minima is what

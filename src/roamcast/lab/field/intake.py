@@ -74,7 +74,7 @@ class Field:
         self.began = time.monotonic()
         self._latest: Standing | None = None
         self._failure: Exception | None = None
-        self._said: dict[Path, bool] = {}
+        self._reported: dict[Path, bool] = {}
         self.left_out: list[str] = []  # files that are not whole
 
     # ---- taking in
@@ -141,9 +141,9 @@ class Field:
             try:
                 reader.summary(path)
             except (InputError, ValueError) as error:
-                if path not in self._said:
+                if path not in self._reported:
                     logging.getLogger("roamcast.lab").warning("%s; %s", error, what_then)
-                self._said[path] = True
+                self._reported[path] = True
                 self.left_out.append(str(path))
             else:
                 link.parent.mkdir(parents=True, exist_ok=True)

@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from roamcast.errors import RoamcastError, one_line
+from roamcast.errors import JobFailed, RoamcastError, one_line
 from roamcast.lab.local.pool import in_worker, processes, spread
 from roamcast.world.scenario import Scenario
 from roamcast.world.simulate import simulate
@@ -24,15 +24,6 @@ class Job(NamedTuple):
     seed: int
 
 
-class JobFailed(RoamcastError):
-    """A run raised: its place in the list is `index`, and the message is one line. `details` is the whole traceback."""
-
-    def __init__(self, index: int, line: str, details: str) -> None:
-        super().__init__(line)
-        self.index = index
-        self.details = details
-
-
 class _Failure(NamedTuple):
     """What a worker sends instead of an exception, which need not be picklable."""
 
@@ -41,7 +32,7 @@ class _Failure(NamedTuple):
 
 
 def run_all(jobs: Sequence[Job], processes_: int = 0, progress: Callable[[float], None] | None = None) -> list[Tally]:
-    """Do them on so many processes, by default one for each processor. `progress` gets the share that is done.
+    """Do them on `processes_` processes, by default one for each processor. `progress` gets the share that is done.
 
     JobFailed as soon as a run has raised. A single process, and one that is itself a worker, does them in its own
     thread.

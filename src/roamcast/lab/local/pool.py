@@ -1,7 +1,7 @@
 """A function of many items, in worker processes of this machine.
 
 Where processes can be forked, workers inherit function and items, which then need not be picklable: a protocol may be a
-class that somebody has just typed. Elsewhere they are pickled. A worker gets places of items, and sends back results.
+class that a person has just typed. Elsewhere they are pickled. A worker gets places of items, and sends back results.
 
 A worker that dies takes nothing with it except the item it was at; another one takes its place.
 
@@ -38,12 +38,12 @@ LOOK_S = 1.0
 
 
 def processes() -> int:
-    """How many workers can work at a time: as many as this process may use processors."""
+    """How many workers can work at a time: as many as there are processors that this process may use."""
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 def in_worker() -> bool:
-    """Whether this process is itself somebody's worker, which had better not start workers of its own."""
+    """Whether this process is itself a worker: it should not start workers of its own."""
     return multiprocessing.parent_process() is not None
 
 

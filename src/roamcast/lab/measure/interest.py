@@ -66,7 +66,7 @@ def publications(log: DataFrame) -> DataFrame:
 
 def subscriptions(log: DataFrame) -> DataFrame:
     """run, node, filter, from_seq, until_seq: each subscription, from its row to the one that ends or replaces it, or
-    where its node begins anew."""
+    where its node starts again."""
     from pyspark.sql import Window
     from pyspark.sql import functions as F
 

@@ -257,7 +257,7 @@ def energy() -> Column:
 
 
 def receiving(log: DataFrame) -> DataFrame:
-    """run, rx_us. Rows come when a frame ends; of one that began before the last one ended, only what is new counts."""
+    """run, rx_us. A row is written when a frame ends; time that two frames share counts once."""
     from pyspark.sql import Window
     from pyspark.sql import functions as F
 

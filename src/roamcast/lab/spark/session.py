@@ -84,7 +84,7 @@ def archived_classes() -> Path:
 
     home = Path(java()).resolve().parent.parent
     of = [Path(pyspark.__file__).parent / "jars", home / "lib" / "server" / "classes.jsa"]
-    made = [path.stat().st_mtime_ns for path in of if path.exists()]  # installed anew, they are others
+    made = [path.stat().st_mtime_ns for path in of if path.exists()]  # new after another installation
     digest = hashlib.blake2b(repr((java_version(), made)).encode(), digest_size=8).hexdigest()
     return Path(sys.prefix) / "var" / "roamcast" / f"spark-{pyspark.__version__}-{digest}.jsa"
 

@@ -63,13 +63,13 @@ class Laboratory:
         return read.table(self.folder, table)
 
     def pandas(self, table: str = "metrics") -> PandasFrame:
-        """With maps as dictionaries."""
+        """The rows of a table; its maps are dictionaries."""
         need("a DataFrame", "pandas")
         frame: PandasFrame = self.arrow(table).to_pandas(maps_as_pydicts="strict")
         return frame
 
     def rows(self, table: str = "metrics") -> list[dict[str, Any]]:
-        """With maps as dictionaries."""
+        """The rows of a table; its maps are dictionaries."""
         rows: list[dict[str, Any]] = self.arrow(table).to_pylist(maps_as_pydicts="strict")
         return rows
 
@@ -127,14 +127,14 @@ class Laboratory:
         same = [(a, b) for a in mine for b in others if (a["campaign"], a["world"]) == (b["campaign"], b["world"])]
         if not same:
             raise InputError(f"{label} and {other} were never run in the same world")
-        found = [
+        differences = [
             row
             for a, b in same
             for row in summarise.differences(
                 (row for row in metrics if row["campaign"] == a["campaign"]), a["cell"], b["cell"]
             )
         ]
-        return frame(self.spark, [row for row in found if row["metric"] == metric], schemas.DIFFERENCES)
+        return frame(self.spark, [row for row in differences if row["metric"] == metric], schemas.DIFFERENCES)
 
     def _table(self, name: str, schema: pa.Schema) -> DataFrame:
         return self.spark.read.schema(struct(schema)).parquet(str((self.folder.path / name).absolute()))

@@ -5,7 +5,6 @@ So the same rows are the same bytes, with Spark and without.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from roamcast import files
 from roamcast.log.arrays import column
 
 FILE = "part-00000.parquet"
@@ -27,12 +27,5 @@ def table_of(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
 
 def write_table(rows: Sequence[Mapping[str, Any]], schema: pa.Schema, target: Path) -> None:
     """As one Parquet file in its folder, which is replaced whole."""
-    fresh, old = (target.with_name(f".{target.name}.{state}") for state in ("new", "old"))
-    for place in (fresh, old):
-        shutil.rmtree(place, ignore_errors=True)
-    fresh.mkdir()
-    pq.write_table(table_of(rows, schema), fresh / FILE, compression="zstd")
-    if target.exists():
-        target.replace(old)
-    fresh.replace(target)
-    shutil.rmtree(old, ignore_errors=True)
+    with files.completed_folder(target) as folder:
+        pq.write_table(table_of(rows, schema), folder / FILE, compression="zstd")

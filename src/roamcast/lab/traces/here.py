@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from roamcast.errors import RoamcastError
+from roamcast.errors import Outgrown
 from roamcast.lab.local.pool import in_worker, processes, spread
 from roamcast.lab.traces import reading
 from roamcast.lab.traces.columns import to_arrow
@@ -34,10 +34,6 @@ MEMORY_OF_A_BYTE = 40
 of 1,000 nodes that had three others in range."""
 UNPACKED = 5
 """Bytes of text in a byte of a gzipped file: 2.5 to 5, measured with positions and contacts."""
-
-
-class Outgrown(RoamcastError):
-    """A table became too large for the memory of this machine."""
 
 
 def free_memory() -> int:

@@ -114,7 +114,7 @@ class InSpark:
 
 
 def each_batch(batches: Iterator[pa.RecordBatch], rule: str, settings: dict[str, Any]) -> Iterator[pa.RecordBatch]:
-    run = _found(rule)
+    run = _rule_called(rule)
     for batch in batches:
         yield from run(pa.Table.from_batches([batch]), **settings)
 
@@ -122,14 +122,14 @@ def each_batch(batches: Iterator[pa.RecordBatch], rule: str, settings: dict[str,
 def each_group(
     batches: Iterator[pa.RecordBatch], rule: str, settings: dict[str, Any], by: list[str]
 ) -> Iterator[pa.RecordBatch]:
-    run = _found(rule)
+    run = _rule_called(rule)
     for rows in whole_groups(batches, by, ROWS_AT_ONCE):
         yield from run(rows, **settings)
 
 
 def whole_partition(batches: Iterator[pa.RecordBatch], rule: str, settings: dict[str, Any]) -> Iterator[pa.RecordBatch]:
     """One result for all batches: now and then they are reduced together with what the earlier ones gave."""
-    run = _found(rule)
+    run = _rule_called(rule)
     held: list[pa.RecordBatch] = []
     enough = ROWS_AT_ONCE
     for batch in batches:
@@ -146,10 +146,10 @@ def some_items(
 ) -> Iterator[pa.RecordBatch]:
     items = [item for batch in batches for item in batch.column(0).to_pylist()]
     if items:
-        yield from _found(rule)(shared.value, items=items, **settings)
+        yield from _rule_called(rule)(shared.value, items=items, **settings)
 
 
-def _found(name: str) -> Rule:
+def _rule_called(name: str) -> Rule:
     module, _, function = name.partition(":")
-    found: Rule = getattr(import_module(module), function)
-    return found
+    rule: Rule = getattr(import_module(module), function)
+    return rule

@@ -71,13 +71,22 @@ def percentile_s(values: Array, up_to: Array, p: int) -> float:
     return (100 * low + hundredths * (high - low)) / 100_000_000
 
 
+def tally(times: Table) -> list[tuple[float, int]]:
+    """(s, how many) for each value that occurs, by length."""
+    all_times = times.reduced(counts)
+    pairs = zip(all_times["value"].tolist(), all_times["count"].tolist(), strict=True)
+    return [(value / 1e6, count) for value, count in pairs]
+
+
 def survival(times: Table) -> list[tuple[float, float]]:
     """(s, share): for each value that occurs, the share of values that are larger."""
-    all_times = times.reduced(counts)
-    up_to = np.cumsum(all_times["count"])
-    total = int(up_to[-1]) if len(up_to) else 0
-    pairs = zip(all_times["value"].tolist(), up_to.tolist(), strict=True)
-    return [(value / 1e6, (total - smaller) / total) for value, smaller in pairs]
+    counted_times = tally(times)
+    total = left = sum(count for _, count in counted_times)
+    shares: list[tuple[float, float]] = []
+    for value_s, count in counted_times:
+        left -= count
+        shares.append((value_s, left / total))
+    return shares
 
 
 # ---- how many
@@ -174,8 +183,8 @@ def usable(rows: Columns, from_us: int, until_us: int) -> Iterator[list[Array]]:
 @rule(REACHED)
 def floods(rows: Columns, items: list[int], nodes: list[int], t0_us: int, horizons: list[int]) -> Iterator[list[Array]]:
     met = list(zip(*(rows[name].tolist() for name in CONTACTS.names), strict=True))
-    found = np.array(list(flood_from(items, nodes, met, t0_us, horizons)), np.int64).reshape(-1, len(REACHED))
-    yield list(found.T)
+    reach = np.array(list(flood_from(items, nodes, met, t0_us, horizons)), np.int64).reshape(-1, len(REACHED))
+    yield list(reach.T)
 
 
 def flood_from(

@@ -19,8 +19,7 @@ def of(read: Trace, met: Table, within_s: list[float]) -> dict[str, Any]:
     by_node = statistics.by_node(met, begin, end).columns()
     over_time = statistics.over_time(met, len(nodes), begin, end, BINS)
     return {
-        "contacts": statistics.spread(statistics.durations(met)),
-        "apart": statistics.spread(statistics.apart(met)),
+        **{name: statistics.spread(each) for name, each in _times(met).items()},
         "peers_mean": int(by_node["peers"].sum()) / len(nodes),
         "degree_mean": fsum(by_node["degree"]) / len(nodes),
         "degrees": [[degree, share] for degree, share in statistics.degrees(met, len(nodes), begin, end)],
@@ -40,9 +39,10 @@ def _reachability(met: Table, nodes: list[int], t0_us: int, within_us: list[int]
     return {"from_s": t0_us / 1e6, "pairs": pairs, "within": within}
 
 
-def curves(met: Table) -> dict[str, list[tuple[float, float]]]:
-    """For contacts and for the times between them: (s, share that is longer)."""
-    return {
-        "contact lasts longer than [s]": statistics.survival(statistics.durations(met)),
-        "pair is apart for longer than [s]": statistics.survival(statistics.apart(met)),
-    }
+def times(met: Table) -> dict[str, list[tuple[float, int]]]:
+    """Of contacts, and between two contacts of a pair: (s, how many), by length."""
+    return {name: statistics.tally(each) for name, each in _times(met).items()}
+
+
+def _times(met: Table) -> dict[str, Table]:
+    return {"contacts": statistics.durations(met), "apart": statistics.apart(met)}

@@ -97,7 +97,7 @@ def columns_of(rows: pa.Table | pa.RecordBatch) -> Columns:
 
 
 def whole_groups(batches: Iterable[pa.RecordBatch], by: Sequence[str], at_least: int) -> Iterator[pa.Table]:
-    """Rows that are sorted by some columns, as tables of whole groups, with so many rows each unless no more come."""
+    """Rows that are sorted by some columns, as tables of whole groups. All except the last have `at_least` rows."""
     ready: list[pa.RecordBatch] = []
     last: list[pa.RecordBatch] = []  # of one group, which may go on
     for batch in batches:

@@ -162,7 +162,7 @@ def _check_extents(extents: Columns, parts: list[Part], units: str) -> None:
             if began < before.get(file, began):
                 late, soon = seconds(before[file]), seconds(began)
                 raise InputError(
-                    f"{file}, line {part}: time runs backwards: {soon}, after {late} before that line; "
+                    f"{file}, line {part}: time runs backwards: {soon}, after {late} in an earlier line; "
                     "sort the lines by time"
                 )
             before[file] = now
@@ -193,12 +193,12 @@ NODES = schema(
 def _nodes(spans: Table, across: bool) -> dict[int, Node]:
     """By number, in natural order of the names."""
     rows = spans.grouped(nodes_of, ["node"], ["file", "part"], across=across).columns()
-    found = sorted(zip(*rows.values(), strict=True), key=lambda row: (row[6], row[7]))
-    for *_, wrong, _, _ in found:
+    ordered = sorted(zip(*rows.values(), strict=True), key=lambda row: (row[6], row[7]))
+    for *_, wrong, _, _ in ordered:
         if wrong is not None:
             raise InputError(wrong)
-    order = counted([row[1] for row in found])
-    by_name = {row[1]: (int(row[0]), Node(row[1], int(row[2]), int(row[3]), int(row[4]))) for row in found}
+    order = counted([row[1] for row in ordered])
+    by_name = {row[1]: (int(row[0]), Node(row[1], int(row[2]), int(row[3]), int(row[4]))) for row in ordered}
     return dict(by_name[name] for name in order)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from functools import cached_property
 from typing import Any, Final
 
@@ -10,7 +11,7 @@ from roamcast.log.explanation import words
 from roamcast.log.explanation.holders import Absence, absences
 from roamcast.log.explanation.links import Links
 from roamcast.log.explanation.lists import EventAtNodes, Events, EventsAtNode, list_events, missed_first, outcome
-from roamcast.log.explanation.pair import Explanation, about, explain_pair, network
+from roamcast.log.explanation.pair import Explanation, about, explain_pair, in_short, network
 from roamcast.log.explanation.places import Places
 from roamcast.log.explanation.select import DECISION_KINDS, EVENT_KINDS, FRAME_KINDS, Columns
 from roamcast.log.explanation.spread import Spread
@@ -90,6 +91,25 @@ class Answers:
             for id in concerned
         ]
         return EventsAtNode(node, missed_first(outcomes), self._remarks())
+
+    # ---- for pages that show everything
+
+    def spreads(self, only: Container[int]) -> list[Spread]:
+        """How these events went from node to node, in the order of publications; then events of which the log has no
+        publication."""
+        published, first_us = self._published(), self._first_rows()
+        every = [*published, *(id for id in sorted(first_us, key=first_us.__getitem__) if id not in published)]
+        events = [id for id in every if id in only]
+        rows = self._columns.rows_by_event(-1, set(events))
+        return [Spread(id, published.get(id), rows.get(id, []), len(self._nodes) > 1) for id in events]
+
+    def in_short(self, spread: Spread, node: int) -> tuple[str, str, str]:
+        """Status, cause and summary of what happened to an event at a node."""
+        return in_short(spread, node, self._links, self._absences)
+
+    def absences(self) -> dict[int, list[Absence]]:
+        """When each node slept or was down."""
+        return self._absences
 
     # ---- parts of the answers
 

@@ -45,7 +45,7 @@ class Explanation:
     summary     the answer in a sentence
     timeline    what happened at the node, in order
     way         the nodes over which the first copy came
-    path        if no neighbour had it: the links to the nearest node that had it; it stopped at the last but one
+    path        if no neighbour had it: the nodes from this one to the nearest that had it, which is the last of them
     neighbours  those of the node, or of the one where it stopped, that had it, and what each of them did
     network     how far the event came in all, and what the nodes that had it did
     """
@@ -115,6 +115,13 @@ def explain_pair(
         neighbours=_neighbours(spread, node, why, distances) if why else [],
         remarks=[*_nearest_place(why, distances), *remarks],
     )
+
+
+def in_short(spread: Spread, node: int, links: Links | None, absences: Absences) -> tuple[str, str, str]:
+    """The status, the cause and the summary of an explanation, without the rest of it."""
+    status = status_of(spread, node)
+    why = None if status in ("published", "got", "received") else cause(spread, node, links, absences)
+    return status, why.word if why else "", _summary(spread, node, status, why)
 
 
 def status_of(spread: Spread, node: int) -> str:

@@ -40,6 +40,12 @@ class Columns:
         """A mask of the rows with one of these reasons."""
         return _looked_up(self._table["reason"], set(reasons).__contains__, bool)
 
+    def reasons(self) -> tuple[Any, list[str]]:
+        """For each row the place of its reason in a list, and that list."""
+        places: dict[str, int] = {}
+        codes = _looked_up(self._table["reason"], lambda text: places.setdefault(text, len(places)), "int64")
+        return codes, list(places)
+
     def rows(self, mask: Any) -> list[LogRow]:
         import numpy as np
 

@@ -65,8 +65,8 @@ def _around(of: Explanation) -> list[str]:
     if of.path:
         way = wrapped(f"The way to the nearest node that had it: {words.way(of.path, '–')}.")
         stop = of.path[-2]
-        who = f"Neighbours of n{stop} that had it" if neighbours else f"Nodes that had it and met n{stop} later"
-        return ["", *way, *_section(f"It stopped before n{stop}. {who}:", of.neighbours, MOST_NEIGHBOURS, of)]
+        heading = f"Neighbours of n{stop} that had it" if neighbours else f"Nodes that had it and met n{stop} later"
+        return ["", *way, *_section(f"It stopped before n{stop}. {heading}:", of.neighbours, MOST_NEIGHBOURS, of)]
     if neighbours:
         return _section(f"Neighbours of n{of.node} that had it:", neighbours, MOST_NEIGHBOURS, of)
     return _section(f"Nodes that had it and met n{of.node} later:", of.neighbours, MOST_LATER, of)

@@ -69,7 +69,7 @@ def nodes(numbers: Sequence[int], most: int = MOST_NODES) -> str:
 
 
 def together(parts: Sequence[str]) -> str:
-    """Parts that may have an "and" of their own are told apart by a comma."""
+    """Parts that may have an "and" of their own are separated by a comma."""
     last = ", and " if any(" and " in part for part in parts) else " and "
     return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + last + parts[-1]
 

@@ -121,8 +121,7 @@ class Outboxes:
         numbers = _numbers()
         watched = [_LaneObserver(i, observer, self._undelivered) for i, observer in enumerate(observers)]
         self._outboxes = [
-            Outbox(codec, lane, timers, tally, watched[i], self._at(i), numbers, self._announce)
-            for i, lane in enumerate(lanes)
+            Outbox(codec, lane, timers, tally, watched[i], self._at(i), numbers) for i, lane in enumerate(lanes)
         ]
 
     def __len__(self) -> int:
@@ -164,11 +163,6 @@ class Outboxes:
     def acknowledged(self, sender: int, number: int) -> None:
         for outbox in self._outboxes:
             outbox.acknowledged(sender, number)
-
-    def _announce(self, datagram: bytes) -> None:
-        """Send this node's position on all lanes: one position counts for all of them."""
-        for outbox in self._outboxes:
-            outbox.send_position(datagram)
 
     def _at(self, lane: int) -> Callable[[int], Address | None]:
         """Where a neighbour is on this lane; None if that is not known."""

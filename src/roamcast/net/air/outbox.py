@@ -2,7 +2,9 @@
 
 A broadcast is sent once. A frame for one neighbour is sent to the address that the neighbour was heard from. If
 the neighbour does not acknowledge it, it is repeated after growing pauses; the later attempts go to every node in
-range, because addresses change. The frames behind it wait: frames leave in the order in which they were added.
+range, because addresses change. Frames leave in the order in which they were added, with one exception: after the first
+attempt in vain, only frames for the same neighbour wait for the further ones. Otherwise a member of the group that
+claims to be many neighbours could stop a node for many seconds.
 
 A frame is encoded once, when it becomes the head of the queue. Every attempt sends these bytes in new datagrams,
 because no two datagrams may have the same counter.
@@ -16,12 +18,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
 from roamcast.net.air.medium import Sent
 from roamcast.net.air.timers import Timer, Timers
 from roamcast.net.limits import TokenBucket
 from roamcast.net.refusal import ACK_AIRTIME, NO_ACK, NO_NETWORK, QUEUE_FULL, TOO_LARGE, Refused, Tally
+from roamcast.net.trust.positions import PositionSchedule
 from roamcast.net.wire.addresses import Address
 from roamcast.net.wire.codec import FrameCodec
 from roamcast.protocols.kit.interface import Frame
@@ -52,9 +56,9 @@ class SendObserver(Protocol):
 
 
 class _Head:
-    """The head of the queue, while it is being sent."""
+    """A frame that is being sent, or that waits for its acknowledgement."""
 
-    __slots__ = ("attempt", "body", "datagrams", "frame", "number", "sent", "serial", "size", "to")
+    __slots__ = ("attempt", "body", "datagrams", "frame", "number", "sent", "serial", "size", "to", "waiting")
 
     def __init__(self, frame: Frame, to: int, number: int, body: bytes) -> None:
         self.frame = frame
@@ -66,6 +70,7 @@ class _Head:
         self.serial = 0
         self.size = 0
         self.sent = False  # completely, at least once
+        self.waiting: Timer | None = None  # for an acknowledgement
 
 
 class Outbox:
@@ -78,10 +83,9 @@ class Outbox:
         observer: SendObserver,
         address_of: Callable[[int], Address | None],
         numbers: Iterator[int],
-        announce: Callable[[bytes], None],
     ) -> None:
         """`address_of` returns where a neighbour is on this medium, and `numbers` gives frames for one neighbour
-        different numbers. `announce` sends this node's position on all media."""
+        different numbers."""
         limits = lane.limits
         self._codec = codec
         self._lane = lane
@@ -91,9 +95,10 @@ class Outbox:
         self._observer = observer
         self._address_of = address_of
         self._numbers = numbers
-        self._announce = announce
         self._queue: deque[tuple[Frame, int]] = deque()
         self._head: _Head | None = None
+        self._unanswered: dict[int, _Head] = {}  # frames that were not acknowledged in time once, by neighbour
+        self._again: deque[_Head] = deque()  # those of them that are to be sent again now
         self._airtime = TokenBucket(limits.airtime_share * 1e6, limits.airtime_burst_s * 1e6, timers.now_us())
         ack_us = limits.airtime_us(self._size([bytes(ACK_BYTES)]))  # on a slow medium, more than a burst
         self._ack_airtime = TokenBucket(  # so that no neighbour can make this node spend all its airtime on them
@@ -101,16 +106,17 @@ class Outbox:
             max(ACK_SHARE * limits.airtime_burst_s * 1e6, ack_us),
             timers.now_us(),
         )
-        self._waiting: Timer | None = None  # for an acknowledgement
         self._pausing: Timer | None = None  # for airtime, or for room in the system's buffer
         self._full_us = FULL_US
+        self._positions = PositionSchedule(limits.position_s)
         self.airtime_us = 0
 
     def __len__(self) -> int:
-        return len(self._queue)
+        head = self._head
+        return len(self._queue) + len(self._unanswered) + (head is not None and head.to not in self._unanswered)
 
     def add(self, frame: Frame, to: int) -> None:
-        if len(self._queue) >= self._limits.queue:
+        if len(self) >= self._limits.queue:
             self._tally.drop(QUEUE_FULL)
             self._lane.queue_full += 1
             self._observer.frame_lost(frame, to, 0, frame.size, "queue")
@@ -121,8 +127,9 @@ class Outbox:
     def clear(self) -> None:
         """Drop all waiting frames. The owner of the timers clears the timers."""
         self._queue.clear()
-        self._head = None
-        self._waiting = self._pausing = None
+        self._again.clear()
+        self._unanswered.clear()
+        self._head = self._pausing = None
 
     def acknowledge(self, address: Address, sender: int, number: int) -> None:
         """Acknowledge at once, ahead of the queue. If that cannot be sent, it counts as lost on the way."""
@@ -136,22 +143,33 @@ class Outbox:
             self._spend(self._size([datagram]))
 
     def acknowledged(self, sender: int, number: int) -> None:
-        head = self._head
-        if self._waiting is None or head is None or (head.to, head.number) != (sender, number):
+        head = self._unanswered.get(sender, self._head)
+        if head is None or not head.sent or (head.to, head.number) != (sender, number):
             return
         self._tally.acks_in += 1
-        self._timers.cancel(self._waiting)
-        self._remove_head()
+        self._remove(head)
         self._pump()
 
-    # ---- the head of the queue
+    # ---- one frame after the other
 
     def _pump(self) -> None:
-        while self._queue and self._waiting is None and self._pausing is None:
+        while self._pausing is None and (self._head is None or self._head.waiting is None):
             if self._head is None:
-                self._head = self._next_head(*self._queue[0])
+                self._head = self._next()
+            if self._head is None:
+                return
             if self._head.datagrams or self._begin_attempt(self._head):
                 self._send(self._head)
+
+    def _next(self) -> _Head | None:
+        """The next frame. Those for a neighbour that has not answered wait for it, and others do not wait for them."""
+        if self._again:
+            return self._again.popleft()
+        for index, (frame, to) in enumerate(self._queue):
+            if to not in self._unanswered:
+                del self._queue[index]
+                return self._next_head(frame, to)
+        return None
 
     def _next_head(self, frame: Frame, to: int) -> _Head:
         return _Head(frame, to, next(self._numbers) if to >= 0 else 0, self._codec.encode(frame))
@@ -202,32 +220,31 @@ class Outbox:
         return True
 
     def _send_position(self) -> None:
-        """Before other datagrams, if it is due."""
-        datagram = self._codec.position(self._timers.now_us())
-        if datagram is not None:
-            self._announce(datagram)
-
-    def send_position(self, datagram: bytes) -> None:
-        """Send it at once, ahead of the queue. If it cannot be sent, it counts as lost on the way."""
-        if self._lane.send(datagram, None) is Sent.SENT:
+        """Before other datagrams, if it is due. If it cannot be sent, it counts as lost on the way."""
+        datagram = self._codec.position(self._timers.now_us(), self._positions)
+        if datagram is not None and self._lane.send(datagram, None) is Sent.SENT:
             self._tally.positions_out += 1
             self._spend(self._size([datagram]))
 
     def _await_acknowledgement(self, head: _Head) -> None:
         if head.to < 0:
-            self._remove_head()
+            self._remove(head)
             return
         timeout_s = min(self._limits.ack_timeout_s * 2**head.attempt, self._limits.ack_timeout_max_s)
         delay_s = self._lane.medium.delay_s(head.size) + self._lane.medium.delay_s(self._size([bytes(ACK_BYTES)]))
-        self._waiting = self._timers.after(int((timeout_s + delay_s) * 1e6), self._unacknowledged)
+        head.waiting = self._timers.after(int((timeout_s + delay_s) * 1e6), partial(self._unacknowledged, head))
+        if head.to in self._unanswered:
+            self._head = None  # the other frames have waited for the first attempt, and do not for the others
 
-    def _unacknowledged(self) -> None:
-        self._waiting = None
-        head = self._head
-        assert head is not None
+    def _unacknowledged(self, head: _Head) -> None:
+        head.waiting = None
         head.attempt += 1
+        if self._head is head:
+            self._head = None
         if head.attempt < self._limits.attempts:
             self._tally.retries += 1
+            self._unanswered[head.to] = head
+            self._again.append(head)
             self._pump()
             return
         self._observer.frame_lost(head.frame, head.to, head.serial, head.size, "no-ack")
@@ -241,19 +258,27 @@ class Outbox:
             self._await_acknowledgement(head)
             return
         self._observer.frame_lost(head.frame, head.to, 0, head.size, "queue")
-        self._remove_head()
+        self._remove(head)
 
     def _give_up(self, head: _Head, reason: str) -> None:
         self._tally.drop(reason)
         if reason != NO_ACK:
             self._observer.frame_lost(head.frame, head.to, 0, head.frame.size, "queue")
-        self._remove_head()
+        self._remove(head)
         if head.to >= 0:
             self._observer.frame_undelivered(head.frame, head.to)
 
-    def _remove_head(self) -> None:
-        self._queue.popleft()
-        self._head = self._waiting = None
+    def _remove(self, head: _Head) -> None:
+        """It needs no further attempt."""
+        if head.waiting is not None:
+            self._timers.cancel(head.waiting)
+            head.waiting = None
+        if self._head is head:
+            self._head = None
+        if self._unanswered.get(head.to) is head:
+            del self._unanswered[head.to]
+            if head in self._again:
+                self._again.remove(head)
 
     # ---- airtime and pauses
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from roamcast.errors import InputError, error_text
 from roamcast.net.control import messages
-from roamcast.net.control.messages import GONE, Expected, Publish, ReceivedEvent, Request
+from roamcast.net.control.messages import GONE, Expected, Publish, ReceivedEvent, Request, Rows, Watch
 
 ANSWER_S: Final = 10.0
 """How long to wait for an answer."""
@@ -54,6 +54,15 @@ class Connection:
                 yield self._reply(ReceivedEvent)
             except TimeoutError:
                 return
+
+    def watch(self) -> Iterator[Rows]:
+        """What the node logs, from now on; some replies a second, also if nothing happens."""
+        yield self.request(Watch(), Rows)
+        while True:
+            try:
+                yield self._reply(Rows)
+            except TimeoutError:
+                raise InputError("the node does not answer") from None
 
     def _reply(self, expected: type[Expected]) -> Expected:
         try:

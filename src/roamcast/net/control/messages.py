@@ -3,7 +3,7 @@ kind. docs/reference/control.md describes them for programs in any language; it 
 
 Every field of a request has a default. Fields that a node does not know are ignored, and a client must ignore fields of
 replies that it does not know: new fields may come within a version. A connection that has subscribed gets events until
-it is closed.
+it is closed, and one that watches gets rows (host/watched.py).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Annotated, Any, Final, TypeVar, get_args
 import msgspec
 
 from roamcast.errors import InputError
+from roamcast.net.host.watched import WatchedRow
 from roamcast.net.node.status import NodeStatus
 from roamcast.pubsub.event import FOREVER, Event, Value
 
@@ -93,6 +94,10 @@ class Status(_Request, frozen=True):
     """What the node is doing."""
 
 
+class Watch(_Request, frozen=True):
+    """Get what the node logs, some times a second, on this connection, until it is closed."""
+
+
 class _Reply(msgspec.Struct, frozen=True, tag_field=_REPLY, tag=str.lower):
     pass
 
@@ -144,14 +149,23 @@ class StatusReply(NodeStatus, frozen=True, kw_only=True, tag_field=_REPLY, tag="
     """To `status`: neighbours, tables, counts and drops."""
 
 
+class Rows(_Reply, frozen=True):
+    """To `watch`, again and again: what the node has logged since the reply before."""
+
+    rows: Annotated[
+        list[WatchedRow], _about("time, node, kind, event, frame, peer, bytes, value, text, as in the event log")
+    ]
+    lost: Annotated[int, _about("rows that came too fast for this connection")]
+
+
 class Failure(_Reply, frozen=True, tag="error"):
     """The request was wrong, or the node has stopped. The connection stays open if it can."""
 
     error: Annotated[str, _about("what is wrong, in one line")]
 
 
-Request = Hello | Publish | Subscribe | Ack | Forget | Motion | Rotate | Status
-Reply = HelloReply | Published | Subscribed | ReceivedEvent | Done | Rotating | StatusReply | Failure
+Request = Hello | Publish | Subscribe | Ack | Forget | Motion | Rotate | Status | Watch
+Reply = HelloReply | Published | Subscribed | ReceivedEvent | Done | Rotating | StatusReply | Rows | Failure
 Expected = TypeVar("Expected", bound=Reply)
 
 _KINDS: Final = sorted(str(kind.__struct_config__.tag) for kind in get_args(Request))

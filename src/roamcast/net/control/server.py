@@ -28,13 +28,17 @@ from roamcast.net.control.messages import (
     Request,
     Rotate,
     Rotating,
+    Rows,
     StatusReply,
     Subscribe,
     Subscribed,
+    Watch,
 )
 from roamcast.net.node.node import Node
 from roamcast.net.node.subscription import Subscription
 
+WATCHED_S: Final = 0.2
+"""How often a connection that watches gets rows, also if there are none."""
 CONNECTIONS: Final = 64
 """How many connections may be open at a time."""
 
@@ -94,6 +98,9 @@ class Control:
             if isinstance(request, Subscribe):
                 await self._subscribe(request, reader, writer)
                 return
+            if isinstance(request, Watch):
+                await self._watch(reader, writer)
+                return
             reply = await self._reply(request)
         except RoamcastError as error:
             reply = Failure(str(error))
@@ -143,6 +150,18 @@ class Control:
             subscription.close()
             closed.cancel()
 
+    async def _watch(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """It ends with the connection, or with the node."""
+        watcher = self._node.watch()
+        closed = asyncio.create_task(_closed(reader))
+        try:
+            while not closed.done():
+                await _send(writer, Rows(*watcher.take()))
+                await asyncio.wait([closed], timeout=WATCHED_S)
+        finally:
+            watcher.close()
+            closed.cancel()
+
 
 async def _send(writer: asyncio.StreamWriter, reply: Reply) -> None:
     writer.write(messages.line(reply))
@@ -156,3 +175,10 @@ async def _acknowledgements(reader: asyncio.StreamReader, subscription: Subscrip
             request = messages.read_request(line)
             if isinstance(request, Ack):
                 await subscription.done(request.position)
+
+
+async def _closed(reader: asyncio.StreamReader) -> None:
+    """Returns when the other end has closed the connection; what it sends is ignored."""
+    with contextlib.suppress(ConnectionError):
+        while await reader.read(4096):
+            pass

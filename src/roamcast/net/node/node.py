@@ -47,6 +47,7 @@ from roamcast.net.air.medium import Medium
 from roamcast.net.config import Config
 from roamcast.net.host.runner import Runner
 from roamcast.net.host.senses import Motion, Senses
+from roamcast.net.host.watched import WatchedSink, Watcher
 from roamcast.net.keep.durability import cursor_each, waits
 from roamcast.net.keep.rotation import RotatingSink
 from roamcast.net.keep.store import Store
@@ -153,7 +154,7 @@ class Node:
             membership,
             self._media,
             limits=config.limits,
-            sink=sink,
+            sink=WatchedSink(sink),
             level=config.level,
             on_deliver=self._delivered,
             on_carry=self._carried if config.state else None,
@@ -326,6 +327,12 @@ class Node:
             rotation=self._running.rekeying.progress(),
             named=[NamedStatus(n.name, n.filter, end - n.cursor) for n in store.subscriptions.all()],
         )
+
+    def watch(self) -> Watcher:
+        """The rows of its log from now on, as far as `level` has them, whether or not there is a log."""
+        sink = self.runner.journal.sink
+        assert isinstance(sink, WatchedSink)
+        return sink.watch()
 
     # ---- called by the runner
 

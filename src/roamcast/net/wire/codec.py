@@ -106,7 +106,6 @@ class FrameCodec:
         self.addresses = AddressLimits(limits)
         self.peers = Peers(limits)
         self._identity = membership.identity
-        self._schedule = PositionSchedule(limits.position_s)
         self.reassembly = Reassembly(limits, tally)
         self._verifier: Verifier | None = None
         if membership.identity is not None and membership.ring is not None:
@@ -161,14 +160,17 @@ class FrameCodec:
         self.envelope.prepare()
         return self.envelope.wrap(packet.ACK, Ack(to, number).packed())
 
-    def position(self, now_us: int) -> bytes | None:
-        """A datagram with this node's signed position, if one is due before the next datagram."""
+    def position(self, now_us: int, schedule: PositionSchedule) -> bytes | None:
+        """A datagram with this node's signed position, if one is due before the next datagram on a medium.
+
+        `schedule`: of that medium.
+        """
         envelope, ring = self.envelope, self.envelope.ring
         envelope.prepare()
-        if self._identity is None or ring is None or not self._schedule.due(envelope.boot, envelope.counter, now_us):
-            return None
         boot, counter = envelope.boot, envelope.counter
-        self._schedule.signed(boot, counter, now_us)
+        if self._identity is None or ring is None or not schedule.due(boot, counter, now_us):
+            return None
+        schedule.signed(boot, counter, now_us)
         signature = sign_position(self._identity, ring.group, self.number, boot, counter)
         return envelope.wrap(packet.POSITION, Proof(self._identity.public, signature).packed())
 

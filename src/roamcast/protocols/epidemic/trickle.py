@@ -5,8 +5,9 @@ heard the same one `enough` times in this interval. Intervals double from the sh
 agrees. News, or a summary that differs, make them short again. So neighbours that agree send little, and those that
 differ find out soon.
 
-Unlike there, no node stays silent twice in a row. Otherwise a node at the edge of a room could be silent for long,
-because all in the room agree, while somebody outside whom only this node reaches waits for a summary.
+Unlike there, no node stays silent in two of the longest intervals in a row. Otherwise a node at the edge of a room
+could be silent for long, because all in the room agree, while somebody outside whom only this node reaches waits for a
+summary.
 """
 
 from __future__ import annotations
@@ -61,7 +62,8 @@ class Trickle:
         if self.sending:
             self.sending = False
             self.host.set_timer(self.key, self.rest_us)
-            self.silent = self.same >= self.enough and not self.silent
+            spoke_lately = not self.silent or self.interval_us < self.longest_us
+            self.silent = self.same >= self.enough and spoke_lately
             return not self.silent
         self.interval_us = min(2 * self.interval_us, self.longest_us)
         self._begin()

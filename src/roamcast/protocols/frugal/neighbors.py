@@ -27,7 +27,7 @@ from typing import Final, final
 
 from roamcast.errors import InputError
 from roamcast.protocols.frugal.event_table import EventTable, StoredEvent, place
-from roamcast.protocols.frugal.frames import EventsIds, Id, table_id
+from roamcast.protocols.frugal.frames import EventsIds, Id
 from roamcast.protocols.kit.interface import NOBODY
 from roamcast.protocols.kit.wire import uint_size
 from roamcast.pubsub.event import Event
@@ -282,11 +282,6 @@ class NeighborhoodTable:
         return self.speed_mps
 
     # ---- what neighbours have
-
-    def ids_of(self, neighbor: Neighbor) -> list[int]:
-        """The ids it is presumed to have, except those of collected events."""
-        ids = [row.event.id for row in self.events.rows if row.holders & neighbor.bit]
-        return ids + [table_id(id) for id, holders in self.unknown_holders.items() if holders & neighbor.bit]
 
     def record_list(self, neighbor: Neighbor, list_: EventsIds) -> None:
         """A neighbour has sent a list of its ids; mostly it has listed them before."""

@@ -273,12 +273,9 @@ class Proximity(Protocol):
             self.host.note(TABLE_FULL, 0, longest_ago)
         self.pt.add(broker, beacon.predicate, self.host.now(), beacon.size)
 
-    def proximity_for(self, broker: int) -> int:
-        """Missed beacons as a share of `table_age`, in thousandths; infinite for a broker not in the table (§IV)."""
-        row = self.pt.row(broker)
-        return INFINITE if row < 0 else self.proximity_after(self.host.now() - self.pt.times_us[row])
-
     def proximity_after(self, elapsed_us: i64) -> i64:
+        """Missed beacons as a share of `table_age`, in thousandths. To a broker that is not in the table, the proximity
+        is infinite (§IV)."""
         if elapsed_us < self.interval_us:
             return ADJACENT
         missed = elapsed_us // self.interval_us  # R9

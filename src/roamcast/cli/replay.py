@@ -1,0 +1,80 @@
+"""`roamcast replay`: a run as a page that plays it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from roamcast.cli import completion
+from roamcast.cli.options import import_from_here
+from roamcast.errors import InputError
+from roamcast.extras import need
+
+
+def replay(
+    log: Annotated[
+        Path,
+        typer.Argument(metavar="LOG", help="A log (`run --log FILE --level full`), or a folder of real nodes' logs."),
+    ],
+    other: Annotated[
+        Path | None, typer.Argument(metavar="[LOG]", help="A second one, side by side on the same clock.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where the page goes.", show_default="LOG with .html")
+    ] = None,
+    from_: Annotated[
+        float | None, typer.Option("--from", metavar="S", help="Begin here, in seconds.", show_default="the begin")
+    ] = None,
+    to: Annotated[
+        float | None, typer.Option("--to", metavar="S", help="End here, in seconds.", show_default="the end")
+    ] = None,
+    nodes: Annotated[
+        str | None, typer.Option(metavar="LIST", help="Only these nodes: 3,7,10-19.", show_default="all")
+    ] = None,
+    positions: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Measured positions of real nodes: any trace with positions, as GPX or CSV."),
+    ] = None,
+    protocol: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="module:Class, for the sentences of your own protocol.",
+            show_default="all built-in",
+            autocompletion=completion.protocols,
+        ),
+    ] = None,
+) -> None:
+    """Write a page that plays a run: nodes move, frames spread, and a click says why an event came or did not."""
+    need("replay", "pyarrow", "numpy")
+    from roamcast.log.opened import Log
+    from roamcast.protocols import registry
+    from roamcast.show.replay import page
+    from roamcast.show.replay.cut import Wanted
+
+    if protocol is not None:
+        import_from_here()
+        registry.get(protocol)  # its sentences are declared when it is loaded
+    wanted = Wanted(from_, to, None if nodes is None else numbers(nodes))
+    logs = [Log(path) for path in (log, other) if path is not None]
+    place = page.write(logs, out or beside(log), wanted, positions)
+    print(f"replay: {place}")
+
+
+def beside(log: Path) -> Path:
+    """`run.html` for `run.parquet`; in a folder of logs, `replay.html`."""
+    return log / "replay.html" if log.is_dir() else log.with_suffix(".html")
+
+
+def numbers(text: str) -> frozenset[int]:
+    """`3,7,10-19`"""
+    numbers: set[int] = set()
+    for part in text.split(","):
+        first, dash, last = part.strip().replace("n", "").partition("-")
+        try:
+            numbers |= set(range(int(first), int(last if dash else first) + 1))
+        except ValueError:
+            raise InputError(f"--nodes {text!r}: must be numbers and ranges, such as 3,7,10-19") from None
+    return frozenset(numbers)

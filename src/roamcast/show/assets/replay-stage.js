@@ -1,0 +1,444 @@
+// The field: nodes, frames, losses and deliveries at a time, on a canvas.
+
+const SHOWN_S = 0.55; // how long a frame is seen at least, in seconds of the person who looks
+const OUTCOME_S = 0.9; // the same for losses and deliveries
+const MOST_FRAMES = 700;
+const FEW = 12; // nodes whose names have room
+const DASHES = [[], [6, 4], [2, 3]];
+const colours = {};
+
+function readColours() {
+  const style = getComputedStyle(document.documentElement);
+  for (const name of [
+    "paper",
+    "ink",
+    "soft",
+    "line",
+    "ground",
+    "street",
+    "node",
+    "blue",
+    "green",
+    "red",
+    "sky",
+    "orange",
+    "pink",
+  ]) {
+    colours[name] = style.getPropertyValue(`--${name}`).trim();
+  }
+  // the palette of figures, lightened where the page is dark
+  colours.shown = {
+    "#0072B2": colours.blue,
+    "#56B4E9": colours.sky,
+    "#CC79A7": colours.pink,
+    "#E69F00": colours.orange,
+  };
+}
+
+// What there is to see, in a line.
+function extentOf(run) {
+  const [, , wide, high] = run.area;
+  const ground = run.how === "moves" || run.how === "measured" ? ` on ${grouped(wide)} × ${grouped(high)} m` : "";
+  return `${several(run.visible, "nodes")}${ground}, ${several(run.row_count, "rows")}`;
+}
+
+class Stage {
+  constructor(run, player) {
+    this.run = run;
+    this.player = player;
+    this.canvas = element("canvas", { tabindex: "0", role: "img" });
+    this.counts = element("span", { class: "counts" });
+    this.heading =
+      player.runs.length > 1
+        ? element("strong", {}, `${run.number + 1} · ${run.title}`)
+        : element("span", {}, extentOf(run));
+    this.title = element("figcaption", {}, this.heading, this.counts);
+    this.figure = element("figure", { class: "stage" }, this.title, this.canvas);
+    this.pen = this.canvas.getContext("2d");
+    this.zoom = 1;
+    this.offset = [0, 0];
+    this.spots = new Float32Array(2 * run.visible); // where nodes were drawn last, for clicks
+    this.watchPointer();
+  }
+
+  // ---- from metres to the canvas
+
+  resize() {
+    const { clientWidth, clientHeight } = this.canvas;
+    const ratio = Math.min(devicePixelRatio || 1, 2);
+    this.width = clientWidth;
+    this.height = clientHeight;
+    this.canvas.width = Math.round(clientWidth * ratio);
+    this.canvas.height = Math.round(clientHeight * ratio);
+    this.pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+    this.fit();
+  }
+
+  fit() {
+    const [x, y, wide, high] = this.run.area;
+    const margin = Math.min(28, this.width / 20);
+    this.scale = Math.min((this.width - 2 * margin) / wide, (this.height - 2 * margin) / high) * this.zoom;
+    this.left = this.width / 2 - (x + wide / 2) * this.scale + this.offset[0];
+    this.bottom = this.height / 2 + (y + high / 2) * this.scale + this.offset[1];
+    this.dot = Math.max(
+      2.6,
+      Math.min(7, (0.16 * Math.sqrt((wide * high) / Math.max(1, this.run.visible)) * this.scale) / 2),
+    );
+  }
+
+  x(metres) {
+    return this.left + metres * this.scale;
+  }
+
+  y(metres) {
+    return this.bottom - metres * this.scale;
+  }
+
+  // ---- drawing
+
+  draw(t) {
+    const { pen, run, player } = this;
+    pen.clearRect(0, 0, this.width, this.height);
+    this.locate(t);
+    this.drawGround(t);
+    const event = player.eventIn(run),
+      node = player.nodeIn(run);
+    const standing = event === null ? null : run.standing(event, t);
+    if (player.shows.ranges) this.drawRanges();
+    if (node !== null || run.live) this.drawNeighbourhood(node ?? 0, t); // a running node is the first one
+    if (player.shows.frames) this.drawFrames(t, event);
+    if (standing) this.drawTree(standing.tree);
+    this.drawNodes(t, standing, node);
+    if (player.shows.frames) this.drawOutcomes(t, event);
+    if (player.shows.labels || this.zoom > 2.5 || run.visible <= FEW) this.drawLabels(standing);
+    else if (node !== null) this.drawLabel(node);
+  }
+
+  locate(t) {
+    for (let k = 0; k < this.run.visible; k++) {
+      const place = this.run.place(k, t);
+      this.spots[2 * k] = place ? this.x(place[0]) : NaN;
+      this.spots[2 * k + 1] = place ? this.y(place[1]) : NaN;
+    }
+  }
+
+  drawGround(t) {
+    const { pen, run } = this;
+    const [x, y, wide, high] = run.area;
+    pen.lineWidth = 1;
+    if (run.is_bounded) {
+      pen.fillStyle = colours.ground;
+      pen.strokeStyle = colours.line;
+      pen.beginPath();
+      pen.roundRect(this.x(x), this.y(y + high), wide * this.scale, high * this.scale, 6);
+      pen.fill();
+      pen.stroke();
+    }
+    if (run.streets.length) this.drawStreets();
+    if (run.links.length) this.drawLinks();
+    if (run.wall && t >= run.wall[1] && t < run.wall[2]) this.drawWall(run.wall[0], y, high);
+    this.drawScale(wide);
+  }
+
+  drawStreets() {
+    const { pen } = this;
+    pen.strokeStyle = colours.street;
+    pen.lineWidth = Math.max(2, Math.min(9, 9 * this.scale));
+    pen.lineCap = pen.lineJoin = "round";
+    pen.beginPath();
+    for (const line of this.run.streets) {
+      pen.moveTo(this.x(line[0]), this.y(line[1]));
+      for (let k = 2; k < line.length; k += 2) pen.lineTo(this.x(line[k]), this.y(line[k + 1]));
+    }
+    pen.stroke();
+  }
+
+  // Which nodes heard each other at all, where that is all that is known about places.
+  drawLinks() {
+    const { pen, run } = this;
+    pen.strokeStyle = colours.line;
+    pen.beginPath();
+    for (let k = 0; k < run.links.length; k++) this.join(run.links.a[k], run.links.b[k]);
+    pen.stroke();
+  }
+
+  drawWall(x, y, high) {
+    const { pen } = this;
+    pen.strokeStyle = colours.red;
+    pen.lineWidth = 4;
+    pen.setLineDash([10, 6]);
+    pen.beginPath();
+    pen.moveTo(this.x(x), this.y(y));
+    pen.lineTo(this.x(x), this.y(y + high));
+    pen.stroke();
+    pen.setLineDash([]);
+  }
+
+  // A bar of a round length, so that distances can be read.
+  drawScale(wide) {
+    if (this.run.how === "graph" || this.run.how === "ring") return;
+    const { pen } = this;
+    const about = wide / 5 / this.zoom;
+    const power = 10 ** Math.floor(Math.log10(about));
+    const metres = [5, 2, 1].map((step) => step * power).find((step) => step <= about);
+    const right = this.width - 12,
+      low = this.height - 9;
+    pen.fillStyle = pen.strokeStyle = colours.soft;
+    pen.lineWidth = 2;
+    pen.beginPath();
+    pen.moveTo(right - metres * this.scale, low);
+    pen.lineTo(right, low);
+    pen.stroke();
+    pen.font = "11px system-ui, sans-serif";
+    pen.textAlign = "right";
+    pen.fillText(`${grouped(metres)} m`, right, low - 5);
+  }
+
+  drawRanges() {
+    const { pen, run } = this;
+    pen.strokeStyle = colours.node;
+    pen.globalAlpha = 0.28;
+    pen.lineWidth = 1;
+    pen.setLineDash(run.is_estimated ? [3, 4] : []);
+    for (let k = 0; k < run.visible && run.ranges.length; k++) this.circle(k, run.ranges[k] * this.scale, true);
+    pen.setLineDash([]);
+    pen.globalAlpha = 1;
+  }
+
+  circle(node, radius, isOutline) {
+    const x = this.spots[2 * node],
+      y = this.spots[2 * node + 1];
+    if (Number.isNaN(x)) return;
+    this.pen.beginPath();
+    this.pen.arc(x, y, Math.max(0.5, radius), 0, 2 * Math.PI);
+    if (isOutline) this.pen.stroke();
+    else this.pen.fill();
+  }
+
+  // The range of the selected node, and lines to the nodes it heard lately.
+  drawNeighbourhood(node, t) {
+    const { pen, run } = this;
+    pen.fillStyle = pen.strokeStyle = colours.blue;
+    if (run.ranges.length) {
+      pen.globalAlpha = 0.09;
+      this.circle(node, run.ranges[node] * this.scale, false);
+      pen.globalAlpha = 0.5;
+      pen.setLineDash(run.is_estimated ? [3, 4] : []);
+      this.circle(node, run.ranges[node] * this.scale, true);
+      pen.setLineDash([]);
+    }
+    pen.globalAlpha = 0.35;
+    pen.lineWidth = 1.5;
+    pen.beginPath();
+    for (const [other] of run.neighbours(node, t)) this.join(node, other);
+    pen.stroke();
+    pen.globalAlpha = 1;
+  }
+
+  join(a, b) {
+    const { pen, spots } = this;
+    if (a >= this.run.visible || b >= this.run.visible || Number.isNaN(spots[2 * a]) || Number.isNaN(spots[2 * b]))
+      return;
+    pen.moveTo(spots[2 * a], spots[2 * a + 1]);
+    pen.lineTo(spots[2 * b], spots[2 * b + 1]);
+  }
+
+  // A frame is a wave that grows to its sender's range, and lines to the nodes that received it.
+  drawFrames(t, event) {
+    const { pen, run, player } = this;
+    const least = SHOWN_S * 1e6 * player.speed;
+    const last = above(run.framesAt, t);
+    let first = above(run.framesAt, t - Math.max(least, player.longestUs));
+    first = Math.max(first, last - MOST_FRAMES);
+    for (let k = first; k < last; k++) {
+      const frame = run.frames_[k];
+      const lasts = Math.max(least, frame.airtime);
+      const age = (t - frame.t) / lasts;
+      if (age >= 1 || frame.node >= run.visible) continue;
+      const isOther = event !== null && run.rows.event[frame.row] !== event + 1;
+      this.drawFrame(frame, age, isOther ? 0.18 : 1);
+    }
+    pen.globalAlpha = 1;
+    pen.setLineDash([]);
+  }
+
+  drawFrame(frame, age, strength) {
+    const { pen, run } = this;
+    const fade = (1 - age) * (1 - age) * strength;
+    pen.strokeStyle = colours.shown[frame.look.colour] ?? frame.look.colour;
+    pen.setLineDash(DASHES[frame.look.dash % DASHES.length]);
+    pen.globalAlpha = 0.85 * fade;
+    pen.lineWidth = 1.6;
+    pen.beginPath();
+    for (const row of frame.heard)
+      if (run.rows.kind[row] === run.kind.receive) this.join(frame.node, run.rows.node[row]);
+    pen.stroke();
+    if (frame.to >= 0 && frame.to < run.visible) return; // to one node: only its line
+    const range = run.ranges.length ? run.ranges[frame.node] * this.scale : 9 * this.dot;
+    const grown = 1 - (1 - age) ** 3;
+    pen.globalAlpha = 0.75 * fade;
+    pen.lineWidth = 2;
+    this.circle(frame.node, range * (0.12 + 0.88 * grown), true);
+  }
+
+  drawTree(tree) {
+    const { pen } = this;
+    pen.strokeStyle = colours.blue;
+    pen.globalAlpha = 0.75;
+    pen.lineWidth = 1.8;
+    pen.beginPath();
+    for (const [from, to] of tree) this.join(from, to);
+    pen.stroke();
+    pen.globalAlpha = 1;
+  }
+
+  drawNodes(t, standing, selected) {
+    const { pen, run, spots, dot } = this;
+    for (let k = 0; k < run.visible; k++) {
+      const x = spots[2 * k],
+        y = spots[2 * k + 1];
+      if (Number.isNaN(x)) continue;
+      const state = run.absences[k].length ? run.state(k, t) : "up";
+      if (state === "down") this.drawCross(x, y, dot, colours.soft, 1.6);
+      else this.drawNode(k, x, y, state, standing);
+    }
+    if (selected === null || Number.isNaN(spots[2 * selected])) return;
+    pen.strokeStyle = colours.ink;
+    pen.lineWidth = 2.5;
+    this.circle(selected, dot + 5, true);
+  }
+
+  // Filled: up. Hollow: asleep. A ring: it subscribes. A square: it publishes. With an event: who has it, wants it, got it.
+  drawNode(k, x, y, state, standing) {
+    const { pen, run, dot } = this;
+    const role = standing ? standing.roles[k] : 0;
+    const colour = [standing ? colours.line : colours.node, colours.blue, colours.green, colours.red, colours.orange][
+      role
+    ];
+    const size = role === 0 && standing ? 0.75 * dot : dot;
+    pen.fillStyle = state === "asleep" ? colours.paper : colour;
+    pen.strokeStyle = colour;
+    pen.lineWidth = 1.5;
+    pen.beginPath();
+    if (run.publishers[k]) pen.rect(x - size, y - size, 2 * size, 2 * size);
+    else pen.arc(x, y, size, 0, 2 * Math.PI);
+    if (role === 3) pen.fillStyle = colours.paper; // wants it: hollow
+    pen.fill();
+    pen.stroke();
+    if (run.subscribers[k] && (role === 2 || !standing)) {
+      pen.beginPath();
+      pen.arc(x, y, size + 3, 0, 2 * Math.PI);
+      pen.stroke();
+    }
+  }
+
+  drawCross(x, y, size, colour, width) {
+    const { pen } = this;
+    pen.strokeStyle = colour;
+    pen.lineWidth = width;
+    pen.beginPath();
+    pen.moveTo(x - size, y - size);
+    pen.lineTo(x + size, y + size);
+    pen.moveTo(x - size, y + size);
+    pen.lineTo(x + size, y - size);
+    pen.stroke();
+  }
+
+  // Losses are crosses at the node that lost the frame, deliveries rings that grow.
+  drawOutcomes(t, event) {
+    const { pen, run, player, spots } = this;
+    const lasts = Math.max(OUTCOME_S * 1e6 * player.speed, 1);
+    for (const kind of [run.kind.lose, run.kind.deliver]) {
+      const rows = run.byKind.of(kind);
+      const last = above(run.rows.t, t, rows);
+      const first = Math.max(above(run.rows.t, t - lasts, rows), last - MOST_FRAMES);
+      for (let k = first; k < last; k++) {
+        const row = rows[k],
+          node = run.rows.node[row];
+        const age = (t - run.rows.t[row]) / lasts;
+        if (age >= 1 || node >= run.visible || Number.isNaN(spots[2 * node])) continue;
+        pen.globalAlpha = (1 - age) * (event !== null && run.rows.event[row] !== event + 1 ? 0.2 : 1);
+        if (kind === run.kind.lose)
+          this.drawCross(spots[2 * node], spots[2 * node + 1], this.dot + 2, colours.red, 2.4);
+        else {
+          pen.strokeStyle = colours.green;
+          pen.lineWidth = 3;
+          this.circle(node, this.dot + 3 + 16 * (1 - (1 - age) ** 2), true);
+        }
+      }
+    }
+    pen.globalAlpha = 1;
+  }
+
+  drawLabels(standing) {
+    for (let k = 0; k < this.run.visible; k++)
+      if (!standing || standing.roles[k] || this.run.visible < 60) this.drawLabel(k);
+  }
+
+  drawLabel(node) {
+    const { pen, spots } = this;
+    pen.font = "600 11px system-ui, sans-serif";
+    pen.textAlign = "left";
+    pen.lineWidth = 3;
+    pen.strokeStyle = colours.paper;
+    pen.fillStyle = colours.ink;
+    const x = spots[2 * node] + this.dot + 4,
+      y = spots[2 * node + 1] - this.dot - 1;
+    pen.strokeText(named(this.run, node), x, y);
+    pen.fillText(named(this.run, node), x, y);
+  }
+
+  // ---- pointing
+
+  nearest(x, y, within = 18) {
+    let best = null,
+      least = within * within;
+    for (let k = 0; k < this.run.visible; k++) {
+      const away = (this.spots[2 * k] - x) ** 2 + (this.spots[2 * k + 1] - y) ** 2;
+      if (away < least) [best, least] = [k, away];
+    }
+    return best;
+  }
+
+  watchPointer() {
+    const { canvas, player } = this;
+    let start = null;
+    const at = (event) => [event.offsetX, event.offsetY];
+    canvas.addEventListener("pointerdown", (event) => (start = [...at(event), ...this.offset, false]));
+    canvas.addEventListener("pointermove", (event) => {
+      const [x, y] = at(event);
+      canvas.style.cursor = this.nearest(x, y) === null ? "default" : "pointer";
+      if (!start || !event.buttons || Math.hypot(x - start[0], y - start[1]) < 5 || this.zoom === 1) return;
+      start[4] = true;
+      this.offset = [start[2] + x - start[0], start[3] + y - start[1]];
+      this.fit();
+      player.redraw();
+    });
+    canvas.addEventListener("click", (event) => {
+      if (start?.[4]) return;
+      const node = this.nearest(...at(event));
+      player.selectNode(node === null ? null : this.run.nodes[node]);
+    });
+    canvas.addEventListener(
+      "wheel",
+      (event) => {
+        event.preventDefault();
+        this.zoomBy(Math.exp(-event.deltaY / 400), ...at(event));
+      },
+      { passive: false },
+    );
+    canvas.addEventListener("dblclick", () => this.zoomBy(0));
+  }
+
+  // What is below the point stays below it; 0 shows everything again.
+  zoomBy(factor, x = this.width / 2, y = this.height / 2) {
+    const zoom = Math.max(1, Math.min(12, this.zoom * factor));
+    const grown = zoom / this.zoom;
+    const middle = [this.width / 2, this.height / 2];
+    this.offset =
+      zoom === 1 ? [0, 0] : [x, y].map((at, k) => at - middle[k] - (at - middle[k] - this.offset[k]) * grown);
+    this.zoom = zoom;
+    this.fit();
+    this.player.redraw();
+  }
+}

@@ -1,0 +1,211 @@
+"""Which law times follow: four families, each fitted by maximum likelihood, and the one that AIC prefers.
+
+All four have a density that is the exponential of a sum of terms, each with a factor that the data decides:
+
+    exponential              exp(-x/m)                 memoryless: a mean says it all
+    power law                x^-a                      no typical time at all
+    power law with cut-off   x^-a · exp(-x/c)          the same up to about c
+    log-normal               1/x · exp(-(ln x - m)² / 2s²)
+
+The likelihood of such a family has one maximum, which Newton's method finds. Times have a least value, and none is
+longer than the trace: the families live between the two. Where times are multiples of a resolution, so are theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import exp, log, sqrt
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from roamcast.show.numbers import number
+
+Array = np.ndarray[Any, Any]
+
+LEAST = 50
+"""Fewer times than these, or fewer than FEWEST_VALUES different ones, are no distribution. Ours."""
+FEWEST_VALUES = 6
+MOST_POINTS = 20_000
+"""Of a lattice; with more, the law is integrated on points that lie closer where times are short."""
+STEPS = 200
+NEVER = 1e-9
+"""A factor whose product with the longest time is below is zero: a cut-off that nobody sees."""
+
+
+class Fit(msgspec.Struct, frozen=True):
+    """`aic` is two for each parameter minus twice the logarithm of the likelihood; `distance` is the largest difference
+    between the shares of longer times, measured and fitted (Kolmogorov and Smirnov)."""
+
+    law: str
+    parameters: dict[str, float]
+    aic: float
+    distance: float
+    longer: list[tuple[float, float]]
+
+    @property
+    def words(self) -> str:
+        """`log-normal, median 31.2 s, σ 0.94`."""
+        return ", ".join([self.law, *(f"{name} {_shown(name, value)}" for name, value in self.parameters.items())])
+
+
+class Fitted(msgspec.Struct, frozen=True):
+    """The fits of `n` times of at least `least_s`, best first; without any, `why` says what is missing."""
+
+    n: int
+    fits: list[Fit]
+    least_s: float = 0.0
+    why: str = ""
+
+    @property
+    def words(self) -> str:
+        """The best fit as a statement, with what it was chosen against."""
+        if not self.fits:
+            return self.why
+        best = self.fits[0]
+        above = f"n = {self.n:,} from {number(self.least_s)} s on"
+        against = f"; AIC {number(self.fits[1].aic - best.aic)} below {self.fits[1].law}" if self.fits[1:] else ""
+        return f"{best.words} ({above}, largest difference {best.distance:.3f}{against})"
+
+
+def fitted(times: Sequence[tuple[float, int]], longest_s: float) -> Fitted:
+    """Of (seconds, how many), by seconds. `longest_s` is how long the trace is: nothing longer could be seen."""
+    shown = [(value, count) for value, count in times if value > 0]
+    n = sum(count for _, count in shown)
+    if n < LEAST or len(shown) < FEWEST_VALUES:
+        values = "" if n < LEAST else f" with {len(shown)} different values"
+        return Fitted(n, [], why=f"{n:,} {'time' if n == 1 else 'times'}{values}: too few to fit a law")
+    x, counts = np.array([value for value, _ in shown]), np.array([float(count) for _, count in shown])
+    points, weights = _support(x, longest_s)
+    fits = [_fit(law, x, counts, points, weights) for law in LAWS]
+    return Fitted(n, sorted((fit for fit in fits if fit is not None), key=lambda fit: fit.aic), float(x[0]))
+
+
+def _shown(name: str, value: float) -> str:
+    return f"{number(value)} s" if name in ("mean", "median", "cut-off") else number(value)
+
+
+# ---- the families
+
+
+class Law(msgspec.Struct, frozen=True):
+    """Its terms as functions of x / least, and what people call their factors; None if these are none of the family."""
+
+    name: str
+    terms: tuple[Callable[[Array], Array], ...]
+    read: Callable[[Array, float], dict[str, float] | None]
+
+
+def _exponential(theta: Array, unit: float) -> dict[str, float] | None:
+    return {"mean": -unit / float(theta[0])} if theta[0] < 0 else None
+
+
+def _power(theta: Array, _: float) -> dict[str, float] | None:
+    return {"exponent": -float(theta[0])} if theta[0] < 0 else None
+
+
+def _cut_power(theta: Array, unit: float) -> dict[str, float] | None:
+    if theta[1] >= -NEVER or theta[0] >= 0:
+        return None  # a cut-off that nobody sees, or a law that first rises
+    return {"exponent": -float(theta[0]), "cut-off": -unit / float(theta[1])}
+
+
+def _log_normal(theta: Array, unit: float) -> dict[str, float] | None:
+    if theta[1] >= 0:
+        return None
+    variance = -0.5 / float(theta[1])
+    mu = (float(theta[0]) + 1.0) * variance + log(unit)
+    return {"median": exp(mu), "σ": sqrt(variance)} if abs(mu) < 50 else None
+
+
+def _itself(x: Array) -> Array:
+    return x
+
+
+def _square_of_log(x: Array) -> Array:
+    return np.square(np.log(x))
+
+
+LAWS = (
+    Law("exponential", (_itself,), _exponential),
+    Law("power law", (np.log,), _power),
+    Law("power law with cut-off", (np.log, _itself), _cut_power),
+    Law("log-normal", (np.log, _square_of_log), _log_normal),
+)
+
+
+# ---- fitting
+
+
+def _support(x: Array, longest: float) -> tuple[Array, Array]:
+    """The times that could have been seen, and the weight of each: those of a lattice, or points of an integral."""
+    longest = max(longest, float(x[-1]))
+    step = float(np.diff(x).min())
+    on_lattice = np.allclose((x - x[0]) / step, np.round((x - x[0]) / step), atol=1e-3)
+    if on_lattice and (longest - x[0]) / step < MOST_POINTS:
+        points = np.arange(x[0], longest + step / 2, step)
+        return points, np.ones_like(points)
+    edges = np.geomspace(x[0], longest, MOST_POINTS)
+    return np.sqrt(edges[1:] * edges[:-1]), np.diff(edges)
+
+
+def _fit(law: Law, x: Array, counts: Array, points: Array, weights: Array) -> Fit | None:
+    unit = float(x[0])
+    seen = np.stack([term(x / unit) for term in law.terms], axis=1)
+    terms = np.stack([term(points / unit) for term in law.terms], axis=1)
+    scale = np.abs(terms).max(axis=0)  # so that Newton's steps are of one size
+    mean = (counts @ (seen / scale)) / counts.sum()
+    theta = _maximum(mean, terms / scale, np.log(weights)) / scale
+    parameters = law.read(theta, unit)
+    if parameters is None:
+        return None
+    level = _level(terms @ theta + np.log(weights))
+    aic = 2 * len(theta) - 2 * float(counts @ (seen @ theta - level))
+    longer = _longer(np.exp(terms @ theta + np.log(weights) - level))
+    return Fit(law.name, parameters, aic, _distance(x, counts, points, longer), _thinned(points, longer))
+
+
+def _maximum(mean: Array, terms: Array, log_weights: Array) -> Array:
+    """The factors at which the terms' means are those of the data: there the likelihood is largest."""
+    theta = np.zeros(terms.shape[1])
+    best = float(mean @ theta) - _level(terms @ theta + log_weights)
+    for _ in range(STEPS):
+        shares = np.exp(terms @ theta + log_weights - _level(terms @ theta + log_weights))
+        expected = shares @ terms
+        spread = (terms * shares[:, None]).T @ terms - np.outer(expected, expected)
+        step = np.linalg.lstsq(spread, mean - expected, rcond=None)[0]
+        length = 1.0
+        while length > 1e-12:
+            tried = theta + length * step
+            value = float(mean @ tried) - _level(terms @ tried + log_weights)
+            if value >= best:
+                break
+            length /= 2
+        if length <= 1e-12 or value - best < 1e-12:
+            break
+        theta, best = tried, value
+    return theta
+
+
+def _level(logs: Array) -> float:
+    """The logarithm of the sum."""
+    top = float(logs.max())
+    return top + log(float(np.exp(logs - top).sum()))
+
+
+def _longer(shares: Array) -> Array:
+    """The share of times that are longer than each point."""
+    return np.clip(1.0 - np.cumsum(shares), 0.0, 1.0)
+
+
+def _distance(x: Array, counts: Array, points: Array, longer: Array) -> float:
+    measured = 1.0 - np.cumsum(counts) / counts.sum()
+    return float(np.abs(measured - np.interp(x, points, longer)).max())
+
+
+def _thinned(points: Array, longer: Array, most: int = 200) -> list[tuple[float, float]]:
+    """A curve for a figure: points that lie as closely on a logarithmic axis."""
+    wanted = np.geomspace(points[0], points[-1], most)
+    places = np.unique(np.clip(np.searchsorted(points, wanted), 0, len(points) - 1))
+    return [(float(points[k]), float(longer[k])) for k in places if longer[k] > 0]

@@ -1,0 +1,152 @@
+"""The page of a running node, for browsers on its machine: `roamcast watch`.
+
+The server listens on 127.0.0.1 only, and answers only requests whose Host header names this machine: a page from
+elsewhere whose name suddenly leads here (DNS rebinding) gets nothing. There are two things to get, the page and the
+stream of what happens; nothing can be changed. The stream are server-sent events, which a browser opens again by itself
+when they end:
+
+    status  the node's status as `roamcast status --json` prints it
+    rows    what it logged since (net/host/watched.py)
+    gone    the node has stopped; the server goes on and waits for it to come back
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import BoundedSemaphore
+from typing import Any, Final, Self
+
+from roamcast.errors import InputError, error_text
+from roamcast.net.control.client import Connection
+from roamcast.net.control.messages import Status, StatusReply, plain
+from roamcast.show.replay import page
+
+HERE: Final = "127.0.0.1"
+NAMES: Final = (HERE, "localhost")
+STREAMS: Final = 8
+"""The most pages at a time."""
+AGAIN_S: Final = 2.0
+"""How long to wait for a node that has stopped."""
+HEADERS: Final = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
+    "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+
+class Server:
+    """`with Server(state) as server: server.serve_forever()`; `port` 0 takes any that is free."""
+
+    def __init__(self, state: Path, port: int = 0, every_s: float = 1.0) -> None:
+        with Connection(state) as node:  # says in one line if no node runs there
+            title = f"node {node.request(Status(), StatusReply).node}"
+        try:
+            self._http = _Http((HERE, port), _Handler)
+        except (OSError, OverflowError) as error:
+            line = error_text(error) if isinstance(error, OSError) else "must be from 0 to 65535"
+            raise InputError(f"--port {port}: {line}") from None
+        self._http.state, self._http.every_s = state, every_s
+        self._http.page = page.live(title).encode()
+
+    @property
+    def address(self) -> str:
+        return f"http://{HERE}:{self._http.server_port}/"
+
+    def serve_forever(self) -> None:
+        self._http.serve_forever(poll_interval=0.1)
+
+    def stop(self) -> None:
+        """From another thread."""
+        self._http.shutdown()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._http.server_close()
+
+
+class _Http(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+    state: Path
+    every_s: float
+    page: bytes
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.streams = BoundedSemaphore(STREAMS)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Http
+    server_version = "roamcast"
+    sys_version = ""
+
+    def do_GET(self) -> None:
+        host, _, port = (self.headers.get("Host") or "").rpartition(":")
+        if host not in NAMES or port != str(self.server.server_port):
+            self._refuse(HTTPStatus.MISDIRECTED_REQUEST)
+        elif self.path == "/":
+            self._begin("text/html; charset=utf-8", len(self.server.page))
+            self.wfile.write(self.server.page)
+        elif self.path == "/events":
+            self._stream()
+        else:
+            self._refuse(HTTPStatus.NOT_FOUND)
+
+    def log_message(self, format: str, *arguments: Any) -> None:
+        """Nothing: the terminal shows the address and is quiet."""
+
+    def _refuse(self, status: HTTPStatus) -> None:
+        self.send_error(status)
+
+    def _begin(self, kind: str, length: int | None = None) -> None:
+        self.send_response(HTTPStatus.OK)
+        self.send_header("Content-Type", kind)
+        if length is not None:
+            self.send_header("Content-Length", str(length))
+        for name, value in HEADERS.items():
+            self.send_header(name, value)
+        self.end_headers()
+
+    # ---- what happens
+
+    def _stream(self) -> None:
+        if not self.server.streams.acquire(blocking=False):
+            self._refuse(HTTPStatus.SERVICE_UNAVAILABLE)
+            return
+        try:
+            self._begin("text/event-stream")
+            while True:
+                try:
+                    self._follow()
+                except InputError as error:
+                    self._send("gone", {"error": str(error)})
+                    time.sleep(AGAIN_S)
+        except OSError:
+            pass  # the page was closed
+        finally:
+            self.server.streams.release()
+
+    def _follow(self) -> None:
+        """Until the node stops, which is an InputError."""
+        with Connection(self.server.state) as status, Connection(self.server.state) as rows:
+            next_s = 0.0
+            for batch in rows.watch():
+                if time.monotonic() >= next_s:
+                    self._send("status", plain(status.request(Status(), StatusReply)))
+                    next_s = time.monotonic() + self.server.every_s
+                self._send("rows", plain(batch))
+
+    def _send(self, event: str, content: dict[str, Any]) -> None:
+        now_us = time.time_ns() // 1000
+        self.wfile.write(f"event: {event}\ndata: {json.dumps({**content, 'now_us': now_us})}\n\n".encode())
+        self.wfile.flush()

@@ -1,0 +1,73 @@
+"""Timers of simulated nodes, against a simple model."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from tests.world.places import CELL
+from tests.world.stage import Stage, Words
+
+KEYS = st.integers(0, 3)
+STEPS = st.one_of(
+    st.tuples(st.just("set"), KEYS),
+    st.tuples(st.just("cancel"), KEYS),
+    st.tuples(st.just("ring"), st.integers(0, 20)),
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(STEPS, max_size=25))
+@example([("set", 0), ("ring", 0), ("ring", 0)])
+@example([("set", 0), ("set", 1), ("ring", 0), ("set", 1), ("ring", 1)])
+def test_timers_behave_like_a_dictionary(steps: list[tuple[str, int]]) -> None:
+    """One timer is stored apart from the others, without any visible effect."""
+    station = Stage(CELL[:1]).stations[0]
+    settings_made: list[int] = []  # the key of each setting, by serial
+    counts: dict[int, int] = {}  # key -> serial of the setting that counts
+    for what, number in steps:
+        if what == "set":
+            station.set_timer(number, 10)
+            settings_made.append(number)
+            counts[number] = len(settings_made)
+        elif what == "cancel":
+            station.cancel_timer(number)
+            counts.pop(number, None)
+        elif settings_made:
+            serial = 1 + number % len(settings_made)
+            key = settings_made[serial - 1]
+            rings = counts.get(key) == serial
+            assert station.goes_off(key, serial) == rings
+            if rings:
+                del counts[key]
+
+
+def test_a_timer_for_the_past_is_refused_and_the_one_that_is_set_stays() -> None:
+    station = Stage(CELL[:1]).stations[0]
+    station.set_timer(7, 10)
+    with pytest.raises(ValueError, match="5 us ago"):
+        station.set_timer(7, -5)
+    assert station.goes_off(7, 1)
+
+
+def test_a_station_that_forgets_has_no_timer_and_no_frame_left() -> None:
+    stage = Stage(CELL[:2])
+    station = stage.stations[0]
+    station.set_timer(1, 10)
+    station.set_timer(2, 10)
+    for number in range(3):
+        station.broadcast(Words(number, 10))
+    station.forget()
+    assert not station.goes_off(1, 1)
+    assert not station.goes_off(2, 2)
+    assert station.head is None
+    assert not station.queue
+    assert not stage.stations[1].queue
+
+
+def test_queues_are_not_shared() -> None:
+    stage = Stage(CELL)
+    for number in range(3):
+        stage.stations[0].broadcast(Words(number, 10))
+    assert [len(station.queue) for station in stage.stations] == [2, 0, 0, 0]
