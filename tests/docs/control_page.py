@@ -97,7 +97,7 @@ def shown(kind: Any) -> str:
         return f"list of {shown(kind.item_type)}"
     if isinstance(kind, msgspec.inspect.StructType):
         return f"[{kind.cls.__name__}](#{kind.cls.__name__.lower()})"
-    if isinstance(kind, msgspec.inspect.TupleType):
+    if isinstance(kind, msgspec.inspect.TupleType | msgspec.inspect.NamedTupleType):
         return "list"
     return TYPES[type(kind)]
 
