@@ -228,7 +228,7 @@ class Field:
         self.frames += parts.runner.tally.frames_out
         node._parts = None
         parts.runner.host.running = False
-        parts.runner.medium.close()
+        parts.runner.lanes[0].medium.close()
         parts.runner.timers.clear()
         for task in [*parts.tasks, parts.writer._task, self.readers.pop(i, None)]:
             if task is not None:

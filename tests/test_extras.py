@@ -12,7 +12,7 @@ from roamcast.extras import EXTRAS, INCLUDED, missing, need
 from tests.support.checkout import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-DISTRIBUTIONS = {"markdown_it": "markdown-it-py", "py4j": "pyspark"}
+DISTRIBUTIONS = {"markdown_it": "markdown-it-py", "paho": "paho-mqtt", "py4j": "pyspark"}
 """Whose names are not what Python imports."""
 
 

@@ -12,7 +12,10 @@ from roamcast import Scenario
 from roamcast.parts import Leg, Stream, end_x, end_y, rest, walk
 from roamcast.world.parts import PARTS
 
-NAMES = ["DSSS", "Leg", "Mac", "Mobility", "Radio", "Random", "Stream", "Timing", "end_x", "end_y", "rest", "walk"]
+NAMES = [
+    *("DSSS", "Leg", "Mac", "Medium", "MediumSettings", "Mobility", "Radio", "Random", "Sent", "Stream", "Timing"),
+    *("end_x", "end_y", "rest", "walk"),
+]
 METHODS = {
     "Mobility": {"first": ["node", "stream"], "next": ["node", "leg", "stream"]},
     "Radio": {
@@ -26,6 +29,20 @@ METHODS = {
         "begin": ["node", "left", "busy", "window", "random"],
         "after": ["node", "window", "random"],
     },
+}
+
+
+MEDIUM = {
+    "__init__": ["settings"],
+    "open": ["receive"],
+    "close": [],
+    "send": ["datagram", "to"],
+    "up": [],
+    "delay_s": ["size"],
+    "place": [],
+    "shown": ["address"],
+    "prefer": ["known"],
+    "unread": [],
 }
 
 
@@ -43,11 +60,18 @@ def test_each_class_is_documented(name: str) -> None:
 @pytest.mark.parametrize("name", METHODS)
 def test_what_a_class_can_override_does_not_change_unnoticed(name: str) -> None:
     """From the source: compiled methods have no signature."""
+    assert methods(name) == {"__init__": ["scenario", "params", "seed"], **METHODS[name]}
+
+
+def test_what_a_medium_can_override_does_not_change_unnoticed() -> None:
+    assert methods("Medium") == MEDIUM
+
+
+def methods(name: str) -> dict[str, list[str]]:
     module = getattr(roamcast.parts, name).__module__
     source = Path(roamcast.__file__).parents[1].joinpath(*module.split(".")).with_suffix(".py")
-    (definition,) = [n for n in ast.parse(source.read_text()).body if isinstance(n, ast.ClassDef) and n.name == name]
-    methods = {n.name: [a.arg for a in n.args.args[1:]] for n in definition.body if isinstance(n, ast.FunctionDef)}
-    assert methods == {"__init__": ["scenario", "params", "seed"], **METHODS[name]}
+    (found,) = [n for n in ast.parse(source.read_text()).body if isinstance(n, ast.ClassDef) and n.name == name]
+    return {n.name: [a.arg for a in n.args.args[1:]] for n in found.body if isinstance(n, ast.FunctionDef)}
 
 
 def test_each_base_is_the_one_that_names_are_checked_against() -> None:

@@ -113,6 +113,15 @@ else
   say "no Chromium with its driver found; tests of pages are skipped (Debian: apt-get install chromium chromium-driver)"
 fi
 
+# ---- an MQTT broker, for the tests of the bridge
+
+PATH="$PATH:/usr/sbin"
+if command -v mosquitto >/dev/null || { may_install && install mosquitto; }; then
+  say "mosquitto"
+else
+  say "no mosquitto (Debian: apt-get install mosquitto); tests of the bridge to MQTT are skipped"
+fi
+
 # ---- iproute2, for the tests that put nodes into network namespaces
 
 if command -v ip >/dev/null || { may_install && install iproute2; }; then

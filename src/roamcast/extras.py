@@ -19,6 +19,7 @@ EXTRAS = {
     "markdown_it": ("markdown-it-py", "figures"),
     "matplotlib": ("matplotlib", "figures"),
     "numpy": ("NumPy", "data"),
+    "paho": ("paho-mqtt", "mqtt"),
     "pandas": ("pandas", "data"),
     "py4j": ("PySpark", "lab"),
     "pyarrow": ("PyArrow", "data"),

@@ -1,11 +1,13 @@
-"""Parts of a world that you write yourself: how nodes move, how strong frames arrive, when a node may send.
+"""Parts that you write yourself: how nodes of a world move, how strong frames arrive, when a node may send; and what
+carries the datagrams of a real node.
 
     from roamcast import Params, Scenario, param
     from roamcast.parts import Leg, Mobility, Stream, walk
 
 A class extends `Mobility`, `Radio` or `Mac`. A scenario names it as `module:Class`, or by the name that an installed
-package gives it (entry point groups `roamcast.mobility`, `roamcast.radios` and `roamcast.macs`). These names stay
-stable; docs/how-to/write-a-world.md shows one class of each kind.
+package gives it (entry point groups `roamcast.mobility`, `roamcast.radios` and `roamcast.macs`). The settings of a real
+node name a `Medium` in the same way (`roamcast.media`). These names stay stable; docs/how-to/write-a-world.md and
+docs/how-to/write-a-medium.md show one class of each kind.
 """
 
 import sys
@@ -13,6 +15,9 @@ import sys
 from librt.random import Random as Random
 
 from roamcast import _docstring
+from roamcast.net.air.medium import Medium as Medium
+from roamcast.net.air.medium import MediumSettings as MediumSettings
+from roamcast.net.air.medium import Sent as Sent
 from roamcast.world.mac.dcf import DSSS as DSSS
 from roamcast.world.mac.outside import Mac as Mac
 from roamcast.world.mobility.base import Leg as Leg
@@ -29,9 +34,12 @@ __all__ = [
     "DSSS",
     "Leg",
     "Mac",
+    "Medium",
+    "MediumSettings",
     "Mobility",
     "Radio",
     "Random",
+    "Sent",
     "Stream",
     "Timing",
     "end_x",

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+import logging
 import select
 import signal
+import socket
 import stat
 import subprocess
+import sys
 import time
+import urllib.request
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from roamcast.cli.log_lines import JsonLines
 from roamcast.cli.subscribe import line
 from roamcast.net.control.client import Connection
 from roamcast.net.control.messages import ReceivedEvent, Status, StatusReply
@@ -109,9 +115,37 @@ def test_verbose_says_more(start: Started, tmp_path: Path, monkeypatch: pytest.M
     assert "runs gossip; state in a" in stopped(node)
 
 
+def test_lines_for_programs_and_metrics(start: Started, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    node = start("a", "--insecure", "-v", "--log-format", "json", "--metrics", str(port), key=False)
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=PATIENCE_S) as answer:
+        assert b"\nroamcast_up_seconds " in answer.read()
+    lines = [json.loads(line) for line in stopped(node).splitlines()]
+    assert [line["level"] for line in lines] == ["warning", "info"]
+    assert lines[0]["message"].startswith("INSECURE: ")
+    assert lines[1]["logger"] == "roamcast"
+    assert all(datetime.fromisoformat(line["time"]).utcoffset() == timedelta(0) for line in lines)
+
+
+def test_a_json_line_has_the_traceback_of_an_error() -> None:
+    try:
+        raise ValueError("two\nlines")
+    except ValueError:
+        record = logging.LogRecord("x", logging.ERROR, "", 0, "failed: %s", ("why",), sys.exc_info())
+    line = JsonLines().format(record)
+    assert "\n" not in line
+    fields = json.loads(line)
+    assert (fields["level"], fields["message"], "ValueError" in fields["traceback"]) == ("error", "failed: why", True)
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (["node", "--insecure", "--log-format", "xml"], "--log-format xml: must be text or json"),
+        (["node", "--insecure", "--metrics", "70000"], "metrics: must be a whole number of at most 65535"),
         (["node"], "a node needs the group's key: --key FILE"),
         (["node", "--key", "none"], "there is no group key none"),
         (["node", "--key", "none", "--insecure"], "insecure and key exclude each other"),

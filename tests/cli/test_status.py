@@ -98,6 +98,7 @@ def test_rates_are_of_the_time_between_two_looks() -> None:
         keys=["00aa"],
         sending_key="00aa",
         network=True,
+        media=[],
         up_s=12.0,
         neighbours=[],
         subscriptions={1: 'name = "[/x]"'},
@@ -114,6 +115,7 @@ def test_rates_are_of_the_time_between_two_looks() -> None:
         public="",
         stored=StoreCounts(0, 0, 0, 0, 0, 0, 0),
         delivered_before=0,
+        rotation="",
         named=[NamedStatus("[/y]", 'name = "[/z]"', 0)],
     )
     before = msgspec.structs.replace(now, delivered=10, up_s=10.0, airtime_s=0.4)

@@ -29,6 +29,7 @@ SECTIONS = {
     "Filters": ["Filter", "parse_subscription"],
     "Testing a protocol": ["ScriptHost", "make", "round_trip"],
     "Writing a world": ["Mobility", "Leg", "walk", "rest", "end_x", "end_y", "Radio", "Mac", "Timing", "Stream"],
+    "Writing a medium": ["Medium", "MediumSettings", "Sent"],
     "Logs": ["Log", "Replay", "Explanation"],
     "Errors": ["RoamcastError", "InputError"],
 }

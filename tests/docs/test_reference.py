@@ -25,7 +25,7 @@ from roamcast.pubsub.text import parse
 from roamcast.world import fields
 from roamcast.world.parts import PARTS
 from roamcast.world.scenario import FILES
-from tests.docs import frames, python_page
+from tests.docs import control_page, frames, python_page
 from tests.docs.pages import ROOT, UPDATE
 
 CORPUS = ROOT / "tests" / "net" / "corpus"
@@ -279,6 +279,7 @@ def metrics_page() -> str:
         ("log", log_page),
         ("metrics", metrics_page),
         ("python", python_page.page),
+        ("control", lambda: control_page.page(MADE, table)),
     ],
 )
 def test_reference_page_says_what_the_code_says(name: str, make: Any) -> None:

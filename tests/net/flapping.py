@@ -74,7 +74,7 @@ async def main(group: str, first: str, second: str) -> dict[str, object]:
     ]
     for runner in runners:
         runner.start()
-    results: dict[str, object] = {"before there is an interface": runners[0].medium.up()}
+    results: dict[str, object] = {"before there is an interface": runners[0].lanes[0].medium.up()}
     broadcast(runners[0], 1)
     make_interface(first)
     results["the interface appears"] = await talk(runners, 2)

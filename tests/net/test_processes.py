@@ -39,6 +39,7 @@ class Row:
 
     def start(self, i: int) -> None:
         words = ["node", "--key", "group.key", "--state", f"n{i}", "--interface", "air"]
+        words += ["--option", "limits.rate_bps=2e6"]  # with the default, a node says how much it sends
         with self.places.inside(i):
             self.running[i] = subprocess.Popen(
                 [sys.executable, "-m", "roamcast", *words],

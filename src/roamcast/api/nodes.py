@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from roamcast.errors import InputError, unknown
+from roamcast.net.air import networks
+from roamcast.net.air.medium import MEDIA
 from roamcast.net.config import GROUPS, configured, gather, names
 from roamcast.net.control.remote import RemoteNode
 from roamcast.net.node import node
@@ -16,8 +18,9 @@ class Node(node.Node):
     """A node in this program: `async with rc.Node(key="group.key", interface="lo") as n`.
 
     The settings are those of `roamcast node`, by the same names. One of a group is written without it (`interface` for
-    `network.interface`), or the group is a dictionary (`bounds={"received": 100}`). `protocol` may be a class. `config`
-    is a file of settings, over which the others win.
+    `network.interface`), or the group is a dictionary (`bounds={"received": 100}`), also one of dictionaries
+    (`network={"mesh": {"interface": "wlan0"}, "modem": {"medium": "serial", "device": "/dev/ttyUSB0"}}`). `protocol`
+    and `medium` may be classes. `config` is a file of settings, over which the others win.
     """
 
     def __init__(self, *, config: str | Path | None = None, **settings: Any) -> None:
@@ -36,14 +39,20 @@ def _full_names(settings: dict[str, Any]) -> dict[str, Any]:
         if name in (*GROUPS, "params"):
             if not isinstance(value, dict):
                 raise InputError(f"{name}: must be a dictionary from names to values")
-            full |= {f"{name}.{field}": entry for field, entry in value.items()}
-        elif isinstance(value, Path):
-            full[_full_name(name, known)] = str(value)
-        elif isinstance(value, type):
-            full[_full_name(name, known)] = registry.name_of(value)
+            inner = networks.flat(value) if name == networks.GROUP else {f"{name}.{k}": v for k, v in value.items()}
+            full |= {field: _by_name(field, entry) for field, entry in inner.items()}
         else:
-            full[_full_name(name, known)] = value
+            full[_full_name(name, known)] = _by_name(name, value)
     return full
+
+
+def _by_name(name: str, value: Any) -> Any:
+    """A path as a text, and a class by the name that settings have for it."""
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, type):
+        return MEDIA.name_of(value) if name.rpartition(".")[2] == networks.KIND else registry.name_of(value)
+    return value
 
 
 def _full_name(name: str, known: list[str]) -> str:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from roamcast.cli.help import Verbs
+from roamcast.cli.options import ConfigFile, State, state_of
 
 app = typer.Typer(cls=Verbs, no_args_is_help=True, add_completion=False, help="The keys of a group of nodes.")
 
@@ -57,3 +58,18 @@ def retire(file: File) -> None:
     ring = KeyRing.load(file).retired()
     ring.save(file, replace=True)
     print(f"{file}: only key {ring.sending.id:04x} is left")
+
+
+@app.command()
+def rotate(
+    go_on: Annotated[bool, typer.Option("--go-on", help="Do not wait for members that are missing.")] = False,
+    state: State = None,
+    config: ConfigFile = None,
+) -> None:
+    """Give the group a new key over the air, through a running node: for those on its roster, and nobody else."""
+    from roamcast.net.control.client import Connection
+    from roamcast.net.control.messages import Rotate, Rotating
+
+    with Connection(state_of(config, state)) as node:
+        progress = node.request(Rotate(go_on), Rotating).progress
+    print(f"{progress}; `roamcast status` shows how far it is" if progress else "the rotation is complete")

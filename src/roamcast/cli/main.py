@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from roamcast.cli import (
+    bridge,
     compare,
     examples,
     fields,
@@ -28,6 +29,7 @@ from roamcast.cli import (
     report,
     reproduce,
     run,
+    service,
     status,
     subscribe,
     trace,
@@ -102,9 +104,11 @@ app.command(rich_help_panel=LIVE)(node.node)
 app.command(rich_help_panel=LIVE)(publish.publish)
 app.command(rich_help_panel=LIVE)(subscribe.subscribe)
 app.command(rich_help_panel=LIVE)(status.status)
+app.command(rich_help_panel=LIVE)(bridge.bridge)
 app.command(rich_help_panel=LIVE)(motion.motion)
 app.command(rich_help_panel=LIVE)(watch.watch)
 app.add_typer(key.app, name="key", rich_help_panel=LIVE)
+app.add_typer(service.app, name="service", rich_help_panel=LIVE)
 app.add_typer(trace.app, name="trace", rich_help_panel=DATA)
 app.add_typer(lab.app, name="lab", rich_help_panel=DATA)
 

@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from roamcast.cli.options import ConfigFile, Parameters, State, import_from_here, node_settings, pairs
+from roamcast.cli.options import (
+    ConfigFile,
+    LogFormat,
+    Parameters,
+    State,
+    Verbose,
+    import_from_here,
+    log_to_stderr,
+    node_settings,
+    notify_systemd,
+    pairs,
+)
 
 if TYPE_CHECKING:
     from roamcast.net.config import Config
@@ -48,15 +59,18 @@ def node(
     log: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write the event log there.", show_default="none")
     ] = None,
+    metrics: Annotated[
+        int | None,
+        typer.Option(metavar="PORT", help="Metrics for Prometheus, on this machine only.", show_default="none"),
+    ] = None,
     option: Annotated[
         list[str] | None, typer.Option(metavar="NAME=VALUE", help="Any other setting, limits.queue=20. Repeatable.")
     ] = None,
-    verbose: Annotated[
-        int, typer.Option("--verbose", "-v", count=True, help="Say more; twice: everything.", show_default=False)
-    ] = 0,
+    verbose: Verbose = 0,
+    log_format: LogFormat = "text",
 ) -> None:
     """Run a node until it is interrupted. SIGHUP makes it read the group's keys again."""
-    _log_to_stderr(verbose)
+    log_to_stderr(verbose, log_format)
     flags: dict[str, Any] = {
         "state": _text(state),
         "key": _text(key),
@@ -67,6 +81,7 @@ def node(
         "network.port": port,
         "gps": gps,
         "log": _text(log),
+        "metrics": metrics,
         **{f"params.{name}": value for name, value in pairs("--set", set_).items()},
         **pairs("--option", option),
     }
@@ -78,17 +93,9 @@ def _start(settings: dict[str, Any]) -> None:
 
     from roamcast.net.config import configured
 
-    if ":" in str(settings.get("protocol", "")):
+    if any(":" in str(settings[name]) for name in settings if name.rpartition(".")[2] in ("protocol", "medium")):
         import_from_here()
     asyncio.run(_run(configured(settings)))
-
-
-def _log_to_stderr(verbose: int) -> None:
-    import logging
-    import sys
-
-    level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
-    logging.basicConfig(level=level, stream=sys.stderr, format="roamcast: %(message)s")
 
 
 def _text(path: Path | None) -> str | None:
@@ -97,16 +104,22 @@ def _text(path: Path | None) -> str | None:
 
 async def _run(config: Config) -> None:
     import asyncio
+    import contextlib
     import logging
     import signal
 
+    from roamcast.net.control.metrics import MetricsServer
     from roamcast.net.control.server import Control
     from roamcast.net.limits import Limits
     from roamcast.net.node.node import Node
 
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
-    async with Node(config) as node, Control(node):
+    async with contextlib.AsyncExitStack() as running:
+        node = await running.enter_async_context(Node(config))
+        await running.enter_async_context(Control(node))
+        if config.metrics:
+            await running.enter_async_context(MetricsServer(node, config.metrics))
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, stop.set)
         loop.add_signal_handler(signal.SIGHUP, _use_keys, node)
@@ -115,34 +128,20 @@ async def _run(config: Config) -> None:
         )
         if (config.limits.rate_bps, config.limits.airtime_share) == (Limits().rate_bps, Limits().airtime_share):
             logging.getLogger("roamcast").warning("by default this node %s", config.limits.governor())
-        _notify_systemd("READY=1")
+        notify_systemd("READY=1")
         await stop.wait()
-        _notify_systemd("STOPPING=1")
+        notify_systemd("STOPPING=1")
 
 
 def _use_keys(node: Node) -> None:
     import logging
 
     from roamcast.errors import InputError
-    from roamcast.net.trust.keys import KeyRing
 
     log = logging.getLogger("roamcast")
     try:
-        node.use(KeyRing.load(node.config.key))
+        node.read_keys()
     except InputError as error:
         log.error("the keys stay as they were: %s", error)
     else:
         log.info("the group's keys were read again")
-
-
-def _notify_systemd(state: str) -> None:
-    """`Type=notify`: a unit is up when its node is. Does nothing if systemd did not start this process."""
-    import contextlib
-    import os
-    import socket
-
-    address = os.environ.get("NOTIFY_SOCKET", "")
-    if address.startswith(("/", "@")):
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notification, contextlib.suppress(OSError):
-            notification.settimeout(1.0)
-            notification.sendto(state.encode(), address.replace("@", "\0", 1) if address[0] == "@" else address)

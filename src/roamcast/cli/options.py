@@ -151,3 +151,35 @@ def state_of(config: Path | None, state: Path | None) -> Path:
     if not isinstance(folder, str):
         raise InputError(f"state={folder}: must be a folder")
     return Path(folder)
+
+
+Verbose = Annotated[
+    int, typer.Option("--verbose", "-v", count=True, help="Say more; twice: everything.", show_default=False)
+]
+LogFormat = Annotated[str, typer.Option(metavar="FORMAT", help="Of the lines on stderr: text or json.")]
+
+
+def log_to_stderr(verbose: int, format: str = "text") -> None:
+    """What a command that runs for long says: a line each, as a text or as a JSON object."""
+    import logging
+
+    from roamcast.cli.log_lines import FORMATTERS
+
+    if format not in FORMATTERS:
+        raise InputError(f"--log-format {format}: must be {' or '.join(FORMATTERS)}")
+    handler = logging.StreamHandler()
+    handler.setFormatter(FORMATTERS[format]())
+    level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
+    logging.basicConfig(level=level, handlers=[handler])
+
+
+def notify_systemd(state: str) -> None:
+    """`Type=notify`: a unit is up when its process says so. Does nothing if systemd did not start this process."""
+    import contextlib
+    import socket
+
+    address = os.environ.get("NOTIFY_SOCKET", "")
+    if address.startswith(("/", "@")):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notification, contextlib.suppress(OSError):
+            notification.settimeout(1.0)
+            notification.sendto(state.encode(), address.replace("@", "\0", 1) if address[0] == "@" else address)

@@ -78,6 +78,10 @@ def page(status: NodeStatus, before: NodeStatus | None) -> RenderableType:
     parts: list[RenderableType] = [Text(_headline(status), style="bold")]
     if not status.secure:
         parts.append(Text("INSECURE: nothing is encrypted, authenticated or signed", style="bold red"))
+    if status.rotation:
+        parts.append(Text(f"rotation of the group's key: {status.rotation}"))
+    if len(status.media) > 1:
+        parts.append(_media(status))
     parts += [_neighbours(status), _tables(status), _rates(status, before)]
     for title, counts in (("dropped", status.dropped), ("decisions", status.decisions)):
         if counts:
@@ -94,12 +98,30 @@ def _headline(status: NodeStatus) -> str:
     return f"node {status.node}, {status.protocol}, up {status.up_s:,.0f} s{speed}{key}{also}{network}"
 
 
+def _media(status: NodeStatus) -> RenderableType:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(
+        "medium", "where", "", "queue", "no room", "airtime", "in", "out", title="media", title_justify="left"
+    )
+    for one in status.media:
+        waiting = (f"{one.queue:,}", f"{one.queue_full:,}", f"{one.airtime_s:,.2f} s")
+        passed = (f"{one.datagrams_in:,}", f"{one.datagrams_out:,}")
+        table.add_row(Text(one.name), Text(one.place), "" if one.up else "DOWN", *waiting, *passed)
+    return table
+
+
 def _neighbours(status: NodeStatus) -> RenderableType:
     from rich.table import Table
 
-    table = Table("neighbour", "address", "silent s", "frames", "bytes", title="neighbours", title_justify="left")
+    table = Table(
+        "neighbour", "medium", "address", "silent s", "frames", "bytes", title="neighbours", title_justify="left"
+    )
     for peer in status.neighbours[:NEIGHBOURS]:
-        table.add_row(str(peer.node), peer.address, f"{peer.silent_s:.1f}", f"{peer.frames:,}", f"{peer.bytes:,}")
+        table.add_row(
+            str(peer.node), peer.medium, peer.address, f"{peer.silent_s:.1f}", f"{peer.frames:,}", f"{peer.bytes:,}"
+        )
     if len(status.neighbours) > NEIGHBOURS:
         table.add_row(f"and {len(status.neighbours) - NEIGHBOURS} more", "", "", "", "")
     return table

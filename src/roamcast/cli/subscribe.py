@@ -23,6 +23,12 @@ def subscribe(
         str,
         typer.Option(metavar="NAME", help="Remember the position: a later command with this name goes on there."),
     ] = "",
+    after: Annotated[
+        int | None,
+        typer.Option(
+            metavar="POSITION", help="Begin behind this position (--json shows it); 0: all.", show_default="now"
+        ),
+    ] = None,
     count: Annotated[int, typer.Option(metavar="N", help="Leave after N events; 0: never.")] = 0,
     patience: Annotated[
         float | None, typer.Option(metavar="S", help="Leave if nothing comes for so long.", show_default="never")
@@ -40,6 +46,8 @@ def subscribe(
         raise InputError(f"--count {count}: must be at least 0")
     if patience is not None and not 0 < patience < LONGEST_S:
         raise InputError(f"--patience {patience:g}: must be above 0")
+    if after is not None and after < 0:
+        raise InputError(f"--after {after}: must be at least 0")
     if forget and not name:
         raise InputError("--forget needs --name NAME")
     if filter is None and not forget:
@@ -48,7 +56,7 @@ def subscribe(
         if filter is None or forget:
             node.request(Forget(name), Done)
             return
-        node.request(Subscribe(filter, name), Subscribed)
+        node.request(Subscribe(filter, name, after), Subscribed)
         try:
             for number, event in enumerate(node.events(patience), start=1):
                 print(_json(event) if json else line(event), flush=True)

@@ -1,7 +1,8 @@
 """The settings of a node: from a TOML file, from the environment, from flags. Later ones in this list win.
 
 Every field has the same name everywhere: `port` of `[network]` in the file is ROAMCAST_NETWORK_PORT in the environment
-and `network.port` among the flags. Variables that begin with ROAMCAST_ and name no field are ignored.
+and `network.port` among the flags. Variables that begin with ROAMCAST_ and name no field are ignored. A node with
+several media has a table for each (air/networks.py): `device` of `[network.modem]` is ROAMCAST_NETWORK_MODEM_DEVICE.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ import msgspec
 from roamcast import toml
 from roamcast.errors import InputError, Misplaced, unknown
 from roamcast.log.schema import kinds_at
+from roamcast.net.air import networks
 from roamcast.net.air.medium import Network
+from roamcast.net.air.networks import NamedMedium
 from roamcast.net.keep import durability
 from roamcast.net.keep.database import Bounds
 from roamcast.net.limits import Limits
@@ -42,8 +45,10 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     level: str = "frames"
     log_rotate_s: Annotated[float, msgspec.Meta(gt=0)] = 60.0
     log_files: Annotated[int, msgspec.Meta(ge=1)] = 1000  # the oldest are removed
+    metrics: Annotated[int, msgspec.Meta(ge=0, le=65535)] = 0  # port on this machine for Prometheus; 0: none
     sample_s: Annotated[float, msgspec.Meta(ge=0)] = 10.0  # how often routing state is logged
-    network: Network = Network()
+    network: Network = Network()  # if UDP is the only medium
+    media: tuple[NamedMedium, ...] = ()  # otherwise: all of them
     limits: Limits = Limits()
     bounds: Bounds = Bounds()
 
@@ -57,14 +62,23 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         kinds_at(self.level)
         durability.check(self.durability)
 
+    def all_media(self) -> tuple[NamedMedium, ...]:
+        """The media of the node, in the order in which they are preferred."""
+        return self.media or (NamedMedium(networks.UDP, networks.UDP, self.network),)
+
 
 GROUPS: Final[dict[str, type[msgspec.Struct]]] = {"network": Network, "limits": Limits, "bounds": Bounds}
 
 
 def names() -> list[str]:
     """The names of all fields, as flags have them."""
-    own = [field.name for field in msgspec.structs.fields(Config) if field.name not in (*GROUPS, "params")]
-    return own + [f"{group}.{field.name}" for group, kind in GROUPS.items() for field in msgspec.structs.fields(kind)]
+    own = [field.name for field in msgspec.structs.fields(Config) if field.name not in (*GROUPS, "params", "media")]
+    others = ((group, kind) for group, kind in GROUPS.items() if group != networks.GROUP)
+    return (
+        own
+        + networks.names()
+        + [f"{group}.{field.name}" for group, kind in others for field in msgspec.structs.fields(kind)]
+    )
 
 
 def gather(file: str | Path | None, environment: Mapping[str, str], flags: Mapping[str, Any]) -> dict[str, Any]:
@@ -77,16 +91,20 @@ def gather(file: str | Path | None, environment: Mapping[str, str], flags: Mappi
 def configured(settings: Mapping[str, Any]) -> Config:
     nested: dict[str, Any] = {}
     known = names()
+    network = {name: value for name, value in settings.items() if name.startswith(f"{networks.GROUP}.")}
     for name, value in settings.items():
         group, dot, field = name.partition(".")
+        if name in network:
+            continue
         if name not in known and group != "params":
             raise unknown("setting", name, known, _groups())
         if dot:
             nested.setdefault(group, {})[field] = value
         else:
             nested[name] = value
+    media = networks.media(network)
     try:
-        return msgspec.convert(nested, Config, strict=False)
+        return _with_media(msgspec.convert(nested, Config, strict=False), media)
     except msgspec.ValidationError as error:
         problem, _, field = str(error).partition(" - at `$.")
         if isinstance(error.__cause__, InputError):
@@ -100,6 +118,12 @@ def _groups() -> str:
     return f"known: {own}, and the settings of {', '.join(GROUPS)}, such as limits.queue"
 
 
+def _with_media(config: Config, media: list[NamedMedium]) -> Config:
+    if [(one.name, one.kind) for one in media] == [(networks.UDP, networks.UDP)]:
+        return msgspec.structs.replace(config, network=media[0].settings)
+    return msgspec.structs.replace(config, media=tuple(media))
+
+
 def _from_file(path: Path) -> dict[str, Any]:
     return toml.load(path, "configuration", _settings)
 
@@ -107,10 +131,22 @@ def _from_file(path: Path) -> dict[str, Any]:
 def _settings(content: dict[str, Any]) -> dict[str, Any]:
     settings: dict[str, Any] = {}
     for name, value in content.items():
-        if isinstance(value, dict):
+        if name == networks.GROUP and isinstance(value, dict):
+            settings |= _of_networks(value)
+        elif isinstance(value, dict):
             settings |= {_known(f"{name}.{inner}", name, inner): entry for inner, entry in value.items()}
         else:
             settings[_known(name, name)] = value
+    return settings
+
+
+def _of_networks(table: dict[str, Any]) -> dict[str, Any]:
+    """The settings of one medium or several. Several, and one from outside, check their settings themselves."""
+    settings = networks.flat(table)
+    outside = ":" in str(table.get(networks.KIND))
+    for name in settings:
+        if name.count(".") == 1 and not outside:
+            _known(name, *name.split("."))
     return settings
 
 
@@ -129,4 +165,16 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
         for name, value in environment.items()
         if name.startswith(params)
     }
+    return settings | _named_networks(environment, variables)
+
+
+def _named_networks(environment: Mapping[str, str], others: Mapping[str, str]) -> dict[str, str]:
+    """Settings of several media: ROAMCAST_NETWORK_MODEM_DEVICE is `network.modem.device`."""
+    prefix, settings = f"{PREFIX}NETWORK_", {}
+    fields = sorted((name.partition(".")[2] for name in networks.names()), key=len, reverse=True)
+    for variable, value in environment.items():
+        rest = variable.removeprefix(prefix).lower()
+        field = next((field for field in fields if rest.endswith(f"_{field}")), "")
+        if variable.startswith(prefix) and variable not in others and field:
+            settings[f"{networks.GROUP}.{rest.removesuffix(f'_{field}')}.{field}"] = value
     return settings

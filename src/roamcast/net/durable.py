@@ -8,6 +8,9 @@ the new one when it starts again, and never a part of either. The names are fixe
     sequence    the highest number of an own event that is reserved, 8 bytes
     heard       the boots and counters of peers, some kilobytes, every five minutes
     alive       when the node was last known to run, 8 bytes, every five minutes
+    ring        the group's keys after a rotation over the air, and which key file they came from
+    rotation    the rotation that this node conducts
+    keys        the keys of the last publications that had one, 4 kilobytes
     number      the number of an insecure node, 4 bytes
     clock, unchecked    for `keep.store.Store` alone
 

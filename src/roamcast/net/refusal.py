@@ -111,6 +111,7 @@ class Tally:
         self.bytes_out = 0
         self.frames_in = 0
         self.frames_out = 0
+        self.copies = 0  # frames that had come over another medium before
         self.echoes = 0  # own datagrams that came back from the network
         self.acks_in = 0
         self.acks_out = 0

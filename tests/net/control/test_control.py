@@ -28,7 +28,10 @@ WRONG = [
     (b'{"do": ' + b"[" * 100_000, NO_REQUEST),
     (b'{"topic": "x"}', NO_REQUEST),
     (b'{"do": "publish", "topic": "\xff"}', NO_REQUEST),
-    (b'{"do": "fly"}', "cannot do 'fly': must be publish, subscribe, forget, motion, status or watch"),
+    (
+        b'{"do": "fly"}',
+        "cannot do 'fly': must be ack, forget, hello, motion, publish, rotate, status,",
+    ),
     (b'{"do": "publish", "topic": 7}', "topic: expected str, got int"),
     (b'{"do": "publish", "payload": "?"}', "payload: invalid base64 encoded string"),
     (b'{"do": "publish", "attrs": {"a": [1]}}', "attrs: expected"),
@@ -36,6 +39,10 @@ WRONG = [
     (b'{"do": "publish", "attrs": {"a": 1180591620717411303424}}', "cannot publish this"),
     (b'{"do": "publish", "validity_s": "long"}', "validity_s: expected"),
     (b'{"do": "subscribe", "filter": "n >"}', "expected"),
+    (b'{"do": "hello", "version": 2}', "version 2: this node speaks version 1"),
+    (b'{"do": "ack", "position": 1}', "ack: this connection has not subscribed with acknowledge"),
+    (b'{"do": "subscribe", "filter": "true", "acknowledge": true}', "acknowledge: only a subscription with a name"),
+    (b'{"do": "rotate"}', "only a node with a key and a roster can rotate the group's key"),
     (b'{"do": "forget", "name": "x"}', "there is no subscription 'x'"),
 ]
 

@@ -271,7 +271,7 @@ def test_a_restarted_node_is_heard_and_uses_no_number_twice() -> None:
         if boot % 2:
             runner.stop()
         else:
-            runner.medium.close()  # it is killed, without an orderly stop
+            runner.lanes[0].medium.close()  # it is killed, without an orderly stop
     assert isinstance(listener.protocol, Probe)
     heard = len(listener.protocol.numbers())
     assert heard == 12

@@ -1,6 +1,6 @@
-"""The queue of own frames: they leave one after the other, as the simulator's MAC sends them.
+"""The queue of own frames on one medium: they leave one after the other, as the simulator's MAC sends them.
 
-A broadcast is sent once. A frame for one neighbour is sent to the address that the neighbour was last heard from. If
+A broadcast is sent once. A frame for one neighbour is sent to the address that the neighbour was heard from. If
 the neighbour does not acknowledge it, it is repeated after growing pauses; the later attempts go to every node in
 range, because addresses change. Frames leave in the order in which they were added, with one exception: after the first
 attempt in vain, only frames for the same neighbour wait for the further ones. Otherwise a member of the group that
@@ -17,21 +17,26 @@ into it is lost, and counted.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
-from roamcast.net.air.medium import Medium, Sent
+from roamcast.net.air.medium import Sent
 from roamcast.net.air.timers import Timer, Timers
-from roamcast.net.limits import Limits, TokenBucket
+from roamcast.net.limits import TokenBucket
 from roamcast.net.refusal import ACK_AIRTIME, NO_ACK, NO_NETWORK, QUEUE_FULL, TOO_LARGE, Refused, Tally
 from roamcast.net.trust.positions import PositionSchedule
 from roamcast.net.wire.addresses import Address
 from roamcast.net.wire.codec import FrameCodec
-from roamcast.net.wire.packet import NUMBERS
 from roamcast.protocols.kit.interface import Frame
+
+if TYPE_CHECKING:
+    from roamcast.net.air.lanes import Lane
 
 ACK_SHARE: Final = 0.5
 """The largest share of a node's airtime that acknowledgements may use."""
+ACK_BYTES: Final = 42
+"""The length of an acknowledgement."""
 FULL_US: Final = 2_000
 FULL_MAX_US: Final = 100_000
 """Pauses while the system's buffer is full: the first one, and the longest one."""
@@ -70,24 +75,36 @@ class _Head:
 
 class Outbox:
     def __init__(
-        self, codec: FrameCodec, medium: Medium, timers: Timers, limits: Limits, tally: Tally, observer: SendObserver
+        self,
+        codec: FrameCodec,
+        lane: Lane,
+        timers: Timers,
+        tally: Tally,
+        observer: SendObserver,
+        address_of: Callable[[int], Address | None],
+        numbers: Iterator[int],
     ) -> None:
+        """`address_of` returns where a neighbour is on this medium, and `numbers` gives frames for one neighbour
+        different numbers."""
+        limits = lane.limits
         self._codec = codec
-        self._medium = medium
+        self._lane = lane
         self._timers = timers
         self._limits = limits
         self._tally = tally
         self._observer = observer
+        self._address_of = address_of
+        self._numbers = numbers
         self._queue: deque[tuple[Frame, int]] = deque()
         self._head: _Head | None = None
         self._unanswered: dict[int, _Head] = {}  # frames that were not acknowledged in time once, by neighbour
         self._again: deque[_Head] = deque()  # those of them that are to be sent again now
-        self._number = 0  # of frames for one neighbour
         self._airtime = TokenBucket(limits.airtime_share * 1e6, limits.airtime_burst_s * 1e6, timers.now_us())
-        self._ack_airtime = (
-            TokenBucket(  # so that no neighbour can make this node spend all its airtime on acknowledgements
-                ACK_SHARE * limits.airtime_share * 1e6, ACK_SHARE * limits.airtime_burst_s * 1e6, timers.now_us()
-            )
+        ack_us = limits.airtime_us(self._size([bytes(ACK_BYTES)]))  # on a slow medium, more than a burst
+        self._ack_airtime = TokenBucket(  # so that no neighbour can make this node spend all its airtime on them
+            ACK_SHARE * limits.airtime_share * 1e6,
+            max(ACK_SHARE * limits.airtime_burst_s * 1e6, ack_us),
+            timers.now_us(),
         )
         self._pausing: Timer | None = None  # for airtime, or for room in the system's buffer
         self._full_us = FULL_US
@@ -101,6 +118,7 @@ class Outbox:
     def add(self, frame: Frame, to: int) -> None:
         if len(self) >= self._limits.queue:
             self._tally.drop(QUEUE_FULL)
+            self._lane.queue_full += 1
             self._observer.frame_lost(frame, to, 0, frame.size, "queue")
             return
         self._queue.append((frame, to))
@@ -120,7 +138,7 @@ class Outbox:
         if not self._ack_airtime.take(self._limits.airtime_us(self._size([datagram])), self._timers.now_us()):
             self._tally.drop(ACK_AIRTIME)
             return
-        if self._medium.send(datagram, address) is Sent.SENT:
+        if self._lane.send(datagram, address) is Sent.SENT:
             self._tally.acks_out += 1
             self._spend(self._size([datagram]))
 
@@ -154,13 +172,12 @@ class Outbox:
         return None
 
     def _next_head(self, frame: Frame, to: int) -> _Head:
-        if to >= 0:
-            self._number = (self._number + 1) % NUMBERS
-        return _Head(frame, to, self._number, self._codec.encode(frame))
+        return _Head(frame, to, next(self._numbers) if to >= 0 else 0, self._codec.encode(frame))
 
     def _begin_attempt(self, head: _Head) -> bool:
         try:
-            head.serial, head.datagrams = self._codec.outgoing(head.body, head.to, head.number)
+            room = self._lane.medium.datagram_max
+            head.serial, head.datagrams = self._codec.outgoing(head.body, head.to, head.number, room)
         except Refused:
             self._give_up(head, TOO_LARGE)
             return False
@@ -185,7 +202,7 @@ class Outbox:
         """Whether all datagrams of this attempt have left."""
         address = self._address(head)
         while head.datagrams:
-            sent = self._medium.send(head.datagrams[0], address)
+            sent = self._lane.send(head.datagrams[0], address)
             if sent is Sent.FULL:
                 self._pause(self._full_us)
                 self._full_us = min(2 * self._full_us, FULL_MAX_US)
@@ -205,7 +222,7 @@ class Outbox:
     def _send_position(self) -> None:
         """Before other datagrams, if it is due. If it cannot be sent, it counts as lost on the way."""
         datagram = self._codec.position(self._timers.now_us(), self._positions)
-        if datagram is not None and self._medium.send(datagram) is Sent.SENT:
+        if datagram is not None and self._lane.send(datagram, None) is Sent.SENT:
             self._tally.positions_out += 1
             self._spend(self._size([datagram]))
 
@@ -214,7 +231,8 @@ class Outbox:
             self._remove(head)
             return
         timeout_s = min(self._limits.ack_timeout_s * 2**head.attempt, self._limits.ack_timeout_max_s)
-        head.waiting = self._timers.after(int(timeout_s * 1e6), partial(self._unacknowledged, head))
+        delay_s = self._lane.medium.delay_s(head.size) + self._lane.medium.delay_s(self._size([bytes(ACK_BYTES)]))
+        head.waiting = self._timers.after(int((timeout_s + delay_s) * 1e6), partial(self._unacknowledged, head))
         if head.to in self._unanswered:
             self._head = None  # the other frames have waited for the first attempt, and do not for the others
 
@@ -265,12 +283,11 @@ class Outbox:
     # ---- airtime and pauses
 
     def _address(self, head: _Head) -> Address | None:
-        peer = self._codec.peers.get(head.to) if head.to >= 0 else None
         late = head.attempt >= (self._limits.attempts + 1) // 2
-        return None if peer is None or late else peer.address
+        return None if head.to < 0 or late else self._address_of(head.to)
 
     def _size(self, datagrams: list[bytes]) -> int:
-        return sum(len(datagram) + self._medium.header_bytes for datagram in datagrams)
+        return self._lane.size(sum(map(len, datagrams)), len(datagrams))
 
     def _spend(self, size: int) -> None:
         airtime_us = self._limits.airtime_us(size)

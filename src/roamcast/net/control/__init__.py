@@ -2,5 +2,7 @@
 
 messages.py  the requests and the replies: one JSON object per line
 server.py    Control: answers the requests to a node
+metrics.py   MetricsServer: the status of a node, for Prometheus
+remote.py    RemoteNode: the other end, for programs
 client.py    Connection: the other end, for commands
 """

@@ -1,26 +1,16 @@
-"""Requests to a running node and its replies: one JSON object per line, each with a field that names its kind.
+"""Requests to a running node and its replies, version 1: one JSON object per line, each with a field that names its
+kind. docs/reference/control.md describes them for programs in any language; it is made from the classes below.
 
-    {"do":"publish","topic":"…","attrs":{…},"payload":"base64","validity_s":60,"local":false}
-                                             -> {"reply":"published","id":…}
-    {"do":"subscribe","filter":"…","name":"","after":null}
-                                             -> {"reply":"subscribed","subscribed":"…"}, then for each event
-    {"reply":"event","id":…,"publisher":…,"topic":"…","attrs":{…},"payload":"base64","validity_s":…,"position":…}
-    {"do":"forget","name":"…"}               -> {"reply":"done"}
-    {"do":"motion","speed_mps":1.5}          -> {"reply":"done"}; null: the speed is not known any more
-    {"do":"status"}                          -> {"reply":"status", and the fields of `NodeStatus`}
-    {"do":"watch"}                           -> {"reply":"rows","rows":[[t, node, "kind", "event", "frame", peer, bytes,
-                                                value, "text"], …],"lost":0}, some times a second (host/watched.py)
-    a request that is wrong                  -> {"reply":"error","error":"what is wrong with it"}
-
-Every field of a request has a default. A connection that has subscribed gets events until it is closed, and one
-that watches gets rows.
+Every field of a request has a default. Fields that a node does not know are ignored, and a client must ignore fields of
+replies that it does not know: new fields may come within a version. A connection that has subscribed gets events until
+it is closed, and one that watches gets rows (host/watched.py).
 """
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar, get_args
 
 import msgspec
 
@@ -30,6 +20,8 @@ from roamcast.net.node.status import NodeStatus
 from roamcast.pubsub.event import FOREVER, Event, Value
 
 SOCKET: Final = "control"
+VERSION: Final = 1
+"""It rises when a client of the version before would misunderstand something."""
 REQUEST_MAX: Final = 1 << 20
 """Bytes of the longest request."""
 PATH_MAX: Final = 100
@@ -41,83 +33,143 @@ class _Request(msgspec.Struct, frozen=True, tag_field="do", tag=str.lower):
     """Fields that are not known are ignored."""
 
 
+def _about(text: str) -> msgspec.Meta:
+    return msgspec.Meta(description=text)
+
+
+class Hello(_Request, frozen=True):
+    """Which version does the node speak, and who is it? Optional; an error if the node does not speak this version."""
+
+    version: Annotated[int, _about("that the client speaks")] = VERSION
+
+
 class Publish(_Request, frozen=True):
-    topic: str = ""
-    attrs: dict[str, Value] = {}
-    payload: bytes = b""
-    validity_s: float | None = None
-    local: bool = False
+    """Publish an event. The reply comes when the node has stored it."""
+
+    topic: Annotated[str, _about("its topic, with dots between the levels")] = ""
+    attrs: Annotated[dict[str, Value], _about("texts, numbers and truth values by name")] = {}
+    payload: Annotated[bytes, _about("anything else, in base64")] = b""
+    validity_s: Annotated[float | None, _about("seconds until it expires; null: never")] = None
+    local: Annotated[bool, _about("only of interest nearby")] = False
+    key: Annotated[str, _about("a name of your choice for this publication, so that it can be repeated safely")] = ""
+    repeated: Annotated[bool, _about("publish it only if its key is not among the last 256")] = False
 
 
 class Subscribe(_Request, frozen=True):
-    filter: str = ""
-    name: str = ""
-    after: int | None = None
+    """Get events, on this connection, until it is closed."""
+
+    filter: Annotated[str, _about("which ones, as on the command line")] = ""
+    name: Annotated[
+        str, _about("with a name, the subscription goes on when nobody is connected, and then where it was")
+    ] = ""
+    after: Annotated[int | None, _about("begin behind this position; null: now, or where the name was")] = None
+    acknowledge: Annotated[bool, _about("a name moves on when the client has sent `ack`, and not before")] = False
+
+
+class Ack(_Request, frozen=True):
+    """The client is done with all events up to this position. Only after `subscribe` with `acknowledge`; no reply."""
+
+    position: Annotated[int, _about("of the last event that is done")] = 0
 
 
 class Forget(_Request, frozen=True):
-    name: str = ""
+    """End a subscription with a name for good."""
+
+    name: Annotated[str, _about("of the subscription")] = ""
+
+
+class Rotate(_Request, frozen=True):
+    """Give the group a new key over the air, for the members on the roster."""
+
+    go_on: Annotated[bool, _about("go on without the members that have not taken the present step")] = False
 
 
 class Motion(_Request, frozen=True):
-    speed_mps: float | None = None
+    """The node moves at this speed."""
+
+    speed_mps: Annotated[float | None, _about("in m/s; null: it is not known any more")] = None
 
 
 class Status(_Request, frozen=True):
-    pass
+    """What the node is doing."""
 
 
 class Watch(_Request, frozen=True):
-    pass
+    """Get what the node logs, some times a second, on this connection, until it is closed."""
 
 
 class _Reply(msgspec.Struct, frozen=True, tag_field=_REPLY, tag=str.lower):
     pass
 
 
+class HelloReply(_Reply, frozen=True, tag="hello"):
+    """To `hello`."""
+
+    version: Annotated[int, _about("of this protocol")]
+    program: Annotated[str, _about("name and version of the program")]
+    node: Annotated[int, _about("the node's number")]
+    group: Annotated[str, _about("a name for the group of nodes, the same at all of them")]
+
+
 class Published(_Reply, frozen=True):
-    id: int
+    """To `publish`: the event is on disk."""
+
+    id: Annotated[int, _about("the event's id: publisher · 2³² + its sequence number, up to 2⁶³")]
 
 
 class Subscribed(_Reply, frozen=True):
-    subscribed: str
-    """The filter, as the node writes it."""
+    """To `subscribe`. Events follow."""
+
+    subscribed: Annotated[str, _about("the filter, as the node writes it")]
 
 
 class ReceivedEvent(_Reply, frozen=True, tag="event"):
-    id: int
-    publisher: int
-    topic: str
-    attrs: dict[str, Value | None]
-    """None stands for numbers that JSON does not have: infinite ones, and NaN."""
-    payload: bytes
-    validity_s: float | None
-    position: int
+    """An event that a subscription wants."""
+
+    id: Annotated[int, _about("unique in the group")]
+    publisher: Annotated[int, _about("the number of the node that published it")]
+    topic: Annotated[str, _about("its topic")]
+    attrs: Annotated[dict[str, Value | None], _about("null stands for numbers that JSON does not have")]
+    payload: Annotated[bytes, _about("in base64")]
+    validity_s: Annotated[float | None, _about("how long it was valid when it was published; null: for ever")]
+    position: Annotated[int, _about("its place among all events that this node has received, for `after` and `ack`")]
 
 
 class Done(_Reply, frozen=True):
-    pass
+    """To `forget` and `motion`."""
+
+
+class Rotating(_Reply, frozen=True):
+    """To `rotate`."""
+
+    progress: Annotated[str, _about("what the rotation waits for; empty if it is complete")]
 
 
 class StatusReply(NodeStatus, frozen=True, kw_only=True, tag_field=_REPLY, tag="status"):
-    pass
+    """To `status`: neighbours, tables, counts and drops."""
 
 
 class Rows(_Reply, frozen=True):
-    rows: list[WatchedRow]
-    """What the node has logged since the reply before."""
-    lost: int
-    """Rows that came too fast for this connection."""
+    """To `watch`, again and again: what the node has logged since the reply before."""
+
+    rows: Annotated[
+        list[WatchedRow], _about("time, node, kind, event, frame, peer, bytes, value, text, as in the event log")
+    ]
+    lost: Annotated[int, _about("rows that came too fast for this connection")]
 
 
 class Failure(_Reply, frozen=True, tag="error"):
-    error: str
+    """The request was wrong, or the node has stopped. The connection stays open if it can."""
+
+    error: Annotated[str, _about("what is wrong, in one line")]
 
 
-Request = Publish | Subscribe | Forget | Motion | Status | Watch
-Reply = Published | Subscribed | ReceivedEvent | Done | StatusReply | Rows | Failure
+Request = Hello | Publish | Subscribe | Ack | Forget | Motion | Rotate | Status | Watch
+Reply = HelloReply | Published | Subscribed | ReceivedEvent | Done | Rotating | StatusReply | Rows | Failure
 Expected = TypeVar("Expected", bound=Reply)
 
+_KINDS: Final = sorted(str(kind.__struct_config__.tag) for kind in get_args(Request))
+_KNOWN: Final = f"{', '.join(_KINDS[:-1])} or {_KINDS[-1]}"
 _encoder: Final = msgspec.json.Encoder()
 _requests: Final[msgspec.json.Decoder[Request]] = msgspec.json.Decoder(Request)
 _replies: Final[msgspec.json.Decoder[Reply]] = msgspec.json.Decoder(Reply)
@@ -190,8 +242,7 @@ def _explained(error: str) -> str:
     problem, _, place = error.partition(" - at `$.")
     field = place.rstrip("`").removesuffix("[...]")
     if field == "do" and problem.startswith("Invalid value "):
-        what = problem.removeprefix("Invalid value ")
-        return f"cannot do {what}: must be publish, subscribe, forget, motion, status or watch"
+        return f"cannot do {problem.removeprefix('Invalid value ')}: must be {_KNOWN}"
     if not field or field == "do":
         return 'a request is a JSON object with "do"'
     return f"{field}: {problem[:1].lower()}{problem[1:].replace('`', '')}"

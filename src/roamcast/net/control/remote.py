@@ -21,9 +21,12 @@ from roamcast.net.control import messages
 from roamcast.net.control.client import unreachable
 from roamcast.net.control.messages import (
     GONE,
+    Ack,
     Done,
     Expected,
     Forget,
+    Hello,
+    HelloReply,
     Motion,
     Publish,
     Published,
@@ -66,19 +69,30 @@ class RemoteNode:
         *,
         validity_s: float | None = None,
         local: bool = False,
+        key: str = "",
+        repeated: bool = False,
     ) -> int:
-        """The event's id, once the node has it on disk. Without a validity it does not expire."""
-        return (await self._request(Publish(topic, attrs or {}, payload, validity_s, local), Published)).id
+        """The event's id, once the node has it on disk. Without a validity it does not expire. For `key` and
+        `repeated` see `Node.publish`."""
+        request = Publish(topic, attrs or {}, payload, validity_s, local, key, repeated)
+        return (await self._request(request, Published)).id
 
-    def subscribe(self, filter: str, *, name: str = "", after: int | None = None) -> RemoteSubscription:
-        """Iterate over the result for the events. The subscription starts now, even before the first iteration."""
-        subscription = RemoteSubscription(self._state, Subscribe(filter, name, after))
+    def subscribe(
+        self, filter: str, *, name: str = "", after: int | None = None, acknowledge: bool = False
+    ) -> RemoteSubscription:
+        """Iterate over the result for the events. The subscription starts now, even before the first iteration.
+        `acknowledge`: one with a name moves on when `done` is called, and not before."""
+        subscription = RemoteSubscription(self._state, Subscribe(filter, name, after, acknowledge))
         self._subscriptions.append(subscription)
         return subscription
 
     async def forget(self, name: str) -> None:
         """End a subscription with a name for good."""
         await self._request(Forget(name), Done)
+
+    async def hello(self) -> HelloReply:
+        """Which node this is, and which version of the control protocol it speaks."""
+        return await self._request(Hello(), HelloReply)
 
     async def motion(self, speed_mps: float | None) -> None:
         """The node moves at this speed in m/s; None: that is not known any more."""
@@ -109,6 +123,10 @@ class RemoteSubscription:
         event = await line.reply(ReceivedEvent)
         self.position = event.position
         return event
+
+    async def done(self, position: int) -> None:
+        """The application is done with all events up to this position; for a subscription with `acknowledge`."""
+        await (await asyncio.shield(self._opened)).send(Ack(position))
 
     async def close(self) -> None:
         """End the iteration. A subscription with a name goes on in the node."""
@@ -143,12 +161,15 @@ class _Line:
             raise unreachable(state, error) from None
 
     async def request(self, request: Request, expected: type[Expected]) -> Expected:
+        await self.send(request)
+        return await self.reply(expected)
+
+    async def send(self, request: Request) -> None:
         try:
             self._writer.write(messages.line(request))
             await self._writer.drain()
         except ConnectionError:
             raise InputError(GONE) from None
-        return await self.reply(expected)
 
     async def reply(self, expected: type[Expected]) -> Expected:
         try:

@@ -5,22 +5,29 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from typing import Final
+from hashlib import blake2b
+from typing import Any, Final
 
 import msgspec
 
-from roamcast import files
+from roamcast import __version__, files
 from roamcast.errors import InputError, NodeClosed, RoamcastError, StoreError, error_text
 from roamcast.net.control import messages
 from roamcast.net.control.messages import (
+    VERSION,
+    Ack,
     Done,
     Failure,
     Forget,
+    Hello,
+    HelloReply,
     Motion,
     Publish,
     Published,
     Reply,
     Request,
+    Rotate,
+    Rotating,
     Rows,
     StatusReply,
     Subscribe,
@@ -28,6 +35,7 @@ from roamcast.net.control.messages import (
     Watch,
 )
 from roamcast.net.node.node import Node
+from roamcast.net.node.subscription import Subscription
 
 WATCHED_S: Final = 0.2
 """How often a connection that watches gets rows, also if there are none."""
@@ -101,10 +109,14 @@ class Control:
     async def _reply(self, request: Request) -> Reply:
         node = self._node
         if isinstance(request, Publish):
-            id = await node.publish(
-                request.topic, request.attrs, request.payload, validity_s=request.validity_s, local=request.local
-            )
-            return Published(id)
+            content: dict[str, Any] = msgspec.structs.asdict(request)
+            return Published(await node.publish(**content))
+        if isinstance(request, Hello):
+            return self._hello(request)
+        if isinstance(request, Rotate):
+            return Rotating(await node.rotate(go_on=request.go_on))
+        if isinstance(request, Ack):
+            raise InputError("ack: this connection has not subscribed with acknowledge")
         if isinstance(request, Forget):
             node.forget(request.name)
             return Done()
@@ -113,11 +125,19 @@ class Control:
             return Done()
         return StatusReply(**msgspec.structs.asdict(node.status()))
 
+    def _hello(self, request: Hello) -> HelloReply:
+        if not 1 <= request.version <= VERSION:
+            raise InputError(f"version {request.version}: this node speaks version {VERSION}")
+        group = blake2b(self._node.runner.membership.group_name.encode(), digest_size=4).hexdigest()
+        return HelloReply(VERSION, f"roamcast {__version__}", self._node.runner.id, group)
+
     async def _subscribe(self, request: Subscribe, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """The subscription ends with the connection."""
-        subscription = self._node.subscribe(request.filter, name=request.name, after=request.after)
+        subscription = self._node.subscribe(
+            request.filter, name=request.name, after=request.after, acknowledge=request.acknowledge
+        )
         await _send(writer, Subscribed(str(subscription.filter)))
-        closed = asyncio.create_task(_closed(reader))
+        closed = asyncio.create_task(_acknowledgements(reader, subscription))
         closed.add_done_callback(lambda _: subscription.close())
         try:
             async for event in subscription:
@@ -146,6 +166,15 @@ class Control:
 async def _send(writer: asyncio.StreamWriter, reply: Reply) -> None:
     writer.write(messages.line(reply))
     await writer.drain()
+
+
+async def _acknowledgements(reader: asyncio.StreamReader, subscription: Subscription) -> None:
+    """Returns when the other end has closed the connection. Apart from acknowledgements, what it sends is ignored."""
+    with contextlib.suppress(ConnectionError, ValueError, RoamcastError):
+        while line := await reader.readline():
+            request = messages.read_request(line)
+            if isinstance(request, Ack):
+                await subscription.done(request.position)
 
 
 async def _closed(reader: asyncio.StreamReader) -> None:

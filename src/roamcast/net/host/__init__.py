@@ -1,9 +1,10 @@
-"""Runs one protocol on an asyncio loop, over a medium.
+"""Runs one protocol on an asyncio loop, over one medium or several.
 
 runner.py           Runner: starts and stops the protocol, and passes it the requests of the application
 host.py             NetHost: the host of the protocol
 handlers.py         Handlers: calls the protocol, one handler after the other
 inbox.py            Inbox: received datagrams on their way to the protocol
+copies.py           Copies: frames that come over several media
 publisher.py        Publisher: numbers and seals the events of this node
 deliveries.py       Deliveries: events on their way from the protocol to the application
 decisions.py        Decisions: why the protocol did something, counted and logged

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 
-from roamcast.net.air.outbox import Outbox
+from roamcast.net.air.lanes import Lane, Outboxes
+from roamcast.net.host.copies import Copies
 from roamcast.net.host.handlers import Handlers
 from roamcast.net.host.journal import Journal
 from roamcast.net.host.muted import MutedIds
@@ -47,13 +48,13 @@ class Inbox:
     def __init__(
         self,
         codec: FrameCodec,
-        outbox: Outbox,
+        outbox: Outboxes,
+        lanes: list[Lane],
         handlers: Handlers,
         muted: MutedIds,
         journal: Journal,
         limits: Limits,
         tally: Tally,
-        header_bytes: int,
         on_carry: Carry | None,
     ) -> None:
         self.on_carry = on_carry
@@ -63,24 +64,26 @@ class Inbox:
         self._handlers = handlers
         self._muted = muted
         self._journal = journal
-        self._limits = limits
         self._tally = tally
-        self._header_bytes = header_bytes
+        self._lanes = lanes
+        self._copies = Copies() if len(lanes) > 1 else None
 
-    def receive(self, datagram: bytes, address: Address, now_us: int) -> None:
-        """Never raises, whatever the datagram is."""
+    def receive(self, datagram: bytes, place: Address, now_us: int) -> None:
+        """Never raises, whatever the datagram is. `place` is the lane that it came on, and the address there."""
         self._tally.datagrams_in += 1
         self._tally.bytes_in += len(datagram)
-        arrival = self._codec.incoming(datagram, address, now_us)
+        self._lanes[place[0]].received(datagram)
+        arrival = self._codec.incoming(datagram, place, now_us)
         if arrival is None:
             return
+        self._outbox.heard(arrival.sender, place, now_us)
         if arrival.acknowledges:
             self._outbox.acknowledged(arrival.sender, arrival.number)
             return
         if arrival.to >= 0:
             self._outbox.acknowledge(arrival.address, arrival.sender, arrival.number)
         if arrival.frame is not None:
-            self._arrived(arrival, arrival.frame)
+            self._arrived(arrival, arrival.frame, place[0], now_us)
 
     def hand_up(self, frame: Frame, sender: int) -> None:
         """Give a frame to the protocol, or only count it if its id is muted."""
@@ -89,10 +92,17 @@ class Inbox:
             return
         self._handlers.call(lambda protocol: protocol.on_frame(frame, sender))
 
-    def _arrived(self, arrival: Arrival, frame: Frame) -> None:
+    def _arrived(self, arrival: Arrival, frame: Frame, at: int, now_us: int) -> None:
         self._tally.frames_in += 1
-        size = arrival.size + arrival.datagrams * self._header_bytes
-        self._journal.arrived(arrival, frame, size, int(self._limits.airtime_us(size)))
+        lane = self._lanes[at]
+        size = lane.size(arrival.size, arrival.datagrams)
+        self._journal.arrived(arrival, frame, size, int(lane.limits.airtime_us(size)))
+        if arrival.to < 0 and self._is_copy(arrival, at, now_us):
+            self._tally.copies += 1
+            return
         if self.on_carry is not None and self.carried.add(frame):
             self.on_carry(arrival.sender, arrival.body, frame.events())
         self.hand_up(frame, arrival.sender)
+
+    def _is_copy(self, arrival: Arrival, at: int, now_us: int) -> bool:
+        return self._copies is not None and not self._copies.first(arrival.sender, arrival.body, at, now_us)

@@ -19,13 +19,16 @@ from roamcast.protocols.kit import wire
 from roamcast.pubsub.event import FOREVER, GLOBAL, Event, Value, event_from_fields, event_id
 
 EVENT_ROOM: Final = 4096
-"""The bytes of a frame that a protocol may need in addition to the event."""
+"""The bytes of a frame that a protocol may need in addition to the event; of a short frame, half at most."""
+FRAGMENT_OVERHEAD: Final = 46
+"""The bytes of a fragment's datagram that are not a part of the frame."""
 
 
 class Publisher:
     def __init__(self, membership: Membership, datagram_max: int) -> None:
         self._membership = membership
-        self._largest = min(wire.MAX_FRAME, FRAGMENTS_MAX * (datagram_max - 100)) - EVENT_ROOM - SEAL_BYTES
+        whole = min(wire.MAX_FRAME, FRAGMENTS_MAX * (datagram_max - FRAGMENT_OVERHEAD))
+        self._largest = whole - min(EVENT_ROOM, whole // 2) - SEAL_BYTES
 
     def prepare(
         self,

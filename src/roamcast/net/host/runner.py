@@ -1,4 +1,4 @@
-"""Runs one protocol on an asyncio loop, over a medium.
+"""Runs one protocol on an asyncio loop, over one medium or several.
 
     runner = Runner(protocol_class, params, membership, medium)   # in a running loop
     runner.start()                          # opens the medium and starts the protocol
@@ -24,14 +24,15 @@ import json
 import logging
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
 from roamcast.errors import InputError
 from roamcast.log import schema
 from roamcast.log.writer import LogSink
+from roamcast.net.air.lanes import Outboxes, lanes_of
 from roamcast.net.air.medium import Medium
-from roamcast.net.air.outbox import Outbox
 from roamcast.net.air.timers import Timers
 from roamcast.net.host.boot_record import BootRecord
 from roamcast.net.host.catch_up import CarriedFrames, CatchUp, span_us
@@ -71,7 +72,7 @@ class Runner:
         protocol: type[Protocol],
         params: Params,
         membership: Membership,
-        medium: Medium,
+        media: Medium | Mapping[str, Medium],
         *,
         limits: Limits | None = None,
         sink: LogSink | None = None,
@@ -85,15 +86,15 @@ class Runner:
         again: bool = False,
         seed: int | None = None,
     ) -> None:
-        """Make it in a running loop.
+        """Make it in a running loop. Several media have names; of those that reach a neighbour, the first is used.
 
         `carried` are frames that earlier boots gave to `on_carry`. Routing state is logged every `sample_s` seconds;
         0: never. `again`: this node has run before in another process, and its log notes that it is back. `seed` is for
         tests.
         """
         self.membership = membership
-        self.medium = medium
         self.limits = limits or Limits()
+        self.lanes = lanes_of(media, self.limits)
         self.tally = Tally()
         self.protocol_class = protocol
         self._params = params
@@ -102,10 +103,12 @@ class Runner:
         self.timers = Timers(asyncio.get_running_loop(), self.made_us)
         epoch_us = time.time_ns() // 1000 - self.made_us
         self.journal = Journal(sink or LogSink(), level, self.id, epoch_us, self.timers.now_us)
-        self.publisher = Publisher(membership, medium.datagram_max)
-        self.codec = FrameCodec(protocol, membership, self.limits, self.tally, medium.datagram_max)
+        datagram_max = max(lane.medium.datagram_max for lane in self.lanes)
+        self.publisher = Publisher(membership, datagram_max)
+        self.codec = FrameCodec(protocol, membership, self.limits, self.tally, datagram_max)
         self._connect(on_deliver, on_error, on_carry, carried, senses or Senses(), random.Random(seed))
-        medium.prefer(lambda: self.codec.addresses.known(self.timers.now_us()))
+        for i, lane in enumerate(self.lanes):
+            lane.medium.prefer(partial(self._known_on, i))
         self._record.restore()
         self._sampler = StateSampler(self.handlers, self.journal, self.timers, sample_s)
         if again:
@@ -127,14 +130,12 @@ class Runner:
         self.decisions = Decisions(journal, tally)
         self.deliveries = Deliveries(self.publisher, journal, tally, on_deliver)
         self.subscriptions = Subscriptions(self.handlers, journal)
-        reports = SendReports(self.handlers, journal, limits)
-        self.outbox = Outbox(codec, self.medium, timers, limits, tally, reports)
-        self.inbox = Inbox(
-            codec, self.outbox, self.handlers, self.muted, journal, limits, tally, self.medium.header_bytes, on_carry
-        )
+        reports = [SendReports(self.handlers, journal, lane.limits) for lane in self.lanes]
+        self.outbox = Outboxes(codec, self.lanes, timers, tally, [*reports])
+        self.inbox = Inbox(codec, self.outbox, self.lanes, self.handlers, self.muted, journal, limits, tally, on_carry)
         self.protocol_timers = ProtocolTimers(timers, self._timer)
         self._record = BootRecord(self.membership.durable, codec, timers)
-        self.catch_up = CatchUp(carried, codec, self.inbox, timers, journal, self._record, reports.frame_undelivered)
+        self.catch_up = CatchUp(carried, codec, self.inbox, timers, journal, self._record, reports[0].frame_undelivered)
         self.host = NetHost(
             self.id,
             timers,
@@ -175,7 +176,8 @@ class Runner:
         if fresh:
             self.muted.clear()
             self.handlers.protocol = self.protocol_class(self.host, self._params)
-        self.medium.open(self.receive)
+        for i, lane in enumerate(self.lanes):
+            lane.medium.open(partial(self.receive, i))
         if self.catch_up.frames:
             self._start_with_catch_up()
         else:
@@ -201,7 +203,8 @@ class Runner:
         if not self.running:
             return
         self.host.running = False
-        self.medium.close()
+        for lane in self.lanes:
+            lane.medium.close()
         self.timers.clear()
         self.outbox.clear()
         self.protocol_timers.clear()
@@ -248,8 +251,12 @@ class Runner:
 
     # ---- called by the medium and the timers
 
-    def receive(self, datagram: bytes, address: Address) -> None:
-        self.inbox.receive(datagram, address, self.timers.now_us())
+    def receive(self, lane: int, datagram: bytes, address: Address) -> None:
+        self.inbox.receive(datagram, (lane, address), self.timers.now_us())
+
+    def _known_on(self, lane: int) -> list[Address]:
+        """The known addresses on a lane."""
+        return [address for i, address in self.codec.addresses.known(self.timers.now_us()) if i == lane]
 
     def _timer(self, key: int) -> None:
         self.handlers.call(lambda protocol: protocol.on_timer(key))
@@ -261,7 +268,7 @@ class Runner:
 
     def counters(self) -> dict[str, Any]:
         """How often each thing happened, and how many things were dropped for each reason."""
-        self.tally.dropped[UNREAD] = self.medium.unread()
+        self.tally.dropped[UNREAD] = sum(lane.medium.unread() for lane in self.lanes)
         return self.tally.as_dict()
 
     def summarise(self) -> None:

@@ -12,10 +12,26 @@ if TYPE_CHECKING:
 
 class Neighbour(msgspec.Struct, frozen=True):
     node: int
+    medium: str  # the name of the one on which it is reached
     address: str
     silent_s: float
     frames: int
     bytes: int
+
+
+class MediumStatus(msgspec.Struct, frozen=True):
+    """One medium of the node, and what was sent and received on it."""
+
+    name: str
+    place: str
+    up: bool
+    queue: int
+    queue_full: int  # frames for which its queue had no room
+    airtime_s: float
+    datagrams_in: int
+    datagrams_out: int
+    bytes_in: int
+    bytes_out: int
 
 
 class RunnerStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,7 +42,8 @@ class RunnerStatus(msgspec.Struct, frozen=True, kw_only=True):
     secure: bool
     keys: list[str]  # ids, oldest first
     sending_key: str
-    network: bool  # whether there is one, and its link is up
+    network: bool  # whether there is one, and its link is up: of at least one medium
+    media: list[MediumStatus]
     up_s: float
     neighbours: list[Neighbour]  # the one heard last comes first
     subscriptions: dict[int, str]
@@ -42,6 +59,7 @@ class RunnerStatus(msgspec.Struct, frozen=True, kw_only=True):
     bytes_out: int
     frames_in: int
     frames_out: int
+    copies: int
     echoes: int
     acks_in: int
     acks_out: int
@@ -64,7 +82,8 @@ def runner_status(runner: Runner) -> RunnerStatus:
         secure=ring is not None,
         keys=[] if ring is None else [f"{key.id:04x}" for key in ring.keys],
         sending_key="" if ring is None else f"{ring.sending.id:04x}",
-        network=runner.medium.up(),
+        network=any(lane.medium.up() for lane in runner.lanes),
+        media=_media(runner),
         up_s=(now_us - runner.made_us) / 1e6,
         neighbours=_neighbours(runner, now_us),
         subscriptions={number: str(filter) for number, filter in runner.subscriptions.filters.items()},
@@ -78,9 +97,26 @@ def runner_status(runner: Runner) -> RunnerStatus:
     )
 
 
-def _neighbours(runner: Runner, now_us: int) -> list[Neighbour]:
-    peers = reversed(runner.codec.peers.known.items())
+def _media(runner: Runner) -> list[MediumStatus]:
     return [
-        Neighbour(number, str(peer.address[0]), (now_us - peer.heard_us) / 1e6, peer.frames, peer.bytes)
-        for number, peer in peers
+        MediumStatus(
+            lane.name,
+            lane.medium.place(),
+            lane.medium.up(),
+            len(runner.outbox.of_lane(i)),
+            lane.queue_full,
+            runner.outbox.of_lane(i).airtime_us / 1e6,
+            *(lane.datagrams_in, lane.datagrams_out, lane.bytes_in, lane.bytes_out),
+        )
+        for i, lane in enumerate(runner.lanes)
     ]
+
+
+def _neighbours(runner: Runner, now_us: int) -> list[Neighbour]:
+    shown = []
+    for number, peer in reversed(runner.codec.peers.known.items()):
+        i, address = runner.outbox.place_of(number) or peer.address
+        lane = runner.lanes[i]
+        silent_s = (now_us - peer.heard_us) / 1e6
+        shown.append(Neighbour(number, lane.name, lane.medium.shown(address), silent_s, peer.frames, peer.bytes))
+    return shown

@@ -44,7 +44,6 @@ import msgspec
 from roamcast.errors import InputError, NodeClosed
 from roamcast.log.writer import LogSink
 from roamcast.net.air.medium import Medium
-from roamcast.net.air.udp import UdpMedium
 from roamcast.net.config import Config
 from roamcast.net.host.runner import Runner
 from roamcast.net.host.senses import Motion, Senses
@@ -55,7 +54,9 @@ from roamcast.net.keep.store import Store
 from roamcast.net.live import live_params
 from roamcast.net.node.gps import Gpsd, place
 from roamcast.net.node.offering import Offering
+from roamcast.net.node.publication_keys import PublicationKeys
 from roamcast.net.node.publishing import Publishing
+from roamcast.net.node.rekeying import Rekeying, ring_of
 from roamcast.net.node.status import NamedStatus, NodeStatus
 from roamcast.net.node.subscribers import Subscribers
 from roamcast.net.node.subscription import Subscription
@@ -81,16 +82,20 @@ class _Parts(NamedTuple):
     runner: Runner
     writer: Writer
     publishing: Publishing
+    keys: PublicationKeys
+    rekeying: Rekeying
     sink: LogSink
     tasks: list[asyncio.Task[None]]
 
 
 class Node:
     def __init__(self, config: Config, *, medium: Medium | None = None, senses: Senses | None = None) -> None:
+        """`medium` takes the place of those in the settings, and `senses` are instruments of the node."""
         self.config = config
         self._protocol = registry.get(config.protocol)
         self._params = parameters.build(self._protocol, live_params(config.protocol) | config.params, config.protocol)
-        self._medium = medium or UdpMedium(config.network)
+        named = {} if medium is not None else {one.name: one.build() for one in config.all_media()}
+        self._media: Medium | dict[str, Medium] = medium or named
         self._has_senses = senses is not None
         self._motion = Motion(senses)
         self._gps = place(config.gps) if config.gps else None
@@ -111,7 +116,8 @@ class Node:
             raise
         writer = Writer(store, runner.tally, self._subscribers)
         publishing = Publishing(runner, store, writer)
-        self._parts = _Parts(store, runner, writer, publishing, sink, [])
+        rekeying = Rekeying(runner, store.values, publishing, self.config.key, self.config.roster)
+        self._parts = _Parts(store, runner, writer, publishing, PublicationKeys(store.values), rekeying, sink, [])
         for named in store.subscriptions.all():
             self._named[named.name] = runner.subscribe(parse_subscription(named.filter))
         if self._protocol.only_subscribers_forward:
@@ -124,7 +130,9 @@ class Node:
                 "%s must know when its node moves: use --gps gpsd://HOST:PORT, `roamcast motion`, or Node.motion",
                 self.config.protocol,
             )
+        rekeying.subscribe()
         runner.start()
+        self._parts.tasks.append(asyncio.create_task(rekeying.run()))
         if self._gps is not None:
             self._parts.tasks.append(asyncio.create_task(Gpsd(self._gps, self._moved).run()))
         self._parts.tasks.append(asyncio.create_task(publishing.publish_again()))
@@ -144,7 +152,7 @@ class Node:
             self._protocol,
             self._params,
             membership,
-            self._medium,
+            self._media,
             limits=config.limits,
             sink=WatchedSink(sink),
             level=config.level,
@@ -196,6 +204,18 @@ class Node:
         """The group's keys have changed."""
         self.runner.use(ring)
 
+    def read_keys(self) -> None:
+        """Read the file of the group's keys again. If it has not changed since the last rotation over the air, the keys
+        of that rotation stay."""
+        self.use(ring_of(self.store.values, self.config.key))
+
+    async def rotate(self, *, go_on: bool = False) -> str:
+        """Give the group a new key over the air: a box for each member on the roster, which is read again. What it
+        waits for now. `go_on`: do not wait any longer for members that have not taken the present step."""
+        rekeying = self._running.rekeying
+        await (rekeying.go_on() if go_on else rekeying.begin())
+        return rekeying.progress()
+
     def motion(self, speed_mps: float | None) -> None:
         """This node moves at this speed in m/s; None: that is not known any more. Protocols that use movement or speed
         get it."""
@@ -218,21 +238,36 @@ class Node:
         *,
         validity_s: float | None = None,
         local: bool = False,
+        key: str = "",
+        repeated: bool = False,
     ) -> int:
-        """The event's id, once it is on disk and the protocol has it. Without a validity it does not expire."""
-        publishing = self._running.publishing
+        """The event's id, once it is on disk and the protocol has it. Without a validity it does not expire.
+
+        With a `key`, a program that does not know whether it has published something can ask again (`repeated`): if one
+        of the last publications with a key had this one, nothing is published, and the result is that event's id.
+        """
+        publishing, keys = self._running.publishing, self._running.keys
+        known = keys.find(key) if key and repeated else None
+        if known is not None:
+            return known
         if validity_s is not None and not 1e-6 <= validity_s < FOREVER / 1e6:
             most = f"below {FOREVER / 1e6:.0f} (142 years); without it an event does not expire"
             raise InputError(f"validity_s={validity_s:g}: must be {'above 0' if validity_s < 1e-6 else most}")
         validity_us = FOREVER if validity_s is None else int(validity_s * 1e6)
-        return await publishing.publish(topic, attrs, payload, validity_us, LOCAL if local else GLOBAL)
+        also = partial(keys.add, key) if key else None
+        return await publishing.publish(topic, attrs, payload, validity_us, LOCAL if local else GLOBAL, also)
 
-    def subscribe(self, filter: str | Filter, *, name: str = "", after: int | None = None) -> Subscription:
+    def subscribe(
+        self, filter: str | Filter, *, name: str = "", after: int | None = None, acknowledge: bool = False
+    ) -> Subscription:
         """Iterate over the result for the events.
 
         `after`: begin behind this position, as far back as events are stored. A position that no event has yet (of
-        another store) stands for the position of the last event.
+        another store) stands for the position of the last event. `acknowledge`: an event counts as handed over when
+        the application has called `done` with its position.
         """
+        if acknowledge and not name:
+            raise InputError("acknowledge: only a subscription with a name remembers its position")
         parsed = parse_subscription(filter) if isinstance(filter, str) else filter
         if not isinstance(parsed, Filter):
             raise InputError(f"filter: {filter!r} must be a text such as 'temperature > 30', or a Filter")
@@ -248,7 +283,7 @@ class Node:
             if name in self._named:
                 runner.unsubscribe(self._named[name])
             self._named[name] = runner.subscribe(parsed)
-        return self._subscription(parsed, name, named.cursor if first is None else first, None)
+        return self._subscription(parsed, name, named.cursor if first is None else first, None, acknowledge)
 
     def forget(self, name: str) -> None:
         """End a subscription with a name for good."""
@@ -258,11 +293,16 @@ class Node:
         self.store.subscriptions.remove(name)
 
     def _subscription(
-        self, filter: Filter, name: str, position: int, on_close: Callable[[], None] | None
+        self,
+        filter: Filter,
+        name: str,
+        position: int,
+        on_close: Callable[[], None] | None,
+        acknowledge: bool = False,
     ) -> Subscription:
         parts = self._running
         each = cursor_each(self.config.durability)
-        subscription = Subscription(parts.store, parts.writer, filter, name, position, on_close, each)
+        subscription = Subscription(parts.store, parts.writer, filter, name, position, on_close, each, acknowledge)
         self._subscribers.add(subscription)
         return subscription
 
@@ -284,6 +324,7 @@ class Node:
             public="" if membership.identity is None else membership.identity.public.hex(),
             stored=store.counts(),
             delivered_before=self._running.writer.duplicates,
+            rotation=self._running.rekeying.progress(),
             named=[NamedStatus(n.name, n.filter, end - n.cursor) for n in store.subscriptions.all()],
         )
 
@@ -296,6 +337,8 @@ class Node:
     # ---- called by the runner
 
     def _delivered(self, event: Event, _: Event) -> None:
+        if self._running.rekeying.takes(event):
+            return
         self._running.writer.add_event(event)
 
     def _carried(self, sender: int, body: bytes, events: list[Event]) -> None:
@@ -316,7 +359,7 @@ def _membership(config: Config, store: Store) -> Membership:
         number = config.number if config.number >= 0 else _insecure_number(store)
         return Membership.insecure(number, store.values)
     roster = Roster.load(config.roster) if config.roster else None
-    return Membership.secure(store.values, KeyRing.load(config.key), roster, config.clocks_within_s or None)
+    return Membership.secure(store.values, ring_of(store.values, config.key), roster, config.clocks_within_s or None)
 
 
 def _insecure_number(store: Store) -> int:

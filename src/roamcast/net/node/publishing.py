@@ -8,6 +8,7 @@ reaches them once, whatever happens to the process in between.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from functools import partial
 from typing import Final
 
@@ -15,6 +16,7 @@ from roamcast.net.host.runner import Runner
 from roamcast.net.keep.store import Store
 from roamcast.net.node.writer import Writer
 from roamcast.net.refusal import PUBLICATIONS_FULL
+from roamcast.net.trust.rekeying import TOPIC
 from roamcast.pubsub.event import Event, Value
 
 ROOM_S: Final = 0.02
@@ -30,15 +32,21 @@ class Publishing:
         self._waiting = 0  # events that are being stored, and will need room in the queue afterwards
 
     async def publish(
-        self, topic: str, attrs: dict[str, Value] | None, payload: bytes, validity_us: int, scope: int
+        self,
+        topic: str,
+        attrs: dict[str, Value] | None,
+        payload: bytes,
+        validity_us: int,
+        scope: int,
+        also: Callable[[int], None] | None = None,
     ) -> int:
-        """The event's id, once it is on disk and the protocol has it."""
+        """The event's id, once it is on disk and the protocol has it. `also` is called with it, in the same commit."""
         async with self._turn:  # in the order of the calls
             await self._room()
             event = self._runner.publisher.prepare(topic, attrs, payload, validity_us, scope)
             self._waiting += 1
         await asyncio.shield(
-            self._store_and_publish(event)
+            self._store_and_publish(event, also)
         )  # if the caller gives up, storing and publishing are still completed
         return event.id
 
@@ -50,10 +58,10 @@ class Publishing:
                 self._runner.publish(self._runner.publisher.renew(event, group, left_us), again=True)
                 await asyncio.sleep(0)
 
-    async def _store_and_publish(self, event: Event) -> None:
+    async def _store_and_publish(self, event: Event, also: Callable[[int], None] | None) -> None:
         try:
             wanted = self._wanted_here(event)
-            await self._writer.write(partial(self._keep, event, wanted))
+            await self._writer.write(partial(self._keep, event, wanted, also))
             self._runner.tally.own += len(wanted)
             self._runner.publish(event)
         finally:
@@ -61,10 +69,12 @@ class Publishing:
 
     def _wanted_here(self, event: Event) -> list[Event]:
         """The event as the application published it, if a subscription on this node matches it."""
+        if event.topic == TOPIC:  # a step of a rotation: not for applications
+            return []
         plain = self._runner.publisher.unsealed(event)
         return [plain] if self._runner.subscriptions.match(plain) else []
 
-    def _keep(self, event: Event, wanted: list[Event]) -> None:
+    def _keep(self, event: Event, wanted: list[Event], also: Callable[[int], None] | None) -> None:
         own = self._store.own
         lost = own.lost
         own.add([event], self._runner.publisher.group)
@@ -72,6 +82,8 @@ class Publishing:
             self._runner.tally.drop(PUBLICATIONS_FULL)
         if wanted:
             self._store.received.add(wanted)
+        if also is not None:
+            also(event.id)
 
     async def _room(self) -> None:
         while len(self._runner.outbox) + self._waiting > self._runner.limits.queue // 2:

@@ -22,3 +22,4 @@ class NodeStatus(RunnerStatus, frozen=True, kw_only=True):
     stored: StoreCounts
     delivered_before: int  # deliveries of events that the application has had already
     named: list[NamedStatus]
+    rotation: str  # of the group's key over the air, which this node conducts: how far it is; empty if there is none

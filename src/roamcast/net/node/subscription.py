@@ -18,7 +18,11 @@ from roamcast.pubsub.filters import Filter
 
 class Subscription:
     """An asynchronous iterator over events. `position` is that of the last event it gave, and `lost` counts events that
-    were removed from the store before it reached them."""
+    were removed from the store before it reached them.
+
+    Usually a subscription with a name has got an event as soon as it was handed over. With `acknowledge`, only as soon
+    as the application calls `done`: what is not done then comes again after a restart.
+    """
 
     def __init__(
         self,
@@ -29,6 +33,7 @@ class Subscription:
         position: int,
         on_close: Callable[[], None] | None,
         cursor_each: int = 1,
+        acknowledge: bool = False,
     ) -> None:
         """`on_close` is called when this is closed, or when the application has dropped it. If the subscription has a
         name, every `cursor_each`th event is handed over when its cursor is on disk; that of others is stored soon."""
@@ -44,6 +49,8 @@ class Subscription:
         self._unwaited = 0  # cursors since the last one that was on disk before its event was handed over
         self._waiting = False  # whether the application waits for an event
         self._page: deque[Received] = deque()
+        self._acknowledge = acknowledge
+        self._undone: deque[int] = deque()  # positions that were handed over and are not done
         self._wake = asyncio.Event()
         self._open = True
         self._failure: RoamcastError | None = None
@@ -94,7 +101,7 @@ class Subscription:
             if self._page:
                 return await self._hand_over()
             if not more:
-                await self._move(self._read)
+                await self._move_on()
                 await self._wait()
         raise NodeClosed("the subscription is closed")
 
@@ -121,10 +128,23 @@ class Subscription:
     async def _hand_over(self) -> Event:
         """The event leaves the page only after the last `await`: a cancelled caller gets it the next time."""
         received = self._page[0]
-        await self._move(received.position)
+        if self._acknowledge:
+            self._undone.append(received.position)
+        else:
+            await self._move(received.position)
         self._drop_first()
         self.position = received.position
         return received.event
+
+    async def done(self, position: int) -> None:
+        """The application is done with all events up to this position."""
+        while self._undone and self._undone[0] <= position:
+            self._undone.popleft()
+        await self._move_on()
+
+    async def _move_on(self) -> None:
+        """Move the cursor as far as everything was handed over and is done, or did not match."""
+        await self._move(self._undone[0] - 1 if self._undone else self._read)
 
     async def _move(self, position: int) -> None:
         """Everything up to this position was handed over or did not match."""

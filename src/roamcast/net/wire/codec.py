@@ -139,14 +139,15 @@ class FrameCodec:
         """The inverse of `encode`; `Malformed` if the bytes are not a frame of this protocol."""
         return wire.decode(self._protocol, body)
 
-    def outgoing(self, body: bytes, to: int, number: int) -> tuple[int, list[bytes]]:
-        """The serial of one attempt to send an encoded frame, and its datagrams."""
+    def outgoing(self, body: bytes, to: int, number: int, datagram_max: int = 0) -> tuple[int, list[bytes]]:
+        """The serial of one attempt to send an encoded frame, and its datagrams, of at most this many bytes each."""
+        room = datagram_max or self.datagram_max
         self.envelope.prepare()
         first = serial(self.number, self.envelope.boot, self.envelope.counter)
         head = self.envelope.overhead + packet.FRAME_BYTES + (0 if to < 0 else packet.ADDRESS_BYTES)
-        if head + len(body) <= self.datagram_max:
+        if head + len(body) <= room:
             return first, [self._wrapped(FramePart(self._tag, to, number, 0, 1, body))]
-        pieces = split(body, self.datagram_max - head - packet.FRAGMENT_BYTES)
+        pieces = split(body, room - head - packet.FRAGMENT_BYTES)
         if len(pieces) > packet.FRAGMENTS_MAX or len(body) > wire.MAX_FRAME:
             raise Refused(TOO_LARGE)
         parts = len(pieces)

@@ -1,0 +1,41 @@
+"""Keys of publications: a program that does not know whether it has published something asks again with the same key.
+
+This happens when the program or the node was killed between storing the event and the program's own note that it is
+stored. The keys are stored in the same commit as the event, so one of both alone is never on disk.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from struct import Struct
+from typing import Final
+
+from roamcast.net.durable import DurableValues
+
+MOST: Final = 256
+_ENTRY: Final = Struct("!8sQ")
+_NAME: Final = "keys"
+
+
+class PublicationKeys:
+    """The last `MOST` keys, and the ids of their events."""
+
+    def __init__(self, values: DurableValues) -> None:
+        self._values = values
+
+    def find(self, key: str) -> int | None:
+        """The id of the event that was published with this key; None if there is none, or it was long ago."""
+        wanted = _digest(key)
+        found = [id for digest, id in _ENTRY.iter_unpack(self._stored()) if digest == wanted]
+        return found[-1] if found else None
+
+    def add(self, key: str, id: int) -> None:
+        """Remember a key; call it in the transaction that stores the event."""
+        self._values.store(_NAME, (self._stored() + _ENTRY.pack(_digest(key), id))[-MOST * _ENTRY.size :])
+
+    def _stored(self) -> bytes:
+        return self._values.load(_NAME) or b""
+
+
+def _digest(key: str) -> bytes:
+    return blake2b(key.encode(), digest_size=8).digest()
