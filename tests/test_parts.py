@@ -70,8 +70,8 @@ def test_what_a_medium_can_override_does_not_change_unnoticed() -> None:
 def methods(name: str) -> dict[str, list[str]]:
     module = getattr(roamcast.parts, name).__module__
     source = Path(roamcast.__file__).parents[1].joinpath(*module.split(".")).with_suffix(".py")
-    (found,) = [n for n in ast.parse(source.read_text()).body if isinstance(n, ast.ClassDef) and n.name == name]
-    return {n.name: [a.arg for a in n.args.args[1:]] for n in found.body if isinstance(n, ast.FunctionDef)}
+    (base,) = [n for n in ast.parse(source.read_text()).body if isinstance(n, ast.ClassDef) and n.name == name]
+    return {n.name: [a.arg for a in n.args.args[1:]] for n in base.body if isinstance(n, ast.FunctionDef)}
 
 
 def test_each_base_is_the_one_that_names_are_checked_against() -> None:

@@ -197,7 +197,7 @@ def test_two_bridges_to_one_broker_do_not_multiply_and_each_replaces_the_other(
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["bridge", "http://x", "--out", "true"], "'http://x': must be mqtt://"),
         (["bridge", "mqtt://", "--out", "true"], "'mqtt://': must be mqtt://"),
@@ -211,5 +211,5 @@ def test_two_bridges_to_one_broker_do_not_multiply_and_each_replaces_the_other(
         (["bridge", "mqtt://x", "--in", "#"], "no node runs on the state state"),
     ],
 )
-def test_wrong_input_is_one_line(one_line: OneLine, words: list[str], said: str) -> None:
-    one_line(words, said)
+def test_wrong_input_is_one_line(one_line: OneLine, words: list[str], message: str) -> None:
+    one_line(words, message)

@@ -131,8 +131,8 @@ def test_without_a_roster_there_is_one_line(
     monkeypatch.chdir(tmp_path)
     KeyRing.new().save("group.key")
     start("a")
-    said = "roamcast: only a node with a key and a roster can rotate the group's key\n"
-    assert roamcast("key", "rotate", "--state", "a") == (2, "", said)
+    line = "roamcast: only a node with a key and a roster can rotate the group's key\n"
+    assert roamcast("key", "rotate", "--state", "a") == (2, "", line)
 
 
 def test_without_a_node_there_is_one_line(one_line: OneLine) -> None:

@@ -56,10 +56,10 @@ def test_systemd_finds_little_exposure(tmp_path: Path, serial: bool) -> None:
     done = subprocess.run(words, capture_output=True, text=True, timeout=60)
     if "Unknown command verb" in done.stderr or "unrecognized option" in done.stderr:
         pytest.skip("this systemd-analyze cannot look at a file")
-    found = re.search(r"Overall exposure level for \S+: ([\d.]+)", done.stdout)
-    assert found is not None, done.stderr
-    print(found[0])
-    assert float(found[1]) < EXPOSURE_MAX
+    exposure = re.search(r"Overall exposure level for \S+: ([\d.]+)", done.stdout)
+    assert exposure is not None, done.stderr
+    print(exposure[0])
+    assert float(exposure[1]) < EXPOSURE_MAX
 
 
 def test_install_writes_the_unit_and_says_what_is_left(roamcast: Typed, tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_install_writes_the_unit_and_says_what_is_left(roamcast: Typed, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["service", "install", "--to", "nowhere/x.service"], "cannot write nowhere/x.service: no such file"),
         (["service", "show", "--user", "a b"], "--user 'a b': is not the name of a user"),
@@ -80,8 +80,8 @@ def test_install_writes_the_unit_and_says_what_is_left(roamcast: Typed, tmp_path
         (["service", "show", "--config", "/a b.toml"], "--config /a b.toml: must be an absolute path"),
     ],
 )
-def test_wrong_input_is_one_line(one_line: OneLine, words: list[str], said: str) -> None:
-    one_line(words, said)
+def test_wrong_input_is_one_line(one_line: OneLine, words: list[str], message: str) -> None:
+    one_line(words, message)
 
 
 def test_the_container_file_names_extras_and_options_that_exist(roamcast: Typed) -> None:

@@ -119,11 +119,11 @@ def status_section(table: Any) -> str:
 
 def comments(modules: Iterable[str]) -> dict[str, str]:
     """What stands behind fields in the sources, by name."""
-    found: dict[str, str] = {}
+    meanings: dict[str, str] = {}
     for module in modules:
         source = (ROOT / "src" / module).with_suffix(".py").read_text()
-        found |= dict(re.findall(r"^    (\w+): [\w\[\], .]+  # (.*)$", source, re.MULTILINE))
-    return found
+        meanings |= dict(re.findall(r"^    (\w+): [\w\[\], .]+  # (.*)$", source, re.MULTILINE))
+    return meanings
 
 
 COMMENTS = comments(["roamcast/net/host/status", "roamcast/net/node/status", "roamcast/net/keep/store"])

@@ -27,9 +27,11 @@ PAGE = ROOT / "docs" / "how-to" / "use-another-language.md"
 def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     KeyRing.new().save("group.key")
-    found = re.findall(r"^```(?:js|sh)\n(?://|#) file: (\S+)\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE)
-    assert len(found) == 2
-    for name, text in found:
+    programs = re.findall(
+        r"^```(?:js|sh)\n(?://|#) file: (\S+)\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE
+    )
+    assert len(programs) == 2
+    for name, text in programs:
         (tmp_path / name).write_text(text)
     return tmp_path
 

@@ -24,10 +24,10 @@ _ports = itertools.count(30_200 + os.getpid() % 2000)
 
 class Mosquitto:
     def __init__(self, folder: Path) -> None:
-        found = shutil.which("mosquitto", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
-        if found is None:
+        program = shutil.which("mosquitto", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+        if program is None:
             pytest.skip("there is no mosquitto (Debian: apt-get install mosquitto)")
-        self.program = found
+        self.program = program
         self.port = next(_ports)
         self.folder = folder / "mosquitto"
         self.folder.mkdir()

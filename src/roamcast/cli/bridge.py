@@ -10,6 +10,8 @@ from roamcast.cli.options import ConfigFile, State, Verbose, log_to_stderr, noti
 from roamcast.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from roamcast.net.bridge.bridge import Bridge
 
 
@@ -46,7 +48,7 @@ def bridge(
     """
     import asyncio
 
-    from roamcast.net.bridge.bridge import Crossing
+    from roamcast.net.bridge.bridge import Bridge, Crossing
     from roamcast.net.bridge.broker import read_url
     from roamcast.pubsub.text import parse_subscription
 
@@ -54,6 +56,16 @@ def bridge(
     address = read_url(url)
     if not in_ and not out:
         raise InputError("what crosses the bridge? --in TOPIC, --out FILTER, or both")
+    _check(prefix, validity, name, broker)
+    only = parse_subscription(in_filter) if in_filter else None
+    leaving = str(parse_subscription(out)) if out else ""
+    crossing = Crossing(name, tuple(in_ or ()), only, leaving, prefix, validity, broker or address.name)
+    folder = state_of(config, state)
+
+    asyncio.run(_run(lambda: Bridge(folder, address, crossing, ca)))
+
+
+def _check(prefix: str, validity: float, name: str, broker: str) -> None:
     if not 0 < validity < 1e9:
         raise InputError(f"--validity {validity:g}: must be above 0")
     if not name.isidentifier():
@@ -62,25 +74,15 @@ def bridge(
         raise InputError(f"--broker {broker!r}: must be a word")
     if any(letter in prefix for letter in "+#\0"):
         raise InputError(f"--prefix {prefix!r}: must have no + and no #")
-    only = parse_subscription(in_filter) if in_filter else None
-    leaving = str(parse_subscription(out)) if out else ""
-    crossing = Crossing(name, tuple(in_ or ()), only, leaving, prefix, validity, broker or address.name)
-    folder = state_of(config, state)
-
-    async def go() -> None:
-        from roamcast.net.bridge.bridge import Bridge
-
-        await _run(Bridge(folder, address, crossing, ca))
-
-    asyncio.run(go())
 
 
-async def _run(bridge: Bridge) -> None:
+async def _run(made: Callable[[], Bridge]) -> None:
     import asyncio
     import contextlib
     import logging
     import signal
 
+    bridge = made()  # in a running loop
     running = asyncio.create_task(bridge.run())
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -53,7 +53,6 @@ EXAMPLES = {
         "roamcast bridge mqtts://user@broker.example --out 'temperature > 30' --prefix mesh/ --state ~/node",
     ],
     "watch": ["roamcast watch", "roamcast watch --state ~/node --port 8080"],
-    "motion": ["roamcast motion 8.5", "roamcast motion unknown --state ~/node"],
     "key": ["roamcast key new group.key"],
     "key new": ["roamcast key new group.key"],
     "key next": ["roamcast key next group.key"],

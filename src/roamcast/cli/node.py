@@ -28,6 +28,12 @@ if TYPE_CHECKING:
 Interface = Annotated[
     str | None, typer.Option(metavar="NAME", help="The network to use.", show_default="the system's choice")
 ]
+Gps = Annotated[
+    str | None, typer.Option(metavar="URL", help="gpsd://HOST:PORT: how fast this node moves.", show_default="none")
+]
+Metrics = Annotated[
+    int | None, typer.Option(metavar="PORT", help="Metrics for Prometheus, on this machine only.", show_default="none")
+]
 Group = Annotated[
     str | None, typer.Option(metavar="ADDRESS", help="Multicast or broadcast.", show_default="239.255.77.67")
 ]
@@ -52,17 +58,11 @@ def node(
     interface: Interface = None,
     group: Group = None,
     port: Annotated[int | None, typer.Option(metavar="N", help="UDP.", show_default="7667")] = None,
-    gps: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="gpsd://HOST:PORT: how fast this node moves.", show_default="none"),
-    ] = None,
+    gps: Gps = None,
     log: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write the event log there.", show_default="none")
     ] = None,
-    metrics: Annotated[
-        int | None,
-        typer.Option(metavar="PORT", help="Metrics for Prometheus, on this machine only.", show_default="none"),
-    ] = None,
+    metrics: Metrics = None,
     option: Annotated[
         list[str] | None, typer.Option(metavar="NAME=VALUE", help="Any other setting, limits.queue=20. Repeatable.")
     ] = None,

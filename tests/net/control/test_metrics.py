@@ -28,11 +28,11 @@ def parsed(text: str) -> dict[str, float]:
         if line.startswith("# TYPE "):
             assert line.split(" ")[2:] in ([declared, "counter"], [declared, "gauge"])
             continue
-        found = SAMPLE.fullmatch(line)
-        assert found is not None, line
-        assert found[1] == declared
-        assert found[1] + (found[2] or "") not in samples
-        samples[found[1] + (found[2] or "")] = float(found[3])
+        sample = SAMPLE.fullmatch(line)
+        assert sample is not None, line
+        assert sample[1] == declared
+        assert sample[1] + (sample[2] or "") not in samples
+        samples[sample[1] + (sample[2] or "")] = float(sample[3])
     return samples
 
 

@@ -46,18 +46,18 @@ class Deframer:
 
     def feed(self, data: bytes) -> list[bytes]:
         """The contents that these bytes complete."""
-        found: list[bytes] = []
+        frames: list[bytes] = []
         for byte in data:
             if byte == FEND:
-                self._end(found)
+                self._end(frames)
             elif not self._bad:
                 self._take(byte)
-        return found
+        return frames
 
-    def _end(self, found: list[bytes]) -> None:
+    def _end(self, frames: list[bytes]) -> None:
         complete = not self._bad and not self._escaped and len(self._frame) > 1
         if complete and self._frame[0] & 15 == CONTENT:
-            found.append(bytes(self._frame[1:]))
+            frames.append(bytes(self._frame[1:]))
         self._frame.clear()
         self._bad = self._escaped = False
 

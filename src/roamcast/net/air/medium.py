@@ -108,5 +108,5 @@ MEDIA: Final = Registry("medium", "roamcast.media", "roamcast.net.air.medium:Med
 
 def medium_class(name: str) -> type[Medium]:
     """The class behind a name, or behind `module:Class`."""
-    found: type[Medium] = MEDIA.get(name)
-    return found
+    kind: type[Medium] = MEDIA.get(name)
+    return kind

@@ -45,11 +45,11 @@ class Peers(MediumSettings, frozen=True):
 
 def peer_address(text: str) -> tuple[str, int]:
     """Host and port of a peer as people write it."""
-    found = re.fullmatch(r"\[([0-9A-Fa-f:.]+)\](?::(\d+))?|([^:\[\]\s]+)(?::(\d+))?", text)
-    port = int(found[2] or found[4] or PORT) if found else 0
-    if found is None or not 1 <= port <= 65535:
+    address = re.fullmatch(r"\[([0-9A-Fa-f:.]+)\](?::(\d+))?|([^:\[\]\s]+)(?::(\d+))?", text)
+    port = int(address[2] or address[4] or PORT) if address else 0
+    if address is None or not 1 <= port <= 65535:
         raise InputError(f"peer {text!r}: must be HOST, HOST:PORT or [IPv6]:PORT")
-    return found[1] or found[3], port
+    return address[1] or address[3], port
 
 
 class UnicastMedium(IpMedium):
@@ -62,7 +62,7 @@ class UnicastMedium(IpMedium):
         self._wanted = [peer_address(text) for text in peers.peers]
         self.datagram_max = min(peers.mtu - self.header_bytes, UDP_MAX)
         self._family = socket.AF_INET6
-        self._found: dict[tuple[str, int], Address] = {}  # peers that were looked up
+        self._located: dict[tuple[str, int], Address] = {}  # peers that were looked up
         self._heard: OrderedDict[Address, float] = OrderedDict()  # when something came from there; it may be forged
         self._reached = True  # by the last datagram for everybody
         self._looking: asyncio.Task[None] | None = None
@@ -116,7 +116,7 @@ class UnicastMedium(IpMedium):
         assert self._loop is not None
         since = self._loop.time() - HEARD_S
         members = [address for address in self._known() if self._heard.get(address, since) > since]
-        return list(dict.fromkeys([*self._found.values(), *members]))
+        return list(dict.fromkeys([*self._located.values(), *members]))
 
     def _hear(self, address: Address) -> None:
         assert self._loop is not None
@@ -169,7 +169,7 @@ class UnicastMedium(IpMedium):
     async def _look_up_always(self) -> None:
         while True:
             await self._look_up()
-            await asyncio.sleep(LOOK_UP_S if len(self._found) == len(set(self._wanted)) else LOOK_UP_S / 10)
+            await asyncio.sleep(LOOK_UP_S if len(self._located) == len(set(self._wanted)) else LOOK_UP_S / 10)
 
     async def _look_up(self) -> None:
         for host, port in self._wanted:
@@ -178,7 +178,7 @@ class UnicastMedium(IpMedium):
             except OSError as error:
                 log.info("peer %s: %s", host, error_text(error))
                 continue
-            self._found[host, port] = _plain(answers[0][4])
+            self._located[host, port] = _plain(answers[0][4])
 
 
 def _plain(address: Address) -> Address:

@@ -94,9 +94,9 @@ def _media(status: NodeStatus) -> list[Metric]:
     ]
 
 
-def page(found: list[Metric]) -> str:
+def page(metrics: list[Metric]) -> str:
     lines: list[str] = []
-    for metric in found:
+    for metric in metrics:
         lines += [f"# HELP {metric.name} {_escaped(metric.about, quotes=False)}", f"# TYPE {metric.name} {metric.kind}"]
         lines += [f"{metric.name}{_labels(labels)} {float(value):.15g}" for labels, value in metric.samples]
     return "\n".join(lines) + "\n"

@@ -26,8 +26,8 @@ class PublicationKeys:
     def find(self, key: str) -> int | None:
         """The id of the event that was published with this key; None if there is none, or it was long ago."""
         wanted = _digest(key)
-        found = [id for digest, id in _ENTRY.iter_unpack(self._stored()) if digest == wanted]
-        return found[-1] if found else None
+        ids = [id for digest, id in _ENTRY.iter_unpack(self._stored()) if digest == wanted]
+        return ids[-1] if ids else None
 
     def add(self, key: str, id: int) -> None:
         """Remember a key; call it in the transaction that stores the event."""
