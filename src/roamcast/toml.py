@@ -98,7 +98,9 @@ def _plainly(message: str, kind: type) -> tuple[str, Steps]:
 
 
 def must_be(expected: str) -> str:
-    """msgspec's "Expected `int`, got `str`" as "must be a whole number, not a text"."""
+    """msgspec's "Expected `int`, got `str`" as "must be a whole number, not a text"; other complaints as they are."""
+    if not expected.startswith("Expected "):
+        return expected[:1].lower() + expected[1:]
     wanted, _, actual = expected.removeprefix("Expected ").partition(", got ")
     return f"must be {_in_words(wanted)}" + (f", not {_in_words(actual)}" if actual else "")
 

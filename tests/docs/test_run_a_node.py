@@ -25,8 +25,8 @@ PATIENCE_S = 60.0
 
 
 def words(verb: str) -> list[str]:
-    """The command with this verb, as it is printed."""
-    (command,) = re.findall(rf"^\$ roamcast ({verb} .*--state ~/node)$", PAGE, re.MULTILINE)
+    """The first command with this verb, as it is printed."""
+    command, *_ = re.findall(rf"^\$ roamcast ({verb} .*--state ~/node)$", PAGE, re.MULTILINE)
     return shlex.split(command)
 
 
@@ -91,4 +91,6 @@ def test_what_one_terminal_publishes_another_one_prints(machine: Machine) -> Non
     assert subscriber.stdout.readline() == f"{shown}{status.node}\n"
     assert (status.own, status.published, status.delivered) == (1, 1, 0)
     node.terminate()
-    assert node.communicate(timeout=PATIENCE_S) == ("", "")
+    out, errors = node.communicate(timeout=PATIENCE_S)
+    assert (out, errors.count("\n")) == ("", 1)
+    assert errors.startswith("roamcast: by default this node sends at most")

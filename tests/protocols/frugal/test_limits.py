@@ -11,7 +11,7 @@ from roamcast.protocols.frugal.frames import Events, EventsIds, Heartbeat
 from roamcast.protocols.frugal.protocol import Frugal
 from roamcast.pubsub.event import Event, event_id
 from roamcast.pubsub.filters import EVERYTHING, Filter, attr, topic
-from tests.protocols.frugal.nodes import NEWS, SECOND, news, node
+from tests.protocols.frugal.nodes import NEWS, SECOND, ids_of, news, node
 from tests.support.net import TinyNet
 
 
@@ -34,7 +34,7 @@ def test_only_the_last_ids_of_events_that_only_neighbors_have_are_known() -> Non
         host.hear(protocol, Heartbeat([NEWS], nan), j)
         host.hear(protocol, EventsIds(ids), j)
     table = protocol.neighborhood_table
-    assert [table.ids_of(table.rows[j]) for j in (4, 5)] == [[2, 3, 4], []]
+    assert [ids_of(table, table.rows[j]) for j in (4, 5)] == [[2, 3, 4], []]
 
 
 def test_early_ids_of_a_limited_number_of_nodes_are_kept() -> None:

@@ -113,7 +113,7 @@ class SubscriptionSet:
 
 @final
 class Neighbor:
-    """A row of the neighbourhood table (Fig. 2). Its event ids are `NeighborhoodTable.ids_of`."""
+    """A row of the neighbourhood table (Fig. 2)."""
 
     __slots__ = (
         "bit",
