@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from roamcast.errors import InputError
 from roamcast.net.config import Config
-from roamcast.net.control import client
+from roamcast.net.control import client, messages
 from roamcast.net.control.client import Connection
 from roamcast.net.control.messages import Done, Publish, Published, Status, StatusReply
 from roamcast.net.control.server import Control
 from roamcast.net.node.node import Node
 from tests.conformance.real import network
+from tests.net.node.nodes import config, run, until
 
 NO_REQUEST = 'a request is a JSON object with "do"'
 WRONG = [
@@ -90,3 +93,49 @@ def test_a_node_that_does_not_answer_gives_one_line_and_publish_waits(
         with Connection(".") as patient:
             assert patient.request(Publish(), Published) == Published(7)
         answering.join()
+
+
+async def replies(reader: asyncio.StreamReader, n: int) -> list[dict[str, Any]]:
+    return [json.loads(await reader.readline()) for _ in range(n)]
+
+
+def test_a_subscription_ignores_wrong_lines_and_an_acknowledgement_that_cannot_be_stored_ends_it_with_a_reason(
+    tmp_path: Path,
+) -> None:
+    async def go() -> None:
+        settings = config("", insecure=True, state=str(tmp_path))
+        async with Node(settings) as node, Control(node):
+            reader, writer = await asyncio.open_unix_connection(tmp_path / "control")
+            writer.write(b'{"do": "subscribe", "filter": "n > 0", "name": "x", "acknowledge": true}\n')
+            assert (await replies(reader, 1))[0]["reply"] == "subscribed"
+            writer.write(b'nonsense\n{"do": "ack"}\n{"do": "status"}\n')
+            for n in (1, 2):
+                await node.publish(attrs={"n": n})
+            events = await replies(reader, 2)
+            assert [event["attrs"]["n"] for event in events] == [1, 2]
+            writer.write(b'{"do": "ack", "position": %d}\n' % events[0]["position"])
+            await until(lambda: node.store.subscriptions.all()[0].cursor == events[0]["position"])
+            node.store.db.run(
+                "create trigger failing before update on subscriptions begin select raise(abort, 'bad'); end"
+            )
+            writer.write(b'{"do": "ack", "position": %d}\n' % events[1]["position"])
+            assert await replies(reader, 1) == [{"reply": "error", "error": "the node's store failed: bad"}]
+            assert await reader.read() == b""
+            writer.close()
+
+    run(go())
+
+
+def test_a_line_that_is_too_long_does_not_end_a_subscription(tmp_path: Path) -> None:
+    async def go() -> None:
+        async with Node(config("", insecure=True, state=str(tmp_path))) as node, Control(node):
+            reader, writer = await asyncio.open_unix_connection(tmp_path / "control")
+            writer.write(b'{"do": "subscribe", "filter": "n > 0"}\n')
+            await replies(reader, 1)
+            writer.write(b"x" * (messages.REQUEST_MAX + 9) + b"\n")
+            await writer.drain()
+            await node.publish(attrs={"n": 1})
+            assert (await replies(reader, 1))[0]["attrs"] == {"n": 1}
+            writer.close()
+
+    run(go())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 import socket
 
@@ -12,7 +13,7 @@ from roamcast.errors import InputError
 from roamcast.net.control import metrics
 from roamcast.net.control.metrics import Metric, MetricsServer, page
 from roamcast.net.node.node import Node
-from tests.net.node.nodes import config, run
+from tests.net.node.nodes import PATIENCE_S, config, run
 
 SAMPLE = re.compile(r'([a-z_]+)(\{[a-z]+="(?:[^"\\\n]|\\[\\"n])*"(?:,[a-z]+="(?:[^"\\\n]|\\[\\"n])*")*\})? (\S+)')
 
@@ -39,8 +40,10 @@ def parsed(text: str) -> dict[str, float]:
 async def ask(port: int, request: bytes = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n") -> tuple[str, str]:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(request)
-    head, _, body = (await reader.read()).decode().partition("\r\n\r\n")
-    writer.close()
+    try:
+        head, _, body = (await asyncio.wait_for(reader.read(), PATIENCE_S)).decode().partition("\r\n\r\n")
+    finally:
+        writer.close()
     return head, body
 
 
@@ -93,6 +96,26 @@ def test_anything_else_is_refused_and_the_server_goes_on(monkeypatch: pytest.Mon
                 except ConnectionError:
                     head = ""
                 assert head.startswith(answer)
+
+    run(go())
+
+
+def test_a_request_that_is_too_long_or_a_store_that_fails_leaves_no_connection_open() -> None:
+    async def go() -> None:
+        problems: list[object] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: problems.append(context))
+        async with Node(config("", insecure=True)) as node, MetricsServer(node, free_port()) as server:
+            with contextlib.suppress(ConnectionError):
+                assert await ask(server.port, b"x" * 100_000) == ("", "")
+            node.store.db.run("alter table held rename to elsewhere")
+            head, body = await ask(server.port)
+            assert head.startswith("HTTP/1.1 503")
+            assert body.startswith("the node's store failed")
+            node.store.db.run("alter table elsewhere rename to held")
+            assert (await ask(server.port))[0].startswith("HTTP/1.1 200")
+            await node.stop()
+            assert await ask(server.port) != ("", "")
+        assert problems == []
 
     run(go())
 

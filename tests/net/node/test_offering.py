@@ -13,7 +13,7 @@ from roamcast.net.keep.database import Bounds
 from roamcast.net.node import offering
 from roamcast.net.node.node import Node
 from tests.conformance.real import network
-from tests.net.node.nodes import FAST, PATIENCE_S, run, until
+from tests.net.node.nodes import FAST, PATIENCE_S, config, run, until
 
 EVENTS = 300
 
@@ -76,6 +76,18 @@ def test_nothing_is_offered_while_nobody_is_in_range(key: str, monkeypatch: pyte
                 await publisher.publish("news", {"n": n})
             await asyncio.sleep(0.2)
             assert publisher.status().dropped["protocol full"] == 5
+
+    run(go())
+
+
+def test_no_more_drops_are_remembered_than_events_are_stored_and_those_are_the_newest(key: str) -> None:
+    async def go() -> None:
+        async with Node(config(key, bounds=Bounds(publications=3))) as publisher:
+            waiting = offering.Offering(publisher.runner, publisher.store)
+            own = publisher.runner.id << 32
+            for n in (2, 1, 4, 3, 5):
+                waiting.dropped(own | n)
+            assert sorted(id & 0xFF for id in waiting._dropped) == [3, 4, 5]
 
     run(go())
 

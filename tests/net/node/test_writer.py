@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,8 +13,11 @@ import pytest
 from roamcast.errors import NodeClosed, RoamcastError, StoreError
 from roamcast.net.keep.received import Received
 from roamcast.net.keep.store import Store
+from roamcast.net.node.subscribers import Subscribers
+from roamcast.net.node.subscription import Subscription
 from roamcast.net.node.writer import GROUP_MAX, WAITING_MAX, Writer
 from roamcast.net.refusal import Tally
+from roamcast.pubsub.text import parse_subscription
 from tests.net.keep.stores import event, ids
 from tests.net.node.nodes import run
 
@@ -133,5 +137,73 @@ def test_cursors_that_nobody_waits_for_are_stored_soon_and_at_the_latest_when_th
         await writer.close()
         assert [named.cursor for named in store.subscriptions.all()] == [9]
         assert store.commits == 1
+
+    run(go())
+
+
+def fail_commits_of_events(store: Store) -> None:
+    """Statements succeed and the commit fails: SQLite checks a deferred reference then."""
+    store.db.run("pragma foreign_keys = on")
+    store.db.run("create table parents (id integer primary key)")
+    store.db.run("create table orphans (id integer references parents (id) deferrable initially deferred)")
+    store.db.run("create trigger failing after insert on received begin insert into orphans values (1); end")
+
+
+@contextmanager
+def busy(writer: Writer) -> Iterator[None]:
+    """Meanwhile reads and commits wait for the writer's thread, in order."""
+    gate = threading.Event()
+    writer._thread.submit(gate.wait)
+    try:
+        yield
+    finally:
+        gate.set()
+
+
+async def prepared(store: Store) -> None:
+    """A change waits for its commit."""
+    while not store.db._uncommitted:
+        await asyncio.sleep(0)
+
+
+def test_a_subscriber_that_is_behind_gets_no_event_whose_commit_fails_and_all_later_ones() -> None:
+    async def go() -> None:
+        store, subscribers = Store(None), Subscribers()
+        writer = Writer(store, Tally(), subscribers)
+        await writer.write(lambda: store.received.add([event(1)]) and None)
+        behind = Subscription(store, writer, parse_subscription("n > 0"), "", 0, None)
+        subscribers.add(behind)
+        fail_commits_of_events(store)
+        with busy(writer):
+            first = asyncio.create_task(anext(behind))
+            await asyncio.sleep(0)  # now its read is the next that the thread does
+            writer.add_event(event(2))
+            await prepared(store)
+        assert (await first).attrs == {"n": 1}
+        with pytest.raises(StoreError, match="FOREIGN KEY"):
+            await anext(behind)
+        store.db.run("drop trigger failing")
+        writer.add_event(event(3))
+        assert (await anext(behind)).attrs == {"n": 3}
+        assert behind.lost == 0
+        await writer.close()
+
+    run(go())
+
+
+def test_a_page_that_is_read_before_a_commit_ends_where_the_disk_ends() -> None:
+    async def go() -> None:
+        store, observer = Store(None), Observer()
+        writer = Writer(store, Tally(), observer)
+        await writer.write(lambda: store.received.add([event(1)]) and None)
+        with busy(writer):
+            page = asyncio.create_task(writer.read(0))
+            await asyncio.sleep(0)
+            writer.add_event(event(2))
+            await prepared(store)
+        end, received = await page
+        assert (end, ids(received)) == (1, [1])
+        await writer.close()
+        assert (writer.end, ids(observer.new)) == (2, [2])
 
     run(go())

@@ -7,12 +7,11 @@ node does may concern nobody else. The server is a few lines, because it has one
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from roamcast import __version__
-from roamcast.errors import InputError, error_text
+from roamcast.errors import InputError, RoamcastError, error_text
 from roamcast.net.node.node import Node
 from roamcast.net.node.status import NodeStatus
 
@@ -134,12 +133,15 @@ class MetricsServer:
         self._server.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(ConnectionError, ValueError, TimeoutError, asyncio.IncompleteReadError):
+        try:
             async with asyncio.timeout(ANSWER_S):
                 request = await reader.readuntil(b"\r\n\r\n")
                 writer.write(self._answer(request))
                 await writer.drain()
-        writer.close()
+        except (ConnectionError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            pass  # it has closed the connection, is too slow, or sent too much
+        finally:
+            writer.close()
 
     def _answer(self, request: bytes) -> bytes:
         method, _, rest = request.partition(b" ")
@@ -147,7 +149,11 @@ class MetricsServer:
             return _response("405 Method Not Allowed", "only GET\n")
         if rest.split(b" ", 1)[0].partition(b"?")[0] != b"/metrics":
             return _response("404 Not Found", "the metrics are at /metrics\n")
-        return _response("200 OK", page(metrics(self._node.status())), body=method == b"GET")
+        try:
+            text = page(metrics(self._node.status()))
+        except RoamcastError as error:  # the disk fails, or the node stops
+            return _response("503 Service Unavailable", f"{error}\n", body=method == b"GET")
+        return _response("200 OK", text, body=method == b"GET")
 
 
 def _response(status: str, text: str, *, body: bool = True) -> bytes:

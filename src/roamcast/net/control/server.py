@@ -132,7 +132,7 @@ class Control:
         return HelloReply(VERSION, f"roamcast {__version__}", self._node.runner.id, group)
 
     async def _subscribe(self, request: Subscribe, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """The subscription ends with the connection."""
+        """The subscription ends with the connection, and the connection with a subscription that fails."""
         subscription = self._node.subscribe(
             request.filter, name=request.name, after=request.after, acknowledge=request.acknowledge
         )
@@ -142,13 +142,15 @@ class Control:
         try:
             async for event in subscription:
                 await _send(writer, messages.received_event(event, subscription.position))
-            if not closed.done():
-                await _send(writer, Failure("the node has stopped"))
-        except NodeClosed:
-            pass
+            failure = closed.result() if closed.done() else Failure(messages.GONE)
+        except StoreError as error:
+            failure = Failure(str(error))
         finally:
             subscription.close()
             closed.cancel()
+        if failure is not None:
+            await _send(writer, failure)
+            writer.close()
 
     async def _watch(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """It ends with the connection, or with the node."""
@@ -168,13 +170,38 @@ async def _send(writer: asyncio.StreamWriter, reply: Reply) -> None:
     await writer.drain()
 
 
-async def _acknowledgements(reader: asyncio.StreamReader, subscription: Subscription) -> None:
-    """Returns when the other end has closed the connection. Apart from acknowledgements, what it sends is ignored."""
-    with contextlib.suppress(ConnectionError, ValueError, RoamcastError):
-        while line := await reader.readline():
-            request = messages.read_request(line)
-            if isinstance(request, Ack):
-                await subscription.done(request.position)
+async def _acknowledgements(reader: asyncio.StreamReader, subscription: Subscription) -> Failure | None:
+    """Returns when the other end has closed the connection, or when an acknowledgement could not be stored. Apart from
+    acknowledgements, what the other end sends is ignored."""
+    try:
+        while line := await _line(reader):
+            position = _acknowledged(line)
+            if position is not None:
+                await subscription.done(position)
+    except ConnectionError:
+        pass
+    except NodeClosed:
+        return Failure(messages.GONE)
+    except RoamcastError as error:
+        return Failure(str(error))
+    return None
+
+
+async def _line(reader: asyncio.StreamReader) -> bytes:
+    """The next line; one that is too long is a line break alone."""
+    try:
+        return await reader.readline()
+    except ValueError:
+        return b"\n"
+
+
+def _acknowledged(line: bytes) -> int | None:
+    """The position that the line acknowledges, if it does so."""
+    try:
+        request = messages.read_request(line)
+    except InputError:
+        return None
+    return request.position if isinstance(request, Ack) else None
 
 
 async def _closed(reader: asyncio.StreamReader) -> None:

@@ -27,7 +27,7 @@ class OwnEvents:
     def __init__(self, db: Database, clock: StoreClock, most: int) -> None:
         self._db = db
         self._clock = clock
-        self._most = most
+        self.most = most
         self.lost = 0  # valid events that were removed
         self._first_until_s = 0.0  # nothing expires before
         self.recount()
@@ -49,7 +49,7 @@ class OwnEvents:
                 self._db.run("insert or replace into publications values (?, ?, ?, ?)", *row)
                 self._first_until_s = min(self._first_until_s, until_s)
             self._remove_expired(now_s)
-            self._remove_oldest(self._count - self._most)
+            self._remove_oldest(self._count - self.most)
 
     def get(self, id: int) -> OwnEvent | None:
         """None if it is not stored, or has expired."""

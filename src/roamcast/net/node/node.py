@@ -60,6 +60,7 @@ from roamcast.net.node.rekeying import Rekeying, ring_of
 from roamcast.net.node.status import NamedStatus, NodeStatus
 from roamcast.net.node.subscribers import Subscribers
 from roamcast.net.node.subscription import Subscription
+from roamcast.net.node.supervision import supervised
 from roamcast.net.node.writer import Writer
 from roamcast.net.trust.identity import Roster
 from roamcast.net.trust.keys import KeyRing
@@ -132,13 +133,13 @@ class Node:
             )
         rekeying.subscribe()
         runner.start()
-        self._parts.tasks.append(asyncio.create_task(rekeying.run()))
+        self._parts.tasks.append(asyncio.create_task(supervised(rekeying.run)))
         if self._gps is not None:
-            self._parts.tasks.append(asyncio.create_task(Gpsd(self._gps, self._moved).run()))
-        self._parts.tasks.append(asyncio.create_task(publishing.publish_again()))
-        self._parts.tasks.append(asyncio.create_task(Offering(runner, store).run()))
+            self._parts.tasks.append(asyncio.create_task(supervised(Gpsd(self._gps, self._moved).run)))
+        self._parts.tasks.append(asyncio.create_task(supervised(publishing.publish_again)))
+        self._parts.tasks.append(asyncio.create_task(supervised(Offering(runner, store).run)))
         if isinstance(sink, RotatingSink):
-            self._parts.tasks.append(asyncio.create_task(self._rotate(sink, runner)))
+            self._parts.tasks.append(asyncio.create_task(supervised(partial(self._rotate, sink, runner))))
 
     def _runner_on(self, store: Store) -> tuple[LogSink, Runner]:
         config = self.config
@@ -272,7 +273,7 @@ class Node:
         if not isinstance(parsed, Filter):
             raise InputError(f"filter: {filter!r} must be a text such as 'temperature > 30', or a Filter")
         store, runner = self.store, self.runner
-        end = store.received.end()
+        end = self._running.writer.end
         first = None if after is None else min(max(after, 0), end)
         if not name:
             number = runner.subscribe(parsed)

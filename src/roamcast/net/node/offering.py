@@ -40,6 +40,8 @@ class Offering:
             log.warning("the protocol has no room for all valid events; `roamcast status` counts those that it drops")
         if id >> 32 == self._runner.id:
             self._dropped[id] = None
+            if len(self._dropped) > self._store.own.most:
+                del self._dropped[min(self._dropped)]  # the store removes the oldest as well
 
     async def run(self) -> None:
         while True:

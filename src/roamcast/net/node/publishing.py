@@ -29,6 +29,8 @@ class Publishing:
         self._store = store
         self._writer = writer
         self._turn = asyncio.Lock()
+        self._again = 0  # up to this id, events of earlier boots were published again
+        self._first: int | None = None  # the id of the first event of this boot
         self._waiting = 0  # events that are being stored, and will need room in the queue afterwards
 
     async def publish(
@@ -44,6 +46,8 @@ class Publishing:
         async with self._turn:  # in the order of the calls
             await self._room()
             event = self._runner.publisher.prepare(topic, attrs, payload, validity_us, scope)
+            if self._first is None:
+                self._first = event.id
             self._waiting += 1
         await asyncio.shield(
             self._store_and_publish(event, also)
@@ -51,12 +55,19 @@ class Publishing:
         return event.id
 
     async def publish_again(self) -> None:
-        """Publish valid events of earlier boots again, at a pace that leaves room for others."""
+        """Publish valid events of earlier boots again, at a pace that leaves room for others. After an error it may be
+        called again, and goes on where it was."""
         for event, group, left_us in self._store.own.valid():
-            if event.publisher == self._runner.id:  # the roster may have given this node another number since
+            if self._of_earlier_boot(event):
                 await self._room()
+                self._again = event.id
                 self._runner.publish(self._runner.publisher.renew(event, group, left_us), again=True)
                 await asyncio.sleep(0)
+
+    def _of_earlier_boot(self, event: Event) -> bool:
+        """Whether it is to be published again. The roster may have given this node another number since."""
+        is_new = self._first is not None and event.id >= self._first
+        return event.publisher == self._runner.id and event.id > self._again and not is_new
 
     async def _store_and_publish(self, event: Event, also: Callable[[int], None] | None) -> None:
         try:

@@ -87,12 +87,16 @@ class Writer:
         await done
 
     async def read(self, position: int) -> tuple[int, list[Received]]:
-        """The last position of all received events, and the next page after this position."""
+        """The last position of all received events that are on disk, and the next page after this position.
+
+        The store's connection also shows events whose commit has yet to come. If it fails, others get their positions.
+        """
         self.check_open()
         received = self._store.received
 
         def page() -> tuple[int, list[Received]]:
-            return received.end(), received.after(position, PAGE)
+            end = self.end
+            return end, [one for one in received.after(position, PAGE) if one.position <= end]
 
         return await asyncio.get_running_loop().run_in_executor(self._thread, page)
 
