@@ -24,7 +24,8 @@ nothing else. At most 64 connections are open at a time.
 
 This is version {messages.VERSION}, which `hello` asks for. It rises when a client of the version before would
 misunderstand something. Within a version, requests and replies may get new fields: ignore fields that you do not know.
-A request that is wrong gets `error`, and the connection goes on.
+A request that is wrong gets `error`, and the connection goes on. If a subscription fails, because the node's disk does,
+the connection gets `error` and ends: subscribe again.
 """
 EXAMPLE = [
     (True, {"do": "hello", "version": 1}),

@@ -15,6 +15,8 @@ from roamcast.net.keep.store import Store
 from roamcast.net.limits import Limits
 from roamcast.net.node.node import Node
 from roamcast.pubsub.event import FOREVER
+from tests.net.keep import stores
+from tests.net.node.commits import busy, fail_commits_of_events, prepared
 from tests.net.node.nodes import PATIENCE_S, config, pair, run, take, until
 
 
@@ -350,5 +352,24 @@ def test_a_node_writes_files_that_can_be_read_while_it_runs(key: str, tmp_path: 
         assert [path for path in files if path.name.startswith(f"{number}-")]
         assert reader.summary(files[-1])["published"] in (0, 1)
         assert not list((tmp_path / "log").glob(".*"))
+
+    run(go())
+
+
+def test_a_subscription_that_begins_before_a_commit_fails_gets_the_next_event(key: str) -> None:
+    async def go() -> None:
+        async with Node(config(key)) as node:
+            writer = node._running.writer
+            await node.publish()  # then the work of its start is done, which uses the store as well
+            fail_commits_of_events(node.store)
+            with busy(writer):
+                writer.add_event(stores.event(1))
+                await prepared(node.store)
+                late = node.subscribe("n > 0")
+            with pytest.raises(StoreError, match="FOREIGN KEY"):
+                await asyncio.wait_for(anext(late), PATIENCE_S)
+            node.store.db.run("drop trigger failing")
+            writer.add_event(stores.event(2))
+            assert await take(late, 1) == [2]
 
     run(go())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -19,6 +18,7 @@ from roamcast.net.node.writer import GROUP_MAX, WAITING_MAX, Writer
 from roamcast.net.refusal import Tally
 from roamcast.pubsub.text import parse_subscription
 from tests.net.keep.stores import event, ids
+from tests.net.node.commits import busy, fail_commits_of_events, prepared
 from tests.net.node.nodes import run
 
 
@@ -139,31 +139,6 @@ def test_cursors_that_nobody_waits_for_are_stored_soon_and_at_the_latest_when_th
         assert store.commits == 1
 
     run(go())
-
-
-def fail_commits_of_events(store: Store) -> None:
-    """Statements succeed and the commit fails: SQLite checks a deferred reference then."""
-    store.db.run("pragma foreign_keys = on")
-    store.db.run("create table parents (id integer primary key)")
-    store.db.run("create table orphans (id integer references parents (id) deferrable initially deferred)")
-    store.db.run("create trigger failing after insert on received begin insert into orphans values (1); end")
-
-
-@contextmanager
-def busy(writer: Writer) -> Iterator[None]:
-    """Meanwhile reads and commits wait for the writer's thread, in order."""
-    gate = threading.Event()
-    writer._thread.submit(gate.wait)
-    try:
-        yield
-    finally:
-        gate.set()
-
-
-async def prepared(store: Store) -> None:
-    """A change waits for its commit."""
-    while not store.db._uncommitted:
-        await asyncio.sleep(0)
 
 
 def test_a_subscriber_that_is_behind_gets_no_event_whose_commit_fails_and_all_later_ones() -> None:

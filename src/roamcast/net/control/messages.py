@@ -159,7 +159,7 @@ class Rows(_Reply, frozen=True):
 
 
 class Failure(_Reply, frozen=True, tag="error"):
-    """The request was wrong, or the node has stopped. The connection stays open if it can."""
+    """The request was wrong, the node's disk failed, or the node has stopped. The connection stays open if it can."""
 
     error: Annotated[str, _about("what is wrong, in one line")]
 
