@@ -185,6 +185,19 @@ def test_a_neighbour_that_left_one_medium_is_reached_on_another(net: Net) -> Non
     assert net.undelivered(0) == [8]
 
 
+def test_a_neighbour_that_is_heard_and_hears_nothing_is_tried_once_on_every_medium(net: Net) -> None:
+    for medium in net.media[1].values():
+        medium.receive = lambda *_: None
+    net.do(1, lambda host: host.broadcast(Ping(0)))
+    net.do(0, lambda host: host.send(net.number(1), Ping(8)), seconds=0.0)
+    for _ in range(120):
+        net.do(1, lambda host: host.broadcast(Ping(0)), seconds=0.5)
+    assert net.undelivered(0) == [8]
+    attempts = net.runners[0].limits.attempts
+    assert [len(frames(medium)) for medium in net.media[0].values()] == [attempts, attempts]
+    assert net.runners[0].tally.dropped["no ack"] == 2
+
+
 def test_one_that_was_never_heard_is_looked_for_everywhere(net: Net) -> None:
     net.do(0, lambda host: host.send(net.number(3), Ping(5)))
     assert net.heard(3) == [(5, net.number(0))]
@@ -222,6 +235,9 @@ def test_a_place_counts_while_it_is_about_as_recent_as_the_others() -> None:
     assert places.of(7) == (0, ("a",))
     places.heard(7, 1, ("c",), 11 + LATELY_US)
     assert places.of(7) == (1, ("c",))
+    places.heard(7, 0, ("a",), 12 + LATELY_US)
+    assert places.of(7, frozenset({0})) == (1, ("c",))
+    assert places.of(7, frozenset({0, 1})) is None
     places.heard(8, 0, ("d",), 0)
     places.heard(9, 0, ("e",), 0)
     assert places.of(7) is None, "there is room for two"

@@ -12,7 +12,7 @@ import pytest
 
 from roamcast.errors import InputError
 from roamcast.net.air.medium import Sent
-from roamcast.net.air.unicast import PORT, Peers, UnicastMedium, peer_address
+from roamcast.net.air.unicast import HEARD_MAX, PORT, Peers, UnicastMedium, peer_address
 from roamcast.net.wire.addresses import Address
 
 PATIENCE_S = 20.0
@@ -49,7 +49,7 @@ def test_a_broadcast_reaches_the_named_peers_and_an_answer_comes_back(host: str)
     async def scene() -> None:
         hubs = [Station(), Station()]
         station = Station(*(f"{host}:{hub.port}" for hub in hubs))
-        await until(lambda: len(station.medium._found) == 2)
+        await until(lambda: len(station.medium._located) == 2)
         assert station.medium.send(b"hello") is Sent.SENT
         for hub in hubs:
             await until(hub.contents)
@@ -69,7 +69,7 @@ def test_one_that_names_nobody_answers_members_and_no_strangers() -> None:
         hub = Station()
         member, stranger = (Station(f"127.0.0.1:{hub.port}") for _ in range(2))
         assert hub.medium.send(b"nobody is here") is Sent.SENT
-        await until(lambda: member.medium._found and stranger.medium._found)
+        await until(lambda: member.medium._located and stranger.medium._located)
         for one in (member, stranger):
             assert one.medium.send(b"hello") is Sent.SENT
         await until(lambda: len(hub.heard) == 2)
@@ -86,12 +86,41 @@ def test_one_that_names_nobody_answers_members_and_no_strangers() -> None:
     play(scene)
 
 
+def test_strangers_do_not_displace_members() -> None:
+    async def scene() -> None:
+        hub = Station()
+        hub.members = [("127.0.0.1", port) for port in (1, 2)]
+        for member in hub.members:
+            hub.medium._hear(member)
+        for port in range(1000, 1000 + 3 * HEARD_MAX):
+            hub.medium._hear(("192.0.2.1", port))
+            assert len(hub.medium._heard) <= HEARD_MAX
+        assert hub.medium._everybody() == hub.members
+        hub.medium.close()
+
+    play(scene)
+
+
+def test_among_members_alone_the_one_that_was_silent_longest_makes_room() -> None:
+    async def scene() -> None:
+        hub = Station()
+        hub.members = [("192.0.2.1", port) for port in range(1, HEARD_MAX + 2)]
+        for member in hub.members:
+            hub.medium._hear(member)
+        assert hub.medium._everybody() == hub.members[1:]
+        hub.medium._hear(("192.0.2.2", 1))
+        assert hub.medium._everybody() == hub.members[1:], "a stranger does not"
+        hub.medium.close()
+
+    play(scene)
+
+
 def test_a_peer_that_is_named_and_heard_gets_everything_once() -> None:
     async def scene() -> None:
         one, other = Station(), Station()
         one.medium.close()
         one = Station(f"127.0.0.1:{other.port}")
-        await until(lambda: one.medium._found)
+        await until(lambda: one.medium._located)
         one.members = [("127.0.0.1", other.port)]
         one.medium._hear(one.members[0])
         assert one.medium._everybody() == [("127.0.0.1", other.port)]
@@ -105,7 +134,7 @@ def test_a_name_that_is_unknown_leaves_the_others_reachable() -> None:
     async def scene() -> None:
         hub = Station()
         station = Station("nowhere.invalid", f"127.0.0.1:{hub.port}")
-        await until(lambda: station.medium._found)
+        await until(lambda: station.medium._located)
         assert station.medium.send(b"x") is Sent.SENT
         await until(hub.contents)
         assert station.medium.up()

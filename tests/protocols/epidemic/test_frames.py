@@ -20,6 +20,10 @@ from tests.support.storm import check_encoding
 ids = st.lists(st.integers(1, 60) | st.integers(1, ID_MAX), unique=True, max_size=80).map(sorted)
 
 
+def listed(frame: IdList) -> list[int]:
+    return [id for first, end in frame.spans() for id in range(first, end)]
+
+
 @settings(deadline=None)
 @given(st.integers(0, ID_MAX), st.integers(0, ID_MAX))
 def test_a_summary_crosses_the_wire_and_has_the_size_of_its_bytes(count: int, digest: int) -> None:
@@ -37,12 +41,12 @@ def test_missing_events_cross_the_wire_and_have_the_size_of_their_bytes(content:
 @given(ids, st.sampled_from([30, 64, 200, 1200]))
 def test_lists_have_every_id_once_and_cover_all_others(known: list[int], limit: int) -> None:
     lists = id_lists(known, 7, limit)
-    assert [id for each in lists for id in each.ids()] == known
+    assert [id for each in lists for id in listed(each)] == known
     assert [(each.count, each.digest) for each in lists] == [(len(known), 7)] * len(lists)
     assert (lists[0].low, lists[-1].high) == (0, ID_MAX)
     assert [each.low for each in lists[1:]] == [each.high + 1 for each in lists[:-1]], "no id is left out"
     for each in lists:
-        assert all(each.low <= id <= each.high for id in each.ids())
+        assert all(each.low <= id <= each.high for id in listed(each))
         assert each.size <= limit + 45
         check_encoding(Epidemic, each)
 
@@ -54,7 +58,7 @@ def test_a_thousand_events_of_one_publisher_take_few_bytes() -> None:
 
 def test_more_ids_than_a_list_may_have_are_several_lists() -> None:
     known = list(range(1, MOST + 11))
-    assert [len(each.ids()) for each in id_lists(known, 7, 1200)] == [MOST, 10]
+    assert [len(listed(each)) for each in id_lists(known, 7, 1200)] == [MOST, 10]
 
 
 EVENT = Event(5, "news").fields()
@@ -88,4 +92,19 @@ def test_invalid_fields_are_malformed(fields: list[Any]) -> None:
 
 
 def test_a_list_may_end_at_its_bound() -> None:
-    assert list(IdList.from_fields([0, 0, 0, 10, [1, 10]]).ids()) == list(range(1, 11))
+    assert listed(IdList.from_fields([0, 0, 0, 10, [1, 10]])) == list(range(1, 11))
+
+
+@given(st.integers(0, 9), st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=9))
+def test_a_list_has_the_ids_of_its_runs_and_no_others(low: int, runs: list[tuple[int, int]]) -> None:
+    ids, id = set[int](), low
+    for skipped, following in runs:
+        ids.update(range(id + skipped, id + skipped + following))
+        id += skipped + following
+    frame = IdList(0, 0, low, 100, [n for run in runs for n in run])
+    assert {id for id in range(100) if frame.has(id)} == ids
+    assert listed(frame) == sorted(ids)
+
+
+def test_a_run_is_not_written_out() -> None:
+    assert IdList.from_fields([0, 0, 0, ID_MAX, [5, MOST, 0, 0]]).spans() == [(5, 5 + MOST)]

@@ -100,9 +100,61 @@ def test_content_is_bounded_but_the_last_event_stays() -> None:
 def test_the_oldest_ids_are_forgotten_unless_their_events_are_valid() -> None:
     made = table(remembered=2)
     made.add(event(1, 1), 0, False)
-    forgotten = [id for n in range(1, 5) for id in made.remember(event_id(1, n))]
-    assert forgotten == [event_id(1, 2), event_id(1, 3)]
-    assert sorted(made.seen.in_order()) == [event_id(1, 1), event_id(1, 4)]
+    for n in range(1, 5):
+        made.remember(event_id(1, n))
+    assert made.take_forgotten() == [event_id(1, 2)]
+    assert made.take_forgotten() == [], "they are forgotten once"
+    assert [made.has_seen(event_id(1, n)) for n in range(1, 5)] == [True, False, True, True]
+
+
+def test_an_event_that_is_no_longer_known_is_remembered() -> None:
+    made = table(remembered=1)
+    for n in (1, 2):
+        made.add(event(1, n, validity_us=100 * n), 0, False)
+    made.expire(100)
+    assert (made.has_seen(event_id(1, 1)), made.take_forgotten()) == (True, [])
+    made.expire(200)
+    assert (made.has_seen(event_id(1, 1)), made.take_forgotten()) == (False, [event_id(1, 1)])
+
+
+def test_of_events_that_made_room_those_given_up_first_are_no_longer_known() -> None:
+    made = table(most=1, remembered=2)
+    for n in range(1, 6):
+        made.add(event(1, n), 0, False)
+        made.make_room()
+    made.settle(SETTLE_US)
+    assert made.drop_given_up() and not made.drop_given_up()
+    left = [event_id(1, n) for n in (3, 4, 5)]
+    assert list(made.known) == made.settled_ids() == left
+    assert (made.settled, made.digest) == (3, mixed(left[0]) ^ mixed(left[1]) ^ mixed(left[2]))
+    assert made.has_seen(event_id(1, 2)), "it is not taken again"
+    made.add(event(1, 3), 0, True)
+    made.make_room()
+    assert not made.drop_given_up(), "one that is held again does not count"
+
+
+def test_an_event_that_is_published_again_expires_when_its_new_validity_ends() -> None:
+    for validity_us, again_us, expiry_us in [(1000, 300, 900), (1000, 900, 1500), (1000, FOREVER, FOREVER)]:
+        made = table(most=1)
+        made.add(event(1, 1, validity_us), 0, True)
+        made.add(event(1, 2), 0, True)
+        assert made.make_room() == [event_id(1, 1)]
+        made.add(event(1, 1, again_us), 600, True)
+        made.expire(expiry_us - 1)
+        assert made.is_held(event_id(1, 1))
+        made.expire(expiry_us)
+        assert made.is_held(event_id(1, 1)) == (expiry_us == FOREVER)
+
+
+def test_times_of_events_that_are_no_longer_known_do_not_pile_up() -> None:
+    made = table(most=2, remembered=3)
+    for n in range(1, 500):
+        made.add(event(1, n, validity_us=10_000 + n), 0, False)
+        made.make_room()
+        made.drop_given_up()
+        assert len(made.expiries) <= 2 * (2 + 3)
+    made.expire(10_498)
+    assert list(made.known) == [event_id(1, 499)]
 
 
 def test_an_event_expires_also_if_it_made_room_before() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -11,10 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roamcast.errors import InputError
-from roamcast.protocols.epidemic.frames import IdList, Missing, Summary, id_lists
+from roamcast.protocols.epidemic.frames import ID_MAX, MOST, IdList, Missing, Summary, id_lists
+from roamcast.protocols.epidemic.held import mixed
 from roamcast.protocols.epidemic.protocol import LIST, PUSH, Epidemic
 from roamcast.protocols.kit.frames import EventFrame
 from roamcast.protocols.kit.parameters import build
+from roamcast.protocols.kit.wire import decode, encode
 from roamcast.pubsub.event import FOREVER, LOCAL, Event, event_id
 from roamcast.pubsub.filters import topic
 from roamcast.testing import ScriptHost, make
@@ -305,11 +308,25 @@ def test_an_event_that_has_expired_here_is_not_taken_again() -> None:
 
 def test_an_own_event_that_made_room_is_taken_again() -> None:
     protocol, host = node(store=1)
-    protocol.on_publish(news(1))
+    protocol.on_publish(news(1, validity_us=100 * SECOND))
     protocol.on_publish(news(2))
     assert host.labels("drop") == ["store full"]
-    protocol.on_publish_again(news(1))
+    host.advance(protocol, 60 * SECOND)
+    protocol.on_publish_again(news(1, validity_us=40 * SECOND))
     assert protocol.table.is_held(news(1).id) and not protocol.table.is_held(news(2).id)
+    host.advance(protocol, 61 * SECOND)
+    host.hear(protocol, id_lists([7], 7, 1200)[0], 2)
+    host.advance(protocol, 62 * SECOND)
+    (each,) = [each for frame in host.frames("event") if isinstance(frame, Missing) for each in frame.carried]
+    assert (each.event.id, each.event.validity_us) == (news(1).id, 40 * SECOND)
+    assert SECOND <= each.age_us < 2 * SECOND, "its age counts from the time at which that much validity was left"
+    other, _ = node()
+    other.on_frame(Missing([each]), 1)
+    assert other.table.is_held(news(1).id)
+    host.advance(protocol, 99 * SECOND)
+    assert protocol.table.is_held(news(1).id)
+    host.advance(protocol, 105 * SECOND)
+    assert news(1).id not in protocol.table.known
 
 
 def test_publishing_an_event_twice_sends_it_once() -> None:
@@ -327,16 +344,51 @@ def test_memory_counts_events_and_neighbours() -> None:
     assert protocol.memory() == (2, news(1).size + 16 + 8)
 
 
-def test_state_stays_bounded() -> None:
+@pytest.mark.parametrize("validity_us", [5 * SECOND, 1000 * SECOND, FOREVER])
+def test_state_stays_bounded(validity_us: int) -> None:
     protocol, host = node(store=20, seen_limit=50)
-    for n in range(1, 301):
-        host.hear(protocol, EventFrame(news(n, validity_us=5 * SECOND), 0, 0), n)
+    for n in range(1, 501):
+        host.hear(protocol, EventFrame(news(n, validity_us), 0, 0), n)
         host.advance(protocol, host.clock_us + 100_000)
-    assert protocol.table.count <= 20
-    assert len(protocol.table.seen) <= 50 + len(protocol.table.known)
-    assert len(host.muted) <= 50 + len(protocol.table.known)
+    table = protocol.table
+    assert table.count <= 20
+    assert len(table.known) <= 20 + 50
+    assert len(table.seen) <= 50
+    assert len(host.muted) <= 20 + 2 * 50
     assert len(protocol.neighbours) <= 100
-    assert len(protocol.table.settling) + len(protocol.table.expiries) <= 200
+    assert len(table.settling) + len(table.expiries) <= 200
+    digest = 0
+    for id in table.settled_ids():
+        digest ^= mixed(id)
+    assert (table.digest, table.settled) == (digest, len(table.settled_ids()))
+
+
+def test_an_event_that_is_no_longer_known_is_neither_listed_nor_taken_again() -> None:
+    protocol, host = node(store=1, seen_limit=2, settle_s=0.0)
+    protocol.on_subscribe(1, NEWS)
+    for n in range(1, 6):
+        host.hear(protocol, EventFrame(news(n), 0, 0), 2)
+        host.advance(protocol, host.clock_us + SECOND)
+        host.hear(protocol, Summary(9, 9), 2)
+        host.advance(protocol, host.clock_us + SECOND)
+    assert host.frames("ids")[-1].spans() == [(news(3).id, news(5).id + 1)]
+    host.hear(protocol, Missing([EventFrame(news(2), 0, 0)]), 2)
+    assert [event.id for event in host.delivered] == [news(n).id for n in range(1, 6)]
+
+
+def test_a_short_frame_that_claims_many_ids_costs_no_more_than_others() -> None:
+    protocol, host = node()
+    protocol.on_publish(news(1))
+    host.advance(protocol, SECOND)
+    frame = decode(Epidemic, encode(Epidemic, IdList(MOST, 7, 0, ID_MAX, [news(1).id, MOST])))
+    assert frame.size < 40
+    tracemalloc.start()
+    host.hear(protocol, frame, 2)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 20_000, "bytes, and not some for each of the ids"
+    assert LIST in host.timers, "the sender knows events that this node has never seen"
+    assert PUSH not in host.timers, "and it has the one that this node holds"
 
 
 def test_wrong_parameters_are_refused() -> None:

@@ -2,8 +2,9 @@
 
 A *lane* is a medium with its name, its share of airtime and its counts. A frame for every node in range leaves on every
 lane. A frame for one neighbour leaves on one lane: the first one, in the order of the settings, on which the neighbour
-was heard lately. If the neighbour does not acknowledge it there, the next such lane is tried. A neighbour that was
-never heard is tried on all lanes, one after the other.
+was heard lately. If the neighbour does not acknowledge it there, the next such lane is tried, each at most once for a
+frame: a neighbour may be heard all the time and hear nothing itself. A neighbour that was never heard is tried on all
+lanes, one after the other.
 
 Addresses of different media can be equal. So everything above a medium calls the place where a datagram came from
 `(lane, address)`, and only this module looks into it.
@@ -86,27 +87,15 @@ class Places:
         if len(heard) > 1:
             heard.pop(lane, None)
 
-    def of(self, sender: int) -> tuple[int, Address] | None:
-        """The lane to reach a neighbour on, and its address there; None if it was never heard."""
+    def of(self, sender: int, tried: frozenset[int] = frozenset()) -> tuple[int, Address] | None:
+        """The lane to reach a neighbour on, except those that were tried, and its address there; None if there is none,
+        or if it was never heard."""
         heard = self._heard.get(sender)
         if not heard:
             return None
         last_us = max(at_us for _, at_us in heard.values())
-        lane = min(lane for lane, (_, at_us) in heard.items() if at_us >= last_us - LATELY_US)
-        return lane, heard[lane][0]
-
-
-class _LaneObserver:
-    """Informs the observer of a lane, except that a neighbour which was not reached may be tried on another lane."""
-
-    def __init__(self, lane: int, observer: SendObserver, undelivered: Callable[[int, Frame, int], None]) -> None:
-        self._lane = lane
-        self._undelivered = undelivered
-        self.frame_sent = observer.frame_sent
-        self.frame_lost = observer.frame_lost
-
-    def frame_undelivered(self, frame: Frame, to: int) -> None:
-        self._undelivered(self._lane, frame, to)
+        lately = [lane for lane, (_, at_us) in heard.items() if at_us >= last_us - LATELY_US and lane not in tried]
+        return (min(lately), heard[min(lately)][0]) if lately else None
 
 
 class Outboxes:
@@ -119,9 +108,8 @@ class Outboxes:
         self._observers = observers
         self._places = Places(lanes[0].limits.senders)
         numbers = _numbers()
-        watched = [_LaneObserver(i, observer, self._undelivered) for i, observer in enumerate(observers)]
         self._outboxes = [
-            Outbox(codec, lane, timers, tally, watched[i], self._at(i), numbers) for i, lane in enumerate(lanes)
+            Outbox(codec, lane, timers, tally, observers[i], self._at(i), numbers) for i, lane in enumerate(lanes)
         ]
 
     def __len__(self) -> int:
@@ -143,7 +131,7 @@ class Outboxes:
                 outbox.add(frame, to)
             return
         place = self._places.of(to)
-        self._outboxes[0 if place is None else place[0]].add(frame, to)
+        self._try(0 if place is None else place[0], frozenset(), frame, to)
 
     def clear(self) -> None:
         for outbox in self._outboxes:
@@ -173,20 +161,24 @@ class Outboxes:
 
         return address
 
-    def _undelivered(self, lane: int, frame: Frame, to: int) -> None:
-        next = self._next_lane(lane, to)
+    def _try(self, lane: int, tried: frozenset[int], frame: Frame, to: int) -> None:
+        """Send a frame to one neighbour on this lane, after it was sent in vain on others."""
+        self._outboxes[lane].add(frame, to, lambda: self._undelivered(lane, tried | {lane}, frame, to))
+
+    def _undelivered(self, lane: int, tried: frozenset[int], frame: Frame, to: int) -> None:
+        next = self._next_lane(lane, tried, to)
         if next < 0:
             self._observers[lane].frame_undelivered(frame, to)
         else:
-            self._outboxes[next].add(frame, to)
+            self._try(next, tried, frame, to)
 
-    def _next_lane(self, lane: int, to: int) -> int:
+    def _next_lane(self, lane: int, tried: frozenset[int], to: int) -> int:
         """The lane to try after this one; negative if there is none."""
         if self._places.of(to) is None:
-            return lane + 1 if lane + 1 < len(self._lanes) else -1
+            return min(set(range(len(self._lanes))) - tried, default=-1)
         self._places.forget(to, lane)
-        place = self._places.of(to)
-        return -1 if place is None or place[0] == lane else place[0]
+        place = self._places.of(to, tried)
+        return -1 if place is None else place[0]
 
 
 def _numbers() -> Iterator[int]:

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from roamcast.net.air.medium import Sent
 from roamcast.net.air.timers import Timer, Timers
@@ -42,6 +42,10 @@ FULL_MAX_US: Final = 100_000
 """Pauses while the system's buffer is full: the first one, and the longest one."""
 
 
+Undelivered: TypeAlias = Callable[[], None] | None
+"""What to do if the neighbour is not reached; None: the observer is informed."""
+
+
 class SendObserver(Protocol):
     """Is informed of what happens to own frames."""
 
@@ -58,11 +62,24 @@ class SendObserver(Protocol):
 class _Head:
     """A frame that is being sent, or that waits for its acknowledgement."""
 
-    __slots__ = ("attempt", "body", "datagrams", "frame", "number", "sent", "serial", "size", "to", "waiting")
+    __slots__ = (
+        "attempt",
+        "body",
+        "datagrams",
+        "frame",
+        "number",
+        "sent",
+        "serial",
+        "size",
+        "to",
+        "undelivered",
+        "waiting",
+    )
 
-    def __init__(self, frame: Frame, to: int, number: int, body: bytes) -> None:
+    def __init__(self, frame: Frame, to: int, undelivered: Undelivered, number: int, body: bytes) -> None:
         self.frame = frame
         self.to = to
+        self.undelivered = undelivered
         self.number = number
         self.body = body  # the encoded frame, the same in every attempt
         self.attempt = 0
@@ -95,7 +112,7 @@ class Outbox:
         self._observer = observer
         self._address_of = address_of
         self._numbers = numbers
-        self._queue: deque[tuple[Frame, int]] = deque()
+        self._queue: deque[tuple[Frame, int, Undelivered]] = deque()
         self._head: _Head | None = None
         self._unanswered: dict[int, _Head] = {}  # frames that were not acknowledged in time once, by neighbour
         self._again: deque[_Head] = deque()  # those of them that are to be sent again now
@@ -115,13 +132,13 @@ class Outbox:
         head = self._head
         return len(self._queue) + len(self._unanswered) + (head is not None and head.to not in self._unanswered)
 
-    def add(self, frame: Frame, to: int) -> None:
+    def add(self, frame: Frame, to: int, undelivered: Undelivered = None) -> None:
         if len(self) >= self._limits.queue:
             self._tally.drop(QUEUE_FULL)
             self._lane.queue_full += 1
             self._observer.frame_lost(frame, to, 0, frame.size, "queue")
             return
-        self._queue.append((frame, to))
+        self._queue.append((frame, to, undelivered))
         self._pump()
 
     def clear(self) -> None:
@@ -165,14 +182,15 @@ class Outbox:
         """The next frame. Those for a neighbour that has not answered wait for it, and others do not wait for them."""
         if self._again:
             return self._again.popleft()
-        for index, (frame, to) in enumerate(self._queue):
+        for index, (frame, to, undelivered) in enumerate(self._queue):
             if to not in self._unanswered:
                 del self._queue[index]
-                return self._next_head(frame, to)
+                return self._next_head(frame, to, undelivered)
         return None
 
-    def _next_head(self, frame: Frame, to: int) -> _Head:
-        return _Head(frame, to, next(self._numbers) if to >= 0 else 0, self._codec.encode(frame))
+    def _next_head(self, frame: Frame, to: int, undelivered: Undelivered) -> _Head:
+        number = next(self._numbers) if to >= 0 else 0
+        return _Head(frame, to, undelivered, number, self._codec.encode(frame))
 
     def _begin_attempt(self, head: _Head) -> bool:
         try:
@@ -265,7 +283,9 @@ class Outbox:
         if reason != NO_ACK:
             self._observer.frame_lost(head.frame, head.to, 0, head.frame.size, "queue")
         self._remove(head)
-        if head.to >= 0:
+        if head.undelivered is not None:
+            head.undelivered()
+        elif head.to >= 0:
             self._observer.frame_undelivered(head.frame, head.to)
 
     def _remove(self, head: _Head) -> None:

@@ -123,7 +123,15 @@ class UnicastMedium(IpMedium):
         self._heard[address] = self._loop.time()
         self._heard.move_to_end(address)
         if len(self._heard) > HEARD_MAX:
-            self._heard.popitem(last=False)
+            self._make_room(address)
+
+    def _make_room(self, newest: Address) -> None:
+        """Strangers go first, whatever their number: one host has many ports, and can forge many addresses."""
+        members = set(self._known())
+        for stranger in [other for other in self._heard if other not in members and other != newest]:
+            del self._heard[stranger]
+        if len(self._heard) > HEARD_MAX:
+            self._heard.popitem(last=newest not in members)
 
     # ---- sockets
 

@@ -2,10 +2,13 @@
 
 A list of ids is sent as runs: how many ids are skipped, and how many follow one another. The ids of a publisher's
 events are consecutive, so a thousand events of one publisher take about ten bytes.
+Whoever gets such a list compares runs, and never writes out their ids: the work depends on what the receiver knows and
+on the bytes of the frame, and not on the numbers that somebody wrote into it.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import Any, Final, final
 
 from roamcast.errors import Malformed
@@ -44,7 +47,7 @@ class Summary(Frame):
 class IdList(Frame):
     """The sender's summary, and the ids from `low` to `high` that it knows, as runs."""
 
-    __slots__ = ("_ids", "count", "digest", "high", "low", "runs")
+    __slots__ = ("_ends", "_starts", "count", "digest", "high", "low", "runs")
 
     def __init__(self, count: int, digest: int, low: int, high: int, runs: list[int]) -> None:
         super().__init__("ids", 0, 0)
@@ -53,21 +56,31 @@ class IdList(Frame):
         self.low = low
         self.high = high
         self.runs = runs  # skipped, following, skipped, following, …, from `low` on
-        self._ids: dict[int, None] | None = None
+        self._starts: list[int] | None = None  # of the runs that are not empty
+        self._ends: list[int] = []
         self.size = measure(self.fields())
 
-    def ids(self) -> dict[int, None]:
-        """The ids, in their order."""
-        if self._ids is None:
-            ids: dict[int, None] = {}
+    def spans(self) -> list[tuple[int, int]]:
+        """The first id of each run, and the one behind its last, in their order."""
+        return list(zip(self._run_starts(), self._ends, strict=True))
+
+    def has(self, id: int) -> bool:
+        k = bisect_right(self._run_starts(), id) - 1
+        return k >= 0 and id < self._ends[k]
+
+    def _run_starts(self) -> list[int]:
+        starts = self._starts
+        if starts is None:
+            starts = []
             id = self.low
             for k in range(0, len(self.runs), 2):
                 id += self.runs[k]
-                for _ in range(self.runs[k + 1]):
-                    ids[id] = None
-                    id += 1
-            self._ids = ids
-        return self._ids
+                if self.runs[k + 1]:
+                    starts.append(id)
+                    id += self.runs[k + 1]
+                    self._ends.append(id)
+            self._starts = starts
+        return starts
 
     def fields(self) -> list[Any]:
         return [self.count, self.digest, self.low, self.high, self.runs]

@@ -178,15 +178,17 @@ class Epidemic(Relay):
         if event.id in self.missing:
             del self.missing[event.id]
             self.host.note(SENT_BY_OTHER, event.id, sender)
-        if event.id in self.table.seen:
+        if self.table.has_seen(event.id):
             return
         self.host.mute(event.id)
-        self.remember(event.id)
         if frame.age_us >= event.validity_us:
+            self.remember(event.id)
             self.host.note(EXPIRED, event.id, sender)
             return
         wanted = self.subscriptions.match(event)
-        if event.scope != LOCAL:  # C5
+        if event.scope == LOCAL:  # C5
+            self.remember(event.id)
+        else:
             self.hold(event, frame.age_us, False).delivered = wanted
         if wanted:
             self.host.deliver(event)
@@ -211,22 +213,29 @@ class Epidemic(Relay):
     # ---- carry
 
     def hold(self, event: Event, age_us: int, own: bool) -> KnownEvent:
-        self.remember(event.id)
         known = self.table.add(event, self.host.now() - age_us, own)
         for id in self.table.make_room():
             self.host.note(FULL, id)
+        if self.table.drop_given_up():
+            self.lists = []
+        self.unmute_forgotten()
         self.await_settling()
         return known
 
     def remember(self, id: int) -> None:
-        for forgotten in self.table.remember(id):
-            self.host.unmute(forgotten)
+        self.table.remember(id)
+        self.unmute_forgotten()
+
+    def unmute_forgotten(self) -> None:
+        for id in self.table.take_forgotten():
+            self.host.unmute(id)
 
     def catch_up(self) -> None:
         """Before anything else: which events have expired, and which are summarised by now?"""
         now_us = self.host.now()
         before = self.table.digest
         self.table.expire(now_us)
+        self.unmute_forgotten()
         if self.table.settle(now_us):
             self.trickle.differ()
         if self.table.digest != before:
@@ -289,18 +298,23 @@ class Epidemic(Relay):
             self.trickle.agree()
             self.cancel_list()  # it says what this node's own list would say
             return
-        ids = frame.ids()
-        for id in ids:
-            if id not in self.table.seen:
-                self.compare(frame.count, frame.digest)
-                break
+        if self.is_news(frame):
+            self.compare(frame.count, frame.digest)
         waiting = bool(self.missing)
         now_us = self.host.now()
         for id, known in self.table.known.items():
-            if frame.low <= id <= frame.high and id not in ids and self.may_push(known, now_us):
+            if frame.low <= id <= frame.high and not frame.has(id) and self.may_push(known, now_us):
                 self.missing.setdefault(id, sender)
         if self.missing and not waiting:
             self.host.set_timer(PUSH, self.answer_delay())
+
+    def is_news(self, frame: IdList) -> bool:
+        """Whether a list has ids that were never seen here; the first one decides."""
+        for first, end in frame.spans():
+            for id in range(first, end):
+                if not self.table.has_seen(id):
+                    return True
+        return False
 
     def send_missing(self) -> None:
         """Send some of the events that neighbours lack, oldest id first."""
