@@ -81,12 +81,12 @@ class Control:
         self._connections.add(task)
         try:
             if len(self._connections) > CONNECTIONS:
-                await _send(writer, Failure(f"{CONNECTIONS} connections are open already"))
+                await _send(writer, Failure(f"{CONNECTIONS} connections are open already", again=True))
                 return
-            while line := await reader.readline():
+            while line := await _next_line(reader, writer):
                 await self._answer(line, reader, writer)
-        except (ConnectionError, ValueError, asyncio.CancelledError):
-            pass  # the program has closed the connection, or sent a line that is too long, or the node stops
+        except (ConnectionError, asyncio.CancelledError):
+            pass  # the program has closed the connection, or the node stops
         finally:
             self._connections.discard(task)
             writer.close()
@@ -103,7 +103,7 @@ class Control:
                 return
             reply = await self._reply(request)
         except RoamcastError as error:
-            reply = Failure(str(error))
+            reply = Failure(str(error), again=isinstance(error, StoreError | NodeClosed))
         await _send(writer, reply)
 
     async def _reply(self, request: Request) -> Reply:
@@ -143,7 +143,7 @@ class Control:
             async for event in subscription:
                 await _send(writer, messages.received_event(event, subscription.position))
             if not closed.done():
-                await _send(writer, Failure("the node has stopped"))
+                await _send(writer, Failure(messages.GONE, again=True))
         except NodeClosed:
             pass
         finally:
@@ -166,6 +166,30 @@ class Control:
 async def _send(writer: asyncio.StreamWriter, reply: Reply) -> None:
     writer.write(messages.line(reply))
     await writer.drain()
+
+
+async def _next_line(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
+    """The next request, empty if the connection has ended. Lines that are too long are answered and left out."""
+    while True:
+        try:
+            return await reader.readuntil()
+        except asyncio.IncompleteReadError as error:
+            return error.partial
+        except asyncio.LimitOverrunError:
+            await _skip_line(reader)
+            await _send(writer, Failure(messages.TOO_LONG))
+
+
+async def _skip_line(reader: asyncio.StreamReader) -> None:
+    """Read a line of any length without keeping it."""
+    while True:
+        try:
+            await reader.readuntil()
+            return
+        except asyncio.IncompleteReadError:
+            return
+        except asyncio.LimitOverrunError as error:
+            await reader.readexactly(error.consumed)
 
 
 async def _acknowledgements(reader: asyncio.StreamReader, subscription: Subscription) -> None:
