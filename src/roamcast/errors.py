@@ -6,7 +6,8 @@ RoamcastError
 │   ├── MapError        a street map that cannot be driven on
 │   ├── Misplaced       an entry of a file, with its place there: toml.py adds the line
 │   ├── MissingExtra    a package that is not installed: the line says what to type (extras.py)
-│   └── NoData          the experiment has no run that a check is about
+│   ├── NoData          the experiment has no run that a check is about
+│   └── WrongRequest    a request that a running node can never fulfil, however often it is repeated
 ├── JobFailed           a run of a comparison raised something
 ├── LogsDiffer          the tally of a run differs from its log
 ├── Malformed           received bytes that are not a frame: counted and dropped, never passed to a protocol
@@ -64,6 +65,10 @@ class MissingExtra(InputError):
 
 class NoData(InputError):
     """The experiment has no runs that a check is about."""
+
+
+class WrongRequest(InputError):
+    """A running node cannot fulfil this request, and could not later."""
 
 
 class JobFailed(RoamcastError):

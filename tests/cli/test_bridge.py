@@ -110,6 +110,36 @@ def test_messages_become_events_and_events_become_messages(
     app.close()
 
 
+def test_no_message_stops_the_bridge(start: Started, broker: Mosquitto, start_bridge: Callable[..., Any]) -> None:
+    start("a")
+    subscribe("a")
+    bridge = start_bridge("a", "--in", "#", "--in-filter", "true", "--out", "topic alarm")
+    app = Client(broker, "app")
+    until(lambda: app.client.is_connected() and retained(broker))
+    meeting = retained(broker)[0].topic.rpartition("/")[0]
+    for payload in (
+        b'"\\ud800"',
+        b'{"\\udfff": 1, "half": "\\ud800"}',
+        bytes(100_000),
+        bytes(800_000),
+        bytes(3_000_000),
+    ):
+        app.publish("in/x", payload)
+    for n in range(20):  # as many as may be unacknowledged
+        app.publish(f"{meeting}/{n}²", "here")
+        app.publish(f"{meeting}/{'1' * 5000}{n}", "here")
+        app.publish(f"{meeting}/done", "1" * 5000)
+    app.publish("in/y", json.dumps({"n": 8}))
+    until(lambda: status("a").stored.received >= 3)
+    events = received("a", 3)
+    assert [event.payload for event in events[:2]] == [b'"\\ud800"', b'{"\\udfff": 1, "half": "\\ud800"}']
+    assert [(event.topic, event.attrs["n"]) for event in events[2:]] == [("in.y", 8)]
+    lines = stopped(bridge)
+    assert "3 messages became events" in lines
+    assert lines.count("refused: a message on in/x") == 3
+    app.close()
+
+
 def status(state: str) -> StatusReply:
     with Connection(state) as node:
         return node.request(Status(), StatusReply)

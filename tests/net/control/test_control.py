@@ -7,18 +7,20 @@ import json
 import socket
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from roamcast.errors import InputError
+from roamcast.errors import InputError, StoreError, WrongRequest
 from roamcast.net.config import Config
 from roamcast.net.control import client, messages
 from roamcast.net.control.client import Connection
-from roamcast.net.control.messages import Done, Publish, Published, Status, StatusReply
+from roamcast.net.control.messages import REQUEST_MAX, Done, Publish, Published, Status, StatusReply
 from roamcast.net.control.server import Control
 from roamcast.net.node.node import Node
+from roamcast.net.node.publishing import Publishing
 from tests.conformance.real import network
 from tests.net.node.nodes import config, run, until
 
@@ -50,6 +52,17 @@ WRONG = [
 ]
 
 
+def with_node(state: Path, work: Callable[[], None]) -> None:
+    """Work beside a node on this state."""
+
+    async def go() -> None:
+        config = Config(state=str(state), insecure=True, protocol="gossip", network=network())
+        async with Node(config) as node, Control(node):
+            await asyncio.to_thread(work)
+
+    asyncio.run(go())
+
+
 def test_a_wrong_request_is_answered_by_one_line(tmp_path: Path) -> None:
     def send_requests() -> None:
         with Connection(tmp_path) as connection:
@@ -61,12 +74,41 @@ def test_a_wrong_request_is_answered_by_one_line(tmp_path: Path) -> None:
                 assert "\n" not in str(error.value)
             assert connection.request(Status(), StatusReply).node >= 0
 
-    async def go() -> None:
-        config = Config(state=str(tmp_path), insecure=True, protocol="gossip", network=network())
-        async with Node(config) as node, Control(node):
-            await asyncio.to_thread(send_requests)
+    with_node(tmp_path, send_requests)
 
-    asyncio.run(go())
+
+def test_a_line_that_is_too_long_is_answered_and_the_connection_goes_on(tmp_path: Path) -> None:
+    def send_requests() -> None:
+        with Connection(tmp_path) as connection:
+            for length in (REQUEST_MAX + 1, 3 * REQUEST_MAX, 10 * REQUEST_MAX + 7):
+                connection._socket.sendall(b"x" * length + b"\n")
+                with pytest.raises(WrongRequest, match="too long: at most 1,048,576 bytes"):
+                    connection._reply(Done)
+                assert connection.request(Status(), StatusReply).node >= 0
+            with pytest.raises(WrongRequest, match="too long"):
+                connection.request(Publish(payload=bytes(REQUEST_MAX)), Published)
+            with pytest.raises(WrongRequest, match="surrogates not allowed"):
+                connection.request(Publish("\ud800"), Published)
+            assert connection.request(Status(), StatusReply).published == 0
+
+    with_node(tmp_path, send_requests)
+
+
+def test_a_request_that_may_succeed_later_is_not_a_wrong_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise StoreError("the disk is full")
+
+    def send_requests() -> None:
+        with Connection(tmp_path) as connection:
+            monkeypatch.setattr(Publishing, "_keep", full)
+            with pytest.raises(InputError, match="the disk is full") as error:
+                connection.request(Publish("x"), Published)
+            assert not isinstance(error.value, WrongRequest)
+            monkeypatch.undo()
+            with pytest.raises(WrongRequest, match="cannot publish"):
+                connection.request(Publish(payload=bytes(REQUEST_MAX // 2)), Published)
+
+    with_node(tmp_path, send_requests)
 
 
 def test_a_node_that_does_not_answer_gives_one_line_and_publish_waits(

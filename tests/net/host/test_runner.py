@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from roamcast.errors import InputError, StoreError
+from roamcast.errors import InputError, NodeClosed, StoreError
 from roamcast.net.air.udp import UdpMedium
 from roamcast.net.durable import MemoryValues
 from roamcast.net.host.boot_record import KEEP_S
@@ -125,7 +125,7 @@ def test_an_application_may_stop_the_node_when_an_event_arrives(real: Any) -> No
     driver.probe(1).react["frame"] = lambda *_: driver.runners[1].stop()
     driver.do(0, broadcast_all(range(3)))
     assert driver.probe(1).numbers() == [(0, 0)]
-    with pytest.raises(InputError, match="not running"):
+    with pytest.raises(NodeClosed, match="not running"):
         driver.publish_event(1, "x")
 
 

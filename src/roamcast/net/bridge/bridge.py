@@ -17,12 +17,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections import deque
 from hashlib import blake2b
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from roamcast.errors import InputError, RoamcastError
+from roamcast.errors import InputError, WrongRequest, one_line
 from roamcast.net.bridge import mapping
 from roamcast.net.bridge.broker import Broker, Message, Url
 from roamcast.net.bridge.ledger import Ledger
@@ -41,6 +42,8 @@ PRESENT_S: Final = 45.0
 """A bridge that was not heard of for so long has ended."""
 COORDINATION: Final = "roamcast-bridges"
 """The topics by which bridges know of each other begin with this."""
+_NUMBER: Final = re.compile(rb"[0-9]{1,20}")
+"""Any client of the broker can write there: other digits than these, or thousands of them, are no number."""
 
 
 class Crossing(NamedTuple):
@@ -165,7 +168,10 @@ class Bridge:
         while True:
             while self._messages:
                 message = self._messages[0]
-                await self._take_one(node, message)
+                try:
+                    await self._take_one(node, message)
+                except (WrongRequest, ValueError) as error:  # it would be the same the next time
+                    self._refused(f"a message on {message.topic}: {one_line(error)}")
                 self._broker.acknowledge(message)
                 if self._messages and self._messages[0] is message:  # and the broker was there all the time
                     self._messages.popleft()
@@ -187,13 +193,7 @@ class Bridge:
         key = f"{self._crossing.name} {self._crossing.broker} {message.number} {digest}"
         repeated = message.repeated or message is self._tried
         self._tried = message
-        try:
-            await node.publish(topic, attrs, payload, validity_s=validity_s, key=key, repeated=repeated)
-        except RoamcastError as error:
-            if not str(error).startswith("cannot publish"):
-                raise
-            self._refused(f"a message on {message.topic}: {error}")
-            return
+        await node.publish(topic, attrs, payload, validity_s=validity_s, key=key, repeated=repeated)
         self.counts.taken += 1
 
     def _refused(self, what: str) -> None:
@@ -286,9 +286,10 @@ class Bridge:
     def _meet(self, what: str, payload: bytes) -> None:
         """Another bridge is there, has ended, or reports an event that the broker has."""
         assert self._hello is not None
-        if what == "done" and payload.isdigit():
-            self._done(int(payload))
-        elif what.isdigit() and int(what) != self._hello.node:
+        if what == "done":
+            if _NUMBER.fullmatch(payload):
+                self._done(int(payload))
+        elif _NUMBER.fullmatch(what.encode()) and int(what) != self._hello.node:
             if payload:
                 self._others[int(what)] = asyncio.get_running_loop().time()
             else:

@@ -76,7 +76,9 @@ def _attributes(payload: bytes) -> tuple[dict[str, Value], bytes]:
         return {ONLY: value}, b""
     if not isinstance(value, dict) or len(value) >= MAX_ATTRIBUTES:
         return {}, payload
-    attrs = {name: entry for name, entry in value.items() if _plain(entry) and name not in (VIA, PAYLOAD)}
+    attrs = {
+        name: entry for name, entry in value.items() if _plain(name) and _plain(entry) and name not in (VIA, PAYLOAD)
+    }
     if set(value) - set(attrs) == {PAYLOAD}:
         try:
             return attrs, base64.b64decode(value[PAYLOAD], validate=True)
@@ -87,9 +89,20 @@ def _attributes(payload: bytes) -> tuple[dict[str, Value], bytes]:
 
 def _plain(value: object) -> bool:
     """Whether an event can have it as an attribute."""
-    if isinstance(value, bool | str):
+    if isinstance(value, str):
+        return _encodable(value)
+    if isinstance(value, bool):
         return True
     return (isinstance(value, int) and value in _INTEGERS) or (isinstance(value, float) and isfinite(value))
+
+
+def _encodable(text: str) -> bool:
+    """JSON can write half of a character (`\\ud800`), which is no text in UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def message_payload(event: ReceivedEvent) -> bytes:

@@ -39,7 +39,7 @@ class Connection:
         request would publish it again."""
         self._socket.settimeout(None if isinstance(request, Publish) else ANSWER_S)
         try:
-            self._socket.sendall(messages.line(request))
+            self._socket.sendall(messages.request_line(request))
             return self._reply(expected)
         except TimeoutError:
             raise InputError("the node does not answer") from None

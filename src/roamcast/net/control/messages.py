@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final, TypeVar, get_args
 
 import msgspec
 
-from roamcast.errors import InputError
+from roamcast.errors import InputError, WrongRequest, one_line
 from roamcast.net.host.watched import WatchedRow
 from roamcast.net.node.status import NodeStatus
 from roamcast.pubsub.event import FOREVER, Event, Value
@@ -24,6 +24,7 @@ VERSION: Final = 1
 """It rises when a client of the version before would misunderstand something."""
 REQUEST_MAX: Final = 1 << 20
 """Bytes of the longest request."""
+TOO_LONG: Final = f"the request is too long: at most {REQUEST_MAX:,} bytes"
 PATH_MAX: Final = 100
 GONE: Final = "the node has stopped"
 _REPLY: Final = "reply"
@@ -162,6 +163,7 @@ class Failure(_Reply, frozen=True, tag="error"):
     """The request was wrong, the node's disk failed, or the node has stopped. The connection stays open if it can."""
 
     error: Annotated[str, _about("what is wrong, in one line")]
+    again: Annotated[bool, _about("the same request may succeed later: the disk is full, or the node stops")] = False
 
 
 Request = Hello | Publish | Subscribe | Ack | Forget | Motion | Rotate | Status | Watch
@@ -177,6 +179,17 @@ _replies: Final[msgspec.json.Decoder[Reply]] = msgspec.json.Decoder(Reply)
 
 def line(message: Request | Reply) -> bytes:
     return _encoder.encode(message) + b"\n"
+
+
+def request_line(request: Request) -> bytes:
+    """The line of a request; WrongRequest if no node could read it."""
+    try:
+        encoded = line(request)
+    except ValueError as error:
+        raise WrongRequest(f"this cannot be sent to the node: {one_line(error)}") from None
+    if len(encoded) > REQUEST_MAX:
+        raise WrongRequest(TOO_LONG)
+    return encoded
 
 
 def read_request(line: bytes) -> Request:
@@ -202,7 +215,7 @@ def expected_reply(line: bytes, expected: type[Expected]) -> Expected:
         raise InputError(GONE)
     reply = read_reply(line)
     if isinstance(reply, Failure):
-        raise InputError(reply.error)
+        raise InputError(reply.error) if reply.again else WrongRequest(reply.error)
     if not isinstance(reply, expected):
         raise InputError(f"the node sent a {type(reply).__name__}, not a {expected.__name__}")
     return reply

@@ -166,7 +166,7 @@ class _Line:
 
     async def send(self, request: Request) -> None:
         try:
-            self._writer.write(messages.line(request))
+            self._writer.write(messages.request_line(request))
             await self._writer.drain()
         except ConnectionError:
             raise InputError(GONE) from None

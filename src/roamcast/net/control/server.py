@@ -81,12 +81,12 @@ class Control:
         self._connections.add(task)
         try:
             if len(self._connections) > CONNECTIONS:
-                await _send(writer, Failure(f"{CONNECTIONS} connections are open already"))
+                await _send(writer, Failure(f"{CONNECTIONS} connections are open already", again=True))
                 return
-            while line := await reader.readline():
+            while line := await _next_line(reader, writer):
                 await self._answer(line, reader, writer)
-        except (ConnectionError, ValueError, asyncio.CancelledError):
-            pass  # the program has closed the connection, or sent a line that is too long, or the node stops
+        except (ConnectionError, asyncio.CancelledError):
+            pass  # the program has closed the connection, or the node stops
         finally:
             self._connections.discard(task)
             writer.close()
@@ -103,7 +103,7 @@ class Control:
                 return
             reply = await self._reply(request)
         except RoamcastError as error:
-            reply = Failure(str(error))
+            reply = Failure(str(error), again=isinstance(error, StoreError | NodeClosed))
         await _send(writer, reply)
 
     async def _reply(self, request: Request) -> Reply:
@@ -142,7 +142,7 @@ class Control:
         try:
             async for event in subscription:
                 await _send(writer, messages.received_event(event, subscription.position))
-            failure = closed.result() if closed.done() else Failure(messages.GONE)
+            failure = closed.result() if closed.done() else Failure(messages.GONE, again=True)
         except StoreError as error:
             failure = Failure(str(error))
         finally:
@@ -170,6 +170,30 @@ async def _send(writer: asyncio.StreamWriter, reply: Reply) -> None:
     await writer.drain()
 
 
+async def _next_line(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
+    """The next request, empty if the connection has ended. Lines that are too long are answered and left out."""
+    while True:
+        try:
+            return await reader.readuntil()
+        except asyncio.IncompleteReadError as error:
+            return error.partial
+        except asyncio.LimitOverrunError:
+            await _skip_line(reader)
+            await _send(writer, Failure(messages.TOO_LONG))
+
+
+async def _skip_line(reader: asyncio.StreamReader) -> None:
+    """Read a line of any length without keeping it."""
+    while True:
+        try:
+            await reader.readuntil()
+            return
+        except asyncio.IncompleteReadError:
+            return
+        except asyncio.LimitOverrunError as error:
+            await reader.readexactly(error.consumed)
+
+
 async def _acknowledgements(reader: asyncio.StreamReader, subscription: Subscription) -> Failure | None:
     """Returns when the other end has closed the connection, or when an acknowledgement could not be stored. Apart from
     acknowledgements, what the other end sends is ignored."""
@@ -181,7 +205,7 @@ async def _acknowledgements(reader: asyncio.StreamReader, subscription: Subscrip
     except ConnectionError:
         pass
     except NodeClosed:
-        return Failure(messages.GONE)
+        return Failure(messages.GONE, again=True)
     except RoamcastError as error:
         return Failure(str(error))
     return None

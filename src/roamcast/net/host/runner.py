@@ -28,7 +28,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
-from roamcast.errors import InputError
+from roamcast.errors import InputError, NodeClosed
 from roamcast.log import schema
 from roamcast.log.writer import LogSink
 from roamcast.net.air.lanes import Outboxes, lanes_of
@@ -225,7 +225,7 @@ class Runner:
     def publish(self, event: Event, *, again: bool = False) -> None:
         """Give an event that `Publisher.prepare` made to the protocol. `again`: an earlier boot did so, too."""
         if not self.running:
-            raise InputError("cannot publish: the node is not running")
+            raise NodeClosed("cannot publish: the node is not running")
         self.tally.published += 1
         self.journal.published(event, self.in_range)
         if again:

@@ -5,6 +5,9 @@ there. At a start they count if the file is still the one that they came from: r
 
 A rotation that this node conducts is stored, too, and goes on after a restart. Steps are repeated while members are
 missing, because a protocol need not carry an event until somebody comes.
+
+Steps are events, so old ones may come again, also after a restart. A key that this node has dropped never comes back
+over the air, and a step counts only if its event is newer than the last step of the same node.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ from roamcast.net.node.publishing import Publishing
 from roamcast.net.trust import rekeying
 from roamcast.net.trust.identity import Roster
 from roamcast.net.trust.keys import KeyRing
-from roamcast.net.trust.rekeying import KEYS, ONLY, STEPS, TOPIC, Step, Taken
+from roamcast.net.trust.rekeying import KEYS, ONLY, SEND, STEPS, TOPIC, Step, Taken
 from roamcast.pubsub.event import GLOBAL, Event
 from roamcast.pubsub.text import parse_subscription
 
@@ -39,6 +42,8 @@ class _Stored(msgspec.Struct, array_like=True):
     file: bytes  # a digest of the key file
     ring: str
     rotator: int  # the node that conducts the last rotation
+    dropped: list[bytes] = []  # digests of the keys that this node had and has no more
+    newest: dict[bytes, int] = {}  # the event of the last step that was taken, by the public key of its publisher
 
 
 class _Conducted(msgspec.Struct, array_like=True):
@@ -62,6 +67,14 @@ def ring_of(values: DurableValues, path: str) -> KeyRing:
 def _stored(values: DurableValues) -> _Stored | None:
     content = values.load("ring")
     return None if not content else msgspec.msgpack.decode(content, type=_Stored)
+
+
+def _dropped(stored: _Stored | None, before: KeyRing, ring: KeyRing) -> list[bytes]:
+    """Digests of the keys that this node had before, also those of rotations that another key file has ended."""
+    had = set(map(rekeying.digest, before.keys))
+    if stored is not None:
+        had |= {*stored.dropped, *map(rekeying.digest, KeyRing.parse(stored.ring).keys)}
+    return sorted(had - set(map(rekeying.digest, ring.keys)))
 
 
 def _digest(path: str) -> bytes:
@@ -96,11 +109,16 @@ class Rekeying:
         return f"key {step.key:04x}: waiting for {len(missing)} to {STEPS[step.step]} ({who})"
 
     async def run(self) -> None:
-        """Repeat the present step from time to time."""
+        """Go on with a rotation of an earlier boot, and repeat the present step from time to time."""
+        await _logged(self._advance())
         while True:
             await asyncio.sleep(REPEAT_S)
-            if self._conducted is not None:
-                await self._publish(self._conducted.step)
+            await _logged(self._repeat())
+
+    async def _repeat(self) -> None:
+        self._catch_up()
+        if self._conducted is not None:
+            await self._publish(self._conducted.step)
 
     # ---- conducting a rotation
 
@@ -128,9 +146,9 @@ class Rekeying:
 
     async def _advance(self) -> None:
         """Begin the next steps, as long as nobody is missing."""
+        self._catch_up()
         while self._conducted is not None and not self._conducted.missing():
-            conducted, ring = self._conducted, self._runner.membership.ring
-            assert ring is not None
+            conducted = self._conducted
             if conducted.step.step == ONLY:
                 log.info("the group's key was rotated: %04x", conducted.step.key)
                 self._conduct(None)
@@ -138,7 +156,22 @@ class Rekeying:
             step = Step(conducted.step.step + 1, conducted.step.key)
             self._conduct(_Conducted(step, conducted.members))
             await self._publish(step)
-            self._use(rekeying.after_step(ring, step.step, step.key), self._runner.id)
+            self._catch_up()
+
+    def _catch_up(self) -> None:
+        """Take the steps that others were asked to take: if this node was killed in between, it has not."""
+        ring = self._runner.membership.ring
+        if self._conducted is None or ring is None:
+            return
+        present = self._conducted.step
+        if present.key not in ring.by_id:
+            log.warning("the key file was replaced: the rotation to the key %04x ends", present.key)
+            self._conduct(None)
+            return
+        for step in range(SEND, present.step + 1):
+            ring = rekeying.after_step(ring, step, present.key)
+        if ring is not self._runner.membership.ring:
+            self._use(ring, self._runner.id)
 
     def _conduct(self, conducted: _Conducted | None) -> None:
         self._conducted = conducted
@@ -153,19 +186,26 @@ class Rekeying:
         with suppress(Malformed):
             message = rekeying.decoded(event.payload)
             if isinstance(message, Step):
-                self._later(self._take(message, event.publisher))
+                self._later(self._take(message, event))
             else:
                 self._later(self._taken(message, event.publisher))
         return True
 
-    async def _take(self, step: Step, rotator: int) -> None:
-        member = self._runner.membership
+    async def _take(self, step: Step, event: Event) -> None:
+        member, rotator = self._runner.membership, event.publisher
         assert member.ring is not None
+        assert member.roster is not None
         stored, new = _stored(self._values), None
+        public = member.roster.members.get(rotator, b"")
+        if stored is not None and event.id <= stored.newest.get(public, 0):
+            return  # an old one comes again
         if step.step == KEYS:
             new = rekeying.opened(step, self._runner.id, self._values.load("identity") or b"", member.ring.group)
             if new is None:
                 log.warning("the group gets a new key, and this node is left out of it")
+                return
+            if rekeying.digest(new) in _dropped(stored, member.ring, member.ring):
+                log.warning("node %d offers the key %04x, which was dropped before: refused", rotator, new.id)
                 return
         elif stored is None or stored.rotator != rotator:
             return  # a step of a rotation that this node knows nothing of
@@ -174,6 +214,14 @@ class Rekeying:
             self._use(ring, rotator)
         if rekeying.has_taken(ring, step.step, step.key):
             await self._publish(Taken(step.step, step.key))
+            self._remember(public, event.id)
+
+    def _remember(self, public: bytes, id: int) -> None:
+        """After the answer: a node that is killed before it has answered does so when the step comes again."""
+        stored = _stored(self._values)
+        if stored is not None:
+            stored.newest[public] = max(id, stored.newest.get(public, 0))
+            self._values.store("ring", msgspec.msgpack.encode(stored))
 
     async def _taken(self, message: Taken, number: int) -> None:
         conducted = self._conducted
@@ -188,7 +236,10 @@ class Rekeying:
 
     def _use(self, ring: KeyRing, rotator: int) -> None:
         """The keys are on disk before anybody sends under them."""
-        stored = _Stored(_digest(self._key_path), ring.text(), rotator)
+        old, before = _stored(self._values), self._runner.membership.ring
+        assert before is not None
+        stored = _Stored(_digest(self._key_path), ring.text(), rotator, _dropped(old, before, ring))
+        stored.newest = {} if old is None else old.newest
         self._values.store("ring", msgspec.msgpack.encode(stored))
         self._runner.use(ring)
 

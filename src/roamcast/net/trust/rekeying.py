@@ -131,6 +131,11 @@ def new_key(ring: KeyRing) -> GroupKey:
             return key
 
 
+def digest(key: GroupKey) -> bytes:
+    """By which a key is known when it is gone."""
+    return blake2b(key.secret, digest_size=16, person=b"roamcast dropped").digest()
+
+
 def after_step(ring: KeyRing, step: int, key: int, new: GroupKey | None = None) -> KeyRing:
     """The ring after a step; the same ring if the step is an old one, or was taken already."""
     if step == KEYS:
