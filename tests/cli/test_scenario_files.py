@@ -24,7 +24,7 @@ rate_hz = 0.5
 mobility = "contacts"
 trace = "met.txt"
 """
-MET = "".join(f"{3 * k} {a} {b} {3 * k + 20}\n" for k, (a, b) in enumerate([(0, 1), (1, 2), (2, 3), (3, 4), (4, 5)]))
+MET = "".join(f"{3 * k} {a} {b}\n" for k, (a, b) in enumerate([(0, 1), (1, 2), (2, 3), (3, 4), (4, 5)]))
 
 
 @pytest.fixture

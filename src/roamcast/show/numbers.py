@@ -17,7 +17,7 @@ def plain(value: float) -> str:
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """With so many significant digits as it takes to compare it, and commas between thousands."""
+    """With as many significant digits as a comparison needs, and commas between thousands."""
     if value is None or not isfinite(value):
         return NOTHING
     return _written(value, _decimals(value, digits))

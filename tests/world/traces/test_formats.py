@@ -91,9 +91,9 @@ def test_a_file_that_is_not_a_trace_is_refused(tmp_path: Path, name: str, text: 
 
 
 def test_a_format_can_be_given(tmp_path: Path) -> None:
-    path = written(tmp_path, "still.txt", "0 10 20\n0 30 40\n")
+    path = written(tmp_path, "still.txt", "0 10 40\n0 30 20\n")
     assert part_of(path).format == "contact-list"
-    assert points(path, format="bonnmotion") == {"0": [(0.0, 10.0, 20.0)], "1": [(0.0, 30.0, 40.0)]}
+    assert points(path, format="bonnmotion") == {"0": [(0.0, 10.0, 40.0)], "1": [(0.0, 30.0, 20.0)]}
     with pytest.raises(InputError, match="unknown trace format 'bonmotion'; did you mean 'bonnmotion'"):
         part_of(path, format="bonmotion")
 

@@ -73,6 +73,20 @@ def test_a_file_whose_columns_are_unknown_is_refused_with_the_option_that_names_
         part_of(written(tmp_path, "a.txt", text))
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("id,node,t,x,y\n1,a,0,0,0\n", "titles id and node mean the same; name the columns"),
+        ("device,timestamp,date,lat,lon\na,5,2024-01-01,47,8\n", "titles timestamp and date mean the same"),
+        ("person_a,person_b,second\n1,2,40\n", "titles 'person_a,person_b,second' do not say enough"),
+        ("1 2 40\n1 2 60\n1 3 80\n2 3 100\n", "could be t i j or i j t; say which: --columns t,i,j or --columns i,j,t"),
+    ],
+)
+def test_titles_and_orders_that_leave_a_doubt_are_refused(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        part_of(written(tmp_path, "a.txt", text))
+
+
 def test_damaged_lines_do_not_hide_a_format(tmp_path: Path) -> None:
     text = "20 1 2\n??\n40 1 2\n#\n60 1\n80 3 1\n"
     assert part_of(written(tmp_path, "a.dat", text)).format == "contact-list"

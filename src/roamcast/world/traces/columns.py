@@ -53,8 +53,10 @@ class Columns:
     in `header`, or else as files of the format have them that have no titles."""
 
     def __init__(self, header: str, given: tuple[str, ...] = (), format: str = "") -> None:
-        self.separator = next((s for s in (";", "\t", ",") if s in header), None)
+        self.separator = separator_of(header)
         titles = [cell.strip().strip('"').lower() for cell in self.cells(header)]
+        self.doubled = "" if given else _doubled(titles)
+        """Two titles that mean the same; empty if there are none."""
         self.at = positions(given) if given else _by_titles(titles)
         self.titled = bool(self.at) and _are_words(titles)
         self.exact = not self.at and format == "csv"
@@ -81,6 +83,10 @@ class Columns:
         if '"' in line:
             return next(csv.reader([line], delimiter=self.separator))
         return line.split(self.separator)
+
+
+def separator_of(line: str) -> str | None:
+    return next((s for s in (";", "\t", ",") if s in line), None)
 
 
 def parsed(text: str) -> tuple[str, ...]:
@@ -112,10 +118,18 @@ def shape_of(at: dict[str, int]) -> str:
 def _by_titles(titles: list[str]) -> dict[str, int]:
     if not _are_words(titles):
         return {}
-    at = {what: titles.index(title) for what, names in TITLES.items() for title in names if title in titles}
+    at = {what: k for k, title in enumerate(titles) for what, names in TITLES.items() if title in names}
     if "i" in at and "j" not in at:  # one node, not a pair
         at.setdefault("node", at.pop("i"))
     return at
+
+
+def _doubled(titles: list[str]) -> str:
+    for names in TITLES.values():
+        same = [title for title in titles if title in names]
+        if len(same) > 1:
+            return " and ".join(same)
+    return ""
 
 
 def _are_words(cells: list[str]) -> bool:

@@ -122,6 +122,8 @@ def raw(part: Part) -> Iterator[Record]:
 def _table(part: Part, lines: Iterator[tuple[int, str]]) -> Iterator[Record]:
     """Records of a format whose columns can be named."""
     columns = part.columns
+    if columns.titled and columns.doubled:
+        return iter([refusal(1, f"titles {columns.doubled} mean the same; name the columns (--columns)")])
     missing = columns.missing(part.format)
     if missing:
         titles = f"columns are {columns.form}" if columns.at else "there are no titles"

@@ -17,7 +17,7 @@ from typing import Final
 
 from roamcast.errors import InputError
 from roamcast.world.traces import one
-from roamcast.world.traces.columns import Columns
+from roamcast.world.traces.columns import Columns, separator_of
 from roamcast.world.traces.formats import FORMATS, Format
 from roamcast.world.traces.names import WHOLE
 
@@ -42,13 +42,19 @@ def recognised(path: str, head: str) -> Format:
     if not lines:
         raise InputError(f"{path}: has no data")
     titled = Columns(lines[0])
+    if titled.titled and titled.doubled:
+        raise InputError(f"{path}: titles {titled.doubled} mean the same; name the columns (--columns)")
     if titled.titled and titled.format:
         return FORMATS[titled.format]
+    if _are_unknown_titles(lines):
+        raise InputError(f"{path}: titles {lines[0].strip()[:60]!r} do not say enough; name the columns (--columns)")
     if _is_one_movement(lines):
         return FORMATS["one-movement"]
     if 2 * sum(map(_is_one_event, lines)) >= len(lines):
         return FORMATS["one-conn"]
     fitting = _fitting(lines)
+    if fitting == ["contact-list"] and _may_end_in_times(lines):
+        raise InputError(f"{path}: could be t i j or i j t; say which: --columns t,i,j or --columns i,j,t")
     if len(fitting) == 1:
         return FORMATS[fitting[0]]
     raise InputError(f"{path}: {_ambiguous(fitting) if fitting else _unknown(lines[0])}")
@@ -62,6 +68,24 @@ def _fitting(lines: list[str]) -> list[str]:
     if len(fitting) == 1:
         return fitting
     return [name for name in fitting if _plausible(name, obeying[name])] or fitting
+
+
+def _are_unknown_titles(lines: list[str]) -> bool:
+    """A first line of words above lines with numbers, between commas or the like."""
+    if len(lines) < 2 or separator_of(lines[0]) is None:
+        return False
+    return not any(map(_has_number, lines[:1])) and all(map(_has_number, lines[1:]))
+
+
+def _has_number(line: str) -> bool:
+    return any(map(is_number, _words(line)))
+
+
+def _may_end_in_times(lines: list[str]) -> bool:
+    """Lines of three whole numbers that may also be two nodes and a time: the last ones rise above all first ones."""
+    rows = [words for words in map(_words, lines) if len(words) == 3 and all(map(WHOLE.match, words))]
+    first, last = [int(row[0]) for row in rows], [int(row[2]) for row in rows]
+    return len(rows) > 1 and max(first) < min(last) and all(before <= after for before, after in pairwise(last))
 
 
 def _plausible(name: str, lines: list[str]) -> bool:
@@ -157,7 +181,7 @@ RULES: Final = {
 
 
 def _words(line: str) -> list[str]:
-    return [cell.strip() for cell in Columns(line).cells(line)]
+    return [cell.strip() for cell in line.split(separator_of(line))]
 
 
 def _are_two_nodes(i: str, j: str) -> bool:
