@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,10 +19,10 @@ from roamcast.log.writer import ParquetSink
 from roamcast.show.replay import page
 from roamcast.show.replay.cut import Wanted
 from tests.show.browser import Browser, started
+from tests.show.replay.hands import choose, click, click_at, press, seek, select_node, show, state, text, wait_until
 from tests.show.replay.runs import run
 
 CONTRAST = Path(__file__).parent.with_name("contrast.js").read_text()
-READY = "return document.documentElement.dataset.ready"
 
 
 @pytest.fixture(scope="module")
@@ -52,76 +51,9 @@ def path(folder: Path, log: Log) -> Path:
     return page.write([log], folder / "run.html")
 
 
-def show(browser: Browser, path: Path, width: int = 1440, height: int = 900, scheme: str = "light") -> Browser:
-    browser.emulate(scheme)
-    browser.driver.get("about:blank")
-    browser.open(path, width, height)
-    wait_until(browser, "document.documentElement.dataset.ready")
-    assert browser.run(READY) == "yes"
-    return browser
-
-
-def wait_until(browser: Browser, condition: str) -> None:
-    look = f"const look = () => {condition} ? done() : setTimeout(look, 20); look()"
-    browser.driver.execute_async_script(f"const done = arguments[0]; {look}")
-
-
 @pytest.fixture
 def opened(browser: Browser, path: Path) -> Browser:
     return show(browser, path)
-
-
-def state(browser: Browser) -> dict[str, Any]:
-    return browser.run("return replay.state()")  # type: ignore[no-any-return]
-
-
-def seek(browser: Browser, t_us: int) -> None:
-    """As the address does: `#t=…`; exact."""
-    browser.run("replay.seek(arguments[0] / 1e6)", t_us)
-
-
-def click(browser: Browser, selector: str) -> None:
-    from selenium.webdriver.common.by import By
-
-    browser.driver.find_element(By.CSS_SELECTOR, selector).click()
-
-
-def click_at(browser: Browser, selector: str, x: float, y: float) -> None:
-    """At a point of an element, counted from its left upper corner."""
-    from selenium.webdriver import ActionChains
-    from selenium.webdriver.common.by import By
-
-    element = browser.driver.find_element(By.CSS_SELECTOR, selector)
-    box = browser.run("const b = arguments[0].getBoundingClientRect(); return [b.width, b.height]", element)
-    ActionChains(browser.driver).move_to_element_with_offset(
-        element, round(x - box[0] / 2), round(y - box[1] / 2)
-    ).click().perform()
-
-
-def press(browser: Browser, keys: str) -> None:
-    from selenium.webdriver import ActionChains
-
-    ActionChains(browser.driver).send_keys(keys).perform()
-
-
-def choose(browser: Browser, id: str, value: str) -> None:
-    from selenium.webdriver.common.by import By
-    from selenium.webdriver.support.ui import Select
-
-    Select(browser.driver.find_element(By.ID, id)).select_by_value(value)
-
-
-def text(browser: Browser, selector: str) -> str:
-    """After the next frame that the browser draws."""
-    drawn = "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(done))"
-    browser.driver.execute_async_script(drawn)
-    return browser.run("return document.querySelector(arguments[0]).textContent", selector)  # type: ignore[no-any-return]
-
-
-def select_node(browser: Browser, node: int) -> None:
-    """By clicking it in the field."""
-    x, y = browser.run("return replay.spot(arguments[0])", node)
-    click_at(browser, ".stage canvas", x, y)
 
 
 def of_kind(rows: list[LogRow], *kinds: str) -> list[LogRow]:
