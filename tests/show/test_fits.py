@@ -51,6 +51,33 @@ def test_times_on_a_lattice_are_fitted_on_the_lattice() -> None:
     assert best_fits.fits[0].distance < 0.01
 
 
+@pytest.mark.parametrize("step_s", [1.0, 0.1, 60.0])
+def test_a_long_trace_keeps_its_lattice(step_s: float) -> None:
+    """50,000 steps: a continuous law from the least time on would have another exponent and another mean."""
+    random = np.random.default_rng(4)
+    share = np.arange(1, 50_001.0) ** -2
+    steps = random.choice(np.arange(1, 50_001), 20_000, p=share / share.sum())
+    best = fitted(tally(step_s * steps), 50_000 * step_s).fits[0]
+    assert best.law == "power law" and best.parameters["exponent"] == pytest.approx(2.0, abs=0.03)
+    assert best.distance < 0.01
+    best = fitted(tally(step_s * random.geometric(0.4, 20_000)), 50_000 * step_s).fits[0]
+    assert best.law == "exponential" and best.parameters["mean"] == pytest.approx(-step_s / np.log(0.6), rel=0.03)
+
+
+def test_far_points_of_a_lattice_count_as_often_as_there_are_times() -> None:
+    """Times up to the end of a million steps, so that most are in blocks: a mean that blocks leave as it is."""
+    times = 20.0 * np.random.default_rng(5).geometric(1e-5, 8000)
+    (ours,) = [fit for fit in fitted(tally(times), 20e6).fits if fit.law == "exponential"]
+    assert ours.parameters["mean"] == pytest.approx(times.mean(), rel=0.01) and ours.distance < 0.02
+
+
+def test_times_that_are_rounded_to_the_clock_are_continuous() -> None:
+    times = np.round(3 + np.random.default_rng(6).exponential(0.5, 8000), 6)
+    assert np.diff(np.unique(times)).min() < 1.5e-6
+    best = fitted(tally(times), 1e3).fits[0]
+    assert best.law == "exponential" and best.parameters["mean"] == pytest.approx(0.5, rel=0.05)
+
+
 def test_nothing_is_likelier_than_what_was_found() -> None:
     """The twin: scipy's search for the largest likelihood, with an integral for the constant."""
     times, longest = np.sort(cut_power(400, 1.4, 100.0)), 2000.0
@@ -73,6 +100,15 @@ def test_the_distance_is_kolmogorovs() -> None:
     (ours,) = [fit for fit in fitted(tally(times), 1e4).fits if fit.law == "exponential"]
     theirs = stats.kstest(times, stats.expon(times.min(), ours.parameters["mean"]).cdf)
     assert ours.distance == pytest.approx(theirs.statistic, abs=0.003)
+
+
+def test_the_curve_is_the_share_of_times_that_are_at_least_as_long() -> None:
+    """Also where only some points of the lattice are drawn."""
+    best = fitted(tally(20.0 * np.random.default_rng(7).geometric(0.01, 20_000)), 20.0 * 5000).fits[0]
+    assert best.law == "exponential"
+    for x, share in best.at_least:
+        if share > 1e-6:
+            assert share == pytest.approx(np.exp(-(x - 20.0) / best.parameters["mean"]), rel=1e-4)
 
 
 def test_a_fit_is_a_statement_with_its_number_and_its_rival() -> None:

@@ -39,6 +39,18 @@ def test_many_times_are_a_curve_with_its_law(tmp_path: Path) -> None:
     assert f"n = {sum(count for _, count in MANY):,}" in words and "largest difference" in words
 
 
+def test_the_curve_of_a_law_lies_where_its_times_are() -> None:
+    """Counts of a geometric law on all 500 multiples of 20 s: the curve goes through the measured shares."""
+    listed = [(20.0 * k, round(1e6 * 0.98**k)) for k in range(1, 501)]
+    xs, ys = times._longer(listed)
+    measured = dict(zip(xs, ys, strict=True))
+    curve = list(zip(*times._curve(shown(listed).fitted.fits[0], min(ys)), strict=True))
+    compared = [(share, measured[x]) for x, share in curve if x in measured]
+    assert len(compared) > 50
+    for share, of_times in compared:
+        assert share == pytest.approx(of_times, rel=0.005)
+
+
 @pytest.mark.parametrize(
     ("listed", "words"),
     [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -11,6 +11,9 @@ from roamcast.cli import completion
 from roamcast.cli.options import import_from_here
 from roamcast.errors import InputError
 from roamcast.extras import need
+
+MOST_NODES: Final = 1_000_000
+"""In a range of --nodes: no log has more."""
 
 
 def replay(
@@ -74,7 +77,12 @@ def numbers(text: str) -> frozenset[int]:
     for part in text.split(","):
         first, dash, last = part.strip().replace("n", "").partition("-")
         try:
-            numbers |= set(range(int(first), int(last if dash else first) + 1))
+            begin, end = int(first), int(last if dash else first)
         except ValueError:
             raise InputError(f"--nodes {text!r}: must be numbers and ranges, such as 3,7,10-19") from None
+        if end < begin:
+            raise InputError(f"--nodes {text!r}: the range {part.strip()} ends before it begins")
+        if end - begin >= MOST_NODES:
+            raise InputError(f"--nodes {text!r}: the range {part.strip()} has more than {MOST_NODES:,} nodes")
+        numbers.update(range(begin, end + 1))
     return frozenset(numbers)

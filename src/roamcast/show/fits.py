@@ -28,7 +28,10 @@ LEAST = 50
 """Fewer times than these, or fewer than FEWEST_VALUES different ones, are no distribution. Ours."""
 FEWEST_VALUES = 6
 MOST_POINTS = 20_000
-"""Of a lattice; with more, the law is integrated on points that lie closer where times are short."""
+"""So many multiples of a resolution are points of their own, longer ones are in blocks; or so many points of an
+integral, closer where times are short."""
+CLOCK_S = 1.5e-6
+"""A resolution below is that of the clock, in microseconds: such times are as good as continuous."""
 STEPS = 200
 NEVER = 1e-9
 """A factor whose product with the longest time is below is zero: a cut-off that nobody sees."""
@@ -42,7 +45,8 @@ class Fit(msgspec.Struct, frozen=True):
     parameters: dict[str, float]
     aic: float
     distance: float
-    longer: list[tuple[float, float]]
+    at_least: list[tuple[float, float]]
+    """Times, and the shares that are as long or longer: a curve for a figure."""
 
     @property
     def words(self) -> str:
@@ -141,13 +145,21 @@ LAWS = (
 def _support(x: Array, longest: float) -> tuple[Array, Array]:
     """The times that could have been seen, and the weight of each: those of a lattice, or points of an integral."""
     longest = max(longest, float(x[-1]))
-    step = float(np.diff(x).min())
-    on_lattice = np.allclose((x - x[0]) / step, np.round((x - x[0]) / step), atol=1e-3)
-    if on_lattice and (longest - x[0]) / step < MOST_POINTS:
-        points = np.arange(x[0], longest + step / 2, step)
-        return points, np.ones_like(points)
+    spread = float(x[-1] - x[0])
+    step = spread / round(spread / float(np.diff(x).min()))  # over all of them: a difference of two is less exact
+    steps = (x - x[0]) / step
+    if step > CLOCK_S and np.allclose(steps, np.round(steps), rtol=0, atol=1e-3):
+        firsts, sizes = _blocks(int((longest - x[0]) / step + 0.5) + 1)
+        return x[0] + step * (firsts + (sizes - 1) / 2), sizes
     edges = np.geomspace(x[0], longest, MOST_POINTS)
     return np.sqrt(edges[1:] * edges[:-1]), np.diff(edges)
+
+
+def _blocks(n: int) -> tuple[Array, Array]:
+    """Where blocks of the numbers below `n` begin, and how many are in each: one at first, far out more and more."""
+    near, far = np.arange(min(n, MOST_POINTS)), np.geomspace(1, n, MOST_POINTS).astype(int)
+    begins = np.unique(np.concatenate([near, far[far < n]]))
+    return begins, np.diff(np.append(begins, n)).astype(float)
 
 
 def _fit(law: Law, x: Array, counts: Array, points: Array, weights: Array) -> Fit | None:
@@ -162,8 +174,10 @@ def _fit(law: Law, x: Array, counts: Array, points: Array, weights: Array) -> Fi
         return None
     level = _level(terms @ theta + np.log(weights))
     aic = 2 * len(theta) - 2 * float(counts @ (seen @ theta - level))
-    longer = _longer(np.exp(terms @ theta + np.log(weights) - level))
-    return Fit(law.name, parameters, aic, _distance(x, counts, points, longer), _thinned(points, longer))
+    shares = np.exp(terms @ theta + np.log(weights) - level)
+    longer = _longer(shares)
+    at_least = np.clip(longer + shares, 0.0, 1.0)
+    return Fit(law.name, parameters, aic, _distance(x, counts, points, longer), _thinned(points, at_least))
 
 
 def _maximum(mean: Array, terms: Array, log_weights: Array) -> Array:
@@ -204,8 +218,8 @@ def _distance(x: Array, counts: Array, points: Array, longer: Array) -> float:
     return float(np.abs(measured - np.interp(x, points, longer)).max())
 
 
-def _thinned(points: Array, longer: Array, most: int = 200) -> list[tuple[float, float]]:
+def _thinned(points: Array, shares: Array, most: int = 200) -> list[tuple[float, float]]:
     """A curve for a figure: points that lie as closely on a logarithmic axis."""
     wanted = np.geomspace(points[0], points[-1], most)
     places = np.unique(np.clip(np.searchsorted(points, wanted), 0, len(points) - 1))
-    return [(float(points[k]), float(longer[k])) for k in places if longer[k] > 0]
+    return [(float(points[k]), float(shares[k])) for k in places if shares[k] > 0]

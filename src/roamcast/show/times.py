@@ -119,9 +119,7 @@ def _longer(times: Sequence[tuple[float, int]]) -> tuple[list[float], list[float
 
 def _curve(fit: Fit, least: float) -> tuple[list[float], list[float]]:
     """As far as there are times to compare it with."""
-    xs = [x for x, _ in fit.longer]
-    ys = [1.0, *(share for _, share in fit.longer[:-1])]  # at least as long
-    shown = [(x, y) for x, y in zip(xs, ys, strict=True) if y >= least / 1.6]
+    shown = [(x, share) for x, share in fit.at_least if share >= least / 1.6]
     return [x for x, _ in shown], [y for _, y in shown]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,11 +17,12 @@ from roamcast.log.reader import LogRow
 from roamcast.log.schema import MOVE, SLEEP
 from roamcast.log.writer import ParquetSink
 from roamcast.show.replay import page
+from roamcast.show.replay.cut import Wanted
 from tests.show.browser import Browser, started
+from tests.show.replay.hands import choose, click, click_at, press, seek, select_node, show, state, text, wait_until
 from tests.show.replay.runs import run
 
 CONTRAST = Path(__file__).parent.with_name("contrast.js").read_text()
-READY = "return document.documentElement.dataset.ready"
 
 
 @pytest.fixture(scope="module")
@@ -51,76 +51,9 @@ def path(folder: Path, log: Log) -> Path:
     return page.write([log], folder / "run.html")
 
 
-def show(browser: Browser, path: Path, width: int = 1440, height: int = 900, scheme: str = "light") -> Browser:
-    browser.emulate(scheme)
-    browser.driver.get("about:blank")
-    browser.open(path, width, height)
-    wait_until(browser, "document.documentElement.dataset.ready")
-    assert browser.run(READY) == "yes"
-    return browser
-
-
-def wait_until(browser: Browser, condition: str) -> None:
-    look = f"const look = () => {condition} ? done() : setTimeout(look, 20); look()"
-    browser.driver.execute_async_script(f"const done = arguments[0]; {look}")
-
-
 @pytest.fixture
 def opened(browser: Browser, path: Path) -> Browser:
     return show(browser, path)
-
-
-def state(browser: Browser) -> dict[str, Any]:
-    return browser.run("return replay.state()")  # type: ignore[no-any-return]
-
-
-def seek(browser: Browser, t_us: int) -> None:
-    """As the address does: `#t=…`; exact."""
-    browser.run("replay.seek(arguments[0] / 1e6)", t_us)
-
-
-def click(browser: Browser, selector: str) -> None:
-    from selenium.webdriver.common.by import By
-
-    browser.driver.find_element(By.CSS_SELECTOR, selector).click()
-
-
-def click_at(browser: Browser, selector: str, x: float, y: float) -> None:
-    """At a point of an element, counted from its left upper corner."""
-    from selenium.webdriver import ActionChains
-    from selenium.webdriver.common.by import By
-
-    element = browser.driver.find_element(By.CSS_SELECTOR, selector)
-    box = browser.run("const b = arguments[0].getBoundingClientRect(); return [b.width, b.height]", element)
-    ActionChains(browser.driver).move_to_element_with_offset(
-        element, round(x - box[0] / 2), round(y - box[1] / 2)
-    ).click().perform()
-
-
-def press(browser: Browser, keys: str) -> None:
-    from selenium.webdriver import ActionChains
-
-    ActionChains(browser.driver).send_keys(keys).perform()
-
-
-def choose(browser: Browser, id: str, value: str) -> None:
-    from selenium.webdriver.common.by import By
-    from selenium.webdriver.support.ui import Select
-
-    Select(browser.driver.find_element(By.ID, id)).select_by_value(value)
-
-
-def text(browser: Browser, selector: str) -> str:
-    """After the next frame that the browser draws."""
-    drawn = "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(done))"
-    browser.driver.execute_async_script(drawn)
-    return browser.run("return document.querySelector(arguments[0]).textContent", selector)  # type: ignore[no-any-return]
-
-
-def select_node(browser: Browser, node: int) -> None:
-    """By clicking it in the field."""
-    x, y = browser.run("return replay.spot(arguments[0])", node)
-    click_at(browser, ".stage canvas", x, y)
 
 
 def of_kind(rows: list[LogRow], *kinds: str) -> list[LogRow]:
@@ -417,6 +350,47 @@ def test_the_address_keeps_what_is_shown(browser: Browser, path: Path, log: Log)
     assert (state(browser)["t"], state(browser)["event"], state(browser)["node"]) == (12_345_678, name, 7)
 
 
+def test_the_link_to_the_panel_leaves_the_time_as_it_is(opened: Browser) -> None:
+    seek(opened, 12_345_678)
+    opened.run("document.querySelector('.skip').click()")
+    wait_until(opened, "location.hash === '#panel'")
+    text(opened, "#clock")
+    assert state(opened)["t"] == 12_345_678
+
+
+def test_an_address_with_an_event_alone_shows_it_as_it_ended(browser: Browser, path: Path, log: Log) -> None:
+    name = missed_event(log)
+    browser.open(path, place=f"event={name}")
+    wait_until(browser, "document.documentElement.dataset.ready")
+    ended = browser.run("return replay.player.spreadOf(replay.runs[0])[1]")
+    assert (state(browser)["event"], state(browser)["t"]) == (name, ended) and ended > 0
+
+
+# ---- some nodes
+
+
+def test_a_page_of_some_nodes_counts_all_that_got_an_event(browser: Browser, folder: Path, log: Log) -> None:
+    name = missed_event(log)
+    (line,) = [each for each in log.why().events if each.name == name]  # type: ignore[union-attr]
+    concerned = {outcome.node for outcome in log.why(event=name).nodes}  # type: ignore[union-attr]
+    some = frozenset({words.event_of(name) >> 32, min(concerned)})
+    show(browser, page.write([log], folder / "some.html", Wanted(None, None, some)))
+    listed = "return [...document.querySelectorAll('.event')].map(e => [...e.children].map(c => c.textContent))"
+    (share,) = [shown[2] for shown in browser.run(listed) if shown[0] == name]
+    assert share == f"{line.got} of {line.interested}"
+    assert browser.run("return replay.runs[0].events.every(e => e.interested < 0 || e.got <= e.interested)")
+    browser.run("replay.player.selectEvent(arguments[0])", name)
+    assert browser.run("return replay.runs[0].pairsOf.of(replay.player.eventIn(replay.runs[0])).length") < len(
+        concerned
+    )
+    heads = browser.run("return [...document.querySelectorAll('#content h2')].map(h => h.textContent)")
+    assert [head.partition(" (")[0] for head in heads[1:]] == [
+        "Wanted it and never got it, of the nodes on this page",
+        "Wanted it and got it, of the nodes on this page",
+    ]
+    assert ". On this page, " in text(browser, ".standing")
+
+
 # ---- two runs
 
 
@@ -460,6 +434,19 @@ def test_text_stands_out_and_no_width_needs_scrolling_sideways(
             assert browser.run("return document.documentElement.scrollWidth") <= width
     boxes = browser.run("return [...document.querySelectorAll('canvas')].map(c => [c.clientWidth, c.clientHeight])")
     assert all(wide > 300 and high > 60 for wide, high in boxes)
+
+
+def test_a_canvas_is_never_shown_empty_after_its_size_changed(opened: Browser) -> None:
+    """An observer that is younger than the page's own looks after it, and before the browser shows anything."""
+    script = """
+      const done = arguments[0], canvas = document.querySelector('.stage canvas');
+      const drawn = () => canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.some(Boolean);
+      const before = canvas.clientWidth;
+      const look = () => canvas.clientWidth !== before && done([canvas.width !== before, drawn()]);
+      new ResizeObserver(look).observe(canvas);
+      requestAnimationFrame(() => { document.querySelector('main').style.width = '900px'; });"""
+    assert opened.driver.execute_async_script(script) == [True, True]
+    assert opened.complaints() == []
 
 
 def test_what_is_missing_is_said(browser: Browser, folder: Path) -> None:

@@ -16,6 +16,7 @@ function aboutEvent(panel, run) {
   const pairs = [...run.pairsOf.of(event)];
   const missed = pairs.filter((k) => run.statuses[run.pairs.status[k]] === "missed");
   const got = pairs.filter((k) => run.statuses[run.pairs.status[k]] === "got");
+  const whose = about.elsewhere ? ", of the nodes on this page" : "";
   return [
     element(
       "p",
@@ -29,7 +30,7 @@ function aboutEvent(panel, run) {
     element("div", { class: "now", "data-now": "event" }),
     element("h2", {}, "Its way from node to node"),
     tree(panel, run, event),
-    element("h2", {}, `Wanted it and never got it (${missed.length})`),
+    element("h2", {}, `Wanted it and never got it${whose} (${missed.length})`),
     missed.length
       ? element(
           "ul",
@@ -48,7 +49,7 @@ function aboutEvent(panel, run) {
         )
       : element("p", { class: "soft" }, "no node"),
     missed.length > MOST_LINES ? element("p", { class: "soft small" }, `and ${missed.length - MOST_LINES} more`) : null,
-    element("h2", {}, `Wanted it and got it (${got.length})`),
+    element("h2", {}, `Wanted it and got it${whose} (${got.length})`),
     element(
       "div",
       { class: "chips" },
@@ -74,7 +75,8 @@ function standingNow(panel, run, t) {
   const has = counts[1] + counts[2] + counts[4];
   const since = t - run.events[event].t;
   const when = since < 0 ? `in ${durationOf(-since)}` : `${durationOf(since)} ago`;
-  const text = `Published ${when}. ${has} ${has === 1 ? "node has" : "nodes have"} it, ${counts[2]} delivered it, ${counts[3] + counts[4]} still want it.`;
+  const where = run.events[event].elsewhere ? "On this page, " : "";
+  const text = `Published ${when}. ${where}${has} ${has === 1 ? "node has" : "nodes have"} it, ${counts[2]} delivered it, ${counts[3] + counts[4]} still want it.`;
   return { key: text, children: () => [element("p", { class: "standing" }, text)] };
 }
 

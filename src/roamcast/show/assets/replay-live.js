@@ -178,6 +178,8 @@ function eventAbout(name, place, t) {
     is_published: false,
     content: "not in the log",
     interested: -1,
+    got: 0,
+    elsewhere: 0,
     about,
     network: "",
   };

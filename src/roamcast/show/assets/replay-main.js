@@ -149,6 +149,8 @@ function begin(runs) {
   const fit = () => {
     for (const stage of stages) stage.resize();
     timeline.resize();
+    // A canvas of a new size is empty: the browser would show it like that until the next frame.
+    if (document.documentElement.dataset.ready && innerWidth && innerHeight) player.paint();
     player.redraw();
   };
   for (const stage of stages) new ResizeObserver(fit).observe(stage.canvas);

@@ -277,9 +277,7 @@ function eventButton(panel, run, event, text = run.events[event].name) {
 
 function eventLine(panel, run, k) {
   const event = run.events[k];
-  let got = 0;
-  for (const pair of run.pairsOf.of(k)) got += run.statuses[run.pairs.status[pair]] === "got";
-  const share = event.interested < 0 ? grouped(got) : `${got} of ${event.interested}`;
+  const share = event.interested < 0 ? grouped(event.got) : `${event.got} of ${event.interested}`;
   const line = element(
     "button",
     { type: "button", class: "event", click: () => panel.player.selectEvent(event.name) },
@@ -288,7 +286,7 @@ function eventLine(panel, run, k) {
     element("span", {}, share),
   );
   line.title = event.content;
-  const full = event.interested > 0 ? (100 * got) / event.interested : 0;
+  const full = event.interested > 0 ? (100 * event.got) / event.interested : 0;
   line.style.setProperty("--got", `${full}%`);
   return line;
 }

@@ -67,8 +67,7 @@ class Player {
     if (this.redrawn && innerWidth && innerHeight) {
       this.redrawn = false;
       const began = performance.now();
-      for (const stage of this.stages) stage.draw(this.t);
-      this.timeline.draw(this.t);
+      this.paint();
       if (now - this.panelAt > 120 || !this.playing) this.describe(now);
       if (this.playing) remember(this.drawMs, performance.now() - began);
     }
@@ -103,9 +102,13 @@ class Player {
   // At once, for those that cannot wait for the browser.
   frameNow() {
     this.redrawn = false;
+    this.paint();
+    this.describe(performance.now());
+  }
+
+  paint() {
     for (const stage of this.stages) stage.draw(this.t);
     this.timeline.draw(this.t);
-    this.describe(performance.now());
   }
 
   // Texts change some times a second; more often nobody could read them.
@@ -272,12 +275,12 @@ class Player {
     }
   }
 
+  // Other addresses are places on the page, as that of the link that skips to the panel.
   recall(hash) {
     const words = new URLSearchParams(hash.replace(/^#/, ""));
     if (words.has("event")) this.selectEvent(words.get("event"));
     if (words.has("node")) this.selectNode(Number(words.get("node")));
     if (words.has("t")) this.seek(Number(words.get("t")) * 1e6);
-    else this.seek(this.from);
   }
 }
 

@@ -6,6 +6,7 @@ page says where and how to see the rest.
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any, Final, NamedTuple
 
 from roamcast.errors import InputError
@@ -64,6 +65,9 @@ def cut(columns: Columns, wanted: Wanted, name: str) -> Cut:
 
 
 def _span(wanted: Wanted, begin: int, end: int, name: str) -> tuple[int, int]:
+    for option, value in (("--from", wanted.from_s), ("--to", wanted.to_s)):
+        if value is not None and not isfinite(value):
+            raise InputError(f"{option} {value:g}: must be a number of seconds")
     from_us = begin if wanted.from_s is None else begin + round(wanted.from_s * 1e6)
     to_us = end if wanted.to_s is None else min(end, begin + round(wanted.to_s * 1e6))
     if not begin <= from_us <= end:

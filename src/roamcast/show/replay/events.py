@@ -1,6 +1,7 @@
 """How each event spread, which nodes wanted it, and why some of them never got it, as tables for the page.
 
-events   one entry each: name, publisher, publication, content
+events   one entry each: name, publisher, publication, content, how many nodes of the log wanted it and got
+         it, and how many of these the page does not have
 copies   a row for each node that had an event: when, from which node, when it was delivered
 pairs    a row for each node that was interested in an event or delivered it: status, cause, summary
 """
@@ -61,11 +62,11 @@ def event_tables(
             pairs.append((k, index[node], STATUSES.index(status), *line))
     names = ("event", "node", "t", "source", "delivered"), ("event", "node", "status", "cause", "summary")
     return EventTables(
-        [_event(spread, begin_us) for spread in spreads], _table(names[0], copies), _table(names[1], pairs)
+        [_event(spread, index, begin_us) for spread in spreads], _table(names[0], copies), _table(names[1], pairs)
     )
 
 
-def _event(spread: Spread, begin_us: int) -> dict[str, Any]:
+def _event(spread: Spread, index: dict[int, int], begin_us: int) -> dict[str, Any]:
     published = spread.published
     return {
         "name": words.event_name(spread.event),
@@ -74,6 +75,8 @@ def _event(spread: Spread, begin_us: int) -> dict[str, Any]:
         "is_published": published is not None,
         "content": words.content(published.event) if published else "not in the log",
         "interested": len(published.interested) if published else -1,
+        "got": len(published.interested & set(spread.delivered_us)) if published else len(spread.delivered_us),
+        "elsewhere": len(_all_concerned(spread) - index.keys()),
         "about": about(spread),
         "network": network(spread),
     }
@@ -98,8 +101,12 @@ def _delivered(spread: Spread, node: int, begin_us: int) -> int:
 
 
 def _concerned(spread: Spread, index: dict[int, int]) -> list[int]:
+    return sorted(_all_concerned(spread) & index.keys())
+
+
+def _all_concerned(spread: Spread) -> set[int]:
     interested = spread.published.interested if spread.published else set()
-    return sorted(node for node in interested | set(spread.delivered_us) if node in index)
+    return interested | set(spread.delivered_us)
 
 
 def _table(names: Sequence[str], rows: list[tuple[int, ...]]) -> list[Column]:

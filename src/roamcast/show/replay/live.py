@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import time
 from http import HTTPStatus
+from http.client import HTTP_PORT
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from secrets import compare_digest, token_urlsafe
@@ -76,6 +77,12 @@ class Server:
         self._http.server_close()
 
 
+def names_this_machine(host: str, port: int) -> bool:
+    """`host` as browsers write it: without the port if that is the one of HTTP."""
+    name, _, given = host.partition(":")
+    return name in NAMES and (given == str(port) or (host == name and port == HTTP_PORT))
+
+
 class _Http(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
@@ -95,8 +102,7 @@ class _Handler(BaseHTTPRequestHandler):
     sys_version = ""
 
     def do_GET(self) -> None:
-        host, _, port = (self.headers.get("Host") or "").rpartition(":")
-        if host not in NAMES or port != str(self.server.server_port):
+        if not names_this_machine(self.headers.get("Host") or "", self.server.server_port):
             self._refuse(HTTPStatus.MISDIRECTED_REQUEST)
         elif compare_digest(self.path.encode(), f"/{self.server.word}/".encode()):
             self._begin("text/html; charset=utf-8", len(self.server.page))
