@@ -122,7 +122,7 @@ def test_seeds_are_counted_from_one_or_listed_and_go_on_after_the_last() -> None
             "x.toml:8: mobility.lanes=0: must be a whole number of at least 1",
         ),
         ("seeds = 3", 'until = { metric = "delivery", half_with = 1 }', "x.toml:3: unknown field 'half_with'; did you"),
-        ("seeds = 3", "seeds = = 3", "x.toml:3: invalid value"),
+        ("seeds = 3", "seeds = = 3", "x.toml:3: no value"),
         ("label = ", "lable = ", "x.toml:15: unknown field 'lable'; did you mean 'label'?"),
         (
             "seeds = 3",

@@ -40,9 +40,9 @@ class Counts:
             patch.setattr(f"roamcast.net.keep.{part}.encoded", stored)
         outgoing = FrameCodec.outgoing
 
-        def sent(codec: FrameCodec, body: bytes, to: int, number: int) -> Any:
+        def sent(codec: FrameCodec, body: bytes, *others: Any) -> Any:
             self.bodies.append(body)
-            return outgoing(codec, body, to, number)
+            return outgoing(codec, body, *others)
 
         patch.setattr(FrameCodec, "outgoing", sent)
 

@@ -120,4 +120,4 @@ def test_events_cross_the_row_and_a_gap_although_the_carrier_is_killed(row: Row)
     for i, node in row.running.items():
         node.send_signal(signal.SIGTERM)
         _, errors = node.communicate(timeout=PATIENCE_S)
-        assert (i, node.returncode, errors.count("\n")) == (i, 0, 1), "it tells how much it may send, and no more"
+        assert (i, node.returncode, errors) == (i, 0, "")

@@ -13,6 +13,7 @@ from mypy_extensions import i64
 from roamcast.protocols.proximity.frames import INFINITE, MAX_LOWERED, Beacon, Message, destination_list
 from roamcast.protocols.proximity.protocol import BEACON_TIMER, Proximity, ProximityParams
 from roamcast.pubsub.filters import topic
+from tests.paper.baldoni_nodes import proximity
 from tests.protocols.proximity.nodes import INTERVAL_US, NEWS, broker, news
 from tests.support.net import TinyNet
 from tests.support.storm import Plan, check_encoding, plans, weather
@@ -224,7 +225,7 @@ def test_a_broker_that_comes_back_with_its_tables_still_knows_the_proximity_of_o
     net.recover(0, keep_tables=True)
     kept = net.nodes[0]
     assert isinstance(kept, Proximity)
-    assert 400 <= kept.proximity_for(1) <= 500
+    assert 400 <= proximity(kept, 1) <= 500
     net.crash(0)
     net.run(40)
     net.recover(0, keep_tables=True)

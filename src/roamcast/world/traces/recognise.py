@@ -23,6 +23,8 @@ from roamcast.world.traces.names import WHOLE
 
 LINES: Final = 2000
 """Of a file that are looked at."""
+ENOUGH: Final = 4
+"""Lines that are enough to doubt the order of columns."""
 RIVAL: Final = 0.9
 """A format fits as well as another one if it fits so many of the lines that the other one fits."""
 TABLES: Final = ("csv", "gps-csv", "contact-list", "intervals")
@@ -85,7 +87,7 @@ def _may_end_in_times(lines: list[str]) -> bool:
     """Lines of three whole numbers that may also be two nodes and a time: the last ones rise above all first ones."""
     rows = [words for words in map(_words, lines) if len(words) == 3 and all(map(WHOLE.match, words))]
     first, last = [int(row[0]) for row in rows], [int(row[2]) for row in rows]
-    return len(rows) > 1 and max(first) < min(last) and all(before <= after for before, after in pairwise(last))
+    return len(rows) >= ENOUGH and max(first) < min(last) and all(before <= after for before, after in pairwise(last))
 
 
 def _plausible(name: str, lines: list[str]) -> bool:
@@ -159,6 +161,8 @@ def _is_walk(line: str) -> bool:
 
 def _is_listed(line: str) -> bool:
     words = _words(line)
+    if len(words) == 3 and words[1] == words[2]:
+        return is_number(words[0]) and _is_name(words[1])  # malformed, and still a line of a contact list
     return len(words) in (3, 4, 5) and is_number(words[0]) and _are_two_nodes(words[1], words[2])
 
 
