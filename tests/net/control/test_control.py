@@ -161,7 +161,9 @@ def test_a_subscription_ignores_wrong_lines_and_an_acknowledgement_that_cannot_b
                 "create trigger failing before update on subscriptions begin select raise(abort, 'bad'); end"
             )
             writer.write(b'{"do": "ack", "position": %d}\n' % events[1]["position"])
-            assert await replies(reader, 1) == [{"reply": "error", "error": "the node's store failed: bad"}]
+            assert await replies(reader, 1) == [
+                {"reply": "error", "error": "the node's store failed: bad", "again": True}
+            ]
             assert await reader.read() == b""
             writer.close()
 

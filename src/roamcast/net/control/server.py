@@ -144,7 +144,7 @@ class Control:
                 await _send(writer, messages.received_event(event, subscription.position))
             failure = closed.result() if closed.done() else Failure(messages.GONE, again=True)
         except StoreError as error:
-            failure = Failure(str(error))
+            failure = Failure(str(error), again=True)
         finally:
             subscription.close()
             closed.cancel()
@@ -207,7 +207,7 @@ async def _acknowledgements(reader: asyncio.StreamReader, subscription: Subscrip
     except NodeClosed:
         return Failure(messages.GONE, again=True)
     except RoamcastError as error:
-        return Failure(str(error))
+        return Failure(str(error), again=isinstance(error, StoreError))
     return None
 
 
