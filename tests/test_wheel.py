@@ -136,6 +136,7 @@ def test_a_node_needs_no_numpy_and_no_pyarrow_and_finds_a_protocol_in_the_curren
     assert output(env.python(imported)) == "[None, None]\n"
     output(env.roamcast("key", "new", "group.key"))
     words = ["--key", "group.key", "--state", "state", "--interface", "lo", "--port", str(PORT)]
+    words += ["--option", "limits.rate_bps=2e6"]  # with the default, a node says how much it sends
     name = f"roamcast-wheel-{os.getpid()}"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ready:
         ready.bind(f"\0{name}")
