@@ -68,8 +68,8 @@ def test_csv_lines(tmp_path: Path) -> None:
 @pytest.mark.parametrize("line", ["1,2,3", "1,2,3,4,5", "a,1,2,3", "1,,2,3"])
 def test_a_wrong_csv_line_is_named(tmp_path: Path, line: str) -> None:
     file = tmp_path / "moves.csv"
-    file.write_text(f"t,node,x,y\n{line}\n")
-    with pytest.raises(InputError, match=r"moves.csv, line 2: .* is not t,node,x,y") as error:
+    file.write_text(f"0,ann,0,0\n1,ann,0,0\n{line}\n")
+    with pytest.raises(InputError, match=r"moves.csv, line 3: .* is not t,node,x,y") as error:
         read_trace(str(file), 1)
     assert "\n" not in str(error.value)
 
