@@ -30,6 +30,15 @@ World = Annotated[
         autocompletion=completion.fields,
     ),
 ]
+SentencesOf = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="module:Class, for the sentences of your own protocol.",
+        show_default="all built-in",
+        autocompletion=completion.protocols,
+    ),
+]
 Reading = Annotated[
     str, typer.Option(metavar="NAME", help="Another reading of the paper: `roamcast presets PRESET` lists them.")
 ]

@@ -7,8 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
-from roamcast.cli import completion
-from roamcast.cli.options import import_from_here
+from roamcast.cli.options import SentencesOf, import_from_here
 from roamcast.errors import InputError
 from roamcast.extras import need
 
@@ -40,15 +39,7 @@ def replay(
         Path | None,
         typer.Option(metavar="FILE", help="Measured positions of real nodes: any trace with positions, as GPX or CSV."),
     ] = None,
-    protocol: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="module:Class, for the sentences of your own protocol.",
-            show_default="all built-in",
-            autocompletion=completion.protocols,
-        ),
-    ] = None,
+    protocol: SentencesOf = None,
 ) -> None:
     """Write a page that plays a run: nodes move, frames spread, and a click says why an event came or did not."""
     need("replay", "pyarrow", "numpy")

@@ -8,8 +8,7 @@ from typing import Annotated
 
 import typer
 
-from roamcast.cli import completion
-from roamcast.cli.options import import_from_here
+from roamcast.cli.options import SentencesOf, import_from_here
 
 
 def why(
@@ -23,15 +22,7 @@ def why(
         str | None,
         typer.Option(metavar="E", help="Publisher and number, as 3:12, or the id.", show_default="all events"),
     ] = None,
-    protocol: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="module:Class, for the sentences of your own protocol.",
-            show_default="all built-in",
-            autocompletion=completion.protocols,
-        ),
-    ] = None,
+    protocol: SentencesOf = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object with everything.")] = False,
 ) -> None:
     """Explain what happened to an event at a node: heard from whom, delayed, suppressed, sent, lost, and why.
