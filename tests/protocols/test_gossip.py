@@ -8,10 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from roamcast.errors import InputError
 from roamcast.protocols.gossip import Gossip, GossipParams
 from roamcast.protocols.kit.frames import EventFrame
+from roamcast.protocols.kit.parameters import build
+from roamcast.protocols.roam.frames import Summary
 from roamcast.pubsub.event import Event, event_id
+from roamcast.pubsub.filters import topic
 from roamcast.testing import ScriptHost, make
+from tests.support.net import TinyNet
 
 
 def news(sequence: int = 1) -> Event:
@@ -80,3 +85,47 @@ def test_a_second_copy_does_not_draw_again() -> None:
 
 def test_defaults() -> None:
     assert (GossipParams().p, GossipParams().ttl, GossipParams().jitter_ms) == (0.5, 0, 10.0)
+
+
+# ---- repair (R1)
+
+
+def meeting(repair: bool, **params: Any) -> tuple[TinyNet, list[int]]:
+    """Two nodes whose link is cut while two events are published; the second one subscribes."""
+    net = TinyNet(Gossip, 2, [], repair=repair, **params)
+    net.start()
+    net.subscribe(1, topic("news"))
+    net.run(1.0)
+    return net, [net.publish(0, topic="news", validity_us=600_000_000).id for _ in range(2)]
+
+
+@pytest.mark.parametrize("repair", [False, True])
+def test_what_was_lost_comes_later_only_with_repair(repair: bool) -> None:
+    net, missed = meeting(repair)
+    net.run(0.5)
+    net.join(0, 1)
+    net.run(15.0)
+    assert sorted(net.delivered(1)) == (missed if repair else [])
+
+
+def test_with_repair_the_draw_is_still_that_of_gossip_and_copies_are_not_counted() -> None:
+    protocol, host = make(Gossip, p=0.3, repair=True, jitter_ms=10.0)
+    host.draws = [0.3, 0.2, 0.5]
+    host.hear(protocol, EventFrame(news(1), 0, 0), 3)
+    host.hear(protocol, EventFrame(news(2), 0, 0), 3)
+    assert [key for key in host.timers if key > 0] == [news(2).id]
+    for _ in range(9):
+        host.hear(protocol, EventFrame(news(2), 0, 0), 3)
+    host.advance(protocol, 10_000)
+    assert [event.id for frame in host.frames("event") for event in frame.events()] == [news(2).id]
+
+
+def test_frames_of_a_neighbour_that_repairs_are_ignored_without_repair() -> None:
+    protocol, host = make(Gossip)
+    host.hear(protocol, Summary(1, 1, 600, 600), 3)
+    assert (host.timers, host.sent) == ({}, [])
+
+
+def test_hops_cannot_be_limited_with_repair() -> None:
+    with pytest.raises(InputError, match="needs repair=false"):
+        build(Gossip, {"ttl": 3, "repair": True})

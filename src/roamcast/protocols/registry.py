@@ -18,7 +18,7 @@ BUILT_IN: Final[dict[str, str]] = {
     "flooding-neighbors": "roamcast.protocols.flooding:FloodingNeighbors",
     "counter": "roamcast.protocols.counter:Counter",
     "managed": "roamcast.protocols.managed:Managed",
-    "epidemic": "roamcast.protocols.epidemic.protocol:Epidemic",
+    "roam": "roamcast.protocols.roam.protocol:Roam",
     "proximity": "roamcast.protocols.proximity.protocol:Proximity",
     "frugal": "roamcast.protocols.frugal.protocol:Frugal",
     "semiprob": "roamcast.protocols.semiprob.protocol:SemiProb",

@@ -186,6 +186,24 @@ class Host:
         """Hand a frame to the MAC for one neighbour, acknowledged and retried; `on_undelivered` reports a failure."""
         raise NotImplementedError
 
+    def relay(self, frame: Frame, first: bool = False) -> None:
+        """Broadcast a frame that passes on the one being handled. Where the medium orders relays by their signals, the
+        farthest goes first; `first` is to come before all of these. Elsewhere this is `broadcast`."""
+        self.broadcast(frame)
+
+    def withdraw(self, id: int) -> bool:
+        """Take a frame with this id back, if it waits for the medium. Returns whether one did."""
+        return False
+
+    def echo_us(self, size: int) -> int:
+        """How long it takes until neighbours that relay a frame of this size have done so, at most mostly; 0 where the
+        medium does not order relays."""
+        return 0
+
+    def role(self) -> str:
+        """What this node is for in its mesh: "client", "mute", "router", "repeater"; empty where nothing says so."""
+        return ""
+
     def set_timer(self, key: int, delay_us: int) -> None:
         raise NotImplementedError
 
@@ -218,6 +236,10 @@ class Host:
 
     def speed(self) -> float:
         """This node's own speed in m/s; NaN where it is not measured."""
+        raise NotImplementedError
+
+    def airtime(self, size: int) -> int:
+        """How long a frame of this many bytes is on the air, in microseconds; on the slowest of several media."""
         raise NotImplementedError
 
     def battery(self) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from roamcast.protocols.epidemic.trickle import Trickle
+from roamcast.protocols.roam.trickle import Trickle
 from roamcast.testing import ScriptHost
 
 KEY = 9

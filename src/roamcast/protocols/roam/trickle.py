@@ -2,7 +2,7 @@
 
 Time is divided into intervals. In the second half of each, at a random time, the node sends its summary, unless it has
 heard the same one `enough` times in this interval. Intervals double from the shortest to the longest while everybody
-agrees. News, or a summary that differs, make them short again. So neighbours that agree send little, and those that
+agrees. A summary that differs makes them short again. So neighbours that agree send little, and those that
 differ find out soon.
 
 Unlike there, no node stays silent in two of the longest intervals in a row. Otherwise a node at the edge of a room

@@ -1,4 +1,4 @@
-"""The frames of epidemic dissemination: summaries, lists of ids, and events that were missing.
+"""The frames of roam: summaries, lists of ids, and events that were missing.
 
 A list of ids is sent as runs: how many ids are skipped, and how many follow one another. The ids of a publisher's
 events are consecutive, so a thousand events of one publisher take about ten bytes.
@@ -8,7 +8,6 @@ on the bytes of the frame, and not on the numbers that somebody wrote into it.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from typing import Any, Final, final
 
 from roamcast.errors import Malformed
@@ -25,34 +24,38 @@ ID_MAX: Final = (1 << 63) - 1
 
 @final
 class Summary(Frame):
-    """How many ids the sender knows, and their digest (held.py)."""
+    """How many ids the sender knows in a window (held.py), and their digest. The window has the events that are at
+    least `age_ms` old and valid for at least `left_ms`."""
 
-    __slots__ = ("count", "digest")
+    __slots__ = ("age_ms", "count", "digest", "left_ms")
 
-    def __init__(self, count: int, digest: int) -> None:
-        super().__init__("summary", 0, 2 + uint_size(count) + uint_size(digest))
+    def __init__(self, count: int, digest: int, age_ms: int, left_ms: int) -> None:
+        super().__init__(
+            "summary", 0, 2 + uint_size(count) + uint_size(digest) + uint_size(age_ms) + uint_size(left_ms)
+        )
         self.count = count
         self.digest = digest
+        self.age_ms = age_ms
+        self.left_ms = left_ms
 
     def fields(self) -> list[Any]:
-        return [self.count, self.digest]
+        return [self.count, self.digest, self.age_ms, self.left_ms]
 
     @classmethod
     def from_fields(cls, fields: list[Any]) -> Summary:
-        count, digest = counted(fields, 2)
-        return Summary(as_int(count), as_int(digest))
+        count, digest, age_ms, left_ms = counted(fields, 4)
+        return Summary(as_int(count), as_int(digest), as_int(age_ms), as_int(left_ms))
 
 
 @final
 class IdList(Frame):
-    """The sender's summary, and the ids from `low` to `high` that it knows, as runs."""
+    """The sender's summary, and the ids of its window from `low` to `high`, as runs."""
 
-    __slots__ = ("_ends", "_starts", "count", "digest", "high", "low", "runs")
+    __slots__ = ("_ends", "_starts", "high", "low", "runs", "summary")
 
-    def __init__(self, count: int, digest: int, low: int, high: int, runs: list[int]) -> None:
+    def __init__(self, summary: Summary, low: int, high: int, runs: list[int]) -> None:
         super().__init__("ids", 0, 0)
-        self.count = count
-        self.digest = digest
+        self.summary = summary
         self.low = low
         self.high = high
         self.runs = runs  # skipped, following, skipped, following, …, from `low` on
@@ -64,9 +67,17 @@ class IdList(Frame):
         """The first id of each run, and the one behind its last, in their order."""
         return list(zip(self._run_starts(), self._ends, strict=True))
 
-    def has(self, id: int) -> bool:
-        k = bisect_right(self._run_starts(), id) - 1
-        return k >= 0 and id < self._ends[k]
+    def gaps(self) -> list[tuple[int, int]]:
+        """The first and the last id of each range, from `low` to `high`, of which the list has none."""
+        gaps: list[tuple[int, int]] = []
+        low = self.low
+        for first, end in self.spans():
+            if low < first:
+                gaps.append((low, first - 1))
+            low = end
+        if low <= self.high:
+            gaps.append((low, self.high))
+        return gaps
 
     def _run_starts(self) -> list[int]:
         starts = self._starts
@@ -83,19 +94,20 @@ class IdList(Frame):
         return starts
 
     def fields(self) -> list[Any]:
-        return [self.count, self.digest, self.low, self.high, self.runs]
+        return [*self.summary.fields(), self.low, self.high, self.runs]
 
     @classmethod
     def from_fields(cls, fields: list[Any]) -> IdList:
-        count, digest, low, high, runs = counted(fields, 5)
+        count, digest, age_ms, left_ms, low, high, runs = counted(fields, 7)
         checked = [as_int(n) for n in as_list(runs, 2 * RUNS_MAX)]
         end = as_int(low) + sum(checked)
         if len(checked) % 2 or sum(checked[1::2]) > MOST or end > as_int(high) + 1:
             raise Malformed("no list of ids")
-        return IdList(as_int(count), as_int(digest), low, high, checked)
+        summary = Summary(as_int(count), as_int(digest), as_int(age_ms), as_int(left_ms))
+        return IdList(summary, low, high, checked)
 
 
-def id_lists(ids: list[int], digest: int, limit: int) -> list[IdList]:
+def id_lists(ids: list[int], summary: Summary, limit: int) -> list[IdList]:
     """Ids in ascending order as lists of at most about `limit` bytes, which together cover all ids."""
     lists: list[IdList] = []
     runs: list[int] = []
@@ -108,13 +120,13 @@ def id_lists(ids: list[int], digest: int, limit: int) -> list[IdList]:
             runs[-1] += 1
         else:
             if size + 12 > limit or len(runs) >= 2 * RUNS_MAX or following >= MOST:
-                lists.append(IdList(len(ids), digest, low, id - 1, runs))
+                lists.append(IdList(summary, low, id - 1, runs))
                 runs, low, position, size, following = [], id, id, 0, 0
             runs += [id - position, 1]
             size += uint_size(id - position) + 2
         following += 1
         position = id + 1
-    lists.append(IdList(len(ids), digest, low, ID_MAX, runs))
+    lists.append(IdList(summary, low, ID_MAX, runs))
     return lists
 
 

@@ -1,0 +1,285 @@
+"""The events that a node carries for others, and summaries of their ids.
+
+An event is *known* from the time it came until it expires. It is *held* as long as there is room for its content; if
+there is none, the publisher of most held events gives up its oldest one, which stays known, so that nobody sends it
+again. If more than `remembered` events are known and not held, the one that was given up first is no longer known: some
+events never expire, and nothing here may grow for ever. Ids are remembered longer than events are valid: an event that
+has expired here is not taken again from a neighbour whose clock is a little behind.
+
+A summary is about the events of a *window*: those that are old enough for the flood that brings them to be over
+(`young_us`), and valid for long enough to be sent once more (`left_us`). No two nodes agree to the millisecond how old
+an event is. If an event were at the edge of the window, one node would count it and its neighbour would not. So the
+sender of a summary puts both edges where it knows of no event, in the middle of the widest gap within reach (`window`:
+between one and two of these times), and says where they are.
+
+The digest is the exclusive or of the ids in the window, each mixed so that ids that differ in one bit differ in about
+half of them. It is the same whatever the order in which the events came. Most known events are far from both edges:
+their digest is kept (`core`), and only those near an edge are looked at one by one. For a window with edges farther
+away, all are.
+"""
+
+from __future__ import annotations
+
+import heapq
+from bisect import bisect_left, bisect_right, insort
+from collections import OrderedDict
+from typing import Final, final
+
+from roamcast.protocols.kit.seen import Seen
+from roamcast.pubsub.event import FOREVER, Event
+
+MASK: Final = (1 << 63) - 1
+NEVER: Final = -(1 << 60)
+
+
+def mixed(id: int) -> int:
+    """63 bits that depend on all bits of the id (the finaliser of SplitMix64, one bit shorter)."""
+    z = (id * 0x1E3779B97F4A7C15) & MASK
+    z = ((z ^ z >> 30) * 0x3F58476D1CE4E5B9) & MASK
+    z = ((z ^ z >> 27) * 0x14D049BB133111EB) & MASK
+    return z ^ z >> 31
+
+
+@final
+class Window:
+    """The events that were published at `born_us` or before, and do not expire before `expiry_us`, by this node's
+    clock."""
+
+    __slots__ = ("born_us", "expiry_us")
+
+    def __init__(self, born_us: int, expiry_us: int) -> None:
+        self.born_us = born_us
+        self.expiry_us = expiry_us
+
+    def has(self, known: KnownEvent) -> bool:
+        return known.born_us <= self.born_us and known.expiry_us >= self.expiry_us
+
+
+@final
+class KnownEvent:
+    __slots__ = (
+        "again_us",
+        "born_us",
+        "core",
+        "delivered",
+        "event",
+        "expiry_us",
+        "own",
+        "pushed_us",
+        "pushes",
+        "since_us",
+        "validity_us",
+    )
+
+    def __init__(self, event: Event, born_us: int, own: bool) -> None:
+        self.born_us = born_us  # when it was published, by this node's clock
+        self.renew(event, born_us)
+        self.own = own
+        self.core = False  # far from the edges of all windows
+        self.delivered = False
+        self.pushes = 0  # how often it was sent to neighbours that lacked it, in quick succession
+        self.pushed_us = NEVER  # when it was sent to them last …
+        self.again_us = NEVER  # … and when it may be sent again to those that were there
+
+    def renew(self, event: Event, since_us: int) -> None:
+        """Published again, an event has only the validity that is left; windows still go by its first publication."""
+        self.event: Event | None = event  # None if it had to make room
+        self.since_us = since_us
+        self.validity_us = event.validity_us
+        self.expiry_us = since_us + event.validity_us
+
+
+@final
+class HeldEvents:
+    def __init__(self, most: int, most_bytes: int, remembered: int, young_us: int, left_us: int) -> None:
+        self.most = most
+        self.most_bytes = most_bytes
+        self.remembered = remembered
+        self.young_us = young_us
+        self.left_us = left_us
+        self.now_us = 0
+        self.known: dict[int, KnownEvent] = {}
+        self.order: list[int] = []  # the known ids, ascending
+        self.held: dict[int, dict[int, None]] = {}  # publisher -> ids of held events, oldest first
+        self.given_up: OrderedDict[int, None] = OrderedDict()  # ids that are known and not held, longest given up first
+        self.count = 0  # of held events
+        self.bytes = 0
+        self.seen = Seen()  # ids whose events are not known, or no longer
+        self.forgotten: list[int] = []
+        self.changes: list[tuple[int, int]] = []  # a heap of (time, id) at which an event changes its place
+        self.edge: dict[int, KnownEvent] = {}  # events near an edge of the window
+        self.core = 0  # the digest of all others
+        self.in_core = 0
+
+    # ---- what is known
+
+    def add(self, event: Event, born_us: int, own: bool) -> KnownEvent:
+        """A new event, or one that had to make room and is published again, with the validity that is left."""
+        known = self.known.get(event.id)
+        if known is None:
+            known = KnownEvent(event, born_us, own)
+            self.known[event.id] = known
+            insort(self.order, event.id)
+            self.edge[event.id] = known
+        else:
+            if known.core:
+                self._leave_core(known, event.id)
+            known.renew(event, born_us)
+            del self.given_up[event.id]
+        self._await_change(known, event.id)
+        self.held.setdefault(event.publisher, {})[event.id] = None
+        self.count += 1
+        self.bytes += event.size
+        return known
+
+    def is_held(self, id: int) -> bool:
+        known = self.known.get(id)
+        return known is not None and known.event is not None
+
+    def has_seen(self, id: int) -> bool:
+        return id in self.known or id in self.seen
+
+    def between(self, low: int, high: int) -> list[int]:
+        """The known ids from `low` to `high`, ascending."""
+        return self.order[bisect_left(self.order, low) : bisect_right(self.order, high)]
+
+    def count_between(self, low: int, high: int) -> int:
+        return bisect_right(self.order, high) - bisect_left(self.order, low)
+
+    def remember(self, id: int) -> None:
+        """An id whose event is not known, or no longer."""
+        self.seen.add(id)
+        while len(self.seen) > self.remembered:
+            oldest = self.seen.take_oldest()
+            if oldest not in self.known:
+                self.forgotten.append(oldest)
+
+    def take_forgotten(self) -> list[int]:
+        """The ids that were forgotten since the last call."""
+        forgotten = self.forgotten
+        self.forgotten = []
+        return forgotten
+
+    def make_room(self) -> list[int]:
+        """Give up events until the rest fit; returns their ids. They stay known."""
+        given_up: list[int] = []
+        while self.count > self.most or (self.bytes > self.most_bytes and self.count > 1):
+            richest: dict[int, None] = {}
+            for ids in self.held.values():
+                if len(ids) > len(richest):
+                    richest = ids
+            id = next(iter(richest))
+            self._let_go(id)
+            given_up.append(id)
+        while len(self.given_up) > self.remembered:
+            self._drop(next(iter(self.given_up)))
+        return given_up
+
+    # ---- summaries
+
+    def window(self, now_us: int) -> Window:
+        """Its edges are in the widest gaps."""
+        ages = [now_us - known.born_us for known in self.edge.values()]
+        left = [known.expiry_us - now_us for known in self.edge.values()]
+        return Window(now_us - _in_gap(ages, self.young_us), now_us + _in_gap(left, self.left_us))
+
+    def reaches_into_core(self, window: Window) -> bool:
+        young_us, left_us = self.now_us - window.born_us, window.expiry_us - self.now_us
+        return young_us > 2 * self.young_us or left_us > 2 * self.left_us
+
+    def summary(self, window: Window) -> tuple[int, int]:
+        """How many ids are in the window, and their digest."""
+        if self.reaches_into_core(window):
+            count, digest, rest = 0, 0, self.known
+        else:
+            count, digest, rest = self.in_core, self.core, self.edge
+        for id, known in rest.items():
+            if window.has(known):
+                count += 1
+                digest ^= mixed(id)
+        return count, digest
+
+    def ids(self, window: Window) -> list[int]:
+        """Those in the window, ascending."""
+        known = self.known
+        return [id for id in self.order if window.has(known[id])]
+
+    def advance(self, now_us: int) -> None:
+        """Move events to or from the edges, and drop those that have expired."""
+        self.now_us = now_us
+        while self.changes and self.changes[0][0] <= now_us:
+            _, id = heapq.heappop(self.changes)
+            known = self.known.get(id)
+            if known is None:
+                continue
+            if known.expiry_us <= now_us:
+                self._drop(id)
+            elif known.expiry_us - now_us <= 2 * self.left_us:
+                self._leave_core(known, id)
+                heapq.heappush(self.changes, (known.expiry_us, id))
+            elif not known.core and now_us - known.born_us >= 2 * self.young_us:
+                self._enter_core(known, id)
+
+    def _enter_core(self, known: KnownEvent, id: int) -> None:
+        del self.edge[id]
+        known.core = True
+        self.core ^= mixed(id)
+        self.in_core += 1
+        if known.validity_us < FOREVER:
+            heapq.heappush(self.changes, (self._next_change(known), id))
+
+    def _leave_core(self, known: KnownEvent, id: int) -> None:
+        if known.core:
+            known.core = False
+            self.edge[id] = known
+            self.core ^= mixed(id)
+            self.in_core -= 1
+
+    def _await_change(self, known: KnownEvent, id: int) -> None:
+        heapq.heappush(self.changes, (self._next_change(known), id))
+        if len(self.changes) > 4 * (self.most + self.remembered):  # most belong to events that are no longer known
+            self.changes = [(self._next_change(known), id) for id, known in self.known.items()]
+            heapq.heapify(self.changes)
+
+    def _next_change(self, known: KnownEvent) -> int:
+        """When the event gets to the core, leaves it, or expires."""
+        core_from_us, core_until_us = known.born_us + 2 * self.young_us, known.expiry_us - 2 * self.left_us
+        if known.core:
+            return core_until_us
+        return core_from_us if core_from_us < core_until_us else known.expiry_us
+
+    def _let_go(self, id: int) -> None:
+        known = self.known[id]
+        event = known.event
+        if event is None:
+            return
+        known.event = None
+        self.given_up[id] = None
+        self.count -= 1
+        self.bytes -= event.size
+        ids = self.held[event.publisher]
+        del ids[id]
+        if not ids:
+            del self.held[event.publisher]
+
+    def _drop(self, id: int) -> None:
+        """It is no longer known."""
+        self._let_go(id)
+        self._leave_core(self.known[id], id)
+        del self.edge[id]
+        del self.given_up[id]
+        del self.known[id]
+        del self.order[bisect_left(self.order, id)]
+        self.remember(id)
+
+
+def _in_gap(values: list[int], near: int) -> int:
+    """The middle of the widest gap between these values, of the gaps between `near` and twice that."""
+    far = 2 * near
+    inner = sorted([value for value in values if near < value < far])
+    widest, middle, before = -1, near, near
+    for value in [*inner, far]:
+        if value - before > widest:
+            widest, middle = value - before, (value + before) // 2
+        before = value
+    return middle

@@ -1,0 +1,489 @@
+"""Roam: events flood thinly, all nodes carry them while they are valid, and summaries find what is missing.
+
+Ours, made of known parts, for networks that nobody knows beforehand: nothing is presumed about who subscribes, who
+moves, how dense the network is, how fast its radio is, or which frames arrive. Real nodes run it unless another
+protocol is named. `docs/explanation/roam.md` has the rules, their reasons and the evidence.
+
+  flood    a node that gets a new event forwards it after a random delay, unless it has heard `copies` copies meanwhile
+           (counter-based flooding, Ni et al. 1999). Few copies are enough, because losses are repaired
+  carry    every node keeps every valid event, whether it subscribes or not, as in epidemic routing (Vahdat and Becker
+           2000), within `store` and `store_kib` (held.py)
+  compare  nodes send a summary of the ids that they know, seldom while all neighbours agree, and soon after a summary
+           that differs (Trickle, Levis et al. 2004; trickle.py)
+  repair   a node that hears a summary that differs from its own sends the list of its ids. Whoever hears that list,
+           and holds events that are not on it, sends them after a random delay, unless another node does so first
+
+There is no table of routes or interests: a list says what its sender lacks, and everybody in range may help.
+
+Rules, one test each:
+  M1  times are multiples of airtimes, and not below some milliseconds: a slow radio gets long delays, rare summaries
+      and long pauses, and nobody has to set them (Pace)
+  M2  a summary is about events that are neither so young that the flood may still bring them nor about to expire, and
+      its sender puts the edges where it knows of no event (held.py)
+  M3  a node that knows no event sends no summary: it has nothing to offer, and neighbours that have something ask it
+  M4  an event that came late, but is younger than `fresh_s`, is flooded on like a new one: those farther away probably
+      lack it, too. An older one spreads by summaries: a node has come back or has just joined, and the others have it
+  M5  pauses between two sendings of one missing event to the same neighbours double, and so do pauses between two lists
+      about the same difference: a neighbour that cannot take an event, because its clock says that the event has
+      expired, or because nobody holds it any more, costs little. A neighbour that has just come is served at once
+  M6  an application that subscribes late gets the valid events that its node carries already
+  M7  local events are flooded for `local_hops` hops, with more copies: they are neither carried nor repaired
+  M8  an own event that is published again after a restart is carried and not flooded: neighbours that lack it find out
+  M9  `effort` trades air for time: below 1, times grow and the flood gets thinner, and summaries bring the rest
+      later; above 1, intervals shrink and more copies are sent
+  M10 comparing a list with what is known takes time. Beyond `compared` ids a second lists are ignored: the summaries of
+      honest neighbours make them send theirs again, and no other node can keep this one busy
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import ClassVar, Final, final
+
+from roamcast.protocols.kit.frames import EventFrame
+from roamcast.protocols.kit.interface import Frame, Host, Params, no_room, param, reason
+from roamcast.protocols.kit.relay import EXHAUSTED, EXPIRED, SOURCE, Relay
+from roamcast.protocols.roam.frames import IdList, Missing, Summary, id_lists, missing_bytes
+from roamcast.protocols.roam.held import HeldEvents, KnownEvent, Window
+from roamcast.protocols.roam.trickle import Trickle
+from roamcast.pubsub.event import LOCAL, Event
+from roamcast.pubsub.filters import Filter
+
+FEW: Final = reason("forward", "few copies", "{event} was heard only {value} times")
+MANY: Final = reason("suppress", "many copies", "{event} was heard {value} times")
+THIN: Final = reason("suppress", "little effort", "{event} is left to others and to summaries")
+LACKED: Final = reason("forward", "neighbour lacks it", "{event} is not on the list of {peer}")
+SENT_BY_OTHER: Final = reason("suppress", "sent by another", "{event} was sent by {peer}")
+OLD: Final = reason("suppress", "old", "{event} came late from {peer}: summaries will show who else lacks it")
+NOT_DRAWN: Final = reason("suppress", "not drawn", "the draw was against {event}")
+FULL: Final = no_room("store full", "{event} made room: its publisher has most events here, and this is the oldest")
+
+SUMMARY: Final = -1
+LIST: Final = -2
+PUSH: Final = -3
+"""Timers; those that are not negative belong to events that wait to be forwarded."""
+NOT_DUE: Final = 1 << 62
+
+DIFFERENCES: Final = 64
+"""How many differences a node remembers."""
+DOUBLINGS: Final = 6
+"""How often a pause doubles at most."""
+SUMMARY_BYTES: Final = 20
+LIST_BYTES: Final = 200
+"""A usual summary and a usual list, for their airtimes."""
+FRESH: Final = 4
+"""For this many of the longest intervals an event is as good as new."""
+BURST_SHARE: Final = 4
+"""A pause lasts this many times longer than the burst before it, so that others get the medium."""
+
+
+@dataclass(frozen=True)
+class RoamParams(Params):
+    effort: float = param(1.0, "air that is spent for speed and certainty", "ours (M9)", low=0.01, high=10.0)
+    copies: int = param(2, "copies received that make another one useless", "Ni et al. 1999", low=1, high=100)
+    delay: float = param(28.0, "longest delay before an event is forwarded, in airtimes", "ours (M1)", low=0.0)
+    delay_ms: float = param(40.0, "the same, at least", "ours (M1)", unit="ms", low=0.0)
+    interval: float = param(250.0, "shortest interval of summaries, in airtimes", "ours (M1)", low=1.0)
+    interval_s: float = param(0.5, "the same, at least", "ours (M1)", unit="s", low=0.01)
+    doublings: int = param(2, "how often an interval doubles", "RFC 6206, Imax", low=0, high=20)
+    enough: int = param(2, "equal summaries heard that make another one useless", "RFC 6206, k", low=1, high=100)
+    fresh_s: float = param(10.0, "age up to which a late event is flooded, at least", "ours (M4)", unit="s", low=0.0)
+    answer: float = param(6.0, "longest delay before lists and missing events, in airtimes", "ours (M1)", low=0.0)
+    answer_ms: float = param(50.0, "the same, at least", "ours (M1)", unit="ms", low=0.0)
+    burst: int = param(4, "frames of missing events at a time", "ours", low=1, high=100)
+    local_hops: int = param(7, "hops that local events go", "ours (M7)", low=1, high=255)
+    local_copies: int = param(4, "copies received that make another one of a local event useless", "ours (M7)", low=1)
+    frame_limit: int = param(1200, "events or ids in a frame", "ours: a datagram", unit="B", low=64, high=32_000)
+    store: int = param(10_000, "most events that a node holds", "ours", low=1, high=1_000_000)
+    store_kib: int = param(16_384, "most content that a node holds", "ours", unit="KiB", low=1)
+    seen_limit: int = param(65_536, "ids of events that are not delivered again", "ours", low=1)
+    p: float = param(1.0, "probability of forwarding a new event at all", "ours: gossip has others", low=0.0, high=1.0)
+    compared: int = param(1_000_000, "ids compared with lists in a second", "ours (M10)", unit="1/s", low=1)
+
+
+@final
+class Pace:
+    """All times of a node, from its parameters and the airtimes of its medium (M1, M9)."""
+
+    def __init__(self, host: Host, params: RoamParams) -> None:
+        self.host = host
+        self.params = params
+        usual_us = max(1e6 * params.interval_s, params.interval * host.airtime(SUMMARY_BYTES))
+        self.shortest_us = round(usual_us / params.effort)
+        self.longest_us = self.shortest_us << params.doublings
+        self.fresh_us = max(round(1e6 * params.fresh_s), FRESH * self.longest_us)
+        self.answer_us = max(1000.0 * params.answer_ms, params.answer * host.airtime(LIST_BYTES))
+        self.pause_us = BURST_SHARE * max(round(self.answer_us), params.burst * host.airtime(params.frame_limit))
+        self.young_us = round(usual_us / min(1.0, params.effort))
+        self.left_us = 4 * round(self.answer_us)  # a list, and what it asks for, take about half of it
+        self.likely = min(1.0, 2.0 * params.effort)  # that a node forwards at all
+
+    def delay_us(self, size: int) -> float:
+        """The longest delay before a frame of this size is forwarded."""
+        longest_us = max(1000.0 * self.params.delay_ms, self.params.delay * self.host.airtime(size))
+        return longest_us / min(1.0, self.params.effort)
+
+    def copies(self, event: Event) -> float:
+        """How many copies make another one useless."""
+        copies = self.params.local_copies if event.scope == LOCAL else self.params.copies
+        return copies * max(1.0, self.params.effort)
+
+
+@final
+class Difference:
+    """Lists about the same difference: how long the pause after the last one is, and when the next one may be sent."""
+
+    __slots__ = ("again_us", "pause_us")
+
+    def __init__(self, again_us: int, pause_us: int) -> None:
+        self.again_us = again_us
+        self.pause_us = pause_us
+
+
+@final
+class Neighbour:
+    """When a neighbour came, and when it was heard last."""
+
+    __slots__ = ("heard_us", "met_us")
+
+    def __init__(self, now_us: int) -> None:
+        self.met_us = now_us
+        self.heard_us = now_us
+
+
+@final
+class Roam(Relay):
+    params_class: ClassVar[type[Params]] = RoamParams
+    frames: ClassVar[tuple[type[Frame], ...]] = (EventFrame, Summary, IdList, Missing)
+
+    def __init__(self, host: Host, params: RoamParams) -> None:
+        super().__init__(host, params, 0)
+        self.params = params
+        self.pace = Pace(host, params)
+        self.fresh_us = self.pace.fresh_us
+        self.shortest_us = self.pace.shortest_us
+        self.gone_us = 2 * self.pace.longest_us  # after so long a silence, a neighbour is gone
+        self.table = HeldEvents(
+            params.store, params.store_kib << 10, params.seen_limit, self.pace.young_us, self.pace.left_us
+        )
+        self.trickle = Trickle(host, SUMMARY, self.shortest_us, self.pace.longest_us, params.enough)
+        self.list_due_us = NOT_DUE
+        self.other: Summary | None = None  # the one that was heard and makes a list due
+        self.other_window = Window(0, 0)
+        self.lists: list[IdList] = []  # those that wait for the next burst
+        self.differences: OrderedDict[int, Difference] = OrderedDict()  # by the digest of the ids that differ
+        self.missing: dict[int, int] = {}  # events to send, and the first neighbour that lacks each
+        self.neighbours: dict[int, Neighbour] = {}
+        self.compared = 0  # ids that were compared with lists since `counted_us`
+        self.counted_us = 0
+
+    # ---- what the host calls
+
+    def on_start(self) -> None:
+        """Timers do not survive a crash; tables may."""
+        super().on_start()
+        self.list_due_us = NOT_DUE
+        self.lists = []
+        self.differences.clear()
+        self.missing = {}
+        self.neighbours = {}
+        self.trickle.start()
+
+    def on_subscribe(self, subscription: int, filter: Filter) -> None:
+        super().on_subscribe(subscription, filter)
+        self.catch_up()
+        for known in list(self.table.known.values()):  # M6
+            event = known.event
+            if event is not None and not known.own and not known.delivered and filter.matches(event):
+                known.delivered = True
+                self.host.deliver(event)
+
+    def on_publish(self, event: Event) -> None:
+        self.host.mute(event.id)
+        if event.scope == LOCAL:  # M7
+            self.remember(event.id)
+        elif self.table.is_held(event.id):
+            return
+        else:
+            self.hold(event, 0, True)
+        self.host.note(SOURCE, event.id)
+        self.host.broadcast(EventFrame(event, self.params.local_hops if event.scope == LOCAL else 0, 0))
+
+    def on_publish_again(self, event: Event) -> None:
+        """M8"""
+        if event.scope != LOCAL and not self.table.is_held(event.id):
+            self.host.mute(event.id)
+            self.hold(event, 0, True)
+
+    def on_frame(self, frame: Frame, sender: int) -> None:
+        self.catch_up()
+        self.meet(sender)
+        if isinstance(frame, EventFrame):
+            self.receive(frame, sender, False)
+        elif isinstance(frame, Summary):
+            self.compare(frame)
+        elif isinstance(frame, IdList):
+            self.receive_list(frame, sender)
+        elif isinstance(frame, Missing):
+            for each in frame.carried:
+                self.receive(each, sender, True)
+
+    def on_timer(self, key: int) -> None:
+        self.catch_up()
+        if key == SUMMARY:
+            if self.trickle.fired() and self.table.known:  # M3
+                self.host.broadcast(self.summary(self.table.window(self.host.now())))
+        elif key == LIST:
+            self.send_lists()
+        elif key == PUSH:
+            self.send_missing()
+        else:
+            self.forward(key)
+
+    # ---- flood
+
+    def receive(self, frame: EventFrame, sender: int, late: bool) -> None:
+        event = frame.event
+        if event.id in self.missing:
+            del self.missing[event.id]
+            self.host.note(SENT_BY_OTHER, event.id, sender)
+        if self.table.has_seen(event.id):
+            return
+        if frame.age_us >= event.validity_us:  # it stays unknown: a wrong age must not keep the event away
+            self.host.note(EXPIRED, event.id, sender)
+            return
+        self.host.mute(event.id)
+        own = event.publisher == self.host.id  # it comes back after a crash
+        wanted = not own and self.subscriptions.match(event)
+        if event.scope == LOCAL:  # M7
+            self.remember(event.id)
+        else:
+            self.hold(event, frame.age_us, own).delivered = wanted
+        if wanted:
+            self.host.deliver(event)
+        self.pass_on(frame, sender, late)
+
+    def pass_on(self, frame: EventFrame, sender: int, late: bool) -> None:
+        """Forward a new event after a delay, unless it has gone far enough or is too old."""
+        if frame.event.scope == LOCAL and not 0 < frame.ttl <= self.params.local_hops:
+            frame = EventFrame(frame.event, self.params.local_hops, frame.age_us)
+        if frame.ttl == 1:
+            self.host.note(EXHAUSTED, frame.id, sender)
+        elif late and frame.age_us >= self.fresh_us:  # M4
+            self.host.note(OLD, frame.event.id, sender)
+        elif self.params.p < 1.0 and self.host.random() >= self.params.p:
+            self.host.note(NOT_DRAWN, frame.event.id, sender)
+        else:
+            self.wait(frame, int(self.host.random() * self.pace.delay_us(frame.size)))
+
+    def forward(self, key: int) -> None:
+        frame = self.next_hop(key)
+        if frame is None:
+            return
+        heard = 1 + self.host.heard(key)
+        if heard >= self.pace.copies(frame.event):
+            self.host.note(MANY, key, value=heard)
+        elif self.pace.likely < 1.0 and self.host.random() >= self.pace.likely:  # M9
+            self.host.note(THIN, key)
+        else:
+            self.host.note(FEW, key, value=heard)
+            self.host.broadcast(frame)
+
+    # ---- carry
+
+    def hold(self, event: Event, age_us: int, own: bool) -> KnownEvent:
+        known = self.table.add(event, self.host.now() - age_us, own)
+        for id in self.table.make_room():
+            self.host.note(FULL, id)
+        self.unmute_forgotten()
+        return known
+
+    def remember(self, id: int) -> None:
+        self.table.remember(id)
+        self.unmute_forgotten()
+
+    def unmute_forgotten(self) -> None:
+        for id in self.table.take_forgotten():
+            self.host.unmute(id)
+
+    def catch_up(self) -> None:
+        """Before anything else: which events have expired by now?"""
+        self.table.advance(self.host.now())
+        self.unmute_forgotten()
+
+    # ---- compare
+
+    def meet(self, sender: int) -> None:
+        now_us = self.host.now()
+        neighbour = self.neighbours.get(sender)
+        if neighbour is None or neighbour.heard_us < now_us - self.gone_us:
+            self.density()  # forget those that have gone
+            self.neighbours[sender] = Neighbour(now_us)
+            self.differences.clear()  # it may be what a list was about
+        else:
+            neighbour.heard_us = now_us
+
+    def density(self) -> int:
+        """How many neighbours there are."""
+        oldest_us = self.host.now() - self.gone_us
+        for node in [node for node, neighbour in self.neighbours.items() if neighbour.heard_us < oldest_us]:
+            del self.neighbours[node]
+        return len(self.neighbours)
+
+    def summary(self, window: Window) -> Summary:
+        count, digest = self.table.summary(window)
+        now_us = self.host.now()
+        return Summary(count, digest, (now_us - window.born_us) // 1000, (window.expiry_us - now_us) // 1000)
+
+    def window_of(self, summary: Summary) -> Window:
+        """The window of a neighbour's summary that has just come, by this node's clock."""
+        now_us = self.host.now()
+        return Window(now_us - 1000 * summary.age_ms, now_us + 1000 * summary.left_ms)
+
+    def agrees(self, summary: Summary, window: Window) -> bool:
+        return self.table.summary(window) == (summary.count, summary.digest)
+
+    def compare(self, summary: Summary) -> None:
+        """If a neighbour's summary differs from one's own, a list is due."""
+        window = self.window_of(summary)
+        if self.table.reaches_into_core(window) and not self.has_time(len(self.table.known)):
+            return
+        if self.agrees(summary, window):
+            self.trickle.agree()
+            return
+        difference = self.differences.get(self.digest_of_difference(summary, window))
+        if difference is None:
+            self.trickle.differ()
+        else:
+            self.trickle.agree()  # it has been listed
+        self.other = summary
+        self.other_window = window
+        now_us = self.host.now()
+        due_us = max(now_us + self.answer_delay(), now_us if difference is None else difference.again_us)
+        if due_us < self.list_due_us:
+            self.list_due_us = due_us
+            self.host.set_timer(LIST, due_us - now_us)
+
+    def digest_of_difference(self, summary: Summary, window: Window) -> int:
+        """The digest of the ids that one of the two nodes has and the other one lacks."""
+        return self.table.summary(window)[1] ^ summary.digest
+
+    def answer_delay(self) -> int:
+        """Longer where many may answer, so that few do."""
+        return int(self.host.random() * self.pace.answer_us * (1.0 + self.density() / 4))
+
+    def send_lists(self) -> None:
+        """Send a burst of lists: the rest of the last ones, or all ids of a window."""
+        self.list_due_us = NOT_DUE
+        if not self.lists:
+            if self.other is None or self.agrees(self.other, self.other_window):
+                return
+            self.listed(self.digest_of_difference(self.other, self.other_window))
+            window = self.table.window(self.host.now())
+            self.lists = id_lists(self.table.ids(window), self.summary(window), self.params.frame_limit)
+        for frame in self.lists[: self.params.burst]:
+            self.host.broadcast(frame)
+        self.lists = self.lists[self.params.burst :]
+        if self.lists:
+            self.list_due_us = self.host.now() + self.pace.pause_us
+            self.host.set_timer(LIST, self.pace.pause_us)
+
+    def listed(self, digest: int) -> None:
+        """The pause before the next list about this difference is twice as long as the one before it (M5)."""
+        before = self.differences.pop(digest, None)
+        pause_us = self.shortest_us if before is None else min(2 * before.pause_us, self.shortest_us << DOUBLINGS)
+        self.differences[digest] = Difference(self.host.now() + pause_us, pause_us)
+        if len(self.differences) > DIFFERENCES:
+            self.differences.popitem(last=False)
+
+    def cancel_list(self) -> None:
+        if self.list_due_us != NOT_DUE and not self.lists:
+            self.list_due_us = NOT_DUE
+            self.host.cancel_timer(LIST)
+
+    # ---- repair
+
+    def receive_list(self, frame: IdList, sender: int) -> None:
+        window = self.window_of(frame.summary)
+        if not self.has_time(1 + self.table.count_between(frame.low, frame.high)):
+            return
+        if self.agrees(frame.summary, window):
+            self.trickle.agree()
+            self.cancel_list()  # it says what this node's own list would say
+            return
+        if self.is_news(frame):
+            self.compare(frame.summary)
+        waiting = bool(self.missing)
+        met_us = self.neighbours[sender].met_us
+        for low, high in frame.gaps():
+            for id in self.table.between(low, high):
+                known = self.table.known[id]
+                if known.event is not None and window.has(known) and self.may_push(known, met_us):
+                    self.missing.setdefault(id, sender)
+        if self.missing and not waiting:
+            self.host.set_timer(PUSH, self.answer_delay())
+
+    def has_time(self, ids: int) -> bool:
+        """Whether there is time to compare so many ids more (M10)."""
+        now_us = self.host.now()
+        if now_us - self.counted_us >= 1_000_000:
+            self.compared, self.counted_us = 0, now_us
+        if self.compared >= self.params.compared:
+            return False
+        self.compared += ids
+        return True
+
+    def may_push(self, known: KnownEvent, met_us: int) -> bool:
+        """Whether an event may be sent to a neighbour that came at this time: it was not there at the last sending, or
+        the pause after it is over (M5)."""
+        return known.pushed_us < met_us or known.again_us <= self.host.now()
+
+    def is_news(self, frame: IdList) -> bool:
+        """Whether a list has ids that were never seen here; the first one decides."""
+        for first, end in frame.spans():
+            if self.table.count_between(first, end - 1) < end - first:
+                for id in range(first, end):
+                    if not self.table.has_seen(id):
+                        return True
+        return False
+
+    def send_missing(self) -> None:
+        """Send some of the events that neighbours lack, oldest id first."""
+        batch: list[EventFrame] = []
+        size = 0
+        frames = 0
+        for id in list(self.missing):
+            known = self.table.known.get(id)
+            if known is None or known.event is None:
+                del self.missing[id]
+                continue
+            each = EventFrame(known.event, 0, max(0, self.host.now() - known.since_us))
+            if batch and size + missing_bytes(each) > self.params.frame_limit:
+                self.host.broadcast(Missing(batch))
+                batch, size, frames = [], 0, frames + 1
+                if frames == self.params.burst:
+                    break
+            self.host.note(LACKED, id, self.missing.pop(id))
+            self.pushed(known)
+            batch.append(each)
+            size += missing_bytes(each)
+        if batch:
+            self.host.broadcast(Missing(batch))
+        if self.missing:
+            self.host.set_timer(PUSH, self.pace.pause_us)
+
+    def pushed(self, known: KnownEvent) -> None:
+        now_us = self.host.now()
+        if now_us > known.again_us + (self.shortest_us << DOUBLINGS):
+            known.pushes = 0
+        known.pushed_us = now_us
+        known.again_us = now_us + (self.shortest_us << min(known.pushes, DOUBLINGS))
+        known.pushes += 1
+
+    def memory(self) -> tuple[int, int]:
+        """Known events with 24 bytes each, their contents, and 8 bytes for each neighbour."""
+        return (
+            len(self.table.known) + len(self.neighbours),
+            self.table.bytes + 24 * len(self.table.known) + 8 * len(self.neighbours),
+        )
