@@ -19,7 +19,7 @@ from roamcast.pubsub.filters import Filter
 from roamcast.world.assembly import standing
 from roamcast.world.kernel import PlannedPublication, Subscription
 from roamcast.world.queue import FAULT
-from roamcast.world.specs import FaultSpec, MacSpec, PowerSpec, RadioSpec, WorldSpec
+from roamcast.world.specs import FaultSpec, LoraSpec, MacSpec, PowerSpec, RadioSpec, WorldSpec
 from roamcast.world.streams import Stream
 from tests.support.sinks import MemorySink
 
@@ -31,6 +31,7 @@ AIRTIME_US = 192 + 8 * (PAYLOAD + 36)
 SLOT_US, SIFS_US, DIFS_US, ACK_US = 20, 10, 50, 304
 EIFS_US = SIFS_US + ACK_US + DIFS_US
 NEVER_US = 1 << 38
+LORA = LoraSpec()
 
 
 class Words(Frame):
@@ -113,9 +114,10 @@ def world_spec(
     partition_us: tuple[int, int] = (0, 0),
     wall_m: float = 0.0,
     keep_tables: bool = False,
+    lora: LoraSpec = LORA,
 ) -> WorldSpec:
     return WorldSpec(
-        mac=MacSpec(name=access, rate_bps=rate_bps, queue=queue, retries=retries),
+        mac=MacSpec(name=access, rate_bps=rate_bps, queue=queue, retries=retries, lora=lora),
         radio=RadioSpec(
             name=law,
             range_m=range_m,
@@ -125,6 +127,7 @@ def world_spec(
             capture_db=capture_db,
             path_loss_exponent=exponent,
             shadowing_db=shadowing_db,
+            lora=lora,
         ),
         faults=FaultSpec(
             keep_tables=keep_tables,

@@ -61,7 +61,7 @@ def test_a_field_whose_name_ends_with_a_unit_has_it() -> None:
         ("publishers", "≥ 0"),
         ("keep_tables", "true | false"),
         ("speed_law", "uniform | normal"),
-        ("mac", "ideal | dcf | tinyos | module:Class"),
+        ("mac", "ideal | dcf | lora | tinyos | module:Class"),
         ("radio_set", "table"),
     ],
 )

@@ -55,7 +55,7 @@ def typed(**changes: str) -> Scenario:
         ("carrier_sense_ratio=0.5", "carrier_sense_ratio=0.5: must be a number, at least 1"),
         ("keep_tables=maybe", "keep_tables=maybe: must be true or false"),
         ("mobility=walk", "unknown mobility 'walk'; known: city, contacts, direction,"),
-        ("mac=DCF", "unknown mac 'DCF'; known: dcf, ideal, tinyos"),
+        ("mac=DCF", "unknown mac 'DCF'; known: dcf, ideal, lora, tinyos"),
         ("rate_bps=0.5", "rate_bps=0.5: must be a number, at least 1"),
         ("queue=0", "queue=0: must be a whole number, at least 1"),
         ("queue=99999999999999999999999999", "queue=99999999999999999999999999: must be a whole number"),

@@ -17,13 +17,15 @@ from roamcast.protocols import registry
 from roamcast.world.faults import SLEEP
 from roamcast.world.scenario import Scenario
 from roamcast.world.simulate import Result, simulate
-from tests.support.log_metrics import energy, metrics
+from tests.support.log_metrics import channel, energy, metrics
 from tests.support.sinks import MemorySink
 from tests.world.stage import ACK_US, AIRTIME_US, DIFS_US, SIFS_US, US, Stage
 
 PREAMBLE_US = 192
 
-NOT_IN_THE_LOG = {"energy_j", "possible", "of_possible"}
+OF_THE_CHANNEL = {"reachable", "reach", "airtime_s_per_hour", "utilisation_mean", "utilisation_max", "hops"}
+NOT_IN_THE_LOG = {"energy_j", "possible", "of_possible"} | OF_THE_CHANNEL
+"""Without the scenario, that is."""
 
 LOSSY: dict[str, Any] = {
     "nodes": 20,
@@ -56,6 +58,17 @@ WORLDS: dict[str, dict[str, Any]] = {
         "attributes_max": 2,
         "range_max_m": 250.0,
     },
+    "LoRa, crashes": {
+        "radio": "lora",
+        "mac": "lora",
+        "modem": "short-turbo",
+        "width_m": 3000.0,
+        "height_m": 3000.0,
+        "local_range_m": 1000.0,
+        "crash_mean_s": 8.0,
+        "repair_mean_s": 2.0,
+        "retries": 1,
+    },
 }
 QUIET: dict[str, dict[str, Any]] = {
     "crashes": {"loss": 0.0, "crash_mean_s": 8.0, "repair_mean_s": 2.0},
@@ -78,6 +91,8 @@ SHORTER: dict[str, dict[str, str]] = {
     "baldoni": {"duration_s": "20", "publish_from_s": "10"},
     "costa": {"duration_s": "15", "publish_until_s": "10"},
     "li": {"duration_s": "10.5", "publish_until_s": "10.3", "nodes": "200", "publishers": "200", "subscribers": "200"},
+    "mesh-city": {"duration_s": "1000", "publish_until_s": "960"},
+    "mesh-hills": {"duration_s": "1200", "publish_until_s": "1200"},
     "rezende": {"duration_s": "20", "publish_until_s": "10", "events": "40"},
 }
 
@@ -95,6 +110,10 @@ def joules(table: pa.Table, s: Scenario) -> float:
 
 def same_energy(table: pa.Table, s: Scenario, result: Result) -> None:
     assert result.metrics["energy_j"] == pytest.approx(joules(table, s), rel=1e-12)
+    counted = channel(table, s.nodes, s.duration_s, s.mac == "lora")
+    assert set(counted) == OF_THE_CHANNEL
+    for key, value in counted.items():
+        assert result.metrics[key] == (None if value is None else pytest.approx(value, rel=1e-12)), key
 
 
 @pytest.mark.parametrize("world", WORLDS)

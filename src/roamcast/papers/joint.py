@@ -114,11 +114,16 @@ def load(paper: str) -> Joint:
     return parse(path.name, path.read_text(encoding="utf-8"))
 
 
+def paper_of(preset: str) -> str:
+    """The paper that a preset comes from; empty if it comes from none."""
+    return next((paper for paper in PAPERS if preset == paper or preset.startswith(f"{paper}-")), "")
+
+
 def of_preset(preset: str) -> Joint:
     """The joint reading of the paper that a preset comes from."""
-    for paper in PAPERS:
-        if preset == paper or preset.startswith(f"{paper}-"):
-            return load(paper)
+    paper = paper_of(preset)
+    if paper:
+        return load(paper)
     raise InputError(f"the preset {preset} has no other readings: it comes from no paper")
 
 

@@ -130,6 +130,11 @@ def names() -> list[str]:
     return sorted(path.name.removesuffix(".toml") for path in paths if path.name.endswith(".toml"))
 
 
+def of_papers() -> list[str]:
+    """Those that are a paper's world."""
+    return [name for name in names() if joint.paper_of(name)]
+
+
 def load(name: str, reading: str = "") -> Preset:
     """The preset of this name, or that of a scenario file; checked. `reading` is another reading of its paper."""
     if is_file(name):

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from roamcast.errors import InputError
 from roamcast.log.writer import LogSink
-from roamcast.world import links, mac, mobility, parts
+from roamcast.world import links, mac, mesh, mobility, parts
 from roamcast.world import radio as radios
 from roamcast.world.air import Medium
 from roamcast.world.contacts.kinetic import KineticContacts
@@ -15,10 +15,10 @@ from roamcast.world.faults import Faults
 from roamcast.world.kernel import World
 from roamcast.world.mobility.static import Placed
 from roamcast.world.queue import event_queue
-from roamcast.world.radio import Radio, Table
+from roamcast.world.radio import Lora, Radio, Table
 from roamcast.world.recorder import Recorder
 from roamcast.world.scenario import Scenario
-from roamcast.world.specs import FaultSpec, MacSpec, PowerSpec, RadioSpec, WorldSpec
+from roamcast.world.specs import FaultSpec, LoraSpec, MacSpec, PowerSpec, RadioSpec, WorldSpec
 from roamcast.world.station import Station
 from roamcast.world.workload import micros
 
@@ -36,6 +36,8 @@ def build(scenario: Scenario, seed: int, level: str, sink: LogSink) -> World:
     _leave_out(s, faults)
     if isinstance(radio, Table):
         links.wire(s, radio, faults)
+    elif isinstance(radio, Lora) and s.links:
+        links.override(s, radio, faults)
     world = assemble(spec, radio, motion, faults, seed, level, sink, _by_place(s, motion))
     world.local_range_m = s.local_range_m
     world.sample_every = max(1, micros(s.duration_s) // SAMPLES)
@@ -70,6 +72,7 @@ def assemble(
     """Stations are made in this `order`, and so lie in memory in it."""
     events = event_queue()
     access = mac.build(spec.mac)
+    access.settle(len(radio.ranges))
     recorder = Recorder(len(radio.ranges), level, sink, spec.power)
     made = {i: Station(i, seed, events, access, radio, motion, recorder) for i in order}
     stations = [made[i] for i in range(len(made))]
@@ -82,6 +85,7 @@ def spec_of(s: Scenario, seed: int = 0) -> WorldSpec:
     """The specification of a scenario's world. The seed is that of the run; only parts from outside may need it
     here."""
     places = traffic_of(s, seed)
+    lora = mesh.spec_of(s, places) if "lora" in (s.mac, s.radio) else LoraSpec()
     return WorldSpec(
         mac=MacSpec(
             name=s.mac,
@@ -89,6 +93,7 @@ def spec_of(s: Scenario, seed: int = 0) -> WorldSpec:
             queue=s.queue,
             retries=s.retries,
             overhead_bytes=s.overhead_bytes,
+            lora=lora,
             outside=parts.MAC.make(s, places) if parts.MAC.outside(s.mac) else None,
         ),
         radio=RadioSpec(
@@ -101,6 +106,7 @@ def spec_of(s: Scenario, seed: int = 0) -> WorldSpec:
             crossover_m=s.crossover_m,
             path_loss_exponent=s.path_loss_exponent,
             shadowing_db=s.shadowing_db,
+            lora=lora,
             outside=parts.RADIO.make(s, places) if parts.RADIO.outside(s.radio) else None,
         ),
         faults=FaultSpec(
@@ -145,7 +151,10 @@ def motion_of(s: Scenario, seed: int, ranges: list[float]) -> Neighbourhood:
     if s.mobility == "contacts":
         return links.contacts(s)
     traffic = traffic_of(s, seed)
-    return KineticContacts(mobility.build(s, traffic), s.nodes, traffic, ranges)
+    moving = KineticContacts(mobility.build(s, traffic), s.nodes, traffic, ranges)
+    if s.radio == "lora" and s.links:
+        links.connect(s, moving)
+    return moving
 
 
 def _by_place(s: Scenario, motion: Neighbourhood) -> list[int]:

@@ -14,6 +14,7 @@ from roamcast.pubsub.filters import Filter
 from roamcast.pubsub.index import MatchingIndex
 from roamcast.world import air
 from roamcast.world.air.base import Air
+from roamcast.world.air.lora import LoraAir
 from roamcast.world.air.medium import Medium
 from roamcast.world.faults import CRASH, RECOVER, SLEEP, WAKE
 from roamcast.world.queue import (
@@ -344,6 +345,29 @@ class World:
                     station.asleep_us += until - station.down_since
                 else:
                     station.off_us += until - station.down_since
+
+    def channel(self, until: i64) -> dict[str, float | None]:
+        """How much of the time nodes send; and on LoRa radios, how busy the channel is at nodes, and how far events
+        go. Elsewhere the world does not count receiving node by node."""
+        sent_us: i64 = 0
+        busy_us: i64 = 0
+        busiest_us: i64 = 0
+        for s in self.stations:
+            sent_us += s.tx_us
+            busy = s.tx_us + s.received_us(until)
+            busy_us += busy
+            if busy > busiest_us:
+                busiest_us = busy
+        air = self.air
+        of_all = float(until * len(self.stations))
+        counted: dict[str, float | None] = {"airtime_s_per_hour": 3600.0 * float(sent_us) / of_all}
+        of_lora: tuple[float | None, float | None, float | None] = (None, None, None)
+        if isinstance(air, LoraAir):
+            news = self.recorder.tally.news
+            hops = float(air.all_hops) / float(news) if news > 0 else None
+            of_lora = (float(busy_us) / of_all, float(busiest_us) / float(until), hops)
+        counted["utilisation_mean"], counted["utilisation_max"], counted["hops"] = of_lora
+        return counted
 
     def energy_j(self, until: i64) -> float:
         energy = self.recorder.energy

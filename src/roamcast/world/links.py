@@ -4,6 +4,9 @@ A link table is a CSV file, perhaps gzipped, with the columns src, dst and pdr (
 perhaps mean_rssi (dBm) and tx_count; a first line of JSON, as in K7 traces, is skipped. Several rows for one link are
 averaged, weighted with tx_count. A link whose pdr is 0 does not exist.
 
+With `radio = "lora"` such a table overrides what the law says about the links in it, and the law still holds for all
+others. A link without mean_rssi is as strong as the law says, or just strong enough where the law has none.
+
 Contacts come from any file of contacts that `roamcast.world.traces` reads; 0 s of the run is the beginning of that
 trace.
 """
@@ -15,13 +18,14 @@ import gzip
 import zlib
 from collections.abc import Iterator
 from io import TextIOWrapper
-from math import inf
+from math import inf, isfinite
 from pathlib import Path
 
 from roamcast.errors import InputError, error_text
 from roamcast.world.contacts.neighbourhood import Neighbourhood
 from roamcast.world.contacts.scheduled import ScheduledContacts
 from roamcast.world.faults import Faults
+from roamcast.world.radio.lora import Lora
 from roamcast.world.radio.table import Table
 from roamcast.world.scenario import Scenario
 from roamcast.world.traces import load
@@ -37,7 +41,15 @@ class Link:
 
 
 def read_table(path: str) -> dict[tuple[int, int], tuple[float, float]]:
-    """(src, dst) -> (pdr, mean rssi in dBm)."""
+    """(src, dst) -> (pdr, mean rssi in dBm), of the links that exist."""
+    usable = {pair: link for pair, link in read_measured(path).items() if link[0] > 0}
+    if not usable:
+        raise InputError(f"links={path}: no link in it; it needs rows of src, dst and a pdr above 0")
+    return usable
+
+
+def read_measured(path: str) -> dict[tuple[int, int], tuple[float, float]]:
+    """The same of all links that were measured, also of those over which nothing came."""
     links: dict[tuple[int, int], Link] = {}
     for number, row in enumerate(_table_rows(path), start=1):
         try:
@@ -59,18 +71,13 @@ def read_table(path: str) -> dict[tuple[int, int], tuple[float, float]]:
         link.weight += weight
         link.arrived += weight * pdr
         link.signal += weight * signal
-    usable = {p: (k.arrived / k.weight, k.signal / k.weight) for p, k in sorted(links.items()) if k.arrived > 0}
-    if not usable:
-        raise InputError(f"links={path}: no link in it; it needs rows of src, dst and a pdr above 0")
-    return usable
+    return {p: (k.arrived / k.weight, k.signal / k.weight) for p, k in sorted(links.items()) if k.weight > 0}
 
 
 def neighbourhood(s: Scenario) -> Neighbourhood:
     """The links of the table; they never change."""
     table = read_table(s.links)
-    most = max(max(pair) for pair in table)
-    if most >= s.nodes:
-        raise InputError(f"nodes={s.nodes}: links={s.links} has node {most}, so nodes must be at least {most + 1}")
+    _check_nodes(s, table)
     static = Neighbourhood(s.nodes)
     for i, j in table:
         if i != j:
@@ -83,6 +90,35 @@ def wire(s: Scenario, radio: Table, faults: Faults) -> None:
     for (i, j), (pdr, signal) in read_table(s.links).items():
         faults.link_loss[i << 20 | j] = 1.0 - pdr
         radio.links[i << 20 | j] = signal
+
+
+def connect(s: Scenario, moving: Neighbourhood) -> None:
+    """The measured links of LoRa radios, which nodes that stand have whatever the law says."""
+    table = read_measured(s.links)
+    _check_nodes(s, table)
+    for (i, j), (pdr, _) in table.items():
+        for node in (i, j):
+            if moving.leg_end(node) < inf:
+                raise InputError(f"links={s.links}: node {node} moves, so that its links cannot have been measured")
+        if i != j:
+            moving.hearers.put(i, j, pdr > 0)
+
+
+def override(s: Scenario, radio: Lora, faults: Faults) -> None:
+    """Give these links the strength and the loss that were measured."""
+    for (i, j), (pdr, signal_dbm) in read_measured(s.links).items():
+        if isfinite(signal_dbm):
+            radio.links[i << 20 | j] = max(1.0, 10.0 ** ((signal_dbm - radio.sensitivity_dbm) / 10.0))
+        else:
+            radio.heard[i << 20 | j] = True
+        if pdr < 1.0:
+            faults.link_loss[i << 20 | j] = 1.0 - pdr
+
+
+def _check_nodes(s: Scenario, table: dict[tuple[int, int], tuple[float, float]]) -> None:
+    most = max(max(pair) for pair in table)
+    if most >= s.nodes:
+        raise InputError(f"nodes={s.nodes}: links={s.links} has node {most}, so nodes must be at least {most + 1}")
 
 
 def contacts(s: Scenario) -> Neighbourhood:

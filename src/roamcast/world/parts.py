@@ -99,6 +99,7 @@ RADIO: Final = Part(
         "free-space": "strength falls with the square of the distance",
         "two-ray": "the ground reflects: beyond crossover_m strength falls with the fourth power of the distance",
         "log-distance": "strength falls with some power of the distance, and differs between pairs of nodes",
+        "lora": "LoRa: transmit power, antennas and a law of path loss; the modem decides what can be decoded",
         "table": "measured links from a file",
     },
 )
@@ -109,6 +110,7 @@ MAC: Final = Part(
     {
         "ideal": "no contention, no collisions, no limit to the queue",
         "dcf": "IEEE 802.11: carrier sense, and a back-off that is counted in slots of silence",
+        "lora": "LoRa meshes: listen before talk, and windows by signal or by use of the channel",
         "tinyos": "the radio stack of TinyOS 1.x for MICA2 motes",
     },
 )

@@ -66,6 +66,7 @@ class Recorder:
             tally.duplicates += 1
         else:
             published.flags[node] = flags | HAS
+            tally.news += 1
         if flags & WANTED == 0:
             tally.parasites += 1
         elif flags & HAS:

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from roamcast.errors import InputError, unknown
+from roamcast.world import mesh
 from roamcast.world.density import side_for
 from roamcast.world.parts import PARAMETERS, PARTS, changed, folded, named
 from roamcast.world.queue import LONGEST_S
@@ -18,8 +19,30 @@ MOST_EVENTS: Final = 10_000_000
 MOST_SEED: Final = 2**31 - 1
 SHORTEST_S: Final = 0.001
 """The shortest period of faults, unless it is 0."""
-FILES: Final = ("street_map", "trace", "links")
+FILES: Final = ("street_map", "trace", "positions", "links")
 """Fields that name a file."""
+LATER: Final = (
+    "modem",
+    "bandwidth_khz",
+    "spreading_factor",
+    "coding_rate",
+    "preamble_symbols",
+    "explicit_header",
+    "coding",
+    "noise_figure_db",
+    "rejection_db",
+    "detection_db",
+    "path_loss",
+    "tx_dbm",
+    "frequency_mhz",
+    "antenna_m",
+    "gain_dbi",
+    "routers",
+    "router_antenna_m",
+    "duty_cycle",
+    "positions",
+)
+"""Fields of LoRa radios and of lists of nodes."""
 
 
 def means(text: str, *, unit: str = "", section: str = "") -> Meta:
@@ -97,6 +120,9 @@ class Scenario(msgspec.Struct, metaclass=_Checked, frozen=True, kw_only=True, fo
     stop_max_s: Annotated[Seconds, means("city: longest stop")] = 20.0
     parking_max_s: Annotated[Seconds, means("city: longest parking pause at a destination")] = 60.0
     trace: Annotated[str, means("trace, contacts: the file of positions or contacts")] = ""
+    positions: Annotated[
+        str, means("a list of nodes (CSV or GeoJSON) with their places; nodes that the list does not let move stand")
+    ] = ""
 
     radio: Annotated[str, means("how far frames reach, and how strong they arrive", section="radio")] = "disc"
     radio_set: Annotated[dict[str, Any], means("parameters of a radio that is not roamcast's own")] = {}
@@ -117,13 +143,69 @@ class Scenario(msgspec.Struct, metaclass=_Checked, frozen=True, kw_only=True, fo
         Metres, means("two-ray: 4 pi h h / wavelength: antennas 1.5 m high, 914 MHz (2.4 GHz: 226.2)")
     ] = 86.1
     path_loss_exponent: Annotated[
-        float, Meta(ge=1, le=10), means("log-distance: with which power of the distance strength falls")
+        float, Meta(ge=1, le=10), means("log-distance, lora: with which power of the distance strength falls")
     ] = 3.0
     shadowing_db: Annotated[
-        float, Meta(ge=0, le=30), means("log-distance: standard deviation of the strength between pairs of nodes")
+        float, Meta(ge=0, le=30), means("log-distance, lora: standard deviation of the strength between pairs of nodes")
     ] = 0.0
-    links: Annotated[str, means("table: a file of measured links")] = ""
+    links: Annotated[
+        str, means("table, lora: a file of measured links; with lora they override what the law says about them")
+    ] = ""
     loss: Annotated[Share, means("probability that a reception fails by chance")] = 0.0
+    modem: Annotated[
+        Literal[
+            "short-turbo",
+            "short-fast",
+            "short-slow",
+            "medium-fast",
+            "medium-slow",
+            "long-turbo",
+            "long-fast",
+            "long-moderate",
+            "long-slow",
+        ],
+        means("lora: bandwidth, spreading factor and coding rate, by the names of Meshtastic's presets"),
+    ] = "long-fast"
+    bandwidth_khz: Annotated[
+        float, Meta(ge=0, le=2000), means("lora: bandwidth; 0 means that of the modem", unit="kHz")
+    ] = 0.0
+    spreading_factor: Annotated[int, Meta(ge=0, le=12), means("lora: 7 to 12; 0 means that of the modem")] = 0
+    coding_rate: Annotated[int, Meta(ge=0, le=8), means("lora: 5 to 8, for 4/5 to 4/8; 0 means that of the modem")] = 0
+    preamble_symbols: Annotated[
+        int, Meta(ge=6, le=65535), means("lora: length of a frame's preamble", unit="symbols")
+    ] = 16
+    explicit_header: Annotated[bool, means("lora: whether frames have the modem's own header")] = True
+    coding: Annotated[
+        Literal["standard", "plus-four"],
+        means("lora: symbols of a block: as many as the coding rate says, or four more, as one simulator counts"),
+    ] = "standard"
+    noise_figure_db: Annotated[float, Meta(ge=0, le=30), means("lora: noise that a receiver adds")] = 6.0
+    rejection_db: Annotated[
+        float, Meta(ge=0, le=100), means("lora: how much stronger than each other frame one must be to survive it")
+    ] = 6.0
+    detection_db: Annotated[
+        float, Meta(ge=0, le=30), means("lora: how far below what can be decoded activity is still noticed")
+    ] = 3.0
+    path_loss: Annotated[
+        Literal[
+            "3gpp-suburban",
+            "3gpp-urban",
+            "hata-urban",
+            "hata-suburban",
+            "hata-open",
+            "log-distance",
+            "free-space",
+        ],
+        means("lora: the law by which signals get weaker with the distance"),
+    ] = "3gpp-suburban"
+    tx_dbm: Annotated[float, Meta(ge=-30, le=60), means("lora: transmit power", unit="dBm")] = 30.0
+    frequency_mhz: Annotated[float, Meta(ge=10, le=100_000), means("lora: frequency", unit="MHz")] = 908.75
+    antenna_m: Annotated[float, Meta(ge=0.1, le=10_000), means("lora: height of antennas above the ground")] = 1.0
+    gain_dbi: Annotated[float, Meta(ge=-50, le=50), means("lora: gain of antennas", unit="dBi")] = 0.0
+    routers: Annotated[Count, means("lora: how many nodes are routers, unless positions says so", unit="nodes")] = 0
+    router_antenna_m: Annotated[
+        float, Meta(ge=0.1, le=10_000), means("lora: height of the antennas of these routers")
+    ] = 10.0
 
     mac: Annotated[str, means("when a node may send", section="medium access")] = "dcf"
     mac_set: Annotated[dict[str, Any], means("parameters of a MAC that is not roamcast's own")] = {}
@@ -138,7 +220,14 @@ class Scenario(msgspec.Struct, metaclass=_Checked, frozen=True, kw_only=True, fo
         int, Meta(ge=0, le=10_000), means("bytes that a link layer or security adds to every frame")
     ] = 0
 
-    tx_w: Annotated[Watts, means("power of a radio that sends", section="power")] = 1.4
+    duty_cycle: Annotated[
+        float, Meta(gt=0, le=1), means("lora: the share of every hour in which a node may send; 1 means no limit")
+    ] = 1.0
+
+    tx_w: Annotated[
+        Watts,
+        means("power of a radio that sends; with radio=lora, these four have defaults of their own", section="power"),
+    ] = 1.4
     rx_w: Annotated[Watts, means("power of a radio that receives")] = 1.0
     idle_w: Annotated[Watts, means("power of a radio that is on and neither sends nor receives")] = 0.83
     sleep_w: Annotated[Watts, means("power of a radio that sleeps")] = 0.13
@@ -153,9 +242,10 @@ class Scenario(msgspec.Struct, metaclass=_Checked, frozen=True, kw_only=True, fo
     partition_until_s: Annotated[Seconds, means("until this time no frame crosses it; 0 means no partition")] = 0.0
 
     workload: Annotated[
-        Literal["single", "topics", "ranges", "interests"],
+        Literal["single", "topics", "ranges", "interests", "mesh"],
         means(
-            "one topic; topics: publishers subscribe to it, too; ranges of numbers; interests: sets of attributes",
+            "one topic; topics: publishers subscribe to it, too; ranges of numbers; interests: sets of attributes; "
+            "mesh: what LoRa meshes send, and ranges",
             section="publishers, subscribers and events",
         ),
     ] = "single"
@@ -176,12 +266,10 @@ class Scenario(msgspec.Struct, metaclass=_Checked, frozen=True, kw_only=True, fo
         Literal["silent", "subscribed"], means("topics: other nodes subscribe to nothing, or to another topic")
     ] = "silent"
     subscriptions_per_node: Annotated[
-        int, Meta(ge=1, le=1000), means("ranges, interests: how many subscriptions a node has")
+        int, Meta(ge=1, le=1000), means("ranges, mesh, interests: how many subscriptions a node has")
     ] = 1
-    interested: Annotated[Share, means("ranges: share of the nodes that an event interests")] = 0.2
-    ranges_within: Annotated[bool, means("ranges: they begin in (0, R] as Rezende et al. draw them, never below")] = (
-        False
-    )
+    interested: Annotated[Share, means("ranges, mesh: share of the nodes that an event interests")] = 0.2
+    ranges_within: Annotated[bool, means("ranges, mesh: they begin in (0, R] as Rezende et al. draw them")] = False
     interests: Annotated[int, Meta(ge=1, le=100_000), means("interests: how many distinct ones there are")] = 50
     attributes_max: Annotated[int, Meta(ge=1, le=8), means("interests: most attributes of an event")] = 1
     local_share: Annotated[Share, means("share of events that only nearby nodes are interested in")] = 0.0
@@ -198,6 +286,8 @@ class Scenario(msgspec.Struct, metaclass=_Checked, frozen=True, kw_only=True, fo
         for part, registry in PARTS.items():
             given = getattr(self, f"{part}_set")
             msgspec.structs.force_setattr(self, f"{part}_set", registry.checked(getattr(self, part), given))
+        for name, value in {**mesh.of_list(self), **mesh.of_radio(self)}.items():
+            msgspec.structs.force_setattr(self, name, value)
         check(self)
         if self.neighbours:
             side_m = side_for(self.nodes, self.neighbours, self.range_m, self.placement, self.placement_jitter)
@@ -205,9 +295,13 @@ class Scenario(msgspec.Struct, metaclass=_Checked, frozen=True, kw_only=True, fo
             msgspec.structs.force_setattr(self, "height_m", side_m)
 
     def facts(self) -> dict[str, Any]:
-        """All fields, for digests. Empty tables of parameters are left out."""
+        """All fields, for digests. Empty tables of parameters are left out, and so is what only concerns LoRa radios
+        and lists of nodes where there are none: runs of older worlds keep their names."""
         facts: dict[str, Any] = msgspec.to_builtins(self)
-        return {name: value for name, value in facts.items() if name not in PARAMETERS or value}
+        unused = LATER if "lora" not in (self.radio, self.mac) and not self.positions else ()
+        return {
+            name: value for name, value in facts.items() if name not in unused and (name not in PARAMETERS or value)
+        }
 
 
 def check(s: Scenario) -> None:
@@ -240,6 +334,7 @@ def check(s: Scenario) -> None:
     _check_interests(s)
     _check_faults(s)
     _check_files(s)
+    mesh.check(s)
 
 
 def _check_places(s: Scenario) -> None:
@@ -257,7 +352,7 @@ def _check_interests(s: Scenario) -> None:
     if s.bystanders == "subscribed" and s.workload != "topics":
         raise InputError(f"bystanders=subscribed needs workload=topics; it is {s.workload}")
     most = s.subscriptions_per_node / (s.subscriptions_per_node + 1)  # see workload.py
-    if s.workload == "ranges" and s.ranges_within and s.interested > most:
+    if s.workload in ("ranges", "mesh") and s.ranges_within and s.interested > most:
         raise InputError(
             f"interested={s.interested:g}: must be at most {most:.4g} with ranges_within=true and "
             f"subscriptions_per_node={s.subscriptions_per_node}"

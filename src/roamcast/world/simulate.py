@@ -124,6 +124,8 @@ def _go(world: World, until: int, progress: Callable[[float], None] | None) -> N
 def _metrics(scenario: Scenario, world: World, seed: int, possible: bool) -> dict[str, Any]:
     counted = world.recorder.tally.metrics()
     counted["energy_j"] = world.energy_j(micros(scenario.duration_s))
+    counted["reachable"] = world.recorder.tally.messages * (scenario.nodes - 1)
+    counted |= world.channel(micros(scenario.duration_s))
     counted["possible"] = what_was_possible(scenario, seed, world.publications, world.switches) if possible else None
     return catalogue.complete(counted)
 

@@ -17,6 +17,32 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LoraSpec:
+    """What a scenario decides about LoRa radios and their medium access (lora.py, radio/lora.py, mac/lora.py)."""
+
+    bandwidth_khz: float = 250.0
+    spreading_factor: int = 11
+    coding_rate: int = 5  # the denominator of 4/5 … 4/8
+    preamble_symbols: int = 16
+    explicit_header: bool = True
+    coding: str = "standard"
+    noise_figure_db: float = 6.0
+    path_loss: str = "3gpp-suburban"
+    path_loss_exponent: float = 3.0
+    tx_dbm: float = 30.0
+    frequency_mhz: float = 908.75
+    antenna_m: float = 1.0
+    gain_dbi: float = 0.0
+    antennas: tuple[tuple[float, float], ...] = ()  # height and gain of each node's, where they differ
+    roles: tuple[str, ...] = ()  # of each node, where they differ
+    capture_db: float = 6.0
+    sense_db: float = 3.0
+    window_min: int = 2  # a frame is sent after fewer than 2^this slots, …
+    window_max: int = 8  # … or than 2^this
+    duty_cycle: float = 1.0  # the share of an hour that a node may send
+
+
+@dataclass(frozen=True, kw_only=True)
 class MacSpec:
     """What a scenario decides about medium access. Everything else is fixed by the MAC itself (`Timing`)."""
 
@@ -25,6 +51,7 @@ class MacSpec:
     queue: int = 50  # frames
     retries: int = 7  # of a frame for one neighbour
     overhead_bytes: int = 0  # of every frame, on top of the MAC header
+    lora: LoraSpec = LoraSpec()
     outside: Mac | None = None
 
 
@@ -62,6 +89,7 @@ class RadioSpec:
     crossover_m: float = 86.1
     path_loss_exponent: float = 3.0
     shadowing_db: float = 0.0
+    lora: LoraSpec = LoraSpec()
     outside: Radio | None = None
 
     @property

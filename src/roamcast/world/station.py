@@ -171,6 +171,33 @@ class Station(Receiver):
     def send(self, to: int, frame: Frame) -> None:
         self.enqueue(frame, to)
 
+    def relay(self, frame: Frame, first: bool = False) -> None:
+        self.mac.relay(self, frame, first)
+        self.enqueue(frame, BROADCAST)
+
+    def withdraw(self, id: int) -> bool:
+        frame = self.head
+        if frame is not None and frame.id == id and self.head_to == BROADCAST:
+            self.next_frame()
+            self.contending = False
+            self.committed = False
+            self.attempt += 1
+            if self.head is not None and not self.sending and self.up:
+                self.mac.contend(self)
+        else:
+            waiting = [k for k, (queued, to) in enumerate(self.queue) if queued.id == id and to == BROADCAST]
+            if not waiting:
+                return False
+            del self.queue[waiting[0]]
+        self.mac.drop_relay(self, id)
+        return True
+
+    def echo_us(self, size: int) -> int:
+        return self.mac.echo_us(self, size)
+
+    def role(self) -> str:
+        return self.mac.roles[self.id] if self.mac.roles else ""
+
     def set_timer(self, key: int, delay_us: int) -> None:
         if delay_us < 0:
             raise ValueError(f"a timer cannot be set for {-delay_us} us ago")
@@ -251,6 +278,9 @@ class Station(Receiver):
         if now >= self.motion.next:
             self.motion.advance(now)
         return now
+
+    def airtime(self, size: int) -> int:
+        return self.mac.airtime(self.mac.bytes_on_air(size))
 
     def battery(self) -> float:
         now = self.events.now

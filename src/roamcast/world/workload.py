@@ -1,16 +1,20 @@
 """The workload of a scenario: its subscriptions and publications.
 
   single     some nodes subscribe to one topic, others publish on it
-  topics the same, except that publishers are subscribers themselves (Baehni et al. 2005); with `bystanders`, the other
-  nodes subscribe to another topic, on which no node publishes ranges every node subscribes to ranges of numbers, events
-  are numbers (Rezende et al. 2008) interests a catalogue of interests, each a conjunction of attributes; nodes
-  subscribe to some of them, an event has
+  topics     the same, except that publishers are subscribers themselves (Baehni et al. 2005); with `bystanders`, the
+             other nodes subscribe to another topic, on which no node publishes
+  ranges     every node subscribes to ranges of numbers, events are numbers (Rezende et al. 2008)
+  interests  a catalogue of interests, each a conjunction of attributes; nodes subscribe to some of them, an event has
              the attributes of one and perhaps more (Li et al. 2013)
+  mesh       positions, telemetry, node infos and texts in the shares and lengths that LoRa meshes have; every event has
+             a number besides, and nodes subscribe to ranges of numbers, so that content decides who is interested
 
 All draws are from streams of the workload, so two protocols under one seed get the same publications.
 """
 
 from __future__ import annotations
+
+from typing import Final, NamedTuple
 
 from roamcast.pubsub.event import FOREVER, GLOBAL, LOCAL, Value
 from roamcast.pubsub.filters import And, Compare, Filter, Range, Topic
@@ -23,6 +27,24 @@ TOPIC = "news"
 OTHER_TOPIC = "sport"
 NUMBERS = 1_000_000
 """R of Rezende et al. 2008: events are numbers up to R. The paper gives no value; only shares of R matter."""
+
+
+class Message(NamedTuple):
+    """A kind of message in a mesh: how many of them a node sends in an hour, and the bytes of its content."""
+
+    topic: str
+    per_hour: float
+    payload_bytes: int
+
+
+MESH: Final = (
+    Message("position", 4.0, 26),
+    Message("telemetry", 2.0, 30),
+    Message("nodeinfo", 1.0 / 3.0, 60),
+    Message("text", 1.0, 40),
+)
+"""Meshtastic's default intervals (positions every 15 minutes, device telemetry every 30, node infos every 3 hours), and
+one text an hour (ours). Lengths are ours, of typical messages. `rate_hz` decides how many there are in all."""
 
 
 class Workload:
@@ -67,6 +89,9 @@ class Workload:
             return [(node, self._range_within(width)) for node in range(s.nodes) for _ in range(k)]
         share = 1.0 - (1.0 - s.interested) ** (1.0 / k)  # of one range
         return [(node, self._range(share)) for node in range(s.nodes) for _ in range(k)]
+
+    def _subscribe_mesh(self) -> list[tuple[int, Filter]]:
+        return self._subscribe_ranges()
 
     def _range(self, share: float) -> Filter:
         """A range that contains every number with this probability, also the first and last: so it may begin below the
@@ -134,12 +159,23 @@ class Workload:
         validity_us = micros(s.validity_s) if s.validity_s else FOREVER
         scope = LOCAL if self.local_share and self.contents_stream.random() < self.local_share else GLOBAL
         topic, attrs = self._content()
-        return PlannedPublication(t, node, topic, attrs, bytes(s.payload_bytes), validity_us, scope)
+        length = next((kind.payload_bytes for kind in MESH if kind.topic == topic), s.payload_bytes)
+        return PlannedPublication(t, node, topic, attrs, bytes(length), validity_us, scope)
+
+    def _kind(self) -> str:
+        drawn = self.contents_stream.random() * sum(kind.per_hour for kind in MESH)
+        for kind in MESH:
+            drawn -= kind.per_hour
+            if drawn < 0.0:
+                return kind.topic
+        return MESH[-1].topic
 
     def _content(self) -> tuple[str, dict[str, Value]]:
         s = self.scenario
         if s.workload == "ranges":
             return "", {"v": round(self.contents_stream.random() * NUMBERS, 3)}
+        if s.workload == "mesh":
+            return self._kind(), {"v": round(self.contents_stream.random() * NUMBERS, 3)}
         if s.workload == "interests":
             attrs = dict(self.catalogue[int(self.contents_stream.below(s.interests))])
             for name in "bcdefgh"[len(attrs) - 1 : self.contents_stream.below(s.attributes_max)]:

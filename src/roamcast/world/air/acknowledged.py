@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from mypy_extensions import i64
 
-from roamcast.log.schema import NO_ACK
+from roamcast.log.schema import FOR_ANOTHER, LOSS, NO_ACK, REPETITION
 from roamcast.protocols.kit.interface import Frame
 from roamcast.world.air.base import Air
 from roamcast.world.air.transmission import Transmission
@@ -38,6 +38,24 @@ class AcknowledgedAir(Air):
     def reserved(self, tx: Transmission, end: i64) -> i64:
         """Until when the duration field keeps the medium for the acknowledgement; an acknowledgement has none."""
         return 0 if tx.frame is None else end + self.mac.sifs + self.mac.ack_airtime
+
+    def arrive(self, other: Station, station: Station, tx: Transmission, frame: Frame, t: i64, dbm: float) -> i64:
+        """A frame arrived intact at a radio: hand it up, unless it is for another node, a repetition, or lost by
+        chance. Returns 1 if it reached a node that it was for."""
+        if self.losses is not None and self.losses.strike(station.index, other.index):
+            self.miss(other, station, tx, frame, t, LOSS)
+            return 0
+        if tx.to >= 0 and tx.to != other.index:
+            self.overhear(other, station, tx, t, FOR_ANOTHER)
+            return 0
+        if tx.to >= 0 and not self.accept(other, station, tx, t):
+            self.overhear(other, station, tx, t, REPETITION)
+            return 1
+        other.listened(tx.start, t)
+        if self.received(other, station, tx, frame, t):
+            other.heard_strength = dbm
+            other.protocol.on_frame(frame, station.id)
+        return 1
 
     def accept(self, other: Station, station: Station, tx: Transmission, t: i64) -> bool:
         """A frame reached its addressee, which will acknowledge it. Returns whether the frame is new to it."""

@@ -9,6 +9,7 @@ and one when it ends, and one loop goes through its receivers:
     swift.py         the same, faster, where no rows are written and no frame is lost by chance
     steady.py        faster still, where stations never go off
     graded.py        frames have a strength at each receiver, interference adds up, and the stronger may survive
+    lora.py          each frame stands against each other one, and preambles may save both
 """
 
 from __future__ import annotations

@@ -7,11 +7,10 @@ from typing import final
 
 from mypy_extensions import i64
 
-from roamcast.log.schema import ACKNOWLEDGEMENT, COLLISION, FOR_ANOTHER, HALF_DUPLEX, LOSS, REPETITION
+from roamcast.log.schema import ACKNOWLEDGEMENT, COLLISION, HALF_DUPLEX
 from roamcast.protocols.kit.interface import Frame
 from roamcast.world.air.acknowledged import AcknowledgedAir
 from roamcast.world.air.transmission import Transmission
-from roamcast.world.radio.base import dbm
 from roamcast.world.station import NOTHING, Station
 
 
@@ -103,20 +102,7 @@ class GradedAir(AcknowledgedAir):
                 self.miss(other, station, tx, frame, t, COLLISION)
                 continue
             self.understood(other)
-            if self.losses is not None and self.losses.strike(station.index, other.index):
-                self.miss(other, station, tx, frame, t, LOSS)
-                continue
-            if tx.to >= 0 and tx.to != other.index:
-                self.overhear(other, station, tx, t, FOR_ANOTHER)
-                continue
-            got += 1
-            if tx.to >= 0 and not self.accept(other, station, tx, t):
-                self.overhear(other, station, tx, t, REPETITION)
-                continue
-            other.listened(tx.start, t)
-            if self.received(other, station, tx, frame, t):
-                other.heard_strength = dbm(strength)
-                other.protocol.on_frame(frame, station.id)
+            got += self.arrive(other, station, tx, frame, t, self.medium.radio.dbm(strength))
         self.fingerprint.stamp(t, station.index, tx.serial, got)
 
     def end_acknowledgement(self, station: Station, tx: Transmission, s: i64, t: i64) -> None:

@@ -10,7 +10,6 @@ from roamcast.log.schema import FOR_ANOTHER, LOSS, NO_ACK
 from roamcast.protocols.kit.interface import Frame
 from roamcast.world.air.base import Air
 from roamcast.world.air.transmission import Transmission
-from roamcast.world.radio.base import SENSITIVITY_DBM
 from roamcast.world.station import Station
 
 
@@ -49,7 +48,7 @@ class IdealAir(Air):
             got += 1
             other.listened(tx.start, t)
             if self.received(other, station, tx, frame, t):
-                other.heard_strength = SENSITIVITY_DBM  # whatever the distance
+                other.heard_strength = self.medium.radio.sensitivity_dbm  # whatever the distance
                 other.protocol.on_frame(frame, station.id)
         self.fingerprint.stamp(t, station.index, tx.serial, got)
         return got

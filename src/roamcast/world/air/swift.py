@@ -111,7 +111,5 @@ class SwiftAir(PlainAir):
         self.collided = collided
         self.deaf = deaf
         got = len(tx.hearers) - missed
-        self.tally.duplicates += got - fresh
-        self.tally.duplicates_wanted += got - fresh - (unwanted - fresh_unwanted)
-        self.tally.parasites += unwanted
+        self.tally.copies_arrived(got, fresh, unwanted, fresh_unwanted)
         return got

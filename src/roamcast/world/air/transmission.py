@@ -24,6 +24,7 @@ class Transmission:
         "deaf",
         "event",
         "events",
+        "fates",
         "frame",
         "hearers",
         "locked",
@@ -50,5 +51,6 @@ class Transmission:
         self.collisions: i64 = 0  # … how many of these lost it to another frame …
         self.deaf: i64 = 0  # … and how many began to send
         self.strengths = vec[float]()  # at each of the hearers, on a graded radio
+        self.fates = vec[i64]()  # what becomes of it at each of the hearers, in the air of LoRa radios
         self.event: PublishedEvent | None = None  # the one event it carries
         self.events: list[PublishedEvent] = NO_EVENTS  # the events of a frame that carries several

@@ -10,13 +10,14 @@ from typing import Final
 from roamcast.world.mac.base import Mac
 from roamcast.world.mac.dcf import Dcf
 from roamcast.world.mac.ideal import Ideal
+from roamcast.world.mac.lora import Lora
 from roamcast.world.mac.outside import FromOutside
 from roamcast.world.mac.tinyos import TinyOs
 from roamcast.world.specs import MacSpec
 
 __all__ = ["MACS", "Mac", "build"]
 
-MACS: Final[dict[str, type[Dcf | Ideal | TinyOs]]] = {"dcf": Dcf, "ideal": Ideal, "tinyos": TinyOs}
+MACS: Final[dict[str, type[Dcf | Ideal | Lora | TinyOs]]] = {"dcf": Dcf, "ideal": Ideal, "lora": Lora, "tinyos": TinyOs}
 
 
 def build(spec: MacSpec) -> Mac:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from mypy_extensions import i64
 
+from roamcast.protocols.kit.interface import Frame
 from roamcast.world.queue import ATTEMPT
 from roamcast.world.specs import MacSpec, Timing
 
@@ -45,9 +46,13 @@ class Mac:
         self.ps_per_byte: i64 = int(8e12 / spec.rate_bps)
         self.queue: i64 = spec.queue
         self.retries: i64 = spec.retries
+        self.roles: list[str] = []  # what nodes are for, where a list of nodes says so
         self.weighed: i64 = -1  # the size of the last frame, …
         self.on_air: i64 = 0  # … its length with the header …
         self.lasts: i64 = 0  # … and its airtime
+
+    def settle(self, stations: int) -> None:
+        """There will be so many stations."""
 
     # ---- lengths
 
@@ -75,6 +80,16 @@ class Mac:
     def draw_backoff(self, station: Station) -> None:
         """After a transmission: draw the slots that must pass before the next one, whenever that comes."""
         station.ifs = self.ifs
+
+    def relay(self, station: Station, frame: Frame, first: bool) -> None:
+        """The frame that a station is about to queue passes on the one that it has just received."""
+
+    def drop_relay(self, station: Station, id: int) -> None:
+        """The station took that frame back."""
+
+    def echo_us(self, station: Station, size: i64) -> i64:
+        """How long neighbours need to pass a frame of this size on; 0 where relays have no order."""
+        return 0
 
     # ---- rules of all MACs
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import Final
 
 from roamcast.errors import InputError
-from roamcast.world import parts
+from roamcast.world import node_list, parts
 from roamcast.world.density import places
 from roamcast.world.mobility.base import Leg, Mobility
 from roamcast.world.mobility.city import CitySection
 from roamcast.world.mobility.direction import RandomDirection
 from roamcast.world.mobility.gauss_markov import GaussMarkov
 from roamcast.world.mobility.manhattan import Manhattan
-from roamcast.world.mobility.static import InCells, Static
+from roamcast.world.mobility.static import InCells, Placed, SomeMove, Static
 from roamcast.world.mobility.stationary import Pauses, Speeds
 from roamcast.world.mobility.waypoint import RandomWaypoint
 from roamcast.world.mobility.waypoints import Waypoints, read_trace
@@ -32,6 +32,20 @@ CAMPUS: Final = 1  # the map stays the same when the seed of a run changes
 def build(scenario: Scenario, seed: int) -> Mobility:
     """The model that a scenario names. The seed decides what nodes share: which crossings have lights."""
     s = scenario
+    if s.positions:
+        return _listed(s, seed)
+    return _model(s, seed)
+
+
+def _listed(s: Scenario, seed: int) -> Mobility:
+    """Nodes of a list stand at their places, except those that move."""
+    nodes = node_list.read(s.positions)
+    places = [(node.x, node.y) for node in nodes]
+    moving = [node.moves for node in nodes]
+    return SomeMove(places, moving, _model(s, seed)) if any(moving) else Placed(places)
+
+
+def _model(s: Scenario, seed: int) -> Mobility:
     if parts.MOBILITY.outside(s.mobility):
         model: Mobility = parts.MOBILITY.make(s, seed)
         return model

@@ -45,3 +45,22 @@ class Placed(Mobility):
     def first(self, node: int, stream: Stream) -> Leg:
         x, y = self.positions[node]
         return rest(0.0, x, y, inf)
+
+
+@final
+class SomeMove(Mobility):
+    """Nodes stand at their places, except those that move as another model says."""
+
+    def __init__(self, positions: list[tuple[float, float]], moving: list[bool], model: Mobility) -> None:
+        self.positions = positions
+        self.moving = moving
+        self.model = model
+
+    def first(self, node: int, stream: Stream) -> Leg:
+        if self.moving[node]:
+            return self.model.first(node, stream)
+        x, y = self.positions[node]
+        return rest(0.0, x, y, inf)
+
+    def next(self, node: int, leg: Leg, stream: Stream) -> Leg:
+        return self.model.next(node, leg, stream)

@@ -7,23 +7,26 @@ from __future__ import annotations
 
 from typing import Final
 
-from roamcast.world.radio.base import SENSITIVITY_DBM, Radio, dbm
+from roamcast.world.radio.base import SENSITIVITY_DBM, Radio
 from roamcast.world.radio.disc import Disc
 from roamcast.world.radio.free_space import FreeSpace
-from roamcast.world.radio.log_distance import SHADOW_SIGMAS, LogDistance
+from roamcast.world.radio.log_distance import LogDistance
+from roamcast.world.radio.lora import Lora
 from roamcast.world.radio.outside import FromOutside
+from roamcast.world.radio.shadowing import SHADOW_SIGMAS
 from roamcast.world.radio.table import Table
 from roamcast.world.radio.two_ray import TwoRay
 from roamcast.world.specs import RadioSpec
 from roamcast.world.streams import Stream
 
-__all__ = ["RADIOS", "SENSITIVITY_DBM", "SHADOW_SIGMAS", "LogDistance", "Radio", "Table", "build", "dbm"]
+__all__ = ["RADIOS", "SENSITIVITY_DBM", "SHADOW_SIGMAS", "LogDistance", "Lora", "Radio", "Table", "build"]
 
-RADIOS: Final[dict[str, type[Disc | FreeSpace | TwoRay | LogDistance | Table]]] = {
+RADIOS: Final[dict[str, type[Disc | FreeSpace | TwoRay | LogDistance | Lora | Table]]] = {
     "disc": Disc,
     "free-space": FreeSpace,
     "two-ray": TwoRay,
     "log-distance": LogDistance,
+    "lora": Lora,
     "table": Table,
 }
 

@@ -40,6 +40,7 @@ class Radio:
         self.capture: float = 10.0 ** (spec.capture_db / 10.0)
         self.plain = False  # strength does not matter: all nodes in range receive a frame, and any two frames collide
         self.threshold = 0.5  # the strength from which on a frame is sensed
+        self.sensitivity_dbm = SENSITIVITY_DBM
 
     # ---- rules that differ from law to law
 
@@ -82,6 +83,5 @@ class Radio:
             return self.draws[i].uniform(self.range_m, self.range_max_m)
         return self.ranges[i]
 
-
-def dbm(strength: float) -> float:
-    return SENSITIVITY_DBM + 10.0 * log10(strength)
+    def dbm(self, strength: float) -> float:
+        return self.sensitivity_dbm + 10.0 * log10(strength)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Final, cast
 
+from roamcast import storage
 from roamcast.errors import InputError, error_text
 
 HEAD_BYTES: Final = 1 << 16
@@ -20,10 +21,15 @@ GZIP: Final = b"\x1f\x8b"
 CUT: Final = "the file is cut off here"
 
 
+def located(path: str) -> Path:
+    """Where a file is on this machine. One that is named by a URL is brought here, once for each process."""
+    return Path(path) if "://" not in path else storage.fetched(path)
+
+
 def opened(path: str) -> BinaryIO:
     """The bytes of a file, unpacked if they are gzipped, whatever its name is."""
     try:
-        file = Path(path).open("rb")  # noqa: SIM115 - the caller closes it
+        file = located(path).open("rb")
         packed = file.read(2) == GZIP
         file.seek(0)
     except OSError as error:
@@ -41,7 +47,7 @@ def unreadable(path: str, error: OSError) -> InputError:
 
 
 def is_packed(path: str) -> bool:
-    with Path(path).open("rb") as file:
+    with located(path).open("rb") as file:
         return file.read(2) == GZIP
 
 
@@ -100,10 +106,10 @@ def _text(line: bytes, number: int) -> str:
 
 def ranges(path: str, size: int) -> list[tuple[int, int, int]]:
     """(start, end, number of the first line that begins there) of ranges of about `size` bytes each."""
-    total = Path(path).stat().st_size
+    total = located(path).stat().st_size
     result: list[tuple[int, int, int]] = []
     line = 1
-    with Path(path).open("rb") as file:
+    with located(path).open("rb") as file:
         for start in range(0, total, size):
             end = min(start + size, total)
             result.append((start, end, line))

@@ -12,6 +12,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Final, Literal
 
+from roamcast import storage
 from roamcast.errors import InputError
 from roamcast.world.traces import bonnmotion, contact_list, files, formats, gpx, intervals, one, setdest, sumo, table
 from roamcast.world.traces.columns import Columns, parsed, positions, shape_of
@@ -200,6 +201,8 @@ def in_degrees(format: Format, options: Options) -> bool:
 
 
 def _files(path: str) -> list[str]:
+    if storage.is_url(path):
+        return storage.objects(path)
     folder = Path(path.removeprefix("file://"))
     if not folder.is_dir():
         return [str(folder)]
@@ -222,7 +225,7 @@ def _header(format: Format, head: str) -> str:
 
 def _split(part: Part, split_bytes: int) -> list[Part]:
     format = formats.get(part.format)
-    if not format.split or files.is_packed(part.path) or Path(part.path).stat().st_size <= split_bytes:
+    if not format.split or files.is_packed(part.path) or files.located(part.path).stat().st_size <= split_bytes:
         return [part]
     ranges = files.ranges(part.path, split_bytes)
     return [replace(part, start=start, end=end, first_line=line) for start, end, line in ranges]
