@@ -5,6 +5,7 @@
     rc.simulate("baldoni", "gossip", {"p": 0.5})        one run, and what it came to
     rc.compare("baldoni", ["proximity", "gossip"])      protocols in the same worlds, seed by seed
     rc.sweep("baldoni", "gossip", {"p": [0.1, 0.5]})    one protocol under several settings
+    rc.campaign("credits.toml")                         a campaign file, run to its end; goes on if it was stopped
     rc.open("out/credits")                              the tables of a campaign
     rc.open("run.parquet").why(7, "3:12")               a log: what happened to an event at a node
     rc.open("run.parquet").replay("run.html")           a page that plays the run
@@ -35,6 +36,7 @@ _HOMES = {
     "Scenario": "roamcast.world.scenario",
     "Simulation": "roamcast.api.simulation",
     "Study": "roamcast.api.study",
+    "campaign": "roamcast.api.campaigns",
     "compare": "roamcast.api.studies",
     "connect": "roamcast.api.nodes",
     "event_id": "roamcast.pubsub.event",
@@ -63,6 +65,7 @@ __all__ = [
     "Simulation",
     "Study",
     "__version__",
+    "campaign",
     "compare",
     "connect",
     "event_id",

@@ -1,3 +1,4 @@
+from roamcast.api.campaigns import campaign as campaign
 from roamcast.api.logs import open as open
 from roamcast.api.nodes import Node as Node
 from roamcast.api.nodes import connect as connect

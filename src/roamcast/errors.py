@@ -8,12 +8,14 @@ RoamcastError
 │   ├── MissingExtra    a package that is not installed: the line says what to type (extras.py)
 │   ├── NoData          the experiment has no run that a check is about
 │   └── WrongRequest    a request that a running node can never fulfil, however often it is repeated
+├── Interrupted         what a campaign needs (its storage, Java) failed: exit status 75, and the same command goes on
 ├── JobFailed           a run of a comparison raised something
 ├── LogsDiffer          the tally of a run differs from its log
 ├── Malformed           received bytes that are not a frame: counted and dropped, never passed to a protocol
 ├── NodeClosed          a real node that is not running
 ├── Outgrown            a table is too large for the memory of this machine
 ├── StoreError          a real node's disk failed or is full: exit status 75, because another start may succeed
+├── TookTooLong         a run of a campaign took longer than its limit
 └── WorkerDied          a worker process of Spark died during a run, several times
 
 One kind stays with the code that raises and catches it: `net` refuses a datagram by raising `Refused`, which never
@@ -71,6 +73,13 @@ class WrongRequest(InputError):
     """A running node cannot fulfil this request, and could not later."""
 
 
+class Interrupted(RoamcastError):
+    """Something outside of the runs failed: a full disk, a lost mount, a store out of reach, Java that died.
+
+    Nothing is recorded as failed. Whoever sees to it types the same command again, which goes on.
+    """
+
+
 class JobFailed(RoamcastError):
     """A run raised: its place in the list is `index`, and the message is one line. `details` is the whole traceback."""
 
@@ -98,6 +107,10 @@ class Outgrown(RoamcastError):
 
 class StoreError(RoamcastError):
     """The disk failed or is full: the request changed nothing, and may succeed later."""
+
+
+class TookTooLong(RoamcastError):
+    """A run took longer than it may."""
 
 
 class WorkerDied(RoamcastError):

@@ -16,8 +16,8 @@ import roamcast.testing
 
 NAMES = [
     *("Event", "EventFrame", "Filter", "Frame", "Host", "InputError", "Node", "Params", "Protocol", "RoamcastError"),
-    *("Scenario", "Simulation", "Study", "__version__", "compare", "connect", "event_id", "open", "param"),
-    *("parse_subscription", "preset", "reason", "simulate", "sweep"),
+    *("Scenario", "Simulation", "Study", "__version__", "campaign", "compare", "connect", "event_id", "open"),
+    *("param", "parse_subscription", "preset", "reason", "simulate", "sweep"),
 ]
 
 
@@ -65,11 +65,13 @@ def test_importing_loads_nothing_else() -> None:
 
 def test_signatures_of_the_functions_do_not_change_unnoticed() -> None:
     parameters = {
-        name: list(inspect.signature(getattr(rc, name)).parameters) for name in ("simulate", "compare", "sweep")
+        name: list(inspect.signature(getattr(rc, name)).parameters)
+        for name in ("simulate", "campaign", "compare", "sweep")
     }
     both = ["seeds", "world", "reading", "processes", "out", "progress"]
     assert parameters == {
         "simulate": ["start", "protocol", "params", "seed", "world", "reading", "log", "level", "progress"],
+        "campaign": ["source", "out", "engine", "processes", "extend", "retry", "progress"],
         "compare": ["start", "protocols", *both],
         "sweep": ["start", "protocol", "settings", *both],
     }

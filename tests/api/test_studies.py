@@ -143,7 +143,7 @@ def test_its_title_has_the_name_of_a_scenario_file(tmp_path: Path) -> None:
 def test_one_seed_has_no_interval_and_is_shown_all_the_same() -> None:
     study = rc.compare("baldoni", ["gossip", "managed"], seeds=1, world=SHORT)
     assert "±" not in repr(study).splitlines()[2]
-    assert study.compared()[0]["p_value"] is None
+    assert study.compared()[0]["pvalue"] is None
 
 
 def test_a_folder_keeps_runs_and_tables_and_what_is_there_is_not_done_again(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_a_folder_keeps_runs_and_tables_and_what_is_there_is_not_done_again(tmp_
 
 
 def _values(study: rc.Study) -> list[Any]:
-    return sorted((row["params"]["p"], row["seed"], row["delivery"], row["overhead"]) for row in study.rows)
+    return sorted((row["p_p"], row["seed"], row["delivery"], row["overhead"]) for row in study.rows)
 
 
 def test_a_folder_of_another_campaign_is_not_taken_over(tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def test_a_folder_of_another_campaign_is_not_taken_over(tmp_path: Path) -> None:
 
 def test_a_field_that_is_called_like_a_parameter_can_be_swept_beside_it() -> None:
     study = rc.sweep("baldoni", ("semiprob", {"queue": 10}), {"world.queue": [5, 50]}, seeds=1, world=SHORT)
-    assert [row["world"]["queue"] for row in study.rows] == ["5", "50"]
+    assert [(row["p_queue"], row["w_queue"]) for row in study.rows] == [(10, 5), (10, 50)]
     assert list(study.pandas()["world.queue"]) == [5, 50]
     assert [name for name, *_ in study.table()[1]] == ["world.queue=5", "world.queue=50"]
     assert len(study.panel("world.queue", "overhead").series[0].points) == 2

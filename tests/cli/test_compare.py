@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import roamcast as rc
+from roamcast.judging import settings
 from roamcast.papers import experiments
 from tests.cli.conftest import OneLine, Typed
 
@@ -40,9 +41,7 @@ def test_a_sweep_takes_parameters_and_fields(roamcast: Typed) -> None:
     status, out, _ = roamcast(*words, "--json")
     facts = json.loads(out)
     assert status == 0
-    assert [(row["params"]["p"], row["world"]["nodes"]) for row in facts["runs"]] == [
-        *[("0.2", "30"), ("1.0", "30"), ("0.2", "40"), ("1.0", "40")]
-    ]
+    assert [(row["p_p"], row["w_nodes"]) for row in facts["runs"]] == [*[(0.2, 30), (1.0, 30), (0.2, 40), (1.0, 40)]]
 
 
 def test_a_figure_and_tables_are_kept_where_they_are_wanted(roamcast: Typed, tmp_path: Path) -> None:
@@ -86,7 +85,7 @@ def test_a_league_has_every_protocol_with_the_parameters_of_its_paper(roamcast: 
     assert [row["label"] for row in runs] == ["gossip", "proximity", "gossip,p=0.9"]
     entered = {entrant.name: entrant.set for entrant in experiments.entrants()}
     (gossip,) = [row for row in runs if row["label"] == "gossip"]
-    assert gossip["params"] == {name: str(value) for name, value in entered["gossip"].items()}
+    assert settings.params(gossip) == entered["gossip"]
 
 
 def _slow() -> list[str]:

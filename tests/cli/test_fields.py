@@ -41,7 +41,7 @@ def test_json_is_one_object(roamcast: Typed) -> None:
     everything = json.loads(roamcast("fields", "--json")[1])
     assert [entry["name"] for entry in everything["fields"]] == list(fields())
     one = json.loads(roamcast("fields", "mac", "--json")[1])
-    assert one["choices"] == ["ideal", "dcf", "tinyos", "module:Class"]
+    assert one["choices"] == ["ideal", "dcf", "lora", "tinyos", "module:Class"]
     assert one["presets"].keys() == {name for name in presets.names() if "mac" in presets.load(name).values}
     assert one["presets"]["costa"] == {"value": "tinyos", "source": "reading R13"}
 

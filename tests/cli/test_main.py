@@ -107,7 +107,7 @@ def test_protocols_says_which_need_all_to_subscribe(roamcast: Typed, name: str) 
 def test_protocols_shows_what_is_different_on_real_nodes(roamcast: Typed) -> None:
     assert "On real nodes: repair=true" in roamcast("protocols", "frugal")[1]
     assert json.loads(roamcast("protocols", "frugal", "--json")[1])["live"]["repair"] is True
-    assert "Real nodes run it" in roamcast("protocols", "epidemic")[1]
+    assert "Real nodes run it" in roamcast("protocols", "roam")[1]
 
 
 def test_protocols_shows_parameters_with_default_unit_range_and_source(roamcast: Typed) -> None:

@@ -151,7 +151,7 @@ def test_a_json_line_has_the_traceback_of_an_error() -> None:
         (["node", "--key", "none", "--insecure"], "insecure and key exclude each other"),
         (["node", "--insecure", "--port", "0"], "network.port: must be a whole number"),
         (["node", "--insecure", "--protocol", "gosip"], "unknown protocol 'gosip'; did you mean 'gossip'?"),
-        (["node", "--insecure", "--set", "q=1"], "unknown epidemic parameter 'q'"),
+        (["node", "--insecure", "--set", "q=1"], "unknown roam parameter 'q'"),
         (["node", "--insecure", "--option", "limits.que=1"], "unknown setting 'limits.que'"),
         (["node", "--insecure", "--group", "10.0.0"], "group '10.0.0': must be a multicast or broadcast address"),
         (

@@ -14,6 +14,7 @@ import pytest
 from roamcast.cli.reproduce import show
 from roamcast.judging import kept
 from roamcast.judging.verdicts import NOT, OPEN, REPRODUCED
+from roamcast.lab.tables.folder import Folder
 from roamcast.papers import experiments
 from roamcast.papers.experiments import PAPERS, Experiment
 from tests.cli.conftest import Typed
@@ -99,10 +100,10 @@ def test_a_full_campaign_has_the_same_scorecard_to_the_byte_from_an_empty_folder
     second = scorecard("second")
     assert first == second and first[0] > 0
 
-    logs = sorted((tmp_path / "second" / "log").glob("*.parquet"))
-    assert len(logs) > first[0]  # undecided claims got further seeds
-    for log in logs[::2]:
-        log.unlink()
+    shared = Folder(tmp_path / "second" / "shared")
+    assert len(shared.finished()) > first[0]  # undecided claims got further seeds
+    for ended in sorted((tmp_path / "second" / "shared" / "done").iterdir())[::2]:
+        ended.unlink()
     resumed = scorecard("second")
     assert 0 < resumed[0] < first[0] and resumed[1:] == first[1:]
 

@@ -70,7 +70,7 @@ def test_compare(roamcast: Typed, file: str) -> None:
 
 def test_sweep(roamcast: Typed, file: str) -> None:
     runs = facts(roamcast("sweep", file, "gossip", "p=0.2,0.7", "--seeds", "1", "--json"))["runs"]
-    assert [row["params"]["p"] for row in runs] == ["0.2", "0.7"]
+    assert [row["p_p"] for row in runs] == [0.2, 0.7]
     assert runs[1]["fingerprint"] == rc.simulate(file, seed=1).fingerprint
 
 

@@ -43,6 +43,7 @@ def test_the_unit_starts_a_node_and_gives_it_nothing_else(roamcast: Typed) -> No
 def test_with_a_modem_it_gets_serial_lines(roamcast: Typed) -> None:
     _, out, _ = roamcast("service", "show", "--serial")
     assert SERIAL in out
+    assert {f"DeviceAllow=char-{kind} rw" for kind in ("ttyUSB", "ttyACM", "ttyAMA", "ttyS")} <= set(out.splitlines())
     assert "PrivateDevices" not in out
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from roamcast.errors import InputError
+from roamcast.judging import settings
 from roamcast.judging.answers import jackknife
 from roamcast.judging.checks import answers, counted_as
 from roamcast.judging.quantities import value
@@ -20,15 +21,13 @@ SEEDS = range(1, 11)
 
 def runs(label: str, of: Callable[[int], float], metric: str = "delivery", **where: Any) -> list[dict[str, Any]]:
     """One run for each seed, with the metric `of(seed)`."""
-    texts = {name: str(value) for name, value in where.items()}
     return [
         {
             "campaign": "x",
             "preset": "p",
             "protocol": label,
             "label": label,
-            "params": texts,
-            "world": {},
+            **settings.columns(where, {}),
             "seed": seed,
             "nodes": 100,
             "frames_by_kind": {"event": 30, "beacon": 10},
@@ -153,9 +152,7 @@ def test_a_spread_may_be_of_the_seeds_that_share_a_coordinate() -> None:
     (answer,) = answers({**spread, "value": 0.4, "abs": 2.0}, rows)
     assert (answer.holds, answer.measured, answer.seeds) == (True, pytest.approx(0.4), 2)
     assert (
-        answers({**spread, "value": 0.9, "abs": 0.1}, [row for row in rows if row["params"]["traffic_seed"] == "1"])[
-            0
-        ].holds
+        answers({**spread, "value": 0.9, "abs": 0.1}, [row for row in rows if row["p_traffic_seed"] == 1])[0].holds
         is None
     )  # one traffic has no interval
 
@@ -357,15 +354,15 @@ def test_receptions_per_delivery_count_the_first_one_too() -> None:
 
 def test_content_bytes_are_bytes_sent_without_headers() -> None:
     """802.11 adds 36 bytes to each frame (world/mac/dcf.py)."""
-    row = {"preset": "baehni-city", "world": {}, "bytes_sent": 1360, "frames_sent": 10, "nodes": 10}
+    row = {"preset": "baehni-city", "bytes_sent": 1360, "frames_sent": 10, "nodes": 10}
     assert value(row, "content_bytes_per_node") == 100.0
-    assert value({**row, "world": {"overhead_bytes": "60"}}, "content_bytes_per_node") == 40.0
+    assert value({**row, "w_overhead_bytes": 60}, "content_bytes_per_node") == 40.0
     assert value({**row, "preset": "costa"}, "content_bytes_per_node") == 129.0
 
 
 def test_bytes_before_the_first_publication_can_be_left_out() -> None:
     sent = {"bytes_sent": 13600, "warmup_bytes": 3600, "frames_sent": 100, "warmup_frames": 50, "deliveries": 20}
-    row = {"preset": "baehni-city", "world": {}, "nodes": 10, **sent}
+    row = {"preset": "baehni-city", "nodes": 10, **sent}
     assert value(row, "overhead_published") == 2.5
     assert value({**row, "deliveries": 0}, "overhead_published") is None
     assert value(row, "bytes_published_per_node") == 1000.0

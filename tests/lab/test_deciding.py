@@ -34,7 +34,7 @@ def claim(value: float, most_seeds: int = 0, p: str = "0.3", **check: Any) -> Cl
 
 def counted(run: Run, delivery: float) -> dict[str, Any]:
     empty = {name: {} for name in ("frames_by_kind", "losses_by_reason", "reasons")}
-    return {**dict.fromkeys(schemas.METRICS.names, 0), **empty, "delivery": delivery + noise(run.seed)}
+    return {**dict.fromkeys(schemas.metrics({}).names, 0), **empty, "delivery": delivery + noise(run.seed)}
 
 
 def asked(*claims: Claim, seeds: int = 10, campaign: Campaign = CAMPAIGN) -> dict[int, list[int]]:

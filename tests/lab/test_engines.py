@@ -1,16 +1,17 @@
 """A campaign leaves the same files, whichever engine did its runs.
 
-Every byte is the same, except what clocks measured: `wall_s` and `cpu_s` of a run, in its log's metadata and in two
-columns of the table of runs. A traceback in `failed/` may lack the source line of a compiled module. And Spark leaves
-`spark.log` and its temporary files.
+Every byte is the same, except what clocks measured: `wall_s` and `cpu_s` of a run, in its tally and in two columns of
+the table of runs. The traceback of a failure may lack the source line of a compiled module. Which runs share an object
+depends on who did them when. And Spark leaves `spark.log` and its temporary files. Where and when runs were done is in
+`provenance/`, apart from all tables.
 """
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -20,7 +21,6 @@ from roamcast.lab.engine import Engine
 from roamcast.lab.local.engine import PoolEngine
 from roamcast.lab.spark.engine import SparkEngine
 from roamcast.lab.tables.folder import Folder
-from roamcast.log.schema import SUMMARY_KEY
 from roamcast.protocols import registry
 
 if TYPE_CHECKING:
@@ -49,33 +49,34 @@ def conducted(text: str, path: Path, engine: Engine) -> Path:
     return path
 
 
-def contents(folder: Path) -> dict[str, Any]:
-    """All that is in the files of a campaign's folder, by name, as bytes; without what clocks measured."""
-    paths = [path for path in folder.rglob("*") if path.is_file() and path.relative_to(folder).parts[0] != ".spark"]
-    names = {str(path.relative_to(folder)): path for path in paths}
-    for own in (".lock", "spark.log"):
-        names.pop(own, None)
-    look = {"log": columns, "runs": columns, "failed": failure}
-    return {name: look.get(name.partition("/")[0], Path.read_bytes)(path) for name, path in names.items()}
+def contents(path: Path) -> dict[str, Any]:
+    """All that is in a campaign's folder, by name or by run, as bytes; without what clocks measured."""
+    folder = Folder(path)
+    inside: dict[str, Any] = {"campaign.json": (path / "campaign.json").read_bytes()}
+    inside |= {name: columns((path / place).read_bytes()) for name, place in (folder.tables() or {}).items()}
+    for run, tally in folder.ended_runs.tallies(folder.finished()).items():
+        inside[f"tally of {run}"] = {name: value for name, value in tally.items() if name not in CLOCKS}
+        place = folder.ended_runs.places()[run]
+        if place.log:
+            inside[f"log of {run}"] = columns((path / "log" / place.log).read_bytes(), place.first, place.groups)
+    return inside | {f"failure of {run}": failure(record) for run, record in folder.failures().items()}
 
 
-def failure(path: Path) -> bytes:
+def failure(record: dict[str, str]) -> dict[str, str]:
     """Without the lines of compiled modules, which a traceback has only if the process was started where they are."""
-    return path.read_bytes().replace(b"\\n    station.protocol.on_start()", b"")
+    return {name: text.replace("\n    station.protocol.on_start()", "") for name, text in record.items()}
 
 
-def columns(path: Path) -> list[Any]:
-    """The bytes of the columns, and their metadata."""
-    content, metadata = path.read_bytes(), pq.ParquetFile(path).metadata
-    about = dict(metadata.metadata or {})
-    tally = json.loads(about.pop(SUMMARY_KEY.encode(), b"{}"))
-    outcome: list[Any] = [about, {name: value for name, value in tally.items() if name not in CLOCKS}]
-    for group in range(metadata.num_row_groups):
+def columns(content: bytes, first: int = 0, groups: int | None = None) -> list[Any]:
+    """The bytes of the columns in some row groups."""
+    metadata = pq.ParquetFile(pa.BufferReader(content)).metadata
+    outcome: list[tuple[str, bytes]] = []
+    for group in range(first, first + (metadata.num_row_groups if groups is None else groups)):
         for k in range(metadata.num_columns):
             column = metadata.row_group(group).column(k)
             start = column.dictionary_page_offset or column.data_page_offset
             outcome.append((column.path_in_schema, content[start : start + column.total_compressed_size]))
-    return [part for part in outcome if not isinstance(part, tuple) or part[0] not in CLOCKS]
+    return [part for part in outcome if part[0] not in CLOCKS]
 
 
 POISON = """
@@ -101,7 +102,7 @@ def poisonous(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("level", ["summary", "deliveries", "frames", "full"])
-def test_every_file_is_the_same_to_the_byte(
+def test_everything_is_the_same_to_the_byte(
     level: str, spark: SparkSession, tmp_path: Path, poisonous: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(poisonous)
@@ -114,18 +115,16 @@ def test_every_file_is_the_same_to_the_byte(
     assert here.keys() == there.keys()
     assert [name for name in here if here[name] != there[name]] == []
     finished = 2 * len(registry.BUILT_IN)
-    tables = {"metrics/part-00000.parquet", "runs/part-00000.parquet", "summary/part-00000.parquet"}
-    assert here.keys() >= {"campaign.json", "tables.json"} | tables
-    for folder, count in (("log/", finished), ("failed/", 4)):
-        assert sum(name.startswith(folder) for name in here) == count
-    assert len(here) == finished + 4 + 5
+    assert here.keys() >= {"campaign.json", "runs", "metrics", "summary"}
+    assert sum(name.startswith("log of ") for name in here) == (0 if level == "summary" else finished)
+    assert len([name for name in here if "log of" not in name]) == finished + 4 + 4
 
 
 def test_one_engine_finishes_what_the_other_has_begun(spark: SparkSession, tmp_path: Path) -> None:
     text = ALL.replace("LEVEL", "summary")
     whole = conducted(text, tmp_path / "whole", PoolEngine(2))
     part = conducted(text.replace("seeds = 2", "seeds = 1"), tmp_path / "part", PoolEngine(2))
-    logs = {path.name: path.stat().st_mtime_ns for path in (part / "log").iterdir()}
+    before = {path.name: path.stat().st_mtime_ns for path in (part / "done").iterdir()}
     conduct([parse(text)], Folder(part), SparkEngine(spark), extend=True)
-    assert logs.items() <= {path.name: path.stat().st_mtime_ns for path in (part / "log").iterdir()}.items()
+    assert before.items() <= {path.name: path.stat().st_mtime_ns for path in (part / "done").iterdir()}.items()
     assert contents(part) == contents(whole)

@@ -177,3 +177,17 @@ def test_many_short_runs_make_few_partitions_that_get_smaller_but_not_too_small(
 
 def test_few_short_runs_are_spread_over_the_cores() -> None:
     assert [len(part) for part in partitions(planned([0.1] * 4), 2)] == [1, 1, 1, 1]
+
+
+def test_a_run_costs_more_where_its_log_has_frames_and_is_measured() -> None:
+    cell = parse('name = "x"\npreset = "baldoni"\n[[protocol]]\nname = "gossip"\n').cells[0]
+    costs_s = {level: plan.estimate_s(cell, level) for level in ("summary", "deliveries", "frames", "full")}
+    assert costs_s["summary"] == costs_s["deliveries"] == plan.estimate_s(cell)
+    assert costs_s["frames"] == costs_s["full"] > 1.5 * costs_s["summary"]
+    assert plan.measuring_s(cell, "summary") == 0.0 < plan.measuring_s(cell, "frames")
+
+
+def test_a_run_may_take_as_long_as_asked_for_or_very_long() -> None:
+    (run,) = plan.runs(parse('name = "x"\npreset = "baldoni"\nseeds = 1\n[[protocol]]\nname = "gossip"\n'))
+    assert plan.limits(2.5)(run) == 2.5
+    assert plan.limits(None)(run) > 600.0 + 100 * run.cost_s

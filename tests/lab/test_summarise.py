@@ -9,16 +9,16 @@ import pytest
 from scipy import stats
 
 from roamcast.lab import summarise
-from roamcast.lab.tables import schemas
+from roamcast.lab.tables import columns, schemas
 
 A = {1: 0.5, 2: 0.75, 3: 0.8, 4: 0.3}
 B = {1: 0.4, 2: 0.7, 3: 0.6, 5: 0.9}
 
 
 def row(cell: int, label: str, seed: int, value: float) -> dict[str, Any]:
-    about = {"run": f"{cell}{seed}", "campaign": "c", "cell": cell, "label": label, "params": {"k": "1"}, "seed": seed}
+    about = {"run": f"{cell}{seed}", "campaign": "c", "cell": cell, "label": label, "p_k": 1, "seed": seed}
     counted = {"delivery": value, "deliveries": round(100 * value), "overhead": None if seed == 1 else 2.0}
-    return {**dict.fromkeys(schemas.METRICS.names), **about, **counted}
+    return {**dict.fromkeys(schemas.metrics({"p_k": columns.LONG}).names), **about, **counted}
 
 
 METRICS = [
@@ -40,7 +40,7 @@ def test_means_have_students_interval() -> None:
     estimate = of(METRICS)["a", "delivery"]
     values = np.array(list(A.values()))
     low, high = stats.t.interval(0.95, 3, values.mean(), stats.sem(values))
-    assert (estimate["n"], estimate["cell"], estimate["params"]) == (4, 0, {"k": "1"})
+    assert (estimate["n"], estimate["cell"], estimate["p_k"]) == (4, 0, 1)
     assert estimate["mean"] == pytest.approx(values.mean(), rel=1e-12)
     assert estimate["sd"] == pytest.approx(values.std(ddof=1), rel=1e-12)
     assert (estimate["low"], estimate["high"]) == pytest.approx((low, high), rel=1e-12)
@@ -61,7 +61,7 @@ def test_differences_are_paired_by_the_seeds_that_both_have() -> None:
     low, high = test.confidence_interval(0.95)
     assert (estimate["n"], estimate["label"], estimate["other_label"]) == (3, "a", "b")
     assert estimate["difference"] == pytest.approx(pairs.mean(), rel=1e-9)
-    assert estimate["p_value"] == pytest.approx(test.pvalue, rel=1e-9)
+    assert estimate["pvalue"] == pytest.approx(test.pvalue, rel=1e-9)
     assert (estimate["low"], estimate["high"]) == pytest.approx((low, high), rel=1e-9)
 
 
@@ -71,7 +71,7 @@ def test_cells_without_a_common_seed_have_no_difference() -> None:
 
 def test_equal_values_differ_by_nothing_for_certain() -> None:
     estimate = difference("overhead")
-    assert (estimate["difference"], estimate["half_width"], estimate["p_value"]) == (0.0, 0.0, 1.0)
+    assert (estimate["difference"], estimate["half_width"], estimate["pvalue"]) == (0.0, 0.0, 1.0)
 
 
 def test_the_order_of_rows_does_not_show() -> None:

@@ -24,6 +24,11 @@ None, and so is a percentile or mean of no values.
     reasons            {"kind: label": rows} of forward, suppress, drop, delay and note
     deterministic_hops forward rows labelled "deterministic" / those labelled "deterministic" or "probabilistic"
     memory_entries, memory_bytes                 means over state rows
+    events_published   publish rows
+    news               receive rows of an event that the node has neither published nor received in an earlier row
+    usefulness         news / (news + duplicates)
+    frames_per_event   frames_sent / events_published
+    retransmissions    (forward rows labelled "not relayed" + repeats) / events_published
 
 Rows count in their order in the table, also those of one instant. An event without a publish row (a field log may begin
 late) has no interested nodes and is no parasite.
@@ -58,9 +63,9 @@ def metrics(table: pa.Table) -> dict[str, object]:
     losses_by_reason = _counts(losses["reason"])
     overheard = _counts(_rows(table, "overhear")["reason"])
     reasons = _reasons(table)
-    deterministic = reasons.get("forward: deterministic", 0)
-    probabilistic = reasons.get("forward: probabilistic", 0)
+    deterministic, probabilistic = (reasons.get(f"forward: {how}", 0) for how in ("deterministic", "probabilistic"))
     states = _rows(table, "state")
+    messages, news = _rows(table, "publish").num_rows, len(_hops(table))
     return {
         "interested": interested,
         "deliveries": len(latencies_us),
@@ -89,7 +94,42 @@ def metrics(table: pa.Table) -> dict[str, object]:
         "deterministic_hops": _ratio(deterministic, deterministic + probabilistic),
         "memory_entries": _ratio(_sum(states["value"]), states.num_rows),
         "memory_bytes": _ratio(_sum(states["bytes"]), states.num_rows),
+        "events_published": messages,
+        "news": news,
+        "usefulness": _ratio(news, news + duplicates),
+        "frames_per_event": _ratio(sends.num_rows, messages),
+        "retransmissions": _ratio(reasons.get("forward: not relayed", 0) + _rows(table, "repeat").num_rows, messages),
     }
+
+
+def channel(table: pa.Table, nodes: int, duration_s: float, lora: bool) -> dict[str, float | None]:
+    """reach, reachable, airtime_s_per_hour and, of LoRa radios, utilisation_mean, utilisation_max and hops."""
+    messages = _rows(table, "publish").num_rows
+    tx_s = _sending_s(_rows(table, "send", "acknowledge"), nodes, duration_s)
+    busy = tx_s + _receiving_s(table, nodes)
+    ways = _hops(table)
+    return {
+        "reachable": messages * (nodes - 1),
+        "reach": _ratio(len(ways), messages * (nodes - 1)),
+        "airtime_s_per_hour": 3600.0 * float(tx_s.mean()) / duration_s,
+        "utilisation_mean": float(busy.mean()) / duration_s if lora else None,
+        "utilisation_max": float(busy.max()) / duration_s if lora else None,
+        "hops": _ratio(sum(ways), len(ways)) if lora else None,
+    }
+
+
+def _hops(table: pa.Table) -> list[int]:
+    """Of each reception that brought something new."""
+    came: dict[tuple[int, int], int] = {}
+    new: list[int] = []
+    for row in _rows(table, "publish", "receive").to_pylist():
+        pair = row["event"], row["node"]
+        if row["kind"] == "publish":
+            came[pair] = 0
+        elif row["event"] and pair not in came:
+            came[pair] = came.get((row["event"], row["peer"]), 0) + 1
+            new.append(came[pair])
+    return new
 
 
 def energy(

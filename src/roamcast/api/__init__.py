@@ -2,6 +2,7 @@
 
 simulation.py     one run
 logs.py           logs, and pages that play them
+campaigns.py      a whole campaign, kept in its folder
 studies.py        many runs on this machine: protocols compared, settings swept
 study.py          their results
 drawing.py        figures

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from roamcast.api.campaigns import Share
 from roamcast.api.simulation import AnyProtocol, Start, chosen_fields
 from roamcast.api.study import Study
 from roamcast.errors import InputError, JobFailed, RoamcastError, unknown
@@ -18,8 +19,8 @@ from roamcast.lab import campaign
 from roamcast.lab.campaign import Campaign
 from roamcast.lab.local.jobs import Job, run_all
 from roamcast.lab.plan import Run
-from roamcast.lab.progress import Watcher
 from roamcast.lab.tables import rows
+from roamcast.lab.tables.columns import Chosen
 from roamcast.protocols import registry
 from roamcast.protocols.kit import parameters
 from roamcast.protocols.kit.interface import Protocol
@@ -188,7 +189,8 @@ def _done(
         failure = RoamcastError(f"{failed.cell.label}, seed {failed.seed}: {error}")
         failure.add_note(error.details)  # where in the protocol it was
         raise failure from None
-    return [rows.of_metrics(run, tally) for run, tally in zip(runs, tallies, strict=True)]
+    chosen = Chosen(planned.cells)
+    return [rows.of_metrics(run, tally, chosen) for run, tally in zip(runs, tallies, strict=True)]
 
 
 def _kept(planned: Campaign, out: Path, processes: int, progress: Progress | None) -> list[Row]:
@@ -201,7 +203,7 @@ def _kept(planned: Campaign, out: Path, processes: int, progress: Progress | Non
 
     folder = Folder(out)
     _check_same(folder, planned)
-    conduct.conduct([planned], folder, PoolEngine(processes), _Share(progress), extend=True)
+    conduct.conduct([planned], folder, PoolEngine(processes), Share(progress), extend=True)
     laboratory = Laboratory(out)
     for row in laboratory.rows("runs"):
         if row["status"] == "failed":
@@ -211,21 +213,8 @@ def _kept(planned: Campaign, out: Path, processes: int, progress: Progress | Non
 
 def _check_same(folder: Folder, planned: Campaign) -> None:
     """More seeds or values go on in a folder; another campaign's tables must not be lost."""
-    held = folder.campaigns() if (folder.path / "campaign.json").exists() else []
+    held = folder.campaigns() if folder.identity() is not None else []
     for other in held:
         if (other.name, other.preset) != (planned.name, planned.preset):
             start = f" from {other.preset}" if other.preset else ""
-            raise InputError(f"{folder.path}: holds the campaign {other.name!r}{start}; choose another folder")
-
-
-class _Share(Watcher):
-    def __init__(self, progress: Progress | None) -> None:
-        self._progress = progress
-        self._total = 0
-
-    def runs(self, total: int, done: int) -> None:
-        self._total = total
-
-    def progress(self, done: int, cost_done_s: float, cost_left_s: float) -> None:
-        if self._progress is not None and self._total:
-            self._progress(done / self._total)
+            raise InputError(f"{folder}: holds the campaign {other.name!r}{start}; choose another folder")

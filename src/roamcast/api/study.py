@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from roamcast.errors import unknown
 from roamcast.extras import need
+from roamcast.judging import settings
+from roamcast.judging.paired import corrected
 from roamcast.lab import summarise
 from roamcast.lab.campaign import Campaign
 from roamcast.log import catalogue
@@ -26,7 +28,10 @@ Texts = tuple[list[str], list[list[str]]]
 SHOWN = ("delivery", "overhead", "latency_p50_s")
 """The metrics that people see unless they ask for others."""
 ESTIMATE = ("metric", "n", "mean", "half_width", "low", "high")
-DIFFERENCE = ("metric", "n", "difference", "half_width", "low", "high", "p_value")
+DIFFERENCE = (
+    *("metric", "n", "difference", "half_width", "low", "high", "effect", "effect_low", "effect_high"),
+    *("pvalue", "pvalue_rank", "pvalue_holm"),
+)
 
 
 class Study:
@@ -72,15 +77,15 @@ class Study:
             for cell in (cell for cell in group if baseline is not None and cell is not baseline):
                 assert baseline is not None
                 pairs = {"cell": self._name(cell), "than": self._name(baseline)}
-                differences = summarise.differences(self.rows, cell["cell"], baseline["cell"])
-                compared += [{**pairs, **_only(row, DIFFERENCE)} for row in differences if row["metric"] == metric]
-        return compared
+                differences = summarise.differences(self.rows, cell["cell"], baseline["cell"], [metric])
+                compared += [{**pairs, **_only(row, DIFFERENCE)} for row in differences]
+        return corrected(compared)
 
     def _worlds(self) -> list[list[Row]]:
         """One row of each cell; those of one world together."""
-        groups: dict[tuple[tuple[str, str], ...], list[Row]] = {}
+        groups: dict[tuple[tuple[str, Any], ...], list[Row]] = {}
         for row in cells.distinct(self.rows):
-            groups.setdefault(tuple(sorted(row["world"].items())), []).append(dict(row))
+            groups.setdefault(tuple(sorted(settings.world(row).items())), []).append(dict(row))
         return list(groups.values())
 
     # ---- for people
@@ -146,8 +151,8 @@ class Study:
 
     def _about(self, row: Mapping[str, Any]) -> Row:
         """The label and what varies, as values rather than texts."""
-        have = cells.settings(row)
-        return {"label": row["label"], **{name: _value(have.get(name)) for name in self._cells.swept()}}
+        have = cells.values(row)
+        return {"label": row["label"], **{name: have.get(name) for name in self._cells.swept()}}
 
     def _line(self, row: Mapping[str, Any], x: str) -> str:
         """The name of the line that a run belongs to: everything that varies except x."""
@@ -161,14 +166,14 @@ def paired(differences: list[Row]) -> Texts:
     """The rows of `compared` for people: an interval of a mean does not show what the same seeds have in common."""
     spreads = numbers.column([(row["difference"], row["half_width"]) for row in differences])
     names = [f"{row['cell']} − {row['than']}" for row in differences]
-    p_values = [_p_value(row["p_value"]) for row in differences]
-    return ["", "mean", "p"], [list(line) for line in zip(names, spreads, p_values, strict=True)]
+    effects = numbers.column([_effect(row) for row in differences])
+    p_values = [numbers.p_value(row["pvalue_holm"]) for row in differences]
+    heads = ["", "mean", "effect", "p"]
+    return heads, [list(line) for line in zip(names, spreads, effects, p_values, strict=True)]
 
 
-def _p_value(p: float | None) -> str:
-    if p is None:
-        return "–"
-    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+def _effect(row: Row) -> tuple[float, float | None] | None:
+    return None if row["effect"] is None else (row["effect"], None)
 
 
 def _aligned(texts: Texts) -> list[str]:
@@ -179,13 +184,6 @@ def _aligned(texts: Texts) -> list[str]:
 
 def _only(row: Mapping[str, Any], names: Iterable[str]) -> Row:
     return {name: row.get(name) for name in names}
-
-
-def _value(text: str | None) -> Any:
-    number = None if text is None else cells.as_number(text)
-    if number is not None:
-        return int(number) if number.is_integer() and text is not None and "." not in text else number
-    return {"true": True, "false": False}.get(text or "", text)
 
 
 def _frame(rows: Iterable[Row]) -> DataFrame:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,7 +20,6 @@ from roamcast.extras import need
 if TYPE_CHECKING:
     from roamcast.cli.screen import Screen
     from roamcast.lab.campaign import Campaign
-    from roamcast.lab.plan import Run
     from roamcast.lab.tables.laboratory import Laboratory
 
 app = typer.Typer(
@@ -31,15 +32,31 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 MOST_FAILURES = 10
+MOST_STARTS = 5
 FILE = Annotated[Path, typer.Argument(metavar="FILE", help="The campaign, a TOML file.")]
+OUT = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DIR",
+        help="Where results go: a folder, or s3://bucket/name, gs://…, hdfs://….",
+        show_default="out/ and the file's name",
+    ),
+]
+LIMIT = Annotated[
+    float | None,
+    typer.Option(
+        metavar="S",
+        min=0.001,
+        help="A run that takes longer has failed.",
+        show_default="as the file says (limit_s), else long for what it should take",
+    ),
+]
 
 
 @app.command()
 def run(
     file: FILE,
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where results go.", show_default="out/ and the file's name")
-    ] = None,
+    out: OUT = None,
     local: Annotated[
         bool | None,
         typer.Option(
@@ -58,6 +75,7 @@ def run(
         bool, typer.Option("--extend", help="Go on in a folder whose campaign was another one; keep what fits.")
     ] = False,
     retry: Annotated[bool, typer.Option("--retry", help="Try runs again that have failed.")] = False,
+    limit: LIMIT = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
 ) -> None:
     """Run what is left of a campaign, and show the results."""
@@ -73,17 +91,24 @@ def run(
     from roamcast.lab import conduct  # here, because it loads Arrow, which may be missing
     from roamcast.lab.tables.folder import Folder
 
-    folder = Folder(out or Path("out") / file.stem)
-    with Screen(loaded.name) as screen:
-        engine = _pool(processes) if local else _spark(folder.path, master, conf, ui, screen)
-        try:
-            conduct.conduct([loaded], folder, engine, screen, extend=extend, retry=retry)
-        except KeyboardInterrupt:
-            if not local:
-                engine.spark.sparkContext.cancelAllJobs()
-            screen.say("stopped; the same command goes on from here")
-            raise typer.Exit(130) from None
-    show(lab.open_campaign(folder.path), json)
+    place = out or str(Path("out") / file.stem)
+    folder = Folder(place)
+    limit_s = campaign.limit_of(file) if limit is None else limit
+    with Screen(loaded.name) as screen, _stoppable(screen):
+        engine = _pool(processes) if local else _spark(place, master, conf, ui, screen)
+        conduct.conduct([loaded], folder, engine, screen, extend=extend, retry=retry, limit_s=limit_s)
+    if show(lab.open_campaign(place), json):
+        raise typer.Exit(1)
+
+
+@contextmanager
+def _stoppable(screen: Screen) -> Iterator[None]:
+    """Ctrl-C is one line."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        screen.say("stopped; the same command goes on from here")
+        raise typer.Exit(130) from None
 
 
 def _given_about_spark(master: str, conf: list[str] | None, ui: bool) -> list[str]:
@@ -124,7 +149,7 @@ def _pool(processes: int | None) -> Any:
     return PoolEngine(processes or 0)
 
 
-def _spark(folder: Path, master: str, conf: list[str] | None, ui: bool, screen: Screen) -> Any:
+def _spark(folder: str, master: str, conf: list[str] | None, ui: bool, screen: Screen) -> Any:
     screen.stage("starting Spark")
     spark = start_spark(folder, master, conf, ui)
     if ui:
@@ -142,30 +167,30 @@ def plan(
     import os
 
     from roamcast.lab import campaign
-    from roamcast.lab import plan as planning
 
     import_from_here()
     loaded = campaign.load(file)
-    runs, cores = planning.runs(loaded), os.cpu_count() or 1
+    cores = os.cpu_count() or 1
     if json:
-        _print_plan(loaded, runs, cores)
+        _print_plan(loaded, cores)
     else:
-        _show_plan(loaded, runs, cores, file)
+        _show_plan(loaded, cores, file)
 
 
 @app.command()
 def status(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A campaign's folder.")],
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="A campaign's folder, or its URL.")],
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """How far a campaign is, and what failed."""
+    from roamcast.judging import made
     from roamcast.lab import progress
     from roamcast.lab.tables.folder import Folder
 
     import_from_here()
     state = progress.status(Folder(folder))
     if json:
-        print(msgspec.json.encode(state).decode())
+        print(msgspec.json.encode({**msgspec.to_builtins(state), "provenance": made.records(folder)}).decode())
         return
     console = Console(highlight=False)
     left = state.planned - state.finished - len(state.failed)
@@ -174,26 +199,49 @@ def status(
     if state.failed:
         show_failures(console, list(state.failed.values()))
     console.print("tables are written" if state.measured else "tables are written when all runs have ended")
+    for record in made.records(folder)[-MOST_STARTS:]:
+        console.print(made.line(record), markup=False, soft_wrap=True)
+
+
+@app.command()
+def log(
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="A campaign's folder, or its URL.")],
+    run: Annotated[str, typer.Argument(metavar="RUN", help="The run's id, as the table runs has it.")],
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where the log goes.", show_default="RUN.parquet")
+    ] = None,
+) -> None:
+    """Take the log of one run out of a campaign, for `roamcast why` and `roamcast replay`."""
+    need("campaign log", "pyarrow")
+    from roamcast.lab.tables import logs
+    from roamcast.lab.tables.folder import Folder
+
+    target = out or Path(f"{run}.parquet")
+    campaign = Folder(folder)
+    campaign.check_claimed()
+    rows = logs.take_out(campaign, run, target)
+    print(f"{target}: {rows:,} rows; ask it: roamcast why {target}")
 
 
 # ---- for people
 
 
-def show(laboratory: Laboratory, json: bool) -> None:
-    """The results of a campaign: what each cell gave, and what failed."""
+def show(laboratory: Laboratory, json: bool) -> int:
+    """The results of a campaign: what each cell gave, and what failed. Returns how many did."""
     from roamcast.cli import cells
 
     rows = [row for row in laboratory.rows("summary") if row["metric"] in cells.METRICS]
     failed = [row for row in laboratory.rows("runs") if row["status"] == "failed"]
-    place = laboratory.folder.path
+    place = laboratory.folder
     if json:
         _print_json({"out": str(place), "summary": rows, "failed": failed})
-        return
+        return len(failed)
     console = Console(highlight=False)
     cells.show_summary(console, rows, str(place))
     if failed:
         show_failures(console, failed)
     console.print(f"tables are in {place}; ask them: roamcast query {place} SQL", soft_wrap=True)
+    return len(failed)
 
 
 def _print_json(facts: dict[str, Any]) -> None:
@@ -212,54 +260,55 @@ def show_failures(console: Console, failed: list[dict[str, Any]]) -> None:
         console.print(f"  … and {len(failed) - MOST_FAILURES} more", markup=False)
 
 
-def _show_plan(campaign: Campaign, runs: list[Run], cores: int, file: Path) -> None:
+def _show_plan(campaign: Campaign, cores: int, file: Path) -> None:
     from roamcast.cli import cells
     from roamcast.cli.screen import duration
     from roamcast.show import numbers
 
     console = Console(highlight=False)
     console.print(f"{campaign.name}: {numbers.several(len(campaign.cells), 'cell')}", markup=False)
-    rows = [_planned(campaign, place) for place in range(len(campaign.cells))]
-    times = [duration(cost_s) for cost_s in _costs_s(campaign, runs)]
-    cells.show_planned(console, rows, times, len(campaign.seeds), str(file))
-    total_s = sum(run.cost_s for run in runs)
+    costs_s, measuring_s = _costs_s(campaign)
+    times = [duration(cost_s) for cost_s in costs_s]
+    cells.show_planned(console, _planned(campaign), times, len(campaign.seeds), str(file))
+    total_s, runs = sum(costs_s), len(campaign.cells) * len(campaign.seeds)
     until = campaign.until
     more = f", more until {until.metric} is within ± {until.half_width:g}" if until else ""
     time = f"{duration(total_s)} of processor time, {duration(total_s / cores)} on {cores} cores"
-    console.print(f"{len(runs):,} runs{more}; very roughly {time}", soft_wrap=True)
+    console.print(f"{runs:,} runs{more}; very roughly {time}", soft_wrap=True)
+    if measuring_s:
+        console.print(f"and {duration(measuring_s / cores)} to measure their logs, with Spark", soft_wrap=True)
 
 
-def _print_plan(campaign: Campaign, runs: list[Run], cores: int) -> None:
-    costs_s = _costs_s(campaign, runs)
+def _print_plan(campaign: Campaign, cores: int) -> None:
+    costs_s, measuring_s = _costs_s(campaign)
     planned = [
-        {**_planned(campaign, place), "runs": len(campaign.seeds), "cost_s": cost_s}
-        for place, cost_s in enumerate(costs_s)
+        {**cell, "runs": len(campaign.seeds), "cost_s": cost_s}
+        for cell, cost_s in zip(_planned(campaign), costs_s, strict=True)
     ]
     until = None if campaign.until is None else msgspec.to_builtins(campaign.until)
     _print_json(
         {
             **{"campaign": campaign.name, "preset": campaign.preset, "reading": campaign.reading},
             **{"level": campaign.level, "seeds": campaign.seeds, "until": until, "cells": planned},
-            **{"runs": len(runs), "cost_s": sum(costs_s), "cores": cores},
+            **{"runs": len(campaign.cells) * len(campaign.seeds), "cost_s": sum(costs_s)},
+            **{"measuring_s": measuring_s, "cores": cores},
         }
     )
 
 
-def _costs_s(campaign: Campaign, runs: list[Run]) -> list[float]:
-    """Of each cell."""
-    costs_s = [0.0] * len(campaign.cells)
-    for run in runs:
-        costs_s[run.place] += run.cost_s
-    return costs_s
+def _costs_s(campaign: Campaign) -> tuple[list[float], float]:
+    """Of all runs of each cell; and of measuring all logs."""
+    from roamcast.lab import plan
+
+    seeds, level = len(campaign.seeds), campaign.level
+    costs_s = [seeds * plan.estimate_s(cell, level) for cell in campaign.cells]
+    return costs_s, seeds * sum(plan.measuring_s(cell, level) for cell in campaign.cells)
 
 
-def _planned(campaign: Campaign, place: int) -> dict[str, Any]:
-    """A cell with the keys and texts that the tables will have."""
-    from roamcast.lab.tables.rows import texts
+def _planned(campaign: Campaign) -> list[dict[str, Any]]:
+    """The cells, with the columns that the tables will have."""
+    from roamcast.lab.tables.columns import Chosen
+    from roamcast.lab.tables.rows import of_cell
 
-    cell = campaign.cells[place]
-    return {
-        **{"campaign": campaign.name, "preset": campaign.preset, "reading": campaign.reading, "cell": place},
-        **{"protocol": cell.protocol, "label": cell.label},
-        **{"params": dict(texts(cell.given)), "world": dict(texts(cell.world))},
-    }
+    chosen = Chosen(campaign.cells)
+    return [of_cell(campaign, place, chosen) for place in range(len(campaign.cells))]

@@ -49,7 +49,7 @@ def compare(
         list[str],
         typer.Argument(
             metavar="PROTOCOL",
-            help="One or more: gossip, gossip,p=0.5, mine:Class.",
+            help="One or more: gossip, gossip,p=0.5, mine:Class. Or, after a campaign's folder, another one.",
             autocompletion=completion.protocols,
         ),
     ],
@@ -62,11 +62,19 @@ def compare(
     plot: Plot = None,
     json: Json = False,
 ) -> None:
-    """Run protocols in the same worlds, and show by how much they differ, seed by seed."""
+    """Run protocols in the same worlds, and show by how much they differ, seed by seed.
+
+    `compare DIR DIR` runs nothing: it shows how two campaigns differ, as before and after a change of the code.
+    """
     from roamcast.api import studies
+    from roamcast.cli import contrast
     from roamcast.cli.progress import Progress
 
     _check(metric, plot)
+    if contrast.are_campaigns([start, *protocols]):
+        typed = {"--world": world, "--reading": reading, "--processes": processes, "--out": out, "--plot": plot}
+        contrast.show(start, protocols[0], metric, [option for option, value in typed.items() if value], json)
+        return
     import_from_here()
     entrants = [_entrant(text) for text in protocols]
     with Progress("comparing") as progress:

@@ -23,6 +23,7 @@ EXAMPLES = {
     "compare": [
         "roamcast compare baldoni proximity gossip",
         "roamcast compare my.toml frugal gossip,p=0.5 mine:Class --seeds 20 --plot out/figure.svg",
+        "roamcast compare out/before out/after --metric overhead",
     ],
     "sweep": [
         "roamcast sweep baldoni gossip p=0.1,0.5,1.0",
@@ -33,7 +34,14 @@ EXAMPLES = {
     "campaign run": ["roamcast campaign credits.toml", "roamcast campaign credits.toml --local --out out/credits"],
     "campaign plan": ["roamcast campaign plan credits.toml"],
     "campaign status": ["roamcast campaign status out/credits"],
-    "query": ['roamcast query out/credits "select label, avg(delivery) from metrics group by label"'],
+    "query": [
+        'roamcast query out/credits "select label, avg(delivery) from metrics group by label"',
+        "roamcast query out/credits",
+    ],
+    "export": [
+        "roamcast export out/credits metrics metrics.csv",
+        "roamcast export out/credits summary summary.arrow",
+    ],
     "report": ["roamcast report out/credits"],
     "presets": ["roamcast presets", "roamcast presets baldoni", "roamcast presets my.toml"],
     "reproduce": ["roamcast reproduce", "roamcast reproduce costa --full", "roamcast reproduce --kept"],

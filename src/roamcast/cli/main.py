@@ -16,6 +16,7 @@ from roamcast.cli import (
     bridge,
     compare,
     examples,
+    export,
     fields,
     key,
     lab,
@@ -37,7 +38,7 @@ from roamcast.cli import (
     why,
 )
 from roamcast.cli.help import HELP, Verbs
-from roamcast.errors import RoamcastError, StoreError
+from roamcast.errors import Interrupted, RoamcastError, StoreError
 from roamcast.extras import missing
 
 TRY_AGAIN = 75
@@ -88,6 +89,7 @@ def campaign(context: typer.Context) -> Any:
 
 
 app.command(rich_help_panel=COMPARE)(query.query)
+app.command(rich_help_panel=COMPARE)(export.export)
 app.command(rich_help_panel=COMPARE)(report.report)
 app.command(rich_help_panel=PAPERS)(presets.presets)
 app.command(rich_help_panel=PAPERS)(reproduce.reproduce)
@@ -147,7 +149,7 @@ def main() -> None:
         text = _plain(error.format_message()) if isinstance(error, typer.TyperException) else str(error)
         if text:  # a command without arguments has already shown its help
             print(f"roamcast: {text}", file=sys.stderr)
-        sys.exit(TRY_AGAIN if isinstance(error, StoreError) else 2)
+        sys.exit(TRY_AGAIN if isinstance(error, StoreError | Interrupted) else 2)
     except ModuleNotFoundError as error:
         line = missing(sys.argv[1], error)
         if line is None:

@@ -50,9 +50,7 @@ def node(
     ] = None,
     protocol: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME", help="See `roamcast protocols`; module:Class for your own.", show_default="epidemic"
-        ),
+        typer.Option(metavar="NAME", help="See `roamcast protocols`; module:Class for your own.", show_default="roam"),
     ] = None,
     set_: Parameters = None,
     interface: Interface = None,

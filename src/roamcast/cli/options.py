@@ -96,17 +96,18 @@ Conf = Annotated[
 ]
 
 
-def start_spark(folder: Path, master: str, conf: list[str] | None, ui: bool = False) -> Any:
-    """The Spark session that these options describe; its log and temporary files are in `folder`."""
+def start_spark(folder: str | Path, master: str, conf: list[str] | None, ui: bool = False) -> Any:
+    """The Spark session that these options describe; its log and temporary files are in `folder`. If that is not on
+    this machine, they are in a temporary one."""
+    from roamcast import storage
     from roamcast.lab.spark import session
 
+    place = storage.at(folder).path or storage.scratch()
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        place.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"cannot write to {folder}: {error_text(error)}") from None
-    return session.session(
-        master, conf=pairs("--conf", conf), ui=ui, log=folder / "spark.log", scratch=folder / ".spark"
-    )
+    return session.session(master, conf=pairs("--conf", conf), ui=ui, log=place / "spark.log", scratch=place / ".spark")
 
 
 # ---- real nodes

@@ -90,7 +90,7 @@ def _readings(name: str) -> list[Change]:
     from roamcast.papers import joint
     from roamcast.papers.presets import is_file
 
-    if is_file(name):
+    if is_file(name) or not joint.paper_of(name):
         return []
     return [change for change in joint.of_preset(name).changes if change.needs_runs and change.applies_to(name)]
 

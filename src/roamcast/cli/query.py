@@ -1,44 +1,65 @@
-"""`roamcast query`: Spark SQL over a campaign's tables."""
+"""`roamcast query`: Spark SQL over a campaign's tables, one question or many (shell.py)."""
 
 from __future__ import annotations
 
-from pathlib import Path
+import sys
+from functools import partial
 from typing import Annotated, Any
 
 import typer
 
 from roamcast.cli.options import Conf, Master, pairs, start_spark
 from roamcast.cli.tables import Column, print_fitting
-from roamcast.errors import InputError
 from roamcast.extras import need
 
 MOST_ROWS = 1000
 
 
 def query(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A campaign's folder.")],
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="A campaign's folder, or its URL.")],
     sql: Annotated[
-        str, typer.Argument(metavar="SQL", help="Spark SQL; the tables are runs, log, metrics and summary.")
-    ],
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object: columns and rows.")] = False,
+        str,
+        typer.Argument(
+            metavar="[SQL]",
+            help="Spark SQL; the tables are runs, log, metrics, summary and provenance. Without it: a shell, or the "
+            "statements on standard input.",
+            show_default=False,
+        ),
+    ] = "",
+    json: Annotated[
+        bool, typer.Option("--json", help="Print a JSON object for each answer: columns and rows.")
+    ] = False,
     limit: Annotated[int, typer.Option(metavar="N", min=1, help="Rows to show.")] = MOST_ROWS,
     master: Master = "local[*]",
     conf: Conf = None,
 ) -> None:
-    """Ask a campaign's tables."""
+    """Ask a campaign's tables: one question, or many in a shell that starts Spark once."""
     need("query", "pyspark", "pyarrow")
     from roamcast import lab
+    from roamcast.cli.shell import Shell, remembered
+    from roamcast.lab.tables.folder import Folder
 
     pairs("--conf", conf)  # an error in it is reported before Spark starts
-    if not (folder / "campaign.json").exists():
-        raise InputError(f"{folder}: no campaign has been run into this folder")
+    Folder(folder).check_claimed()
     laboratory = lab.open_campaign(folder, start_spark(folder, master, conf))
-    columns, rows = laboratory.ask(sql, limit)
-    if json:
-        import json as format
+    shell = Shell(laboratory, limit, _print if json else partial(_show, limit=limit))
+    if sql:
+        shell.do(sql)
+    elif sys.stdin.isatty():
+        print(f"tables: {', '.join(laboratory.tables())}; help tells more, Ctrl-D leaves")
+        with remembered():
+            shell.interactive()
+    else:
+        shell.script(sys.stdin)
 
-        print(format.dumps({"columns": columns, "rows": rows}, default=str))
-        return
+
+def _print(columns: list[str], rows: list[list[Any]]) -> None:
+    import json
+
+    print(json.dumps({"columns": columns, "rows": rows}, default=str))
+
+
+def _show(columns: list[str], rows: list[list[Any]], limit: int) -> None:
     from rich.console import Console
 
     from roamcast.show import numbers

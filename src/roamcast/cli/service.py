@@ -68,6 +68,8 @@ DevicePolicy=closed
 DeviceAllow=char-ttyUSB rw
 DeviceAllow=char-ttyACM rw
 DeviceAllow=char-ttyAMA rw
+DeviceAllow=char-ttyS rw
+DeviceAllow=char-rfcomm rw
 SupplementaryGroups=dialout"""
 
 User = Annotated[str, typer.Option(metavar="NAME", help="Who runs it: useradd --system --no-create-home NAME.")]

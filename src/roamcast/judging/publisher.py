@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 from roamcast.errors import InputError
+from roamcast.judging import settings
 from roamcast.log.metric import Row
 from roamcast.papers import presets
 from roamcast.world.scenario import Scenario
@@ -13,7 +15,7 @@ from roamcast.world.workload import Workload
 
 def publisher(row: Row) -> int:
     """The node."""
-    scenario = _scenario(row["preset"], row["reading"], tuple(sorted(row["world"].items())))
+    scenario = _scenario(row["preset"], row["reading"], tuple(sorted(settings.world(row).items())))
     publications = Workload(scenario, row["seed"]).publications
     if not publications:
         raise InputError(f"{row['campaign']}: no node publishes in it")
@@ -21,5 +23,5 @@ def publisher(row: Row) -> int:
 
 
 @cache
-def _scenario(preset: str, reading: str, world: tuple[tuple[str, str], ...]) -> Scenario:
+def _scenario(preset: str, reading: str, world: tuple[tuple[str, Any], ...]) -> Scenario:
     return presets.load(preset, reading).scenario(dict(world))

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import msgspec
 
 from roamcast.errors import unknown
+from roamcast.judging import settings
 from roamcast.log.catalogue import AVERAGED, METRICS
 from roamcast.log.metric import SHARE, Quotient, Row, Term, over
 from roamcast.papers import presets
@@ -58,12 +60,12 @@ def _content_bytes_published_per_node(row: Row) -> float:
 
 def _content(row: Row, sent_bytes: int, frames: int) -> float:
     """Bytes that a protocol hands to the link layer, without headers; the padding of a mote's packets stays."""
-    typed = tuple((field, row["world"][field]) for field in ("mac", "overhead_bytes") if field in row["world"])
+    typed = tuple((field, value) for field, value in settings.world(row).items() if field in ("mac", "overhead_bytes"))
     return float(sent_bytes) - _header_bytes(row["preset"], row.get("reading", ""), typed) * float(frames)
 
 
 @cache
-def _header_bytes(preset: str, reading: str, typed: tuple[tuple[str, str], ...]) -> int:
+def _header_bytes(preset: str, reading: str, typed: tuple[tuple[str, Any], ...]) -> int:
     """The header of a frame in the world of a preset with some changed fields."""
     s = presets.load(preset, reading).scenario(dict(typed))
     return int(mac.build(spec_of(s).mac).header)

@@ -8,6 +8,7 @@ from math import isfinite
 from typing import Any
 
 from roamcast.errors import InputError, NoData
+from roamcast.judging import settings
 from roamcast.judging.publisher import publisher
 from roamcast.judging.quantities import value
 from roamcast.judging.words import described
@@ -38,20 +39,19 @@ def coordinate(row: Row, name: str) -> str | None:
     """
     if name in ("label", "protocol", "preset", "campaign"):
         return str(row[name])
-    for place in ("params", "world"):
-        if name in row[place]:
-            return str(row[place][name])
-    if name.startswith("world."):
-        return coordinate({**row, "params": {}}, name.removeprefix("world."))
-    if name == "publisher":
+    field = name.removeprefix("world.")
+    for column in (settings.of_parameter(name), settings.of_field(field)):
+        if row.get(column) is not None:
+            return settings.text(row[column])
+    if field == "publisher":
         return str(publisher(row))
-    return str(row["nodes"]) if name == "nodes" else None
+    return str(row["nodes"]) if field == "nodes" else None
 
 
 def _has(row: Row, name: str, wanted: Any) -> bool:
     have = coordinate(row, name)
     accepted = wanted if isinstance(wanted, list) else [wanted]
-    return have is not None and any(_same(have, str(each)) for each in accepted)
+    return have is not None and any(_same(have, settings.text(each)) for each in accepted)
 
 
 def _same(a: str, b: str) -> bool:

@@ -14,6 +14,8 @@
     tables/        what a campaign leaves on disk: its folder, its tables and their columns
     engine.py      what does the runs                        local/    on processes of this machine
     spark/         on Spark: started, quiet, with this program on its workers
+    contrast.py    two campaigns, before and after a change
+    provenance.py  by which program and where results were made
     progress.py    how far a campaign is                     code.py   which program this is
     field/         logs of real nodes, by one clock          traces/   recorded movement and contacts
 
@@ -28,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 from roamcast.errors import InputError
 from roamcast.extras import need
+from roamcast.storage import is_url
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession as SparkSession  # the layers above name it, too
@@ -39,11 +42,14 @@ if TYPE_CHECKING:
 def open(path: str | Path, spark: SparkSession | None = None) -> Laboratory | Log | Any:
     """Open what is at a path: the tables of a campaign, or a log.
 
-    A campaign is a folder; its tables are Spark DataFrames, or without Java pandas and Arrow. A log is a file
-    (`simulate(…, log="run.parquet")`, `run --log`), or a folder with the logs of real nodes.
+    A campaign is a folder, or a place in an object store by its URL; its tables are Spark DataFrames, or without Java
+    pandas and Arrow. A log is a file (`simulate(…, log="run.parquet")`, `run --log`), or a folder
+    with the logs of real nodes.
     """
     from roamcast.log.opened import Log
 
+    if is_url(path):
+        return open_campaign(path, spark)
     place = Path(path).expanduser()
     if not place.exists():
         raise InputError(f"{path}: there is no such campaign or log")
@@ -52,8 +58,8 @@ def open(path: str | Path, spark: SparkSession | None = None) -> Laboratory | Lo
 
 
 def open_campaign(path: str | Path, spark: SparkSession | None = None) -> Laboratory:
-    """The tables of the campaign in a folder."""
+    """The tables of the campaign in a folder, or at a URL."""
     need("reading a campaign's tables", "pyarrow")
     from roamcast.lab.tables.laboratory import Laboratory
 
-    return Laboratory(Path(path), spark)
+    return Laboratory(path, spark)

@@ -6,6 +6,7 @@
     until = { metric = "delivery", half_width = 0.02, max_seeds = 100 }
     level = "summary"                  # how much of each run's log is kept
     local = true                       # on processes of this machine, without Spark
+    limit_s = 60                       # a run that takes longer has failed
     reading = "everybody-beacons"      # another reading of the preset's paper: see `roamcast presets baldoni`
 
     [world]                            # fields of the scenario; a list is a grid
@@ -55,7 +56,7 @@ SCENARIO_ONLY = ("title", "set", "seed")
 
 
 class Until(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Repeat each cell until the confidence interval of a metric's mean is this tight."""
+    """Repeat each cell until a metric's mean is this near to the truth (judging/sequential.py)."""
 
     metric: str
     half_width: Annotated[float, Meta(gt=0)]
@@ -81,6 +82,7 @@ class Written(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     level: str = "summary"
     reading: str = ""
     local: bool = False
+    limit_s: Annotated[float, Meta(gt=0)] | None = None
     world: dict[str, Any] = {}
     point: list[dict[str, Any]] = []
 
@@ -123,6 +125,11 @@ def asks_for_local(path: Path) -> bool:
     """Whether the file asks for processes of this machine instead of Spark. That is no part of the campaign, whose
     results are the same wherever its runs are done."""
     return toml.load(path, "campaign", lambda content: toml.convert(content, Written).local)
+
+
+def limit_of(path: Path) -> float | None:
+    """How long a run may take, if the file says it. That is no part of the campaign, either."""
+    return toml.load(path, "campaign", lambda content: toml.convert(content, Written).limit_s)
 
 
 def parse(text: str, name: str = "campaign") -> Campaign:

@@ -25,6 +25,12 @@ def version() -> str:
 
 
 @cache
+def measuring() -> str:
+    """Of what decides which metrics a log gives."""
+    return _digest([path for part in ("log", "pubsub", "lab/measure") for path in _sources(PACKAGE / part)])
+
+
+@cache
 def whole() -> str:
     """Of all sources: what driver and workers must have in common."""
     return _digest(_sources(PACKAGE))

@@ -10,7 +10,7 @@ from roamcast.judging.runs import Spec
 from roamcast.lab import plan
 from roamcast.lab.campaign import Campaign
 from roamcast.lab.plan import Run
-from roamcast.lab.tables.rows import of_metrics, texts
+from roamcast.lab.tables.rows import of_cell, of_metrics
 from roamcast.papers.claims import Claim
 
 
@@ -50,10 +50,4 @@ class Deciding:
 
 def cells_of(check: Spec, campaign: Campaign) -> list[int]:
     """The places of the cells that a check looks at."""
-    return [place for place in range(len(campaign.cells)) if checks.looks_at(check, _as_row(campaign, place))]
-
-
-def _as_row(campaign: Campaign, place: int) -> dict[str, Any]:
-    cell = campaign.cells[place]
-    about = {"label": cell.label, "protocol": cell.protocol, "preset": campaign.preset, "campaign": campaign.name}
-    return {**about, "params": texts(cell.given), "world": texts(cell.world), "nodes": cell.scenario.nodes}
+    return [place for place in range(len(campaign.cells)) if checks.looks_at(check, of_cell(campaign, place))]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import json
+from collections.abc import Callable
 from functools import cache
 from math import pi
 from pathlib import Path
@@ -29,8 +29,17 @@ SECONDS_PER_RUN = 0.005
 SECONDS_PER_NODE_SECOND = 1.0e-6
 SECONDS_PER_RECEPTION = 8.0e-8
 SECONDS_PER_RECEPTION_BY_BEACONING = 5.0e-7  # by nodes that keep tables of their neighbours
+SECONDS_PER_ROW = 4.0e-7  # of a log with frames, to write it: 0.3 to 0.6 in four papers' worlds
+SECONDS_PER_MEASURED_ROW = 2.0e-6  # by Spark
+WITH_FRAMES = ("frames", "full")
+"""Levels whose logs have all that metrics need."""
 HELLOS = ("heartbeat_s", "beacon_s", "beacon_interval_s", "hb_upper_s")
 """Parameters that say how often a node lets its neighbours know of it."""
+LEAST_LIMIT_S = 600.0
+LONGEST = 200.0
+"""How many times its estimate a run may take: those are up to ten times too low, and machines differ."""
+PURE = 40.0
+"""How much longer a run takes that is not compiled, at most."""
 TASKS_AT_A_TIME = 3
 """A partition holds at most this share (one over it, per core) of the work that is left."""
 LEAST_S = 0.5
@@ -61,9 +70,9 @@ def runs(campaign: Campaign, seeds: dict[int, list[int]] | None = None) -> list[
     planned: list[Run] = []
     for k, cell in enumerate(campaign.cells):
         decides = _decides(cell)
-        cost_s = estimate_s(cell)
+        cost_s = estimate_s(cell, campaign.level)
         for seed in campaign.seeds if seeds is None else seeds.get(k, []):
-            planned.append(Run(_digest([decides, seed, campaign.level]), campaign, k, seed, cost_s))
+            planned.append(Run(_hex(f"{decides} {seed} {campaign.level}".encode()), campaign, k, seed, cost_s))
     return planned
 
 
@@ -74,9 +83,9 @@ def _decides(cell: Cell) -> str:
     """Everything except the seed; code and files by their contents."""
     world = cell.scenario.facts()
     for field in FILES:  # what decides is in the file, not its name
-        if world[field]:
+        if world.get(field):  # what only concerns other worlds is left out
             world[field] = contents(field, world[field])
-    return _digest([cell_version(cell), world, cell.protocol, cell.params])
+    return _hex(msgspec.json.encode([cell_version(cell), world, cell.protocol, cell.params], order="sorted"))
 
 
 def contents(field: str, path: str) -> list[Any]:
@@ -107,25 +116,34 @@ def code_version(protocol: str, **parts: str) -> str:
     return "+".join([code.version(), *map(digest, outside)])
 
 
-def _digest(parts: list[Any]) -> str:
-    return hashlib.blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=8).hexdigest()
+def _hex(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=8).hexdigest()
 
 
 # ---- what they will cost
 
 
-def estimate_s(cell: Cell) -> float:
+def estimate_s(cell: Cell, level: str = "summary") -> float:
     """Seconds of processor time of the compiled program, roughly: as if every event were flooded once, and every node
-    sent its beacons as often as the parameters of the protocol say.
+    sent its beacons as often as the parameters of the protocol say; and a log had a row for each reception.
 
     It serves to begin with the longest runs and to say whether a campaign takes minutes or days.
     """
     s = cell.scenario
-    hellos_per_s = _hellos_per_s(cell.params)
+    each_s = SECONDS_PER_RECEPTION_BY_BEACONING if _hellos_per_s(cell.params) else SECONDS_PER_RECEPTION
+    each_s += SECONDS_PER_ROW if level in WITH_FRAMES else 0.0
+    return SECONDS_PER_RUN + SECONDS_PER_NODE_SECOND * s.nodes * s.duration_s + each_s * _receptions(cell)
+
+
+def measuring_s(cell: Cell, level: str) -> float:
+    """Seconds of processor time that Spark takes to measure the log of a run, roughly."""
+    return SECONDS_PER_MEASURED_ROW * _receptions(cell) if level in WITH_FRAMES else 0.0
+
+
+def _receptions(cell: Cell) -> float:
+    s = cell.scenario
     events = s.events or s.publishers * s.rate_hz * ((s.publish_until_s or s.duration_s) - s.publish_from_s)
-    receptions = s.nodes * _neighbours(s) * (events + hellos_per_s * s.duration_s)
-    each_s = SECONDS_PER_RECEPTION_BY_BEACONING if hellos_per_s else SECONDS_PER_RECEPTION
-    return SECONDS_PER_RUN + SECONDS_PER_NODE_SECOND * s.nodes * s.duration_s + each_s * receptions
+    return s.nodes * _neighbours(s) * (events + _hellos_per_s(cell.params) * s.duration_s)
 
 
 def _hellos_per_s(params: dict[str, Any]) -> float:
@@ -136,6 +154,20 @@ def _hellos_per_s(params: dict[str, Any]) -> float:
 def _neighbours(s: Scenario) -> float:
     reach_m = (s.range_m + max(s.range_m, s.range_max_m)) / 2
     return min(s.nodes - 1.0, s.nodes * pi * reach_m**2 / (s.width_m * s.height_m))
+
+
+def limits(limit_s: float | None) -> Callable[[Run], float]:
+    """How long a run may take: as asked for, or so long that only a run which never ends takes longer."""
+    if limit_s is not None:
+        return lambda _: limit_s
+    times = LONGEST if simulator_is_compiled() else LONGEST * PURE
+    return lambda run: LEAST_LIMIT_S + times * run.cost_s
+
+
+def simulator_is_compiled() -> bool:
+    from roamcast.world import kernel
+
+    return not (kernel.__file__ or "").endswith(".py")
 
 
 # ---- in which partitions

@@ -19,8 +19,8 @@ from roamcast.judging.recounted import Recounted
 from roamcast.lab import code, plan
 from roamcast.lab.campaign import Campaign
 from roamcast.lab.conduct import complete
-from roamcast.lab.engine import WITH_FRAMES, Tallies
-from roamcast.lab.plan import Run
+from roamcast.lab.engine import Tallies
+from roamcast.lab.plan import WITH_FRAMES, Run
 from roamcast.lab.progress import Watcher
 from roamcast.lab.spark.engine import SparkEngine
 from roamcast.lab.tables.folder import Folder

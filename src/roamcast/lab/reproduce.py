@@ -87,7 +87,7 @@ def reproduce(
     asked = claims_of(names)
     full = scale == "full"
     engine = SparkEngine(spark)
-    folder = Folder(path, path.parent / "log")
+    folder = Folder(path, path.parent / "shared")
     conduct(
         [*own, *(sensitivity_of(names) if full else [])],
         folder,

@@ -1,28 +1,52 @@
 """One run of a campaign, as a worker does it, whatever engine the worker belongs to.
 
-A run that has ended already (by this worker before it died, by another that was given up) is not done again; one that
-raises is recorded and the next one begins; one during which workers die is recorded after a few times.
+A run that raises is recorded and the next one begins; one that takes longer than its limit is recorded like that, too.
+What is not the run's fault, such as a full disk, ends the worker's part instead (`Interrupted`), and is not recorded.
+
+Where a worker has died before, the next one notes each run that it begins, and a run with several such notes is
+recorded as failed instead of being begun once more.
 """
 
 from __future__ import annotations
 
+import errno
 import json
-from typing import Any
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
 import msgspec
 
-from roamcast.errors import WorkerDied
+from roamcast import files
+from roamcast.errors import Interrupted, TookTooLong, WorkerDied
 from roamcast.lab.plan import Run
-from roamcast.lab.tables import read
-from roamcast.lab.tables.folder import MOST_ATTEMPTS, Folder
+from roamcast.lab.tables.endings import Endings
+from roamcast.lab.tables.folder import MOST_ATTEMPTS, Folder, failure_of
+from roamcast.storage import why
 from roamcast.world.scenario import Scenario
 from roamcast.world.simulate import simulate
 
 Task = dict[str, Any]
 """What a worker gets of a run: plain values."""
+OUTSIDE = files.FAILING | {errno.ESTALE, errno.ENOTCONN, errno.ENODEV, errno.ENXIO, errno.ETIMEDOUT, errno.EHOSTDOWN}
+"""Errors of disks and mounts, which no run causes."""
+HARD = 3.0
+"""A run that cannot be interrupted has so many times its limit, of processor time; then its worker is killed."""
 
 
-def task(run: Run) -> Task:
+class Done(NamedTuple):
+    """How a run ended: its tally (JSON), or its error in one line."""
+
+    run: str
+    tally: str | None
+    error: str | None
+
+
+def task(run: Run, limit_s: float = 0.0) -> Task:
+    """`limit_s` is how long it may take; 0: for ever."""
     return {
         "run": run.id,
         "protocol": run.cell.protocol,
@@ -31,36 +55,56 @@ def task(run: Run) -> Task:
         "seed": run.seed,
         "level": run.campaign.level,
         "command": run.command(),
+        "limit_s": limit_s,
     }
 
 
-def done(folder: Folder, task: Task) -> tuple[str, str | None, str | None]:
-    """Do one run, unless it has been done: how it ended, its error, and its tally (JSON) if its file can be read."""
-    status, error = one(folder, task)
-    # of a file that cannot be read: conduct.py finds it among the finished runs and puts it aside
-    tally = read.tally(str(folder.log_of(task["run"])))[0] if status == "finished" else None
-    return status, error, tally
-
-
-def one(folder: Folder, task: Task) -> tuple[str, str | None]:
-    """Do one run, unless it has been done: how it ended, and its error."""
-    run = task["run"]
-    if folder.log_of(run).exists():
-        return "finished", None
+def all_done(folder: Folder, tasks: Iterable[Task], noting: bool) -> Iterator[Done]:
+    """Do these runs one after the other; each comes when it is in the folder to stay. `noting`: that they begin."""
+    folder.check_seen()
+    ended = folder.ended() if noting else set()
+    endings = Endings(folder.runs)
+    waiting: list[Done] = []
     try:
-        attempt = folder.begin(run)
+        for task in tasks:
+            if task["run"] in ended:
+                continue
+            waiting.append(one(folder, endings, task, noting))
+            if noting or endings.due:
+                endings.flush()
+                yield from waiting
+                waiting = []
+            if noting:
+                folder.end(task["run"])
+        endings.flush()
+        yield from waiting
+    except OSError as error:
+        raise Interrupted(f"cannot write to {folder}: {why(error)}") from error
+    finally:
+        endings.abandon()
+
+
+def one(folder: Folder, endings: Endings, task: Task, noting: bool) -> Done:
+    run = task["run"]
+    tallies: list[str] = []
+    try:
+        attempt = folder.begin(run) if noting else 1
         if attempt > MOST_ATTEMPTS:
             raise WorkerDied(f"a worker process died during this run {attempt - 1} times")
-        _simulate(folder, task)
+        with limited(task["limit_s"]) as check:
+            _simulate(endings, task, check, tallies.append)
+    except Interrupted:
+        raise
     except Exception as error:
-        line = folder.fail(run, error, task["command"])
-        folder.end(run)
-        return "failed", line
-    folder.end(run)
-    return "finished", None
+        if isinstance(error, OSError) and error.errno in OUTSIDE:
+            raise
+        record = failure_of(run, error, task["command"])
+        endings.failed(run, record)
+        return Done(run, None, record["error"])
+    return Done(run, tallies[0], None)
 
 
-def _simulate(folder: Folder, task: Task) -> None:
+def _simulate(endings: Endings, task: Task, check: Callable[[float], None], tally: Callable[[str], None]) -> None:
     scenario = msgspec.json.decode(task["scenario"], type=Scenario)
     simulate(
         scenario,
@@ -68,6 +112,42 @@ def _simulate(folder: Folder, task: Task) -> None:
         json.loads(task["params"]),
         task["seed"],
         level=task["level"],
-        log=folder.log_of(task["run"]),
+        sink=endings.sink(task["run"], tally),
         run=task["run"],
+        progress=check,
     )
+
+
+@contextmanager
+def limited(limit_s: float) -> Iterator[Callable[[float], None]]:
+    """TookTooLong in the block after so many seconds; gives what to call now and then.
+
+    A signal interrupts Python. Compiled code does not notice it, so the call looks at the clock. What does neither is
+    killed with its process by the system, which counts processor time.
+    """
+    began = time.monotonic()
+
+    def check(_: float) -> None:
+        if limit_s and time.monotonic() - began > limit_s:
+            raise _too_long(limit_s)
+
+    def interrupt(*_: Any) -> None:
+        raise _too_long(limit_s)
+
+    if not limit_s or threading.current_thread() is not threading.main_thread():
+        yield check
+        return
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.signal(signal.SIGVTALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, limit_s)
+    signal.setitimer(signal.ITIMER_VIRTUAL, HARD * limit_s)
+    try:
+        yield check
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _too_long(limit_s: float) -> TookTooLong:
+    return TookTooLong(f"the run took longer than {limit_s:g} s; --limit S allows more")

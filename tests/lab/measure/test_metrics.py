@@ -11,8 +11,8 @@ import pytest
 from roamcast.lab.measure.metrics import measured
 from roamcast.lab.spark.frames import read_log
 from roamcast.lab.tables import schemas
+from roamcast.lab.tables.endings import Endings
 from roamcast.lab.tables.folder import Folder
-from roamcast.log import reader
 from roamcast.protocols import registry
 from roamcast.protocols.kit.interface import Protocol, reason
 from roamcast.world.scenario import Scenario
@@ -47,12 +47,15 @@ def both(
 ) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
     """What Spark measured and what the run counted, by protocol; and a run in which nothing happened, or next to it."""
     folder = Folder(tmp_path_factory.mktemp("measures"))
-    folder.log.mkdir()
+    endings, counted = Endings(folder.storage), {}
     scenarios = {name: Scenario(**{**LOSSY, **WORLDS[world]}) for name, world in WORLD_OF.items()}
     scenarios |= dict.fromkeys(OTHERS, Scenario(nodes=3, duration_s=5.0, publishers=0, subscribers=0))
     for name, scenario in scenarios.items():
         protocol = OTHERS.get(name, name)
-        simulate(scenario, protocol, {}, 7, level="frames", log=folder.log_of(name), run=name)
+        tally: list[str] = []
+        simulate(scenario, protocol, {}, 7, level="frames", sink=endings.sink(name, tally.append), run=name)
+        counted[name] = json.loads(tally[0])
+    endings.flush()
     rows = [(n, s.nodes, s.duration_s, msgspec.json.encode(s).decode(), 7) for n, s in scenarios.items()]
     runs = spark.createDataFrame(rows, "run string, nodes int, sim_s double, scenario string, seed bigint")
     before = kept(spark)
@@ -61,7 +64,7 @@ def both(
         from_logs = {row.run: row.asDict() for row in metrics.collect()}
         assert kept(spark) > before
     assert kept(spark) == before
-    return {name: (from_logs[name], reader.summary(folder.log_of(name))) for name in scenarios}
+    return {name: (from_logs[name], counted[name]) for name in scenarios}
 
 
 @pytest.mark.parametrize("name", [*registry.BUILT_IN, *OTHERS])

@@ -32,8 +32,9 @@ from roamcast.lab.field.clocks import Knots, clocks, merged
 from roamcast.lab.measure.metrics import measured
 from roamcast.lab.spark.frames import struct
 from roamcast.lab.tables import schemas
+from roamcast.lab.tables.endings import LOG, Ending, put_endings
 from roamcast.lab.tables.folder import Folder
-from roamcast.lab.tables.write import write_table
+from roamcast.lab.tables.write import write_tables
 from roamcast.log import reader
 from roamcast.log.schema import arrow_schema
 
@@ -185,19 +186,25 @@ class Field:
         import pyarrow.parquet as pq
 
         schema = arrow_schema()
+        endings = []
         for live in latest.lives:
             one = latest.log.where(latest.log.run == live.run).orderBy("seq").drop("seq").toArrow()
-            target = self.folder.log_of(live.run)
+            target = self.folder.path / LOG / f"{live.run}.parquet"
+            target.parent.mkdir(exist_ok=True)
             with files.completed(target) as draft:
                 pq.write_table(one.cast(schema).replace_schema_metadata(schema.metadata), draft, compression="zstd")
+            groups = pq.ParquetFile(target).num_row_groups
+            endings.append(Ending(live.run, "{}", None, None, target.name, target.stat().st_size, 0, groups))
+        put_endings(self.folder.storage, endings, "field.parquet")
         runs = {row.run: row.asDict() for row in latest.runs.orderBy("run").collect()}
         metrics = {row.run: row.asDict() for row in latest.tally.orderBy("run").collect()}
-        path = self.folder.path
-        with self.folder.writing_tables():
-            write_table([*runs.values()], schemas.RUNS, path / "runs")
-            write_table([{**runs[run], **tally} for run, tally in metrics.items()], schemas.METRICS, path / "metrics")
-            write_table([], schemas.SUMMARY, path / "summary")
-            write_table(_clock_rows(latest.knots), schemas.CLOCKS, path / "clocks")
+        tables = {
+            "runs": ([*runs.values()], schemas.runs({})),
+            "metrics": ([{**runs[run], **tally} for run, tally in metrics.items()], schemas.metrics({})),
+            "summary": ([], schemas.summary({})),
+            "clocks": (_clock_rows(latest.knots), schemas.CLOCKS),
+        }
+        write_tables(self.folder, tables)
 
     def _runs(self, log: DataFrame) -> DataFrame:
         """What a campaign's table of runs would say; nothing is known of a scenario."""
@@ -206,7 +213,6 @@ class Field:
         about = log.groupBy("run").agg(
             F.countDistinct("node").cast("int").alias("nodes"), ((F.max("t") - F.min("t")) / 1e6).alias("sim_s")
         )
-        texts = F.create_map().cast("map<string, string>")
         known = {
             "campaign": F.lit("field"),
             "preset": F.lit("field"),
@@ -214,8 +220,6 @@ class Field:
             "cell": F.lit(0),
             "protocol": F.lit("field"),
             "label": F.lit("field"),
-            "params": texts,
-            "world": texts,
             "seed": F.lit(0).cast("bigint"),
             "level": F.lit("frames"),
             "scenario": F.lit("{}"),

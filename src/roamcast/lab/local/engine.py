@@ -7,27 +7,22 @@ damaged one is noticed as it is on Spark.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from roamcast.errors import RoamcastError, WorkerDied
 from roamcast.lab import plan
-from roamcast.lab.engine import Tallies
+from roamcast.lab.engine import Limits, Tallies
 from roamcast.lab.local.pool import START, outcomes, processes, spread
 from roamcast.lab.plan import Run
-from roamcast.lab.simulate import Task, done, task
-from roamcast.lab.tables import read
+from roamcast.lab.simulate import Done, Task, all_done, task
+from roamcast.lab.tables import logs
 from roamcast.lab.tables.folder import MOST_ATTEMPTS, Folder
+from roamcast.lab.tables.logs import Part
 
 ROUNDS = MOST_ATTEMPTS + 2
 """A partition during which a worker died; each of its runs alone, so often that one which kills workers is recorded."""
-FILES_AT_A_TIME = 200
-"""Whose tallies a worker reads; fewer are read at once without one."""
-LOGS_AT_A_TIME = 10
-"""Whose rows a worker reads."""
-
-Counted = list[tuple[str, str | None, str | None]]
-"""Run, tally (JSON), error."""
 
 
 class PoolEngine:
@@ -37,46 +32,48 @@ class PoolEngine:
         self.processes = processes_ or processes()
         self.start = start
 
-    def simulate(self, runs: Sequence[Run], folder: Folder) -> Tallies:
-        parts = [[task(run) for run in part] for part in plan.partitions(list(runs), self.processes)]
+    def simulate(self, runs: Sequence[Run], folder: Folder, limits: Limits = lambda _: 0.0) -> Tallies:
+        parts = [[task(run, limits(run)) for run in part] for part in plan.partitions(list(runs), self.processes)]
         tallies: Tallies = {}
-        for _ in range(ROUNDS):
+        for k in range(ROUNDS):
             broken: list[list[Task]] = []
-            for place, ended in outcomes(partial(simulate_part, folder), parts, self.processes, self.start):
+            work = partial(simulate_part, folder, k > 0)
+            for place, ended in outcomes(work, parts, self.processes, self._start(folder)):
                 if isinstance(ended, WorkerDied):
                     broken.append(parts[place])
                 else:
-                    tallies |= {run: json.loads(tally) for run, tally in ended if tally is not None}
+                    tallies |= {done.run: json.loads(done.tally) for done in ended if done.tally is not None}
             parts = [[task] for part in broken for task in part]  # each alone: one of them is the cause
             if not parts:
                 return tallies
         raise WorkerDied("worker processes died again and again")
 
-    def tallies(self, runs: Sequence[str], folder: Folder, *, all_rows: bool = False) -> tuple[Tallies, dict[str, str]]:
-        at_a_time = LOGS_AT_A_TIME if all_rows else FILES_AT_A_TIME
-        parts = [runs[k : k + at_a_time] for k in range(0, len(runs), at_a_time)]
-        reading = partial(read_part, folder, all_rows)
-        if len(parts) > 1:
-            counted = [row for _, part in spread(reading, parts, self.processes, self.start) for row in part]
-        else:
-            counted = [row for part in parts for row in reading(part)]
-        tallies = {run: json.loads(tally) for run, tally, _ in counted if tally is not None}
-        return tallies, {run: error for run, _, error in counted if error is not None}
+    def _start(self, folder: Folder) -> str:
+        """What connects to a store does not bear to be forked."""
+        return self.start if folder.runs.path is not None and folder.storage.path is not None else "spawn"
+
+    def damaged(self, runs: Sequence[str], folder: Folder) -> dict[str, str]:
+        parts = logs.parts(folder, runs)
+        looked = spread(partial(look_through, folder), parts, self.processes, self._start(folder))
+        return dict(damage for _, damage in looked if damage is not None)
 
     def measured(self, runs: Sequence[Run], tallies: Tallies, folder: Folder) -> Tallies:
-        _, damaged = self.tallies([run.id for run in runs], folder, all_rows=True)
+        damaged = self.damaged([run.id for run in runs], folder) if runs else {}
         if damaged:
             raise RoamcastError(next(iter(damaged.values())))
-        return {run.id: tallies[run.id] for run in runs}
+        return {run.id: {} for run in runs}
+
+    def is_measured(self, metrics: Mapping[str, Any]) -> bool:
+        return True
 
 
 # ---- in a worker
 
 
-def simulate_part(folder: Folder, tasks: Sequence[Task]) -> list[tuple[str, str | None]]:
-    """Do these runs, one after the other: their tallies (JSON), where they can be read."""
-    return [(task["run"], done(folder, task)[2]) for task in tasks]
+def simulate_part(folder: Folder, noting: bool, tasks: Sequence[Task]) -> list[Done]:
+    """Do these runs, one after the other."""
+    return [*all_done(folder, tasks, noting)]
 
 
-def read_part(folder: Folder, all_rows: bool, runs: Sequence[str]) -> Counted:
-    return [(run, *read.tally(str(folder.log_of(run)), all_rows)) for run in runs]
+def look_through(folder: Folder, part: Part) -> tuple[str, str] | None:
+    return logs.damage(folder.runs, part)

@@ -73,18 +73,22 @@ def _parts(
         own(wanted, published, absent),
         counted(log, about, published),
         unneeded(log, wanted, published),
+        published_events(published, runs),
     ]
     if simulated:
         parts += [elapsed(log, absent, about), possible(published, pairs, absent, runs)]
+        parts += [utilisation(log, about), hops(log, published, about)]
     return parts
 
 
 def _about(runs: DataFrame) -> DataFrame:
-    """run, nodes, end, w: what a run's energy depends on beside its log."""
+    """run, nodes, end, w, lora: what a run's energy and channel depend on beside its log."""
     from pyspark.sql import functions as F
 
-    powers = F.from_json("scenario", ", ".join(f"{name} double" for name in POWERS))
-    return runs.select("run", "nodes", F.round(F.col("sim_s") * 1e6).cast("bigint").alias("end"), powers.alias("w"))
+    facts = F.from_json("scenario", ", ".join(f"{name} double" for name in POWERS) + ", mac string")
+    end = F.round(F.col("sim_s") * 1e6).cast("bigint")
+    lora = F.coalesce(facts["mac"] == "lora", F.lit(False))
+    return runs.select("run", "nodes", end.alias("end"), facts.alias("w"), lora.alias("lora"))
 
 
 def _joined(parts: list[DataFrame], runs: DataFrame, simulated: bool) -> DataFrame:
@@ -95,7 +99,7 @@ def _joined(parts: list[DataFrame], runs: DataFrame, simulated: bool) -> DataFra
     for part in parts:
         joined = joined.join(part, "run", "left")
     if simulated:
-        joined = joined.withColumn("energy_j", energy())
+        joined = joined.withColumns({"energy_j": energy(), "airtime_s_per_hour": airtime()})
     unknown = [m.name for m in catalogue.METRICS if m.simulated and not simulated]
     tally = struct(schemas.TALLY)
     joined = joined.withColumns({name: F.lit(None).cast(tally[name].dataType) for name in unknown})
@@ -220,7 +224,7 @@ def sending() -> Column:
 
 
 def unneeded(log: DataFrame, wanted: DataFrame, published: DataFrame) -> DataFrame:
-    """run, duplicates, duplicates_wanted, parasites."""
+    """run, news, duplicates, duplicates_wanted, parasites."""
     from pyspark.sql import functions as F
 
     heard = log.where("kind = 'receive' and event != 0").groupBy("run", "event", "node").agg(F.count("*").alias("n"))
@@ -231,10 +235,77 @@ def unneeded(log: DataFrame, wanted: DataFrame, published: DataFrame) -> DataFra
     unwanted = F.col("publisher").isNotNull() & F.col("wants").isNull()
     again = F.col("n") - F.when(published_here, 0).otherwise(1)
     return heard.groupBy("run").agg(
+        F.sum(F.when(published_here, 0).otherwise(1)).alias("news"),
         F.sum(again).alias("duplicates"),
         F.sum(F.when(F.col("wants"), again).otherwise(0)).alias("duplicates_wanted"),
         F.sum(F.when(unwanted, F.col("n")).otherwise(0)).alias("parasites"),
     )
+
+
+# ---- reach and the channel
+
+
+def published_events(published: DataFrame, runs: DataFrame) -> DataFrame:
+    """run, events_published, reachable."""
+    from pyspark.sql import functions as F
+
+    counted = published.groupBy("run").agg(F.count("*").alias("events_published"))
+    return counted.join(runs.select("run", "nodes"), "run").selectExpr(
+        "run", "events_published", "events_published * (nodes - 1) as reachable"
+    )
+
+
+def airtime() -> Column:
+    """Seconds of an hour that a node sends."""
+    from pyspark.sql import functions as F
+
+    return F.expr("3600D * cast(coalesce(tx_us, 0) as double) / cast(nodes * end as double)")
+
+
+def utilisation(log: DataFrame, about: DataFrame) -> DataFrame:
+    """run, utilisation_mean, utilisation_max: of LoRa radios. Sending counts as far as the run lasted."""
+    from pyspark.sql import functions as F
+
+    of_lora = about.where("lora").select("run", "nodes", "end")
+    sent = log.where("kind in ('send', 'acknowledge')").join(of_lora.select("run", "end"), "run")
+    sent = sent.selectExpr("run", "node", "greatest(0, least(value, end - t)) as us")
+    received = receiving_each(log.join(of_lora.select("run"), "run", "leftsemi"))
+    busy = sent.unionByName(received).groupBy("run", "node").agg(F.sum("us").alias("us"))
+    busy = busy.groupBy("run").agg(F.sum("us").alias("all_us"), F.max("us").alias("most_us"))
+    shares = of_lora.join(busy, "run", "left").fillna(0, ["all_us", "most_us"])
+    return shares.selectExpr(
+        "run",
+        "cast(all_us as double) / cast(nodes * end as double) as utilisation_mean",
+        "cast(most_us as double) / cast(end as double) as utilisation_max",
+    )
+
+
+def hops(log: DataFrame, published: DataFrame, about: DataFrame) -> DataFrame:
+    """run, hops: of LoRa radios. A run is a group, because an event's way goes through its rows in their order."""
+    from pyspark.sql import functions as F
+
+    heard = log.where("kind = 'receive' and event != 0").join(about.where("lora").select("run"), "run", "leftsemi")
+    first = heard.groupBy("run", "event", "node").agg(F.min(F.struct("seq", "peer")).alias("first"))
+    new = first.join(published.select("run", "event", "publisher"), ["run", "event"], "left")
+    new = new.where("publisher is null or publisher != node")
+    rows = F.sort_array(F.collect_list(F.struct("first.seq", "event", "node", "first.peer")))
+    listed = new.groupBy("run").agg(rows.alias("news"))
+    return listed.mapInArrow(stage(f"{__name__}:count_hops", cwd=str(Path.cwd())), "run string, hops double")
+
+
+def count_hops(batches: Iterator[pa.RecordBatch], cwd: str) -> Iterator[pa.RecordBatch]:
+    import_from(cwd)
+    for batch in batches:
+        rows = batch.to_pylist()
+        means = pa.array([_mean_hops(row["news"]) for row in rows], pa.float64())
+        yield pa.RecordBatch.from_pydict({"run": [row["run"] for row in rows], "hops": means})
+
+
+def _mean_hops(news: list[dict[str, int]]) -> float:
+    came: dict[tuple[int, int], int] = {}
+    for new in news:
+        came[new["event"], new["node"]] = came.get((new["event"], new["peer"]), 0) + 1
+    return sum(came.values()) / len(came)
 
 
 # ---- energy
@@ -257,7 +328,16 @@ def energy() -> Column:
 
 
 def receiving(log: DataFrame) -> DataFrame:
-    """run, rx_us. A row is written when a frame ends; time that two frames share counts once."""
+    """run, rx_us."""
+    from pyspark.sql import functions as F
+
+    return receiving_each(log).groupBy("run").agg(F.sum("us").alias("rx_us"))
+
+
+def receiving_each(log: DataFrame) -> DataFrame:
+    """run, node, us, for each frame that a radio listened to.
+
+    A row is written when a frame ends; time that two frames share counts once."""
     from pyspark.sql import Window
     from pyspark.sql import functions as F
 
@@ -265,7 +345,7 @@ def receiving(log: DataFrame) -> DataFrame:
     at_node = Window.partitionBy("run", "node").orderBy("t", "seq")
     before = F.coalesce(F.lag("t").over(at_node), F.lit(0))
     new = F.col("t") - F.greatest(F.col("t") - F.col("value"), before)
-    return heard.select("run", new.alias("us")).groupBy("run").agg(F.sum("us").alias("rx_us"))
+    return heard.select("run", "node", new.alias("us"))
 
 
 def away(absent: DataFrame, about: DataFrame) -> DataFrame:

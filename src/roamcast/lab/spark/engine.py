@@ -6,32 +6,33 @@ A worker takes the runs of its partition one after the other.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from roamcast.errors import RoamcastError
+from roamcast.errors import Interrupted, RoamcastError
 from roamcast.lab import plan
-from roamcast.lab.engine import Tallies
+from roamcast.lab.engine import Limits, Tallies
 from roamcast.lab.measure.metrics import measured
 from roamcast.lab.plan import Run
-from roamcast.lab.simulate import done, task
+from roamcast.lab.simulate import all_done, task
 from roamcast.lab.spark.frames import frame, read_log
 from roamcast.lab.spark.session import cores
 from roamcast.lab.spark.worker import stage
-from roamcast.lab.tables import read, rows, schemas
-from roamcast.lab.tables.folder import Folder
+from roamcast.lab.tables import logs, rows, schemas
+from roamcast.lab.tables.folder import Folder, found_by
 from roamcast.log.arrays import texts
 from roamcast.plugins import import_from
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-ENDING = ["run", "status", "error", "tally"]
-COUNTED = ["run", "tally", "error"]
+ENDING = ["run", "tally", "error", "interrupted"]
+DAMAGE = ["log", "error"]
+JAVA_GONE = "Java, in which Spark runs, has ended; the same command goes on from here"
 
 
 class SparkEngine:
@@ -40,37 +41,46 @@ class SparkEngine:
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark
 
-    def simulate(self, runs: Sequence[Run], folder: Folder) -> Tallies:
+    def simulate(self, runs: Sequence[Run], folder: Folder, limits: Limits = lambda _: 0.0) -> Tallies:
         parts = plan.partitions(list(runs), cores(self.spark))
         with _giving_up():
-            ended = simulated(planned(self.spark, parts), folder).collect()
+            ended = simulated(planned(self.spark, parts, limits), folder).collect()
+        interrupted = [row.interrupted for row in ended if row.interrupted is not None]
+        if interrupted:
+            raise Interrupted(interrupted[0])
         return {row.run: json.loads(row.tally) for row in ended if row.tally is not None}
 
-    def tallies(self, runs: Sequence[str], folder: Folder, *, all_rows: bool = False) -> tuple[Tallies, dict[str, str]]:
-        if not runs:
-            return {}, {}
-        files = [{"run": run, "path": str(folder.log_of(run).absolute())} for run in runs]
-        parts = max(1, min(4 * cores(self.spark), len(runs) // 50))
-        spread = frame(self.spark, files, schemas.FILES).repartition(parts)
+    def damaged(self, runs: Sequence[str], folder: Folder) -> dict[str, str]:
+        parts = [logs.facts(part) for part in logs.parts(folder, runs)]
+        if not parts:
+            return {}
+        spread = frame(self.spark, parts, schemas.PARTS).repartition(min(len(parts), 4 * cores(self.spark)))
+        look = stage(f"{__name__}:look_through", folder=folder.facts())
         with _giving_up():
-            table = spread.mapInArrow(stage(f"{__name__}:read_tallies", all_rows=all_rows), _strings(COUNTED)).collect()
-        tallies = {row.run: json.loads(row.tally) for row in table if row.tally is not None}
-        return tallies, {row.run: row.error for row in table if row.error is not None}
+            return {row.log: row.error for row in spread.mapInArrow(look, _strings(DAMAGE)).collect()}
 
     def measured(self, runs: Sequence[Run], tallies: Tallies, folder: Folder) -> Tallies:
         """From the rows of their logs."""
         if not runs:
             return {}
-        about = frame(self.spark, [rows.of_run(run, tallies[run.id], None) for run in runs], schemas.RUNS)
+        about = frame(self.spark, [rows.of_run(run, tallies[run.id], None) for run in runs], schemas.runs({}))
         log = read_log(self.spark, folder, [run.id for run in runs])
         with _giving_up(), measured(log, about) as metrics:
             return {row.run: row.asDict() for row in metrics.collect()}
+
+    def stop(self) -> None:
+        """End what Spark is doing, as far as it can still be asked to."""
+        with suppress(Exception):
+            self.spark.sparkContext.cancelAllJobs()
+
+    def is_measured(self, metrics: Mapping[str, Any]) -> bool:
+        return bool(metrics)
 
 
 @contextmanager
 def _giving_up() -> Iterator[None]:
     """What Spark raises is one line of ours."""
-    from py4j.protocol import Py4JJavaError
+    from py4j.protocol import Py4JError, Py4JJavaError
     from pyspark.errors import PySparkException
 
     try:
@@ -78,18 +88,20 @@ def _giving_up() -> Iterator[None]:
     except (PySparkException, Py4JJavaError) as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         raise RoamcastError(f"Spark gave up: {lines[-1] if lines else error}") from error
+    except (Py4JError, ConnectionError, EOFError) as error:
+        raise Interrupted(JAVA_GONE) from error
 
 
-def planned(spark: SparkSession, parts: list[list[Run]]) -> DataFrame:
+def planned(spark: SparkSession, parts: list[list[Run]], limits: Limits = lambda _: 0.0) -> DataFrame:
     """The plan as a DataFrame whose partitions are `parts`."""
-    tasks = [{"partition": k, **task(run)} for k, part in enumerate(parts) for run in part]
+    tasks = [{"partition": k, **task(run, limits(run))} for k, part in enumerate(parts) for run in part]
     return frame(spark, tasks, schemas.PLAN).repartitionById(len(parts), "partition")
 
 
 def simulated(plan: DataFrame, folder: Folder) -> DataFrame:
-    """Run what is planned: one row a run that ended, with its tally (JSON) unless it cannot be read."""
-    places = {"path": str(folder.path.absolute()), "log": str(folder.log.absolute()), "cwd": str(Path.cwd())}
-    return plan.mapInArrow(stage(f"{__name__}:simulate_batches", **places), _strings(ENDING))
+    """Run what is planned: one row a run that ended, with its tally (JSON) or error; or one that says why not."""
+    work = stage(f"{__name__}:simulate_batches", folder=folder.facts(), cwd=str(Path.cwd()))
+    return plan.mapInArrow(work, _strings(ENDING))
 
 
 def _strings(names: list[str]) -> str:
@@ -99,17 +111,27 @@ def _strings(names: list[str]) -> str:
 # ---- on a worker
 
 
-def simulate_batches(batches: Iterator[pa.RecordBatch], path: str, log: str, cwd: str) -> Iterator[pa.RecordBatch]:
-    folder = Folder(Path(path), Path(log))
+def simulate_batches(batches: Iterator[pa.RecordBatch], folder: dict[str, str], cwd: str) -> Iterator[pa.RecordBatch]:
+    """A worker whose task was tried before notes what it begins: somebody may have died of it."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
     import_from(cwd)
-    for batch in batches:
-        for row in batch.to_pylist():
-            ending = (row["run"], *done(folder, row))
-            yield pa.RecordBatch.from_arrays([texts([text]) for text in ending], ENDING)
+    tasks = (row for batch in batches for row in batch.to_pylist())
+    try:
+        for done in all_done(found_by(folder), tasks, noting=context is not None and context.attemptNumber() > 0):
+            yield _row([*done, None], ENDING)
+    except Interrupted as error:  # trying the task again would not help
+        yield _row([None, None, None, str(error)], ENDING)
 
 
-def read_tallies(batches: Iterator[pa.RecordBatch], all_rows: bool) -> Iterator[pa.RecordBatch]:
+def look_through(batches: Iterator[pa.RecordBatch], folder: dict[str, str]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for row in batch.to_pylist():
-            counted = (row["run"], *read.tally(row["path"], all_rows))
-            yield pa.RecordBatch.from_arrays([texts([text]) for text in counted], COUNTED)
+            damage = logs.damage(found_by(folder).runs, logs.part_of(row))
+            if damage is not None:
+                yield _row(list(damage), DAMAGE)
+
+
+def _row(cells: Sequence[str | None], names: list[str]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([texts([cell]) for cell in cells], names)

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
-from roamcast.lab.tables import schemas
+from roamcast import storage as storages
+from roamcast.lab.tables import logs, schemas
 from roamcast.lab.tables.folder import Folder
 from roamcast.lab.tables.write import table_of
+from roamcast.log.arrays import numbers
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
+
+LOG_WITH_SEQ = schemas.LOG.append(pa.field("seq", pa.int64()))
+NUMBERED_PARTS = schemas.PARTS.insert(0, pa.field("partition", pa.int32()))
 
 
 @cache
@@ -31,12 +37,28 @@ def frame(spark: SparkSession, rows: Sequence[Mapping[str, Any]], schema: pa.Sch
 
 
 def read_log(spark: SparkSession, folder: Folder, runs: Sequence[str]) -> DataFrame:
-    """The logs of these runs, with `seq`, each row's place in its run."""
-    from pyspark.sql.types import LongType, StructField, StructType
+    """The logs of these runs, with `seq`, each row's place in its run.
 
-    log = struct(schemas.LOG)
-    if not runs:
-        return spark.createDataFrame([], StructType([*log.fields, StructField("seq", LongType())]))
-    paths = [str(folder.log_of(run).absolute()) for run in runs]  # Java may have been started elsewhere
-    read = spark.read.schema(log).option("parquet.page.verify-checksum.enabled", "true")
-    return read.parquet(*paths).selectExpr("*", "_metadata.row_index as seq")
+    Workers read them through the storage layer, so Java needs to know nothing of where they are.
+    """
+    from roamcast.lab.spark.worker import stage
+
+    parts = [logs.facts(part) for part in logs.parts(folder, runs)]
+    if not parts:
+        return spark.createDataFrame([], struct(LOG_WITH_SEQ))
+    spread = frame(spark, [{"partition": k, **part} for k, part in enumerate(parts)], NUMBERED_PARTS)
+    spread = spread.repartitionById(len(parts), "partition")
+    return spread.mapInArrow(stage(f"{__name__}:read_parts", url=folder.runs.url), struct(LOG_WITH_SEQ))
+
+
+# ---- on a worker
+
+
+def read_parts(batches: Iterator[pa.RecordBatch], url: str) -> Iterator[pa.RecordBatch]:
+    storage = storages.at(url)
+    for batch in batches:
+        for row in batch.to_pylist():
+            for rows, seq in logs.batches(storage, logs.part_of(row)):
+                places = numbers(np.arange(seq, seq + rows.num_rows))
+                plain = [column.cast(field.type) for column, field in zip(rows.columns, schemas.LOG, strict=True)]
+                yield pa.RecordBatch.from_arrays([*plain, places], schema=LOG_WITH_SEQ)

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import atexit
 import hashlib
+import logging
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import zipfile
 from functools import cache
 from pathlib import Path
@@ -163,9 +166,19 @@ def _start(master: str, name: str, settings: dict[str, str], log: Path | None) -
     except Exception as error:
         why = str(getattr(error, "java_exception", error)).strip().splitlines()[0]
         raise InputError(f"Spark did not start on {master}: {why}") from None
+    _say_nothing_twice()
     if not master.startswith("local"):
         context.addArchive(f"{package()}#{ARCHIVE}")
     return SparkSession(context)
+
+
+def _say_nothing_twice() -> None:
+    """What py4j raises it also prints, call by call, through the root logger as well. And Spark asks Java to cancel its
+    jobs when somebody presses Ctrl-C, in the middle of another call to Java, which fails."""
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    logging.getLogger().addFilter(lambda record: "py4j" not in Path(record.pathname).parts)
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def package() -> Path:

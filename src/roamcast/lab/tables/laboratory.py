@@ -10,6 +10,8 @@ opened.pandas("summary")                                  # starts no Java
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,10 +20,12 @@ import pyarrow as pa
 
 from roamcast.errors import InputError, unknown
 from roamcast.extras import need
+from roamcast.judging import paired, settings
 from roamcast.lab import summarise
+from roamcast.lab.contrast import Contrast, contrast
 from roamcast.lab.spark.frames import frame, read_log, struct
 from roamcast.lab.spark.session import session
-from roamcast.lab.tables import read, schemas
+from roamcast.lab.tables import export, read, schemas
 from roamcast.lab.tables.folder import Folder
 from roamcast.log import catalogue
 
@@ -31,14 +35,14 @@ if TYPE_CHECKING:
 
     from roamcast.lab.campaign import Campaign
 
-TABLES = ("runs", "log", "metrics", "summary")
+TABLES = ("runs", "log", "metrics", "summary", "provenance")
 
 
 class Laboratory:
-    """The tables of a campaign that has run: `runs`, `log`, `metrics` and `summary`. Spark starts with the first
-    DataFrame, unless a session was given."""
+    """The tables of a campaign that has run: `runs`, `log`, `metrics`, `summary`, `provenance`. Spark starts with the
+    first DataFrame, unless a session was given."""
 
-    def __init__(self, path: Path, spark: SparkSession | None = None) -> None:
+    def __init__(self, path: str | Path, spark: SparkSession | None = None) -> None:
         self.folder = Folder(path)
         self.folder.check_claimed()
         read.check(self.folder)
@@ -51,7 +55,7 @@ class Laboratory:
 
     def __repr__(self) -> str:
         names = ", ".join(repr(campaign.name) for campaign in self.campaigns)
-        return f"<campaign {names} in {self.folder.path}: tables {', '.join(TABLES)}>"
+        return f"<campaign {names} in {self.folder}: tables {', '.join(TABLES)}>"
 
     @cached_property
     def spark(self) -> SparkSession:
@@ -73,19 +77,60 @@ class Laboratory:
         rows: list[dict[str, Any]] = self.arrow(table).to_pylist(maps_as_pydicts="strict")
         return rows
 
+    def export(self, table: str, path: str | Path) -> Path:
+        """Write a table as `.csv`, `.arrow` or `.parquet`. CSV has a column for each key of a map."""
+        place = Path(path).expanduser()
+        export.check(place)
+        return export.write(self.arrow(table), place)
+
+    def differences(self, metric: str, label: str, other: str) -> list[dict[str, Any]]:
+        """`label` minus `other`, seed by seed, wherever both were run in the same world: intervals, effect sizes, and
+        p-values, also corrected by Holm's method for all these rows (docs/reference/tables.md)."""
+        catalogue.averaged(metric)
+        metrics = self.rows("metrics")
+        cells = {(row["campaign"], row["cell"]): row for row in metrics}
+        labels = sorted({row["label"] for row in cells.values()})
+        for asked in (label, other):
+            if asked not in labels:
+                raise unknown("label", asked, labels)
+        mine, others = ([row for row in cells.values() if row["label"] == asked] for asked in (label, other))
+        same = [(a, b) for a in mine for b in others if a is not b and _world(a) == _world(b)]
+        if not same:
+            raise InputError(f"{label} and {other} were never run in the same world")
+        by_cell: dict[Any, list[dict[str, Any]]] = {}
+        for row in metrics:
+            by_cell.setdefault((row["campaign"], row["cell"]), []).append(row)
+        pairs = ((a["campaign"], a["cell"], b["cell"]) for a, b in same)
+        compared = [
+            row
+            for name, one, two in pairs
+            for row in summarise.differences([*by_cell[name, one], *by_cell[name, two]], one, two, [metric])
+        ]
+        return paired.corrected(compared)
+
+    def against(self, after: Laboratory, *metrics: str) -> Contrast:
+        """This campaign and a later one, as before and after a change of the code: the same cells paired by seed, what
+        differs in plan and in results, and which cells only one of them has. By default about delivery."""
+        before, later = ((opened.rows("runs"), opened.rows("metrics")) for opened in (self, after))
+        return contrast(before, later, metrics or ("delivery",))
+
     # ---- with Spark
 
     @cached_property
     def runs(self) -> DataFrame:
-        return self._table("runs", schemas.RUNS)
+        return self._table("runs")
 
     @cached_property
     def metrics(self) -> DataFrame:
-        return self._table("metrics", schemas.METRICS)
+        return self._table("metrics")
 
     @cached_property
     def summary(self) -> DataFrame:
-        return self._table("summary", schemas.SUMMARY)
+        return self._table("summary")
+
+    @cached_property
+    def provenance(self) -> DataFrame:
+        return frame(self.spark, self.rows("provenance"), schemas.PROVENANCE)
 
     @cached_property
     def log(self) -> DataFrame:
@@ -104,37 +149,54 @@ class Laboratory:
 
     def ask(self, query: str, limit: int) -> tuple[list[str], list[list[Any]]]:
         """Columns and rows of an answer; what Spark does not understand is an InputError of one line."""
-        from py4j.protocol import Py4JJavaError
-        from pyspark.errors import PySparkException
-
-        try:
+        with _in_one_line():
             answer = self.sql(query)
             return answer.columns, [list(row) for row in answer.limit(limit).collect()]
-        except (PySparkException, Py4JJavaError) as error:
-            why = str(getattr(error, "java_exception", error)).strip().splitlines()[0]  # and then the plan
-            raise InputError(f"query: {why[:300]}") from None
+
+    def save(self, query: str, path: str | Path) -> Path:
+        """Write the whole answer to a file: `.csv`, `.arrow` or `.parquet`."""
+        place = Path(path).expanduser()
+        export.check(place)
+        with _in_one_line():
+            answer = self.sql(query).toArrow()
+        return export.write(answer, place)
+
+    def tables(self) -> dict[str, int]:
+        """The names of the tables, and how many columns each has."""
+        read_here = {name: self.arrow(name).num_columns for name in TABLES if name != "log"}
+        return {name: read_here.get(name, len(schemas.LOG) + 1) for name in TABLES}
+
+    def cancel(self) -> None:
+        """End what Spark is doing, if it was started."""
+        if self._spark is not None or "spark" in self.__dict__:
+            self.spark.sparkContext.cancelAllJobs()
 
     def better(self, metric: str, label: str, other: str) -> DataFrame:
-        """`label` minus `other`, seed by seed, wherever both were run in the same world."""
-        catalogue.averaged(metric)
-        metrics = self.rows("metrics")
-        cells = {(row["campaign"], row["cell"]): row for row in metrics}
-        labels = sorted({row["label"] for row in cells.values()})
-        for asked in (label, other):
-            if asked not in labels:
-                raise unknown("label", asked, labels)
-        mine, others = ([row for row in cells.values() if row["label"] == asked] for asked in (label, other))
-        same = [(a, b) for a in mine for b in others if (a["campaign"], a["world"]) == (b["campaign"], b["world"])]
-        if not same:
-            raise InputError(f"{label} and {other} were never run in the same world")
-        differences = [
-            row
-            for a, b in same
-            for row in summarise.differences(
-                (row for row in metrics if row["campaign"] == a["campaign"]), a["cell"], b["cell"]
-            )
-        ]
-        return frame(self.spark, [row for row in differences if row["metric"] == metric], schemas.DIFFERENCES)
+        """`label` minus `other`, seed by seed, wherever both were run in the same world; see `differences`."""
+        rows = self.differences(metric, label, other)
+        schema = schemas.differences(self.arrow("metrics").schema)
+        telling = [field for field in schema if any(row.get(field.name) is not None for row in rows)]
+        return frame(self.spark, rows, pa.schema(telling))
 
-    def _table(self, name: str, schema: pa.Schema) -> DataFrame:
-        return self.spark.read.schema(struct(schema)).parquet(str((self.folder.path / name).absolute()))
+    def _table(self, name: str) -> DataFrame:
+        table = self.arrow(name)
+        if self.folder.storage.path is None:  # Java knows nothing of object stores
+            return self.spark.createDataFrame(table, struct(table.schema))
+        path = self.folder.storage.path / read.check(self.folder)[name]
+        return self.spark.read.schema(struct(table.schema)).parquet(str(path.absolute()))
+
+
+def _world(row: dict[str, Any]) -> tuple[Any, ...]:
+    return row["campaign"], settings.world(row)
+
+
+@contextmanager
+def _in_one_line() -> Iterator[None]:
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (PySparkException, Py4JJavaError) as error:
+        why = str(getattr(error, "java_exception", error)).strip().splitlines()[0]  # and then the plan
+        raise InputError(f"query: {why[:300]}") from None

@@ -1,4 +1,7 @@
-"""Rows of the tables `runs` and `metrics`, from planned runs and what they counted. Maps are dictionaries in them."""
+"""Rows of the tables `runs` and `metrics`, from planned runs and what they counted. Maps are dictionaries in them.
+
+`chosen` has the settings of all cells that get into the table, so that their columns have one type; without it, a row
+has the values of its own cell."""
 
 from __future__ import annotations
 
@@ -9,7 +12,9 @@ from typing import Any
 import msgspec
 
 from roamcast.lab import plan
+from roamcast.lab.campaign import Campaign
 from roamcast.lab.plan import Run
+from roamcast.lab.tables.columns import Chosen
 from roamcast.log import catalogue
 
 Row = dict[str, Any]
@@ -17,12 +22,14 @@ COUNTED = (*(metric.name for metric in catalogue.METRICS), "fingerprint")
 """The columns of the metrics table behind the coordinates."""
 
 
-def of_run(run: Run, tally: Mapping[str, Any] | None, failure: Mapping[str, Any] | None) -> Row:
+def of_run(
+    run: Run, tally: Mapping[str, Any] | None, failure: Mapping[str, Any] | None, chosen: Chosen | None = None
+) -> Row:
     """For the table of runs; `failure` is the record of one that raised."""
     cell = run.cell
     status = "finished" if tally is not None else "failed" if failure is not None else "planned"
     return {
-        **_coordinates(run),
+        **_coordinates(run, chosen),
         "sim_s": cell.scenario.duration_s,
         "level": run.campaign.level,
         "scenario": msgspec.json.encode(cell.scenario).decode(),
@@ -36,29 +43,27 @@ def of_run(run: Run, tally: Mapping[str, Any] | None, failure: Mapping[str, Any]
     }
 
 
-def of_metrics(run: Run, tally: Mapping[str, Any]) -> Row:
+def of_metrics(run: Run, tally: Mapping[str, Any], chosen: Chosen | None = None) -> Row:
     """For the metrics table. Counts by name are in the order of the names, whoever counted."""
     counted = {name: tally[name] for name in COUNTED}
     in_order = {name: dict(sorted(value.items())) for name, value in counted.items() if isinstance(value, dict)}
-    return {**_coordinates(run), **counted, **in_order}
+    return {**_coordinates(run, chosen), **counted, **in_order}
 
 
-def _coordinates(run: Run) -> Row:
-    cell = run.cell
+def _coordinates(run: Run, chosen: Chosen | None) -> Row:
+    return {"run": run.id, **of_cell(run.campaign, run.place, chosen), "seed": run.seed}
+
+
+def of_cell(campaign: Campaign, place: int, chosen: Chosen | None = None) -> Row:
+    """The coordinates that all runs of a cell have."""
+    cell = campaign.cells[place]
     return {
-        "run": run.id,
-        "campaign": run.campaign.name,
-        "preset": run.campaign.preset,
-        "reading": run.campaign.reading,
-        "cell": run.place,
+        "campaign": campaign.name,
+        "preset": campaign.preset,
+        "reading": campaign.reading,
+        "cell": place,
         "protocol": cell.protocol,
         "label": cell.label,
-        "params": texts(cell.given),
-        "world": texts(cell.world),
-        "seed": run.seed,
+        **(chosen or Chosen([cell])).of(cell),
         "nodes": cell.scenario.nodes,
     }
-
-
-def texts(values: dict[str, Any]) -> dict[str, str]:
-    return {name: value if isinstance(value, str) else json.dumps(value) for name, value in values.items()}

@@ -5,18 +5,15 @@ So the same rows are the same bytes, with Spark and without.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from roamcast import files
+from roamcast.lab.tables.folder import Folder
 from roamcast.log.arrays import column
-
-FILE = "part-00000.parquet"
-"""The only file of a table, named as Spark names its own."""
 
 
 def table_of(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
@@ -25,7 +22,20 @@ def table_of(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
     return pa.table(columns, schema=schema)
 
 
-def write_table(rows: Sequence[Mapping[str, Any]], schema: pa.Schema, target: Path) -> None:
-    """As one Parquet file in its folder, which is replaced whole."""
-    with files.completed_folder(target) as folder:
-        pq.write_table(table_of(rows, schema), folder / FILE, compression="zstd")
+def write_tables(
+    folder: Folder, tables: Mapping[str, tuple[Sequence[Mapping[str, Any]], pa.Schema]], state: str = ""
+) -> None:
+    """Write the tables of a campaign, (rows, schema) by name. Readers see the former ones until all are written."""
+    objects = {name: _put(folder, name, table_of(rows, schema)) for name, (rows, schema) in tables.items()}
+    folder.point_to_tables(objects, state)
+
+
+def _put(folder: Folder, name: str, table: pa.Table) -> str:
+    """Named by its content: what has not changed is not written again."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd")
+    content = sink.getvalue().to_pybytes()
+    target = f"{name}/part-{hashlib.blake2b(content, digest_size=8).hexdigest()}.parquet"
+    if not folder.storage.exists(target):
+        folder.storage.put(target, content)
+    return target
