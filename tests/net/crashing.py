@@ -58,7 +58,7 @@ class Between(UdpMedium):
 
 def node_at(folder: str, place: int, network: Network) -> Node:
     """A node of a line of three; its number is its place. Those at the ends do not hear each other."""
-    how = {"protocol": "epidemic", "roster": f"{folder}/roster.toml"}
+    how = {"protocol": "roam", "roster": f"{folder}/roster.toml"}
     unheard = {1: 3, 3: 1}.get(place, -1)
     return Node(config(folder, str(place), network, how), medium=Between(network, unheard))
 

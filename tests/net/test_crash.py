@@ -58,7 +58,7 @@ class Processes:
 
 
 REPAIRING: dict[str, dict[str, Any]] = {
-    "epidemic": {"protocol": "epidemic"},
+    "roam": {"protocol": "roam"},
     "frugal": {"protocol": "frugal", "params": {"hb_upper_s": 0.3, "hb_initial_s": 0.3}},
 }
 

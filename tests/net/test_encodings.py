@@ -72,7 +72,7 @@ def event_in(body: bytes) -> Event:
 
 def test_an_event_is_sealed_once_and_its_frame_encoded_once(key: str, tmp_path: Path, counts: Counts) -> None:
     async def go() -> None:
-        a = config(key, params={"p": 0.0}, state=str(tmp_path / "a"))
+        a = config(key, params={"p": 0.0, "repair": False}, state=str(tmp_path / "a"))
         b = msgspec.structs.replace(a, state=str(tmp_path / "b"))
         async with Node(a) as one, Node(b) as other:
             wanted = other.subscribe("n > 0")
@@ -97,7 +97,7 @@ def test_a_restart_seals_an_event_again_only_if_a_part_of_its_validity_has_passe
     key: str, tmp_path: Path, counts: Counts, validity_s: float | None, seals: int
 ) -> None:
     async def go() -> None:
-        a = config(key, params={"p": 0.0}, state=str(tmp_path / "a"))
+        a = config(key, params={"p": 0.0, "repair": False}, state=str(tmp_path / "a"))
         for starts in (1, 2):
             async with Node(a) as node:
                 if starts == 1:
@@ -113,7 +113,7 @@ def test_a_restart_seals_an_event_again_only_if_a_part_of_its_validity_has_passe
 def test_in_another_group_an_event_is_sealed_again(key: str, tmp_path: Path, counts: Counts) -> None:
     async def go() -> None:
         KeyRing.new().save(tmp_path / "other.key")
-        a = config(key, params={"p": 0.0}, state=str(tmp_path / "a"))
+        a = config(key, params={"p": 0.0, "repair": False}, state=str(tmp_path / "a"))
         for group in (key, str(tmp_path / "other.key")):
             async with Node(msgspec.structs.replace(a, key=group)) as node:
                 if group == key:

@@ -12,12 +12,14 @@ test would take a minute and a half, and a busy machine would add delays. test_p
 in real time. Where the kernel can lose frames (`tc netem`), it does, and so does the simulation. A delay by the kernel
 would have no meaning for a clock that does not wait.
 
-Two things differ between a cable and the simulator's radio, and the interval is narrow enough to show both. So they are
-made equal here:
+Three things differ between a cable and the simulator's radio, and the interval is narrow enough to show them. So they
+are made equal here:
   - a cable takes no time. At a megabit a second, nodes whose delays differ by less than a frame's airtime all send
     before they hear each other: proximity sends 13 % more events, and delivers one more in a hundred;
-  - a node finds out by six attempts, 0.44 s in all, that a neighbour has gone, and holds its queue meanwhile; the
-    simulator's ideal MAC knows at once. With these pauses subtree delivers five fewer in a hundred.
+  - a node finds out by six attempts, 0.44 s in all, that a neighbour has gone; the simulator's ideal MAC knows at once.
+    With these pauses subtree delivers five fewer in a hundred;
+  - a cable does not say how strong a signal is; in the simulator all nodes of a contact list are at one place, and hear
+    each other well. Treegroup's leaders are chosen by signals: without them it delivers two fewer in a hundred.
 """
 
 from __future__ import annotations
@@ -65,9 +67,10 @@ OURS = 0
 RUNS = 3
 AT_ONCE = Limits(ack_timeout_s=0.0005, ack_timeout_max_s=0.001)
 CABLE_BPS = 1e9
+STRONG_DBM = -30.0
 ROUNDING = 1e-9
 """The smallest half width of the interval: frugal always delivers everything."""
-PROTOCOLS = ["proximity", "frugal", "epidemic", "semiprob", "psamanet", "treegroup", "subtree"]
+PROTOCOLS = ["proximity", "frugal", "roam", "semiprob", "psamanet", "treegroup", "subtree"]
 GROUP = "239.255.251.1"
 
 Change = tuple[float, int, int, bool]
@@ -129,10 +132,13 @@ def scenario(trace: Path, loss: float) -> Scenario:
 
 
 class Standing(Senses):
-    """A contact list has no speeds: in the simulator they are 0."""
+    """A contact list has no places: in the simulator all nodes are at one, do not move, and hear each other well."""
 
     def speed(self) -> float:
         return 0.0
+
+    def signal(self) -> float:
+        return STRONG_DBM
 
 
 # ---- places of nodes
@@ -284,7 +290,7 @@ def test_real_delivery_lies_in_the_interval_that_the_simulator_predicts(
     field: tuple[Scenario, Any], protocol: str, request: pytest.FixtureRequest
 ) -> None:
     if protocol == "treegroup":
-        why = "real 0.657, simulated 0.672 or more: perhaps because real frames no longer wait for deaf neighbours"
+        why = "with equal signals 60 real runs deliver 0.697 and 80 simulated ones 0.727; the cause is not known"
         request.node.add_marker(pytest.mark.xfail(strict=False, reason=why))
     world, runs = field
     assert all(run[protocol]["interested"] == 24 * 6 for run in runs)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-DEFAULT_PROTOCOL: Final = "epidemic"
+DEFAULT_PROTOCOL: Final = "roam"
 """Chosen by measurement (docs/how-to/choose-a-protocol.md)."""
 LIVE: Final[dict[str, dict[str, Any]]] = {
+    "gossip": {"repair": True},
     "subtree": {"doubt": True},
     "treegroup": {"doubt": True},
     "frugal": {"repair": True, "ids_on": "new", "hb_initial_s": 1.0, "events_table_size": 1000},

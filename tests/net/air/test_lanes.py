@@ -61,8 +61,8 @@ class Net:
         self.loop = WarpLoop()
         self.sink = MemorySink()
         fast, slow = list[Room](), list[Room]()
-        both = [{"fast": Room(fast), "slow": Room(slow, 120, bps=1000.0, share=1.0)} for _ in range(2)]
-        self.media: list[dict[str, Room]] = [*both, {"fast": Room(fast)}, {"slow": Room(slow, 120, bps=1000.0)}]
+        both = [{"fast": Room(fast), "slow": Room(slow, 140, bps=1000.0, share=1.0)} for _ in range(2)]
+        self.media: list[dict[str, Room]] = [*both, {"fast": Room(fast)}, {"slow": Room(slow, 140, bps=1000.0)}]
         self.loop.run_until_complete(self.start(Limits(**limits)))
 
     async def start(self, limits: Limits) -> None:
@@ -132,7 +132,7 @@ def test_a_frame_is_split_for_the_medium_that_needs_it(net: Net) -> None:
     assert [net.heard(i) for i in (2, 3)] == [[(1, net.number(0))]] * 2
     assert len(frames(net.media[0]["fast"])) == 1
     assert len(frames(net.media[0]["slow"])) > 5
-    assert all(size <= 120 for size, _ in frames(net.media[0]["slow"]))
+    assert all(size <= 140 for size, _ in frames(net.media[0]["slow"]))
 
 
 def test_a_slow_medium_does_not_slow_down_a_fast_one(net: Net) -> None:

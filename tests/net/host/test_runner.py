@@ -159,13 +159,16 @@ def test_errors_of_a_protocol_are_counted_and_reported_and_the_node_goes_on(
     assert len([r for r in caplog.records if "the protocol failed" in r.message]) == 1
 
 
-def test_speed_battery_and_motion_come_from_the_application() -> None:
+def test_speed_battery_signals_and_motion_come_from_the_application() -> None:
     class Instruments(Senses):
         def speed(self) -> float:
             return 3.5
 
         def battery(self) -> float:
             return 0.25
+
+        def signal(self) -> float:
+            return -70.0
 
     class Mobile(Probe):
         wants_motion = True
@@ -176,7 +179,7 @@ def test_speed_battery_and_motion_come_from_the_application() -> None:
             runner.start()
             runner.motion(True)
             runner.motion(False)
-            assert (runner.host.speed(), runner.host.battery()) == (3.5, 0.25)
+            assert (runner.host.speed(), runner.host.battery(), runner.host.signal()) == (3.5, 0.25, -70.0)
             assert isinstance(runner.protocol, Probe)
             assert [t.arguments[0] for t in runner.protocol.calls("motion")] == expected
             runner.stop()
@@ -343,3 +346,21 @@ def test_insecure_mode_is_logged_as_a_warning(caplog: pytest.LogCaptureFixture) 
     assert [r.message for r in caplog.records] == [
         "INSECURE: node 3 neither encrypts nor authenticates nor signs anything"
     ]
+
+
+@pytest.mark.parametrize("bytes_max, warns", [(131, True), (132, False)])
+def test_a_medium_without_room_for_positions_is_warned_of_and_gets_none(
+    bytes_max: int, warns: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def go() -> int:
+        medium = UdpMedium(network())
+        medium.datagram_max = bytes_max
+        runner = Runner(Probe, Params(), Membership.secure(MemoryValues(), RING), medium)
+        runner.start()
+        runner.host.broadcast(Ping(1))
+        runner.stop()
+        return runner.tally.positions_out
+
+    with caplog.at_level(logging.WARNING):
+        assert asyncio.run(go()) == (0 if warns else 1)
+    assert ["no room for signed positions" in record.message for record in caplog.records] == [True] * warns

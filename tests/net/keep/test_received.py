@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from roamcast.errors import StoreError
 from roamcast.net.keep.database import Bounds
 from roamcast.net.keep.received import Received
 from roamcast.net.keep.store import Store
@@ -126,3 +127,22 @@ def test_received_events_are_the_first_copies_in_order(batches: list[list[int]])
     for batch in batches:
         store.received.add([event(n) for n in batch])
     assert ids(store.received.after(0, 1000)) == list(dict.fromkeys(n for batch in batches for n in batch))
+
+
+def test_a_page_does_not_lack_events_whose_removal_is_undone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Store(tmp_path, Bounds(received=2)) as store:
+        store.received.add([event(1), event(2)])
+        with store.together():
+            store.received.add([event(3)])
+        control = store.db._control
+
+        def fail(statement: str) -> None:
+            if statement == "commit":
+                store.db._roll_back()
+                raise StoreError("the disk is full")
+            control(statement)
+
+        monkeypatch.setattr(store.db, "_control", fail)
+        assert ids(store.received.after(0, 10)) == [1, 2]
+        with pytest.raises(StoreError):
+            store.commit()

@@ -22,7 +22,12 @@ def run(main: Coroutine[Any, Any, None]) -> None:
 
 
 def config(key: str, **more: Any) -> Config:
-    settings: dict[str, Any] = {"protocol": "gossip", "params": {"p": 1.0}, "network": network(), "limits": FAST}
+    settings: dict[str, Any] = {
+        "protocol": "gossip",
+        "params": {"p": 1.0, "repair": False},
+        "network": network(),
+        "limits": FAST,
+    }
     return Config(**{"key": key, **settings, **more})
 
 

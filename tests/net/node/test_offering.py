@@ -32,7 +32,7 @@ async def numbers(subscriber: Node, how_many: int) -> list[int]:
 QUICK = {"hb_upper_s": 0.3, "hb_initial_s": 0.3}
 
 
-@pytest.mark.parametrize(("protocol", "params"), [("epidemic", {}), ("frugal", QUICK)])
+@pytest.mark.parametrize(("protocol", "params"), [("roam", {}), ("frugal", QUICK)])
 def test_a_subscriber_that_joins_later_gets_all_acknowledged_publications(
     key: str, protocol: str, params: dict[str, Any]
 ) -> None:
@@ -103,7 +103,7 @@ def test_own_events_that_the_store_has_no_room_for_are_counted(key: str) -> None
     run(go())
 
 
-@pytest.mark.parametrize(("protocol", "warns"), [("frugal", True), ("flooding-interest", True), ("epidemic", False)])
+@pytest.mark.parametrize(("protocol", "warns"), [("frugal", True), ("flooding-interest", True), ("roam", False)])
 def test_a_protocol_that_needs_all_to_subscribe_says_so_at_the_start(
     key: str, protocol: str, warns: bool, caplog: pytest.LogCaptureFixture
 ) -> None:

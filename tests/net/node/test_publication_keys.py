@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
+
+from roamcast.errors import StoreError
 from roamcast.net.durable import MemoryValues
 from roamcast.net.node.node import Node
 from roamcast.net.node.publication_keys import MOST, PublicationKeys
@@ -43,3 +46,42 @@ def test_many_at_once_lose_no_key(key: str) -> None:
             assert [await node.publish(key=str(n), repeated=True) for n in range(50)] == ids
 
     run(go())
+
+
+def test_a_repetition_finds_a_publication_that_is_still_under_way_also_if_its_caller_gave_up(key: str) -> None:
+    async def go() -> None:
+        async with Node(config(key)) as node:
+            first = asyncio.create_task(node.publish("news", key="7"))
+            await asyncio.sleep(0)
+            second = asyncio.create_task(node.publish("news", key="7", repeated=True))
+            await asyncio.sleep(0)
+            first.cancel()
+            id = await second
+            assert await node.publish("news", key="7", repeated=True) == id
+            assert [own.event.id for own in node.store.own.valid()] == [id]
+
+    run(go())
+
+
+def test_a_repetition_of_one_that_fails_is_published() -> None:
+    async def go() -> None:
+        keys = PublicationKeys(MemoryValues())
+        failed = asyncio.Event()
+
+        async def fail() -> int:
+            await failed.wait()
+            raise StoreError("the disk is full")
+
+        async def succeed() -> int:
+            return 8
+
+        first = asyncio.create_task(keys.once("7", False, fail))
+        await asyncio.sleep(0)
+        second = asyncio.create_task(keys.once("7", True, succeed))
+        await asyncio.sleep(0)
+        failed.set()
+        with pytest.raises(StoreError):
+            await first
+        assert await second == 8
+
+    asyncio.run(go())

@@ -182,3 +182,22 @@ def test_a_page_that_is_read_before_a_commit_ends_where_the_disk_ends() -> None:
         assert (writer.end, ids(observer.new)) == (2, [2])
 
     run(go())
+
+
+def test_an_error_in_the_program_fails_its_group_and_the_writer_goes_on() -> None:
+    def broken() -> None:
+        raise TypeError("not a row")
+
+    async def go() -> None:
+        with Store(None) as store:
+            observer = Observer()
+            writer = Writer(store, Tally(), observer)
+            writer.add_event(event(1))
+            with pytest.raises(StoreError, match="not a row"):
+                await writer.write(broken)
+            assert len(observer.failures) == 1
+            await writer.write(lambda: store.own.add([event(2)]))
+            assert len(store.own.valid()) == 1
+            await writer.close()
+
+    run(go())

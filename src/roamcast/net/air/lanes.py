@@ -23,6 +23,7 @@ from roamcast.net.air.outbox import Outbox, SendObserver
 from roamcast.net.air.timers import Timers
 from roamcast.net.limits import Limits
 from roamcast.net.refusal import Tally
+from roamcast.net.wire import costs
 from roamcast.net.wire.addresses import Address
 from roamcast.net.wire.codec import FrameCodec
 from roamcast.net.wire.packet import NUMBERS
@@ -121,6 +122,10 @@ class Outboxes:
     @property
     def airtime_us(self) -> int:
         return sum(outbox.airtime_us for outbox in self._outboxes)
+
+    def airtime(self, size: int) -> int:
+        """How long a frame of this size takes where it takes longest, in microseconds; in one datagram."""
+        return max(round(lane.limits.airtime_us(lane.size(size + costs.OVERHEAD_BYTES, 1))) for lane in self._lanes)
 
     def of_lane(self, lane: int) -> Outbox:
         return self._outboxes[lane]

@@ -28,6 +28,7 @@ from roamcast.net.refusal import ACK_AIRTIME, NO_ACK, NO_NETWORK, QUEUE_FULL, TO
 from roamcast.net.trust.positions import PositionSchedule
 from roamcast.net.wire.addresses import Address
 from roamcast.net.wire.codec import FrameCodec
+from roamcast.net.wire.packet import POSITION_BYTES
 from roamcast.protocols.kit.interface import Frame
 
 if TYPE_CHECKING:
@@ -239,6 +240,8 @@ class Outbox:
 
     def _send_position(self) -> None:
         """Before other datagrams, if it is due. If it cannot be sent, it counts as lost on the way."""
+        if self._lane.medium.datagram_max < POSITION_BYTES:
+            return
         datagram = self._codec.position(self._timers.now_us(), self._positions)
         if datagram is not None and self._lane.send(datagram, None) is Sent.SENT:
             self._tally.positions_out += 1

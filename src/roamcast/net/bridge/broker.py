@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 import paho.mqtt.client as mqtt
+from paho.mqtt import MQTTException
 from paho.mqtt.enums import CallbackAPIVersion
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
@@ -30,6 +31,8 @@ SESSION_S: Final = 7 * 24 * 3600
 IN_FLIGHT: Final = 20
 """How many messages may be unacknowledged at a time. A node remembers more keys of publications than that."""
 KEEP_ALIVE_S: Final = 15
+EXPIRY_MAX_S: Final = (1 << 32) - 1
+"""The longest expiry that MQTT can write. A message that is valid for longer does not expire."""
 PASSWORD: Final = "ROAMCAST_MQTT_PASSWORD"
 
 
@@ -125,14 +128,19 @@ class Broker:
         expiry_s: int | None = None,
         properties: dict[str, str] | None = None,
     ) -> None:
-        """`then` is called when the broker has it; with a reason, if the broker refused it."""
+        """`then` is called when the broker has it; with a reason, if the broker refused it, or MQTT cannot carry it."""
         about = Properties(PacketTypes.PUBLISH)  # type: ignore[no-untyped-call]
-        if expiry_s is not None:
+        if expiry_s is not None and expiry_s <= EXPIRY_MAX_S:
             about.MessageExpiryInterval = expiry_s
         if properties:
             about.UserProperty = list(properties.items())
-        sent = self._client.publish(topic, payload, qos=1, retain=retain, properties=about)
-        self._sent[sent.mid] = then or (lambda _: None)
+        informed = then or (lambda _: None)
+        try:
+            sent = self._client.publish(topic, payload, qos=1, retain=retain, properties=about)
+        except (ValueError, MQTTException) as error:
+            self._loop.call_soon(informed, f"MQTT cannot carry it: {error}")
+            return
+        self._sent[sent.mid] = informed
 
     def acknowledge(self, message: Message) -> None:
         if self.connected and message.connection == self.connection:

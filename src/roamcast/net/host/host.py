@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from math import nan
 
+from roamcast.net.air.lanes import Outboxes
 from roamcast.net.air.timers import Timers
 from roamcast.net.host.decisions import Decisions
 from roamcast.net.host.deliveries import Deliveries
@@ -25,17 +25,18 @@ class NetHost(Host):
         id: int,
         clock: Timers,
         timers: ProtocolTimers,
-        transmit: Callable[[Frame, int], None],
+        outbox: Outboxes,
         deliveries: Deliveries,
         decisions: Decisions,
         muted: MutedIds,
         senses: Senses,
         stream: random.Random,
     ) -> None:
-        """`transmit` can be replaced: during a catch-up, nothing leaves the node."""
+        """`transmit` can be replaced: during a catch-up, nothing goes into the outbox."""
         super().__init__(id)
         self.running = False  # a protocol whose node was stopped inside a handler has no effects any more
-        self.transmit = transmit
+        self.transmit: Callable[[Frame, int], None] = outbox.add
+        self._outbox = outbox
         self._clock = clock
         self._timers = timers
         self._deliveries = deliveries
@@ -83,10 +84,13 @@ class NetHost(Host):
         return self._muted.heard(id)
 
     def signal(self) -> float:
-        return nan
+        return self._senses.signal()
 
     def speed(self) -> float:
         return self._senses.speed()
+
+    def airtime(self, size: int) -> int:
+        return self._outbox.airtime(size)
 
     def battery(self) -> float:
         return self._senses.battery()

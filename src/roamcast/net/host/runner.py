@@ -56,6 +56,7 @@ from roamcast.net.trust.keys import KeyRing
 from roamcast.net.trust.membership import Membership
 from roamcast.net.wire.addresses import Address
 from roamcast.net.wire.codec import FrameCodec
+from roamcast.net.wire.packet import POSITION_BYTES
 from roamcast.protocols.kit.interface import Params, Protocol
 from roamcast.pubsub.event import Event
 from roamcast.pubsub.filters import Filter
@@ -140,7 +141,7 @@ class Runner:
             self.id,
             timers,
             self.protocol_timers,
-            self.outbox.add,
+            self.outbox,
             self.deliveries,
             self.decisions,
             self.muted,
@@ -169,6 +170,7 @@ class Runner:
             return
         if self.membership.ring is None:
             log.warning("INSECURE: node %d neither encrypts nor authenticates nor signs anything", self.id)
+        self._warn_of_short_datagrams()
         self.host.running = True
         if self._was_down:
             self.journal.row(schema.RECOVER)
@@ -184,6 +186,16 @@ class Runner:
             self._start_protocol(fresh)
         self._record.begin_writing()
         self._sampler.begin()
+
+    def _warn_of_short_datagrams(self) -> None:
+        for lane in self.lanes:
+            room = lane.medium.datagram_max
+            if self.membership.ring is not None and room < POSITION_BYTES:
+                log.warning(
+                    "%s: datagrams of %d bytes have no room for signed positions (%d), so a member of the group can "
+                    "silence this node there",
+                    *(lane.name, room, POSITION_BYTES),
+                )
 
     def _start_protocol(self, fresh: bool) -> None:
         self.handlers.call(lambda protocol: protocol.on_start())

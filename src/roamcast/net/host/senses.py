@@ -20,6 +20,10 @@ class Senses:
         """The share of energy that is left."""
         return 1.0
 
+    def signal(self) -> float:
+        """The strength of the frame that was received last, in dBm; NaN if the radio does not say."""
+        return nan
+
 
 class Motion(Senses):
     """The speed that was set last; before that, and for everything else, the instruments of the application."""
@@ -41,3 +45,6 @@ class Motion(Senses):
 
     def battery(self) -> float:
         return self._others.battery()
+
+    def signal(self) -> float:
+        return self._others.signal()

@@ -149,6 +149,13 @@ class Database:
         if failure is not None:
             raise failure
 
+    @contextmanager
+    def committed(self) -> Iterator[None]:
+        """What is read inside does not change if a commit fails: a change that was prepared is committed before."""
+        with self._lock:
+            self._finish_prepared()
+            yield
+
     def _finish_prepared(self) -> None:
         """No other change may become a part of the prepared one: its caller would not wait for that commit."""
         if self._uncommitted:

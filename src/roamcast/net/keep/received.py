@@ -86,10 +86,11 @@ class ReceivedEvents:
 
     def after(self, position: int, most: int) -> list[Received]:
         """The next events that are still stored and valid."""
-        rows = self._db.rows(
-            "select position, content from received where position > ? and until_s > ? order by position limit ?",
-            *(position, self._clock.now_s(), most),
-        )
+        with self._db.committed():
+            rows = self._db.rows(
+                "select position, content from received where position > ? and until_s > ? order by position limit ?",
+                *(position, self._clock.now_s(), most),
+            )
         return [Received(position, decoded(content)[0]) for position, content in rows]
 
     def end(self) -> int:

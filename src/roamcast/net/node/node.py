@@ -245,18 +245,18 @@ class Node:
         """The event's id, once it is on disk and the protocol has it. Without a validity it does not expire.
 
         With a `key`, a program that does not know whether it has published something can ask again (`repeated`): if one
-        of the last publications with a key had this one, nothing is published, and the result is that event's id.
+        of the last publications with a key had this one, or one under way has it, nothing is published, and the result
+        is that event's id.
         """
         publishing, keys = self._running.publishing, self._running.keys
-        known = keys.find(key) if key and repeated else None
-        if known is not None:
-            return known
         if validity_s is not None and not 1e-6 <= validity_s < FOREVER / 1e6:
             most = f"below {FOREVER / 1e6:.0f} (142 years); without it an event does not expire"
             raise InputError(f"validity_s={validity_s:g}: must be {'above 0' if validity_s < 1e-6 else most}")
         validity_us = FOREVER if validity_s is None else int(validity_s * 1e6)
-        also = partial(keys.add, key) if key else None
-        return await publishing.publish(topic, attrs, payload, validity_us, LOCAL if local else GLOBAL, also)
+        content = (topic, attrs, payload, validity_us, LOCAL if local else GLOBAL)
+        if not key:
+            return await publishing.publish(*content)
+        return await keys.once(key, repeated, partial(publishing.publish, *content, partial(keys.add, key)))
 
     def subscribe(
         self, filter: str | Filter, *, name: str = "", after: int | None = None, acknowledge: bool = False

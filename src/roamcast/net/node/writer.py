@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Final, Protocol
 
-from roamcast.errors import NodeClosed, RoamcastError
+from roamcast.errors import NodeClosed, RoamcastError, StoreError
 from roamcast.net.keep.received import Received
 from roamcast.net.keep.store import Store
 from roamcast.net.refusal import APPLICATION, Tally
@@ -139,11 +139,10 @@ class Writer:
             new = self._prepare(events, [*(job for job, _ in jobs), *others])
             await asyncio.get_running_loop().run_in_executor(self._thread, self._store.commit)
             self.end = self._store.received.end()
-        except RoamcastError as error:
-            failure, new = error, []
-            log.error("%s", error)
+        except Exception as error:  # also one in the program: whoever waits must not wait for ever
+            failure, new = _as_failure(error), []
             if events:
-                self._observer.write_failed(error)
+                self._observer.write_failed(failure)
         for _, done in jobs:
             if not done.done():
                 _finish(done, failure)
@@ -161,6 +160,14 @@ class Writer:
         for _ in range(received.lost - lost):
             self._tally.drop(APPLICATION)
         return new
+
+
+def _as_failure(error: Exception) -> RoamcastError:
+    if isinstance(error, RoamcastError):
+        log.error("%s", error)
+        return error
+    log.exception("a change of the store failed")
+    return StoreError(f"the node's store failed: {error!r}")
 
 
 def _finish(done: asyncio.Future[None], failure: RoamcastError | None) -> None:

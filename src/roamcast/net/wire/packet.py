@@ -44,6 +44,9 @@ ADDRESS_BYTES: Final = _ADDRESS.size
 FRAGMENT_BYTES: Final = _FRAGMENT.size
 PROOF_BYTES: Final = PUBLIC_BYTES + SIGNATURE_BYTES
 
+POSITION_BYTES: Final = HEADER_BYTES + PROOF_BYTES + 16
+"""Of a datagram with a position; the last 16 are the tag."""
+
 _CURRENT: Final = VERSION << 4
 
 
