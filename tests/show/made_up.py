@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,8 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from roamcast.cli.options import typed_value
+from roamcast.judging import settings
 from roamcast.judging import verdicts as verdicts_of
 from roamcast.judging.answers import Answer
 from roamcast.judging.verdicts import Verdict
@@ -20,19 +22,25 @@ from roamcast.log.metric import WHOLE
 
 Row = dict[str, Any]
 
-TEXTS = pa.map_(pa.string(), pa.string())
 COUNTS = pa.map_(pa.string(), pa.int64())
 KINDS = {
-    "params": TEXTS,
-    "world": TEXTS,
     "frames_by_kind": COUNTS,
     "losses_by_reason": COUNTS,
     "reasons": COUNTS,
 }
 
 
-def row(label: str, cell: int, seed: int, campaign: str = "made-up", **known: Any) -> Row:
-    """A finished run. A metric that is not given is None, 0 or empty."""
+def row(
+    label: str,
+    cell: int,
+    seed: int,
+    campaign: str = "made-up",
+    params: Mapping[str, str] | None = None,
+    world: Mapping[str, str] | None = None,
+    **known: Any,
+) -> Row:
+    """A finished run. A metric that is not given is None, 0 or empty. Settings are typed as their texts read."""
+    chosen = settings.columns(_typed(params or {}), _typed(world or {}))
     metrics: Row = {m.name: 0 if m.kind in WHOLE else None for m in METRICS} | {name: {} for name in KINDS}
     about = {
         "campaign": campaign,
@@ -44,7 +52,11 @@ def row(label: str, cell: int, seed: int, campaign: str = "made-up", **known: An
         "seed": seed,
     }
     run = f"{campaign}.{cell}.{seed}"
-    return metrics | about | {"run": run, "nodes": 100, "fingerprint": f"f{run}"} | known
+    return metrics | about | {"run": run, "nodes": 100, "fingerprint": f"f{run}"} | chosen | known
+
+
+def _typed(texts: Mapping[str, str]) -> Row:
+    return {name: typed_value(text) for name, text in texts.items()}
 
 
 def campaign(name: str, labels: Sequence[str], xs: Sequence[float] = (), x: str = "p", seeds: int = 3) -> list[Row]:
@@ -122,7 +134,7 @@ def _run(about: Row, status: str) -> Row:
         "error": error,
         "command": "roamcast run baldoni",
     }
-    params = json.dumps({**about["params"], "jitter_ms": 10.0, "own": False})
+    params = json.dumps({**settings.params(about), "jitter_ms": 10.0, "own": False})
     return kept | rest | {"cpu_s": 0.5 if status == "finished" else None, "all_params": params}
 
 
@@ -130,11 +142,20 @@ def _schema(rows: Sequence[Row]) -> pa.Schema:
     kinds = {m.name: pa.int64() if m.kind in WHOLE else pa.float64() for m in METRICS}
     kinds |= {"sim_s": pa.float64(), "cpu_s": pa.float64(), **KINDS}
     kinds |= dict.fromkeys(("seed", "cell", "nodes"), pa.int64())
-    return pa.schema([pa.field(name, kinds.get(name, pa.string())) for name in rows[0]])
+    columns = dict.fromkeys(name for each in rows for name in each)
+    kinds |= {name: _kind([each.get(name) for each in rows]) for name in columns if settings.is_setting(name)}
+    return pa.schema([pa.field(name, kinds.get(name, pa.string())) for name in columns])
+
+
+def _kind(values: Sequence[Any]) -> pa.DataType:
+    given = [value for value in values if value is not None]
+    return pa.float64() if all(isinstance(value, int | float) for value in given) else pa.string()
 
 
 def _table(place: Path, rows: Sequence[Row], schema: pa.Schema) -> None:
     place.mkdir(parents=True, exist_ok=True)
+    texts = {field.name for field in schema if pa.types.is_string(field.type) and settings.is_setting(field.name)}
+    rows = [{k: settings.text(v) if k in texts else v for k, v in each.items()} for each in rows]
     plain = [{k: list(v.items()) if isinstance(v, dict) else v for k, v in each.items()} for each in rows]
     pq.write_table(pa.Table.from_pylist(plain, schema), place / "part-0.parquet")
 

@@ -62,7 +62,7 @@ def test_only_cells_of_one_world_compete(tmp_path: Path) -> None:
     """The cell with the most frames in the poor world would be beaten by all cells of the rich one."""
     rows = sweep(["5", "20"], ["0.3", "1.0"], ("gossip",))
     for each in rows:
-        if each["world"]["speed_max_mps"] == "20":
+        if each["w_speed_max_mps"] == 20:
             each["delivery"] += 0.5
             each["overhead"] -= 1.5
     page = written(tmp_path, rows)

@@ -23,7 +23,7 @@ def test_what_all_cells_share_is_common_and_what_varies_is_a_column_or_a_name() 
     rows = made(("gossip", GOSSIP), ("proximity", PROXIMITY))
     varied = cells.compare(rows)
     assert varied.labels == ["gossip", "proximity"]
-    assert varied.common == {"duration_s": "30.0"}
+    assert varied.common == {"duration_s": "30"}
     assert varied.fixed == {"gossip": {}, "proximity": {"sizes": "wire"}}
     assert varied.columns == ["nodes"]
     assert varied.own == {"gossip": ["p"], "proximity": ["credits"]}

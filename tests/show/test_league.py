@@ -75,7 +75,7 @@ LEAGUE = experiments.names([experiments.LEAGUE])
 
 
 def test_the_league_is_played_in_every_preset_and_on_common_ground() -> None:
-    assert sorted(LEAGUE) == sorted(f"league/{name}" for name in [*presets.names(), "common"])
+    assert sorted(LEAGUE) == sorted(f"league/{name}" for name in [*presets.of_papers(), "common"])
     assert all(is_league(name) for name in LEAGUE)
     assert set(LEAGUE) < set(experiments.names())
 
@@ -94,7 +94,7 @@ def test_everybody_takes_part_unless_it_is_too_dear(name: str) -> None:
 SIZES = "sizes"  # what frames weigh is no part of a protocol, and the same for all
 
 
-@pytest.mark.parametrize("home", presets.names())
+@pytest.mark.parametrize("home", presets.of_papers())
 def test_a_protocol_has_the_parameters_of_its_own_paper_in_every_world(home: str) -> None:
     preset = presets.load(home)
     own = {**preset.params.get(preset.protocol, {}), SIZES: "wire"}
@@ -132,7 +132,7 @@ def test_everybody_says_where_its_parameters_are_recommended() -> None:
 
 
 def test_full_worlds_of_the_papers_are_as_long_as_theirs() -> None:
-    for name in presets.names():
+    for name in presets.of_papers():
         whole = presets.load(name).scenario()
         for cell in cells(f"league/{name}", "full"):
             assert (cell.scenario.duration_s, cell.scenario.events) == (whole.duration_s, whole.events)

@@ -14,7 +14,7 @@ import pytest
 from roamcast.errors import InputError
 from roamcast.judging.verdicts import NOT, OPEN, REPRODUCED, Other
 from roamcast.lab import campaign as campaigns
-from roamcast.lab.tables.rows import texts
+from roamcast.lab.tables.columns import Chosen
 from roamcast.log.catalogue import AVERAGED
 from roamcast.papers import experiments
 from roamcast.papers.experiments import PAPERS, Entrant, Experiment, Plot
@@ -203,7 +203,7 @@ def test_a_run_that_two_experiments_share_counts_once(tmp_path: Path) -> None:
     ("duration_s", "labels", "cut"),
     [
         ("60.0", "ab", "Half of it."),
-        ("20.0", "ab", "Half of it. In this quick look: duration_s = 20.0."),
+        ("20.0", "ab", "Half of it. In this quick look: duration_s = 20."),
         ("60.0", "a", "Half of it. Not in these runs: b."),
     ],
 )
@@ -257,7 +257,7 @@ def test_the_fingerprint_is_that_of_the_runs_and_of_nothing_else(tmp_path: Path)
 def test_tables_are_read_as_the_laboratory_wrote_them(tmp_path: Path) -> None:
     rows = campaign("x", ["a"], [0.5])
     read = tables.read(folder(tmp_path, rows, [made_up.verdict("B1", "baldoni", REPRODUCED)]))
-    assert read.metrics["x"][0]["params"] == {"p": "0.5"}
+    assert read.metrics["x"][0]["p_p"] == 0.5
     assert read.metrics["x"][0]["frames_by_kind"] == {"event": 300, "beacon": 100}
     assert read.scorecard is not None and read.scorecard.claims[0].id == "B1"
     assert json.loads((tmp_path / "scorecard.json").read_text())["claims"][0]["verdict"] == REPRODUCED
@@ -268,9 +268,10 @@ def test_the_papers_figures_can_be_drawn(name: str) -> None:
     """From made-up numbers in the cells of the real files: axes exist, series are distinguished, stars have places."""
     experiment = experiments.load(name)
     quick = campaigns.understood(experiment.content("quick"))
+    chosen = Chosen(quick.cells)
 
     def about(cell: campaigns.Cell) -> dict[str, Any]:
-        return {"protocol": cell.protocol, "params": dict(texts(cell.given)), "world": dict(texts(cell.world))}
+        return {"protocol": cell.protocol, **chosen.of(cell)}
 
     known = dict.fromkeys(AVERAGED, 5.0)
     rows = [

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from roamcast.judging import settings
 from roamcast.show import cells, legend, page, parts, standings
 from roamcast.show.album import Album
 from roamcast.show.cells import Cells, Row
-from roamcast.show.league import COLUMNS, Entrant, Front, entrants, fronts, listed_values
+from roamcast.show.league import ALSO, COLUMNS, Entrant, Front, entrants, fronts, listed_values
 from roamcast.show.markup import Html, joined, tag
 from roamcast.show.numbers import NOTHING, several
 from roamcast.show.panels import together
@@ -128,10 +129,11 @@ def _caption(sweep: Sweep) -> str:
 
 def _worlds(listed: Sequence[Entrant], known: Sequence[Row], varied: Cells) -> list[World]:
     """Only cells in the same world compete."""
-    fields = [name for name in varied.columns if any(name in row["world"] for row in known)]
+    worlds = [settings.world(row) for row in known]
+    fields = [name for name in varied.columns if any(name in world for world in worlds)]
     members: dict[str, list[Entrant]] = {}
-    for entrant, row in zip(listed, known, strict=True):
-        world = cells.listed({name: row["world"][name] for name in fields if name in row["world"]})
+    for entrant, fixed in zip(listed, worlds, strict=True):
+        world = cells.listed({name: settings.text(fixed[name]) for name in fields if name in fixed})
         members.setdefault(world, []).append(entrant)
     return [World(name, fronts(competing)) for name, competing in members.items() if len(competing) > 1]
 
@@ -157,7 +159,7 @@ def _fronts(name: str, worlds: Sequence[World], album: Album) -> Html | None:
 def _table(known: Sequence[Row], varied: Cells, listed: Sequence[Entrant], worlds: Sequence[World]) -> Html:
     best = {(front.cost, id(front.entrants[k])) for world in worlds for front in world.fronts for k in front.best}
     same_runs = _same_runs(listed)
-    shown = [metric for metric in COLUMNS if any(entrant.of(metric.name) for entrant in listed)]
+    shown = [metric for metric in (*COLUMNS, *ALSO) if any(entrant.of(metric.name) for entrant in listed)]
     heads = [*map(cells.heading, varied.columns), *([] if same_runs else ["runs"])]
     lines = []
     for row, entrant in zip(known, listed, strict=True):

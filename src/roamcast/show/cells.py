@@ -13,6 +13,8 @@ from typing import Any
 
 import msgspec
 
+from roamcast.judging import settings as columns
+from roamcast.judging.settings import text
 from roamcast.show import numbers
 
 Row = Mapping[str, Any]
@@ -117,8 +119,13 @@ def listed(settings: Mapping[str, str]) -> str:
 
 def settings(row: Row) -> Settings:
     """Fields of the scenario and parameters; a field that is called like a parameter is `world.NAME`."""
-    params: Settings = row["params"]
-    return {(f"world.{name}" if name in params else name): value for name, value in row["world"].items()} | params
+    return {name: text(value) for name, value in values(row).items()}
+
+
+def values(row: Row) -> dict[str, Any]:
+    """The same as they are, not as texts."""
+    params, world = columns.params(row), columns.world(row)
+    return {(f"world.{name}" if name in params else name): value for name, value in world.items()} | params
 
 
 def distinct(rows: Iterable[Row]) -> list[Row]:

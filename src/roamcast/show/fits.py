@@ -82,8 +82,9 @@ def fitted(times: Sequence[tuple[float, int]], longest_s: float) -> Fitted:
         return Fitted(n, [], why=f"{n:,} {'time' if n == 1 else 'times'}{values}: too few to fit a law")
     x, counts = np.array([value for value, _ in shown]), np.array([float(count) for _, count in shown])
     points, weights = _support(x, longest_s)
-    fits = [_fit(law, x, counts, points, weights) for law in LAWS]
-    return Fitted(n, sorted((fit for fit in fits if fit is not None), key=lambda fit: fit.aic), float(x[0]))
+    fits = [fit for fit in (_fit(law, x, counts, points, weights) for law in LAWS) if fit is not None]
+    why = "" if fits else f"{n:,} times: none of the four laws fits, because long ones are not rarer than short ones"
+    return Fitted(n, sorted(fits, key=lambda fit: fit.aic), float(x[0]), why)
 
 
 def _shown(name: str, value: float) -> str:
@@ -177,7 +178,7 @@ def _fit(law: Law, x: Array, counts: Array, points: Array, weights: Array) -> Fi
     shares = np.exp(terms @ theta + np.log(weights) - level)
     longer = _longer(shares)
     at_least = np.clip(longer + shares, 0.0, 1.0)
-    return Fit(law.name, parameters, aic, _distance(x, counts, points, longer), _thinned(points, at_least))
+    return Fit(law.name, parameters, aic, _distance(x, counts, points, longer, at_least), _thinned(points, at_least))
 
 
 def _maximum(mean: Array, terms: Array, log_weights: Array) -> Array:
@@ -213,9 +214,12 @@ def _longer(shares: Array) -> Array:
     return np.clip(1.0 - np.cumsum(shares), 0.0, 1.0)
 
 
-def _distance(x: Array, counts: Array, points: Array, longer: Array) -> float:
-    measured = 1.0 - np.cumsum(counts) / counts.sum()
-    return float(np.abs(measured - np.interp(x, points, longer)).max())
+def _distance(x: Array, counts: Array, points: Array, longer: Array, at_least: Array) -> float:
+    """The measured share falls at each time: it is compared with the fitted one after the fall and before it."""
+    after = 1.0 - np.cumsum(counts) / counts.sum()
+    before = after + counts / counts.sum()
+    differences = [after - np.interp(x, points, longer), before - np.interp(x, points, at_least)]
+    return float(np.abs(differences).max())
 
 
 def _thinned(points: Array, shares: Array, most: int = 200) -> list[tuple[float, float]]:

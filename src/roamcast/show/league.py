@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from roamcast.errors import NoData
+from roamcast.judging import settings
 from roamcast.judging.runs import samples
 from roamcast.log import catalogue
 from roamcast.log.metric import SHARE, Cost, Metric
@@ -21,8 +22,17 @@ from roamcast.show.panels import mean_and_half
 
 Row = dict[str, Any]
 
-COLUMNS = tuple(sorted((m for m in catalogue.BY_SECTION if m.column), key=lambda m: (m.unit != SHARE, not m.cost)))
+COLUMNS = tuple(
+    sorted((m for m in catalogue.BY_SECTION if m.column and not m.beside), key=lambda m: (m.unit != SHARE, not m.cost))
+)
 """The metrics that standings show: shares, then costs, then the rest."""
+ALSO = tuple(m for m in catalogue.BY_SECTION if m.column and m.beside)
+"""Those that are shown where they are known."""
+
+
+def columns(rows: Sequence[Mapping[str, Any]]) -> list[Metric]:
+    """The metrics to show of these runs."""
+    return [*COLUMNS, *(m for m in ALSO if any(row.get(m.beside) is not None for row in rows))]
 
 
 class Mean(msgspec.Struct, frozen=True):
@@ -115,14 +125,18 @@ def _best(listed: list[Entrant], cost: str) -> list[int]:
 def _entrant(rows: list[Row], params: Mapping[str, str]) -> Entrant:
     first = rows[0]
     means: dict[str, Mean] = {}
-    for metric in COLUMNS:
+    for metric in columns(rows):
         try:
             means[metric.name] = Mean(*mean_and_half([*samples(rows, metric.name).values()]))
         except NoData:
             continue  # what delivers nothing has no latency
     in_effect: dict[str, Any] = json.loads(params.get(first["run"]) or "{}")
     return Entrant(
-        first["label"], listed_values({**first["world"], **first["params"]}), len(rows), means, listed_values(in_effect)
+        first["label"],
+        listed_values({**settings.world(first), **settings.params(first)}),
+        len(rows),
+        means,
+        listed_values(in_effect),
     )
 
 

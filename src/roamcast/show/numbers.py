@@ -44,6 +44,12 @@ def column(intervals: Sequence[tuple[float, float | None] | None], factor: float
     return [NOTHING if text is None else f"{text[0]} ± {text[1]:>{width}}" if text[1] else text[0] for text in texts]
 
 
+def p_value(p: float | None) -> str:
+    if p is None:
+        return NOTHING
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
 def _pair(interval: tuple[float, float | None], factor: float, decimals: int) -> tuple[str, str]:
     mean, half = interval
     return _written(mean * factor, decimals), "" if half is None else _written(half * factor, decimals)

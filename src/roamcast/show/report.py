@@ -12,7 +12,7 @@ from pathlib import Path
 import roamcast
 from roamcast import files
 from roamcast.errors import InputError, NoData, error_text
-from roamcast.judging import kept
+from roamcast.judging import kept, made, settings
 from roamcast.judging.verdicts import Scorecard
 from roamcast.papers import experiments
 from roamcast.papers.experiments import PAPERS, UNDER, Experiment, cited
@@ -156,14 +156,14 @@ def _top(results: Results, papers: bool) -> Html:
         title = "Publish/subscribe without infrastructure: the papers, run again"
         lead = (
             "Systems from the literature, implemented as published, run in their own experiments and held against "
-            f"their own claims: {numbers.several(runs, 'simulation')}, means with 95 % intervals."
+            f"their own claims: {numbers.several(runs, 'simulation')}, means with 95\N{NO-BREAK SPACE}% intervals."
         )
     else:
         own = [name for name in results.metrics if not is_league(name)]
         title = ", ".join(own) or (
             "Publish/subscribe without infrastructure: the league" if results.metrics else "No runs"
         )
-        lead = f"{numbers.several(runs, 'simulation')}, means with 95 % intervals."
+        lead = f"{numbers.several(runs, 'simulation')}, means with 95\N{NO-BREAK SPACE}% intervals."
     return tag(
         "header",
         tag("p", "roamcast report", class_="kicker"),
@@ -256,8 +256,12 @@ def _cut(experiment: Experiment, rows: list[Row]) -> str:
     """What the experiment leaves out, and what these runs leave out beyond that: fields that are not as at full scale,
     and protocols that did not take part."""
     lines = [experiment.cut] if experiment.cut else []
-    full = {field: json.dumps(value).strip('"') for field, value in experiment.content("full").get("world", {}).items()}
-    less = [f"{field} = {value}" for field, value in rows[0]["world"].items() if full.get(field) != value]
+    full = experiment.content("full").get("world", {})
+    less = [
+        f"{field} = {settings.text(value)}"
+        for field, value in settings.world(rows[0]).items()
+        if full.get(field) != value
+    ]
     if less:
         lines.append(f"In this quick look: {', '.join(less)}.")
     present = {row["protocol"] for row in rows}
@@ -275,16 +279,26 @@ def _facts(results: Results) -> list[tuple[str, str]]:
     finished = [row for row in runs if row["status"] == "finished"]
     distinct = {row["run"]: row for row in finished}.values()  # experiments share runs
     code = sorted({row["code"] for row in runs})
-    made = ", ".join(f"{name} {version(name)}" for name in VERSIONS)
+    packages = ", ".join(f"{name} {version(name)}" for name in VERSIONS)
     return [
         ("runs", f"{numbers.several(len(distinct), 'distinct run')} finished, {len(runs) - len(finished)} not"),
         ("simulated time", numbers.duration(sum(row["sim_s"] for row in distinct))),
         ("processor time", numbers.duration(sum(row["cpu_s"] or 0.0 for row in distinct))),
         ("code of the runs", ", ".join(code) or numbers.NOTHING),
-        ("page made by", f"roamcast {roamcast.__version__}, Python {sys.version.split()[0]}, {made}"),
+        *_made(results),
+        ("page made by", f"roamcast {roamcast.__version__}, Python {sys.version.split()[0]}, {packages}"),
         ("fingerprint of results", fingerprint(results)),
         *([("checked against logs", results.recounted.text)] if results.recounted else []),
     ]
+
+
+def _made(results: Results) -> list[tuple[str, str]]:
+    """Where and by what the runs were done, with the time from the first to the last."""
+    kinds: dict[str, list[Row]] = {}
+    for record in results.provenance:
+        kinds.setdefault(made.by(record), []).append(record)
+    spans = {kind: f"{records[0]['began']} to {records[-1]['ended'] or '?'}" for kind, records in kinds.items()}
+    return [("runs made by", f"{kind}; {span}") for kind, span in spans.items()]
 
 
 def fingerprint(results: Results) -> str:

@@ -14,7 +14,7 @@ import msgspec
 from roamcast.log.metric import SHARE, Metric, Row
 from roamcast.show import cells
 from roamcast.show.cells import Cells
-from roamcast.show.league import COLUMNS
+from roamcast.show.league import columns
 from roamcast.show.panels import Panel, along, curves
 
 MOST_LINES = 6
@@ -43,10 +43,12 @@ class Sweep(msgspec.Struct, frozen=True):
         return [panel for panels in self.panels.values() for panel in panels]
 
 
-def metrics(varied: Cells) -> Sequence[Metric]:
-    """Those that are drawn: the columns of tables, or only delivery and its costs if there are many figures."""
+def metrics(varied: Cells, rows: Sequence[Row] = ()) -> Sequence[Metric]:
+    """Those that are drawn: the columns of tables, or only delivery, its costs, and what only some worlds have, if
+    there are many figures."""
     many = len(varied.swept()) * len(varied.labels) > MOST_FIGURES
-    return [m for m in COLUMNS if m.cost or m.name == "delivery"] if many else COLUMNS
+    shown = columns(rows)
+    return [m for m in shown if m.cost or m.beside or m.name == "delivery"] if many else shown
 
 
 def sweeps(rows: Sequence[Row], varied: Cells) -> list[Sweep]:
@@ -58,7 +60,7 @@ def sweeps(rows: Sequence[Row], varied: Cells) -> list[Sweep]:
         tied = [each for each in varied.swept() if each != setting and _follows(curved, setting, each)]
         if any(other.setting in tied and setting in other.tied for other in figures):
             continue
-        sweep = _sweep(setting, tied, curved, varied, metrics(varied))
+        sweep = _sweep(setting, tied, curved, varied, metrics(varied, rows))
         if sweep.panels:
             figures.append(sweep)
     return figures

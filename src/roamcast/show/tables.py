@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from roamcast.errors import InputError, one_line
-from roamcast.judging import recounted
+from roamcast.judging import made, recounted
 from roamcast.judging.recounted import Recounted
 from roamcast.judging.verdicts import Scorecard
 
@@ -32,6 +32,7 @@ class Results(msgspec.Struct, frozen=True):
     runs: list[Row]
     scorecard: Scorecard | None = None
     recounted: Recounted | None = None
+    provenance: list[Row] = []
 
 
 def read(folder: Path) -> Results:
@@ -42,10 +43,13 @@ def read(folder: Path) -> Results:
                 "reproduce` has written to its end"
             )
     metrics: dict[str, list[Row]] = {}
-    for row in _rows(folder / "metrics"):
+    listed = _rows(folder / "metrics")
+    if listed and "params" in listed[0]:
+        raise InputError(f"{folder}: has tables of an older version; `roamcast campaign` writes them again")
+    for row in listed:
         metrics.setdefault(row["campaign"], []).append(row)
     runs = _rows(folder / "runs", list(ABOUT))
-    return Results(metrics, runs, _scorecard(folder / "scorecard.json"), recounted.read(folder))
+    return Results(metrics, runs, _scorecard(folder / "scorecard.json"), recounted.read(folder), made.records(folder))
 
 
 def _rows(path: Path, columns: list[str] | None = None) -> list[Row]:

@@ -10,10 +10,13 @@ from tests.show.browser import Browser
 READY = "return document.documentElement.dataset.ready"
 
 
-def show(browser: Browser, path: Path, width: int = 1440, height: int = 900, scheme: str = "light") -> Browser:
+def show(
+    browser: Browser, path: Path, width: int = 1440, height: int = 900, scheme: str = "light", place: str = "t=0"
+) -> Browser:
+    """At its begin; with `place` "", where the page itself begins."""
     browser.emulate(scheme)
     browser.driver.get("about:blank")
-    browser.open(path, width, height)
+    browser.open(path, width, height, place)
     wait_until(browser, "document.documentElement.dataset.ready")
     assert browser.run(READY) == "yes"
     return browser

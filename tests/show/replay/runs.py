@@ -9,6 +9,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
+from roamcast.log.reader import LogRow
 from roamcast.world.scenario import Scenario
 from roamcast.world.simulate import simulate
 
@@ -20,6 +21,10 @@ def run(path: Path, protocol: str = "gossip", level: str = "full", seed: int = 1
     params = {"p": 0.6} if protocol == "gossip" else {}
     simulate(scenario, protocol, params, seed, level=level, log=path, possible=False, preset="small")
     return path
+
+
+def of_kind(rows: list[LogRow], *kinds: str) -> list[LogRow]:
+    return [row for row in rows if row.kind in kinds]
 
 
 def unpacked(packed: bytes) -> tuple[dict[str, Any], dict[str, dict[str, list[int]]]]:

@@ -17,6 +17,7 @@ from roamcast.log.opened import Log
 from roamcast.log.schema import KINDS
 from roamcast.log.writer import ParquetSink
 from roamcast.show.replay.cut import Wanted
+from roamcast.show.replay.events import STATUSES
 from roamcast.show.replay.scene import Scene, scene
 from tests.show.replay.runs import run, unpacked
 
@@ -77,13 +78,13 @@ def test_every_missed_pair_has_the_answer_of_why(log: Log, content: Content) -> 
     pairs, answers = tables["pairs"], 0
     for k, status in enumerate(pairs["status"]):
         event, node = texts["events"][pairs["event"][k]]["name"], texts["nodes"][pairs["node"][k]]
-        if texts["statuses"][status] == "missed" and k % 7 == 0:
+        if STATUSES[status] == "missed" and k % 7 == 0:
             answer = log.why(node, event)
             assert texts["texts"][pairs["summary"][k]] == answer.summary  # type: ignore[union-attr]
             assert texts["texts"][pairs["cause"][k]] == answer.cause  # type: ignore[union-attr]
             answers += 1
     assert answers > 3
-    got = Counter(texts["statuses"][status] for status in pairs["status"])["got"]
+    got = Counter(STATUSES[status] for status in pairs["status"])["got"]
     assert got == log.summary["deliveries"]
 
 

@@ -1,3 +1,6 @@
+// Rules that this page shares with `roamcast why` (show/replay/rules.py).
+const RULES = JSON.parse(document.getElementById("rules").textContent);
+
 // A run as show/replay/packed.py writes it: deflated JSON and columns of whole numbers, byte by byte.
 
 async function unpacked(base64) {

@@ -14,8 +14,8 @@ function aboutEvent(panel, run) {
   }
   const about = run.events[event];
   const pairs = [...run.pairsOf.of(event)];
-  const missed = pairs.filter((k) => run.statuses[run.pairs.status[k]] === "missed");
-  const got = pairs.filter((k) => run.statuses[run.pairs.status[k]] === "got");
+  const missed = pairs.filter((k) => run.isStatus(k, "missed"));
+  const got = pairs.filter((k) => run.isStatus(k, "got"));
   const whose = about.elsewhere ? ", of the nodes on this page" : "";
   return [
     element(
@@ -30,6 +30,8 @@ function aboutEvent(panel, run) {
     element("div", { class: "now", "data-now": "event" }),
     element("h2", {}, "Its way from node to node"),
     tree(panel, run, event),
+    element("h2", {}, "Has it at this moment, first to last"),
+    element("div", { class: "chips", "data-now": "holders" }),
     element("h2", {}, `Wanted it and never got it${whose} (${missed.length})`),
     missed.length
       ? element(
@@ -52,7 +54,7 @@ function aboutEvent(panel, run) {
     element("h2", {}, `Wanted it and got it${whose} (${got.length})`),
     element(
       "div",
-      { class: "chips" },
+      { class: "chips got" },
       got.map((k) => nodeButton(panel, run, run.pairs.node[k], "chip")),
     ),
   ];
@@ -68,16 +70,50 @@ function nodeButton(panel, run, node, look = "link") {
   );
 }
 
-function standingNow(panel, run, t) {
-  const event = panel.player.eventIn(run);
+// How many nodes have it, have delivered it, and want it and have not delivered it.
+function standingCounts(run, event, t) {
   const counts = [0, 0, 0, 0, 0];
   for (const role of run.standing(event, t).roles) counts[role] += 1;
-  const has = counts[1] + counts[2] + counts[4];
+  return { has: counts[1] + counts[2] + counts[4], delivered: counts[2], wanting: counts[3] + counts[4] };
+}
+
+// Two runs beside each other.
+function comparedNow(panel, _, t) {
+  const { runs, player } = panel;
+  const events = runs.map((run) => player.eventIn(run));
+  const now = runs.map((run, k) => (events[k] === null ? null : standingCounts(run, events[k], t)));
+  const end = runs.map((run, k) => (events[k] === null ? null : run.events[events[k]]));
+  const cells = (of, list) => list.map((each) => (each === null ? "–" : of(each)));
+  const lines = [
+    ["have it now", ...cells((each) => grouped(each.has), now)],
+    ["delivered it", ...cells((each) => grouped(each.delivered), now)],
+    ["still want it", ...cells((each) => grouped(each.wanting), now)],
+    ["got it in the end", ...cells((each) => `${each.got} of ${each.interested}`, end)],
+  ];
+  return listed(lines, () => numbersTable(["", ...runs.map((run) => shortTitle(runs, run))], lines));
+}
+
+function standingNow(panel, run, t) {
+  const event = panel.player.eventIn(run);
+  const { has, delivered, wanting } = standingCounts(run, event, t);
   const since = t - run.events[event].t;
   const when = since < 0 ? `in ${durationOf(-since)}` : `${durationOf(since)} ago`;
   const where = run.events[event].elsewhere ? "On this page, " : "";
-  const text = `Published ${when}. ${where}${has} ${has === 1 ? "node has" : "nodes have"} it, ${counts[2]} delivered it, ${counts[3] + counts[4]} still want it.`;
+  const text = `Published ${when}. ${where}${has} ${has === 1 ? "node has" : "nodes have"} it, ${delivered} delivered it, ${wanting} still want it.`;
   return { key: text, children: () => [element("p", { class: "standing" }, text)] };
+}
+
+// Which nodes have it now, in the order in which they got it.
+function holdersNow(panel, run, t) {
+  const event = panel.player.eventIn(run);
+  const copies = [...run.copiesOf.of(event)].filter((k) => run.copies.t[k] <= t);
+  const chip = (k) => {
+    const button = nodeButton(panel, run, run.copies.node[k], "chip");
+    button.title = `${durationOf(Math.max(0, run.copies.t[k] - run.events[event].t))} after the publication`;
+    button.dataset.node = run.nodes[run.copies.node[k]];
+    return button;
+  };
+  return { key: `holders ${copies.length}`, children: () => (copies.length ? copies.map(chip) : ["no node yet"]) };
 }
 
 // Copies from left (publication) to right (the last copy), each beside the one it came from.

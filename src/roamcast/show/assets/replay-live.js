@@ -11,10 +11,6 @@ const RATES = [
   ["published", "published"],
   ["delivered", "delivered"],
 ];
-const LIVE_KINDS = (
-  "publish subscribe unsubscribe send receive lose deliver forward suppress drop delay note move sleep wake crash " +
-  "recover state overhear acknowledge repeat"
-).split(" ");
 
 class Live {
   constructor() {
@@ -24,6 +20,7 @@ class Live {
     this.before = null;
     this.begin = null; // microseconds of the node's clock at which this page was opened
     this.rebuilt = 0;
+    this.looks = new Map(); // of kinds of frames, in the order in which they were seen first: they keep their colours
   }
 
   start() {
@@ -99,6 +96,7 @@ class Live {
       to: this.nowUs() - begin,
       row_count: this.rows.length,
       metrics: [],
+      chips: [],
       how: "graph",
       area: [-130, -130, 260, 260],
       is_bounded: false,
@@ -110,10 +108,8 @@ class Live {
       visible: nodes.length,
       events: [...lists.events.values()],
       texts: [...lists.texts.keys()],
-      kinds: LIVE_KINDS,
-      statuses: ["missed", "got"],
       remarks: [],
-      frames: [...lists.sent].map(([kind, count], k) => ({ kind, count, colour: HUES[k % HUES.length], dash: 0 })),
+      frames: [...lists.sent].map(([kind, count]) => ({ kind, count, ...this.lookOf(kind) })),
       live: this.shown(),
     };
     const none = { length: 0, event: [], node: [], t: [], status: [] };
@@ -131,12 +127,13 @@ class Live {
     }
     this.rows.forEach(([t, node, kind, event, frame, peer, bytes, value, text], k) => {
       const about = event && place(lists.events, event, (n) => eventAbout(event, n, t - begin));
-      if (kind === "publish") Object.assign(about, { is_published: true, t: t - begin, content: topicOf(text) });
+      if (kind === "publish") Object.assign(about, { is_published: true, t: t - begin, content: text });
+      if (kind === "deliver") about.got = 1;
       if (kind === "send" || kind === "receive") lists.sent.set(text, (lists.sent.get(text) ?? 0) + 1);
       Object.entries({
         t: t - begin,
         node: lists.nodes.get(node),
-        kind: LIVE_KINDS.indexOf(kind),
+        kind: RULES.kinds.indexOf(kind),
         event: about ? about.place + 1 : 0,
         frame: frame ? place(lists.frames, frame, (n) => n + 1) : 0,
         peer: peer >= 0 ? lists.nodes.get(peer) + 1 : 0,
@@ -148,6 +145,11 @@ class Live {
     return rows;
   }
 
+  lookOf(kind) {
+    if (!this.looks.has(kind)) this.looks.set(kind, RULES.looks[this.looks.size % RULES.looks.length]);
+    return this.looks.get(kind);
+  }
+
   // What the status shows: rates are those since the status before.
   shown() {
     const { status, before } = this;
@@ -157,15 +159,7 @@ class Live {
   }
 }
 
-const HUES = ["#0072B2", "#56B4E9", "#CC79A7", "#E69F00"];
 const indexed = (list) => new Map(list.map((value, k) => [value, k]));
-
-function topicOf(text) {
-  const { topic, attrs } = JSON.parse(text);
-  return [topic && `topic ${topic}`, ...Object.entries(attrs).map(([name, value]) => `${name}=${value}`)]
-    .filter(Boolean)
-    .join(", ");
-}
 
 function eventAbout(name, place, t) {
   const publisher = Number(name.split(":")[0]);
@@ -202,7 +196,7 @@ function star(n) {
 // When this node had each event first, from which node, and when it delivered it.
 function copiesOf(rows, lists) {
   const first = new Map();
-  const code = indexed(LIVE_KINDS);
+  const code = indexed(RULES.kinds);
   for (let k = 0; k < rows.length; k++) {
     const event = rows.event[k] - 1;
     if (event < 0) continue;

@@ -19,7 +19,9 @@ function press(player, key) {
     l: () => toggle(player, "labels"),
     f: () => toggle(player, "frames"),
     w: () => player.follow(),
-    0: () => player.stages.forEach((stage) => stage.zoomBy(0)),
+    z: () => player.stages[0].zoomBy(1.5),
+    Z: () => player.stages[0].zoomBy(1 / 1.5),
+    0: () => player.stages[0].zoomBy(0),
     Escape: () => {
       player.selectNode(null);
       player.selectEvent(null);
@@ -33,6 +35,7 @@ function press(player, key) {
 
 function toggle(player, name) {
   player.shows[name] = !player.shows[name];
+  document.querySelector(`[data-shows="${name}"]`).setAttribute("aria-pressed", String(player.shows[name]));
   player.redraw();
 }
 
@@ -55,6 +58,7 @@ function wire(player) {
   by("play").addEventListener("click", () => press(player, " "));
   by("back").addEventListener("click", () => press(player, ","));
   by("forward").addEventListener("click", () => press(player, "."));
+  for (const tool of by("tools").children) tool.addEventListener("click", () => press(player, tool.dataset.key));
   by("help-button").addEventListener("click", () => press(player, "?"));
   addEventListener("keydown", (event) => {
     const isTyping = event.target.matches("input, select, textarea") || by("help").open;
@@ -62,36 +66,34 @@ function wire(player) {
     if (isTyping || isButton || event.ctrlKey || event.metaKey || event.altKey) return;
     if (press(player, event.key)) event.preventDefault();
   });
-  by("help").append(
-    element("h2", { id: "help-title" }, "Keys"),
+  by("help").append(...helpOf(player.runs[0]));
+}
+
+function helpOf(run) {
+  const keys = ([names, text]) => [
     element(
-      "dl",
-      { class: "keys" },
-      KEYS.map(([keys, text]) => [
-        element(
-          "dt",
-          {},
-          keys.split(" ").map((key) => element("kbd", {}, key)),
-        ),
-        element("dd", {}, text),
-      ]),
+      "dt",
+      {},
+      names.split(" ").map((key) => element("kbd", {}, key)),
     ),
-    element("form", { method: "dialog" }, element("button", {}, "close")),
-  );
+    element("dd", {}, text),
+  ];
+  return [
+    element("h2", { id: "help-title" }, "Keys and marks"),
+    element("dl", { class: "keys" }, KEYS.map(keys)),
+    element("div", { class: "marks" }, legend(run)),
+    element("form", { method: "dialog" }, element("button", { autofocus: true }, "close")),
+  ];
 }
 
 function introduce(runs) {
-  document.getElementById("title").textContent = runs.map((run) => run.title).join("  ·  ");
-  const isShort = ([title]) => ["delivery", "overhead", "latency"].includes(title);
-  const chips =
-    runs.length === 1
-      ? runs[0].metrics
-          .filter(isShort)
-          .map(([title, value, note]) => `${title} ${value}${value.includes("%") ? "" : ` ${note}`}`)
-      : [];
+  if (runs[0].live) document.getElementById("title").textContent = runs[0].title;
+  const chips = runs.length === 1 ? runs[0].chips : [];
   document.body.classList.toggle("two", runs.length > 1);
   document.getElementById("chips").append(...chips.map((text) => element("li", {}, text)));
-  const remarks = [...new Set(runs.flatMap((run) => run.remarks))];
+  const isShared = (remark) => runs.every((run) => run.remarks.includes(remark));
+  const worded = (run, remark) => (isShared(remark) ? remark : `${run.number + 1} · ${remark}`);
+  const remarks = [...new Set(runs.flatMap((run) => run.remarks.map((remark) => worded(run, remark))))];
   const place = document.getElementById("remarks");
   place.textContent = remarks.join(" ");
   place.hidden = !remarks.length;
@@ -108,10 +110,11 @@ function expose(player) {
       speed: player.speed,
       node: player.node,
       event: player.event,
+      row: player.cursor?.row ?? null,
       counts: player.runs.map((run) => run.counts(player.t)),
     }),
     seek: (seconds) => {
-      player.seek(seconds * 1e6);
+      player.seek(Math.round(seconds * 1e6)); // as exact as the log
       player.frameNow();
     },
     position: (node, run = 0) => player.runs[run].place(player.runs[run].nodeIndex.get(node), player.t),
@@ -164,7 +167,8 @@ function begin(runs) {
   fit();
   expose(player);
   panel.update(true);
-  player.recall(location.hash);
+  if (location.hash.length > 1) player.recall(location.hash);
+  else if (!runs[0].live) beginWithEvent(player);
   player.start(stages, timeline, panel);
   document.documentElement.dataset.ready = "yes";
   return player;

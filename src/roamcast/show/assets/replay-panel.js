@@ -9,7 +9,6 @@ const COUNTED = [
   ["lost", "receptions lost"],
   ["collisions", "of these by collision"],
 ];
-const STORY = ["forward", "suppress", "drop", "delay", "note"];
 
 class Panel {
   constructor(runs, player) {
@@ -35,13 +34,27 @@ class Panel {
     for (const [name, tab] of Object.entries(this.tabs)) tab.setAttribute("aria-selected", String(name === this.tab));
     if (isNew) {
       const sections = this.runs.map((run) => this.section(run));
+      const isCompared = this.runs.length > 1 && this.tab === "event" && this.player.event !== null;
+      if (isCompared) sections[0].prepend(element("div", { class: "compared", "data-now": "compared" }));
       this.content.replaceChildren(...sections);
     }
     for (const run of this.runs) this.refresh(run);
   }
 
+  // The marks below the field: those of the selected event, or of everything.
+  key() {
+    const run = this.runs[0];
+    const isEvent = this.runs.some((each) => this.player.eventIn(each) !== null);
+    const marks = keyMarks(run, isEvent);
+    const list = document.getElementById("key");
+    const texts = marks.map(([, text]) => text).join();
+    if (list.dataset.key === texts) return;
+    list.dataset.key = texts;
+    list.replaceChildren(...marks.map(marked));
+  }
+
   section(run) {
-    const title = this.runs.length > 1 ? element("p", { class: "kicker" }, `${run.number + 1} · ${run.title}`) : null;
+    const title = this.runs.length > 1 ? element("p", { class: "kicker" }, `${run.number + 1} · ${shortTitle(this.runs, run)}`) : null;
     const make = { run: () => this.aboutRun(run), node: () => this.aboutNode(run), event: () => aboutEvent(this, run) }[
       this.tab
     ];
@@ -105,7 +118,7 @@ class Panel {
     const chooser = this.nodeChooser(run, node);
     if (node === null)
       return [chooser, element("p", { class: "soft" }, "Click a node in the field, or type its number.")];
-    const missed = [...run.pairsAt.of(node)].filter((k) => run.statuses[run.pairs.status[k]] === "missed");
+    const missed = [...run.pairsAt.of(node)].filter((k) => run.isStatus(k, "missed"));
     return [
       chooser,
       element("dl", { class: "facts", "data-now": "node" }),
@@ -198,7 +211,7 @@ class Panel {
       const rows = run.byNode.of(panel.player.nodeIn(run));
       const lines = [];
       for (let k = above(run.rows.t, t, rows) - 1; k >= 0 && lines.length < MOST_LINES; k--) {
-        const isDecision = STORY.includes(run.kinds[run.rows.kind[rows[k]]]);
+        const isDecision = RULES.decisions.includes(RULES.kinds[run.rows.kind[rows[k]]]);
         if (isDecision || !panel.decisionsOnly) lines.push(rows[k]);
       }
       return {
@@ -208,6 +221,8 @@ class Panel {
     },
 
     event: (panel, run, t) => standingNow(panel, run, t),
+    compared: (panel, run, t) => comparedNow(panel, run, t),
+    holders: (panel, run, t) => holdersNow(panel, run, t),
     ...LIVE_NOW,
   };
 }
@@ -242,7 +257,7 @@ function eventLines(panel, run) {
 }
 
 function storyLine(panel, run, row) {
-  const kind = run.kinds[run.rows.kind[row]];
+  const kind = RULES.kinds[run.rows.kind[row]];
   const when = element(
     "button",
     { type: "button", class: "when", click: () => panel.player.seek(run.rows.t[row]) },
@@ -251,7 +266,7 @@ function storyLine(panel, run, row) {
   const event = run.rows.event[row] ? eventButton(panel, run, run.rows.event[row] - 1, "↗") : "";
   return element(
     "li",
-    { "data-row": row, class: STORY.includes(kind) ? "decision" : kind },
+    { "data-row": row, class: RULES.decisions.includes(kind) ? "decision" : kind },
     when,
     " ",
     deedOf(run, row),
@@ -297,36 +312,4 @@ function reasonOf(run, pair) {
   if (summary) return [element("span", { class: "cause" }, cause), " ", summary];
   const event = run.events[run.pairs.event[pair]].name;
   return element("code", {}, `roamcast why ${run.log} --event ${event} --node ${run.nodes[run.pairs.node[pair]]}`);
-}
-
-function symbol(draw) {
-  const picture = `<svg viewBox="0 0 24 16" width="24" height="16" aria-hidden="true">${draw}</svg>`;
-  return element("span", { class: "mark" }, new DOMParser().parseFromString(picture, "text/html").body.firstChild);
-}
-
-function legend(run) {
-  const items = [
-    [`<circle cx="12" cy="8" r="4.5" class="f-node"/>`, "node"],
-    [`<circle cx="12" cy="8" r="3.5" class="f-node"/><circle cx="12" cy="8" r="6.5" class="s-node"/>`, "subscribes"],
-    [`<rect x="7.5" y="3.5" width="9" height="9" class="f-node"/>`, "publishes"],
-    [`<circle cx="12" cy="8" r="4.5" class="s-node"/>`, "asleep"],
-    [`<path d="M8 4l8 8M8 12l8-8" class="s-soft"/>`, "down"],
-    ...run.frames.map((frame) => [
-      `<path d="M1 8H16" stroke="${colours.shown[frame.colour] ?? frame.colour}" stroke-width="2" stroke-dasharray="${DASHES[frame.dash % 3].join(" ")}"/><path d="M14 2a8 8 0 0 1 0 12" fill="none" stroke="${colours.shown[frame.colour] ?? frame.colour}" stroke-width="2"/>`,
-      `frame: ${frame.kind}`,
-    ]),
-    [`<path d="M7 3l10 10M7 13l10-10" class="s-red"/>`, "lost (collision, …)"],
-    [`<circle cx="12" cy="8" r="6" class="s-green"/>`, "delivered"],
-    [`<circle cx="12" cy="8" r="4.5" class="f-blue"/>`, "has the event"],
-    [
-      `<circle cx="12" cy="8" r="3.5" class="f-green"/><circle cx="12" cy="8" r="6.5" class="s-green"/>`,
-      "wanted it and got it",
-    ],
-    [`<circle cx="12" cy="8" r="4.5" class="s-red"/>`, "wants it, has it not"],
-  ];
-  return element(
-    "ul",
-    { class: "legend" },
-    items.map(([draw, text]) => element("li", {}, symbol(draw), text)),
-  );
 }

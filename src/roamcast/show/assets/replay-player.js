@@ -7,7 +7,7 @@ const STEPS = {
   delivery: ["deliver"],
   loss: ["lose"],
   frame: ["send"],
-  decision: ["forward", "suppress", "drop", "delay", "note"],
+  decision: RULES.decisions,
 };
 const PLAYED_S = 60; // a run is played in about this time, unless a person chooses another speed
 const FOLLOWED_S = 8; // the same for the spread of an event
@@ -22,7 +22,8 @@ const KEYS = [
   ["l", "names of all nodes"],
   ["f", "frames, losses and deliveries"],
   ["w", "watch the selected event spread"],
-  ["0", "the whole field again (wheel: closer)"],
+  ["z Z", "closer, farther (also the wheel, or two fingers)"],
+  ["0", "the whole field again"],
   ["esc", "select nothing"],
   ["?", "this help"],
 ];
@@ -37,6 +38,7 @@ class Player {
     this.speed = nearestSpeed((this.to - this.from) / 1e6 / PLAYED_S);
     this.node = null;
     this.event = null;
+    this.cursor = null; // the row that was stepped to
     this.shows = { ranges: false, labels: false, frames: true };
     this.longestUs = 0;
     for (const run of runs) for (const frame of run.frames_) this.longestUs = Math.max(this.longestUs, frame.airtime);
@@ -115,6 +117,7 @@ class Player {
   describe(now) {
     this.panelAt = now;
     this.panel.update();
+    this.panel.key();
     const run = this.runs[0];
     const clock = clockOf(run, this.t);
     document.getElementById("clock").textContent = clock;
@@ -128,20 +131,37 @@ class Player {
     this.caption();
   }
 
-  // The last thing that happened, in words.
+  // The row that was stepped to, or the last one of each run, in words.
   caption() {
-    const lines = this.runs.map((run) => {
+    const last = (run) => {
       const rows = this.stepRows(run);
       const place = above(run.rows.t, this.t, rows) - 1;
-      const row = place < 0 ? -1 : rows ? rows[place] : place;
-      return row < 0 || run.rows.t[row] < run.from
-        ? ""
-        : `${clockOf(run, run.rows.t[row], 4)} ${named(run, run.rows.node[row])} ${deedOf(run, row)}`;
-    });
-    document.getElementById("caption").textContent = lines.filter(Boolean).join("   ·   ");
+      return { run, row: rows ? rows[place] : place };
+    };
+    const shown = this.cursor ? [this.cursor] : this.runs.map(last);
+    const lines = shown.filter(({ run, row }) => row >= 0 && run.rows.t[row] >= run.from).map((each) => this.line(each));
+    document.getElementById("caption").textContent = lines.join("   ·   ");
+  }
+
+  line({ run, row }) {
+    const which = this.runs.length > 1 ? `${run.number + 1} · ` : "";
+    return `${which}${clockOf(run, run.rows.t[row], 4)} ${named(run, run.rows.node[row])} ${deedOf(run, row)}`;
+  }
+
+  // Both fields are looked at alike.
+  look(zoom, offset) {
+    for (const stage of this.stages) stage.look(zoom, offset);
+    this.redraw();
+  }
+
+  // The line with which the page opened is no longer true.
+  opened() {
+    document.getElementById("opening").hidden = true;
   }
 
   play() {
+    this.opened();
+    this.cursor = null;
     if (this.t >= this.to) this.t = this.from;
     this.playing = true;
     this.pressed();
@@ -161,6 +181,8 @@ class Player {
   }
 
   seek(t) {
+    this.opened();
+    this.cursor = null;
     this.t = Math.max(this.from, Math.min(this.to, t));
     this.redrawn = true;
     if (!this.playing) this.remember();
@@ -199,18 +221,49 @@ class Player {
     return run.cached(`${node} ${event} ${kinds}`, () => rows.filter(isChosen));
   }
 
+  // Several rows can have one time: they follow each other run by run, in the order of the log.
   step(by) {
     this.pause();
-    const times = this.runs.map((run) => {
-      const rows = this.stepRows(run);
-      const time = (place) => run.rows.t[rows ? rows[place] : place];
-      if (by > 0) return time(above(run.rows.t, this.t, rows));
-      let place = above(run.rows.t, this.t, rows) - 1;
-      while (place >= 0 && time(place) >= this.t) place -= 1;
-      return time(place);
-    });
-    const known = times.filter((t) => t !== undefined && t >= this.from);
-    if (known.length) this.seek(by > 0 ? Math.min(...known) : Math.max(...known));
+    const passed = this.runs.map((run) => this.passed(run));
+    const found = by > 0 ? this.firstOf(passed) : this.lastOf(this.before(passed));
+    if (!found) return;
+    this.seek(found.t);
+    this.cursor = found;
+  }
+
+  // How many rows of the choice are behind: all up to the row that was stepped to, or up to this time.
+  passed(run) {
+    const rows = this.stepRows(run);
+    const { cursor } = this;
+    if (cursor?.run === run) return rows ? above(rows, cursor.row) : cursor.row + 1;
+    const isLater = cursor && run.number > cursor.run.number;
+    return above(run.rows.t, isLater ? this.t - 0.5 : this.t, rows);
+  }
+
+  // The same without the row on which we stand.
+  before(passed) {
+    const here = this.cursor ?? this.lastOf(passed);
+    return passed.map((n, r) => (here && here.t === this.t && here.run === this.runs[r] && n ? n - 1 : n));
+  }
+
+  firstOf(passed) {
+    const found = this.entries(passed).sort((a, b) => a.t - b.t || a.run.number - b.run.number);
+    return found[0];
+  }
+
+  lastOf(passed) {
+    const found = this.entries(passed.map((n) => n - 1)).sort((a, b) => b.t - a.t || b.run.number - a.run.number);
+    return found[0];
+  }
+
+  entries(places) {
+    return this.runs
+      .map((run, r) => {
+        const rows = this.stepRows(run);
+        const row = rows ? rows[places[r]] : places[r];
+        return { run, row, t: run.rows.t[row] };
+      })
+      .filter(({ t }) => t !== undefined && t >= this.from);
   }
 
   // ---- what is selected: by number and name, so that it means the same in both runs
@@ -238,6 +291,7 @@ class Player {
   }
 
   selected(tab, value) {
+    this.opened();
     if (value !== null) this.panel.tab = tab;
     this.panel.update(true);
     this.timeline.drawStill();
@@ -252,12 +306,18 @@ class Player {
     return [begin, copies.length ? Math.max(begin, run.copies.t[copies[copies.length - 1]]) : begin];
   }
 
+  // At which the spread of the selected event takes some seconds.
+  speedOf(run) {
+    const [begin, end] = this.spreadOf(run);
+    return nearestSpeed(Math.max(end - begin, 1e3) / 1e6 / FOLLOWED_S);
+  }
+
   // Slowly, from just before its publication.
   follow() {
     const run = this.runs.find((each) => this.eventIn(each) !== null);
     if (!run) return;
-    const [begin, end] = this.spreadOf(run);
-    this.setSpeed(nearestSpeed(Math.max(end - begin, 1e3) / 1e6 / FOLLOWED_S));
+    const [begin] = this.spreadOf(run);
+    this.setSpeed(this.speedOf(run));
     this.seek(begin - 0.3e6 * this.speed);
     this.play();
   }
@@ -265,6 +325,7 @@ class Player {
   // ---- the address keeps what is shown, so that it can be sent to somebody
 
   remember() {
+    if (this.isOpening) return; // nobody has chosen anything yet
     const words = [`t=${(this.t / 1e6).toFixed(6)}`];
     if (this.event !== null) words.push(`event=${this.event}`);
     if (this.node !== null) words.push(`node=${this.node}`);
@@ -278,9 +339,10 @@ class Player {
   // Other addresses are places on the page, as that of the link that skips to the panel.
   recall(hash) {
     const words = new URLSearchParams(hash.replace(/^#/, ""));
-    if (words.has("event")) this.selectEvent(words.get("event"));
-    if (words.has("node")) this.selectNode(Number(words.get("node")));
-    if (words.has("t")) this.seek(Number(words.get("t")) * 1e6);
+    const [node, t] = ["node", "t"].map((name) => Number(words.get(name) || NaN));
+    if (this.runs.some((run) => run.eventIndex.has(words.get("event")))) this.selectEvent(words.get("event"));
+    if (this.runs.some((run) => run.nodeIndex.has(node))) this.selectNode(node);
+    if (Number.isFinite(t)) this.seek(Math.round(t * 1e6));
   }
 }
 

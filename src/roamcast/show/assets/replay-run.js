@@ -1,17 +1,15 @@
 // One run: its rows, and everything that follows from them at a time. Times are microseconds since the log's begin.
 
-const LATELY_US = 5e6; // as `roamcast why` counts neighbours
-
 class Run {
   constructor({ texts, tables }, number) {
-    Object.assign(this, texts); // title, nodes, events, texts, kinds, …
+    Object.assign(this, texts); // title, nodes, events, texts, …
     this.number = number;
     this.rows = tables.rows;
     this.legs = tables.legs;
     this.links = tables.links ?? { length: 0 };
     this.copies = tables.copies;
     this.pairs = tables.pairs;
-    this.kind = Object.fromEntries(texts.kinds.map((name, code) => [name, code]));
+    this.kind = Object.fromEntries(RULES.kinds.map((name, code) => [name, code]));
     this.nodeIndex = new Map(texts.nodes.map((node, k) => [node, k]));
     this.eventIndex = new Map(texts.events.map((event, k) => [event.name, k]));
     this.frameIndex = new Map(texts.frames.map((entry, k) => [entry.kind, k]));
@@ -22,7 +20,7 @@ class Run {
 
   group() {
     const { rows, nodes, events } = this;
-    this.byKind = new Groups(rows.kind, this.kinds.length, (k) => rows.t[k] >= this.from);
+    this.byKind = new Groups(rows.kind, RULES.kinds.length, (k) => rows.t[k] >= this.from);
     this.byNode = new Groups(rows.node, nodes.length);
     this.byEvent = new Groups(rows.event, events.length + 1);
     this.legsOf = new Groups(this.legs.node, nodes.length);
@@ -31,7 +29,7 @@ class Run {
     this.pairsAt = new Groups(this.pairs.node, nodes.length);
     this.currentLeg = new Int32Array(nodes.length);
     const lost = this.byKind.of(this.kind.lose);
-    this.collisions = lost.filter((row) => this.texts[rows.text[row]] === "collision");
+    this.collisions = lost.filter((row) => this.isCollision(row));
     this.subscribers = new Uint8Array(nodes.length);
     for (let k = 0; k < rows.length; k++) if (rows.kind[k] === this.kind.subscribe) this.subscribers[rows.node[k]] = 1;
     this.publishers = new Uint8Array(nodes.length);
@@ -72,7 +70,7 @@ class Run {
     this.framesAt = Float64Array.from(this.frames_, (frame) => frame.t);
     for (const frame of this.frames_) {
       frame.airtime = rows.value[frame.row];
-      frame.look = this.frames[this.frameIndex.get(this.texts[frame.text])] ?? { colour: "#0072B2", dash: 0 };
+      frame.look = this.frames[this.frameIndex.get(this.texts[frame.text])] ?? RULES.looks[0];
       frame.heard = frame.heard.filter((k, place, all) => !place || rows.node[k] !== rows.node[all[place - 1]]);
     }
   }
@@ -166,7 +164,7 @@ class Run {
   neighbours(node, t) {
     const rows = this.byNode.of(node);
     const heard = new Map();
-    for (let k = above(this.rows.t, t, rows) - 1; k >= 0 && this.rows.t[rows[k]] > t - LATELY_US; k--) {
+    for (let k = above(this.rows.t, t, rows) - 1; k >= 0 && this.rows.t[rows[k]] > t - RULES.lately_us; k--) {
       const row = rows[k];
       const isHeard = this.rows.kind[row] === this.kind.receive || this.rows.kind[row] === this.kind.overhear;
       if (isHeard && this.rows.peer[row])
@@ -193,11 +191,20 @@ class Run {
     return [...filters.values()];
   }
 
-  // How an event stands at a time: by node 1 has it, 2 delivered it, 3 wants it and has it not; and its tree.
+  isCollision(row) {
+    return this.texts[this.rows.text[row]] === RULES.collision;
+  }
+
+  isStatus(pair, name) {
+    return RULES.statuses[this.pairs.status[pair]] === name;
+  }
+
+  // How an event stands at a time: by node 1 has it, 2 delivered it, 3 wants it and has it not, 4 has it and has not
+  // delivered it yet; and its tree.
   standing(event, t) {
     const roles = new Uint8Array(this.nodes.length);
     const tree = [];
-    for (const k of this.pairsOf.of(event)) if (this.pairs.status[k] < 2) roles[this.pairs.node[k]] = 3;
+    for (const k of this.pairsOf.of(event)) if (this.isStatus(k, "missed") || this.isStatus(k, "got")) roles[this.pairs.node[k]] = 3;
     for (const k of this.copiesOf.of(event)) {
       if (this.copies.t[k] > t) break;
       const node = this.copies.node[k];

@@ -4,7 +4,6 @@ const SHOWN_S = 0.55; // how long a frame is seen at least, in seconds of the pe
 const OUTCOME_S = 0.9; // the same for losses and deliveries
 const MOST_FRAMES = 700;
 const FEW = 12; // nodes whose names have room
-const DASHES = [[], [6, 4], [2, 3]];
 const colours = {};
 
 function readColours() {
@@ -26,13 +25,6 @@ function readColours() {
   ]) {
     colours[name] = style.getPropertyValue(`--${name}`).trim();
   }
-  // the palette of figures, lightened where the page is dark
-  colours.shown = {
-    "#0072B2": colours.blue,
-    "#56B4E9": colours.sky,
-    "#CC79A7": colours.pink,
-    "#E69F00": colours.orange,
-  };
 }
 
 // What there is to see, in a line.
@@ -40,6 +32,11 @@ function extentOf(run) {
   const [, , wide, high] = run.area;
   const ground = run.how === "moves" || run.how === "measured" ? ` on ${grouped(wide)} × ${grouped(high)} m` : "";
   return `${several(run.visible, "nodes")}${ground}, ${several(run.row_count, "rows")}`;
+}
+
+// Beside another run of the same world, only what is different.
+function shortTitle(runs, run) {
+  return runs.every((each) => each.world === run.world) && run.protocol ? run.protocol : run.title;
 }
 
 class Stage {
@@ -50,7 +47,7 @@ class Stage {
     this.counts = element("span", { class: "counts" });
     this.heading =
       player.runs.length > 1
-        ? element("strong", {}, `${run.number + 1} · ${run.title}`)
+        ? element("strong", {}, `${run.number + 1} · ${shortTitle(player.runs, run)}`)
         : element("span", {}, extentOf(run));
     this.title = element("figcaption", {}, this.heading, this.counts);
     this.figure = element("figure", { class: "stage" }, this.title, this.canvas);
@@ -58,7 +55,7 @@ class Stage {
     this.zoom = 1;
     this.offset = [0, 0];
     this.spots = new Float32Array(2 * run.visible); // where nodes were drawn last, for clicks
-    this.watchPointer();
+    new Pointer(this);
   }
 
   // ---- from metres to the canvas
@@ -76,7 +73,7 @@ class Stage {
 
   fit() {
     const [x, y, wide, high] = this.run.area;
-    const margin = Math.min(28, this.width / 20);
+    const margin = Math.min(16, this.width / 24);
     this.scale = Math.min((this.width - 2 * margin) / wide, (this.height - 2 * margin) / high) * this.zoom;
     this.left = this.width / 2 - (x + wide / 2) * this.scale + this.offset[0];
     this.bottom = this.height / 2 + (y + high / 2) * this.scale + this.offset[1];
@@ -265,8 +262,8 @@ class Stage {
   drawFrame(frame, age, strength) {
     const { pen, run } = this;
     const fade = (1 - age) * (1 - age) * strength;
-    pen.strokeStyle = colours.shown[frame.look.colour] ?? frame.look.colour;
-    pen.setLineDash(DASHES[frame.look.dash % DASHES.length]);
+    pen.strokeStyle = colours[frame.look.hue];
+    pen.setLineDash(frame.look.dash);
     pen.globalAlpha = 0.85 * fade;
     pen.lineWidth = 1.6;
     pen.beginPath();
@@ -344,7 +341,20 @@ class Stage {
     pen.stroke();
   }
 
-  // Losses are crosses at the node that lost the frame, deliveries rings that grow.
+  drawLoss(x, y, isCollision) {
+    const { pen } = this;
+    const size = this.dot + 2;
+    this.drawCross(x, y, size, colours.red, 2.4);
+    if (!isCollision) return;
+    pen.beginPath();
+    pen.moveTo(x, y - 1.4 * size);
+    pen.lineTo(x, y + 1.4 * size);
+    pen.moveTo(x - 1.4 * size, y);
+    pen.lineTo(x + 1.4 * size, y);
+    pen.stroke();
+  }
+
+  // Losses are crosses (stars, by collision) at the node that lost the frame, deliveries rings that grow.
   drawOutcomes(t, event) {
     const { pen, run, player, spots } = this;
     const lasts = Math.max(OUTCOME_S * 1e6 * player.speed, 1);
@@ -359,7 +369,7 @@ class Stage {
         if (age >= 1 || node >= run.visible || Number.isNaN(spots[2 * node])) continue;
         pen.globalAlpha = (1 - age) * (event !== null && run.rows.event[row] !== event + 1 ? 0.2 : 1);
         if (kind === run.kind.lose)
-          this.drawCross(spots[2 * node], spots[2 * node + 1], this.dot + 2, colours.red, 2.4);
+          this.drawLoss(spots[2 * node], spots[2 * node + 1], run.isCollision(row));
         else {
           pen.strokeStyle = colours.green;
           pen.lineWidth = 3;
@@ -400,45 +410,23 @@ class Stage {
     return best;
   }
 
-  watchPointer() {
-    const { canvas, player } = this;
-    let start = null;
-    const at = (event) => [event.offsetX, event.offsetY];
-    canvas.addEventListener("pointerdown", (event) => (start = [...at(event), ...this.offset, false]));
-    canvas.addEventListener("pointermove", (event) => {
-      const [x, y] = at(event);
-      canvas.style.cursor = this.nearest(x, y) === null ? "default" : "pointer";
-      if (!start || !event.buttons || Math.hypot(x - start[0], y - start[1]) < 5 || this.zoom === 1) return;
-      start[4] = true;
-      this.offset = [start[2] + x - start[0], start[3] + y - start[1]];
-      this.fit();
-      player.redraw();
-    });
-    canvas.addEventListener("click", (event) => {
-      if (start?.[4]) return;
-      const node = this.nearest(...at(event));
-      player.selectNode(node === null ? null : this.run.nodes[node]);
-    });
-    canvas.addEventListener(
-      "wheel",
-      (event) => {
-        event.preventDefault();
-        this.zoomBy(Math.exp(-event.deltaY / 400), ...at(event));
-      },
-      { passive: false },
-    );
-    canvas.addEventListener("dblclick", () => this.zoomBy(0));
-  }
-
   // What is below the point stays below it; 0 shows everything again.
   zoomBy(factor, x = this.width / 2, y = this.height / 2) {
-    const zoom = Math.max(1, Math.min(12, this.zoom * factor));
+    const zoom = Math.max(1, Math.min(CLOSEST, this.zoom * factor));
     const grown = zoom / this.zoom;
     const middle = [this.width / 2, this.height / 2];
-    this.offset =
-      zoom === 1 ? [0, 0] : [x, y].map((at, k) => at - middle[k] - (at - middle[k] - this.offset[k]) * grown);
-    this.zoom = zoom;
+    const offset = [x, y].map((at, k) => at - middle[k] - (at - middle[k] - this.offset[k]) * grown);
+    this.player.look(zoom, zoom === 1 ? [0, 0] : offset);
+  }
+
+  moveBy(x, y) {
+    if (this.zoom > 1) this.player.look(this.zoom, [this.offset[0] + x, this.offset[1] + y]);
+  }
+
+  // Fingers scroll the page, unless there is something to move here.
+  look(zoom, offset) {
+    Object.assign(this, { zoom, offset });
+    this.canvas.style.touchAction = zoom > 1 ? "none" : "pan-y";
     this.fit();
-    this.player.redraw();
   }
 }

@@ -8,11 +8,14 @@ function clockOf(run, t, digits = 3) {
   return `${date.toISOString().slice(11, 19)}.${String(Math.floor(((run.begin_us + t) / 1e3) % 1000)).padStart(3, "0")} UTC`;
 }
 
+// Three digits; 999.6 ms are 1.00 s.
 function durationOf(us) {
-  if (us < 1e3) return `${us.toFixed(0)} µs`;
-  if (us < 1e6) return `${(us / 1e3).toPrecision(3)} ms`;
-  return us < 1e8 ? `${(us / 1e6).toPrecision(3)} s` : `${grouped(us / 1e6)} s`;
+  if (us < 999.5) return `${us.toFixed(0)} µs`;
+  if (us < 999.5e3) return `${threeDigits(us / 1e3)} ms`;
+  return `${threeDigits(us / 1e6)} s`;
 }
+
+const threeDigits = (number) => (number < 99.95 ? number.toPrecision(3) : grouped(number));
 
 const several = (number, noun) =>
   `${grouped(number)} ${number === 1 ? noun.replace(/(entr)ies$/, "$1y").replace(/s$/, "") : noun}`;
@@ -31,7 +34,7 @@ function deedOf(run, row) {
   const peer = rows.peer[row] ? named(run, rows.peer[row] - 1) : "";
   const event = rows.event[row] ? run.events[rows.event[row] - 1].name : "";
   const content = rows.event[row] ? run.events[rows.event[row] - 1].content : "";
-  switch (run.kinds[rows.kind[row]]) {
+  switch (RULES.kinds[rows.kind[row]]) {
     case "publish":
       return `published ${event}: ${content}`;
     case "subscribe":
@@ -47,7 +50,7 @@ function deedOf(run, row) {
     case "overhear":
       return `overheard ${frameOf(run, row)} from ${peer}: ${text}`;
     case "lose":
-      return `lost ${frameOf(run, row)} ${text === "queue" || text === "no-ack" ? "to" : "from"} ${peer || "all in range"}: ${text}`;
+      return `lost ${frameOf(run, row)} ${RULES.at_sender.includes(text) ? "to" : "from"} ${peer || "all in range"}: ${text}`;
     case "deliver":
       return `delivered ${event} to the application`;
     case "acknowledge":

@@ -6,6 +6,7 @@
     layout.py   that graph, drawn
     events.py   how each event spread, which nodes wanted it, and why some never got it
     scene.py    all of this about one log, as tables and texts
+    rules.py    rules of the log that the page's programs follow, too
     packed.py   tables of whole numbers as few bytes, which a browser unpacks by itself
     page.py     one or two scenes, and the programs of show/assets, in one file
     live.py     the same page for a node that runs, served on this machine

@@ -23,8 +23,11 @@ from threading import BoundedSemaphore
 from typing import Any, Final, Self
 
 from roamcast.errors import InputError, error_text
+from roamcast.log.explanation import words
 from roamcast.net.control.client import Connection
 from roamcast.net.control.messages import Status, StatusReply, plain
+from roamcast.net.host.watched import WatchedRow
+from roamcast.pubsub.event import Event
 from roamcast.show.replay import page
 
 HERE: Final = "127.0.0.1"
@@ -32,6 +35,7 @@ NAMES: Final = (HERE, "localhost")
 WORD_BYTES: Final = 12
 STREAMS: Final = 8
 """The most pages at a time."""
+KIND, TEXT = WatchedRow._fields.index("kind"), WatchedRow._fields.index("text")
 AGAIN_S: Final = 2.0
 """How long to wait for a node that has stopped."""
 HEADERS: Final = {
@@ -81,6 +85,15 @@ def names_this_machine(host: str, port: int) -> bool:
     """`host` as browsers write it: without the port if that is the one of HTTP."""
     name, _, given = host.partition(":")
     return name in NAMES and (given == str(port) or (host == name and port == HTTP_PORT))
+
+
+def in_words(row: list[Any]) -> list[Any]:
+    """A row as net/host/watched.py sends it, with the content of a published event as on the pages of logs."""
+    kind, text = row[KIND], row[TEXT]
+    if kind != "publish":
+        return row
+    content = json.loads(text)
+    return [*row[:TEXT], words.content(Event(0, content["topic"], content["attrs"], b"", 0, 0))]
 
 
 class _Http(ThreadingHTTPServer):
@@ -154,7 +167,8 @@ class _Handler(BaseHTTPRequestHandler):
                 if time.monotonic() >= next_s:
                     self._send("status", plain(status.request(Status(), StatusReply)))
                     next_s = time.monotonic() + self.server.every_s
-                self._send("rows", plain(batch))
+                content = plain(batch)
+                self._send("rows", {**content, "rows": [in_words(row) for row in content["rows"]]})
 
     def _send(self, event: str, content: dict[str, Any]) -> None:
         now_us = time.time_ns() // 1000

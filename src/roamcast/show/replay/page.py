@@ -13,6 +13,7 @@ from roamcast.errors import InputError, error_text
 from roamcast.log.opened import Log
 from roamcast.show.markup import tag, trusted
 from roamcast.show.replay.cut import Wanted
+from roamcast.show.replay.rules import rules
 from roamcast.show.replay.scene import Scene, scene
 
 SCRIPTS = (
@@ -20,10 +21,13 @@ SCRIPTS = (
     "replay-run.js",
     "replay-words.js",
     "replay-stage.js",
+    "replay-pointer.js",
+    "replay-legend.js",
     "replay-timeline.js",
     "replay-panel.js",
     "replay-event.js",
     "replay-player.js",
+    "replay-opening.js",
     "replay-live.js",
     "replay-main.js",
 )
@@ -46,16 +50,27 @@ def save(text: str, out: Path) -> Path:
 def html(logs: Sequence[Log], wanted: Wanted | None = None, positions: Path | None = None) -> str:
     if not 1 <= len(logs) <= MOST_LOGS:
         raise InputError(f"{len(logs)} logs: a page has one, or two side by side")
-    return assembled([scene(log, wanted, positions) for log in logs])
+    wanted = wanted or Wanted()
+    shared = wanted._replace(most_rows=wanted.most_rows // len(logs))  # two logs have no more room than one
+    return assembled([scene(log, shared, positions) for log in logs])
 
 
 def assembled(scenes: Sequence[Scene]) -> str:
-    title = " and ".join(str(each.texts["title"]) for each in scenes)
+    title = _title(scenes)
     blobs = [
         tag("script", trusted(base64.b64encode(each.packed()).decode()), type="text/plain", class_="run")
         for each in scenes
     ]
     return template(title, "".join(blobs))
+
+
+def _title(scenes: Sequence[Scene]) -> str:
+    """`gossip and counter on baldoni, seed 1`; runs of different worlds are named whole."""
+    worlds = {str(each.texts["world"]) for each in scenes}
+    names = [str(each.texts["protocol"]) for each in scenes]
+    if len(worlds) == 1 and len(set(names)) > 1:
+        return f"{' and '.join(names)} on {worlds.pop()}"
+    return " and ".join(str(each.texts["title"]) for each in scenes)
 
 
 def live(title: str) -> str:
@@ -70,6 +85,7 @@ def template(title: str, data: str) -> str:
     for place, content in (
         ("{{title}}", escape(title)),
         ("{{style}}", _asset("replay.css")),
+        ("{{rules}}", rules()),
         ("{{data}}", data),
         ("{{programs}}", programs),
     ):

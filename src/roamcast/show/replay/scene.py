@@ -23,20 +23,19 @@ from roamcast.log.explanation.select import DECISION_KINDS, EVENT_KINDS, FRAME_K
 from roamcast.log.opened import Log
 from roamcast.log.reader import LogRow
 from roamcast.show import run as shown
-from roamcast.show.palette import COLOURS
 from roamcast.show.replay import events, places
 from roamcast.show.replay.cut import Cut, Wanted, cut
 from roamcast.show.replay.events import Texts
 from roamcast.show.replay.packed import Column, Tables, packed
+from roamcast.show.replay.rules import look
 from roamcast.show.replay.world import NOTHING, Wall, World, world_of
 
 BIGGEST: Final = (1 << 50) - 1
 """Of the numbers in the tables: a browser counts exactly up to 2 to the 53."""
-HUES: Final = (COLOURS[1], COLOURS[6], COLOURS[4], COLOURS[5])
-"""Of frames by kind; the other colours are for deliveries and losses."""
 TEXTS: Final = ("send", "receive", "lose", "overhear", "subscribe", "unsubscribe", "recover")
 """Kinds whose reason is a text as it is."""
 OVER_MARGIN: Final = 0.04
+MILLISECONDS: Final = ", ms"
 
 
 class Scene(NamedTuple):
@@ -81,8 +80,6 @@ def scene(log: Log, wanted: Wanted | None = None, positions: Path | None = None)
         "visible": visible,
         "events": spread.events,
         "texts": texts.listed(),
-        "kinds": list(schema.KINDS),
-        "statuses": list(events.STATUSES),
         "frames": _frame_kinds(columns),
         "remarks": _remarks(log, part, columns, placed.remark, world),
     }
@@ -192,12 +189,15 @@ def _sentences(rows: list[LogRow], texts: Texts) -> list[int]:
 
 def _about(log: Log, part: Cut, columns: Columns) -> dict[str, Any]:
     described = log.description
-    title = str(log.path.name)
+    title, protocol, world = str(log.path.name), "", ""
     if described:
         protocol = described["protocol"].rpartition(":")[2]
-        title = f"{protocol} on {described['preset'] or 'a scenario'}, seed {described['seed']}"
+        world = f"{described['preset'] or 'a scenario'}, seed {described['seed']}"
+        title = f"{protocol} on {world}"
     return {
         "title": title,
+        "protocol": protocol,
+        "world": world,
         "log": str(log.path),
         "is_unix": part.begin_us > words.UNIX_US,
         "begin_us": part.begin_us,
@@ -205,14 +205,36 @@ def _about(log: Log, part: Cut, columns: Columns) -> dict[str, Any]:
         "to": max(part.to_us, part.from_us + 1) - part.begin_us,
         "cut": part.sentence,
         "metrics": _metrics(log.summary) if described else [],
+        "chips": _chips(log.summary) if described else [],
         "params": described.get("params", {}),
         "row_count": len(columns),
     }
 
 
 def _metrics(summary: dict[str, Any]) -> list[list[str]]:
+    """Title, value with its unit, and note."""
     metrics = {name: value for name, value in summary.items() if name != "fingerprint"}
-    return [list(line) for line in shown.lines(metrics) if line[0]][:6]
+    return [_with_unit(*line) for line in shown.lines(metrics) if line[0]][:6]
+
+
+def _with_unit(title: str, value: str, note: str) -> list[str]:
+    """A table of the terminal has units in its notes: `67.5  median, ms`."""
+    is_time = note.endswith(MILLISECONDS) and value != shown.UNKNOWN
+    return [title, f"{value} ms", note.removesuffix(MILLISECONDS)] if is_time else [title, value, note]
+
+
+def _chips(summary: dict[str, Any]) -> list[str]:
+    """`delivery 62.6 %`, `2.83 frames sent per delivery`, `latency 67.5 ms, median`."""
+    lines = {title: (value, note) for title, value, note in reversed(_metrics(summary))}
+    known = {title: line for title, line in lines.items() if line[0] != shown.UNKNOWN}
+    chips = []
+    if "delivery" in known:
+        chips.append(f"delivery {known['delivery'][0]}")
+    if "overhead" in known:
+        chips.append(" ".join(known["overhead"]))
+    if "latency" in known:
+        chips.append(f"latency {', '.join(known['latency'])}")
+    return chips
 
 
 def _ground(
@@ -261,10 +283,7 @@ def _frame_kinds(columns: Columns) -> list[dict[str, Any]]:
     counts = Counter(codes[sent].tolist())
     with_events = set(codes[sent & (columns["event"] > 0)].tolist())
     order = sorted(counts, key=lambda code: (code not in with_events, -counts[code], reasons[code]))
-    return [
-        {"kind": reasons[code], "count": counts[code], "colour": HUES[k % len(HUES)], "dash": k // len(HUES)}
-        for k, code in enumerate(order)
-    ]
+    return [{"kind": reasons[code], "count": counts[code], **look(k)} for k, code in enumerate(order)]
 
 
 def _remarks(log: Log, part: Cut, columns: Columns, of_places: str, world: World) -> list[str]:
