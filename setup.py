@@ -53,6 +53,8 @@ INTERPRETED = {
     "log/reader.py",
     "world/assembly.py",
     "world/fields.py",
+    "world/mesh.py",
+    "world/node_list.py",
     "world/parts.py",
     "world/simulate.py",
     "world/workload.py",

@@ -1,4 +1,4 @@
-"""Two nodes, and mosquitto, in one run: `python bench/throughput.py [--events 6000] [--durability each,group,none]`.
+"""Two nodes, and mosquitto, in one run: `python bench/throughput.py [--events 6000] [--protocol gossip]`.
 
 Two node processes on the loopback interface, signed and encrypted, with their stores on this disk. One application
 publishes, with `--in-flight` requests at a time; the other one has a subscription with a name. Then the same through
@@ -33,6 +33,7 @@ from roamcast.net.air.medium import Network
 from roamcast.net.config import Config
 from roamcast.net.keep.database import Bounds
 from roamcast.net.limits import Limits
+from roamcast.net.live import DEFAULT_PROTOCOL
 from roamcast.net.node.node import Node
 from roamcast.net.node.subscription import Subscription
 from roamcast.net.trust.keys import KeyRing
@@ -52,12 +53,11 @@ WIRED = Limits(
 PERSON = {"station": "roof", "temperature": 31.5, "humidity": 40}
 
 
-def config(folder: str, name: str, durability: str, port: int) -> Config:
+def config(folder: str, name: str, durability: str, port: int, protocol: str) -> Config:
     return Config(
         state=f"{folder}/{name}",
         key=f"{folder}/group.key",
-        protocol="gossip",
-        params={"p": 0.0},
+        protocol=protocol,
         durability=durability,
         network=Network("239.255.201.9", port, "lo"),
         limits=WIRED,
@@ -127,17 +127,19 @@ class Measured(NamedTuple):
     subscriber_s: float = nan
 
 
-def through_nodes(durability: str, events: int, rate: float, in_flight: int) -> Measured:
+def through_nodes(protocol: str, durability: str, events: int, rate: float, in_flight: int) -> Measured:
     context = multiprocessing.get_context("spawn")
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
         KeyRing.new().save(f"{folder}/group.key")
         port = free_port()
         (mine, its), (ours, others) = context.Pipe(), context.Pipe()
-        receiver = context.Process(target=subscriber, args=(config(folder, "b", durability, port), events, its))
+        receiver = context.Process(
+            target=subscriber, args=(config(folder, "b", durability, port, protocol), events, its)
+        )
         receiver.start()
         mine.recv()
         sender = context.Process(
-            target=publisher, args=(config(folder, "a", durability, port), events, rate, in_flight, others)
+            target=publisher, args=(config(folder, "a", durability, port, protocol), events, rate, in_flight, others)
         )
         sender.start()
         publisher_s = ours.recv()
@@ -230,14 +232,15 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=200.0, help="events a second when latency is measured")
     parser.add_argument("--seconds", type=float, default=10.0, help="how long latency is measured")
     parser.add_argument("--in-flight", type=int, default=128, help="publications at a time")
+    parser.add_argument("--protocol", default=DEFAULT_PROTOCOL)
     parser.add_argument("--durability", default="each,group,none")
     chosen = parser.parse_args()
     few = int(chosen.rate * chosen.seconds)
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; latency at {chosen.rate:g} events a second\n")
     print(f"{'':<18}{'events/s':>10}{'arrived':>18}{'p50 ms':>9}{'p99 ms':>9}{'us pub.':>10}{'us sub.':>10}")
     for durability in filter(None, chosen.durability.split(",")):
-        fast = through_nodes(durability, chosen.events, 0.0, chosen.in_flight)
-        slow = through_nodes(durability, few, chosen.rate, chosen.in_flight)
+        fast = through_nodes(chosen.protocol, durability, chosen.events, 0.0, chosen.in_flight)
+        slow = through_nodes(chosen.protocol, durability, few, chosen.rate, chosen.in_flight)
         print(row(f"roamcast, {durability}", fast, slow, chosen.events), flush=True)
     if shutil.which("mosquitto") and shutil.which("mosquitto_pub"):
         fast, slow = through_mosquitto(chosen.events, 0.0), through_mosquitto(few, chosen.rate)

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from tests.support import s3
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -37,3 +39,16 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     started = session("local[2,4]", conf=conf, log=place / "spark.log", scratch=place)
     yield started
     started.stop()
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[str]:
+    """The address of an S3 server; one for all tests of a process."""
+    with s3.serving() as address:
+        yield address
+
+
+@pytest.fixture
+def bucket(s3_server: str) -> str:
+    """The URL of a place in it where nothing is."""
+    return s3.bucket(s3_server)

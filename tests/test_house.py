@@ -68,8 +68,5 @@ def test_papers_are_called_by_their_authors() -> None:
 
 
 def test_only_one_module_replaces_files() -> None:
-    """`files.py` writes beside and renames; `folder.py` moves damaged logs out of the way, and writes nothing."""
-    assert {path.name for path in SOURCES if "src" in path.parts and MOVES.search(TEXTS[path])} == {
-        "files.py",
-        "folder.py",
-    }
+    """`files.py` writes beside and renames."""
+    assert {path.name for path in SOURCES if "src" in path.parts and MOVES.search(TEXTS[path])} == {"files.py"}

@@ -38,6 +38,9 @@ class ScriptHost(Host):
         self.signal_dbm = float("nan")
         self.speed_mps = 0.0
         self.battery_left = 1.0
+        self.relay_us = 0  # above 0: the medium orders relays, and they take so long
+        self.mesh_role = ""
+        self.relayed: list[tuple[Frame, bool]] = []  # what `relay` was given; such frames wait until a test sends them
         self.draws: list[float] = []  # what `random` returns before it uses the stream
 
     # ---- what a protocol requests
@@ -53,6 +56,26 @@ class ScriptHost(Host):
 
     def send(self, to: int, frame: Frame) -> None:
         self._sent(to, frame)
+
+    def relay(self, frame: Frame, first: bool = False) -> None:
+        if self.relay_us == 0:
+            self.broadcast(frame)
+            return
+        self.relayed.append((frame, first))
+        self.effects.append(f"relay {frame.kind} {frame.fields()}{' first' if first else ''}")
+
+    def withdraw(self, id: int) -> bool:
+        waiting = [entry for entry in self.relayed if entry[0].id == id]
+        self.relayed = [entry for entry in self.relayed if entry[0].id != id]
+        if waiting:
+            self.effects.append(f"withdraw {id:#x}")
+        return bool(waiting)
+
+    def echo_us(self, size: int) -> int:
+        return self.relay_us
+
+    def role(self) -> str:
+        return self.mesh_role
 
     def set_timer(self, key: int, delay_us: int) -> None:
         assert isinstance(key, int) and isinstance(delay_us, int) and delay_us >= 0
@@ -86,6 +109,10 @@ class ScriptHost(Host):
 
     def speed(self) -> float:
         return self.speed_mps
+
+    def airtime(self, size: int) -> int:
+        """At one megabit a second."""
+        return 8 * size
 
     def battery(self) -> float:
         return self.battery_left

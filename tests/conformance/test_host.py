@@ -236,7 +236,7 @@ def test_notes_are_recorded_with_their_reasons(drive_logging: MakeDriver) -> Non
     assert driver.notes(0) == []
 
 
-# ---- signal strength, speed, battery
+# ---- signal strength, airtime, speed, battery
 
 
 def test_a_nearer_sender_is_heard_at_least_as_strongly(drive: MakeDriver) -> None:
@@ -247,6 +247,14 @@ def test_a_nearer_sender_is_heard_at_least_as_strongly(drive: MakeDriver) -> Non
     driver.do(2, broadcast(2))
     near, far = signals
     assert (near != near and far != far) or near >= far
+
+
+def test_longer_frames_are_longer_on_the_air(drive: MakeDriver) -> None:
+    driver = drive([0.0])
+    times: list[int] = []
+    driver.do(0, lambda probe, _: times.extend(probe.host.airtime(size) for size in (1, 100, 1000, 2000)))
+    assert 0 < times[0] <= times[1] < times[2] < times[3]
+    assert times[3] - times[2] >= (times[2] - times[1]) * 1000 // 900 - 1, "in proportion to what is added"
 
 
 def test_a_standing_node_has_no_speed_and_its_battery_is_a_share(drive: MakeDriver) -> None:

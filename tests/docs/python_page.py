@@ -23,7 +23,7 @@ line.
 """
 SECTIONS = {
     "One run": ["simulate", "Simulation", "preset", "Scenario"],
-    "Many runs": ["compare", "sweep", "Study", "open", "Laboratory"],
+    "Many runs": ["compare", "sweep", "Study", "campaign", "open", "Laboratory", "Contrast"],
     "Real nodes": ["Node", "Subscription", "connect", "RemoteNode", "RemoteSubscription"],
     "Writing a protocol": ["Protocol", "Host", "Params", "param", "reason", "Frame", "EventFrame", "Event", "event_id"],
     "Filters": ["Filter", "parse_subscription"],
@@ -35,6 +35,7 @@ SECTIONS = {
 }
 HOMES = {
     **roamcast._HOMES,
+    "Contrast": "roamcast.lab.contrast",
     "Laboratory": "roamcast.lab.tables.laboratory",
     "Explanation": "roamcast.log.explanation.pair",
     "Log": "roamcast.api.logs",

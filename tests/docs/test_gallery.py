@@ -30,6 +30,7 @@ def test_there_are_ten_pictures_each_with_its_command() -> None:
     for section, picture in zip(sections, PICTURES, strict=True):
         commands = "\n".join(re.findall(r"^```(?:console|sh)\n(.*?)^```$", section, re.DOTALL | re.MULTILINE))
         assert picture.name in commands
+        assert len([line for line in commands.splitlines() if line != "…"]) == 1  # one command makes it
         assert picture.stat().st_size < 100_000
 
 
@@ -39,7 +40,7 @@ def test_commands_write_the_pictures_that_the_page_shows(tmp_path: Path, monkeyp
     play(PAGE, tmp_path)
     console = "\n".join(block for language, block in FENCE.findall(TEXT) if language == "console")
     names = re.findall(r"--(?:plot|figure) (\S+)", console)
-    assert len(names) == 6
+    assert len(names) == 5
     for name in names:
         (shown,) = [picture for picture in PICTURES if picture.name == name]
         assert words(tmp_path / name) == words(shown)
@@ -67,11 +68,21 @@ def test_slow_commands_are_understood(line: str, tmp_path: Path) -> None:
         elif arguments[0] == "reproduce":
             assert "What quick scale takes" in typed(f"{command} --plan", tmp_path)
         else:
-            assert program == "roamcast" and arguments[0] in ("run", "replay")
+            assert program == "roamcast" and arguments[0] in ("run", "replay", "trace")
+
+
+def test_walkers_meet_as_the_picture_shows(tmp_path: Path) -> None:
+    (line,) = [line for line in SHELL if "trace stats" in line]
+    made, drawn = line.split(" && ")
+    subprocess.run([sys.executable, ROOT / "tools" / "walkers.py", "walkers.csv"], cwd=tmp_path, check=True)
+    assert made == "python tools/walkers.py walkers.csv"
+    typed(drawn, tmp_path)
+    (shown,) = [picture for picture in PICTURES if picture.name == "contacts.svg"]
+    assert words(tmp_path / "contacts.svg") == words(shown)
 
 
 def test_a_run_is_replayed_as_the_page_says(tmp_path: Path) -> None:
-    (line,) = [line for line in SHELL if "replay" in line and line.startswith("roamcast")]
-    shown = [typed(command, tmp_path) for command in line.split(" && ")]
+    (line,) = [line for line in SHELL if line.startswith("roamcast run")]
+    shown = [typed(command, tmp_path) for command in line.split(" && ")[:2]]
     assert shown[1] == "replay: run.html\n"
     assert (tmp_path / "run.html").stat().st_size < 1_000_000

@@ -100,7 +100,7 @@ def test_calibration_names_claims_of_the_paper_and_leaves_most_of_them_out_of_sa
 
 @BY_PAPER
 def test_changes_apply_to_presets_and_experiments_that_exist(paper: str) -> None:
-    own = [name for name in presets.names() if joint.of_preset(name).paper == paper]
+    own = [name for name in presets.names() if joint.paper_of(name) == paper]
     for change in joint.load(paper).changes:
         assert set(change.presets) <= set(own), change.name
         assert set(change.experiments) <= set(experiments.names([paper])), change.name
@@ -111,7 +111,7 @@ def test_changes_apply_to_presets_and_experiments_that_exist(paper: str) -> None
 @BY_PAPER
 def test_every_change_changes_something(paper: str) -> None:
     """The joint reading with a part undone differs: its values are not those of the preset."""
-    own = [name for name in presets.names() if joint.of_preset(name).paper == paper]
+    own = [name for name in presets.names() if joint.paper_of(name) == paper]
     for change in joint.load(paper).changes:
         if not change.needs_runs:
             assert change.metrics, change.name

@@ -7,7 +7,7 @@ longer than most runs.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -39,16 +39,24 @@ def maps(values: Sequence[Mapping[str, Any] | None], kind: Any) -> Any:
 
 
 def column(values: Sequence[Any], kind: Any) -> Any:
-    """Values, some of them perhaps None, as one of the types that tables have: text, whole number, double or map."""
+    """Values, some of them perhaps None, as one of the types that tables have: text, number, truth or map."""
     import pyarrow as pa
 
     if pa.types.is_map(kind):
         return maps(values, kind)
     if pa.types.is_string(kind):
         return texts(values)
+    if pa.types.is_boolean(kind):
+        return truths(values)
     code = {pa.int32(): "i", pa.int64(): "q", pa.float64(): "d"}[kind]
     content = array(code, (0 if value is None else value for value in values))
     return pa.Array.from_buffers(kind, len(values), [_present(values), pa.py_buffer(content)])
+
+
+def truths(values: Sequence[bool | None]) -> Any:
+    import pyarrow as pa
+
+    return pa.Array.from_buffers(pa.bool_(), len(values), [_present(values), _bits(map(bool, values))])
 
 
 def _ends(values: Sequence[Any]) -> Any:
@@ -60,9 +68,12 @@ def _ends(values: Sequence[Any]) -> Any:
 
 def _present(values: Sequence[Any]) -> Any:
     """A bit for each value that is not None, the first one lowest; None if no value is None."""
+    return _bits(value is not None for value in values) if None in values else None
+
+
+def _bits(values: Iterable[bool]) -> Any:
+    """A bit for each value, the first one lowest."""
     import pyarrow as pa
 
-    if None not in values:
-        return None
-    bits = "".join("0" if value is None else "1" for value in reversed(values))
-    return pa.py_buffer(int(bits, 2).to_bytes((len(values) + 7) // 8, "little"))
+    bits = "".join("1" if value else "0" for value in values)
+    return pa.py_buffer(int(bits[::-1] or "0", 2).to_bytes((len(bits) + 7) // 8, "little"))

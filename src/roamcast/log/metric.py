@@ -114,7 +114,8 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
     """One number of one run (of kind BY_NAME: one number for each name).
 
     `per_node` is the name under which figures and claims find it divided by the number of nodes. `simulated` metrics
-    are unknown for real nodes. `line`, `column` (a heading) and `cost` say where people see it.
+    are unknown for real nodes. `line`, `column` (a heading) and `cost` say where people see it; a column is left out
+    where the metric that it is `beside` is not known.
     """
 
     name: str
@@ -128,6 +129,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
     simulated: bool = False
     line: Line | None = None
     column: str = ""
+    beside: str = ""
     cost: Cost | None = None
 
     @property

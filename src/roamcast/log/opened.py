@@ -6,7 +6,6 @@ comparable as their clocks; `roamcast lab field` turns such a folder into one lo
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -107,12 +106,16 @@ def _files_of(path: Path) -> list[Path]:
 
 
 def _only_log_of(campaign: Path) -> Path:
-    """A field test has a folder like a campaign's, with one run."""
-    elsewhere = campaign / "log.json"
-    folder = Path(json.loads(elsewhere.read_text())["log"]) if elsewhere.exists() else campaign / "log"
-    logs = sorted(folder.glob("[!.]*.parquet"))
-    if len(logs) == 1:
+    """A field test has a folder like a campaign's, with one run. A campaign has the rows of many runs in a file."""
+    logs = sorted((campaign / "log").glob("[!.]*.parquet"))
+    if (campaign / "field.json").exists() and len(logs) == 1:
         return logs[0]
+    if (campaign / "field.json").exists() and logs:
+        raise InputError(
+            f"{campaign} is a field test's folder with the logs of {len(logs)} runs: give one, as {logs[0]}"
+        )
     if not logs:
         raise InputError(f"{campaign} is a campaign's folder that has no log of a run yet")
-    raise InputError(f"{campaign} is a campaign's folder with the logs of {len(logs)} runs: give one, as {logs[0]}")
+    raise InputError(
+        f"{campaign} is a campaign's folder: roamcast campaign log {campaign} RUN takes out the log of one run"
+    )

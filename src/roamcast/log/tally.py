@@ -30,6 +30,8 @@ class Tally:
         "kinds",
         "latencies",
         "losses",
+        "messages",
+        "news",
         "overheard",
         "own",
         "parasites",
@@ -53,6 +55,8 @@ class Tally:
         self.warmup_bytes: i64 = 0
         self.receptions: i64 = 0
         self.overheard: i64 = 0
+        self.messages: i64 = 0
+        self.news: i64 = 0  # receptions of an event that the node did not have
         self.duplicates: i64 = 0
         self.duplicates_wanted: i64 = 0
         self.parasites: i64 = 0
@@ -73,6 +77,7 @@ class Tally:
             self.began = True
             self.warmup_frames = self.frames_sent
             self.warmup_bytes = self.bytes_sent
+        self.messages += 1
         self.interested += pairs
         self.own += own
 
@@ -93,6 +98,13 @@ class Tally:
             self.kinds.append(kind)
             self.kind_counts = append(self.kind_counts, 0)
         return self.kinds.index(kind)
+
+    def copies_arrived(self, got: i64, fresh: i64, unwanted: i64, fresh_unwanted: i64) -> None:
+        """An event arrived at `got` nodes: new at some, not wanted by some, and both at some."""
+        self.news += fresh
+        self.duplicates += got - fresh
+        self.duplicates_wanted += got - fresh - (unwanted - fresh_unwanted)
+        self.parasites += unwanted
 
     def sampled(self, entries: i64, size: i64) -> None:
         """The routing state of a node."""
@@ -123,6 +135,8 @@ class Tally:
             "losses": sum(why.values()),
             "losses_by_reason": why,
             "collisions": why.get("collision", 0),
+            "events_published": int(self.messages),
+            "news": int(self.news),
             "duplicates": int(self.duplicates),
             "duplicates_wanted": int(self.duplicates_wanted),
             "parasites": int(self.parasites),

@@ -1,4 +1,4 @@
-"""Where rows of the log go: nowhere (`LogSink`), or into a file (`ParquetSink`).
+"""Where rows of the log go: nowhere (`LogSink`), into a file (`ParquetSink`), or as tables to somebody (`TableSink`).
 
 A run makes a row for every frame heard, so `row` only packs nine numbers into a buffer: a dictionary for the batch
 turns the reason into a number. When the buffer is full, numpy reads it as columns (stride views), and it becomes one
@@ -60,21 +60,16 @@ class LogSink:
         """The run failed: leave nothing behind."""
 
 
-@final
-class ParquetSink(LogSink):
-    """Streams rows into a Parquet file, a row group for each batch."""
+class TableSink(LogSink):
+    """Packs rows, and hands them on a batch at a time. `target` takes them: it has the methods of `ParquetTarget`."""
 
-    def __init__(self, path: str | Path, run: str, rows_per_batch: int = BATCH, mode: int = files.ANY) -> None:
-        if rows_per_batch < 1:
-            raise InputError(f"rows_per_batch ({rows_per_batch}) must be at least 1")
-        need_packages()
-        self._target = Path(path)
-        self._temporary = _draft(self._target, mode)
+    def __init__(self, target: Any, run: str, rows_per_batch: int = BATCH) -> None:
+        _check(rows_per_batch)
+        self._target = target
         self._packer = _Packer(run)
         self._rows_per_batch = rows_per_batch
         self._rows = 0
         self._open = True
-        self._writer: Any = _parquet_writer(self._temporary)
 
     def row(
         self, t: int, node: int, kind: int, event: int, frame: int, peer: int, size: int, value: int, reason: str
@@ -87,10 +82,10 @@ class ParquetSink(LogSink):
             self._flush()
 
     def summarise(self, text: str) -> None:
-        self._writer.add_key_value_metadata({SUMMARY_KEY: text})
+        self._target.note(SUMMARY_KEY, text)
 
     def describe(self, text: str) -> None:
-        self._writer.add_key_value_metadata({RUN_KEY: text})
+        self._target.note(RUN_KEY, text)
 
     def close(self) -> None:
         if not self._open:
@@ -98,30 +93,71 @@ class ParquetSink(LogSink):
         try:
             if self._rows:
                 self._flush()
-            self._writer.close()
-            files.finish(self._temporary, self._target)
+            self._target.finish()
         except BaseException:
             self.abandon()
             raise
         self._open = False
 
     def abandon(self) -> None:
-        if not self._open:
-            return
-        self._open = False
+        if self._open:
+            self._open = False
+            self._target.abandon()
+
+    def _flush(self) -> None:
+        self._rows = 0
+        self._target.take(self._packer.take())
+
+
+@final
+class ParquetSink(TableSink):
+    """Streams rows into a Parquet file, a row group for each batch."""
+
+    def __init__(self, path: str | Path, run: str, rows_per_batch: int = BATCH, mode: int = files.ANY) -> None:
+        _check(rows_per_batch)
+        super().__init__(ParquetTarget(Path(path), mode), run, rows_per_batch)
+
+
+@final
+class ParquetTarget:
+    """A log file of one run."""
+
+    def __init__(self, target: Path, mode: int) -> None:
+        self._target = target
+        self._temporary = _draft(target, mode)
+        self._writer: Any = parquet_writer(self._temporary)
+
+    def __str__(self) -> str:
+        return str(self._target)
+
+    def note(self, key: str, text: str) -> None:
+        """Something to be kept beside the rows."""
+        self._writer.add_key_value_metadata({key: text})
+
+    def take(self, rows: Any) -> None:
+        """A `pyarrow.Table` of rows, after those before."""
+        self._writer.write_table(rows)
+
+    def finish(self) -> None:
+        self._writer.close()
+        files.finish(self._temporary, self._target)
+
+    def abandon(self) -> None:
         try:
             self._writer.close()
         finally:
             self._temporary.unlink(missing_ok=True)
 
-    def _flush(self) -> None:
-        self._rows = 0
-        self._writer.write_table(self._packer.take())
-
 
 def need_packages() -> None:
     """A MissingExtra if no log can be written: for those who must know before the first row."""
     need("writing a log", "pyarrow", "numpy")
+
+
+def _check(rows_per_batch: int) -> None:
+    if rows_per_batch < 1:
+        raise InputError(f"rows_per_batch ({rows_per_batch}) must be at least 1")
+    need_packages()
 
 
 def _draft(target: Path, mode: int) -> Path:
@@ -135,7 +171,8 @@ def _draft(target: Path, mode: int) -> Path:
         raise InputError(f"cannot write the log {target}: {error_text(error)}") from None
 
 
-def _parquet_writer(path: Path) -> Any:
+def parquet_writer(path: Path) -> Any:
+    """Of a file with rows of the log."""
     import pyarrow.parquet as pq  # here, because a run that writes no log need not load Arrow
 
     rising = {"t": "DELTA_BINARY_PACKED", "frame": "DELTA_BINARY_PACKED"}

@@ -133,7 +133,8 @@ def test_the_log_of_one_node_explains_what_this_node_knows(field: Path) -> None:
 def test_a_field_test_by_one_clock_is_a_folder_with_one_log(field: Path, tmp_path: Path) -> None:
     """As `roamcast lab field` leaves it: tables beside the log (the laboratory's own test asks for more)."""
     (tmp_path / "log").mkdir()
-    (tmp_path / "campaign.json").write_text("[]")
+    for name in ("campaign.json", "field.json"):
+        (tmp_path / name).write_text("[]")
     sink = ParquetSink(tmp_path / "log" / "field.parquet", "field")
     for row in Log(field).rows():
         sink.row(row.t, row.node, 0, row.event, row.frame, row.peer, row.size, row.value, row.reason)
