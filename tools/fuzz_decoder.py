@@ -60,6 +60,7 @@ class Deaf(Host):
     def deliver(self, event: Event) -> None: ...
     def note(self, reason: int, event: int = 0, peer: int = -1, value: int = 0) -> None: ...
     def mute(self, id: int) -> None: ...
+    def unmute(self, id: int) -> None: ...
 
     def heard(self, id: int) -> int:
         return 0
@@ -69,6 +70,9 @@ class Deaf(Host):
 
     def speed(self) -> float:
         return 0.0
+
+    def airtime(self, size: int) -> int:
+        return size
 
     def battery(self) -> float:
         return 1.0

@@ -36,9 +36,9 @@ def test_a_file_goes_to_the_folder_of_its_name_and_again_does_nothing(
     opened = rc.campaign("tiny.toml", processes=2, progress=shares.append)
     assert opened.folder.path == Path("out/tiny") and shares[-1] == 1.0
     assert [(row["p_p"], row["seed"]) for row in opened.rows("metrics")] == [(0.3, 1), (0.3, 2), (0.9, 1), (0.9, 2)]
-    before = {path: path.stat().st_mtime_ns for path in Path("out/tiny/log").iterdir()}
+    before = {path: path.stat().st_mtime_ns for path in Path("out/tiny/done").iterdir()}
     again = rc.campaign("tiny.toml", processes=2)
-    assert {path: path.stat().st_mtime_ns for path in Path("out/tiny/log").iterdir()} == before
+    assert {path: path.stat().st_mtime_ns for path in Path("out/tiny/done").iterdir()} == before
     assert again.rows("metrics") == opened.rows("metrics")
 
 

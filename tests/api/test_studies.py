@@ -149,9 +149,9 @@ def test_one_seed_has_no_interval_and_is_shown_all_the_same() -> None:
 def test_a_folder_keeps_runs_and_tables_and_what_is_there_is_not_done_again(tmp_path: Path) -> None:
     out = tmp_path / "study"
     first = rc.sweep("baldoni", "gossip", {"p": [0.2, 1.0]}, seeds=2, world=SHORT, out=out)
-    before = {path: path.stat().st_mtime_ns for path in (out / "log").iterdir()}
+    before = {path: path.stat().st_mtime_ns for path in (out / "done").iterdir()}
     again = rc.sweep("baldoni", "gossip", {"p": [0.2, 1.0]}, seeds=2, world=SHORT, out=out)
-    after = {path: path.stat().st_mtime_ns for path in (out / "log").iterdir()}
+    after = {path: path.stat().st_mtime_ns for path in (out / "done").iterdir()}
     assert before == after and _values(first) == _values(again)
     assert _values(first) == _values(rc.sweep("baldoni", "gossip", {"p": [0.2, 1.0]}, seeds=2, world=SHORT))
     opened = rc.open(out)

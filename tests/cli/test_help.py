@@ -57,7 +57,7 @@ def test_an_example_can_be_typed(line: str) -> None:
     """Its options exist, and nothing that is needed is missing."""
     program, *words = shlex.split(line)
     assert program == "roamcast"
-    if words[0] == "campaign" and words[1] not in ("plan", "status"):
+    if words[0] == "campaign" and " ".join(words[:2]) not in ALL:
         words.insert(1, "run")
     name = " ".join(words[:2]) if " ".join(words[:2]) in ALL else words[0]
     rest = words[len(name.split()) :]

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import roamcast as rc
+from roamcast import storage
 from roamcast.errors import InputError
 from roamcast.judging import made
 from roamcast.lab import code, provenance
@@ -42,17 +43,21 @@ def test_every_start_with_runs_to_do_leaves_a_record_and_the_tables_stay_the_sam
     (record,) = opened.rows("provenance")
     assert (record["runs"], record["engine"], record["master"]) == (2, "pool", None)
     assert record["began"] <= record["ended"] and record["cores"] == os.cpu_count()
-    before = (tmp_path / "c" / "metrics" / "part-00000.parquet").read_bytes()
+    before = metrics_of(tmp_path / "c")
     rc.campaign(CAMPAIGN, out=tmp_path / "c", processes=1)
     assert len(made.records(tmp_path / "c")) == 1  # there was nothing to do
     again = rc.campaign({**CAMPAIGN, "seeds": 3}, out=tmp_path / "c", processes=1, extend=True)
     assert [row["runs"] for row in again.rows("provenance")] == [2, 1]
     rc.campaign(CAMPAIGN, out=tmp_path / "c", processes=1, extend=True)
-    assert (tmp_path / "c" / "metrics" / "part-00000.parquet").read_bytes() == before
+    assert metrics_of(tmp_path / "c") == before
+
+
+def metrics_of(folder: Path) -> list[bytes]:
+    return [path.read_bytes() for path in (folder / "metrics").iterdir()]
 
 
 def test_a_start_that_was_stopped_has_no_end(tmp_path: Path) -> None:
-    with pytest.raises(KeyboardInterrupt), provenance.recorded(tmp_path, object(), 7):
+    with pytest.raises(KeyboardInterrupt), provenance.recorded(storage.at(tmp_path), object(), 7):
         raise KeyboardInterrupt
     (record,) = made.records(tmp_path)
     assert record["ended"] is None and made.line(record).startswith(
@@ -77,7 +82,7 @@ def test_a_record_that_is_damaged_gives_one_line(tmp_path: Path) -> None:
 
 
 def test_records_are_plain_json(tmp_path: Path) -> None:
-    with provenance.recorded(tmp_path, object(), 1):
+    with provenance.recorded(storage.at(tmp_path), object(), 1):
         pass
     (path,) = (tmp_path / "provenance").iterdir()
     assert json.loads(path.read_text())["engine"] == "object"

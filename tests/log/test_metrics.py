@@ -133,6 +133,11 @@ def test_a_small_run_counted_by_hand() -> None:
             "suppress: deterministic": 1,
         },
         "deterministic_hops": 2 / 3,
+        "events_published": 1,
+        "news": 3,  # nodes 1, 2 and 4
+        "usefulness": 3 / 5,  # of the receptions of an event
+        "frames_per_event": 5.0,
+        "retransmissions": 1.0,
         "memory_entries": 5.5,
         "memory_bytes": 150.0,
     }
@@ -144,6 +149,9 @@ def test_a_log_without_rows_has_zero_counts_and_no_quotients() -> None:
         "delivery",
         "reception",
         "overhead",
+        "usefulness",
+        "frames_per_event",
+        "retransmissions",
         "latency_mean_s",
         "latency_p50_s",
         "latency_p95_s",

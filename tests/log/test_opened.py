@@ -75,21 +75,26 @@ def test_rows_of_one_instant_stay_in_the_order_of_their_file(tmp_path: Path) -> 
         assert [row.kind for row in Log(tmp_path).rows() if row.node == node] == kinds
 
 
-@pytest.mark.parametrize("elsewhere", [False, True])
-def test_a_campaign_with_one_run_is_its_log(tmp_path: Path, elsewhere: bool) -> None:
-    campaign = tmp_path / "campaign"
-    logs = tmp_path / "shared" if elsewhere else campaign / "log"
-    write(logs / "r1.parquet", *ONE)
-    campaign.mkdir(exist_ok=True)
-    (campaign / "campaign.json").write_text("[]")
-    if elsewhere:
-        (campaign / "log.json").write_text(f'{{"log": "{logs}"}}')
-    assert Log(campaign).events == [EVENT]
-    write(logs / "r2.parquet", *ONE, run="r2")
+def test_a_field_test_with_one_run_is_its_log(tmp_path: Path) -> None:
+    write(tmp_path / "log" / "r1.parquet", *ONE)
+    (tmp_path / "campaign.json").write_text("[]")
+    (tmp_path / "field.json").write_text("{}")
+    assert Log(tmp_path).events == [EVENT]
+    write(tmp_path / "log" / "r2.parquet", *ONE, run="r2")
     with pytest.raises(InputError) as error:
-        Log(campaign)
+        Log(tmp_path)
     assert str(error.value) == (
-        f"{campaign} is a campaign's folder with the logs of 2 runs: give one, as {logs}/r1.parquet"
+        f"{tmp_path} is a field test's folder with the logs of 2 runs: give one, as {tmp_path}/log/r1.parquet"
+    )
+
+
+def test_the_log_of_a_campaign_is_taken_out_first(tmp_path: Path) -> None:
+    write(tmp_path / "log" / "1-0.parquet", *ONE)
+    (tmp_path / "campaign.json").write_text("[]")
+    with pytest.raises(InputError) as error:
+        Log(tmp_path)
+    assert str(error.value) == (
+        f"{tmp_path} is a campaign's folder: roamcast campaign log {tmp_path} RUN takes out the log of one run"
     )
 
 

@@ -34,6 +34,7 @@ EXAMPLES = {
     "campaign run": ["roamcast campaign credits.toml", "roamcast campaign credits.toml --local --out out/credits"],
     "campaign plan": ["roamcast campaign plan credits.toml"],
     "campaign status": ["roamcast campaign status out/credits"],
+    "campaign log": ["roamcast campaign log out/credits 4f1c6b0a9d2e --out run.parquet"],
     "query": [
         'roamcast query out/credits "select label, avg(delivery) from metrics group by label"',
         "roamcast query out/credits",
