@@ -75,7 +75,7 @@ app.command(rich_help_panel=COMPARE)(compare.league)
 
 
 @app.command(
-    help="Run a campaign of simulations: `campaign FILE`; `campaign plan FILE`; `campaign status DIR`; `campaign log DIR RUN`.",
+    help="Run a campaign of simulations: `campaign FILE`; `campaign plan FILE`, `status DIR` and `log DIR RUN` are about one.",
     rich_help_panel=COMPARE,
     context_settings=LATER,
 )
