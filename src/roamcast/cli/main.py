@@ -75,7 +75,7 @@ app.command(rich_help_panel=COMPARE)(compare.league)
 
 
 @app.command(
-    help="Run a campaign of simulations: `campaign FILE`; `campaign plan FILE`, `status DIR` and `log DIR RUN` are about one.",
+    help="Run a campaign of simulations: `campaign FILE`, and about one: `plan FILE`, `status DIR`, `log DIR RUN`.",
     rich_help_panel=COMPARE,
     context_settings=LATER,
 )
