@@ -14,7 +14,6 @@ from roamcast.storage import Storage
 
 @pytest.fixture
 def place(bucket: str, monkeypatch: pytest.MonkeyPatch) -> Storage:
-    monkeypatch.setattr(claims, "SETTLE_S", 0.1)
     monkeypatch.setattr(claims, "BEAT_S", 0.5)
     return storage.at(f"{bucket}/out")
 
@@ -43,12 +42,12 @@ def test_a_process_of_this_machine_that_is_gone_holds_up_nobody(place: Storage) 
 def test_a_claim_from_elsewhere_ends_after_a_while_and_that_is_said(
     place: Storage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(claims, "STALE_S", 1.0)
+    monkeypatch.setattr(claims, "STALE_S", 3.0)
     place.put(f"{claims.CLAIMS}/0", json.dumps({**claims._own(), "machine": "another"}).encode())
     lines: list[str] = []
     with claims.held(place, lines.append):
         assert not place.exists(f"{claims.CLAIMS}/0")
-    assert [line.startswith("waiting up to 1 s: ") for line in lines] == [True]
+    assert [line.startswith("waiting up to 3 s: ") for line in lines] == [True]
 
 
 def test_of_two_that_begin_together_the_first_by_the_stores_clock_has_it(place: Storage) -> None:

@@ -30,7 +30,7 @@ CLAIMS = "claims"
 BEAT_S = 3.0
 STALE_S = 20.0
 SETTLE_S = 1.5
-"""Longer than it takes to put a claim."""
+"""Longer than it takes to put a claim, and than a second: stores say to the second when an object was put."""
 Say = Callable[[str], None]
 
 
