@@ -5,14 +5,13 @@ Runs are invented here, one for each cell and a few seeds, so that every check c
 
 from __future__ import annotations
 
-import json
 from functools import cache
 from typing import Any
 
 import pytest
 
 from roamcast.errors import InputError
-from roamcast.judging import checks
+from roamcast.judging import checks, settings
 from roamcast.judging.checks import SELECTIONS
 from roamcast.judging.runs import coordinate, number, samples, selected
 from roamcast.lab.campaign import Campaign
@@ -58,18 +57,12 @@ def made_up(experiment: str, chosen: Campaign, seeds: int = FEW) -> list[dict[st
                     "cell": place,
                     "protocol": cell.protocol,
                     "label": cell.label,
-                    "params": texts(cell.given),
-                    "world": texts(cell.world),
+                    **settings.columns(cell.given, cell.world),
                     "seed": seed,
                     "nodes": cell.scenario.nodes,
                 }
             )
     return rows
-
-
-def texts(values: dict[str, Any]) -> dict[str, str]:
-    """The values as texts, as in the tables."""
-    return {name: value if isinstance(value, str) else json.dumps(value) for name, value in values.items()}
 
 
 def checks_of(paper: str) -> list[tuple[str, dict[str, Any]]]:

@@ -87,9 +87,9 @@ def test_worker_processes_of_a_campaign_find_them(typed: Typed, tmp_path: Path, 
 def test_their_parameters_are_swept_in_worker_processes(typed: Typed, tmp_path: Path) -> None:
     (tmp_path / "harbour.toml").write_text(f"[world]\n{FILE}")
     swept = typed("sweep", "harbour.toml", "shout", "mobility.wait_s=1,5", "--seeds", "3", "--json", "--processes", "2")
-    runs = {(row["world"]["mobility.wait_s"], row["seed"]): row["fingerprint"] for row in json.loads(swept)["runs"]}
+    runs = {(row["w_mobility__wait_s"], row["seed"]): row["fingerprint"] for row in json.loads(swept)["runs"]}
     assert len(set(runs.values())) == 6
-    assert runs["1", 3] == FINGERPRINT
+    assert runs[1, 3] == FINGERPRINT
 
 
 def test_they_are_listed_with_their_parameters(typed: Typed) -> None:

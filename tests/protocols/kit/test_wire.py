@@ -39,6 +39,8 @@ from tests.support.net import TinyNet
 from tests.support.storm import VALUES
 
 every = pytest.mark.parametrize("name", registry.names())
+ALL_FRAMES: dict[str, dict[str, Any]] = {"gossip": {"repair": True}}
+"""Parameters without which a protocol does not send all of its frames."""
 EDGES = [0, 1, 127, 128, 255, 256, 65_535, 65_536, (1 << 32) - 1, 1 << 32, (1 << 63) - 1, (1 << 64) - 1, -1]
 
 
@@ -49,7 +51,8 @@ EDGES = [0, 1, 127, 128, 255, 256, 65_535, 65_536, (1 << 32) - 1, 1 << 32, (1 <<
 def sent_by(name: str) -> list[bytes]:
     """Frames that a small busy network of this protocol sends: some of each kind, of different lengths."""
     protocol = registry.get(name)
-    net = TinyNet(protocol, 8, [(0, 1), (1, 2), (0, 2), (2, 3), (4, 5), (5, 6), (6, 7)], seed=5)
+    links = [(0, 1), (1, 2), (0, 2), (2, 3), (4, 5), (5, 6), (6, 7)]
+    net = TinyNet(protocol, 8, links, seed=5, **ALL_FRAMES.get(name, {}))
     wanted = And([topic("news"), attr("room").isin("lab", "hall"), attr("t") > 3])
     for i in range(8):
         net.subscribe(i, topic("news") if i % 2 else wanted)

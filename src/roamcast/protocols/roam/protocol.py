@@ -57,7 +57,7 @@ LACKED: Final = reason("forward", "neighbour lacks it", "{event} is not on the l
 SENT_BY_OTHER: Final = reason("suppress", "sent by another", "{event} was sent by {peer}")
 OLD: Final = reason("suppress", "old", "{event} came late from {peer}: summaries will show who else lacks it")
 NOT_DRAWN: Final = reason("suppress", "not drawn", "the draw was against {event}")
-FULL: Final = no_room("store full", "{event} made room: its publisher has most events here, and this is the oldest")
+FULL: Final = no_room("no room", "{event} made room: its publisher has most events here, and this is the oldest")
 
 SUMMARY: Final = -1
 LIST: Final = -2
