@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from roamcast.lab import plan
-from roamcast.lab.tables.folder import Folder
+
+if TYPE_CHECKING:
+    from roamcast.lab.tables.folder import Folder  # loads Arrow, which those who only watch do without
 
 
 class Watcher:
