@@ -6,7 +6,7 @@ after the frame that they heard, and collide. p = 1 is flooding.
 
   R1  a broadcast that is lost stays lost (`repair` false), as in the papers. With `repair`, nodes hold valid events,
       compare the ids that they know, and send each other what is missing: the work of `roam`, whose flood then
-      draws as gossip does. Real nodes repair unless told otherwise
+      draws as gossip does. Real nodes repair unless this is set
 """
 
 from __future__ import annotations
