@@ -1,7 +1,7 @@
 """Two campaigns beside each other: the same cells before and after a change, paired by seed.
 
 Cells are the same if they have the same label and the same settings; their places and the campaign's name may differ.
-What differs in plan is told apart from what differs in results: another default of a parameter is a difference in plan
+What differs in plan is kept apart from what differs in results: another default of a parameter is a difference in plan
 even if no file names it.
 """
 
