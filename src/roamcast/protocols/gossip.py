@@ -18,7 +18,8 @@ from roamcast.protocols.kit.frames import EventFrame
 from roamcast.protocols.kit.interface import Frame, Host, Params, param, reason
 from roamcast.protocols.kit.relay import Relay
 from roamcast.protocols.roam.frames import IdList, Missing, Summary
-from roamcast.protocols.roam.protocol import Roam, RoamParams
+from roamcast.protocols.roam.pace import RoamParams
+from roamcast.protocols.roam.protocol import Roam
 from roamcast.pubsub.event import Event
 from roamcast.pubsub.filters import Filter
 

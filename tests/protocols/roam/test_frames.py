@@ -58,6 +58,11 @@ def test_a_thousand_events_of_one_publisher_take_few_bytes() -> None:
     assert only.size < 50
 
 
+def test_a_list_of_many_publishers_takes_three_bytes_for_each() -> None:
+    (only,) = id_lists([event_id(2 * publisher, 3) for publisher in range(1, 101)], SUMMARY, 1200)
+    assert 300 <= only.size - id_lists([], SUMMARY, 1200)[0].size < 310
+
+
 def test_more_ids_than_a_list_may_have_are_several_lists() -> None:
     known = list(range(1, MOST + 11))
     assert [len(listed(each)) for each in id_lists(known, SUMMARY, 1200)] == [MOST, 10]
@@ -78,11 +83,13 @@ NONE = Summary(0, 0, 0, 0).fields()
         [2, *NONE, 0, 10],
         [2, *NONE[:3], 0, 10, []],
         [2, *NONE, 0, 10, [1]],
-        [2, *NONE, 0, 10, [1, 11]],
-        [2, *NONE, 5, 4, [0, 1]],
-        [2, *NONE, 0, ID_MAX, [1, MOST + 1]],
-        [2, *NONE, 0, ID_MAX, [1, 1 << 62]],
-        [2, *NONE, 0, ID_MAX, [-1, 1]],
+        [2, *NONE, 0, 10, [0, 1]],
+        [2, *NONE, 0, 10, [0, 1, 11]],
+        [2, *NONE, 5, 4, [0, 0, 1]],
+        [2, *NONE, 0, ID_MAX, [1 << 31, 0, 1]],
+        [2, *NONE, 0, ID_MAX, [0, 1, MOST + 1]],
+        [2, *NONE, 0, ID_MAX, [0, 1, 1 << 62]],
+        [2, *NONE, 0, ID_MAX, [0, -1, 1]],
         [3, []],
         [3, [0]],
         [3, [-1, EVENT]],
@@ -97,7 +104,7 @@ def test_invalid_fields_are_malformed(fields: list[Any]) -> None:
 
 
 def test_a_list_may_end_at_its_bound() -> None:
-    assert listed(IdList.from_fields([*NONE, 0, 10, [1, 10]])) == list(range(1, 11))
+    assert listed(IdList.from_fields([*NONE, 0, 10, [0, 1, 10]])) == list(range(1, 11))
 
 
 @given(st.integers(0, 9), st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=9))
@@ -106,11 +113,11 @@ def test_a_list_has_the_ids_of_its_runs_and_no_others(low: int, runs: list[tuple
     for skipped, following in runs:
         ids.update(range(id + skipped, id + skipped + following))
         id += skipped + following
-    frame = IdList(SUMMARY, low, 100, [n for run in runs for n in run])
+    frame = IdList(SUMMARY, low, 100, [n for run in runs for n in (0, *run)])
     lacked = [id for first, last in frame.gaps() for id in range(first, last + 1)]
     assert lacked == [id for id in range(low, 101) if id not in ids]
     assert listed(frame) == sorted(ids)
 
 
 def test_a_run_is_not_written_out() -> None:
-    assert IdList.from_fields([*NONE, 0, ID_MAX, [5, MOST, 0, 0]]).spans() == [(5, 5 + MOST)]
+    assert IdList.from_fields([*NONE, 0, ID_MAX, [0, 5, MOST, 0, 0, 0]]).spans() == [(5, 5 + MOST)]

@@ -1,4 +1,4 @@
-"""Roam floods, carries, compares and repairs. M1 to M9 are its rules."""
+"""Roam floods, carries, compares and repairs. M1 to M11 are its rules."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from roamcast.protocols.kit.frames import EventFrame
 from roamcast.protocols.roam.frames import ID_MAX, IdList, Missing, Summary
 from roamcast.protocols.roam.held import mixed
-from roamcast.protocols.roam.protocol import LIST, PUSH, Pace, Roam, RoamParams
+from roamcast.protocols.roam.pace import Pace, RoamParams
+from roamcast.protocols.roam.protocol import LIST, PUSH, Roam
 from roamcast.pubsub.event import LOCAL, Event, event_id
 from roamcast.pubsub.filters import topic
 from roamcast.testing import ScriptHost
@@ -160,7 +161,7 @@ def test_m3_a_node_that_knows_nothing_is_silent_until_it_is_asked() -> None:
     protocol, host = node()
     host.advance(protocol, 60 * SECOND)
     assert host.sent == []
-    host.hear(protocol, DIFFERENT, 2)
+    host.hear(protocol, Summary(2, 1, 600, 300), 2)
     host.advance(protocol, 61 * SECOND)
     assert [frame.kind for _, frame in host.sent] == ["ids"]
     host.hear(protocol, EventFrame(news(1, validity_us=5 * SECOND), 0, 0), 2)
@@ -383,3 +384,64 @@ def test_m9_effort_scales_times_chances_and_copies() -> None:
     assert [pace.likely for pace in (little, usual, much)] == [0.5, 1.0, 1.0]
     assert [pace.copies(news(1)) for pace in (little, usual, much)] == [2, 2, 4]
     assert [pace.copies(news(1, scope=LOCAL)) for pace in (little, usual, much)] == [4, 4, 8]
+
+
+def test_m11_the_only_event_that_a_neighbour_lacks_is_sent_without_a_list() -> None:
+    protocol, host = node()
+    for n in (1, 2, 3):
+        protocol.on_publish(news(n))
+    host.advance(protocol, 3 * SECOND)
+    host.sent.clear()
+    host.hear(protocol, Summary(2, mixed(news(1).id) ^ mixed(news(3).id), 600, 300), 2)
+    assert LIST not in host.timers
+    host.advance(protocol, host.timers[PUSH])
+    assert [(frame.kind, [event.id for event in frame.events()]) for _, frame in host.sent] == [("event", [news(2).id])]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4])
+def test_m11_what_is_not_a_single_event_needs_a_list(count: int) -> None:
+    """The digest is that of a single one, and the count says that something else differs, too."""
+    protocol, host = node()
+    for n in (1, 2, 3):
+        protocol.on_publish(news(n))
+    host.advance(protocol, 3 * SECOND)
+    host.hear(protocol, Summary(count, mixed(news(1).id) ^ mixed(news(3).id), 600, 300), 2)
+    assert (PUSH in host.timers, LIST in host.timers) == (count == 2, count != 2)
+
+
+def test_m11_an_event_that_made_room_cannot_be_sent() -> None:
+    protocol, host = node(store=1)
+    protocol.on_publish(news(1))
+    protocol.on_publish(news(2))
+    host.advance(protocol, 3 * SECOND)
+    host.hear(protocol, Summary(1, mixed(news(2).id), 600, 300), 2)
+    assert (PUSH in host.timers, LIST in host.timers) == (False, True)
+
+
+def test_m11_a_node_that_lacks_one_event_sends_its_summary_and_a_list_if_that_did_not_help() -> None:
+    protocol, host = node()
+    protocol.on_publish(news(1))
+    host.advance(protocol, 3 * SECOND)
+    host.sent.clear()
+    other = Summary(2, mixed(news(1).id) ^ mixed(news(2).id), 600, 300)
+    host.hear(protocol, other, 2)
+    host.advance(protocol, host.timers[LIST])
+    assert [frame.kind for _, frame in host.sent] == ["summary"]
+    host.hear(protocol, other, 2)
+    host.advance(protocol, host.timers[LIST])
+    assert host.frames()[-1].kind == "ids"
+
+
+@pytest.mark.parametrize(("singles", "lists"), [(True, False), (False, True)])
+def test_m11_neighbours_that_differ_by_one_event_need_no_list(singles: bool, lists: bool) -> None:
+    net = TinyNet(Roam, 2, [(0, 1)], singles=singles)
+    net.start()
+    net.subscribe(1, NEWS)
+    publish(net, 10)
+    net.run(30)
+    net.cut(0, 1)
+    publish(net, 1)
+    net.join(0, 1)
+    net.run(10)
+    assert len(net.delivered(1)) == 11
+    assert bool(net.sends("ids")) is lists

@@ -1,7 +1,7 @@
 """The frames of roam: summaries, lists of ids, and events that were missing.
 
-A list of ids is sent as runs: how many ids are skipped, and how many follow one another. The ids of a publisher's
-events are consecutive, so a thousand events of one publisher take about ten bytes.
+A list of ids is sent as runs: how many publishers are skipped, how many ids of the next one are, and how many ids
+follow one another. The ids of a publisher's events are consecutive, so a thousand of them take about ten bytes.
 Whoever gets such a list compares runs, and never writes out their ids: the work depends on what the receiver knows and
 on the bytes of the frame, and not on the numbers that somebody wrote into it.
 """
@@ -14,7 +14,7 @@ from roamcast.errors import Malformed
 from roamcast.protocols.kit.frames import EventFrame
 from roamcast.protocols.kit.interface import Frame
 from roamcast.protocols.kit.wire import as_int, as_list, counted, measure, uint_size
-from roamcast.pubsub.event import FOREVER, Event, event_from_fields
+from roamcast.pubsub.event import FOREVER, Event, event_from_fields, event_id
 
 MOST: Final = 65_536
 """The most ids of a list, and the most events of a frame."""
@@ -58,7 +58,7 @@ class IdList(Frame):
         self.summary = summary
         self.low = low
         self.high = high
-        self.runs = runs  # skipped, following, skipped, following, …, from `low` on
+        self.runs = runs  # publishers skipped, ids skipped, ids that follow; again and again, from `low` on
         self._starts: list[int] | None = None  # of the runs that are not empty
         self._ends: list[int] = []
         self.size = measure(self.fields())
@@ -84,11 +84,11 @@ class IdList(Frame):
         if starts is None:
             starts = []
             id = self.low
-            for k in range(0, len(self.runs), 2):
-                id += self.runs[k]
-                if self.runs[k + 1]:
+            for k in range(0, len(self.runs), 3):
+                id = after(id, self.runs[k], self.runs[k + 1])
+                if self.runs[k + 2]:
                     starts.append(id)
-                    id += self.runs[k + 1]
+                    id += self.runs[k + 2]
                     self._ends.append(id)
             self._starts = starts
         return starts
@@ -99,12 +99,21 @@ class IdList(Frame):
     @classmethod
     def from_fields(cls, fields: list[Any]) -> IdList:
         count, digest, age_ms, left_ms, low, high, runs = counted(fields, 7)
-        checked = [as_int(n) for n in as_list(runs, 2 * RUNS_MAX)]
-        end = as_int(low) + sum(checked)
-        if len(checked) % 2 or sum(checked[1::2]) > MOST or end > as_int(high) + 1:
+        checked = [as_int(n) for n in as_list(runs, 3 * RUNS_MAX)]
+        if len(checked) % 3 or sum(checked[2::3]) > MOST:
             raise Malformed("no list of ids")
+        end = as_int(low)
+        for k in range(0, len(checked), 3):
+            end = after(end, checked[k], checked[k + 1]) + checked[k + 2]
+        if end > as_int(high) + 1:
+            raise Malformed("ids beyond the end of the list")
         summary = Summary(as_int(count), as_int(digest), as_int(age_ms), as_int(left_ms))
         return IdList(summary, low, high, checked)
+
+
+def after(id: int, publishers: int, ids: int) -> int:
+    """The id behind so many skipped publishers, if any, and so many skipped ids."""
+    return (event_id((id >> 32) + publishers, 0) if publishers else id) + ids
 
 
 def id_lists(ids: list[int], summary: Summary, limit: int) -> list[IdList]:
@@ -119,11 +128,13 @@ def id_lists(ids: list[int], summary: Summary, limit: int) -> list[IdList]:
         if runs and id == position and following < MOST:
             runs[-1] += 1
         else:
-            if size + 12 > limit or len(runs) >= 2 * RUNS_MAX or following >= MOST:
+            if size + 12 > limit or len(runs) >= 3 * RUNS_MAX or following >= MOST:
                 lists.append(IdList(summary, low, id - 1, runs))
                 runs, low, position, size, following = [], id, id, 0, 0
-            runs += [id - position, 1]
-            size += uint_size(id - position) + 2
+            publishers = (id >> 32) - (position >> 32)
+            skipped = id - after(position, publishers, 0)
+            runs += [publishers, skipped, 1]
+            size += uint_size(publishers) + uint_size(skipped) + 2
         following += 1
         position = id + 1
     lists.append(IdList(summary, low, ID_MAX, runs))

@@ -30,6 +30,8 @@ from roamcast.pubsub.event import FOREVER, Event
 
 MASK: Final = (1 << 63) - 1
 NEVER: Final = -(1 << 60)
+NONE: Final = -1
+"""No id."""
 
 
 def mixed(id: int) -> int:
@@ -62,6 +64,7 @@ class KnownEvent:
         "born_us",
         "core",
         "delivered",
+        "digest",
         "event",
         "expiry_us",
         "own",
@@ -75,6 +78,7 @@ class KnownEvent:
         self.born_us = born_us  # when it was published, by this node's clock
         self.renew(event, born_us)
         self.own = own
+        self.digest = mixed(event.id)
         self.core = False  # far from the edges of all windows
         self.delivered = False
         self.pushes = 0  # how often it was sent to neighbours that lacked it, in quick succession
@@ -91,15 +95,19 @@ class KnownEvent:
 
 @final
 class HeldEvents:
-    def __init__(self, most: int, most_bytes: int, remembered: int, young_us: int, left_us: int) -> None:
+    def __init__(
+        self, most: int, most_bytes: int, remembered: int, young_us: int, left_us: int, gaps: bool = True
+    ) -> None:
         self.most = most
         self.most_bytes = most_bytes
         self.remembered = remembered
         self.young_us = young_us
         self.left_us = left_us
+        self.gaps = gaps  # whether the edges of a window are put into gaps
         self.now_us = 0
         self.known: dict[int, KnownEvent] = {}
         self.order: list[int] = []  # the known ids, ascending
+        self.by_digest: dict[int, int] = {}  # the known ids by their own digests
         self.held: dict[int, dict[int, None]] = {}  # publisher -> ids of held events, oldest first
         self.given_up: OrderedDict[int, None] = OrderedDict()  # ids that are known and not held, longest given up first
         self.count = 0  # of held events
@@ -119,6 +127,7 @@ class HeldEvents:
         if known is None:
             known = KnownEvent(event, born_us, own)
             self.known[event.id] = known
+            self.by_digest[known.digest] = event.id
             insort(self.order, event.id)
             self.edge[event.id] = known
         else:
@@ -135,6 +144,16 @@ class HeldEvents:
     def is_held(self, id: int) -> bool:
         known = self.known.get(id)
         return known is not None and known.event is not None
+
+    def may_send(self, id: int, window: Window) -> bool:
+        """Whether a known event is held, and in the window."""
+        known = self.known[id]
+        return known.event is not None and window.has(known)
+
+    def held_by_digest(self, digest: int, window: Window) -> int:
+        """The id with this digest, if its event is held, and in the window; otherwise NONE."""
+        id = self.by_digest.get(digest, NONE)
+        return id if id != NONE and self.may_send(id, window) else NONE
 
     def has_seen(self, id: int) -> bool:
         return id in self.known or id in self.seen
@@ -179,6 +198,8 @@ class HeldEvents:
 
     def window(self, now_us: int) -> Window:
         """Its edges are in the widest gaps."""
+        if not self.gaps:
+            return Window(now_us - self.young_us, now_us + self.left_us)
         ages = [now_us - known.born_us for known in self.edge.values()]
         left = [known.expiry_us - now_us for known in self.edge.values()]
         return Window(now_us - _in_gap(ages, self.young_us), now_us + _in_gap(left, self.left_us))
@@ -193,10 +214,10 @@ class HeldEvents:
             count, digest, rest = 0, 0, self.known
         else:
             count, digest, rest = self.in_core, self.core, self.edge
-        for id, known in rest.items():
+        for known in rest.values():
             if window.has(known):
                 count += 1
-                digest ^= mixed(id)
+                digest ^= known.digest
         return count, digest
 
     def ids(self, window: Window) -> list[int]:
@@ -223,7 +244,7 @@ class HeldEvents:
     def _enter_core(self, known: KnownEvent, id: int) -> None:
         del self.edge[id]
         known.core = True
-        self.core ^= mixed(id)
+        self.core ^= known.digest
         self.in_core += 1
         if known.validity_us < FOREVER:
             heapq.heappush(self.changes, (self._next_change(known), id))
@@ -232,7 +253,7 @@ class HeldEvents:
         if known.core:
             known.core = False
             self.edge[id] = known
-            self.core ^= mixed(id)
+            self.core ^= known.digest
             self.in_core -= 1
 
     def _await_change(self, known: KnownEvent, id: int) -> None:
@@ -265,7 +286,9 @@ class HeldEvents:
     def _drop(self, id: int) -> None:
         """It is no longer known."""
         self._let_go(id)
-        self._leave_core(self.known[id], id)
+        known = self.known[id]
+        self._leave_core(known, id)
+        del self.by_digest[known.digest]
         del self.edge[id]
         del self.given_up[id]
         del self.known[id]

@@ -33,19 +33,22 @@ Rules, one test each:
       later; above 1, intervals shrink and more copies are sent
   M10 comparing a list with what is known takes time. Beyond `compared` ids a second lists are ignored: the summaries of
       honest neighbours make them send theirs again, and no other node can keep this one busy
+  M11 the exclusive or of two digests is the digest of what differs, so a node that knows exactly one event more than
+      its neighbour finds it without a list, and sends it. A node that knows one less sends its summary, which is
+      short, and a list only if that did not help
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
 from typing import ClassVar, Final, final
 
 from roamcast.protocols.kit.frames import EventFrame
-from roamcast.protocols.kit.interface import Frame, Host, Params, no_room, param, reason
+from roamcast.protocols.kit.interface import Frame, Host, Params, no_room, reason
 from roamcast.protocols.kit.relay import EXHAUSTED, EXPIRED, SOURCE, Relay
 from roamcast.protocols.roam.frames import IdList, Missing, Summary, id_lists, missing_bytes
-from roamcast.protocols.roam.held import HeldEvents, KnownEvent, Window
+from roamcast.protocols.roam.held import NONE, HeldEvents, KnownEvent, Window
+from roamcast.protocols.roam.pace import Pace, RoamParams
 from roamcast.protocols.roam.trickle import Trickle
 from roamcast.pubsub.event import LOCAL, Event
 from roamcast.pubsub.filters import Filter
@@ -69,65 +72,6 @@ DIFFERENCES: Final = 64
 """How many differences a node remembers."""
 DOUBLINGS: Final = 6
 """How often a pause doubles at most."""
-SUMMARY_BYTES: Final = 20
-LIST_BYTES: Final = 200
-"""A usual summary and a usual list, for their airtimes."""
-FRESH: Final = 4
-"""For this many of the longest intervals an event is as good as new."""
-BURST_SHARE: Final = 4
-"""A pause lasts this many times longer than the burst before it, so that others get the medium."""
-
-
-@dataclass(frozen=True)
-class RoamParams(Params):
-    effort: float = param(1.0, "air that is spent for speed and certainty", "ours (M9)", low=0.01, high=10.0)
-    copies: int = param(2, "copies received that make another one useless", "Ni et al. 1999", low=1, high=100)
-    delay: float = param(28.0, "longest delay before an event is forwarded, in airtimes", "ours (M1)", low=0.0)
-    delay_ms: float = param(40.0, "the same, at least", "ours (M1)", unit="ms", low=0.0)
-    interval: float = param(250.0, "shortest interval of summaries, in airtimes", "ours (M1)", low=1.0)
-    interval_s: float = param(0.5, "the same, at least", "ours (M1)", unit="s", low=0.01)
-    doublings: int = param(2, "how often an interval doubles", "RFC 6206, Imax", low=0, high=20)
-    enough: int = param(2, "equal summaries heard that make another one useless", "RFC 6206, k", low=1, high=100)
-    fresh_s: float = param(10.0, "age up to which a late event is flooded, at least", "ours (M4)", unit="s", low=0.0)
-    answer: float = param(6.0, "longest delay before lists and missing events, in airtimes", "ours (M1)", low=0.0)
-    answer_ms: float = param(50.0, "the same, at least", "ours (M1)", unit="ms", low=0.0)
-    burst: int = param(4, "frames of missing events at a time", "ours", low=1, high=100)
-    local_hops: int = param(7, "hops that local events go", "ours (M7)", low=1, high=255)
-    local_copies: int = param(4, "copies received that make another one of a local event useless", "ours (M7)", low=1)
-    frame_limit: int = param(1200, "events or ids in a frame", "ours: a datagram", unit="B", low=64, high=32_000)
-    store: int = param(10_000, "most events that a node holds", "ours", low=1, high=1_000_000)
-    store_kib: int = param(16_384, "most content that a node holds", "ours", unit="KiB", low=1)
-    seen_limit: int = param(65_536, "ids of events that are not delivered again", "ours", low=1)
-    p: float = param(1.0, "probability of forwarding a new event at all", "ours: gossip has others", low=0.0, high=1.0)
-    compared: int = param(1_000_000, "ids compared with lists in a second", "ours (M10)", unit="1/s", low=1)
-
-
-@final
-class Pace:
-    """All times of a node, from its parameters and the airtimes of its medium (M1, M9)."""
-
-    def __init__(self, host: Host, params: RoamParams) -> None:
-        self.host = host
-        self.params = params
-        usual_us = max(1e6 * params.interval_s, params.interval * host.airtime(SUMMARY_BYTES))
-        self.shortest_us = round(usual_us / params.effort)
-        self.longest_us = self.shortest_us << params.doublings
-        self.fresh_us = max(round(1e6 * params.fresh_s), FRESH * self.longest_us)
-        self.answer_us = max(1000.0 * params.answer_ms, params.answer * host.airtime(LIST_BYTES))
-        self.pause_us = BURST_SHARE * max(round(self.answer_us), params.burst * host.airtime(params.frame_limit))
-        self.young_us = round(usual_us / min(1.0, params.effort))
-        self.left_us = 4 * round(self.answer_us)  # a list, and what it asks for, take about half of it
-        self.likely = min(1.0, 2.0 * params.effort)  # that a node forwards at all
-
-    def delay_us(self, size: int) -> float:
-        """The longest delay before a frame of this size is forwarded."""
-        longest_us = max(1000.0 * self.params.delay_ms, self.params.delay * self.host.airtime(size))
-        return longest_us / min(1.0, self.params.effort)
-
-    def copies(self, event: Event) -> float:
-        """How many copies make another one useless."""
-        copies = self.params.local_copies if event.scope == LOCAL else self.params.copies
-        return copies * max(1.0, self.params.effort)
 
 
 @final
@@ -165,7 +109,12 @@ class Roam(Relay):
         self.shortest_us = self.pace.shortest_us
         self.gone_us = 2 * self.pace.longest_us  # after so long a silence, a neighbour is gone
         self.table = HeldEvents(
-            params.store, params.store_kib << 10, params.seen_limit, self.pace.young_us, self.pace.left_us
+            params.store,
+            params.store_kib << 10,
+            params.seen_limit,
+            self.pace.young_us,
+            self.pace.left_us,
+            params.gaps,
         )
         self.trickle = Trickle(host, SUMMARY, self.shortest_us, self.pace.longest_us, params.enough)
         self.list_due_us = NOT_DUE
@@ -222,7 +171,7 @@ class Roam(Relay):
         if isinstance(frame, EventFrame):
             self.receive(frame, sender, False)
         elif isinstance(frame, Summary):
-            self.compare(frame)
+            self.compare(frame, sender)
         elif isinstance(frame, IdList):
             self.receive_list(frame, sender)
         elif isinstance(frame, Missing):
@@ -344,15 +293,21 @@ class Roam(Relay):
     def agrees(self, summary: Summary, window: Window) -> bool:
         return self.table.summary(window) == (summary.count, summary.digest)
 
-    def compare(self, summary: Summary) -> None:
-        """If a neighbour's summary differs from one's own, a list is due."""
+    def compare(self, summary: Summary, sender: int) -> None:
+        """If a neighbour's summary differs from one's own, the event that it lacks is sent, or a list is due."""
         window = self.window_of(summary)
         if self.table.reaches_into_core(window) and not self.has_time(len(self.table.known)):
             return
-        if self.agrees(summary, window):
+        count, digest = self.table.summary(window)
+        digest ^= summary.digest  # of the ids that one of the two nodes knows and the other one does not
+        if count == summary.count and digest == 0:
             self.trickle.agree()
             return
-        difference = self.differences.get(self.digest_of_difference(summary, window))
+        single = self.table.held_by_digest(digest, window) if count == summary.count + 1 else NONE
+        if self.params.singles and single != NONE:  # M11
+            self.offer([single], sender)
+            return
+        difference = self.differences.get(digest)
         if difference is None:
             self.trickle.differ()
         else:
@@ -365,10 +320,6 @@ class Roam(Relay):
             self.list_due_us = due_us
             self.host.set_timer(LIST, due_us - now_us)
 
-    def digest_of_difference(self, summary: Summary, window: Window) -> int:
-        """The digest of the ids that one of the two nodes has and the other one lacks."""
-        return self.table.summary(window)[1] ^ summary.digest
-
     def answer_delay(self) -> int:
         """Longer where many may answer, so that few do."""
         return int(self.host.random() * self.pace.answer_us * (1.0 + self.density() / 4))
@@ -377,11 +328,17 @@ class Roam(Relay):
         """Send a burst of lists: the rest of the last ones, or all ids of a window."""
         self.list_due_us = NOT_DUE
         if not self.lists:
-            if self.other is None or self.agrees(self.other, self.other_window):
+            other = self.other
+            if other is None or self.agrees(other, self.other_window):
                 return
-            self.listed(self.digest_of_difference(self.other, self.other_window))
+            count, digest = self.table.summary(self.other_window)
+            first = self.listed(digest ^ other.digest)
             window = self.table.window(self.host.now())
-            self.lists = id_lists(self.table.ids(window), self.summary(window), self.params.frame_limit)
+            summary = self.summary(window)
+            if self.params.singles and first and other.count == count + 1:  # M11
+                self.host.broadcast(summary)
+                return
+            self.lists = id_lists(self.table.ids(window), summary, self.params.frame_limit)
         for frame in self.lists[: self.params.burst]:
             self.host.broadcast(frame)
         self.lists = self.lists[self.params.burst :]
@@ -389,13 +346,17 @@ class Roam(Relay):
             self.list_due_us = self.host.now() + self.pace.pause_us
             self.host.set_timer(LIST, self.pace.pause_us)
 
-    def listed(self, digest: int) -> None:
-        """The pause before the next list about this difference is twice as long as the one before it (M5)."""
+    def listed(self, digest: int) -> bool:
+        """The pause before the next list about this difference is twice as long as the one before it (M5). Returns
+        whether this is the first one."""
         before = self.differences.pop(digest, None)
-        pause_us = self.shortest_us if before is None else min(2 * before.pause_us, self.shortest_us << DOUBLINGS)
+        pause_us = self.shortest_us
+        if before is not None and self.params.pauses:
+            pause_us = min(2 * before.pause_us, self.shortest_us << DOUBLINGS)
         self.differences[digest] = Difference(self.host.now() + pause_us, pause_us)
         if len(self.differences) > DIFFERENCES:
             self.differences.popitem(last=False)
+        return before is None
 
     def cancel_list(self) -> None:
         if self.list_due_us != NOT_DUE and not self.lists:
@@ -413,14 +374,21 @@ class Roam(Relay):
             self.cancel_list()  # it says what this node's own list would say
             return
         if self.is_news(frame):
-            self.compare(frame.summary)
-        waiting = bool(self.missing)
-        met_us = self.neighbours[sender].met_us
+            self.compare(frame.summary, sender)
+        lacked: list[int] = []
         for low, high in frame.gaps():
             for id in self.table.between(low, high):
-                known = self.table.known[id]
-                if known.event is not None and window.has(known) and self.may_push(known, met_us):
-                    self.missing.setdefault(id, sender)
+                if self.table.may_send(id, window):
+                    lacked.append(id)
+        self.offer(lacked, sender)
+
+    def offer(self, lacked: list[int], sender: int) -> None:
+        """Send these events, which a neighbour lacks, after a random delay, unless another node does so first."""
+        waiting = bool(self.missing)
+        met_us = self.neighbours[sender].met_us
+        for id in lacked:
+            if self.may_push(self.table.known[id], met_us):
+                self.missing.setdefault(id, sender)
         if self.missing and not waiting:
             self.host.set_timer(PUSH, self.answer_delay())
 
@@ -478,7 +446,7 @@ class Roam(Relay):
         if now_us > known.again_us + (self.shortest_us << DOUBLINGS):
             known.pushes = 0
         known.pushed_us = now_us
-        known.again_us = now_us + (self.shortest_us << min(known.pushes, DOUBLINGS))
+        known.again_us = now_us + (self.shortest_us << min(known.pushes, DOUBLINGS if self.params.pauses else 0))
         known.pushes += 1
 
     def memory(self) -> tuple[int, int]:

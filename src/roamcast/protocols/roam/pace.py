@@ -1,0 +1,72 @@
+"""The parameters of roam, and the times that follow from them and from the airtimes of a node's medium."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, final
+
+from roamcast.protocols.kit.interface import Host, Params, param
+from roamcast.pubsub.event import LOCAL, Event
+
+SUMMARY_BYTES: Final = 20
+LIST_BYTES: Final = 200
+"""A usual summary and a usual list, for their airtimes."""
+FRESH: Final = 4
+"""For this many of the longest intervals an event is as good as new."""
+BURST_SHARE: Final = 4
+"""A pause lasts this many times longer than the burst before it, so that others get the medium."""
+
+
+@dataclass(frozen=True)
+class RoamParams(Params):
+    effort: float = param(1.0, "air that is spent for speed and certainty", "ours (M9)", low=0.01, high=10.0)
+    copies: int = param(2, "copies received that make another one useless", "Ni et al. 1999", low=1, high=100)
+    delay: float = param(28.0, "longest delay before an event is forwarded, in airtimes", "ours (M1)", low=0.0)
+    delay_ms: float = param(40.0, "the same, at least", "ours (M1)", unit="ms", low=0.0)
+    interval: float = param(250.0, "shortest interval of summaries, in airtimes", "ours (M1)", low=1.0)
+    interval_s: float = param(0.5, "the same, at least", "ours (M1)", unit="s", low=0.01)
+    doublings: int = param(2, "how often an interval doubles", "RFC 6206, Imax", low=0, high=20)
+    enough: int = param(2, "equal summaries heard that make another one useless", "RFC 6206, k", low=1, high=100)
+    fresh_s: float = param(10.0, "age up to which a late event is flooded, at least", "ours (M4)", unit="s", low=0.0)
+    answer: float = param(6.0, "longest delay before lists and missing events, in airtimes", "ours (M1)", low=0.0)
+    answer_ms: float = param(50.0, "the same, at least", "ours (M1)", unit="ms", low=0.0)
+    burst: int = param(4, "frames of missing events at a time", "ours", low=1, high=100)
+    local_hops: int = param(7, "hops that local events go", "ours (M7)", low=1, high=255)
+    local_copies: int = param(4, "copies received that make another one of a local event useless", "ours (M7)", low=1)
+    frame_limit: int = param(1200, "events or ids in a frame", "ours: a datagram", unit="B", low=64, high=32_000)
+    store: int = param(10_000, "most events that a node holds", "ours", low=1, high=1_000_000)
+    store_kib: int = param(16_384, "most content that a node holds", "ours", unit="KiB", low=1)
+    seen_limit: int = param(65_536, "ids of events that are not delivered again", "ours", low=1)
+    p: float = param(1.0, "probability of forwarding a new event at all", "ours: gossip has others", low=0.0, high=1.0)
+    gaps: bool = param(True, "edges of summaries lie where no event is", "ours (M2)")
+    pauses: bool = param(True, "pauses between answers to the same difference double", "ours (M5)")
+    singles: bool = param(True, "a difference of one event is mended without a list", "ours (M11)")
+    compared: int = param(1_000_000, "ids compared with lists in a second", "ours (M10)", unit="1/s", low=1)
+
+
+@final
+class Pace:
+    """All times of a node, from its parameters and the airtimes of its medium (M1, M9)."""
+
+    def __init__(self, host: Host, params: RoamParams) -> None:
+        self.host = host
+        self.params = params
+        usual_us = max(1e6 * params.interval_s, params.interval * host.airtime(SUMMARY_BYTES))
+        self.shortest_us = round(usual_us / params.effort)
+        self.longest_us = self.shortest_us << params.doublings
+        self.fresh_us = max(round(1e6 * params.fresh_s), FRESH * self.longest_us)
+        self.answer_us = max(1000.0 * params.answer_ms, params.answer * host.airtime(LIST_BYTES))
+        self.pause_us = BURST_SHARE * max(round(self.answer_us), params.burst * host.airtime(params.frame_limit))
+        self.young_us = round(usual_us / min(1.0, params.effort))
+        self.left_us = 4 * round(self.answer_us)  # a list, and what it asks for, take about half of it
+        self.likely = min(1.0, 2.0 * params.effort)  # that a node forwards at all
+
+    def delay_us(self, size: int) -> float:
+        """The longest delay before a frame of this size is forwarded."""
+        longest_us = max(1000.0 * self.params.delay_ms, self.params.delay * self.host.airtime(size))
+        return longest_us / min(1.0, self.params.effort)
+
+    def copies(self, event: Event) -> float:
+        """How many copies make another one useless."""
+        copies = self.params.local_copies if event.scope == LOCAL else self.params.copies
+        return copies * max(1.0, self.params.effort)
