@@ -1,0 +1,14 @@
+"""The evidence for roam: `python -m bench.front [pareto] [robust] [ablate] [--quick] [--write]`.
+
+Every part is a set of campaigns (`rc.campaign`), which are kept in out/front and go on where they were:
+
+  pareto   every protocol in every world: who delivers as much for less air
+  robust   one world, and one thing about it that gets worse and worse: roam beside all others
+  ablate   roam without each of its ingredients
+
+worlds.py has the worlds, and pareto.py says what *dominates* means. `--write` puts tables and figures into
+docs/explanation/roam.md; otherwise they are printed. `--quick` takes few seeds, to see whether everything runs.
+
+Seeds below 100 and the worlds in `SEEN` were looked at while roam was made. All tables are made with seeds from 101 on,
+and the worlds in `UNSEEN` were written down before roam had run in any of them.
+"""
