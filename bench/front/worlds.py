@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from roamcast.papers import experiments
@@ -15,14 +17,14 @@ MANY, SOME = 30, 10
 """Seeds of a world; SOME where a run takes seconds."""
 EFFORTS = (0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 2.0)
 FLOODINGS = ("flooding-periodic", "flooding-interest", "flooding-neighbors")
-Values = dict[str, Any]
+Values = Mapping[str, Any]
 
 
 class World(NamedTuple):
     name: str
     about: str
     preset: str = ""
-    world: Values = {}
+    world: Values = MappingProxyType({})
     seeds: int = MANY
     own: str = ""
     """The system of the paper whose world this is."""

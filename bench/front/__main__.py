@@ -1,0 +1,226 @@
+"""Runs the campaigns and makes the tables; the package's own text says how to call it."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import bench.front
+from bench.front import ablate, robust
+from bench.front.pareto import Point, Row, beside, curve_at, dominates, points
+from bench.front.worlds import FIRST_SEED, GROUPS, ROOT, Values, World, entrants, there
+
+import roamcast as rc
+from roamcast.judging.student import ALPHA, interval
+
+OUT = ROOT / "out" / "front"
+PAGE = ROOT / "docs" / "explanation" / "roam.md"
+PICTURE = ROOT / "docs" / "pictures" / "roam-robust.png"
+PARTS = ("pareto", "robust", "ablate")
+QUICK_SEEDS = 2
+TITLES = (
+    "protocol",
+    "delivered of the possible",
+    "air, s",
+    "frames a delivery",
+    "bytes a delivery",
+    "half within, s",
+    "energy, J a node",
+    "memory, bytes a node",
+    "beside roam",
+    "roam's curve at this air",
+)
+
+
+def rows_of(name: str, world: World, protocols: list[Values], seeds: int, **more: Any) -> list[Row]:
+    """All runs of a campaign, done now or before."""
+    content = {
+        "name": name,
+        "seeds": list(range(FIRST_SEED, FIRST_SEED + seeds)),
+        "world": dict(world.world),
+        "protocol": protocols,
+        **({"preset": world.preset} if world.preset else {}),
+        **more,
+    }
+    print(f"\n{name} ", end="", flush=True)
+    folder = OUT / re.sub(r"\W+", "-", name)
+    opened = rc.campaign(content, out=folder, extend=True, progress=lambda share: _dot(name, share))
+    return list(opened.rows("metrics"))
+
+
+def _dot(name: str, share: float) -> None:
+    print(f"\r{name} {share:.0%}", end="", flush=True)
+
+
+# ---- every protocol in every world
+
+
+def pareto(quick: bool) -> Iterator[str]:
+    found: dict[str, tuple[World, dict[str, Point]]] = {}
+    details: list[str] = []
+    for group, worlds in GROUPS.items():
+        details += ["", f"### {group}"]
+        for world in worlds:
+            if not there(world):
+                details += ["", f"#### {world.name}", "", "Left out: its data are not on this machine."]
+                continue
+            seeds = QUICK_SEEDS if quick else world.seeds
+            every = points(rows_of(world.name, world, entrants(world), seeds))
+            found[world.name] = (world, every)
+            details += ["", *of_world(world, every, seeds)]
+    yield from overview(found)
+    yield from details
+
+
+def overview(found: Mapping[str, tuple[World, Mapping[str, Point]]]) -> Iterator[str]:
+    """A line for each world."""
+    yield "| world | roam delivers | dominated by | dominates | the paper's own system |"
+    yield "| --- | --- | --- | --- | --- |"
+    for name, (world, every) in found.items():
+        roam = every["roam"]
+        others = {label: point for label, point in every.items() if not label.startswith("roam")}
+        above = [label for label, point in others.items() if dominates(point, roam) and not dominates(roam, point)]
+        below = [label for label, point in others.items() if dominates(roam, point)]
+        own = _of_own(world.own, every) if world.own else ""
+        listed = ", ".join(f"`{label}`" for label in above) or "nobody"
+        yield f"| {name} | {_with_interval(roam)} | {listed} | {len(below)} of {len(others)} | {own} |"
+
+
+def _of_own(own: str, every: Mapping[str, Point]) -> str:
+    """Which points of roam's curve dominate the system."""
+    efforts = [label for label, point in every.items() if label.startswith("roam") and dominates(point, every[own])]
+    by = ", ".join(label.removeprefix("roam, ") if label != "roam" else "default" for label in efforts)
+    return f"`{own}` is dominated ({by})" if efforts else f"`{own}` is not dominated"
+
+
+def of_world(world: World, every: Mapping[str, Point], seeds: int) -> Iterator[str]:
+    roam = every["roam"]
+    curve = [(point.air_s, point.delivered) for label, point in every.items() if label.startswith("roam")]
+    yield f"#### {world.name}"
+    yield ""
+    left_out = f" Left out, because runs take minutes: {', '.join(world.without)}." if world.without else ""
+    yield f"{world.about[0].upper()}{world.about[1:]}; {seeds} seeds.{left_out}"
+    yield ""
+    yield f"| {' | '.join(TITLES)} |"
+    yield f"|{' --- |' * len(TITLES)}"
+    for label, point in sorted(every.items(), key=lambda each: -each[1].delivered):
+        yield f"| {' | '.join(_cells(label, point, roam, curve))} |"
+
+
+def _cells(label: str, point: Point, roam: Point, curve: list[tuple[float, float]]) -> list[str]:
+    own = label.startswith("roam")
+    at = None if own else curve_at(curve, point.air_s)
+    missing = "" if own else "less air than roam's least"
+    return [
+        f"**{label}**" if own else label,
+        _with_interval(point),
+        f"{point.air_s:,.3g}",
+        f"{point.per_delivery('frames_sent'):,.1f}",
+        f"{point.per_delivery('bytes_sent'):,.0f}",
+        f"{point.mean('latency_p50_s'):,.2f}",
+        f"{point.mean('energy_j') / point.mean('nodes'):,.0f}",
+        f"{point.mean('memory_bytes'):,.0f}",
+        "" if own else beside(roam, point),
+        f"{at:.3f} ({at - point.delivered:+.3f})" if at is not None else missing,
+    ]
+
+
+def _with_interval(point: Point) -> str:
+    estimate = interval(point.values("of_possible"), ALPHA)
+    return "—" if estimate is None else f"{estimate[0]:.3f} ± {estimate[2] - estimate[0]:.3f}"
+
+
+# ---- worse and worse
+
+
+def robustness(quick: bool) -> Iterator[str]:
+    found = {}
+    seeds = QUICK_SEEDS if quick else robust.SEEDS
+    base = World("common", "", "baldoni", robust.world())
+    for axis in robust.AXES:
+        protocols = [*_rivals(axis.rivals), {"name": "roam"}]
+        rows = rows_of(f"robust {axis.name}", base, protocols, seeds, point=[dict(p) for _, p in axis.points])
+        found[axis.name] = (axis, _by_point(axis, rows))
+    robust.draw(found, PICTURE)
+    yield "![Delivered and air, for roam in black and all others](../pictures/roam-robust.png)"
+    for name, (axis, at) in found.items():
+        yield ""
+        yield f"**{name[0].upper()}{name[1:]}**"
+        yield ""
+        yield from robust.lines(axis, at)
+    yield ""
+    yield from liars(base, seeds)
+
+
+def _rivals(names: tuple[str, ...]) -> list[Values]:
+    from roamcast.papers import experiments
+
+    return [{"name": e.name, "set": dict(e.set)} for e in experiments.entrants() if e.name in names]
+
+
+def _by_point(axis: robust.Axis, rows: list[Row]) -> dict[float, dict[str, Point]]:
+    """Cells are in the order of protocols and then of points."""
+    labels = list(dict.fromkeys(row["label"] for row in rows))
+    cells = sorted({row["cell"] for row in rows})
+    places = {cell: k % len(axis.points) for k, cell in enumerate(cells)}
+    assert len(cells) == len(labels) * len(axis.points)
+    return {x: points([row for row in rows if places[row["cell"]] == k]) for k, (x, _) in enumerate(axis.points)}
+
+
+def liars(base: World, seeds: int) -> Iterator[str]:
+    shares = [0.0, 0.05, 0.1, 0.25, 0.5]
+    protocols: list[Values] = [{"name": robust.LIAR, "label": "roam", "set": {"liars": shares}}]
+    rows = rows_of("robust liars", base, protocols, seeds)
+    yield "**Liars**, nodes that send wrong summaries and empty lists twice a second:"
+    yield ""
+    yield "| share of the nodes that lie | roam |"
+    yield "| --- | --- |"
+    for share in shares:
+        point = Point([row for row in rows if row["p_liars"] == share])
+        yield f"| {share:.0%} | {point.delivered:.3f} ({point.air_s:,.1f} s) |"
+
+
+# ---- one ingredient less
+
+
+def ablations(quick: bool) -> Iterator[str]:
+    seeds = QUICK_SEEDS if quick else ablate.SEEDS
+    found = {
+        world.name: points(rows_of(f"ablate {world.name}", world, ablate.entrants(), seeds))
+        for world in ablate.worlds()
+    }
+    yield from ablate.lines(found)
+
+
+# ---- the page
+
+
+def written(part: str, lines: list[str]) -> None:
+    """Put lines between the marks of a part."""
+    text = PAGE.read_text()
+    begin, end = f"<!-- {part}: begin -->", f"<!-- {part}: end -->"
+    before, rest = text.split(begin)
+    _, after = rest.split(end)
+    PAGE.write_text(f"{before}{begin}\n\n" + "\n".join(lines).strip() + f"\n\n{end}{after}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=bench.front.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], default=[], help="All of them, by default.")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--write", action="store_true")
+    asked = parser.parse_args()
+    makers = {"pareto": pareto, "robust": robustness, "ablate": ablations}
+    for part in asked.parts or PARTS:
+        lines = list(makers[part](asked.quick))
+        print("\n" + "\n".join(lines))
+        if asked.write:
+            written(part, lines)
+
+
+if __name__ == "__main__":
+    main()
