@@ -113,6 +113,7 @@ PROTOCOLS: dict[str, dict[str, Any]] = {
     "flooding-interest": {},
     "counter": {},
     "managed": {},
+    "roam": {},
     "proximity": {},
     "frugal": {},
     "semiprob": {"tau": 1.0},

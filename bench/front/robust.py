@@ -36,6 +36,10 @@ def _churn(per_minute: float) -> dict[str, Any]:
     return {"crash_mean_s": 60.0 / per_minute if per_minute else 0.0, "repair_mean_s": 10.0}
 
 
+def _halves(seconds: float) -> dict[str, Any]:
+    return {"partition_from_s": 20.0, "partition_until_s": 20.0 + seconds} if seconds else {"partition_from_s": 0.0}
+
+
 AXES = [
     _axis("density", "neighbours of a node", [3, 6, 12, 25, 60], _neighbours),
     _axis("speed", "m/s", [0, 1, 5, 15, 40], lambda v: {"speed_min_mps": v / 2, "speed_max_mps": v}),
@@ -44,12 +48,7 @@ AXES = [
     _axis("loss", "% of the receptions fail", [0, 10, 20, 35, 50], lambda n: {"loss": n / 100}),
     _axis("churn", "crashes of a node a minute", [0, 0.5, 1, 2, 4], _churn),
     _axis("sleep", "% of the time asleep", [0, 20, 40, 60, 80], lambda n: {"awake_s": 10 - n / 10, "asleep_s": n / 10}),
-    _axis(
-        "partition",
-        "s in two halves",
-        [0, 10, 20, 40, 60],
-        lambda s: {"partition_from_s": 20.0, "partition_until_s": 20.0 + s if s else 0.0},
-    ),
+    _axis("partition", "s in two halves", [0, 10, 20, 40, 60], _halves),
 ]
 
 

@@ -170,6 +170,13 @@ def test_m3_a_node_that_knows_nothing_is_silent_until_it_is_asked() -> None:
     assert 1 <= len(last) < 12, "and again when all that it knew has expired"
 
 
+def test_m4_late_events_are_never_flooded_if_none_is_fresh() -> None:
+    protocol, host = node(fresh_s=0.0)
+    host.hear(protocol, Missing([EventFrame(news(1), 0, 1000)]), 2)
+    host.advance(protocol, SECOND)
+    assert host.labels("suppress") == ["old"]
+
+
 @pytest.mark.parametrize(("age_s", "forwarded"), [(9, True), (10, False)])
 def test_m4_a_late_event_is_flooded_on_if_it_is_young(age_s: int, forwarded: bool) -> None:
     protocol, host = node(fresh_s=10.0)

@@ -27,7 +27,7 @@ class RoamParams(Params):
     interval_s: float = param(0.5, "the same, at least", "ours (M1)", unit="s", low=0.01)
     doublings: int = param(2, "how often an interval doubles", "RFC 6206, Imax", low=0, high=20)
     enough: int = param(2, "equal summaries heard that make another one useless", "RFC 6206, k", low=1, high=100)
-    fresh_s: float = param(10.0, "age up to which a late event is flooded, at least", "ours (M4)", unit="s", low=0.0)
+    fresh_s: float = param(10.0, "age up to which late events are flooded; 0: never", "ours (M4)", unit="s", low=0.0)
     answer: float = param(6.0, "longest delay before lists and missing events, in airtimes", "ours (M1)", low=0.0)
     answer_ms: float = param(50.0, "the same, at least", "ours (M1)", unit="ms", low=0.0)
     burst: int = param(4, "frames of missing events at a time", "ours", low=1, high=100)
@@ -54,7 +54,7 @@ class Pace:
         usual_us = max(1e6 * params.interval_s, params.interval * host.airtime(SUMMARY_BYTES))
         self.shortest_us = round(usual_us / params.effort)
         self.longest_us = self.shortest_us << params.doublings
-        self.fresh_us = max(round(1e6 * params.fresh_s), FRESH * self.longest_us)
+        self.fresh_us = max(round(1e6 * params.fresh_s), FRESH * self.longest_us) if params.fresh_s else 0
         self.answer_us = max(1000.0 * params.answer_ms, params.answer * host.airtime(LIST_BYTES))
         self.pause_us = BURST_SHARE * max(round(self.answer_us), params.burst * host.airtime(params.frame_limit))
         self.young_us = round(usual_us / min(1.0, params.effort))
