@@ -54,16 +54,13 @@ class SeedInfo:
     """What the sender of a control message has of one seed (§6.3): bit k of `vector` says that it buffers the message
     with the number `min_sequence` + k."""
 
-    __slots__ = ("min_sequence", "seed", "vector")
+    __slots__ = ("min_sequence", "seed", "size", "vector")
 
     def __init__(self, seed: int, min_sequence: int, vector: int) -> None:
         self.seed = seed
         self.min_sequence = min_sequence
         self.vector = vector
-
-    def size(self) -> int:
-        """In bytes."""
-        return uint_size(self.seed) + uint_size(self.min_sequence) + 2 + vector_bytes(self.vector)
+        self.size = uint_size(seed) + uint_size(min_sequence) + 2 + vector_bytes(vector)  # in a frame
 
 
 def vector_bytes(vector: int) -> int:
@@ -80,7 +77,7 @@ class ControlMessage(Frame):
     def __init__(self, low: int, high: int, seeds: list[SeedInfo]) -> None:
         size = 2 + uint_size(low) + uint_size(high) + (1 if 3 * len(seeds) < 16 else 3)
         for info in seeds:
-            size += info.size()
+            size += info.size
         super().__init__("control", 0, size)
         self.low = low
         self.high = high
@@ -125,10 +122,10 @@ def control_messages(seeds: list[SeedInfo], limit: int) -> list[ControlMessage]:
     low = 0
     size = 0
     for info in seeds:
-        if part and (size + info.size() > limit or len(part) >= SEEDS_MAX):
+        if part and (size + info.size > limit or len(part) >= SEEDS_MAX):
             messages.append(ControlMessage(low, info.seed - 1, part))
             part, low, size = [], info.seed, 0
         part.append(info)
-        size += info.size()
+        size += info.size
     messages.append(ControlMessage(low, SEED_MAX, part))
     return messages

@@ -24,7 +24,8 @@ Names and constants are the RFC's. Readings, one test each:
   R6  a Seed Set that does not fit into one frame goes out in several, each of which names the seeds that it is about.
       The RFC has one control message, which IPv6 may split
   R7  memory has bounds. If there are too many messages, the seed with most of them gives up its oldest one, as the RFC
-      allows, by a greater MinSequence. A new seed has no place in a full Seed Set, whose entries have a least lifetime
+      allows, by a greater MinSequence. A new seed has no place in a full Seed Set, whose entries have a least lifetime,
+      except the node itself
   R8  a seed's entry begins with the first number that is heard of it (§9.3), and older ones are refused: who joins late
       gets what comes next. With `backlog` it begins so many numbers earlier. The publisher itself keeps a whole window
   R9  an unknown seed of which a neighbour buffers nothing is no inconsistency, nor is one that a full Seed Set cannot
@@ -111,7 +112,7 @@ class Mpl(Protocol):
             params.window,
             round(1e6 * params.seed_lifetime_s),
         )
-        shortest_us = round(params.control_imin * self.latency_us(params.frame_limit))
+        shortest_us = self.interval_us(params.control_imin, params.frame_limit)
         longest_us = max(shortest_us, round(1e6 * params.control_imax_s))
         self.control = TrickleTimer(
             host, CONTROL, shortest_us, longest_us, params.control_k, params.control_expirations
@@ -198,7 +199,7 @@ class Mpl(Protocol):
         sequence = sequence_of(event)
         seed = self.base.seeds.get(event.publisher)
         if seed is None:
-            if self.base.is_full():
+            if self.base.is_full() and not own:
                 self.host.note(NO_SEED, event.id, sender)
                 return False
             backlog = self.params.window - 1 if own else self.params.backlog  # R8
@@ -253,7 +254,7 @@ class Mpl(Protocol):
     def count_copies(self, message: BufferedMessage) -> None:
         """Those that the host has counted since the last call."""
         heard = self.host.heard(message.event.id)
-        message.timer.same += heard - message.heard
+        message.timer.same += max(0, heard - message.heard)  # a host that was down may count from 0 again
         message.heard = heard
 
     # ---- control messages (§10)
@@ -297,11 +298,9 @@ class Mpl(Protocol):
     def catch_up(self) -> None:
         """Before anything else: which events have expired by now, and which seeds have ended?"""
         now_us = self.host.now()
-        base = self.base
-        if base.expiries and base.expiries[0][0] <= now_us:
-            self.forget(base.expire(now_us), EXPIRED)
-        if base.seeds and next(iter(base.seeds.values())).end_us <= now_us:
-            self.forget(base.end_seeds(now_us), ENDED)
+        if now_us >= self.base.due_us:
+            self.forget(self.base.expire(now_us), EXPIRED)
+            self.forget(self.base.end_seeds(now_us), ENDED)
 
     def forget(self, messages: list[BufferedMessage], why: int) -> None:
         for message in messages:
@@ -319,15 +318,15 @@ class Mpl(Protocol):
                 self.delivered.take_oldest()
 
     def timer_of(self, event: Event) -> TrickleTimer:
-        shortest_us = round(self.params.data_imin * self.latency_us(DataMessage(event, 0, 0).size))
+        shortest_us = self.interval_us(self.params.data_imin, DataMessage(event, 0, 0).size)
         longest_us = shortest_us << self.params.data_doublings
         return TrickleTimer(
             self.host, event.id, shortest_us, longest_us, self.params.data_k, self.params.data_expirations
         )
 
-    def latency_us(self, size: int) -> float:
-        """R2"""
-        return max(1000.0 * self.params.latency_ms, float(self.host.airtime(size)))
+    def interval_us(self, latencies: float, size: int) -> int:
+        """So many times the link-layer latency of a frame of this size (R2)."""
+        return max(2, round(latencies * max(1000.0 * self.params.latency_ms, float(self.host.airtime(size)))))
 
     def memory(self) -> tuple[int, int]:
         """Seeds and buffered messages, with the contents of these."""

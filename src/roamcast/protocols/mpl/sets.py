@@ -13,6 +13,7 @@ then the seed with most buffered messages gives up the one with its smallest num
 from __future__ import annotations
 
 import heapq
+from bisect import bisect_left, insort
 from collections import OrderedDict
 from typing import Final, final
 
@@ -20,6 +21,7 @@ from roamcast.protocols.kit.trickle import TrickleTimer
 from roamcast.protocols.mpl.frames import SEQUENCE_MAX, SeedInfo
 from roamcast.pubsub.event import FOREVER, Event
 
+NEVER: Final = 1 << 62
 SEED_BYTES: Final = 16
 MESSAGE_BYTES: Final = 24
 """Of an entry, beside the event: what a node in C would need."""
@@ -58,7 +60,7 @@ class BufferedMessage:
 class Seed:
     """An entry of the Seed Set (§7.3)."""
 
-    __slots__ = ("end_us", "held", "id", "known", "messages", "min_sequence", "newest")
+    __slots__ = ("end_us", "held", "id", "known", "latest_info", "messages", "min_sequence", "newest")
 
     def __init__(self, id: int, min_sequence: int) -> None:
         self.id = id
@@ -68,12 +70,17 @@ class Seed:
         self.known = 0
         self.held = 0
         self.messages: dict[int, BufferedMessage] = {}  # by number
+        self.latest_info = SeedInfo(id, min_sequence, 0)
 
     def knows(self, sequence: int) -> bool:
         return sequence < self.min_sequence or bool(self.known >> (sequence - self.min_sequence) & 1)
 
     def info(self) -> SeedInfo:
-        return SeedInfo(self.id, self.min_sequence, self.held)
+        latest = self.latest_info
+        if latest.vector != self.held or latest.min_sequence != self.min_sequence:
+            latest = SeedInfo(self.id, self.min_sequence, self.held)
+            self.latest_info = latest
+        return latest
 
     def lacks(self, info: SeedInfo) -> bool:
         """Whether a neighbour buffers messages that were not received here, and that may still be taken."""
@@ -111,8 +118,10 @@ class InformationBase:
         self.window = window
         self.lifetime_us = lifetime_us
         self.seeds: OrderedDict[int, Seed] = OrderedDict()  # that whose lifetime ends first comes first
+        self.order: list[int] = []  # their numbers, ascending
         self.count = 0  # of buffered messages
         self.bytes = 0
+        self.due_us = NEVER  # when an event may have expired, or a lifetime may be over
         self.expiries: list[tuple[int, int]] = []  # a heap of (time, event id)
 
     def message(self, id: int) -> BufferedMessage | None:
@@ -125,6 +134,7 @@ class InformationBase:
     def add_seed(self, id: int, min_sequence: int) -> Seed:
         seed = Seed(id, min_sequence)
         self.seeds[id] = seed
+        insort(self.order, id)
         return seed
 
     def add(self, seed: Seed, message: BufferedMessage, now_us: int) -> list[BufferedMessage]:
@@ -138,6 +148,7 @@ class InformationBase:
         seed.newest = max(seed.newest, sequence)
         seed.messages[sequence] = message
         seed.end_us = now_us + self.lifetime_us
+        self.due_us = min(self.due_us, seed.end_us)
         self.seeds.move_to_end(seed.id)
         self.count += 1
         self.bytes += event.size
@@ -179,6 +190,7 @@ class InformationBase:
             message = self.message(id)
             if message is not None and message.since_us + message.event.validity_us <= now_us:
                 removed.append(self._expire(self.seeds[id >> 32], id & SEQUENCE_MAX))
+        self._update_due()
         return removed
 
     def end_seeds(self, now_us: int) -> list[BufferedMessage]:
@@ -191,11 +203,13 @@ class InformationBase:
             for sequence in list(seed.messages):
                 removed.append(self._remove(seed, sequence))
             del self.seeds[seed.id]
+            del self.order[bisect_left(self.order, seed.id)]
+        self._update_due()
         return removed
 
     def infos(self) -> list[SeedInfo]:
         """By number."""
-        return [self.seeds[id].info() for id in sorted(self.seeds)]
+        return [self.seeds[id].info() for id in self.order]
 
     def _expire(self, seed: Seed, sequence: int) -> BufferedMessage:
         message = self._remove(seed, sequence)
@@ -211,9 +225,18 @@ class InformationBase:
         self.bytes -= message.event.size
         return message
 
+    def _update_due(self) -> None:
+        self.due_us = NEVER
+        if self.seeds:
+            self.due_us = next(iter(self.seeds.values())).end_us
+        if self.expiries:
+            self.due_us = min(self.due_us, self.expiries[0][0])
+
     def _await_expiry(self, message: BufferedMessage) -> None:
         event = message.event
-        heapq.heappush(self.expiries, (message.since_us + event.validity_us, event.id))
+        expiry_us = message.since_us + event.validity_us
+        heapq.heappush(self.expiries, (expiry_us, event.id))
+        self.due_us = min(self.due_us, expiry_us)
         if len(self.expiries) > 4 * self.most:  # most belong to messages that are gone
             self.expiries = [
                 (kept.since_us + kept.event.validity_us, kept.event.id)
