@@ -112,7 +112,7 @@ def test_neighbours_that_agree_fall_silent() -> None:
 
 @settings(deadline=None, max_examples=25)
 @given(plans(), st.sampled_from([{}, {"window": 3, "buffered": 4, "seeds": 2, "seed_lifetime_s": 1.0, "backlog": 2}]))
-def test_whatever_happens_events_arrive_once_in_time_and_where_they_are_wanted(plan: Plan, small: dict[str, Any]) -> None:
+def test_whatever_happens_events_arrive_once_in_time_and_where_wanted(plan: Plan, small: dict[str, Any]) -> None:
     weather(Mpl, plan, **small)
 
 
