@@ -15,7 +15,7 @@ from roamcast.protocols.kit import parameters
 from roamcast.pubsub.filters import topic
 
 NEWS = topic("news")
-REPAIRING = ["roam", "frugal", "gossip"]
+REPAIRING = ["roam", "frugal", "gossip", "mpl"]
 VALIDITY_US = 600_000_000
 
 

@@ -4,6 +4,7 @@
     gossip.py     gossip and plain flooding
     counter.py    counter-based flooding (Ni et al., 1999)
     managed.py    managed flooding, in the manner of Meshtastic
+    mpl/          MPL, the standard for multicast in low-power networks (RFC 7731)
     roam/         thin flooding that carries events, and repairs losses by comparing summaries
     flooding.py   the three floodings that Baehni et al. compare their system with
     proximity/    Baldoni et al.: proximity-driven routing

@@ -18,6 +18,7 @@ BUILT_IN: Final[dict[str, str]] = {
     "flooding-neighbors": "roamcast.protocols.flooding:FloodingNeighbors",
     "counter": "roamcast.protocols.counter:Counter",
     "managed": "roamcast.protocols.managed:Managed",
+    "mpl": "roamcast.protocols.mpl.protocol:Mpl",
     "roam": "roamcast.protocols.roam.protocol:Roam",
     "proximity": "roamcast.protocols.proximity.protocol:Proximity",
     "frugal": "roamcast.protocols.frugal.protocol:Frugal",
