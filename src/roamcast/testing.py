@@ -40,6 +40,7 @@ class ScriptHost(Host):
         self.battery_left = 1.0
         self.relay_us = 0  # above 0: the medium orders relays, and they take so long
         self.mesh_role = ""
+        self.busy_share = 0.0
         self.relayed: list[tuple[Frame, bool]] = []  # what `relay` was given; such frames wait until a test sends them
         self.draws: list[float] = []  # what `random` returns before it uses the stream
 
@@ -73,6 +74,9 @@ class ScriptHost(Host):
 
     def echo_us(self, size: int) -> int:
         return self.relay_us
+
+    def busy(self) -> float:
+        return self.busy_share
 
     def role(self) -> str:
         return self.mesh_role

@@ -195,6 +195,9 @@ class Station(Receiver):
     def echo_us(self, size: int) -> int:
         return self.mac.echo_us(self, size)
 
+    def busy(self) -> float:
+        return self.mac.busy_share(self)
+
     def role(self) -> str:
         return self.mac.roles[self.id] if self.mac.roles else ""
 

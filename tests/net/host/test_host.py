@@ -13,7 +13,7 @@ def methods(kind: type) -> set[str]:
     return {name for name, value in vars(kind).items() if callable(value) and not name.startswith("__")}
 
 
-OF_MEDIA_THAT_ORDER_RELAYS = {"relay", "withdraw", "echo_us", "role"}
+OF_MEDIA_THAT_ORDER_RELAYS = {"relay", "withdraw", "echo_us", "busy", "role"}
 
 
 def test_it_has_the_methods_of_the_interface_and_no_others() -> None:

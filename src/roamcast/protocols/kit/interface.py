@@ -200,6 +200,11 @@ class Host:
         medium does not order relays."""
         return 0
 
+    def busy(self) -> float:
+        """Share of the last minute or so in which this node sensed that the medium was in use; 0 where that is not
+        measured."""
+        return 0.0
+
     def role(self) -> str:
         """What this node is for in its mesh: "client", "mute", "router", "repeater"; empty where nothing says so."""
         return ""

@@ -38,6 +38,9 @@ class RoamParams(Params):
     store_kib: int = param(16_384, "most content that a node holds", "ours", unit="KiB", low=1)
     seen_limit: int = param(65_536, "ids of events that are not delivered again", "ours", low=1)
     p: float = param(1.0, "probability of forwarding a new event at all", "ours: gossip has others", low=0.0, high=1.0)
+    busy: float = param(
+        0.25, "share of busy time above which nothing is compared", "Meshtastic holds positions back (M12)", low=0.0
+    )
     gaps: bool = param(True, "edges of summaries lie where no event is", "ours (M2)")
     pauses: bool = param(True, "pauses between answers to the same difference double", "ours (M5)")
     singles: bool = param(True, "a difference of one event is mended without a list", "ours (M11)")

@@ -36,6 +36,9 @@ Rules, one test each:
   M11 the exclusive or of two digests is the digest of what differs, so a node that knows exactly one event more than
       its neighbour finds it without a list, and sends it. A node that knows one less sends its summary, which is
       short, and a list only if that did not help
+  M12 where the medium itself orders relays by their signals, as in LoRa meshes (`Host.relay`), the flood is left to it,
+      and a node takes its relay back when it has heard enough copies. While such a medium is in use for more than
+      `busy` of the time, nodes neither send summaries nor answer them: what is left of it belongs to the flood
 """
 
 from __future__ import annotations
@@ -56,6 +59,7 @@ from roamcast.pubsub.filters import Filter
 FEW: Final = reason("forward", "few copies", "{event} was heard only {value} times")
 MANY: Final = reason("suppress", "many copies", "{event} was heard {value} times")
 THIN: Final = reason("suppress", "little effort", "{event} is left to others and to summaries")
+TURN: Final = reason("forward", "relay", "{event} from {peer} waits for its turn among the relays")
 LACKED: Final = reason("forward", "neighbour lacks it", "{event} is not on the list of {peer}")
 SENT_BY_OTHER: Final = reason("suppress", "sent by another", "{event} was sent by {peer}")
 OLD: Final = reason("suppress", "old", "{event} came late from {peer}: summaries will show who else lacks it")
@@ -68,6 +72,8 @@ PUSH: Final = -3
 """Timers; those that are not negative belong to events that wait to be forwarded."""
 NOT_DUE: Final = 1 << 62
 
+RELAYING: Final = 1024
+"""How many relays a node remembers."""
 DIFFERENCES: Final = 64
 """How many differences a node remembers."""
 DOUBLINGS: Final = 6
@@ -122,6 +128,8 @@ class Roam(Relay):
         self.other_window = Window(0, 0)
         self.lists: list[IdList] = []  # those that wait for the next burst
         self.differences: OrderedDict[int, Difference] = OrderedDict()  # by the digest of the ids that differ
+        self.ordered = host.echo_us(0) > 0  # whether the medium orders relays (M12)
+        self.relaying: OrderedDict[int, int] = OrderedDict()  # events that wait for the medium, and copies heard
         self.missing: dict[int, int] = {}  # events to send, and the first neighbour that lacks each
         self.neighbours: dict[int, Neighbour] = {}
         self.compared = 0  # ids that were compared with lists since `counted_us`
@@ -181,7 +189,7 @@ class Roam(Relay):
     def on_timer(self, key: int) -> None:
         self.catch_up()
         if key == SUMMARY:
-            if self.trickle.fired() and self.table.known:  # M3
+            if self.trickle.fired() and self.table.known and not self.is_busy():  # M3
                 self.host.broadcast(self.summary(self.table.window(self.host.now())))
         elif key == LIST:
             self.send_lists()
@@ -198,11 +206,13 @@ class Roam(Relay):
             del self.missing[event.id]
             self.host.note(SENT_BY_OTHER, event.id, sender)
         if self.table.has_seen(event.id):
+            self.heard_again(event.id)
             return
         if frame.age_us >= event.validity_us:  # it stays unknown: a wrong age must not keep the event away
             self.host.note(EXPIRED, event.id, sender)
             return
-        self.host.mute(event.id)
+        if not self.ordered:
+            self.host.mute(event.id)
         own = event.publisher == self.host.id  # it comes back after a crash
         wanted = not own and self.subscriptions.match(event)
         if event.scope == LOCAL:  # M7
@@ -223,8 +233,31 @@ class Roam(Relay):
             self.host.note(OLD, frame.event.id, sender)
         elif self.params.p < 1.0 and self.host.random() >= self.params.p:
             self.host.note(NOT_DRAWN, frame.event.id, sender)
+        elif self.ordered:  # M12
+            self.relay(frame, sender)
         else:
             self.wait(frame, int(self.host.random() * self.pace.delay_us(frame.size)))
+
+    def relay(self, frame: EventFrame, sender: int) -> None:
+        """Leave it to the medium which of the neighbours is first, and take it back if others were (M12)."""
+        self.relaying[frame.event.id] = 1
+        if len(self.relaying) > RELAYING:
+            self.relaying.popitem(last=False)
+        self.host.note(TURN, frame.event.id, sender)
+        self.host.relay(EventFrame(frame.event, max(0, frame.ttl - 1), frame.age_us))
+
+    def heard_again(self, id: int) -> None:
+        """A copy comes while a relay waits for the medium, or after it was sent."""
+        copies = self.relaying.get(id, 0)
+        known = self.table.known.get(id)
+        if copies == 0 or known is None or known.event is None:
+            return
+        copies += 1
+        self.relaying[id] = copies
+        if copies >= self.pace.copies(known.event):
+            del self.relaying[id]
+            if self.host.withdraw(id):
+                self.host.note(MANY, id, value=copies)
 
     def forward(self, key: int) -> None:
         frame = self.next_hop(key)
@@ -296,6 +329,8 @@ class Roam(Relay):
     def compare(self, summary: Summary, sender: int) -> None:
         """If a neighbour's summary differs from one's own, the event that it lacks is sent, or a list is due."""
         window = self.window_of(summary)
+        if self.is_busy():
+            return
         if self.table.reaches_into_core(window) and not self.has_time(len(self.table.known)):
             return
         count, digest = self.table.summary(window)
@@ -367,7 +402,7 @@ class Roam(Relay):
 
     def receive_list(self, frame: IdList, sender: int) -> None:
         window = self.window_of(frame.summary)
-        if not self.has_time(1 + self.table.count_between(frame.low, frame.high)):
+        if self.is_busy() or not self.has_time(1 + self.table.count_between(frame.low, frame.high)):
             return
         if self.agrees(frame.summary, window):
             self.trickle.agree()
@@ -391,6 +426,10 @@ class Roam(Relay):
                 self.missing.setdefault(id, sender)
         if self.missing and not waiting:
             self.host.set_timer(PUSH, self.answer_delay())
+
+    def is_busy(self) -> bool:
+        """Whether the medium is needed for the flood (M12)."""
+        return self.host.busy() > self.params.busy
 
     def has_time(self, ids: int) -> bool:
         """Whether there is time to compare so many ids more (M10)."""

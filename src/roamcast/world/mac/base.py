@@ -87,6 +87,9 @@ class Mac:
     def drop_relay(self, station: Station, id: int) -> None:
         """The station took that frame back."""
 
+    def busy_share(self, station: Station) -> float:
+        return 0.0
+
     def echo_us(self, station: Station, size: i64) -> i64:
         """How long neighbours need to pass a frame of this size on; 0 where relays have no order."""
         return 0

@@ -93,6 +93,9 @@ class Lora(Mac):
             self.airtimes[total] = known
         return known
 
+    def busy_share(self, station: Station) -> float:
+        return self.utilisation(station.index, station.events.now)
+
     def echo_us(self, station: Station, size: i64) -> i64:
         slots = (1 << self.exponent_by_use(station.index, station.events.now)) + ECHO_WINDOW
         return 2 * self.airtime(self.bytes_on_air(size)) + slots * self.slot

@@ -1,0 +1,73 @@
+"""Roam on media that order relays themselves, as LoRa meshes do (M12)."""
+
+from __future__ import annotations
+
+import pytest
+
+from roamcast.protocols.kit.frames import EventFrame
+from roamcast.protocols.roam.protocol import LIST, PUSH, Roam
+from roamcast.pubsub.event import event_id
+from roamcast.testing import ScriptHost, make
+from tests.protocols.roam.nodes import DIFFERENT, SECOND, listing, news
+
+
+def mesh_node(**params: float) -> tuple[Roam, ScriptHost]:
+    host = ScriptHost()
+    host.relay_us = 4 * SECOND
+    protocol, _ = make(Roam, host, **params)
+    assert isinstance(protocol, Roam)
+    protocol.on_start()
+    return protocol, host
+
+
+def test_m12_a_new_event_waits_for_its_turn_among_the_relays() -> None:
+    protocol, host = mesh_node()
+    host.hear(protocol, EventFrame(news(1), 0, 5 * SECOND), 2)
+    assert [(frame.id, first) for frame, first in host.relayed] == [(news(1).id, False)]
+    assert host.notes == [("forward", "relay", news(1).id, 2, 0)]
+    assert host.frames("event") == []
+
+
+@pytest.mark.parametrize("copies", [2, 3])
+def test_m12_a_relay_is_taken_back_when_enough_copies_were_heard(copies: int) -> None:
+    protocol, host = mesh_node(copies=copies)
+    for k in range(copies - 1):
+        host.hear(protocol, EventFrame(news(1), 0, 0), 2 + k)
+        assert len(host.relayed) == 1
+    host.hear(protocol, EventFrame(news(1), 0, 0), 9)
+    assert host.relayed == []
+    assert host.labels("suppress") == ["many copies"]
+    host.hear(protocol, EventFrame(news(1), 0, 0), 10)
+    assert host.labels("suppress") == ["many copies"], "once"
+
+
+def test_m12_an_own_event_is_sent_and_copies_of_it_change_nothing() -> None:
+    protocol, host = mesh_node()
+    protocol.on_publish(news(1))
+    for k in range(3):
+        host.hear(protocol, EventFrame(news(1), 0, 0), k + 2)
+    assert (host.relayed, len(host.frames("event"))) == ([], 1)
+
+
+def test_m12_a_node_remembers_a_bounded_number_of_relays() -> None:
+    protocol, host = mesh_node()
+    for n in range(1, 2000):
+        host.hear(protocol, EventFrame(news(n), 0, 0), 2)
+    assert len(protocol.relaying) == 1024
+    host.hear(protocol, EventFrame(news(1), 0, 0), 3)
+    assert len(host.relayed) == 1999, "the first one is not remembered, and is sent"
+
+
+@pytest.mark.parametrize(("busy", "compares"), [(0.25, True), (0.26, False)])
+def test_m12_nothing_is_compared_while_the_medium_is_busy(busy: float, compares: bool) -> None:
+    protocol, host = mesh_node()
+    protocol.on_publish(news(1))
+    host.advance(protocol, 3 * SECOND)
+    host.sent.clear()
+    host.busy_share = busy
+    host.hear(protocol, DIFFERENT, 2)
+    assert (LIST in host.timers) is compares
+    host.hear(protocol, listing(event_id(7, 7)), 2)
+    assert (PUSH in host.timers) is compares
+    host.advance(protocol, 60 * SECOND)
+    assert bool(host.frames("summary")) is compares
