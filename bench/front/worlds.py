@@ -43,7 +43,9 @@ SEEN = [
     World("baehni-city", "fifteen cars on a campus", "baehni-city", own="frugal"),
     World("baehni-waypoint", "150 nodes on 25 square kilometres", "baehni-waypoint", own="frugal"),
     World("costa", "two hundred sensors that do not move", "costa", own="semiprob"),
-    World("li", "five hundred nodes with many interests", "li", seeds=SOME, own="treegroup", without=FLOODINGS[:1]),
+    World(
+        "li", "five hundred nodes with many interests", "li", seeds=SOME, own="treegroup", without=(FLOODINGS[0], "mpl")
+    ),
     World(
         "rezende",
         "an hour of two hundred walkers; events never expire",
