@@ -235,7 +235,7 @@ REAL = [
         "campus streets",
         "thirty cars on the paths of a real campus (OpenStreetMap)",
         "baehni-city",
-        {"street_map": str(DATA / "epfl_map" / "epfl_paths.wkt"), "nodes": 30, "subscribers": 20},
+        {"street_map": str(DATA / "epfl_map" / "epfl_paths.wkt"), "roads": "all", "nodes": 30, "subscribers": 20},
         needs="epfl_map",
     ),
     World(
