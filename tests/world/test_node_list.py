@@ -97,6 +97,8 @@ def test_geojson_has_points_with_properties(tmp_path: Path) -> None:
         ("x,y,moves\n1,2,maybe\n", "line 2: moves=maybe; it must be yes or no"),
         ("x,y,height\n1,2,-5\n", "line 2: height=-5; it must be a number between 0.1 and 10,000"),
         ("x,y,x\n1,2,3\n", "has two columns x"),
+        ("x,y\n1,5,2,5\n", "line 2: has 4 cells, for 2 columns"),
+        ("id,x,y\n" + 200_000 * "a" + ",1,2\n", "must be a CSV file (field larger than field limit (131072))"),
         ("lat,lon\n95,0\n", "line 2: lat=95; it must be a number between -90 and 90"),
         (
             "lat,lon\n52,13\n-52,-167\n",
@@ -112,7 +114,25 @@ def test_a_wrong_list_gets_one_line(tmp_path: Path, text: str, message: str) -> 
     assert str(error.value) == f"positions={path}: {message}"
 
 
-@pytest.mark.parametrize("text", ["[]", "{", '{"features": [{"geometry": {"type": "Point"}}]}', '{"features": 3}'])
+def test_empty_columns_and_lines_of_a_spreadsheet_do_no_harm(tmp_path: Path) -> None:
+    assert [node.id for node in node_list.read(listed(tmp_path, "id,x,y,,\na,1,2,,\n,,,,\n\nb,2,3\n"))] == ["a", "b"]
+
+
+POINT = '"geometry": {"type": "Point", "coordinates": [13, 52]}'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[]",
+        "{",
+        100_000 * "[",
+        '{"features": [{"geometry": {"type": "Point"}}]}',
+        '{"features": 3}',
+        '{"features": [{' + POINT + ', "properties": [1]}]}',
+        '{"features": [{"geometry": null}]}',
+    ],
+)
 def test_what_is_not_geojson_gets_one_line(tmp_path: Path, text: str) -> None:
     with pytest.raises(InputError, match="must be a GeoJSON FeatureCollection of Points"):
         node_list.read(listed(tmp_path, text, "mesh.geojson"))
@@ -149,6 +169,24 @@ def test_measured_links_override_the_law(tmp_path: Path) -> None:
     assert made.radio.strength(2, 0, 0.0, 9000.0**2) == 1.0
     assert made.faults.link_loss == {2: 0.5, 1: 1.0}
     assert made.radio.strength(1, 0, 0.0, 1e6) == world(path).radio.strength(1, 0, 0.0, 1e6)
+
+
+def test_measured_links_may_have_the_ids_of_the_list(tmp_path: Path) -> None:
+    path = listed(tmp_path, "id,x,y\ntower,0,0\nanna,9000,0\n")
+    by_id = listed(tmp_path, "src,dst,pdr\ntower,anna,1\n", "ids.csv")
+    by_row = listed(tmp_path, "src,dst,pdr\n0,1,1\n", "rows.csv")
+    for links in (by_id, by_row):
+        assert list(world(path, links=links).motion.hearers[0]) == [1]
+    unknown = listed(tmp_path, "src,dst,pdr\ntower,bert,1\n", "unknown.csv")
+    with pytest.raises(InputError, match="row 1 has dst=bert, which is no id of the list of nodes"):
+        world(path, links=unknown)
+
+
+def test_ids_that_are_numbers_are_not_taken_for_rows(tmp_path: Path) -> None:
+    path = listed(tmp_path, "id,x,y\n1,0,0\n2,9000,0\n")
+    assert list(world(path, links=listed(tmp_path, "src,dst,pdr\n1,2,1\n", "links.csv")).motion.hearers[0]) == [1]
+    with pytest.raises(InputError, match="row 1 has src=0, which is no id of the list of nodes"):
+        world(path, links=listed(tmp_path, "src,dst,pdr\n0,1,1\n", "rows.csv"))
 
 
 def test_links_of_nodes_that_move_cannot_have_been_measured(tmp_path: Path) -> None:

@@ -11,8 +11,10 @@ from roamcast.world import radio as radios
 from roamcast.world.air import Medium
 from roamcast.world.contacts.kinetic import KineticContacts
 from roamcast.world.contacts.neighbourhood import Neighbourhood
+from roamcast.world.courtesy import Courtesy
 from roamcast.world.faults import Faults
 from roamcast.world.kernel import World
+from roamcast.world.mac.lora import Lora as LoraMac
 from roamcast.world.mobility.static import Placed
 from roamcast.world.queue import event_queue
 from roamcast.world.radio import Lora, Radio, Table
@@ -40,6 +42,8 @@ def build(scenario: Scenario, seed: int, level: str, sink: LogSink) -> World:
         links.override(s, radio, faults)
     world = assemble(spec, radio, motion, faults, seed, level, sink, _by_place(s, motion))
     world.local_range_m = s.local_range_m
+    if s.polite and isinstance(world.mac, LoraMac):
+        world.courtesy = Courtesy(world.mac)
     world.sample_every = max(1, micros(s.duration_s) // SAMPLES)
     return world
 
