@@ -6,14 +6,16 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from roamcast.errors import InputError
+from roamcast.papers import presets
 from roamcast.world import node_list
 from roamcast.world.assembly import build
 from roamcast.world.kernel import World
 from roamcast.world.scenario import Scenario
-from roamcast.world.simulate import simulate
+from roamcast.world.simulate import simulate, what_was_possible
 from tests.support.sinks import MemorySink
 
 
@@ -203,6 +205,26 @@ def test_links_of_nodes_that_are_not_in_the_list_get_one_line(tmp_path: Path) ->
 
 
 # ---- worlds
+
+
+def test_an_ideal_flood_only_goes_along_links_that_can_be_decoded(tmp_path: Path) -> None:
+    """The clients reach the tower, which is higher, and not each other, which are as far away."""
+    text = "x,y,height\n0,0,2\n4000,0,50\n8000,0,2\n"
+    of_all = [(0, i, 10_000_000, [0, 1, 2]) for i in range(3)]
+    values = {"radio": "lora", "mac": "lora", "mobility": "static", "antenna_m": 2.0, "duration_s": 10.0}
+    with_tower = Scenario(**values, positions=listed(tmp_path, text))
+    assert what_was_possible(with_tower, 1, of_all, []) == 6
+    without = Scenario(**values, positions=listed(tmp_path, text.replace("4000,0,50", "4000,60000,50"), "far.csv"))
+    assert what_was_possible(without, 1, of_all, []) == 0
+    measured = listed(tmp_path, "src,dst,pdr\n0,2,0.5\n", "links.csv")
+    assert what_was_possible(msgspec.structs.replace(without, links=measured), 1, of_all, []) == 1
+
+
+def test_no_run_delivers_more_than_was_possible_where_links_are_shadowed() -> None:
+    s = presets.load("mesh-hills").scenario({"rate_hz": "0.0003"})
+    for seed in (1, 5):
+        counted = simulate(s, "counter", {"delay_ms": 3000.0}, seed=seed).metrics
+        assert 0.9 * counted["possible"] < counted["deliveries"] <= counted["possible"] < counted["interested"]
 
 
 def test_a_listed_mesh_runs_and_every_run_of_it_is_the_same(tmp_path: Path) -> None:

@@ -225,7 +225,8 @@ class Scenario(msgspec.Struct, metaclass=_Checked, frozen=True, kw_only=True, fo
         float, Meta(gt=0, le=1), means("lora: the share of every hour in which a node may send; 1 means no limit")
     ] = 1.0
     polite: Annotated[
-        bool, means("lora, mesh: positions wait while the channel is busy above 25 % of a minute, telemetry above 40 %")
+        bool,
+        means("lora: a mesh's positions wait while the channel is busy above 25 % of a minute, telemetry above 40 %"),
     ] = False
 
     tx_w: Annotated[
