@@ -184,7 +184,7 @@ def _cut_weak_links(radio: Lora, moving: Neighbourhood, nodes: int) -> None:
     standing = [moving.leg_end(i) == inf for i in range(nodes)]
     places = [moving.position(i, 0.0) for i in range(nodes)]
     for i in range(nodes):
-        for j in list(moving.hearers[i]):
+        for j in [int(each) for each in moving.hearers[i]]:
             if standing[i] and standing[j]:
                 dx, dy = places[i][0] - places[j][0], places[i][1] - places[j][1]
                 moving.hearers.put(i, j, radio.strength(i, j, 0.0, dx * dx + dy * dy) >= 1.0)
