@@ -108,7 +108,7 @@ def test_protocols_alone_have_a_table_and_costs_and_no_sweep(tmp_path: Path) -> 
 
 def test_of_many_figures_the_page_names_all_that_it_draws(tmp_path: Path) -> None:
     """Also those that only some worlds have."""
-    rows = sweep(["5", "20"], ["0.3", "1.0"], tuple("abcdefgh"))
+    rows = sweep(["5", "20"], ["0.3", "1.0"], tuple("abcdefghijklmn"))
     text = text_of(written(tmp_path / "plain", rows))
     assert "Of many figures, only those of delivery, frames per delivery" in text and "airtime" not in text
     busy = [{**each, "utilisation_mean": 0.5, "airtime_s_per_hour": 20.0} for each in rows]
