@@ -6,6 +6,7 @@
 
 Cells are delivery of what was possible with the half width of its 95 % interval, and airtime in seconds per hour. A
 table takes the place of the one that follows a line such as `<!-- table of NAME -->`, where NAME is that of the folder.
+Folders of one name are taken together, later ones first: a system that has changed can be run again alone.
 """
 
 from __future__ import annotations
@@ -39,11 +40,13 @@ Cells = dict[tuple[str, int, float, str], tuple[float, float]]
 def main() -> None:
     parser = argparse.ArgumentParser(description="The tables of docs/explanation/lora.md.")
     parser.add_argument("folders", nargs="+", type=Path, help="out/mesh-city out/mesh-hills")
-    text = PAGE.read_text()
+    worlds: dict[str, Cells] = {}
     for folder in parser.parse_args().folders:
-        means = cells(folder)
-        text = replaced(text, f"table of {folder.name}", table(means))
-        text = replaced(text, f"channel of {folder.name}", channel(means))
+        worlds.setdefault(folder.name, {}).update(cells(folder))
+    text = PAGE.read_text()
+    for name, means in worlds.items():
+        text = replaced(text, f"table of {name}", table(means))
+        text = replaced(text, f"channel of {name}", channel(means))
     PAGE.write_text(text)
 
 

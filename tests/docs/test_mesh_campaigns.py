@@ -20,7 +20,7 @@ def test_all_systems_meet_at_all_rates_and_shares_of_interest(name: str) -> None
     assert {run.cell.given["hops"] for run in runs if run.cell.protocol == "managed"} == {3, 5, 7}
     assert {round(3600 * run.cell.scenario.rate_hz) for run in runs} == {1, 5, 20}
     assert {run.cell.scenario.interested for run in runs} == {0.05, 0.2, 1.0}
-    assert len(runs) == 16 * 9 * 8 and len(cells) == 14
+    assert len(runs) == 17 * 9 * 8 and len(cells) == 15
     assert all(run.cell.scenario.mac == "lora" for run in runs)
 
 
@@ -39,4 +39,4 @@ def test_the_page_has_a_row_for_each_system_of_the_campaign(marker: str) -> None
     page = (ROOT / "docs" / "explanation" / "lora.md").read_text()
     rows = page.partition(f"<!-- {marker} -->\n\n")[2].partition("\n\n")[0].splitlines()[2:]
     systems = [row.split("`")[1] for row in rows]
-    assert set(systems) == set(registry.BUILT_IN) and len(systems) == 16
+    assert set(systems) == set(registry.BUILT_IN) and len(systems) == 17
