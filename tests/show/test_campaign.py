@@ -104,3 +104,13 @@ def test_protocols_alone_have_a_table_and_costs_and_no_sweep(tmp_path: Path) -> 
     page = written(tmp_path, sweep(["5"], ["0.3"]))
     assert "What each setting does" not in page and "What delivery costs" in page
     assert "the parameters</summary>" in page
+
+
+def test_of_many_figures_the_page_names_all_that_it_draws(tmp_path: Path) -> None:
+    """Also those that only some worlds have."""
+    rows = sweep(["5", "20"], ["0.3", "1.0"], tuple("abcdefghijklmn"))
+    text = text_of(written(tmp_path / "plain", rows))
+    assert "Of many figures, only those of delivery, frames per delivery" in text and "airtime" not in text
+    busy = [{**each, "utilisation_mean": 0.5, "airtime_s_per_hour": 20.0} for each in rows]
+    named = re.search(r"Of many figures, only those of ([^;]*);", text_of(written(tmp_path / "busy", busy)))
+    assert named is not None and "airtime [s/h], channel busy" in named[1]

@@ -136,6 +136,13 @@ def test_a_small_panel_has_ticks_where_the_values_are_and_a_title_of_its_legend(
     assert {"0.3", "0.6", "1", "what varies"} <= set(labels) and "0.4" in labels and "0.5" not in labels
 
 
+def test_ticks_whose_labels_would_overlap_are_not_where_the_values_are() -> None:
+    rows = campaign("c", ["gossip"], [0.000277778, 0.001388889, 0.005555556])
+    made = panel(Plot(x="p", y="delivery", x_label="p", y_label="share"), rows)
+    shown = ticks(figures.draw(msgspec.structs.replace(made, small=True, top=1.04)).svg, "x")
+    assert "0.000278" not in shown and "0.002" in shown
+
+
 def test_bars_at_one_value_stand_beside_each_other_in_a_small_panel() -> None:
     def places(shown: Panel) -> set[str]:
         root = ET.fromstring(figures.draw(shown).svg)

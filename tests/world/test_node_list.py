@@ -6,14 +6,16 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from roamcast.errors import InputError
+from roamcast.papers import presets
 from roamcast.world import node_list
 from roamcast.world.assembly import build
 from roamcast.world.kernel import World
 from roamcast.world.scenario import Scenario
-from roamcast.world.simulate import simulate
+from roamcast.world.simulate import simulate, what_was_possible
 from tests.support.sinks import MemorySink
 
 
@@ -97,6 +99,8 @@ def test_geojson_has_points_with_properties(tmp_path: Path) -> None:
         ("x,y,moves\n1,2,maybe\n", "line 2: moves=maybe; it must be yes or no"),
         ("x,y,height\n1,2,-5\n", "line 2: height=-5; it must be a number between 0.1 and 10,000"),
         ("x,y,x\n1,2,3\n", "has two columns x"),
+        ("x,y\n1,5,2,5\n", "line 2: has 4 cells, for 2 columns"),
+        ("id,x,y\n" + 200_000 * "a" + ",1,2\n", "must be a CSV file (field larger than field limit (131072))"),
         ("lat,lon\n95,0\n", "line 2: lat=95; it must be a number between -90 and 90"),
         (
             "lat,lon\n52,13\n-52,-167\n",
@@ -112,7 +116,25 @@ def test_a_wrong_list_gets_one_line(tmp_path: Path, text: str, message: str) -> 
     assert str(error.value) == f"positions={path}: {message}"
 
 
-@pytest.mark.parametrize("text", ["[]", "{", '{"features": [{"geometry": {"type": "Point"}}]}', '{"features": 3}'])
+def test_empty_columns_and_lines_of_a_spreadsheet_do_no_harm(tmp_path: Path) -> None:
+    assert [node.id for node in node_list.read(listed(tmp_path, "id,x,y,,\na,1,2,,\n,,,,\n\nb,2,3\n"))] == ["a", "b"]
+
+
+POINT = '"geometry": {"type": "Point", "coordinates": [13, 52]}'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[]",
+        "{",
+        100_000 * "[",
+        '{"features": [{"geometry": {"type": "Point"}}]}',
+        '{"features": 3}',
+        '{"features": [{' + POINT + ', "properties": [1]}]}',
+        '{"features": [{"geometry": null}]}',
+    ],
+)
 def test_what_is_not_geojson_gets_one_line(tmp_path: Path, text: str) -> None:
     with pytest.raises(InputError, match="must be a GeoJSON FeatureCollection of Points"):
         node_list.read(listed(tmp_path, text, "mesh.geojson"))
@@ -151,6 +173,24 @@ def test_measured_links_override_the_law(tmp_path: Path) -> None:
     assert made.radio.strength(1, 0, 0.0, 1e6) == world(path).radio.strength(1, 0, 0.0, 1e6)
 
 
+def test_measured_links_may_have_the_ids_of_the_list(tmp_path: Path) -> None:
+    path = listed(tmp_path, "id,x,y\ntower,0,0\nanna,9000,0\n")
+    by_id = listed(tmp_path, "src,dst,pdr\ntower,anna,1\n", "ids.csv")
+    by_row = listed(tmp_path, "src,dst,pdr\n0,1,1\n", "rows.csv")
+    for links in (by_id, by_row):
+        assert list(world(path, links=links).motion.hearers[0]) == [1]
+    unknown = listed(tmp_path, "src,dst,pdr\ntower,bert,1\n", "unknown.csv")
+    with pytest.raises(InputError, match="row 1 has dst=bert, which is no id of the list of nodes"):
+        world(path, links=unknown)
+
+
+def test_ids_that_are_numbers_are_not_taken_for_rows(tmp_path: Path) -> None:
+    path = listed(tmp_path, "id,x,y\n1,0,0\n2,9000,0\n")
+    assert list(world(path, links=listed(tmp_path, "src,dst,pdr\n1,2,1\n", "links.csv")).motion.hearers[0]) == [1]
+    with pytest.raises(InputError, match="row 1 has src=0, which is no id of the list of nodes"):
+        world(path, links=listed(tmp_path, "src,dst,pdr\n0,1,1\n", "rows.csv"))
+
+
 def test_links_of_nodes_that_move_cannot_have_been_measured(tmp_path: Path) -> None:
     path = listed(tmp_path, "x,y,moves\n0,0,\n10,0,yes\n")
     links = listed(tmp_path, "src,dst,pdr\n0,1,1\n", "links.csv")
@@ -165,6 +205,26 @@ def test_links_of_nodes_that_are_not_in_the_list_get_one_line(tmp_path: Path) ->
 
 
 # ---- worlds
+
+
+def test_an_ideal_flood_only_goes_along_links_that_can_be_decoded(tmp_path: Path) -> None:
+    """The clients reach the tower, which is higher, and not each other, which are as far away."""
+    text = "x,y,height\n0,0,2\n4000,0,50\n8000,0,2\n"
+    of_all = [(0, i, 10_000_000, [0, 1, 2]) for i in range(3)]
+    values = {"radio": "lora", "mac": "lora", "mobility": "static", "antenna_m": 2.0, "duration_s": 10.0}
+    with_tower = Scenario(**values, positions=listed(tmp_path, text))
+    assert what_was_possible(with_tower, 1, of_all, []) == 6
+    without = Scenario(**values, positions=listed(tmp_path, text.replace("4000,0,50", "4000,60000,50"), "far.csv"))
+    assert what_was_possible(without, 1, of_all, []) == 0
+    measured = listed(tmp_path, "src,dst,pdr\n0,2,0.5\n", "links.csv")
+    assert what_was_possible(msgspec.structs.replace(without, links=measured), 1, of_all, []) == 1
+
+
+def test_no_run_delivers_more_than_was_possible_where_links_are_shadowed() -> None:
+    s = presets.load("mesh-hills").scenario({"rate_hz": "0.0003"})
+    for seed in (1, 5):
+        counted = simulate(s, "counter", {"delay_ms": 3000.0}, seed=seed).metrics
+        assert 0.9 * counted["possible"] < counted["deliveries"] <= counted["possible"] < counted["interested"]
 
 
 def test_a_listed_mesh_runs_and_every_run_of_it_is_the_same(tmp_path: Path) -> None:

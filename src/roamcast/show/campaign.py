@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from roamcast.judging import settings
+from roamcast.log.metric import Metric
 from roamcast.show import cells, legend, page, parts, standings
 from roamcast.show.album import Album
 from roamcast.show.cells import Cells, Row
-from roamcast.show.league import ALSO, COLUMNS, Entrant, Front, entrants, fronts, listed_values
+from roamcast.show.league import ALSO, COLUMNS, Entrant, Front, columns, entrants, fronts, listed_values
 from roamcast.show.markup import Html, joined, tag
 from roamcast.show.numbers import NOTHING, several
 from roamcast.show.panels import together
@@ -45,7 +46,7 @@ def section(
         place,
         name,
         tag("p", _about(known, varied, listed), class_="soft"),
-        _sweeps(name, swept, varied, album),
+        _sweeps(name, swept, metrics(varied, rows), columns(rows), album),
         _fronts(name, worlds, album),
         _table(known, varied, listed, worlds),
         _parameters(known, varied, params),
@@ -80,14 +81,15 @@ def _entrants(rows: Sequence[Row], known: Sequence[Row], varied: Cells) -> list[
 # ---- what each setting does
 
 
-def _sweeps(name: str, drawn: Sequence[Sweep], varied: Cells, album: Album) -> Html | None:
+def _sweeps(
+    name: str, drawn: Sequence[Sweep], shown: Sequence[Metric], known: Sequence[Metric], album: Album
+) -> Html | None:
     if not drawn:
         return None
-    shown = metrics(varied)
     only = f"Of many figures, only those of {', '.join(m.column for m in shown)}; the table has all metrics."
     return joined(
         tag("h3", "What each setting does"),
-        tag("p", only) if len(shown) < len(COLUMNS) else None,
+        tag("p", only) if len(shown) < len(known) else None,
         [_sweep(name, sweep, album) for sweep in drawn],
     )
 

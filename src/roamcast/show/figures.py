@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 SIZE_IN = (4.8, 3.5)
 SMALL_SIZE_IN = (3.7, 3.1)
 """Of what stands three in a row."""
+LETTER = 0.035
+"""How much of the range of x values a letter below a small panel takes."""
 LEGEND_ROW_IN = 0.19
 DPI = 200
 STATED = "stated in the paper"
@@ -175,8 +177,10 @@ def _mark_values(axes: Axes, panel: Panel) -> None:
     xs = _numbers(panel)
     if not panel.small or panel.log_x or not 1 < len(xs) <= 6:
         return
-    if min(b - a for a, b in pairwise(xs)) >= 0.1 * (xs[-1] - xs[0]):
-        axes.set_xticks(xs, [plain(x) for x in xs])
+    labels = [plain(x if abs(x) >= 1.0 else float(f"{x:.3g}")) for x in xs]
+    letters = max(len(a) + len(b) for a, b in pairwise(labels)) / 2
+    if min(b - a for a, b in pairwise(xs)) >= max(0.1, LETTER * letters) * (xs[-1] - xs[0]):
+        axes.set_xticks(xs, labels)
 
 
 def _bar(point: Point) -> float:

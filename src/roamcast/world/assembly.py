@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import inf
 
 from roamcast.errors import InputError
 from roamcast.log.writer import LogSink
@@ -11,8 +12,10 @@ from roamcast.world import radio as radios
 from roamcast.world.air import Medium
 from roamcast.world.contacts.kinetic import KineticContacts
 from roamcast.world.contacts.neighbourhood import Neighbourhood
+from roamcast.world.courtesy import Courtesy
 from roamcast.world.faults import Faults
 from roamcast.world.kernel import World
+from roamcast.world.mac.lora import Lora as LoraMac
 from roamcast.world.mobility.static import Placed
 from roamcast.world.queue import event_queue
 from roamcast.world.radio import Lora, Radio, Table
@@ -40,6 +43,8 @@ def build(scenario: Scenario, seed: int, level: str, sink: LogSink) -> World:
         links.override(s, radio, faults)
     world = assemble(spec, radio, motion, faults, seed, level, sink, _by_place(s, motion))
     world.local_range_m = s.local_range_m
+    if s.polite and isinstance(world.mac, LoraMac):
+        world.courtesy = Courtesy(world.mac)
     world.sample_every = max(1, micros(s.duration_s) // SAMPLES)
     return world
 
@@ -150,11 +155,39 @@ def motion_of(s: Scenario, seed: int, ranges: list[float]) -> Neighbourhood:
         return links.neighbourhood(s)
     if s.mobility == "contacts":
         return links.contacts(s)
-    traffic = traffic_of(s, seed)
-    moving = KineticContacts(mobility.build(s, traffic), s.nodes, traffic, ranges)
+    moving = _moving(s, seed, ranges)
     if s.radio == "lora" and s.links:
         links.connect(s, moving)
     return moving
+
+
+def _moving(s: Scenario, seed: int, ranges: list[float]) -> Neighbourhood:
+    traffic = traffic_of(s, seed)
+    return KineticContacts(mobility.build(s, traffic), s.nodes, traffic, ranges)
+
+
+def decodable(s: Scenario, seed: int) -> Neighbourhood:
+    """Who can decode whom, for an ideal flood (possible.py)."""
+    radio = radio_of(s, seed)
+    ranges = decodable_ranges(radio, s.nodes)
+    if not isinstance(radio, Lora) or s.mobility == "contacts":
+        return motion_of(s, seed, ranges)
+    moving = _moving(s, seed, ranges)
+    _cut_weak_links(radio, moving, s.nodes)
+    if s.links:
+        links.connect(s, moving)
+    return moving
+
+
+def _cut_weak_links(radio: Lora, moving: Neighbourhood, nodes: int) -> None:
+    """Between LoRa nodes that stand, antennas and shadowing decide for each pair, and not how far a node can reach."""
+    standing = [moving.leg_end(i) == inf for i in range(nodes)]
+    places = [moving.position(i, 0.0) for i in range(nodes)]
+    for i in range(nodes):
+        for j in [int(each) for each in moving.hearers[i]]:
+            if standing[i] and standing[j]:
+                dx, dy = places[i][0] - places[j][0], places[i][1] - places[j][1]
+                moving.hearers.put(i, j, radio.strength(i, j, 0.0, dx * dx + dy * dy) >= 1.0)
 
 
 def _by_place(s: Scenario, motion: Neighbourhood) -> list[int]:

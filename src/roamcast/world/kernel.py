@@ -16,6 +16,7 @@ from roamcast.world import air
 from roamcast.world.air.base import Air
 from roamcast.world.air.lora import LoraAir
 from roamcast.world.air.medium import Medium
+from roamcast.world.courtesy import NEVER, NOW, Courtesy
 from roamcast.world.faults import CRASH, RECOVER, SLEEP, WAKE
 from roamcast.world.queue import (
     ACKNOWLEDGE,
@@ -68,6 +69,7 @@ class World:
         "ahead",
         "air",
         "by_place",
+        "courtesy",
         "events",
         "faults",
         "index",
@@ -105,6 +107,7 @@ class World:
         self.switches: list[tuple[int, int, bool]] = []  # (t, node, up) of each fault
         self.planned: list[PlannedPublication] = []
         self.ahead: i64 = 0  # how many planned publications were pushed
+        self.courtesy: Courtesy | None = None
         self.absent: i64 = 0  # how many nodes are asleep or have crashed
         self.subscriptions: list[Subscription] = []
         self.index = MatchingIndex()
@@ -203,9 +206,7 @@ class World:
 
     def rarely(self, kind: i64, station: Station, key: i64, t: i64) -> None:
         if kind == PUBLISH:
-            publication = self.planned[key]
-            self.look_ahead()
-            self.publish(station, publication, t)
+            self.publication_due(station, key, t)
         elif kind == ACKNOWLEDGE:
             if station.up and not station.sending:
                 self.air.acknowledge(station, key, t)
@@ -220,6 +221,17 @@ class World:
             self.sample(t)
 
     # ---- publications
+
+    def publication_due(self, station: Station, key: i64, t: i64) -> None:
+        p = self.planned[key]
+        if t == p.t:  # not one that waited
+            self.look_ahead()
+        courtesy = self.courtesy
+        wait: i64 = 0 if courtesy is None else courtesy.wait_us(station, p.topic, key, t)
+        if wait == NOW:
+            self.publish(station, p, t)
+        elif wait != NEVER:
+            self.events.push(t + wait, PUBLISH, station.index, key, key)
 
     def publish(self, station: Station, p: PlannedPublication, t: i64) -> None:
         if not station.up and not station.asleep:

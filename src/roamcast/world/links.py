@@ -5,7 +5,8 @@ perhaps mean_rssi (dBm) and tx_count; a first line of JSON, as in K7 traces, is 
 averaged, weighted with tx_count. A link whose pdr is 0 does not exist.
 
 With `radio = "lora"` such a table overrides what the law says about the links in it, and the law still holds for all
-others. A link without mean_rssi is as strong as the law says, or just strong enough where the law has none.
+others. A link without mean_rssi is as strong as the law says, or just strong enough where the law has none. There, src
+and dst may be ids of the list of nodes (`positions`). Numbers count from 0, unless ids of the list are numbers, too.
 
 Contacts come from any file of contacts that `roamcast.world.traces` reads; 0 s of the run is the beginning of that
 trace.
@@ -22,6 +23,7 @@ from math import inf, isfinite
 from pathlib import Path
 
 from roamcast.errors import InputError, error_text
+from roamcast.world import node_list
 from roamcast.world.contacts.neighbourhood import Neighbourhood
 from roamcast.world.contacts.scheduled import ScheduledContacts
 from roamcast.world.faults import Faults
@@ -48,10 +50,12 @@ def read_table(path: str) -> dict[tuple[int, int], tuple[float, float]]:
     return usable
 
 
-def read_measured(path: str) -> dict[tuple[int, int], tuple[float, float]]:
-    """The same of all links that were measured, also of those over which nothing came."""
+def read_measured(path: str, names: dict[str, int] | None = None) -> dict[tuple[int, int], tuple[float, float]]:
+    """The same of all links that were measured, also of those over which nothing came. `names` are ids of nodes."""
     links: dict[tuple[int, int], Link] = {}
     for number, row in enumerate(_table_rows(path), start=1):
+        if names:
+            row = {**row, **{end: _number_of(path, number, end, row.get(end), names) for end in ("src", "dst")}}
         try:
             pair = int(row["src"]), int(row["dst"])
             weight = float(row.get("tx_count") or 1.0)
@@ -74,6 +78,21 @@ def read_measured(path: str) -> dict[tuple[int, int], tuple[float, float]]:
     return {p: (k.arrived / k.weight, k.signal / k.weight) for p, k in sorted(links.items()) if k.weight > 0}
 
 
+def _number_of(path: str, number: int, end: str, name: str | None, names: dict[str, int]) -> str:
+    """The number of the node with that name. Where no id is a number, numbers are those of rows."""
+    name = (name or "").strip()
+    if name in names:
+        return str(names[name])
+    if name.isdigit() and not any(known.isdigit() for known in names):
+        return name
+    raise InputError(f"links={path}: row {number} has {end}={name or 'nothing'}, which is no id of the list of nodes")
+
+
+def _measured(s: Scenario) -> dict[tuple[int, int], tuple[float, float]]:
+    listed = node_list.read(s.positions) if s.positions else []
+    return read_measured(s.links, {node.id: k for k, node in enumerate(listed) if node.id})
+
+
 def neighbourhood(s: Scenario) -> Neighbourhood:
     """The links of the table; they never change."""
     table = read_table(s.links)
@@ -94,7 +113,7 @@ def wire(s: Scenario, radio: Table, faults: Faults) -> None:
 
 def connect(s: Scenario, moving: Neighbourhood) -> None:
     """The measured links of LoRa radios, which nodes that stand have whatever the law says."""
-    table = read_measured(s.links)
+    table = _measured(s)
     _check_nodes(s, table)
     for (i, j), (pdr, _) in table.items():
         for node in (i, j):
@@ -106,7 +125,7 @@ def connect(s: Scenario, moving: Neighbourhood) -> None:
 
 def override(s: Scenario, radio: Lora, faults: Faults) -> None:
     """Give these links the strength and the loss that were measured."""
-    for (i, j), (pdr, signal_dbm) in read_measured(s.links).items():
+    for (i, j), (pdr, signal_dbm) in _measured(s).items():
         if isfinite(signal_dbm):
             radio.links[i << 20 | j] = max(1.0, 10.0 ** ((signal_dbm - radio.sensitivity_dbm) / 10.0))
         else:

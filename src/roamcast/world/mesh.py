@@ -57,6 +57,8 @@ def check(s: Scenario) -> None:
     """What concerns more than one field of LoRa radios and lists of nodes."""
     if s.mac == "lora" and s.radio == "table":
         raise InputError("radio=table has no strengths for mac=lora; use radio=lora with the same links=FILE")
+    if s.polite and (s.mac, s.workload) != ("lora", "mesh"):
+        raise InputError("polite=true: only what mac=lora and workload=mesh send can wait; set both, or leave it out")
     for name, least in (("spreading_factor", 7), ("coding_rate", 5)):
         if 0 < getattr(s, name) < least:
             raise InputError(f"{name}={getattr(s, name)}: must be 0 or at least {least}")

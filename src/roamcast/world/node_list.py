@@ -71,12 +71,18 @@ def _read(path: str, _changed: int) -> tuple[ListedNode, ...]:
 
 
 def _csv(path: str) -> Iterator[tuple[str, dict[str, str]]]:
-    lines = csv.reader(_text(path).splitlines())
-    header = [_column(name) for name in next(lines, [])]
+    try:
+        lines = list(csv.reader(_text(path).splitlines()))
+    except csv.Error as error:
+        raise InputError(f"positions={path}: must be a CSV file ({error})") from None
+    header = [_column(name) for name in lines[0]] if lines else []
     _check_columns(path, header)
-    for number, cells in enumerate(lines, start=2):
-        if any(cell.strip() for cell in cells):
-            yield f"line {number}", dict(zip(header, (cell.strip() for cell in cells), strict=False))
+    for number, row in enumerate(lines[1:], start=2):
+        cells = [cell.strip() for cell in row]
+        if any(cells[len(header) :]):
+            raise InputError(f"positions={path}: line {number}: has {len(cells)} cells, for {len(header)} columns")
+        if any(cells):
+            yield f"line {number}", dict(zip(header, cells, strict=False))
 
 
 def _geojson(path: str) -> Iterator[tuple[str, dict[str, str]]]:
@@ -92,7 +98,7 @@ def _geojson(path: str) -> Iterator[tuple[str, dict[str, str]]]:
             named = {"id": _cell(feature["id"])} if "id" in feature else {}
             kept = {name: value for name, value in {**properties, **named}.items() if name in KNOWN}
             yield f"feature {number}", {**kept, "lat": _cell(lat), "lon": _cell(lon)}
-    except (json.JSONDecodeError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
         if isinstance(error, InputError):
             raise
         raise InputError(f"positions={path}: must be a GeoJSON FeatureCollection of Points") from None
@@ -122,7 +128,7 @@ def _check_columns(path: str, header: list[str]) -> None:
         have = ", ".join(name for name in header if name) or "none"
         raise InputError(f"positions={path}: needs the columns x and y, or lat and lon; it has {have}")
     for name in header:
-        if header.count(name) > 1:
+        if name and header.count(name) > 1:
             raise InputError(f"positions={path}: has two columns {name}")
 
 

@@ -2,9 +2,10 @@
 
 It goes through a copy of the contacts: streams are named, so the same nodes meet at the same times. Only links over
 which frames can be decoded count, whatever the carrier-sense range. The result may be too high, never too low: it uses
-the longest range that a frame can draw and the best shadowing, and leaves out random losses and partitions. It is about
-events while they are valid. A run can deliver a few later than that: a frame says how old its event was when the MAC
-took it, and the frame of a node that falls asleep waits there until the node wakes.
+the longest range that a frame can draw and the best shadowing (except between LoRa nodes that stand, where each link is
+known), and leaves out random losses and partitions. It is about events while they are valid. A run can deliver a few
+later than that: a frame says how old its event was when the MAC took it, and the frame of a node that falls asleep
+waits there until the node wakes.
 """
 
 from __future__ import annotations

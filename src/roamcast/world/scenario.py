@@ -40,6 +40,7 @@ LATER: Final = (
     "routers",
     "router_antenna_m",
     "duty_cycle",
+    "polite",
     "positions",
 )
 """Fields of LoRa radios and of lists of nodes."""
@@ -223,6 +224,10 @@ class Scenario(msgspec.Struct, metaclass=_Checked, frozen=True, kw_only=True, fo
     duty_cycle: Annotated[
         float, Meta(gt=0, le=1), means("lora: the share of every hour in which a node may send; 1 means no limit")
     ] = 1.0
+    polite: Annotated[
+        bool,
+        means("lora: a mesh's positions wait while the channel is busy above 25 % of a minute, telemetry above 40 %"),
+    ] = False
 
     tx_w: Annotated[
         Watts,

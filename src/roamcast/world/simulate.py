@@ -19,7 +19,7 @@ from roamcast.log.writer import LogSink, ParquetSink
 from roamcast.protocols import registry
 from roamcast.protocols.kit import parameters
 from roamcast.protocols.kit.interface import Params, Protocol
-from roamcast.world.assembly import build, decodable_ranges, motion_of, radio_of
+from roamcast.world.assembly import build, decodable
 from roamcast.world.kernel import World
 from roamcast.world.possible import possible_pairs
 from roamcast.world.scenario import Scenario
@@ -138,5 +138,4 @@ def what_was_possible(
 
     Only decodable links count, whatever the carrier-sense range.
     """
-    ranges = decodable_ranges(radio_of(s, seed), s.nodes)
-    return possible_pairs(motion_of(s, seed, ranges), s.nodes, publications, switches, micros(s.duration_s))
+    return possible_pairs(decodable(s, seed), s.nodes, publications, switches, micros(s.duration_s))
