@@ -7,6 +7,7 @@ RoamcastError
 │   ├── Misplaced       an entry of a file, with its place there: toml.py adds the line
 │   ├── MissingExtra    a package that is not installed: the line says what to type (extras.py)
 │   ├── NoData          the experiment has no run that a check is about
+│   ├── NotNow          a running node's disk is full, or the node stops: exit status 75, it may succeed later
 │   └── WrongRequest    a request that a running node can never fulfil, however often it is repeated
 ├── Interrupted         what a campaign needs (its storage, Java) failed: exit status 75, and the same command goes on
 ├── JobFailed           a run of a comparison raised something
@@ -67,6 +68,10 @@ class MissingExtra(InputError):
 
 class NoData(InputError):
     """The experiment has no runs that a check is about."""
+
+
+class NotNow(InputError):
+    """A running node did not fulfil a request that may succeed later."""
 
 
 class WrongRequest(InputError):

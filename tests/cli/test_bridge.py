@@ -155,6 +155,19 @@ def retained(broker: Mosquitto) -> list[Any]:
         look.close()
 
 
+def test_a_broker_that_is_killed_is_one_line(
+    start: Started, broker: Mosquitto, start_bridge: Callable[..., Any]
+) -> None:
+    start("a")
+    bridge = start_bridge("a", "--in", "sensors/#", "--out", "topic alarm")
+    until(lambda: retained(broker))
+    broker.kill()
+    lines = iter(bridge.stderr.readline, "")
+    assert next(line for line in lines if "broker" in line and "waiting" in line).endswith(
+        f"broker 127.0.0.1:{broker.port}: the connection ended; waiting\n"
+    )
+
+
 def test_nothing_is_lost_or_comes_twice_although_broker_bridge_and_node_are_killed(
     start: Started, broker: Mosquitto, start_bridge: Callable[..., Any]
 ) -> None:

@@ -70,7 +70,7 @@ def test_status_is_live_at_a_terminal(start: Started, tmp_path: Path, roamcast: 
     assert "\x1b[?1049l" in watched.seen, "the terminal is as it was before"
     assert "Traceback" not in watched.seen
     assert stopped(node) == ""
-    assert other.left() == 2
+    assert other.left() == 75
     assert other.seen.endswith("roamcast: the node has stopped\r\n")
 
 

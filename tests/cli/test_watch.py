@@ -92,7 +92,7 @@ def test_rows_come_as_they_happen_with_the_sentences_of_decisions(served: str, r
             seen.setdefault(row[2], []).append(row)
     _, node, _, event, frame, peer, size, _, _ = seen["receive"][0]
     assert node == status["node"] and event == f"{peer}:1" and size > 0 and int(frame) > 0
-    assert any(row[3] == event and row[8] == f"forward: the draw was for {event}" for row in seen["forward"])
+    assert any(row[3] == event and row[8] == f"forward: {event} was heard only 1 times" for row in seen["forward"])
 
 
 def test_a_node_that_stops_is_gone_and_one_that_comes_back_is_watched_again(
@@ -134,10 +134,10 @@ def test_a_browser_shows_neighbours_rates_and_decisions(served: str, roamcast: T
     other = json.loads(roamcast("status", "--json", "--state", "b")[1])["node"]
     assert browser.run("return document.querySelector('h1').textContent") == f"node {status['node']}, gossip"
     until(browser, f"document.querySelector('[data-now=heard]').textContent.includes('n{other}')")
-    until(browser, "document.querySelector('[data-now=decided]').textContent.includes('forward: drawn')")
+    until(browser, "document.querySelector('[data-now=decided]').textContent.includes('forward: few copies')")
     until(browser, "replay.runs[0].events.length && replay.state().counts[0].sent")
     browser.run("replay.player.selectNode(arguments[0])", status["node"])
-    until(browser, f"document.querySelector('.story').textContent.includes('the draw was for {other}:1')")
+    until(browser, f"document.querySelector('.story').textContent.includes('{other}:1 was heard only 1 times')")
     assert browser.complaints() == []
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from roamcast.errors import StoreError
 from roamcast.net.config import Config
+from roamcast.net.control.server import Control
 from roamcast.net.node.node import Node
 from roamcast.net.trust.keys import KeyRing
 from tests.conformance.real import network
@@ -82,5 +83,28 @@ def test_a_running_node_survives_a_full_disk_and_goes_on_when_there_is_room(disk
                     await node.publish("news", {"n": n}, os.urandom(8192))
             full.unlink()
             await node.publish("news", {"n": 2})
+
+    asyncio.run(go())
+
+
+def test_a_command_that_may_succeed_later_says_so_by_its_exit_status(disk: Path, tmp_path: Path) -> None:
+    key = tmp_path / "group.key"
+    KeyRing.new().save(key)
+    words = [sys.executable, "-m", "roamcast", "publish", "news", "--payload", "-", "--state", str(disk / "state")]
+
+    def published() -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(words, input=os.urandom(30_000), capture_output=True, timeout=60, check=False)
+
+    async def go() -> None:
+        async with Node(config(disk, key)) as node, Control(node):
+            full = fill(disk)
+            left = await asyncio.to_thread(published)
+            for _ in range(100):  # a page of the file may have had room
+                if left.returncode:
+                    break
+                left = await asyncio.to_thread(published)
+            assert (left.returncode, left.stderr.count(b"\n")) == (75, 1)
+            full.unlink()
+            assert (await asyncio.to_thread(published)).returncode == 0
 
     asyncio.run(go())

@@ -38,7 +38,7 @@ from roamcast.cli import (
     why,
 )
 from roamcast.cli.help import HELP, Verbs
-from roamcast.errors import Interrupted, RoamcastError, StoreError
+from roamcast.errors import Interrupted, NotNow, RoamcastError, StoreError
 from roamcast.extras import missing
 
 TRY_AGAIN = 75
@@ -149,7 +149,7 @@ def main() -> None:
         text = _plain(error.format_message()) if isinstance(error, typer.TyperException) else str(error)
         if text:  # a command without arguments has already shown its help
             print(f"roamcast: {text}", file=sys.stderr)
-        sys.exit(TRY_AGAIN if isinstance(error, StoreError | Interrupted) else 2)
+        sys.exit(TRY_AGAIN if isinstance(error, StoreError | Interrupted | NotNow) else 2)
     except ModuleNotFoundError as error:
         line = missing(sys.argv[1], error)
         if line is None:

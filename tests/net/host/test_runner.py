@@ -19,7 +19,8 @@ from roamcast.net.limits import Limits
 from roamcast.net.trust.membership import Membership
 from roamcast.net.trust.seals import SEAL_BYTES
 from roamcast.protocols import registry
-from roamcast.protocols.kit.interface import Params
+from roamcast.protocols.kit.frames import EventFrame
+from roamcast.protocols.kit.interface import BROADCAST, Params
 from roamcast.protocols.kit.parameters import build
 from roamcast.pubsub.event import Event
 from roamcast.pubsub.filters import topic
@@ -56,6 +57,21 @@ def test_the_application_gets_an_event_and_can_answer_at_once(real: Any) -> None
     assert len(sealed.payload) == len(b"text") + SEAL_BYTES
     assert answer.attrs == {"to": id}
     assert answer.publisher == 1
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_own_events_that_a_neighbour_sends_back_cost_no_verification(real: Any, again: bool) -> None:
+    gossip = registry.get("gossip")
+    limits = Limits(sender_signatures_per_s=1e-6)
+    driver = real(protocol=gossip, params=build(gossip, {"p": 1.0}), limits=limits)
+    publisher, neighbour = driver.runners
+    for _ in range(5):
+        event = publisher.publisher.prepare("news")
+        (publisher.publish_again if again else publisher.publish)(event)
+        neighbour.outbox.add(EventFrame(event, 0, 0), BROADCAST)
+    driver.run(1.0)
+    assert publisher.tally.frames_in >= 5
+    assert "signature rate" not in publisher.tally.drops()
 
 
 def test_publishing_inside_a_handler_waits_until_it_is_over(real: Any) -> None:

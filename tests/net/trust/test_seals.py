@@ -223,3 +223,13 @@ def test_no_node_can_make_an_event_younger() -> None:
 @given(st.binary(min_size=SEAL_BYTES, max_size=SEAL_BYTES + 10))
 def test_any_seal_is_checked_without_an_exception(payload: bytes) -> None:
     assert refusal(Event(event_id(3, 1), payload=payload)) != ""
+
+
+def test_an_event_that_was_sealed_here_comes_back_without_being_verified_and_an_altered_one_is_refused() -> None:
+    own, nothing = publication(ME, attrs={"a": 1}), TokenBucket(1.0, 0.0, 0)
+    assert refusal(own, verifier(), nothing) == "signature rate"
+    checking = verifier()
+    checking.sealed_here(own)
+    assert refusal(own, checking, nothing) == ""
+    assert refusal(altered(own, attrs={"a": 2}), checking, nothing) == "signature rate"
+    assert refusal(altered(own, attrs={"a": 2}), checking) == "bad signature"

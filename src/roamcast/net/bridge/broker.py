@@ -169,10 +169,10 @@ class Broker:
     def _on_connect_fail(self, *_: Any) -> None:
         self._trouble("no connection")
 
-    def _on_disconnect(self, _: Any, __: Any, ___: Any, reason: Any, ____: Any) -> None:
+    def _on_disconnect(self, _: Any, __: Any, flags: Any, reason: Any, ___: Any) -> None:
         self.connected = False
         if reason.is_failure:
-            self._trouble(str(reason))
+            self._trouble(str(reason) if flags.is_disconnect_packet_from_server else "the connection ended")
 
     def _trouble(self, why: str) -> None:
         log.log(logging.DEBUG if self._warned else logging.WARNING, "broker %s: %s; waiting", self._url.name, why)

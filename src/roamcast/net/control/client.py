@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from roamcast.errors import InputError, error_text
+from roamcast.errors import InputError, NotNow, error_text
 from roamcast.net.control import messages
 from roamcast.net.control.messages import GONE, Expected, Publish, ReceivedEvent, Request, Rows, Watch
 
@@ -44,7 +44,7 @@ class Connection:
         except TimeoutError:
             raise InputError("the node does not answer") from None
         except OSError:
-            raise InputError(GONE) from None
+            raise NotNow(GONE) from None
 
     def events(self, patience_s: float | None = None) -> Iterator[ReceivedEvent]:
         """The events after a `Subscribe` request; ends when no event comes for `patience_s` seconds."""

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final, TypeVar, get_args
 
 import msgspec
 
-from roamcast.errors import InputError, WrongRequest, one_line
+from roamcast.errors import InputError, NotNow, WrongRequest, one_line
 from roamcast.net.host.watched import WatchedRow
 from roamcast.net.node.status import NodeStatus
 from roamcast.pubsub.event import FOREVER, Event, Value
@@ -212,10 +212,10 @@ def read_reply(line: bytes) -> Reply:
 def expected_reply(line: bytes, expected: type[Expected]) -> Expected:
     """The reply in a line, which is empty if the connection has ended; a failure becomes an InputError."""
     if not line:
-        raise InputError(GONE)
+        raise NotNow(GONE)
     reply = read_reply(line)
     if isinstance(reply, Failure):
-        raise InputError(reply.error) if reply.again else WrongRequest(reply.error)
+        raise NotNow(reply.error) if reply.again else WrongRequest(reply.error)
     if not isinstance(reply, expected):
         raise InputError(f"the node sent a {type(reply).__name__}, not a {expected.__name__}")
     return reply

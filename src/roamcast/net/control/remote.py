@@ -16,7 +16,7 @@ import contextlib
 from pathlib import Path
 from typing import Self
 
-from roamcast.errors import InputError
+from roamcast.errors import InputError, NotNow
 from roamcast.net.control import messages
 from roamcast.net.control.client import unreachable
 from roamcast.net.control.messages import (
@@ -169,7 +169,7 @@ class _Line:
             self._writer.write(messages.request_line(request))
             await self._writer.drain()
         except ConnectionError:
-            raise InputError(GONE) from None
+            raise NotNow(GONE) from None
 
     async def reply(self, expected: type[Expected]) -> Expected:
         try:

@@ -243,10 +243,12 @@ class Runner:
         if again:
             self.publish_again(event)
         else:
+            self.codec.sealed_here(event)
             self.handlers.call(lambda protocol: protocol.on_publish(event))
 
     def publish_again(self, event: Event) -> None:
         """Give the protocol an own event that it had before: in an earlier boot, or until its table was full."""
+        self.codec.sealed_here(event)
         self.handlers.call(lambda protocol: protocol.on_publish_again(event))
 
     def subscribe(self, filter: Filter) -> int:

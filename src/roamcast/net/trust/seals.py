@@ -14,7 +14,7 @@ An event is sealed when it is published, once. Every node that forwards or store
 of the payload, so it passes through every protocol without a table of its own.
 
 Verifying a signature takes about a hundred microseconds. The verifier remembers the digests of verified events, because
-in a flood every event arrives many times.
+in a flood every event arrives many times, and own events come back from every neighbour that forwards them.
 """
 
 from __future__ import annotations
@@ -125,13 +125,11 @@ class Verifier:
         """
         if len(event.payload) < SEAL_BYTES:
             raise Refused(UNSIGNED)
-        public, signature = event.payload[_PUBLIC:_SIGNATURE], event.payload[_SIGNATURE:]
-        (sealed_s,) = _TIME.unpack(event.payload[-SEAL_BYTES:_PUBLIC])
+        public, signature, sealed_s, message = self._parts(event)
         self._check_number(event.publisher, public)
         if self._trust is not None and self._trust.expired(sealed_s, event, ago_s):
             raise Refused(EXPIRED)
-        message = signed_bytes(self._group, event, event.payload[:-SEAL_BYTES], sealed_s)
-        digest = blake2b(public + signature + message, digest_size=16).digest()
+        digest = _digest(public, signature, message)
         if self._verified.get(event.id) == digest:
             self._verified.move_to_end(event.id)
             if event.publisher in self._keys:
@@ -141,6 +139,11 @@ class Verifier:
         _remember(self._verified, event.id, digest, self._verified_max)
         _remember(self._keys, event.publisher, public, self._keys_max)
 
+    def sealed_here(self, event: Event) -> None:
+        """This node has sealed the event: copies that neighbours send back need not be verified."""
+        public, signature, _, message = self._parts(event)
+        _remember(self._verified, event.id, _digest(public, signature, message), self._verified_max)
+
     def check_position(
         self, sender: int, boot: int, counter: int, public: bytes, signature: bytes, budget: TokenBucket, now_us: int
     ) -> None:
@@ -148,6 +151,13 @@ class Verifier:
         self._check_number(sender, public)
         _check_signature(public, signature, signed_position(self._group, sender, boot, counter), budget, now_us)
         _remember(self._keys, sender, public, self._keys_max)
+
+    def _parts(self, event: Event) -> tuple[bytes, bytes, int, bytes]:
+        """Of a sealed event: public key, signature, time and what was signed."""
+        payload = event.payload
+        (sealed_s,) = _TIME.unpack(payload[-SEAL_BYTES:_PUBLIC])
+        message = signed_bytes(self._group, event, payload[:-SEAL_BYTES], sealed_s)
+        return payload[_PUBLIC:_SIGNATURE], payload[_SIGNATURE:], sealed_s, message
 
     def _check_number(self, number: int, public: bytes) -> None:
         if self._roster is not None:
@@ -159,6 +169,10 @@ class Verifier:
         known = self._own_public if number == self._own_number else self._keys.get(number)
         if known is not None and known != public:
             raise Refused(IDENTITY_CONFLICT)
+
+
+def _digest(public: bytes, signature: bytes, message: bytes) -> bytes:
+    return blake2b(public + signature + message, digest_size=16).digest()
 
 
 def _check_signature(public: bytes, signature: bytes, message: bytes, budget: TokenBucket, now_us: int) -> None:

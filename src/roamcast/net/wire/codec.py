@@ -53,6 +53,7 @@ from roamcast.net.wire.packet import Ack, FramePart, Header, Proof
 from roamcast.net.wire.peers import Peer, Peers
 from roamcast.protocols.kit import wire
 from roamcast.protocols.kit.interface import BROADCAST, Frame, Protocol
+from roamcast.pubsub.event import Event
 
 log: Final = logging.getLogger("roamcast.net")
 
@@ -272,6 +273,11 @@ class FrameCodec:
         except Refused:
             return False
         return True
+
+    def sealed_here(self, event: Event) -> None:
+        """An own event, which neighbours will send back."""
+        if self._verifier is not None:
+            self._verifier.sealed_here(event)
 
     def _verify(self, frame: Frame, peer: Peer, now_us: int) -> None:
         if self._verifier is not None:

@@ -13,7 +13,7 @@ OVERHEAD_BYTES: Final = packet.HEADER_BYTES + packet.FRAME_BYTES + TAG_BYTES
 ADDRESS_BYTES: Final = packet.ADDRESS_BYTES
 ACK_BYTES: Final = packet.HEADER_BYTES + packet.ADDRESS_BYTES + TAG_BYTES
 """A whole acknowledgement."""
-POSITION_BYTES: Final = packet.HEADER_BYTES + packet.PROOF_BYTES + TAG_BYTES
+POSITION_BYTES: Final = packet.POSITION_BYTES
 """A whole datagram with a signed position."""
 
 __all__ = ["ACK_BYTES", "ADDRESS_BYTES", "OVERHEAD_BYTES", "POSITION_BYTES", "SEAL_BYTES"]
