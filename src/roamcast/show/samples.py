@@ -31,7 +31,8 @@ SMALL = """
 header, #remarks { display: none; }
 main { padding: 0.4rem; gap: 0.4rem; grid-template-columns: minmax(0, 1fr); grid-template-rows: auto; }
 body { height: auto; overflow: auto; }
-.stage canvas { height: min(92vw, 21rem); flex: none; }
+.stage canvas { height: min(92vw, 22rem); flex: none; }
+#deck { position: static; box-shadow: none; }
 #panel { grid-column: 1; grid-row: 3; display: block; }
 """
 """How the player looks in a frame: only the field, the time, and below them what was clicked."""

@@ -140,7 +140,7 @@ class Player {
     };
     const shown = this.cursor ? [this.cursor] : this.runs.map(last);
     const lines = shown.filter(({ run, row }) => row >= 0 && run.rows.t[row] >= run.from).map((each) => this.line(each));
-    document.getElementById("caption").textContent = lines.join("   ·   ");
+    document.getElementById("caption").replaceChildren(...lines.map((text) => element("span", {}, text)));
   }
 
   line({ run, row }) {

@@ -35,6 +35,22 @@ class Run {
     this.publishers = new Uint8Array(nodes.length);
     for (const event of events)
       if (this.nodeIndex.has(event.publisher)) this.publishers[this.nodeIndex.get(event.publisher)] = 1;
+    this.relays = Uint8Array.from(nodes, (_, k) => RULES.relays.includes(this.roles[k]));
+    this.marksPublishers = this.ifFew(this.publishers);
+    this.marksSubscribers = this.ifFew(this.subscribers);
+  }
+
+  // A mark that most nodes would have says nothing, and is left out.
+  ifFew(marks) {
+    return 2 * sum(marks) <= this.visible ? marks : new Uint8Array(marks.length);
+  }
+
+  // Of an event: only its publisher.
+  marksOf(event) {
+    const marks = new Uint8Array(this.nodes.length);
+    const publisher = this.nodeIndex.get(this.events[event].publisher);
+    if (publisher !== undefined) marks[publisher] = 1;
+    return marks;
   }
 
   // Frames on the air: from send rows, and where the sender has no log, from the rows of those that heard them.

@@ -9,6 +9,7 @@ from roamcast.log import schema
 from roamcast.log.explanation.holders import LATELY_US
 from roamcast.log.explanation.select import DECISION_KINDS
 from roamcast.log.explanation.spread import AT_SENDER
+from roamcast.protocols.managed import EAGER
 from roamcast.show.replay.events import STATUSES
 
 HUES: Final = ("blue", "sky", "pink", "orange")
@@ -30,6 +31,7 @@ def rules() -> str:
         "collision": schema.LOSSES[schema.COLLISION],
         "at_sender": AT_SENDER,
         "lately_us": LATELY_US,
+        "relays": EAGER,
         "looks": [look(k) for k in range(len(HUES) * len(DASHES))],
     }
     return json.dumps(content, separators=(",", ":"))

@@ -36,6 +36,9 @@ TEXTS: Final = ("send", "receive", "lose", "overhear", "subscribe", "unsubscribe
 """Kinds whose reason is a text as it is."""
 OVER_MARGIN: Final = 0.04
 MILLISECONDS: Final = ", ms"
+SHADOWED: Final = "Ranges are those without shadowing: what stands between two nodes lets frames go farther, or less far."
+LONG_MS: Final = 10_000
+"""Ours: from here on people think in seconds."""
 
 
 class Scene(NamedTuple):
@@ -76,6 +79,7 @@ def scene(log: Log, wanted: Wanted | None = None, positions: Path | None = None)
     about = {
         **_about(log, part, columns),
         **_ground(world, placed, nodes[:visible], columns, moves),
+        "roles": [world.roles[node] if node < len(world.roles) else "" for node in nodes] if world.roles else [],
         "nodes": nodes,
         "visible": visible,
         "events": spread.events,
@@ -219,8 +223,10 @@ def _metrics(summary: dict[str, Any]) -> list[list[str]]:
 
 def _with_unit(title: str, value: str, note: str) -> list[str]:
     """A table of the terminal has units in its notes: `67.5  median, ms`."""
-    is_time = note.endswith(MILLISECONDS) and value != shown.UNKNOWN
-    return [title, f"{value} ms", note.removesuffix(MILLISECONDS)] if is_time else [title, value, note]
+    if not note.endswith(MILLISECONDS) or value == shown.UNKNOWN:
+        return [title, value, note]
+    ms = float(value.replace(",", ""))
+    return [title, f"{ms / 1000:,.1f} s" if ms >= LONG_MS else f"{value} ms", note.removesuffix(MILLISECONDS)]
 
 
 def _chips(summary: dict[str, Any]) -> list[str]:
@@ -254,6 +260,7 @@ def _ground(
         "is_bounded": is_map and world.area is not None,
         "ranges": [round(value, 2) for value in ranges],
         "is_estimated": bool(estimated),
+        "range_note": SHADOWED if ranges and world.scenario and world.scenario.shadowing_db else "",
         "streets": world.streets if is_map else [],
         "wall": None if wall is None else [wall.x_m, wall.from_us, wall.until_us],
     }
