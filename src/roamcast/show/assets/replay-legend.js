@@ -22,7 +22,7 @@ const MARKS = {
   ],
   holds: [`<circle cx="12" cy="8" r="4.5" class="f-orange"/>`, "wants and has it, not yet delivered", "not yet delivered"],
   wants: [`<circle cx="12" cy="8" r="4.5" class="s-red"/>`, "wants it, has it not", "wants it"],
-  other: [`<circle cx="12" cy="8" r="3.4" class="f-line"/>`, "has it not"],
+  other: [`<circle cx="12" cy="8" r="3.4" class="f-idle"/>`, "has it not"],
   way: [`<path d="M2 8H22" class="s-blue"/>`, "its way"],
   wall: [`<path d="M12 1V15" class="s-red" stroke-dasharray="4 2"/>`, "wall: no frame passes"],
 };

@@ -120,7 +120,8 @@ class Player {
     this.panel.key();
     const run = this.runs[0];
     const clock = clockOf(run, this.t);
-    document.getElementById("clock").textContent = clock;
+    const [time, rest] = run.is_unix ? clock.split(/(?=\.)/) : [clock, ""];
+    document.getElementById("clock").replaceChildren(time, element("span", {}, rest)); // for which phones have no room
     const slider = document.getElementById("timeline");
     slider.setAttribute("aria-valuenow", String(Math.round(this.t / 1e3) / 1e3));
     slider.setAttribute("aria-valuetext", clock);

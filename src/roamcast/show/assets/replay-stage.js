@@ -5,6 +5,7 @@ const OUTCOME_S = 0.9; // how long losses and deliveries are seen
 const MOST_FRAMES = 700;
 const FEW = 12; // nodes whose names have room
 const LABEL_PX = 8; // the grid on which names find room
+const LETTER_PX = 7.6;
 const colours = {};
 
 function readColours() {
@@ -17,6 +18,7 @@ function readColours() {
     "ground",
     "street",
     "node",
+    "idle",
     "blue",
     "green",
     "red",
@@ -31,7 +33,7 @@ function readColours() {
 // What there is to see, in a line.
 function extentOf(run) {
   const [, , wide, high] = run.area;
-  const ground = run.how === "moves" || run.how === "measured" ? ` on ${lengthOf(wide)} × ${lengthOf(high)}` : "";
+  const ground = run.how === "moves" || run.how === "measured" ? ` on ${areaOf(wide, high)}` : "";
   return `${several(run.visible, "nodes")}${ground}, ${several(run.row_count, "rows")}`;
 }
 
@@ -316,7 +318,7 @@ class Stage {
   drawNode(k, x, y, state, standing, isSquare) {
     const { pen, run, dot } = this;
     const role = standing ? standing.roles[k] : 0;
-    const colour = [standing ? colours.line : colours.node, colours.blue, colours.green, colours.red, colours.orange][
+    const colour = [standing ? colours.idle : colours.node, colours.blue, colours.green, colours.red, colours.orange][
       role
     ];
     const size = role === 0 && standing ? 0.75 * dot : dot;
@@ -413,13 +415,17 @@ class Stage {
 
   // The cells of a fine grid on which a name lies.
   labelCells(node) {
-    const [x, y] = this.labelAt(node);
-    const [left, low, wide] = [Math.floor(x / LABEL_PX), Math.floor(y / LABEL_PX), Math.ceil((7 * named(this.run, node).length) / LABEL_PX)];
-    return Array.from({ length: 2 * (wide + 1) }, (_, k) => `${left + (k >> 1)} ${low - (k % 2)}`);
+    const [x, y, wide] = this.labelAt(node);
+    const [left, low] = [Math.floor(x / LABEL_PX), Math.floor(y / LABEL_PX)];
+    return Array.from({ length: 2 * (Math.ceil(wide / LABEL_PX) + 1) }, (_, k) => `${left + (k >> 1)} ${low - (k % 2)}`);
   }
 
+  // Where a name begins, its line, and its width; at the right edge it ends beside the node.
   labelAt(node) {
-    return [this.spots[2 * node] + this.dot + 4, this.spots[2 * node + 1] - this.dot - 1];
+    const [x, y] = [this.spots[2 * node], this.spots[2 * node + 1]];
+    const wide = LETTER_PX * named(this.run, node).length;
+    const right = x + this.dot + 4;
+    return [right + wide > this.width ? x - this.dot - 4 - wide : right, y - this.dot - 1, wide];
   }
 
   drawLabel(node) {

@@ -18,8 +18,12 @@ function durationOf(us) {
 const threeDigits = (number) => (number < 99.95 ? number.toPrecision(3) : grouped(number));
 
 // From a kilometre on in kilometres.
-const lengthOf = (metres) =>
-  metres < 999.5 ? `${grouped(metres)} m` : `${Number((metres / 1e3).toPrecision(3)).toLocaleString("en-US")} km`;
+const kilometres = (metres) => Number((metres / 1e3).toPrecision(3)).toLocaleString("en-US");
+const lengthOf = (metres) => (metres < 999.5 ? `${grouped(metres)} m` : `${kilometres(metres)} km`);
+const areaOf = (wide, high) =>
+  Math.max(wide, high) < 999.5
+    ? `${grouped(wide)} × ${grouped(high)} m`
+    : `${kilometres(wide)} × ${kilometres(high)} km`;
 
 const several = (number, noun) =>
   `${grouped(number)} ${number === 1 ? noun.replace(/(entr)ies$/, "$1y").replace(/s$/, "") : noun}`;
