@@ -40,8 +40,8 @@ def test_buttons_and_keys_go_closer_and_back(opened: Browser) -> None:
 
 
 def touch(browser: Browser, kind: str, *points: tuple[float, float]) -> None:
-    """A browser asks what fingers may do (`touch-action`) of the picture that it has drawn last, and tells the page about
-    moves with the next one: a finger that comes before it would scroll where it should drag."""
+    """What fingers may do (`touch-action`) is what the last picture said, and the page hears of moves with the next one:
+    a finger that comes before it would scroll where it should drag."""
     drawn(browser)
     touches = [{"x": x, "y": y, "id": k} for k, (x, y) in enumerate(points)]
     browser.driver.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": kind, "touchPoints": touches})

@@ -58,7 +58,7 @@ function deedOf(run, row) {
     case "overhear":
       return `overheard ${frameOf(run, row)} from ${peer}: ${text}`;
     case "lose":
-      return `lost ${frameOf(run, row)} ${RULES.at_sender.includes(text) ? "to" : "from"} ${peer || "all in range"}: ${text}`;
+      return `lost ${frameOf(run, row)} ${RULES.at_sender.includes(text) ? "to" : "from"} ${peer || "all in range"}: ${RULES.losses[text] ?? text}`;
     case "deliver":
       return `delivered ${event} to the application`;
     case "acknowledge":

@@ -6,6 +6,7 @@ import json
 from typing import Any, Final
 
 from roamcast.log import schema
+from roamcast.log.explanation import words
 from roamcast.log.explanation.holders import LATELY_US
 from roamcast.log.explanation.select import DECISION_KINDS
 from roamcast.log.explanation.spread import AT_SENDER
@@ -18,6 +19,10 @@ DASHES: Final = ((), (6, 4), (2, 3))
 """Of lines, so that twelve kinds of frames differ."""
 
 
+STATES: Final = ("asleep", "down")
+"""Of nodes that are absent."""
+
+
 def look(k: int) -> dict[str, Any]:
     """Of the k-th kind of frames: a name of a colour, and lengths of dashes."""
     return {"hue": HUES[k % len(HUES)], "dash": DASHES[k // len(HUES) % len(DASHES)]}
@@ -28,7 +33,9 @@ def rules() -> str:
         "kinds": schema.KINDS,
         "decisions": DECISION_KINDS,
         "statuses": STATUSES,
+        "states": STATES,
         "collision": schema.LOSSES[schema.COLLISION],
+        "losses": {reason: words.loss(reason) for reason in schema.LOSSES},
         "at_sender": AT_SENDER,
         "lately_us": LATELY_US,
         "relays": EAGER,
