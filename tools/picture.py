@@ -20,7 +20,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from PIL import Image
 from tests.show.browser import started
 
-
 EACH = 100  # colours that are frequent, and that lie far apart
 
 

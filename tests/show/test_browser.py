@@ -225,6 +225,20 @@ def test_an_address_leads_into_a_folded_part(
     assert seen(browser, place)
 
 
+@pytest.mark.parametrize("paper", ["baldoni", "baehni"])
+def test_on_a_phone_an_address_shows_the_heading_of_its_part(browser: Browser, page: Path, paper: str) -> None:
+    browser.emulate()
+    browser.open(page, 390, 844, f"paper-{paper}")
+    settle(browser)
+    heading, contents = browser.run(
+        "const part = document.getElementById(`paper-${arguments[0]}`).parentElement;"
+        "return [part.querySelector('h2'), document.querySelector('nav.contents')].map(e => e.getBoundingClientRect())"
+        ".map(box => [box.top, box.bottom])",
+        paper,
+    )
+    assert contents[1] <= heading[0] < 300
+
+
 def seen(browser: Browser, place: str) -> bool:
     """Whether an element is unfolded and in the window."""
     return browser.run(  # type: ignore[no-any-return]

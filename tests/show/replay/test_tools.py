@@ -40,7 +40,7 @@ def test_buttons_and_keys_go_closer_and_back(opened: Browser) -> None:
 
 
 def touch(browser: Browser, kind: str, *points: tuple[float, float]) -> None:
-    """What fingers may do (`touch-action`) is what the last picture said, and the page hears of moves with the next one:
+    """What fingers may do (`touch-action`) is what the last picture said, and the page hears of moves with the next:
     a finger that comes before it would scroll where it should drag."""
     drawn(browser)
     touches = [{"x": x, "y": y, "id": k} for k, (x, y) in enumerate(points)]
