@@ -20,6 +20,17 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from PIL import Image
 from tests.show.browser import started
 
+EACH = 100  # colours that are frequent, and that lie far apart
+
+
+def with_few_colours(shot: Image.Image) -> Image.Image:
+    """Means over many pixels would turn the colours of small marks into those of what lies around them."""
+    counted = sorted(shot.getcolors(shot.width * shot.height) or [], reverse=True)[:EACH]
+    apart = shot.quantize(EACH, Image.Quantize.MAXCOVERAGE).getpalette() or []
+    palette = Image.new("P", (1, 1))
+    palette.putpalette([*(part for _, colour in counted for part in colour), *apart[: 3 * EACH]])
+    return shot.quantize(palette=palette, dither=Image.Dither.NONE)
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="A picture of a page.")
@@ -44,7 +55,7 @@ def main() -> None:
             time.sleep(asked.wait)
         browser.picture(asked.picture)
     with Image.open(asked.picture) as shot:
-        few = shot.convert("RGB").quantize(128, dither=Image.Dither.NONE)
+        few = with_few_colours(shot.convert("RGB"))
     few.save(asked.picture, optimize=True)
     print(f"{asked.picture}: {asked.picture.stat().st_size // 1000} kB")
 

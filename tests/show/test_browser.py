@@ -225,6 +225,20 @@ def test_an_address_leads_into_a_folded_part(
     assert seen(browser, place)
 
 
+@pytest.mark.parametrize("paper", ["baldoni", "baehni"])
+def test_on_a_phone_an_address_shows_the_heading_of_its_part(browser: Browser, page: Path, paper: str) -> None:
+    browser.emulate()
+    browser.open(page, 390, 844, f"paper-{paper}")
+    settle(browser)
+    heading, contents = browser.run(
+        "const part = document.getElementById(`paper-${arguments[0]}`).parentElement;"
+        "return [part.querySelector('h2'), document.querySelector('nav.contents')].map(e => e.getBoundingClientRect())"
+        ".map(box => [box.top, box.bottom])",
+        paper,
+    )
+    assert contents[1] <= heading[0] < 300
+
+
 def seen(browser: Browser, place: str) -> bool:
     """Whether an element is unfolded and in the window."""
     return browser.run(  # type: ignore[no-any-return]
@@ -331,7 +345,9 @@ def test_a_run_plays_beside_the_description_of_its_system(browser: Browser, tmp_
     try:
         clock = "return document.getElementById('clock')?.textContent"
         WebDriverWait(browser.driver, 60).until(lambda _: browser.run(clock))
-        assert browser.run(clock) == "9.500 s"
+        opened_s = browser.run("return replay.state().t") / 1e6
+        assert browser.run(clock) == f"{opened_s:.3f} s" and 9.5 <= opened_s <= 18.0  # at an event of the seconds shown
+        assert browser.run("return document.getElementById('opening').checkVisibility()")
         assert browser.run("return document.querySelector('.stage figcaption').innerText").startswith("100 nodes")
         assert not browser.run("return document.querySelector('header').checkVisibility()")
         assert browser.run("return document.documentElement.scrollWidth <= innerWidth")

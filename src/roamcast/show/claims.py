@@ -105,6 +105,7 @@ def measured(v: Verdict) -> Html:
         f" {v.unit}" if v.unit and v.measured is not None else None,
         " ",
         tag("span", rest, class_="num soft") if rest else None,
+        " ",
         tag("span", several(v.seeds, "seed"), class_="soft seeds") if v.seeds else None,
     )
 
@@ -112,8 +113,8 @@ def measured(v: Verdict) -> Html:
 def _others(v: Verdict) -> Html:
     undecided = sum(other.verdict == OPEN for other in v.others)
     return joined(
-        f"holds under {v.agreeing} of {len(v.others)}",
-        tag("span", f" {undecided} undecided", class_="soft seeds") if undecided else None,
+        f"holds under {v.agreeing} of {len(v.others)}" + (", " if undecided else ""),
+        tag("span", f"{undecided} undecided", class_="soft seeds") if undecided else None,
     )
 
 
@@ -124,7 +125,7 @@ def this_run(entry: Entry) -> Child:
     words = {SAME: "agrees", TOO_FEW: "too few runs", NEW: f"decides it: {entry.now.verdict}"}
     if entry.agreement == CONTRADICTS:
         return tag("strong", f"contradicts: {entry.now.verdict}, {_figure(entry.now)}")
-    return joined(words[entry.agreement], tag("span", _figure(entry.now), class_="soft seeds"))
+    return joined(words[entry.agreement], " ", tag("span", _figure(entry.now), class_="soft seeds"))
 
 
 def _figure(v: Verdict) -> str:

@@ -40,7 +40,7 @@ def movement(duration_s: float = 600.0) -> dict[str, Any]:
 
 def movement_of_preset() -> str:
     s, range_m = _scenario()
-    field = f"{s.width_m:g} m x {s.height_m:g} m"
+    field = f"{s.width_m:,g} m × {s.height_m:,g} m"
     return (
         f"{s.mobility}, {s.nodes} nodes, {field}, {s.speed_min_mps:g} to {s.speed_max_mps:g} m/s, range {range_m:g} m"
     )

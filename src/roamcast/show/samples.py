@@ -31,7 +31,15 @@ SMALL = """
 header, #remarks { display: none; }
 main { padding: 0.4rem; gap: 0.4rem; grid-template-columns: minmax(0, 1fr); grid-template-rows: auto; }
 body { height: auto; overflow: auto; }
-.stage canvas { height: min(92vw, 21rem); flex: none; }
+.stage canvas { height: min(92vw, 20rem); min-height: 0; flex: none; }
+#deck { position: static; box-shadow: none; }
+.pick { font-size: 0; }
+.pick select { font-size: 0.82rem; }
+@media (max-width: 24rem) {
+  .pick:has(#step), .stage figcaption span:first-child { display: none; }
+  #tools button { padding-inline: 0.3rem; font-size: 0.78rem; }
+  #tools .icon { width: 1.9rem; }
+}
 #panel { grid-column: 1; grid-row: 3; display: block; }
 """
 """How the player looks in a frame: only the field, the time, and below them what was clicked."""

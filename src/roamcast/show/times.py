@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SIZE_IN = (9.6, 4.6)
+WORDS_IN = (9.6, 1.8)
+"""Where nothing is drawn."""
 FEW = 10
 """So many times are listed rather than drawn."""
 MOST_MARKS = 150
@@ -47,7 +49,7 @@ def write(path: Path, title: str, panels: Sequence[Times]) -> None:
     from matplotlib.figure import Figure
 
     with matplotlib.rc_context(STYLE):  # type: ignore[arg-type]
-        figure = Figure(figsize=SIZE_IN, layout="constrained")
+        figure = Figure(figsize=WORDS_IN if all(map(_is_few, panels)) else SIZE_IN, layout="constrained")
         _draw(figure, title, panels)
         undated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix)
         try:
@@ -60,10 +62,14 @@ def _draw(figure: Figure, title: str, panels: Sequence[Times]) -> None:
     figure.suptitle(title, fontsize=11, x=0.01, ha="left")
     for axes, shown in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
         axes.set_title(f"{shown.title} (n = {_count(shown):,})")
-        if _count(shown) <= FEW or len(shown.times) < 2:
+        if _is_few(shown):
             _say(axes, shown)
         else:
             _draw_times(axes, shown)
+
+
+def _is_few(shown: Times) -> bool:
+    return _count(shown) <= FEW or len(shown.times) < 2
 
 
 def _count(shown: Times) -> int:

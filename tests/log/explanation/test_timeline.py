@@ -108,12 +108,12 @@ def of_holder(log: Hand, is_far: bool = False) -> list[tuple[int, str]]:
 
 def test_the_timeline_of_a_neighbour_has_its_reception_decisions_and_frames() -> None:
     log = Hand().publish(0).send(0, 1, 1).receive(1, 3, 1, 1).send(2, 3, 2).receive(3, 2, 2, 3).beacon(1, 2, 9)
-    log.decide(3, 2, "forward", "lucky").send(4, 2, 4).lose(5, 9, 4, 2).send(6, 2, 5, to=7).overhear(7, 9, 5, 2)
+    log.decide(3, 2, "forward", "by hand").send(4, 2, 4).lose(5, 9, 4, 2).send(6, 2, 5, to=7).overhear(7, 9, 5, 2)
     log.send(8, 2, 6, to=7).send(9, 2, 8).row(10, 9, "sleep").send(11, 2, 10).lose(12, 2, 0, 9, "queue")
     assert of_holder(log) == [
         (1, "a frame between n2 and n9"),
         (3, "received it from n3, 2 hops from n1"),
-        (3, "forward: lucky"),
+        (3, "forward: by hand"),
         (4, "sent it to all in range: n9 lost it (collision)"),
         (6, "sent it to n7: n9 overheard it"),
         (8, "sent it to n7"),

@@ -67,10 +67,14 @@ def choose(browser: Browser, id: str, value: str) -> None:
     Select(browser.driver.find_element(By.ID, id)).select_by_value(value)
 
 
+def drawn(browser: Browser) -> None:
+    """What was done is seen with the next picture, which a busy machine draws late."""
+    done = "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(done))"
+    browser.driver.execute_async_script(done)
+
+
 def text(browser: Browser, selector: str) -> str:
-    """After the next frame that the browser draws."""
-    drawn = "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(done))"
-    browser.driver.execute_async_script(drawn)
+    drawn(browser)
     return browser.run("return document.querySelector(arguments[0]).textContent", selector)  # type: ignore[no-any-return]
 
 

@@ -18,7 +18,19 @@ from roamcast.log.writer import ParquetSink
 from roamcast.show.replay import page
 from roamcast.show.replay.cut import Wanted
 from tests.show.browser import Browser
-from tests.show.replay.hands import choose, click, click_at, press, seek, select_node, show, state, text, wait_until
+from tests.show.replay.hands import (
+    choose,
+    click,
+    click_at,
+    drawn,
+    press,
+    seek,
+    select_node,
+    show,
+    state,
+    text,
+    wait_until,
+)
 from tests.show.replay.runs import of_kind, run
 
 CONTRAST = Path(__file__).parent.with_name("contrast.js").read_text()
@@ -125,6 +137,7 @@ def test_the_timeline_is_for_scrubbing(opened: Browser) -> None:
         names, end = 74, 6  # room for the names of the lanes, and at the end
         click_at(opened, "#timeline", names + share * (width - names - end), 40)
         assert state(opened)["t"] == pytest.approx(share * 20e6, rel=0.01)
+    drawn(opened)
     announced = opened.run("return document.getElementById('timeline').getAttribute('aria-valuenow')")
     assert float(announced) == pytest.approx(15, rel=0.01)
 

@@ -61,7 +61,7 @@ def test_a_collision_is_a_star_and_another_loss_a_cross(opened: Browser, rows: l
     for reason, is_star in (("collision", True), ("loss", False)):
         lost = [row for row in of_kind(rows, "lose") if row.reason == reason and row.t > 2_000_000]
         _, x, y = shown_alone(opened, lost)
-        size = opened.run("return replay.player.stages[0].dot") + 2
+        size = opened.run("return replay.player.stages[0].dot") + 4  # more than a node with its ring
         assert looks(opened, x + 0.8 * size, y + 0.8 * size, "red")  # a leg of the cross
         assert looks(opened, x, y - 1.2 * size, "red") == is_star
 

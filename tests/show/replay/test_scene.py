@@ -11,13 +11,16 @@ import pytest
 
 from roamcast.errors import InputError
 from roamcast.log.explanation import words
+from roamcast.log.explanation.holders import absences
 from roamcast.log.explanation.places import Places
 from roamcast.log.explanation.select import DECISION_KINDS
+from roamcast.log.interest import FAULTS
 from roamcast.log.opened import Log
 from roamcast.log.schema import KINDS
 from roamcast.log.writer import ParquetSink
 from roamcast.show.replay.cut import Wanted
 from roamcast.show.replay.events import STATUSES
+from roamcast.show.replay.rules import STATES
 from roamcast.show.replay.scene import Scene, scene
 from tests.show.replay.runs import run, unpacked
 
@@ -57,6 +60,16 @@ def test_decisions_have_the_sentences_of_why(log: Log, content: Content) -> None
     ]
     assert len(decisions) > 100
     assert all(text == sentence for text, sentence in decisions)
+
+
+def test_absences_are_those_of_why(log: Log, content: Content) -> None:
+    texts, tables = content
+    wanted = absences(row for row in log.rows() if row.kind in FAULTS)
+    table = tables["absences"]
+    assert {texts["nodes"][k] for k in table["node"]} == set(wanted) and len(table["node"]) > 5
+    for k, node in enumerate(table["node"]):
+        until = [each.until_us for each in wanted[texts["nodes"][node]] if each.from_us == table["from"][k]]
+        assert min(until[0], (1 << 50) - 1) == table["until"][k] and STATES[table["state"][k]] == "down"
 
 
 def test_legs_give_the_places_of_the_log(log: Log, content: Content) -> None:

@@ -63,7 +63,7 @@ def test_the_caption_is_about_the_row_of_the_step(opened: Browser, rows: list[Lo
     for row in of_kind(rows, "lose")[:5]:
         press(opened, ".")
         assert text(opened, "#caption").startswith(f"{row.t / 1e6:.4f} s n{row.node} lost a frame")
-        assert text(opened, "#caption").endswith(f" from n{row.peer}: {row.reason}")
+        assert text(opened, "#caption").endswith(f" from n{row.peer}: {words.loss(row.reason)}")
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.show.browser import Browser
-from tests.show.replay.hands import click, press, show
+from tests.show.replay.hands import click, drawn, press, show, wait_until
 
 CORNER = "const box = document.querySelector('.stage canvas').getBoundingClientRect(); return [box.x, box.y]"
 ZOOM = "return replay.player.stages[0].zoom"
@@ -40,6 +40,9 @@ def test_buttons_and_keys_go_closer_and_back(opened: Browser) -> None:
 
 
 def touch(browser: Browser, kind: str, *points: tuple[float, float]) -> None:
+    """What fingers may do (`touch-action`) is what the last picture said, and the page hears of moves with the next:
+    a finger that comes before it would scroll where it should drag."""
+    drawn(browser)
     touches = [{"x": x, "y": y, "id": k} for k, (x, y) in enumerate(points)]
     browser.driver.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": kind, "touchPoints": touches})
 
@@ -65,6 +68,7 @@ def test_two_fingers_go_closer_and_what_is_between_them_stays(phone: Browser) ->
     for apart in (30, 40, 60):
         touch(phone, "touchMove", (x - apart, y), (x + apart, y))
     touch(phone, "touchEnd")
+    drawn(phone)
     assert phone.run(ZOOM) == pytest.approx(3, rel=0.1)
     assert phone.run(below, *middle) == pytest.approx(place, abs=25)
     assert phone.run("return replay.state().node") is None  # no click
@@ -73,6 +77,7 @@ def test_two_fingers_go_closer_and_what_is_between_them_stays(phone: Browser) ->
     for moved in (10, 20, 30):
         touch(phone, "touchMove", (x + moved, y + moved))
     touch(phone, "touchEnd")
+    drawn(phone)
     after = phone.run("return replay.player.stages[0].offset")
     assert [after[0] - before[0], after[1] - before[1]] == pytest.approx([30, 30], abs=12)
 
@@ -84,7 +89,7 @@ def test_a_finger_selects_a_node(phone: Browser) -> None:
     x, y = phone.run("return replay.spot(7)")
     touch(phone, "touchStart", (left + x, top + y))
     touch(phone, "touchEnd")
-    assert phone.run("return replay.state().node") == 7
+    wait_until(phone, "replay.state().node === 7")  # a browser makes a click of a touch some time after it has ended
 
 
 def test_the_help_has_all_keys_and_all_marks(opened: Browser) -> None:

@@ -34,6 +34,8 @@ function columnOf(bytes, rows, width, rises, signed) {
 
 // ---- looking things up
 
+const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
+
 // The first place at which `values` is above `limit`; with `of`, values are looked up through these places.
 function above(values, limit, of = null, low = 0, high = (of ?? values).length) {
   while (low < high) {

@@ -9,6 +9,7 @@ function aboutEvent(panel, run) {
     return [
       element("p", { class: "soft" }, isThere ? "Choose an event:" : `This run has no event ${panel.player.event}.`),
       panel.searchField(),
+      element("p", { class: "soft small" }, EVENT_LINE),
       element("div", { class: "list", "data-now": "events" }),
     ];
   }

@@ -102,8 +102,10 @@ class Live {
       is_bounded: false,
       ranges: [],
       is_estimated: false,
+      range_note: "",
       streets: [],
       wall: null,
+      roles: [],
       nodes,
       visible: nodes.length,
       events: [...lists.events.values()],
@@ -221,7 +223,7 @@ function aboutLive(run) {
     part("Dropped", "dropped"),
     part("Decisions", "decided"),
     element("h2", {}, "What is drawn"),
-    legend(run),
+    legend([run]),
   ];
 }
 

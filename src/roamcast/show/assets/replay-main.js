@@ -66,10 +66,10 @@ function wire(player) {
     if (isTyping || isButton || event.ctrlKey || event.metaKey || event.altKey) return;
     if (press(player, event.key)) event.preventDefault();
   });
-  by("help").append(...helpOf(player.runs[0]));
+  by("help").append(...helpOf(player.runs));
 }
 
-function helpOf(run) {
+function helpOf(runs) {
   const keys = ([names, text]) => [
     element(
       "dt",
@@ -79,10 +79,14 @@ function helpOf(run) {
     element("dd", {}, text),
   ];
   return [
-    element("h2", { id: "help-title" }, "Keys and marks"),
+    element(
+      "form",
+      { method: "dialog" },
+      element("h2", { id: "help-title" }, "Keys and marks"),
+      element("button", {}, "close"),
+    ),
     element("dl", { class: "keys" }, KEYS.map(keys)),
-    element("div", { class: "marks" }, legend(run)),
-    element("form", { method: "dialog" }, element("button", { autofocus: true }, "close")),
+    element("div", { class: "marks" }, legend(runs)),
   ];
 }
 
@@ -170,6 +174,7 @@ function begin(runs) {
   if (location.hash.length > 1) player.recall(location.hash);
   else if (!runs[0].live) beginWithEvent(player);
   player.start(stages, timeline, panel);
+  if (innerWidth && innerHeight) player.frameNow(); // ready is a page that shows what it says
   document.documentElement.dataset.ready = "yes";
   return player;
 }

@@ -2,6 +2,7 @@
 
 const MOST_LINES = 60;
 const MOST_EVENTS = 300;
+const EVENT_LINE = "Each with the time of its publication, and how many of the nodes that wanted it got it in the end.";
 const COUNTED = [
   ["published", "events published"],
   ["delivered", "deliveries"],
@@ -34,8 +35,9 @@ class Panel {
     for (const [name, tab] of Object.entries(this.tabs)) tab.setAttribute("aria-selected", String(name === this.tab));
     if (isNew) {
       const sections = this.runs.map((run) => this.section(run));
-      const isCompared = this.runs.length > 1 && this.tab === "event" && this.player.event !== null;
-      if (isCompared) sections[0].prepend(element("div", { class: "compared", "data-now": "compared" }));
+      const isEvent = this.tab === "event" && this.player.event !== null;
+      const name = isEvent ? "compared" : this.tab === "run" ? "runsCompared" : "";
+      if (this.runs.length > 1 && name) sections[0].prepend(element("div", { class: "compared", "data-now": name }));
       this.content.replaceChildren(...sections);
     }
     for (const run of this.runs) this.refresh(run);
@@ -43,9 +45,8 @@ class Panel {
 
   // The marks below the field: those of the selected event, or of everything.
   key() {
-    const run = this.runs[0];
-    const isEvent = this.runs.some((each) => this.player.eventIn(each) !== null);
-    const marks = keyMarks(run, isEvent);
+    const isEvent = this.runs.some((run) => this.player.eventIn(run) !== null);
+    const marks = keyMarks(this.runs, isEvent);
     const list = document.getElementById("key");
     const texts = marks.map(([, text]) => text).join();
     if (list.dataset.key === texts) return;
@@ -79,7 +80,7 @@ class Panel {
     if (run.live) return aboutLive(run);
     const facts = run.metrics.map(([title, value, note]) => [
       element("dt", {}, title),
-      element("dd", {}, element("b", {}, value), ` ${note}`),
+      element("dd", {}, element("b", {}, value), /^\d/.test(note) ? ` · ${note}` : ` ${note}`),
     ]);
     const params = Object.entries(run.params)
       .map(([name, value]) => `${name} = ${value}`)
@@ -89,10 +90,10 @@ class Panel {
       params ? element("p", { class: "soft small" }, params) : null,
       element("h2", {}, "So far"),
       countsTable(run),
-      element("h2", {}, "What is drawn"),
-      legend(run),
+      run.number ? null : [element("h2", {}, "What is drawn"), legend(this.runs)],
       element("h2", {}, `Events (${grouped(run.events.length)})`),
       this.searchField(),
+      element("p", { class: "soft small" }, EVENT_LINE),
       element("div", { class: "list", "data-now": "events" }),
     ];
   }
@@ -180,7 +181,8 @@ class Panel {
         filters = run.subscriptions(node, t);
       const facts = [
         ["state", run.state(node, t)],
-        ["place", place ? `${place[0].toFixed(0)} m, ${place[1].toFixed(0)} m` : "not in the log"],
+        ...(run.roles[node] ? [["role", run.roles[node]]] : []),
+        ["place", place ? `x ${grouped(place[0])} m, y ${grouped(place[1])} m` : "not in the log"],
         ["tables", tables ? `${several(tables[0], "entries")}, ${several(tables[1], "bytes")}` : "not in the log"],
         ["subscriptions", filters.length ? filters.join("; ") : "none"],
       ];
@@ -222,6 +224,7 @@ class Panel {
 
     event: (panel, run, t) => standingNow(panel, run, t),
     compared: (panel, run, t) => comparedNow(panel, run, t),
+    runsCompared: (panel, run, t) => runsComparedNow(panel, run, t),
     holders: (panel, run, t) => holdersNow(panel, run, t),
     ...LIVE_NOW,
   };
@@ -243,6 +246,19 @@ function countsTable(run) {
     element("tr", {}, head),
     COUNTED.map((entry) => element("tr", {}, line(entry))),
   );
+}
+
+// Two runs beside each other: how they ended, and how far they are.
+function runsComparedNow(panel, _, t) {
+  const { runs } = panel;
+  const titles = [...new Set(runs.flatMap((run) => run.metrics.map(([title]) => title)))];
+  const metric = (run, title) => run.metrics.find(([name]) => name === title)?.[1] ?? "–";
+  const counts = runs.map((run) => run.counts(t));
+  const lines = [
+    ...titles.map((title) => [title, ...runs.map((run) => metric(run, title))]),
+    ...COUNTED.map(([name, text]) => [`${text}, now`, ...counts.map((count) => grouped(count[name]))]),
+  ];
+  return listed(lines, () => numbersTable(["", ...runs.map((run) => shortTitle(runs, run))], lines));
 }
 
 function eventLines(panel, run) {

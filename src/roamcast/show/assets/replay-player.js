@@ -120,7 +120,8 @@ class Player {
     this.panel.key();
     const run = this.runs[0];
     const clock = clockOf(run, this.t);
-    document.getElementById("clock").textContent = clock;
+    const [time, rest] = run.is_unix ? clock.split(/(?=\.)/) : [clock, ""];
+    document.getElementById("clock").replaceChildren(time, element("span", {}, rest)); // for which phones have no room
     const slider = document.getElementById("timeline");
     slider.setAttribute("aria-valuenow", String(Math.round(this.t / 1e3) / 1e3));
     slider.setAttribute("aria-valuetext", clock);
@@ -140,7 +141,7 @@ class Player {
     };
     const shown = this.cursor ? [this.cursor] : this.runs.map(last);
     const lines = shown.filter(({ run, row }) => row >= 0 && run.rows.t[row] >= run.from).map((each) => this.line(each));
-    document.getElementById("caption").textContent = lines.join("   ·   ");
+    document.getElementById("caption").replaceChildren(...lines.map((text) => element("span", {}, text)));
   }
 
   line({ run, row }) {

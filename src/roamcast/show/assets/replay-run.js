@@ -15,7 +15,7 @@ class Run {
     this.frameIndex = new Map(texts.frames.map((entry, k) => [entry.kind, k]));
     this.group();
     this.transmit();
-    this.absent();
+    this.absent(tables.absences ?? { length: 0 });
   }
 
   group() {
@@ -35,6 +35,22 @@ class Run {
     this.publishers = new Uint8Array(nodes.length);
     for (const event of events)
       if (this.nodeIndex.has(event.publisher)) this.publishers[this.nodeIndex.get(event.publisher)] = 1;
+    this.relays = Uint8Array.from(nodes, (_, k) => RULES.relays.includes(this.roles[k]));
+    this.marksPublishers = this.ifFew(this.publishers);
+    this.marksSubscribers = this.ifFew(this.subscribers);
+  }
+
+  // A mark that most nodes would have says nothing, and is left out.
+  ifFew(marks) {
+    return 2 * sum(marks) <= this.visible ? marks : new Uint8Array(marks.length);
+  }
+
+  // Of an event: only its publisher.
+  marksOf(event) {
+    const marks = new Uint8Array(this.nodes.length);
+    const publisher = this.nodeIndex.get(this.events[event].publisher);
+    if (publisher !== undefined) marks[publisher] = 1;
+    return marks;
   }
 
   // Frames on the air: from send rows, and where the sender has no log, from the rows of those that heard them.
@@ -76,23 +92,9 @@ class Run {
   }
 
   // When each node slept or was down: [from, until, state].
-  absent() {
-    const { rows, kind } = this;
+  absent({ node, from, until, state, length }) {
     this.absences = this.nodes.map(() => []);
-    const open = new Map();
-    const begin = (k, state) => open.has(`${rows.node[k]} ${state}`) || open.set(`${rows.node[k]} ${state}`, rows.t[k]);
-    const end = (k, state) => {
-      const key = `${rows.node[k]} ${state}`;
-      if (open.has(key)) this.absences[rows.node[k]].push([open.get(key), rows.t[k], state]);
-      open.delete(key);
-    };
-    for (let k = 0; k < rows.length; k++) {
-      if (rows.kind[k] === kind.sleep) begin(k, "asleep");
-      else if (rows.kind[k] === kind.wake) end(k, "asleep");
-      else if (rows.kind[k] === kind.crash) begin(k, "down");
-      else if (rows.kind[k] === kind.recover) end(k, "down");
-    }
-    for (const [key, t] of open) this.absences[Number(key.split(" ")[0])].push([t, Infinity, key.split(" ")[1]]);
+    for (let k = 0; k < length; k++) this.absences[node[k]].push([from[k], until[k], RULES.states[state[k]]]);
   }
 
   // ---- chosen rows; those of the last choice are cached

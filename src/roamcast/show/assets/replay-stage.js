@@ -1,9 +1,11 @@
 // The field: nodes, frames, losses and deliveries at a time, on a canvas.
 
-const SHOWN_S = 0.55; // how long a frame is seen at least, in seconds of the person who looks
-const OUTCOME_S = 0.9; // the same for losses and deliveries
+const SHOWN_S = 0.55; // how long a wave grows, and fades when its frame has ended, in seconds of the person who looks
+const OUTCOME_S = 0.9; // how long losses and deliveries are seen
 const MOST_FRAMES = 700;
 const FEW = 12; // nodes whose names have room
+const LABEL_PX = 8; // the grid on which names find room
+const LETTER_PX = 7.6;
 const colours = {};
 
 function readColours() {
@@ -16,6 +18,7 @@ function readColours() {
     "ground",
     "street",
     "node",
+    "idle",
     "blue",
     "green",
     "red",
@@ -30,7 +33,7 @@ function readColours() {
 // What there is to see, in a line.
 function extentOf(run) {
   const [, , wide, high] = run.area;
-  const ground = run.how === "moves" || run.how === "measured" ? ` on ${grouped(wide)} × ${grouped(high)} m` : "";
+  const ground = run.how === "moves" || run.how === "measured" ? ` on ${areaOf(wide, high)}` : "";
   return `${several(run.visible, "nodes")}${ground}, ${several(run.row_count, "rows")}`;
 }
 
@@ -73,7 +76,7 @@ class Stage {
 
   fit() {
     const [x, y, wide, high] = this.run.area;
-    const margin = Math.min(16, this.width / 24);
+    const margin = 16; // room for the bar that shows a length
     this.scale = Math.min((this.width - 2 * margin) / wide, (this.height - 2 * margin) / high) * this.zoom;
     this.left = this.width / 2 - (x + wide / 2) * this.scale + this.offset[0];
     this.bottom = this.height / 2 + (y + high / 2) * this.scale + this.offset[1];
@@ -105,9 +108,9 @@ class Stage {
     if (node !== null || run.live) this.drawNeighbourhood(node ?? 0, t); // a running node is the first one
     if (player.shows.frames) this.drawFrames(t, event);
     if (standing) this.drawTree(standing.tree);
-    this.drawNodes(t, standing, node);
-    if (player.shows.frames) this.drawOutcomes(t, event);
-    if (player.shows.labels || this.zoom > 2.5 || run.visible <= FEW) this.drawLabels(standing);
+    if (player.shows.frames) this.drawOutcomes(t, event); // below the nodes, which stay what they are
+    this.drawNodes(t, standing, node, event);
+    if (player.shows.labels || this.zoom > 2.5 || run.visible <= FEW) this.drawLabels(standing, node);
     else if (node !== null) this.drawLabel(node);
   }
 
@@ -179,7 +182,7 @@ class Stage {
     const power = 10 ** Math.floor(Math.log10(about));
     const metres = [5, 2, 1].map((step) => step * power).find((step) => step <= about);
     const right = this.width - 12,
-      low = this.height - 9;
+      low = this.height - 7;
     pen.fillStyle = pen.strokeStyle = colours.soft;
     pen.lineWidth = 2;
     pen.beginPath();
@@ -188,7 +191,10 @@ class Stage {
     pen.stroke();
     pen.font = "11px system-ui, sans-serif";
     pen.textAlign = "right";
-    pen.fillText(`${grouped(metres)} m`, right, low - 5);
+    pen.lineWidth = 3;
+    pen.strokeStyle = colours.paper;
+    pen.strokeText(lengthOf(metres), right - metres * this.scale - 6, low + 3);
+    pen.fillText(lengthOf(metres), right - metres * this.scale - 6, low + 3);
   }
 
   drawRanges() {
@@ -240,42 +246,43 @@ class Stage {
     pen.lineTo(spots[2 * b], spots[2 * b + 1]);
   }
 
-  // A frame is a wave that grows to its sender's range, and lines to the nodes that received it.
+  // A frame is a wave that grows to its sender's range, stays there while it is on the air, and fades; lines lead to
+  // the nodes that have received it.
   drawFrames(t, event) {
     const { pen, run, player } = this;
-    const least = SHOWN_S * 1e6 * player.speed;
+    const lasts = SHOWN_S * 1e6 * player.speed;
     const last = above(run.framesAt, t);
-    let first = above(run.framesAt, t - Math.max(least, player.longestUs));
-    first = Math.max(first, last - MOST_FRAMES);
+    const first = Math.max(above(run.framesAt, t - lasts - player.longestUs), last - MOST_FRAMES);
     for (let k = first; k < last; k++) {
       const frame = run.frames_[k];
-      const lasts = Math.max(least, frame.airtime);
-      const age = (t - frame.t) / lasts;
-      if (age >= 1 || frame.node >= run.visible) continue;
+      const over = Math.max(0, t - frame.t - frame.airtime) / lasts;
+      if (over >= 1 || frame.node >= run.visible) continue;
       const isOther = event !== null && run.rows.event[frame.row] !== event + 1;
-      this.drawFrame(frame, age, isOther ? 0.18 : 1);
+      this.drawFrame(frame, t, Math.min(1, (t - frame.t) / lasts), (1 - over) ** 2 * (isOther ? 0.18 : 1));
     }
     pen.globalAlpha = 1;
     pen.setLineDash([]);
   }
 
-  drawFrame(frame, age, strength) {
+  drawFrame(frame, t, age, strength) {
     const { pen, run } = this;
-    const fade = (1 - age) * (1 - age) * strength;
-    pen.strokeStyle = colours[frame.look.hue];
+    pen.strokeStyle = pen.fillStyle = colours[frame.look.hue];
     pen.setLineDash(frame.look.dash);
-    pen.globalAlpha = 0.85 * fade;
+    pen.globalAlpha = 0.85 * strength;
     pen.lineWidth = 1.6;
     pen.beginPath();
     for (const row of frame.heard)
-      if (run.rows.kind[row] === run.kind.receive) this.join(frame.node, run.rows.node[row]);
+      if (run.rows.kind[row] === run.kind.receive && run.rows.t[row] <= t) this.join(frame.node, run.rows.node[row]);
     pen.stroke();
     if (frame.to >= 0 && frame.to < run.visible) return; // to one node: only its line
     const range = run.ranges.length ? run.ranges[frame.node] * this.scale : 9 * this.dot;
-    const grown = 1 - (1 - age) ** 3;
-    pen.globalAlpha = 0.75 * fade;
+    const grown = range * (0.12 + 0.88 * (1 - (1 - age) ** 3));
+    pen.globalAlpha = 0.75 * strength;
     pen.lineWidth = 2;
-    this.circle(frame.node, range * (0.12 + 0.88 * grown), true);
+    this.circle(frame.node, grown, true);
+    if (t >= frame.t + frame.airtime) return;
+    pen.globalAlpha = 0.06 * strength; // on the air
+    this.circle(frame.node, grown, false);
   }
 
   drawTree(tree) {
@@ -289,15 +296,16 @@ class Stage {
     pen.globalAlpha = 1;
   }
 
-  drawNodes(t, standing, selected) {
+  drawNodes(t, standing, selected, event) {
     const { pen, run, spots, dot } = this;
+    const isSquare = event === null ? run.marksPublishers : run.marksOf(event);
     for (let k = 0; k < run.visible; k++) {
       const x = spots[2 * k],
         y = spots[2 * k + 1];
       if (Number.isNaN(x)) continue;
       const state = run.absences[k].length ? run.state(k, t) : "up";
       if (state === "down") this.drawCross(x, y, dot, colours.soft, 1.6);
-      else this.drawNode(k, x, y, state, standing);
+      else this.drawNode(k, x, y, state, standing, isSquare[k]);
     }
     if (selected === null || Number.isNaN(spots[2 * selected])) return;
     pen.strokeStyle = colours.ink;
@@ -305,11 +313,12 @@ class Stage {
     this.circle(selected, dot + 5, true);
   }
 
-  // Filled: up. Hollow: asleep. A ring: it subscribes. A square: it publishes. With an event: who has it, wants it, got it.
-  drawNode(k, x, y, state, standing) {
+  // Filled: up. Hollow: asleep. A ring: it subscribes. A square: it publishes. A triangle: it relays for others. With an
+  // event: which published it, has it, wants it, got it.
+  drawNode(k, x, y, state, standing, isSquare) {
     const { pen, run, dot } = this;
     const role = standing ? standing.roles[k] : 0;
-    const colour = [standing ? colours.line : colours.node, colours.blue, colours.green, colours.red, colours.orange][
+    const colour = [standing ? colours.idle : colours.node, colours.blue, colours.green, colours.red, colours.orange][
       role
     ];
     const size = role === 0 && standing ? 0.75 * dot : dot;
@@ -317,16 +326,25 @@ class Stage {
     pen.strokeStyle = colour;
     pen.lineWidth = 1.5;
     pen.beginPath();
-    if (run.publishers[k]) pen.rect(x - size, y - size, 2 * size, 2 * size);
+    if (isSquare) pen.rect(x - size, y - size, 2 * size, 2 * size);
+    else if (run.relays[k]) this.triangle(x, y, 1.7 * size);
     else pen.arc(x, y, size, 0, 2 * Math.PI);
     if (role === 3) pen.fillStyle = colours.paper; // wants it: hollow
     pen.fill();
     pen.stroke();
-    if (run.subscribers[k] && (role === 2 || !standing)) {
+    if (standing ? role === 2 : run.marksSubscribers[k]) {
       pen.beginPath();
       pen.arc(x, y, size + 3, 0, 2 * Math.PI);
       pen.stroke();
     }
+  }
+
+  triangle(x, y, size) {
+    const { pen } = this;
+    pen.moveTo(x, y - size);
+    pen.lineTo(x + 0.87 * size, y + 0.5 * size);
+    pen.lineTo(x - 0.87 * size, y + 0.5 * size);
+    pen.closePath();
   }
 
   drawCross(x, y, size, colour, width) {
@@ -341,9 +359,10 @@ class Stage {
     pen.stroke();
   }
 
+  // Larger than a node with its ring, which lies over it.
   drawLoss(x, y, isCollision) {
     const { pen } = this;
-    const size = this.dot + 2;
+    const size = this.dot + 4;
     this.drawCross(x, y, size, colours.red, 2.4);
     if (!isCollision) return;
     pen.beginPath();
@@ -380,20 +399,43 @@ class Stage {
     pen.globalAlpha = 1;
   }
 
-  drawLabels(standing) {
-    for (let k = 0; k < this.run.visible; k++)
-      if (!standing || standing.roles[k] || this.run.visible < 60) this.drawLabel(k);
+  // As many names as have room; those of the selected node and of the event's nodes first. Others appear when one goes
+  // closer.
+  drawLabels(standing, selected) {
+    const nodes = [...Array(this.run.visible).keys()];
+    const rank = (k) => (k === selected ? 0 : standing?.roles[k] ? 1 : 2);
+    const taken = new Set();
+    for (const node of nodes.sort((a, b) => rank(a) - rank(b) || a - b)) {
+      const cells = this.labelCells(node);
+      if (cells.some((cell) => taken.has(cell))) continue;
+      for (const cell of cells) taken.add(cell);
+      this.drawLabel(node);
+    }
+  }
+
+  // The cells of a fine grid on which a name lies.
+  labelCells(node) {
+    const [x, y, wide] = this.labelAt(node);
+    const [left, low] = [Math.floor(x / LABEL_PX), Math.floor(y / LABEL_PX)];
+    return Array.from({ length: 2 * (Math.ceil(wide / LABEL_PX) + 1) }, (_, k) => `${left + (k >> 1)} ${low - (k % 2)}`);
+  }
+
+  // Where a name begins, its line, and its width; at the right edge it ends beside the node.
+  labelAt(node) {
+    const [x, y] = [this.spots[2 * node], this.spots[2 * node + 1]];
+    const wide = LETTER_PX * named(this.run, node).length;
+    const right = x + this.dot + 4;
+    return [right + wide > this.width ? x - this.dot - 4 - wide : right, y - this.dot - 1, wide];
   }
 
   drawLabel(node) {
-    const { pen, spots } = this;
+    const { pen } = this;
     pen.font = "600 11px system-ui, sans-serif";
     pen.textAlign = "left";
     pen.lineWidth = 3;
     pen.strokeStyle = colours.paper;
     pen.fillStyle = colours.ink;
-    const x = spots[2 * node] + this.dot + 4,
-      y = spots[2 * node + 1] - this.dot - 1;
+    const [x, y] = this.labelAt(node);
     pen.strokeText(named(this.run, node), x, y);
     pen.fillText(named(this.run, node), x, y);
   }

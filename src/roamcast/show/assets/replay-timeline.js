@@ -99,7 +99,8 @@ class Timeline {
     const step = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= about);
     pen.fillStyle = colours.soft;
     pen.textAlign = "center";
-    for (let t = Math.ceil(from / step) * step; t <= to; t += step) {
+    const begin = this.runs[0].is_unix ? this.runs[0].begin_us : 0; // round times of the day
+    for (let t = Math.ceil((begin + from) / step) * step - begin; t <= to; t += step) {
       const label = this.runs[0].is_unix
         ? clockOf(this.runs[0], t).slice(0, 8)
         : `${Number((t / 1e6).toPrecision(6))} s`;

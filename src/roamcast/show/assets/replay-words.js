@@ -17,6 +17,14 @@ function durationOf(us) {
 
 const threeDigits = (number) => (number < 99.95 ? number.toPrecision(3) : grouped(number));
 
+// From a kilometre on in kilometres.
+const kilometres = (metres) => Number((metres / 1e3).toPrecision(3)).toLocaleString("en-US");
+const lengthOf = (metres) => (metres < 999.5 ? `${grouped(metres)} m` : `${kilometres(metres)} km`);
+const areaOf = (wide, high) =>
+  Math.max(wide, high) < 999.5
+    ? `${grouped(wide)} × ${grouped(high)} m`
+    : `${kilometres(wide)} × ${kilometres(high)} km`;
+
 const several = (number, noun) =>
   `${grouped(number)} ${number === 1 ? noun.replace(/(entr)ies$/, "$1y").replace(/s$/, "") : noun}`;
 
@@ -50,7 +58,7 @@ function deedOf(run, row) {
     case "overhear":
       return `overheard ${frameOf(run, row)} from ${peer}: ${text}`;
     case "lose":
-      return `lost ${frameOf(run, row)} ${RULES.at_sender.includes(text) ? "to" : "from"} ${peer || "all in range"}: ${text}`;
+      return `lost ${frameOf(run, row)} ${RULES.at_sender.includes(text) ? "to" : "from"} ${peer || "all in range"}: ${RULES.losses[text] ?? text}`;
     case "deliver":
       return `delivered ${event} to the application`;
     case "acknowledge":

@@ -45,7 +45,8 @@
   };
   const follow = () => {
     const target = location.hash.length > 1 && unfold(location.hash.slice(1));
-    if (target) target.scrollIntoView();
+    const part = target && target.matches(".inside") ? target.parentElement : target; // with its heading
+    if (part) part.scrollIntoView();
   };
   document.addEventListener("click", (event) => {
     const link = event.target.closest && event.target.closest("a[href^='#']");

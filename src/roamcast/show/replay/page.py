@@ -13,7 +13,7 @@ from roamcast.errors import InputError, error_text
 from roamcast.log.opened import Log
 from roamcast.show.markup import tag, trusted
 from roamcast.show.replay.cut import Wanted
-from roamcast.show.replay.rules import rules
+from roamcast.show.replay.rules import look, rules
 from roamcast.show.replay.scene import Scene, scene
 
 SCRIPTS = (
@@ -59,9 +59,21 @@ def assembled(scenes: Sequence[Scene]) -> str:
     title = _title(scenes)
     blobs = [
         tag("script", trusted(base64.b64encode(each.packed()).decode()), type="text/plain", class_="run")
-        for each in scenes
+        for each in _alike(scenes)
     ]
     return template(title, "".join(blobs))
+
+
+def _alike(scenes: Sequence[Scene]) -> list[Scene]:
+    """A kind of frames has one colour in all of them."""
+    kinds = dict.fromkeys(frame["kind"] for each in scenes for frame in each.texts["frames"])
+    looks = {kind: look(k) for k, kind in enumerate(kinds)}
+    return [
+        each._replace(
+            texts={**each.texts, "frames": [{**frame, **looks[frame["kind"]]} for frame in each.texts["frames"]]}
+        )
+        for each in scenes
+    ]
 
 
 def _title(scenes: Sequence[Scene]) -> str:

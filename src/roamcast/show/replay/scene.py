@@ -3,6 +3,7 @@
     rows     the log's rows in order, without movements: t, node, kind, event, frame, peer, bytes, value, text
     legs     straight pieces of movement: places.py
     links    pairs of nodes that heard each other, if nodes stand in a graph
+    absences when nodes slept or were down: node, from, until, state
     copies, pairs     the events: events.py
 
 Numbers that stand for things in lists (nodes, events, texts) are their places in the list; where there can be none,
@@ -19,7 +20,9 @@ from roamcast.errors import InputError
 from roamcast.log import schema
 from roamcast.log.explanation import words
 from roamcast.log.explanation.answers import NEEDED, NEEDS_FRAMES, OWN_CLOCKS, Answers, declare_sentences
+from roamcast.log.explanation.holders import absences
 from roamcast.log.explanation.select import DECISION_KINDS, EVENT_KINDS, FRAME_KINDS, Columns
+from roamcast.log.interest import FAULTS
 from roamcast.log.opened import Log
 from roamcast.log.reader import LogRow
 from roamcast.show import run as shown
@@ -27,7 +30,7 @@ from roamcast.show.replay import events, places
 from roamcast.show.replay.cut import Cut, Wanted, cut
 from roamcast.show.replay.events import Texts
 from roamcast.show.replay.packed import Column, Tables, packed
-from roamcast.show.replay.rules import look
+from roamcast.show.replay.rules import STATES, look
 from roamcast.show.replay.world import NOTHING, Wall, World, world_of
 
 BIGGEST: Final = (1 << 50) - 1
@@ -36,6 +39,11 @@ TEXTS: Final = ("send", "receive", "lose", "overhear", "subscribe", "unsubscribe
 """Kinds whose reason is a text as it is."""
 OVER_MARGIN: Final = 0.04
 MILLISECONDS: Final = ", ms"
+SHADOWED: Final = (
+    "Ranges are those without shadowing: what stands between two nodes lets frames go farther, or less far."
+)
+LONG_MS: Final = 10_000
+"""Ours: from here on people think in seconds."""
 
 
 class Scene(NamedTuple):
@@ -70,12 +78,14 @@ def scene(log: Log, wanted: Wanted | None = None, positions: Path | None = None)
         "rows": rows,
         "legs": places.table(placed.legs),
         "links": places.links_table(placed.links),
+        "absences": _absences(columns, index, part.begin_us),
         "copies": spread.copies,
         "pairs": spread.pairs,
     }
     about = {
         **_about(log, part, columns),
         **_ground(world, placed, nodes[:visible], columns, moves),
+        "roles": [world.roles[node] if node < len(world.roles) else "" for node in nodes] if world.roles else [],
         "nodes": nodes,
         "visible": visible,
         "events": spread.events,
@@ -138,6 +148,18 @@ def _rows(
         Column("value", value[still]),
         Column("text", _text_places(columns, texts)[still]),
     ]
+
+
+def _absences(columns: Columns, index: dict[int, int], begin_us: int) -> list[Column]:
+    import numpy as np
+
+    rows = [
+        (index[node], each.from_us - begin_us, min(each.until_us - begin_us, BIGGEST), STATES.index(each.state))
+        for node, absent in sorted(absences(columns.rows_of_kinds(FAULTS)).items())
+        for each in absent
+    ]
+    values = np.array(rows, np.int64).reshape(-1, 4)
+    return [Column(name, values[:, k], name == "node") for k, name in enumerate(("node", "from", "until", "state"))]
 
 
 def _looked_up(numbers: Any, index: dict[int, int]) -> Any:
@@ -219,8 +241,10 @@ def _metrics(summary: dict[str, Any]) -> list[list[str]]:
 
 def _with_unit(title: str, value: str, note: str) -> list[str]:
     """A table of the terminal has units in its notes: `67.5  median, ms`."""
-    is_time = note.endswith(MILLISECONDS) and value != shown.UNKNOWN
-    return [title, f"{value} ms", note.removesuffix(MILLISECONDS)] if is_time else [title, value, note]
+    if not note.endswith(MILLISECONDS) or value == shown.UNKNOWN:
+        return [title, value, note]
+    ms = float(value.replace(",", ""))
+    return [title, f"{ms / 1000:,.1f} s" if ms >= LONG_MS else f"{value} ms", note.removesuffix(MILLISECONDS)]
 
 
 def _chips(summary: dict[str, Any]) -> list[str]:
@@ -254,6 +278,7 @@ def _ground(
         "is_bounded": is_map and world.area is not None,
         "ranges": [round(value, 2) for value in ranges],
         "is_estimated": bool(estimated),
+        "range_note": SHADOWED if ranges and world.scenario and world.scenario.shadowing_db else "",
         "streets": world.streets if is_map else [],
         "wall": None if wall is None else [wall.x_m, wall.from_us, wall.until_us],
     }

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from roamcast.errors import RoamcastError
-from roamcast.world.assembly import decodable_ranges, radio_of
+from roamcast.world.assembly import radio_of, spec_of
 from roamcast.world.mobility import build as build_mobility
 from roamcast.world.mobility.city import CitySection
 from roamcast.world.scenario import Scenario
@@ -33,13 +33,15 @@ class World(NamedTuple):
     scenario: Scenario | None
     area: tuple[float, float] | None
     ranges: list[float]
-    """By the number of a node; empty if they are not known."""
+    """By the number of a node, without shadowing; empty if they are not known."""
     streets: list[Line]
     wall: Wall | None
+    roles: list[str]
+    """Of LoRa meshes, by the number of a node; empty if all are alike."""
     remarks: list[str]
 
 
-NOTHING = World(None, None, [], [], None, [])
+NOTHING = World(None, None, [], [], None, [], [])
 
 
 def world_of(description: dict[str, Any]) -> World:
@@ -57,18 +59,30 @@ def world_of(description: dict[str, Any]) -> World:
         times = round(scenario.partition_from_s * 1e6), round(scenario.partition_until_s * 1e6)
         wall = Wall(scenario.width_m / 2, *times)
     ranges, streets = _ranges(scenario, seed, remarks), _streets(scenario, seed, remarks)
-    return World(scenario, (scenario.width_m, scenario.height_m), ranges, streets, wall, remarks)
+    roles = _roles(scenario, seed, description.get("params", {}))
+    return World(scenario, (scenario.width_m, scenario.height_m), ranges, streets, wall, roles, remarks)
 
 
 def _ranges(scenario: Scenario, seed: int, remarks: list[str]) -> list[float]:
     if scenario.radio == "table" or scenario.mobility == "contacts":
         return []  # links come from a file
     try:
-        ranges = decodable_ranges(radio_of(scenario, seed), scenario.nodes)
+        radio = radio_of(scenario, seed)
+        longest = [radio.longest(node) for node in range(scenario.nodes)]
+        ranges = longest if scenario.shadowing_db else [radio.farthest(range_m) for range_m in longest]
     except (RoamcastError, ImportError) as error:  # a radio from outside that is not here
         remarks.append(f"Ranges are not known here: {error}.")
         return []
     return ranges if all(map(isfinite, ranges)) else []
+
+
+def _roles(scenario: Scenario, seed: int, params: dict[str, Any]) -> list[str]:
+    if scenario.radio != "lora" or params.get("role", "node") != "node":  # one role for all nodes
+        return []
+    try:
+        return list(spec_of(scenario, seed).radio.lora.roles)
+    except RoamcastError:  # its list of nodes is on another machine, which the ranges have said
+        return []
 
 
 def _streets(scenario: Scenario, seed: int, remarks: list[str]) -> list[Line]:
