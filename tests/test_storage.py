@@ -63,6 +63,8 @@ def test_times_are_those_of_the_store(place: Storage) -> None:
         ("s4://bucket/x", "s4://bucket/x: s4: is no storage that is known; use a path, file:, s3:, gs:, hdfs:"),
         ("http://host/x", "http://host/x: http: is no storage"),
         ("s3://key:secret@bucket/x", "s3://key:secret@bucket/x: must be s3://BUCKET/NAME; keys belong"),
+        ("s3:", "s3://: must be s3://BUCKET/NAME"),
+        ("s3:bucket/x", "s3://bucket/x: must be s3://BUCKET/NAME"),
         ("s3:///x", "s3:///x: must be s3://BUCKET/NAME"),
         ("s3://bucket/x?endpoint=y", "s3://bucket/x?endpoint=y: unknown option 'endpoint'; known: endpoint_override,"),
         ("gs://bucket/x?a=b", "gs://bucket/x?a=b: unknown option 'a'; known: none"),
@@ -98,6 +100,13 @@ def test_a_store_out_of_reach_is_no_fault_of_a_run(monkeypatch: pytest.MonkeyPat
         there.put("a", b"x")
     with pytest.raises(Interrupted, match="cannot read s3://b/x/a: "):
         there.read("a")
+
+
+def test_what_a_store_answers_is_told_in_few_words(bucket: str) -> None:
+    with pytest.raises(Interrupted) as caught:
+        storage.at("s3://there-is-no-such-bucket/x").put("a", b"x")
+    text = "cannot write s3://there-is-no-such-bucket/x/a: NO_SUCH_BUCKET The specified bucket does not exist"
+    assert str(caught.value) == text
 
 
 def test_a_folder_that_is_gone_is_not_made_again(tmp_path: Path) -> None:

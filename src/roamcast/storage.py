@@ -16,9 +16,11 @@ What a store cannot do now it may do later: that is `Interrupted`, and never the
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -85,7 +87,7 @@ def at(url: str | Path) -> Storage:
     """The storage at a path or URL; an InputError if its scheme is none of ours."""
     text = os.fspath(url)
     scheme, colon, rest = text.partition(":")
-    if not colon or "/" in scheme or not rest.startswith("/"):
+    if not colon or "/" in scheme or not (rest.startswith("/") or scheme in SCHEMES):
         return Local(Path(text).expanduser())
     if scheme == "file":
         return Local(Path("/" + rest.lstrip("/")))
@@ -113,9 +115,10 @@ def _tried(what: str, storage: Storage, name: str) -> Iterator[None]:
 
 
 def why(error: Exception) -> str:
-    """Arrow says more than people need about what the system answered."""
+    """Arrow says more than people need about what the system or a store answered."""
     number = error.errno if isinstance(error, OSError) else None
-    return os.strerror(number).lower() if number else error_text(error)
+    answered = re.search(r"AWS Error (\w+) during \w+ operation: (.*?)\.?(?: \(Request ID.*)?$", error_text(error))
+    return os.strerror(number).lower() if number else " ".join(answered.groups()) if answered else error_text(error)
 
 
 def _joined(storage: Storage, name: str) -> str:
@@ -305,7 +308,7 @@ def _filesystem(scheme: str, host: str, options: tuple[tuple[str, str], ...], _p
     from pyarrow import fs
 
     if scheme == "gs":
-        return fs.GcsFileSystem()
+        return fs.GcsFileSystem(retry_time_limit=timedelta(seconds=ATTEMPTS * REQUEST_S))
     if scheme == "hdfs":
         name, _, port = host.partition(":")
         return fs.HadoopFileSystem(name, int(port or 8020))

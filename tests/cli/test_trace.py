@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from roamcast import storage
 from roamcast.lab.traces import here
 from tests.cli.conftest import Typed
 from tests.support.data import data
@@ -174,3 +175,24 @@ def test_wrong_options_are_refused_before_spark_starts(
     (line,) = err.splitlines()
     assert message in line
     assert [file.name for file in tmp_path.iterdir()] == ["a.csv"]
+
+
+def test_a_trace_in_an_object_store_is_read_like_a_file(roamcast: Typed, bucket: str, tmp_path: Path) -> None:
+    """By `trace`, and as the world of a run."""
+    path = written(tmp_path, "meetings.txt", "1 2 0 30\n2 3 10 60\n1 3 50 90\n")
+    url = f"{bucket}/traces/meetings.txt"
+    storage.at(f"{bucket}/traces").put("meetings.txt", path.read_bytes())
+    stats = [
+        json.loads(roamcast("trace", "stats", str(place), "--from", "intervals", "--json")[1]) for place in (path, url)
+    ]
+    assert stats[0] | {"trace": url} == stats[1] and stats[1]["contacts"]["count"] == 3
+    listed = written(tmp_path, "meetings.csv", "i,j,start,end\n1,2,0,30\n2,3,10,60\n1,3,50,90\n")
+    storage.at(f"{bucket}/traces").put("meetings.csv", listed.read_bytes())
+    world = ["mobility=contacts", "nodes=3", "publishers=1", "subscribers=2", "duration_s=90", "publish_from_s=1"]
+    fingerprints = []
+    for place in (listed, f"{bucket}/traces/meetings.csv"):
+        words = [word for field in (*world, f"trace={place}") for word in ("--world", field)]
+        status, out, err = roamcast("run", "--protocol", "gossip", *words, "--json")
+        assert (status, err) == (0, "")
+        fingerprints.append(json.loads(out)["fingerprint"])
+    assert fingerprints[0] == fingerprints[1]

@@ -21,6 +21,7 @@ from roamcast.world import streets
 from roamcast.world.parts import PARTS
 from roamcast.world.scenario import FILES, Scenario
 from roamcast.world.traces import bonnmotion
+from roamcast.world.traces.files import located
 
 # Fitted to 5,790 runs, compiled, of all protocols in all papers' worlds, with 5 ms more for what their own clocks leave
 # out (building the world, writing the file). Estimate over truth: 0.9 to 1.6 for half of them, 0.5 to 3.7 for nine of
@@ -97,7 +98,7 @@ def contents(field: str, path: str) -> list[Any]:
 
 def file_digest(path: str) -> str:
     try:
-        return hashlib.blake2b(Path(path).read_bytes(), digest_size=16).hexdigest()
+        return hashlib.blake2b(located(path).read_bytes(), digest_size=16).hexdigest()
     except OSError as error:
         raise InputError(f"cannot read {path}: {error_text(error)}") from None
 

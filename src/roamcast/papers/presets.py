@@ -214,7 +214,7 @@ def with_files(world: dict[str, Any], folder: Path) -> dict[str, Any]:
     folder), and with the names of classes."""
     complete = {field: named(field, value) for field, value in world.items()}
     for field in FILES:
-        if world.get(field) and isinstance(world[field], str):
+        if isinstance(world.get(field), str) and world[field] and "://" not in world[field]:
             complete[field] = str((folder / Path(world[field]).expanduser()).absolute())
             if not Path(complete[field]).exists():
                 raise InputError(f"{field}={world[field]}: there is no such file")

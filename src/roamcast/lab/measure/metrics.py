@@ -163,7 +163,8 @@ def counted(log: DataFrame, about: DataFrame, published: DataFrame) -> DataFrame
     kinds = ["send", "repeat", "acknowledge", "receive", "overhear", "lose", "state"]
     kinds += [KINDS[code] for code in DECISIONS]
     first = published.groupBy("run").agg(F.min("seq").alias("first"))
-    rows = log.where(F.col("kind").isin(*kinds)).join(about.select("run", "end").join(first, "run", "left"), "run")
+    a_row_a_run = F.broadcast(about.select("run", "end").join(first, "run", "left"))  # or Spark sorts the log by run
+    rows = log.where(F.col("kind").isin(*kinds)).join(a_row_a_run, "run")
     early = "kind = 'send' and (first is null or seq < first)"
     by_reason = rows.groupBy("run", "kind", "reason").agg(
         F.expr("count(*) as n"),

@@ -20,7 +20,7 @@ from roamcast.lab.measure.metrics import measured
 from roamcast.lab.plan import Run
 from roamcast.lab.simulate import all_done, task
 from roamcast.lab.spark.frames import frame, read_log
-from roamcast.lab.spark.session import cores
+from roamcast.lab.spark.session import JAVA_GONE, cores
 from roamcast.lab.spark.worker import stage
 from roamcast.lab.tables import logs, rows, schemas
 from roamcast.lab.tables.folder import Folder, found_by
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 ENDING = ["run", "tally", "error", "interrupted"]
 DAMAGE = ["log", "error"]
-JAVA_GONE = "Java, in which Spark runs, has ended; the same command goes on from here"
+LONGEST_CAUSE = 300
 
 
 class SparkEngine:
@@ -42,8 +42,8 @@ class SparkEngine:
         self.spark = spark
 
     def simulate(self, runs: Sequence[Run], folder: Folder, limits: Limits = lambda _: 0.0) -> Tallies:
-        parts = plan.partitions(list(runs), cores(self.spark))
         with _giving_up():
+            parts = plan.partitions(list(runs), cores(self.spark))
             ended = simulated(planned(self.spark, parts, limits), folder).collect()
         interrupted = [row.interrupted for row in ended if row.interrupted is not None]
         if interrupted:
@@ -54,19 +54,20 @@ class SparkEngine:
         parts = [logs.facts(part) for part in logs.parts(folder, runs)]
         if not parts:
             return {}
-        spread = frame(self.spark, parts, schemas.PARTS).repartition(min(len(parts), 4 * cores(self.spark)))
         look = stage(f"{__name__}:look_through", folder=folder.facts())
         with _giving_up():
+            spread = frame(self.spark, parts, schemas.PARTS).repartition(min(len(parts), 4 * cores(self.spark)))
             return {row.log: row.error for row in spread.mapInArrow(look, _strings(DAMAGE)).collect()}
 
     def measured(self, runs: Sequence[Run], tallies: Tallies, folder: Folder) -> Tallies:
         """From the rows of their logs."""
         if not runs:
             return {}
-        about = frame(self.spark, [rows.of_run(run, tallies[run.id], None) for run in runs], schemas.runs({}))
-        log = read_log(self.spark, folder, [run.id for run in runs])
-        with _giving_up(), measured(log, about) as metrics:
-            return {row.run: row.asDict() for row in metrics.collect()}
+        with _giving_up():
+            about = frame(self.spark, [rows.of_run(run, tallies[run.id], None) for run in runs], schemas.runs({}))
+            log = read_log(self.spark, folder, [run.id for run in runs])
+            with measured(log, about) as metrics:
+                return {row.run: row.asDict() for row in metrics.collect()}
 
     def stop(self) -> None:
         """End what Spark is doing, as far as it can still be asked to."""
@@ -86,10 +87,16 @@ def _giving_up() -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        raise RoamcastError(f"Spark gave up: {lines[-1] if lines else error}") from error
+        raise RoamcastError(f"Spark gave up: {_cause(str(error))}") from error
     except (Py4JError, ConnectionError, EOFError) as error:
         raise Interrupted(JAVA_GONE) from error
+
+
+def _cause(text: str) -> str:
+    """The line of an error of Spark that says what is wrong: the last one that is no place in Java's sources."""
+    lines = [line.strip(" \t:") for line in text.splitlines()]
+    telling = [line for line in lines if line and not line.startswith(("at ", "... "))]
+    return telling[-1][:LONGEST_CAUSE] if telling else text
 
 
 def planned(spark: SparkSession, parts: list[list[Run]], limits: Limits = lambda _: 0.0) -> DataFrame:

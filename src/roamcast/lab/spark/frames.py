@@ -46,9 +46,19 @@ def read_log(spark: SparkSession, folder: Folder, runs: Sequence[str]) -> DataFr
     parts = [logs.facts(part) for part in logs.parts(folder, runs)]
     if not parts:
         return spark.createDataFrame([], struct(LOG_WITH_SEQ))
-    spread = frame(spark, [{"partition": k, **part} for k, part in enumerate(parts)], NUMBERED_PARTS)
-    spread = spread.repartitionById(len(parts), "partition")
+    listed = frame(spark, [{"partition": k, **part} for k, part in enumerate(parts)], NUMBERED_PARTS)
+    spread = _of_unknown_size(listed).repartitionById(len(parts), "partition")
     return spread.mapInArrow(stage(f"{__name__}:read_parts", url=folder.runs.url), struct(LOG_WITH_SEQ))
+
+
+def _of_unknown_size(few: DataFrame) -> DataFrame:
+    """The same rows, which Spark may not count. It takes what workers make of rows to be as small as the rows: a log
+    that it knows by the names of its parts alone, it would send to all workers whole to join it there."""
+    from pyspark.sql import DataFrame
+
+    session: Any = few.sparkSession
+    rows: Any = few
+    return DataFrame(session._jsparkSession.createDataFrame(rows._jdf.toJavaRDD(), rows._jdf.schema()), session)
 
 
 # ---- on a worker

@@ -21,10 +21,10 @@ import threading
 import zipfile
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import roamcast
-from roamcast.errors import InputError
+from roamcast.errors import InputError, Interrupted
 from roamcast.extras import need
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ OLDEST_JAVA = 17
 WANTED_JAVA = (
     f"Spark needs Java {OLDEST_JAVA} or later; install it (Debian: apt install default-jre-headless) or set JAVA_HOME"
 )
+JAVA_GONE = "Java, in which Spark runs, has ended; the same command goes on from here"
 JAVA_TALKS = ("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS")
 """Variables because of which Java says more of itself than its version."""
 EMBEDDED = "local[*]"
@@ -148,8 +149,8 @@ def _bearing(master: str) -> str:
 
 
 def _start(master: str, name: str, settings: dict[str, str], log: Path | None) -> SparkSession:
+    from py4j.protocol import Py4JError, Py4JJavaError
     from pyspark import SparkConf, SparkContext
-    from pyspark.java_gateway import launch_gateway
     from pyspark.logger import PySparkLogger
     from pyspark.sql import SparkSession
 
@@ -159,22 +160,39 @@ def _start(master: str, name: str, settings: dict[str, str], log: Path | None) -
     python = settings.pop("spark.pyspark.python", None) or os.environ.get("PYSPARK_PYTHON") or sys.executable
     os.environ["PYSPARK_PYTHON"] = python
     conf = SparkConf().setMaster(_bearing(master)).setAppName(name).setAll(list(settings.items()))
-    with (log or Path(os.devnull)).open("ab") as output:
-        gateway = launch_gateway(conf, popen_kwargs={"stderr": output, "stdout": output})  # type: ignore[no-untyped-call]
+    gateway = _launched(conf, log)
     try:
         context = SparkContext(conf=conf, gateway=gateway)
     except Exception as error:
+        gone = isinstance(error, Py4JError | ConnectionError | EOFError) and not isinstance(error, Py4JJavaError)
+        if gone:
+            raise Interrupted(JAVA_GONE) from None
         why = str(getattr(error, "java_exception", error)).strip().splitlines()[0]
         raise InputError(f"Spark did not start on {master}: {why}") from None
-    _say_nothing_twice()
+    _say_nothing_twice(context)
     if not master.startswith("local"):
         context.addArchive(f"{package()}#{ARCHIVE}")
     return SparkSession(context)
 
 
-def _say_nothing_twice() -> None:
-    """What py4j raises it also prints, call by call, through the root logger as well. And Spark asks Java to cancel its
-    jobs when somebody presses Ctrl-C, in the middle of another call to Java, which fails."""
+def _launched(conf: Any, log: Path | None) -> Any:
+    """Java, with a line to talk to it."""
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.java_gateway import launch_gateway
+
+    with (log or Path(os.devnull)).open("ab") as output:
+        try:
+            return launch_gateway(conf, popen_kwargs={"stderr": output, "stdout": output})  # type: ignore[no-untyped-call]
+        except PySparkRuntimeError:
+            told = f"; {log} may say why" if log else ""
+            raise Interrupted(f"Java ended before Spark had started{told}") from None
+
+
+def _say_nothing_twice(context: Any) -> None:
+    """What py4j raises it also prints, call by call, through the root logger as well; so does the server for Spark's
+    counters, when Java dies. And Spark asks Java to cancel its jobs when somebody presses Ctrl-C, in the middle of
+    another call to Java, which fails."""
+    context._accumulatorServer.handle_error = lambda *_: None
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     logging.getLogger().addFilter(lambda record: "py4j" not in Path(record.pathname).parts)
     if threading.current_thread() is threading.main_thread():

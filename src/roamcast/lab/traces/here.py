@@ -18,7 +18,7 @@ from roamcast.lab.traces import reading
 from roamcast.lab.traces.columns import to_arrow
 from roamcast.lab.traces.schemas import RECORDS, TABLES
 from roamcast.lab.traces.table import Columns, Rule, Table, columns_of, whole_groups
-from roamcast.world.traces.files import is_packed
+from roamcast.world.traces.files import is_packed, located
 from roamcast.world.traces.plan import Part
 
 ROWS_AT_ONCE = 1 << 18
@@ -48,7 +48,7 @@ def free_memory() -> int:
 
 def fits(parts: list[Part]) -> bool:
     """Whether half of the free memory is most likely enough for a trace."""
-    sizes = {part.path: Path(part.path).stat().st_size * (UNPACKED if is_packed(part.path) else 1) for part in parts}
+    sizes = {part.path: located(part.path).stat().st_size * (UNPACKED if is_packed(part.path) else 1) for part in parts}
     return MEMORY_OF_A_BYTE * sum(sizes.values()) <= free_memory() // 2
 
 

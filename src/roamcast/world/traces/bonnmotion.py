@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from math import nan
-from pathlib import Path
 
-from roamcast.world.traces.files import CUT
+from roamcast.errors import InputError
+from roamcast.world.traces.files import CUT, located
 from roamcast.world.traces.record import Record, metres, micros, point, problem, shown
 
 Row = tuple[int, float, float, float]
@@ -20,10 +20,10 @@ Row = tuple[int, float, float, float]
 
 def parameters(path: str) -> dict[str, str]:
     """The contents of NAME.params beside NAME.movements; empty if there is no such file."""
-    file = Path(path.removesuffix(".gz").removesuffix(".movements") + ".params")
+    beside = path.removesuffix(".gz").removesuffix(".movements") + ".params"
     try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
+        text = located(beside).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError, InputError):
         return {}
     pairs = (line.partition("=") for line in text.splitlines())
     return {key.strip(): value.strip() for key, equals, value in pairs if equals}

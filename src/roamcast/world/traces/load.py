@@ -14,7 +14,7 @@ from pathlib import Path
 
 from roamcast.errors import InputError
 from roamcast.world.traces import formats
-from roamcast.world.traces.files import unreadable
+from roamcast.world.traces.files import located, unreadable
 from roamcast.world.traces.names import counted
 from roamcast.world.traces.plan import Options, Part, plan
 from roamcast.world.traces.record import CONTACT, EXTENT, GONE, POINT, PROBLEM, REFUSAL, Record
@@ -36,7 +36,7 @@ class Movement:
 def movement(path: str) -> Movement:
     """The movement in a file. Several parts of a simulation need it, so an unchanged file is read once."""
     try:
-        state = Path(path).stat()
+        state = located(path).stat()
     except OSError as error:
         raise InputError(f"trace={unreadable(path, error)}") from None
     return _movement(path, state.st_mtime_ns, state.st_size)
@@ -99,7 +99,7 @@ def merged(intervals: Iterable[Interval]) -> list[Interval]:
 
 
 def _part(path: str, kind: str) -> Part:
-    if Path(path).is_dir():
+    if "://" not in path and Path(path).is_dir():
         raise InputError(f"trace={path}: is a directory")
     try:
         (part,) = plan([path], Options(), split_bytes=1 << 62)
