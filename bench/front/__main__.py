@@ -58,7 +58,7 @@ def _dot(name: str, share: float) -> None:
 
 
 def pareto(quick: bool) -> Iterator[str]:
-    found: dict[str, tuple[World, dict[str, Point]]] = {}
+    measured: dict[str, tuple[World, dict[str, Point]]] = {}
     details: list[str] = []
     for group, worlds in GROUPS.items():
         details += ["", f"### {group}"]
@@ -68,17 +68,17 @@ def pareto(quick: bool) -> Iterator[str]:
                 continue
             seeds = QUICK_SEEDS if quick else world.seeds
             every = points(rows_of(world.name, world, entrants(world), seeds))
-            found[world.name] = (world, every)
+            measured[world.name] = (world, every)
             details += ["", *of_world(world, every, seeds)]
-    yield from overview(found)
+    yield from overview(measured)
     yield from details
 
 
-def overview(found: Mapping[str, tuple[World, Mapping[str, Point]]]) -> Iterator[str]:
+def overview(measured: Mapping[str, tuple[World, Mapping[str, Point]]]) -> Iterator[str]:
     """A line for each world."""
     yield "| world | roam delivers | dominated by | dominates | the paper's own system |"
     yield "| --- | --- | --- | --- | --- |"
-    for name, (world, every) in found.items():
+    for name, (world, every) in measured.items():
         roam = every["roam"]
         others = {label: point for label, point in every.items() if not label.startswith("roam")}
         above = [label for label, point in others.items() if dominates(point, roam) and not dominates(roam, point)]
@@ -136,16 +136,16 @@ def _with_interval(point: Point) -> str:
 
 
 def robustness(quick: bool) -> Iterator[str]:
-    found = {}
+    measured = {}
     seeds = QUICK_SEEDS if quick else robust.SEEDS
     base = World("common", "", "baldoni", robust.world())
     for axis in robust.AXES:
         protocols = [*_rivals(axis.rivals), {"name": "roam"}]
         rows = rows_of(f"robust {axis.name}", base, protocols, seeds, point=[dict(p) for _, p in axis.points])
-        found[axis.name] = (axis, _by_point(axis, rows))
-    robust.draw(found, PICTURE)
+        measured[axis.name] = (axis, _by_point(axis, rows))
+    robust.draw(measured, PICTURE)
     yield "![Delivered and air, for roam in black and all others](../pictures/roam-robust.png)"
-    for name, (axis, at) in found.items():
+    for name, (axis, at) in measured.items():
         yield ""
         yield f"**{name[0].upper()}{name[1:]}**"
         yield ""
@@ -187,11 +187,11 @@ def liars(base: World, seeds: int) -> Iterator[str]:
 
 def ablations(quick: bool) -> Iterator[str]:
     seeds = QUICK_SEEDS if quick else ablate.SEEDS
-    found = {
+    measured = {
         world.name: points(rows_of(f"ablate {world.name}", world, ablate.entrants(), seeds))
         for world in ablate.worlds()
     }
-    yield from ablate.lines(found)
+    yield from ablate.lines(measured)
 
 
 # ---- the page

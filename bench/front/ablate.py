@@ -28,12 +28,12 @@ def entrants() -> list[Values]:
     return [roam("roam"), *(roam(f"without {what}", **values) for what, values in WITHOUT.items())]
 
 
-def lines(found: Mapping[str, Mapping[str, Point]]) -> list[str]:
+def lines(measured: Mapping[str, Mapping[str, Point]]) -> list[str]:
     """What is delivered more or less without an ingredient, and the air that this takes, as a multiple."""
-    worlds = list(found)
+    worlds = list(measured)
     rows = [f"| without | {' | '.join(worlds)} |", f"| --- |{' --- |' * len(worlds)}"]
     for what in WITHOUT:
-        cells = [_cell(found[world]["roam"], found[world][f"without {what}"]) for world in worlds]
+        cells = [_cell(measured[world]["roam"], measured[world][f"without {what}"]) for world in worlds]
         rows.append(f"| {what} | {' | '.join(cells)} |")
     return rows
 

@@ -56,10 +56,10 @@ def world() -> dict[str, Any]:
     return {**of_league("common"), "publish_until_s": 90.0}
 
 
-def lines(axis: Axis, found: Mapping[float, Mapping[str, Point]]) -> list[str]:
+def lines(axis: Axis, measured: Mapping[float, Mapping[str, Point]]) -> list[str]:
     """A table: roam, whoever delivers most among the others, and whoever delivers most for no more air than roam."""
     rows = [f"| {axis.x} | roam | the best other | the best other for no more air |", "| --- | --- | --- | --- |"]
-    for x, at in found.items():
+    for x, at in measured.items():
         roam = at["roam"]
         others = {name: point for name, point in at.items() if name != "roam"}
         cheap = {name: point for name, point in others.items() if point.air_s <= 1.05 * roam.air_s}
@@ -78,7 +78,7 @@ def _best(points: Mapping[str, Point]) -> str:
     return f"`{name}` {_cell(points[name])}"
 
 
-def draw(found: Mapping[str, tuple[Axis, Mapping[float, Mapping[str, Point]]]], path: Path) -> None:
+def draw(measured: Mapping[str, tuple[Axis, Mapping[float, Mapping[str, Point]]]], path: Path) -> None:
     """Delivered above, air below, a column for each axis."""
     import matplotlib
 
@@ -86,7 +86,7 @@ def draw(found: Mapping[str, tuple[Axis, Mapping[float, Mapping[str, Point]]]], 
     from matplotlib import pyplot as plt
 
     figure, panels = plt.subplots(4, 4, figsize=(12.5, 11), layout="constrained")
-    for place, (axis, at) in enumerate(found.values()):
+    for place, (axis, at) in enumerate(measured.values()):
         row, column = 2 * (place // 4), place % 4
         upper, lower = panels[row][column], panels[row + 1][column]
         for name in dict.fromkeys(name for points in at.values() for name in points):
