@@ -59,8 +59,8 @@ def task(run: Run, limit_s: float = 0.0) -> Task:
     }
 
 
-def all_done(folder: Folder, tasks: Iterable[Task], noting: bool) -> Iterator[Done]:
-    """Do these runs one after the other; each comes when it is in the folder to stay. `noting`: that they begin."""
+def all_done(folder: Folder, tasks: Iterable[Task], noting: bool) -> Iterator[list[Done]]:
+    """Do these runs one after the other; they come when they are in the folder to stay. `noting`: that they begin."""
     folder.check_seen()
     ended = folder.ended() if noting else set()
     endings = Endings(folder.runs)
@@ -72,12 +72,12 @@ def all_done(folder: Folder, tasks: Iterable[Task], noting: bool) -> Iterator[Do
             waiting.append(one(folder, endings, task, noting))
             if noting or endings.due:
                 endings.flush()
-                yield from waiting
+                yield waiting
                 waiting = []
             if noting:
                 folder.end(task["run"])
         endings.flush()
-        yield from waiting
+        yield waiting
     except OSError as error:
         raise Interrupted(f"cannot write to {folder}: {why(error)}") from error
     finally:

@@ -87,6 +87,6 @@ def test_java_that_is_killed_is_one_line_at_any_moment(
         time.sleep(0.01)
     os.kill(java, signal.SIGKILL)
     _, errors = started.communicate(timeout=PATIENCE_S)
-    said = [each for each in errors.splitlines() if " runs to do" not in each and " runs/s" not in each]
-    assert said == ["forty: starting Spark", line.format(out=out)]
+    lines = [each for each in errors.splitlines() if " runs to do" not in each and " runs/s" not in each]
+    assert lines == ["forty: starting Spark", line.format(out=out)]
     assert started.returncode == 75 and Folder(out).failures() == {}

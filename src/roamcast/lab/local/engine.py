@@ -72,7 +72,7 @@ class PoolEngine:
 
 def simulate_part(folder: Folder, noting: bool, tasks: Sequence[Task]) -> list[Done]:
     """Do these runs, one after the other."""
-    return [*all_done(folder, tasks, noting)]
+    return [done for some in all_done(folder, tasks, noting) for done in some]
 
 
 def look_through(folder: Folder, part: Part) -> tuple[str, str] | None:

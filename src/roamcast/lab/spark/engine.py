@@ -126,10 +126,10 @@ def simulate_batches(batches: Iterator[pa.RecordBatch], folder: dict[str, str], 
     import_from(cwd)
     tasks = (row for batch in batches for row in batch.to_pylist())
     try:
-        for done in all_done(found_by(folder), tasks, noting=context is not None and context.attemptNumber() > 0):
-            yield _row([*done, None], ENDING)
+        for some in all_done(found_by(folder), tasks, noting=context is not None and context.attemptNumber() > 0):
+            yield _batch([[*done, None] for done in some], ENDING)
     except Interrupted as error:  # trying the task again would not help
-        yield _row([None, None, None, str(error)], ENDING)
+        yield _batch([[None, None, None, str(error)]], ENDING)
 
 
 def look_through(batches: Iterator[pa.RecordBatch], folder: dict[str, str]) -> Iterator[pa.RecordBatch]:
@@ -137,8 +137,8 @@ def look_through(batches: Iterator[pa.RecordBatch], folder: dict[str, str]) -> I
         for row in batch.to_pylist():
             damage = logs.damage(found_by(folder).runs, logs.part_of(row))
             if damage is not None:
-                yield _row(list(damage), DAMAGE)
+                yield _batch([list(damage)], DAMAGE)
 
 
-def _row(cells: Sequence[str | None], names: list[str]) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([texts([cell]) for cell in cells], names)
+def _batch(rows: Sequence[Sequence[str | None]], names: list[str]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([texts([row[k] for row in rows]) for k in range(len(names))], names)

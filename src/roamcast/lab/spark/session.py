@@ -184,8 +184,8 @@ def _launched(conf: Any, log: Path | None) -> Any:
         try:
             return launch_gateway(conf, popen_kwargs={"stderr": output, "stdout": output})  # type: ignore[no-untyped-call]
         except PySparkRuntimeError:
-            told = f"; {log} may say why" if log else ""
-            raise Interrupted(f"Java ended before Spark had started{told}") from None
+            hint = f"; {log} may say why" if log else ""
+            raise Interrupted(f"Java ended before Spark had started{hint}") from None
 
 
 def _say_nothing_twice(context: Any) -> None:
