@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import bench.front
@@ -17,6 +18,7 @@ from roamcast.judging.student import ALPHA, interval
 
 OUT = ROOT / "out" / "front"
 PAGE = ROOT / "docs" / "explanation" / "roam.md"
+TABLES = ROOT / "docs" / "explanation" / "roam-tables.md"
 PICTURE = ROOT / "docs" / "pictures" / "roam-robust.png"
 PARTS = ("pareto", "robust", "ablate")
 QUICK_SEEDS = 2
@@ -57,21 +59,21 @@ def _dot(name: str, share: float) -> None:
 # ---- every protocol in every world
 
 
-def pareto(quick: bool) -> Iterator[str]:
+def pareto(quick: bool) -> tuple[list[str], list[str]]:
+    """An overview, and the tables of all worlds."""
     measured: dict[str, tuple[World, dict[str, Point]]] = {}
     details: list[str] = []
     for group, worlds in GROUPS.items():
-        details += ["", f"### {group}"]
+        details += ["", f"## {group}"]
         for world in worlds:
             if not there(world):
-                details += ["", f"#### {world.name}", "", "Left out: its data are not on this machine."]
+                details += ["", f"### {world.name}", "", "Left out: its data are not on this machine."]
                 continue
             seeds = QUICK_SEEDS if quick else world.seeds
             every = points(rows_of(world.name, world, entrants(world), seeds))
             measured[world.name] = (world, every)
             details += ["", *of_world(world, every, seeds)]
-    yield from overview(measured)
-    yield from details
+    return list(overview(measured)), details
 
 
 def overview(measured: Mapping[str, tuple[World, Mapping[str, Point]]]) -> Iterator[str]:
@@ -98,7 +100,7 @@ def _of_own(own: str, every: Mapping[str, Point]) -> str:
 def of_world(world: World, every: Mapping[str, Point], seeds: int) -> Iterator[str]:
     roam = every["roam"]
     curve = [(point.air_s, point.delivered) for label, point in every.items() if label.startswith("roam")]
-    yield f"#### {world.name}"
+    yield f"### {world.name}"
     yield ""
     left_out = f" Left out, because runs take minutes: {', '.join(world.without)}." if world.without else ""
     yield f"{world.about[0].upper()}{world.about[1:]}; {seeds} seeds.{left_out}"
@@ -197,13 +199,13 @@ def ablations(quick: bool) -> Iterator[str]:
 # ---- the page
 
 
-def written(part: str, lines: list[str]) -> None:
+def written(page: Path, part: str, lines: list[str]) -> None:
     """Put lines between the marks of a part."""
-    text = PAGE.read_text()
+    text = page.read_text()
     begin, end = f"<!-- {part}: begin -->", f"<!-- {part}: end -->"
     before, rest = text.split(begin)
     _, after = rest.split(end)
-    PAGE.write_text(f"{before}{begin}\n\n" + "\n".join(lines).strip() + f"\n\n{end}{after}")
+    page.write_text(f"{before}{begin}\n\n" + "\n".join(lines).strip() + f"\n\n{end}{after}")
 
 
 def main() -> None:
@@ -214,12 +216,18 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--write", action="store_true")
     asked = parser.parse_args()
-    makers = {"pareto": pareto, "robust": robustness, "ablate": ablations}
     for part in asked.parts or PARTS:
-        lines = list(makers[part](asked.quick))
-        print("\n" + "\n".join(lines))
-        if asked.write:
-            written(part, lines)
+        for page, lines in made(part, asked.quick):
+            print("\n" + "\n".join(lines))
+            if asked.write:
+                written(page, part, lines)
+
+
+def made(part: str, quick: bool) -> Iterator[tuple[Path, list[str]]]:
+    if part == "pareto":
+        yield from zip((PAGE, TABLES), pareto(quick), strict=True)
+    else:
+        yield PAGE, list((robustness if part == "robust" else ablations)(quick))
 
 
 if __name__ == "__main__":
