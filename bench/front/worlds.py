@@ -15,7 +15,7 @@ DATA = ROOT.parent / "shared" / "data"
 FIRST_SEED = 101
 MANY, SOME = 30, 10
 """Seeds of a world; SOME where a run takes seconds."""
-EFFORTS = (0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 2.0)
+EFFORTS = (0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 2.0)
 FLOODINGS = ("flooding-periodic", "flooding-interest", "flooding-neighbors")
 Values = Mapping[str, Any]
 

@@ -294,7 +294,7 @@ def test_a_wrong_age_does_not_keep_an_event_away() -> None:
 
 
 def test_m9_events_of_short_validity_are_repaired_with_little_effort_as_well() -> None:
-    net = TinyNet(Roam, 2, [], effort=0.05)
+    net = TinyNet(Roam, 2, [], effort=0.25)
     net.start()
     net.subscribe(1, NEWS)
     event = net.publish(0, topic="news", validity_us=80 * SECOND)
@@ -379,15 +379,17 @@ def test_m9_little_effort_takes_longer_and_sends_less() -> None:
         assert sorted(net.delivered(19)) == ids
         return len(net.sends("event")), len(net.sends("summary"))
 
-    little, usual, much = sent(0.1), sent(1.0), sent(4.0)
+    little, usual, much = sent(0.4), sent(1.0), sent(4.0)
     assert little[0] < usual[0] < much[0]
     assert 5 * little[1] < usual[1] < much[1] / 2
 
 
 def test_m9_effort_scales_times_chances_and_copies() -> None:
-    little, usual, much = (Pace(ScriptHost(), RoamParams(effort=effort)) for effort in (0.25, 1.0, 2.0))
-    assert [pace.shortest_us for pace in (little, usual, much)] == [2 * SECOND, SECOND // 2, SECOND // 4]
-    assert [pace.delay_us(10) for pace in (little, usual, much)] == [160_000, 40_000, 40_000]
-    assert [pace.likely for pace in (little, usual, much)] == [0.5, 1.0, 1.0]
-    assert [pace.copies(news(1)) for pace in (little, usual, much)] == [2, 2, 4]
-    assert [pace.copies(news(1, scope=LOCAL)) for pace in (little, usual, much)] == [4, 4, 8]
+    least, little, usual, much = (Pace(ScriptHost(), RoamParams(effort=e)) for e in (0.05, 0.25, 1.0, 2.0))
+    every = (least, little, usual, much)
+    assert [pace.shortest_us for pace in every] == [200 * SECOND, 8 * SECOND, SECOND // 2, SECOND // 4]
+    assert [pace.young_us for pace in every] == [200 * SECOND, 8 * SECOND, SECOND // 2, SECOND // 2]
+    assert [pace.delay_us(10) for pace in every] == [800_000, 160_000, 40_000, 40_000]
+    assert [pace.likely for pace in every] == [0.5, 1.0, 1.0, 1.0]
+    assert [pace.copies(news(1)) for pace in every] == [2, 2, 2, 4]
+    assert [pace.copies(news(1, scope=LOCAL)) for pace in every] == [4, 4, 4, 8]

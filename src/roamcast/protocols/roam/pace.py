@@ -13,6 +13,8 @@ LIST_BYTES: Final = 200
 """A usual summary and a usual list, for their airtimes."""
 FRESH: Final = 4
 """For this many of the longest intervals an event is as good as new."""
+THIN_BELOW: Final = 10.0
+"""Below the inverse of this effort, the flood itself gets thinner."""
 BURST_SHARE: Final = 4
 """A pause lasts this many times longer than the burst before it, so that others get the medium."""
 
@@ -55,14 +57,15 @@ class Pace:
         self.host = host
         self.params = params
         usual_us = max(1e6 * params.interval_s, params.interval * host.airtime(SUMMARY_BYTES))
-        self.shortest_us = round(usual_us / params.effort)
+        little = min(1.0, params.effort)
+        self.shortest_us = round(usual_us / (params.effort * little))
         self.longest_us = self.shortest_us << params.doublings
         self.fresh_us = max(round(1e6 * params.fresh_s), FRESH * self.longest_us) if params.fresh_s else 0
         self.answer_us = max(1000.0 * params.answer_ms, params.answer * host.airtime(LIST_BYTES))
         self.pause_us = BURST_SHARE * max(round(self.answer_us), params.burst * host.airtime(params.frame_limit))
-        self.young_us = round(usual_us / min(1.0, params.effort))
+        self.young_us = round(usual_us / (little * little))
         self.left_us = 4 * round(self.answer_us)  # a list, and what it asks for, take about half of it
-        self.likely = min(1.0, 2.0 * params.effort)  # that a node forwards at all
+        self.likely = min(1.0, THIN_BELOW * params.effort)  # that a node forwards at all
 
     def delay_us(self, size: int) -> float:
         """The longest delay before a frame of this size is forwarded."""

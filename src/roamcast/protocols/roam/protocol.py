@@ -29,8 +29,9 @@ Rules, one test each:
   M6  an application that subscribes late gets the valid events that its node carries already
   M7  local events are flooded for `local_hops` hops, with more copies: they are neither carried nor repaired
   M8  an own event that is published again after a restart is carried and not flooded: neighbours that lack it find out
-  M9  `effort` trades air for time: below 1, times grow and the flood gets thinner, and summaries bring the rest
-      later; above 1, intervals shrink and more copies are sent
+  M9  `effort` trades air for time and certainty. Below 1, delays of the flood grow as its inverse, so that more nodes
+      hear another copy first, and intervals of summaries as the square of that, so that less is repaired; below 0.1
+      the flood itself gets thinner. Above 1, intervals shrink and more copies are sent
   M10 comparing a list with what is known takes time. Beyond `compared` ids a second lists are ignored: the summaries of
       honest neighbours make them send theirs again, and no other node can keep this one busy
   M11 the exclusive or of two digests is the digest of what differs, so a node that knows exactly one event more than
