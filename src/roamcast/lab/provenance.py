@@ -33,7 +33,7 @@ Row = dict[str, Any]
 def recorded(storage: Storage, engine: object, runs: int) -> Iterator[None]:
     """While an engine does so many runs: a record when they begin, and again with `ended` when they have."""
     record = {"began": _now(), "ended": None, "runs": runs, **facts(), **_of_engine(engine)}
-    target = f"{NAME}/{record['began'].replace(':', '')}-{uuid.uuid4().hex[:6]}.json"
+    target = f"{NAME}/{datetime.now(UTC):%Y-%m-%dT%H%M%S.%f}-{uuid.uuid4().hex[:6]}.json"  # in their order by name
     storage.put(target, _encoded(record))
     yield
     storage.put(target, _encoded({**record, "ended": _now()}))
