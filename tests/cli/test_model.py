@@ -56,7 +56,7 @@ def test_measured_shows_distance_growing_after_the_contact() -> None:
     assert 150 < seen["distance_m"][0] < 180
     assert all(a < b for a, b in zip(seen["distance_m"][:20], seen["distance_m"][1:20], strict=False))
     text = run("--A", "3", "--L", "1", "--steps", "1", "--measured").stdout
-    assert "measured: waypoint, 100 nodes, 1,000 m x 1,000 m, 10 to 20 m/s, range 150 m" in text
+    assert "measured: waypoint, 100 nodes, 1,000 m × 1,000 m, 10 to 20 m/s, range 150 m" in text
 
 
 @pytest.mark.parametrize("suffix", [".svg", ".png"])
