@@ -135,7 +135,7 @@ def test_state_stays_bounded(validity_us: int) -> None:
     assert len(table.known) <= 20 + 50
     assert len(table.seen) <= 50
     assert len(host.muted) <= 20 + 2 * 50
-    assert len(protocol.neighbours) <= 100
+    assert len(protocol.neighbours.here) <= 256
     assert len(table.changes) <= 4 * (20 + 50)
     assert sorted(table.known) == table.order
 
@@ -190,3 +190,76 @@ def test_a_frame_is_never_changed_after_it_was_sent(plan: Any) -> None:
     for host in weather(Roam, plan).hosts:
         shown = [line for line in host.effects if line.startswith("broadcast")]
         assert shown == [f"broadcast {frame.kind} {frame.fields()}" for _, frame in host.sent]
+
+
+def test_two_subscriptions_get_an_event_once() -> None:
+    protocol, host = node()
+    protocol.on_subscribe(1, NEWS)
+    host.hear(protocol, EventFrame(news(1), 0, 0), 2)
+    protocol.on_subscribe(2, NEWS)
+    assert [event.id for event in host.delivered] == [news(1).id]
+
+
+def test_what_is_sent_to_one_neighbour_makes_no_pause_for_the_next() -> None:
+    """The first sending to the last neighbour gets lost; it is repeated as soon as that to the first one would be."""
+    protocol, host = node()
+    protocol.on_publish(news(1))
+    host.advance(protocol, 3 * SECOND)
+    for neighbour in range(2, 8):
+        host.hear(protocol, listing(), neighbour)
+        host.advance(protocol, host.clock_us + SECOND)
+    sent = len(host.frames("event"))
+    host.hear(protocol, listing(), 7)
+    host.advance(protocol, host.clock_us + SECOND)
+    assert len(host.frames("event")) == sent + 1
+
+
+def test_two_differences_that_nobody_can_mend_get_their_pauses_apart() -> None:
+    protocol, host = node()
+    protocol.on_publish(news(1))
+    for _ in range(600):
+        host.advance(protocol, host.clock_us + 100_000)
+        host.hear(protocol, Summary(9, 5, 600, 300), 2)
+        host.hear(protocol, Summary(9, 6, 600, 300), 3)
+    assert len(host.frames("ids")) <= 2 * (60 / 4 + 4)
+
+
+def test_nothing_is_sent_to_a_neighbour_that_has_gone() -> None:
+    protocol, host = node(frame_limit=64, burst=1)
+    for n in range(1, 1000):
+        protocol.on_publish(news(n))
+    host.advance(protocol, 3 * SECOND)
+    host.sent.clear()
+    host.hear(protocol, listing(), 2)
+    host.advance(protocol, 300 * SECOND)
+    assert 10 < len([frame for frame in host.frames("event") if isinstance(frame, Missing)]) < 100
+
+
+def test_what_a_list_makes_a_node_look_at_counts() -> None:
+    """Its range is empty, and its window so wide that all known events are looked at."""
+    protocol, host = node(compared=8000)
+    for n in range(1, 1001):
+        protocol.on_publish(news(n))
+    host.advance(protocol, 60 * SECOND)
+    wide = IdList(Summary(1, 1, 50_000, 300), 5, 4, [])
+    for _ in range(5):
+        host.hear(protocol, wide, 2)
+    assert protocol.neighbours.compared <= 2 * 1002
+
+
+def test_a_list_that_waited_speaks_of_the_same_events() -> None:
+    frame = listing(news(1).id, age_ms=600, left_ms=300)
+    assert frame.later(0) is frame
+    later = frame.later(200)
+    assert (later.summary.age_ms, later.summary.left_ms, later.spans()) == (800, 100, frame.spans())
+    assert frame.later(500).summary.left_ms == 0
+
+
+def test_large_events_make_room_for_each_other_and_not_small_ones() -> None:
+    protocol, host = node(store_kib=64)
+    for n in range(1, 101):
+        host.hear(protocol, EventFrame(Event(event_id(7, n), "news"), 0, 0), 2)
+    for n in range(1, 11):
+        host.hear(protocol, EventFrame(Event(event_id(8, n), "news", payload=bytes(10_000)), 0, 0), 2)
+    assert len(protocol.table.held[7]) == 100
+    assert len(protocol.table.held[8]) == 6

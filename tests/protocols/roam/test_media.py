@@ -6,7 +6,7 @@ import pytest
 
 from roamcast.protocols.kit.frames import EventFrame
 from roamcast.protocols.roam.protocol import LIST, PUSH, Roam
-from roamcast.pubsub.event import event_id
+from roamcast.pubsub.event import LOCAL, event_id
 from roamcast.testing import ScriptHost, make
 from tests.protocols.roam.nodes import DIFFERENT, SECOND, listing, news
 
@@ -71,3 +71,26 @@ def test_m12_nothing_is_compared_while_the_medium_is_busy(busy: float, compares:
     assert (PUSH in host.timers) is compares
     host.advance(protocol, 60 * SECOND)
     assert bool(host.frames("summary")) is compares
+
+
+@pytest.mark.parametrize("scope", [0, LOCAL])
+def test_m12_relays_of_events_that_are_not_held_are_taken_back_as_well(scope: int) -> None:
+    protocol, host = mesh_node(store=1)
+    host.hear(protocol, EventFrame(news(1, scope=scope), 0, 0), 2)
+    host.hear(protocol, EventFrame(news(2), 0, 0), 2)
+    for k in range(3):
+        host.hear(protocol, EventFrame(news(1, scope=scope), 7, 0), 3 + k)
+    assert [frame.id for frame, _ in host.relayed] == [news(2).id]
+
+
+def test_m12_what_is_due_when_the_medium_gets_busy_is_not_sent() -> None:
+    protocol, host = mesh_node()
+    protocol.on_publish(news(1))
+    host.advance(protocol, 3 * SECOND)
+    host.hear(protocol, DIFFERENT, 2)
+    host.hear(protocol, listing(event_id(7, 7)), 2)
+    assert LIST in host.timers and PUSH in host.timers
+    host.sent.clear()
+    host.busy_share = 0.9
+    host.advance(protocol, 10 * SECOND)
+    assert host.sent == []

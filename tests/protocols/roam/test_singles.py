@@ -52,6 +52,7 @@ def test_m11_a_node_that_lacks_one_event_sends_its_summary_and_a_list_if_that_di
     host.hear(protocol, other, 2)
     host.advance(protocol, host.timers[LIST])
     assert [frame.kind for _, frame in host.sent] == ["summary"]
+    host.advance(protocol, host.clock_us + SECOND)
     host.hear(protocol, other, 2)
     host.advance(protocol, host.timers[LIST])
     assert host.frames()[-1].kind == "ids"

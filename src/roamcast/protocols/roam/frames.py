@@ -93,6 +93,14 @@ class IdList(Frame):
             self._starts = starts
         return starts
 
+    def later(self, ms: int) -> IdList:
+        """The same list, sent so much later: its window moves with time."""
+        if ms == 0:
+            return self
+        of = self.summary
+        summary = Summary(of.count, of.digest, of.age_ms + ms, max(0, of.left_ms - ms))
+        return IdList(summary, self.low, self.high, self.runs)
+
     def fields(self) -> list[Any]:
         return [*self.summary.fields(), self.low, self.high, self.runs]
 

@@ -1,10 +1,11 @@
 """The events that a node carries for others, and summaries of their ids.
 
 An event is *known* from the time it came until it expires. It is *held* as long as there is room for its content; if
-there is none, the publisher of most held events gives up its oldest one, which stays known, so that nobody sends it
-again. If more than `remembered` events are known and not held, the one that was given up first is no longer known: some
-events never expire, and nothing here may grow for ever. Ids are remembered longer than events are valid: an event that
-has expired here is not taken again from a neighbour whose clock is a little behind.
+there is none, the publisher of most events gives up its oldest one (the publisher of most content, if that is what is
+short). It stays known, so that nobody sends it again. If more than `remembered` events are known and not held, the
+one that was given up first is no longer known: some events never expire, and nothing here may grow for ever. Ids are
+remembered longer than events are valid: an event that has expired here is not taken again from a neighbour whose clock
+is a little behind.
 
 A summary is about the events of a *window*: those that are old enough for the flood that brings them to be over
 (`young_us`), and valid for long enough to be sent once more (`left_us`). No two nodes agree to the millisecond how old
@@ -109,6 +110,7 @@ class HeldEvents:
         self.order: list[int] = []  # the known ids, ascending
         self.by_digest: dict[int, int] = {}  # the known ids by their own digests
         self.held: dict[int, dict[int, None]] = {}  # publisher -> ids of held events, oldest first
+        self.held_bytes: dict[int, int] = {}  # publisher -> content of these
         self.given_up: OrderedDict[int, None] = OrderedDict()  # ids that are known and not held, longest given up first
         self.count = 0  # of held events
         self.bytes = 0
@@ -137,6 +139,7 @@ class HeldEvents:
             del self.given_up[event.id]
         self._await_change(known, event.id)
         self.held.setdefault(event.publisher, {})[event.id] = None
+        self.held_bytes[event.publisher] = self.held_bytes.get(event.publisher, 0) + event.size
         self.count += 1
         self.bytes += event.size
         return known
@@ -183,16 +186,21 @@ class HeldEvents:
         """Give up events until the rest fit; returns their ids. They stay known."""
         given_up: list[int] = []
         while self.count > self.most or (self.bytes > self.most_bytes and self.count > 1):
-            richest: dict[int, None] = {}
-            for ids in self.held.values():
-                if len(ids) > len(richest):
-                    richest = ids
-            id = next(iter(richest))
+            id = next(iter(self.held[self._richest(self.count > self.most)]))
             self._let_go(id)
             given_up.append(id)
         while len(self.given_up) > self.remembered:
             self._drop(next(iter(self.given_up)))
         return given_up
+
+    def _richest(self, in_events: bool) -> int:
+        """The publisher with most held events, or with most content."""
+        richest, most = NONE, -1
+        for publisher, ids in self.held.items():
+            has = len(ids) if in_events else self.held_bytes[publisher]
+            if has > most:
+                richest, most = publisher, has
+        return richest
 
     # ---- summaries
 
@@ -207,6 +215,10 @@ class HeldEvents:
     def reaches_into_core(self, window: Window) -> bool:
         young_us, left_us = self.now_us - window.born_us, window.expiry_us - self.now_us
         return young_us > 2 * self.young_us or left_us > 2 * self.left_us
+
+    def looked_at(self, window: Window) -> int:
+        """How many events a summary of the window looks at."""
+        return 1 + (len(self.known) if self.reaches_into_core(window) else len(self.edge))
 
     def summary(self, window: Window) -> tuple[int, int]:
         """How many ids are in the window, and their digest."""
@@ -280,8 +292,10 @@ class HeldEvents:
         self.bytes -= event.size
         ids = self.held[event.publisher]
         del ids[id]
+        self.held_bytes[event.publisher] -= event.size
         if not ids:
             del self.held[event.publisher]
+            del self.held_bytes[event.publisher]
 
     def _drop(self, id: int) -> None:
         """It is no longer known."""

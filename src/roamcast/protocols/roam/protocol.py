@@ -20,7 +20,7 @@ Rules, one test each:
       and long pauses, and nobody has to set them (Pace)
   M2  a summary is about events that are neither so young that the flood may still bring them nor about to expire, and
       its sender puts the edges where it knows of no event (held.py)
-  M3  a node that knows no event sends no summary: it has nothing to offer, and neighbours that have something ask it
+  M3  a node that knows no event sends no summary of its own accord: it has nothing to offer, and answers those who have
   M4  an event that came late, but is younger than `fresh_s`, is flooded on like a new one: those farther away probably
       lack it, too. An older one spreads by summaries: a node has come back or has just joined, and the others have it
   M5  pauses between two sendings of one missing event to the same neighbours double, and so do pauses between two lists
@@ -32,8 +32,8 @@ Rules, one test each:
   M9  `effort` trades air for time and certainty. Below 1, delays of the flood grow as its inverse, so that more nodes
       hear another copy first, and intervals of summaries as the square of that, so that less is repaired; below 0.1
       the flood itself gets thinner. Above 1, intervals shrink and more copies are sent
-  M10 comparing a list with what is known takes time. Beyond `compared` ids a second lists are ignored: the summaries of
-      honest neighbours make them send theirs again, and no other node can keep this one busy
+  M10 comparing takes time. Beyond `compared` ids a second, an eighth of that for one neighbour, summaries and lists are
+      ignored: those of honest neighbours come again, and no other node can keep this one busy
   M11 the exclusive or of two digests is the digest of what differs, so a node that knows exactly one event more than
       its neighbour finds it without a list, and sends it. A node that knows one less sends its summary, which is
       short, and a list only if that did not help
@@ -52,6 +52,7 @@ from roamcast.protocols.kit.interface import Frame, Host, Params, no_room, reaso
 from roamcast.protocols.kit.relay import EXHAUSTED, EXPIRED, SOURCE, Relay
 from roamcast.protocols.roam.frames import IdList, Missing, Summary, id_lists, missing_bytes
 from roamcast.protocols.roam.held import NONE, HeldEvents, KnownEvent, Window
+from roamcast.protocols.roam.neighbours import Neighbours
 from roamcast.protocols.roam.pace import Pace, RoamParams
 from roamcast.protocols.roam.trickle import Trickle
 from roamcast.pubsub.event import LOCAL, Event
@@ -78,7 +79,11 @@ RELAYING: Final = 1024
 DIFFERENCES: Final = 64
 """How many differences a node remembers."""
 DOUBLINGS: Final = 6
-"""How often a pause doubles at most."""
+LIST_DOUBLINGS: Final = 3
+"""How often the pause between sendings, and that between lists, doubles at most: a list that is lost costs time."""
+GONE: Final = 6
+"""After a silence of so many of the longest intervals, a neighbour is gone: one that agrees is silent in several."""
+LOOKED_AT: Final = 1024
 
 
 @final
@@ -93,14 +98,14 @@ class Difference:
 
 
 @final
-class Neighbour:
-    """When a neighbour came, and when it was heard last."""
+class Copies:
+    """Of an event that waits for the medium: how many were heard, and how many make another one useless."""
 
-    __slots__ = ("heard_us", "met_us")
+    __slots__ = ("enough", "heard")
 
-    def __init__(self, now_us: int) -> None:
-        self.met_us = now_us
-        self.heard_us = now_us
+    def __init__(self, enough: float) -> None:
+        self.heard = 1
+        self.enough = enough
 
 
 @final
@@ -114,7 +119,6 @@ class Roam(Relay):
         self.pace = Pace(host, params)
         self.fresh_us = self.pace.fresh_us
         self.shortest_us = self.pace.shortest_us
-        self.gone_us = 2 * self.pace.longest_us  # after so long a silence, a neighbour is gone
         self.table = HeldEvents(
             params.store,
             params.store_kib << 10,
@@ -127,14 +131,13 @@ class Roam(Relay):
         self.list_due_us = NOT_DUE
         self.other: Summary | None = None  # the one that was heard and makes a list due
         self.other_window = Window(0, 0)
-        self.lists: list[IdList] = []  # those that wait for the next burst
+        self.lists: list[IdList] = []  # those that wait for the next burst …
+        self.listed_us = 0  # … and when they were made
         self.differences: OrderedDict[int, Difference] = OrderedDict()  # by the digest of the ids that differ
         self.ordered = host.echo_us(0) > 0  # whether the medium orders relays (M12)
-        self.relaying: OrderedDict[int, int] = OrderedDict()  # events that wait for the medium, and copies heard
+        self.relaying: OrderedDict[int, Copies] = OrderedDict()  # events that wait for the medium, or did lately
         self.missing: dict[int, int] = {}  # events to send, and the first neighbour that lacks each
-        self.neighbours: dict[int, Neighbour] = {}
-        self.compared = 0  # ids that were compared with lists since `counted_us`
-        self.counted_us = 0
+        self.neighbours = Neighbours(GONE * self.pace.longest_us, params.compared)
 
     # ---- what the host calls
 
@@ -145,7 +148,7 @@ class Roam(Relay):
         self.lists = []
         self.differences.clear()
         self.missing = {}
-        self.neighbours = {}
+        self.neighbours.here.clear()
         self.trickle.start()
 
     def on_subscribe(self, subscription: int, filter: Filter) -> None:
@@ -192,12 +195,16 @@ class Roam(Relay):
         if key == SUMMARY:
             if self.trickle.fired() and self.table.known and not self.is_busy():  # M3
                 self.host.broadcast(self.summary(self.table.window(self.host.now())))
+        elif key >= 0:
+            self.forward(key)
+        elif self.is_busy():  # M12
+            self.list_due_us = NOT_DUE
+            self.lists = []
+            self.missing = {}
         elif key == LIST:
             self.send_lists()
-        elif key == PUSH:
-            self.send_missing()
         else:
-            self.forward(key)
+            self.send_missing()
 
     # ---- flood
 
@@ -241,7 +248,7 @@ class Roam(Relay):
 
     def relay(self, frame: EventFrame, sender: int) -> None:
         """Leave it to the medium which of the neighbours is first, and take it back if others were (M12)."""
-        self.relaying[frame.event.id] = 1
+        self.relaying[frame.event.id] = Copies(self.pace.copies(frame.event))
         if len(self.relaying) > RELAYING:
             self.relaying.popitem(last=False)
         self.host.note(TURN, frame.event.id, sender)
@@ -249,16 +256,14 @@ class Roam(Relay):
 
     def heard_again(self, id: int) -> None:
         """A copy comes while a relay waits for the medium, or after it was sent."""
-        copies = self.relaying.get(id, 0)
-        known = self.table.known.get(id)
-        if copies == 0 or known is None or known.event is None:
+        copies = self.relaying.get(id)
+        if copies is None:
             return
-        copies += 1
-        self.relaying[id] = copies
-        if copies >= self.pace.copies(known.event):
+        copies.heard += 1
+        if copies.heard >= copies.enough:
             del self.relaying[id]
             if self.host.withdraw(id):
-                self.host.note(MANY, id, value=copies)
+                self.host.note(MANY, id, value=copies.heard)
 
     def forward(self, key: int) -> None:
         frame = self.next_hop(key)
@@ -298,21 +303,8 @@ class Roam(Relay):
     # ---- compare
 
     def meet(self, sender: int) -> None:
-        now_us = self.host.now()
-        neighbour = self.neighbours.get(sender)
-        if neighbour is None or neighbour.heard_us < now_us - self.gone_us:
-            self.density()  # forget those that have gone
-            self.neighbours[sender] = Neighbour(now_us)
+        if self.neighbours.meet(sender, self.host.now()):
             self.differences.clear()  # it may be what a list was about
-        else:
-            neighbour.heard_us = now_us
-
-    def density(self) -> int:
-        """How many neighbours there are."""
-        oldest_us = self.host.now() - self.gone_us
-        for node in [node for node, neighbour in self.neighbours.items() if neighbour.heard_us < oldest_us]:
-            del self.neighbours[node]
-        return len(self.neighbours)
 
     def summary(self, window: Window) -> Summary:
         count, digest = self.table.summary(window)
@@ -330,9 +322,7 @@ class Roam(Relay):
     def compare(self, summary: Summary, sender: int) -> None:
         """If a neighbour's summary differs from one's own, the event that it lacks is sent, or a list is due."""
         window = self.window_of(summary)
-        if self.is_busy():
-            return
-        if self.table.reaches_into_core(window) and not self.has_time(len(self.table.known)):
+        if self.is_busy() or not self.has_time(sender, self.table.looked_at(window)):
             return
         count, digest = self.table.summary(window)
         digest ^= summary.digest  # of the ids that one of the two nodes knows and the other one does not
@@ -343,22 +333,24 @@ class Roam(Relay):
         if self.params.singles and single != NONE:  # M11
             self.offer([single], sender)
             return
+        now_us = self.host.now()
         difference = self.differences.get(digest)
         if difference is None:
             self.trickle.differ()
         else:
             self.trickle.agree()  # it has been listed
-        self.other = summary
-        self.other_window = window
-        now_us = self.host.now()
-        due_us = max(now_us + self.answer_delay(), now_us if difference is None else difference.again_us)
+            if now_us < difference.again_us:  # M5
+                return
+        due_us = now_us + self.answer_delay()
         if due_us < self.list_due_us:
+            self.other, self.other_window = summary, window
             self.list_due_us = due_us
             self.host.set_timer(LIST, due_us - now_us)
 
     def answer_delay(self) -> int:
         """Longer where many may answer, so that few do."""
-        return int(self.host.random() * self.pace.answer_us * (1.0 + self.density() / 4))
+        self.neighbours.forget(self.host.now())
+        return int(self.host.random() * self.pace.answer_us * (1.0 + len(self.neighbours.here) / 4))
 
     def send_lists(self) -> None:
         """Send a burst of lists: the rest of the last ones, or all ids of a window."""
@@ -375,8 +367,10 @@ class Roam(Relay):
                 self.host.broadcast(summary)
                 return
             self.lists = id_lists(self.table.ids(window), summary, self.params.frame_limit)
+            self.listed_us = self.host.now()
+        waited_ms = (self.host.now() - self.listed_us) // 1000
         for frame in self.lists[: self.params.burst]:
-            self.host.broadcast(frame)
+            self.host.broadcast(frame.later(waited_ms))
         self.lists = self.lists[self.params.burst :]
         if self.lists:
             self.list_due_us = self.host.now() + self.pace.pause_us
@@ -388,7 +382,7 @@ class Roam(Relay):
         before = self.differences.pop(digest, None)
         pause_us = self.shortest_us
         if before is not None and self.params.pauses:
-            pause_us = min(2 * before.pause_us, self.shortest_us << DOUBLINGS)
+            pause_us = min(2 * before.pause_us, self.shortest_us << LIST_DOUBLINGS)
         self.differences[digest] = Difference(self.host.now() + pause_us, pause_us)
         if len(self.differences) > DIFFERENCES:
             self.differences.popitem(last=False)
@@ -403,7 +397,8 @@ class Roam(Relay):
 
     def receive_list(self, frame: IdList, sender: int) -> None:
         window = self.window_of(frame.summary)
-        if self.is_busy() or not self.has_time(1 + self.table.count_between(frame.low, frame.high)):
+        ids = self.table.looked_at(window) + self.table.count_between(frame.low, frame.high) + len(frame.runs)
+        if self.is_busy() or not self.has_time(sender, ids):
             return
         if self.agrees(frame.summary, window):
             self.trickle.agree()
@@ -421,9 +416,12 @@ class Roam(Relay):
     def offer(self, lacked: list[int], sender: int) -> None:
         """Send these events, which a neighbour lacks, after a random delay, unless another node does so first."""
         waiting = bool(self.missing)
-        met_us = self.neighbours[sender].met_us
+        met_us = self.neighbours.met_us(sender)
         for id in lacked:
-            if self.may_push(self.table.known[id], met_us):
+            known = self.table.known[id]
+            if known.pushed_us < met_us:
+                known.pushes = 0  # pauses are between sendings to the same neighbours (M5)
+            if self.may_push(known, met_us):
                 self.missing.setdefault(id, sender)
         if self.missing and not waiting:
             self.host.set_timer(PUSH, self.answer_delay())
@@ -432,15 +430,8 @@ class Roam(Relay):
         """Whether the medium is needed for the flood (M12)."""
         return self.host.busy() > self.params.busy
 
-    def has_time(self, ids: int) -> bool:
-        """Whether there is time to compare so many ids more (M10)."""
-        now_us = self.host.now()
-        if now_us - self.counted_us >= 1_000_000:
-            self.compared, self.counted_us = 0, now_us
-        if self.compared >= self.params.compared:
-            return False
-        self.compared += ids
-        return True
+    def has_time(self, sender: int, ids: int) -> bool:
+        return self.neighbours.has_time(sender, ids, self.host.now())
 
     def may_push(self, known: KnownEvent, met_us: int) -> bool:
         """Whether an event may be sent to a neighbour that came at this time: it was not there at the last sending, or
@@ -448,22 +439,26 @@ class Roam(Relay):
         return known.pushed_us < met_us or known.again_us <= self.host.now()
 
     def is_news(self, frame: IdList) -> bool:
-        """Whether a list has ids that were never seen here; the first one decides."""
+        """Whether a list has ids that were never seen here; the first one decides. After `LOOKED_AT` ids that are known
+        no longer, it may have."""
+        looked_at = 0
         for first, end in frame.spans():
             if self.table.count_between(first, end - 1) < end - first:
                 for id in range(first, end):
-                    if not self.table.has_seen(id):
+                    looked_at += 1
+                    if not self.table.has_seen(id) or looked_at > LOOKED_AT:
                         return True
         return False
 
     def send_missing(self) -> None:
-        """Send some of the events that neighbours lack, oldest id first."""
+        """Send some of the events that neighbours lack, unless the neighbour has gone."""
+        self.neighbours.forget(self.host.now())
         batch: list[EventFrame] = []
         size = 0
         frames = 0
         for id in list(self.missing):
             known = self.table.known.get(id)
-            if known is None or known.event is None:
+            if known is None or known.event is None or self.missing[id] not in self.neighbours.here:
                 del self.missing[id]
                 continue
             each = EventFrame(known.event, 0, max(0, self.host.now() - known.since_us))
@@ -492,6 +487,6 @@ class Roam(Relay):
     def memory(self) -> tuple[int, int]:
         """Known events with 24 bytes each, their contents, and 8 bytes for each neighbour."""
         return (
-            len(self.table.known) + len(self.neighbours),
-            self.table.bytes + 24 * len(self.table.known) + 8 * len(self.neighbours),
+            len(self.table.known) + len(self.neighbours.here),
+            self.table.bytes + 24 * len(self.table.known) + 8 * len(self.neighbours.here),
         )

@@ -1,0 +1,71 @@
+"""The neighbours that a node has heard lately, and how much of its time each may take."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Final, final
+
+MOST: Final = 256
+"""Neighbours; whoever sends in the names of more makes a node forget, and no slower."""
+SHARE: Final = 8
+"""One neighbour may take this part of the time for comparing."""
+SECOND_US: Final = 1_000_000
+
+
+@final
+class Neighbour:
+    """When a neighbour came, when it was heard last, and how many ids were compared for it in this second."""
+
+    __slots__ = ("compared", "heard_us", "met_us")
+
+    def __init__(self, now_us: int) -> None:
+        self.met_us = now_us
+        self.heard_us = now_us
+        self.compared = 0
+
+
+@final
+class Neighbours:
+    def __init__(self, gone_us: int, compared: int) -> None:
+        self.gone_us = gone_us  # after so long a silence, a neighbour is gone
+        self.most_compared = compared
+        self.here: OrderedDict[int, Neighbour] = OrderedDict()  # whoever was heard longest ago is first
+        self.compared = 0  # ids in this second, for all of them
+        self.second_us = 0  # when it began
+
+    def meet(self, node: int, now_us: int) -> bool:
+        """It was heard; returns whether it is new here."""
+        self.forget(now_us)
+        neighbour = self.here.get(node)
+        if neighbour is not None:
+            neighbour.heard_us = now_us
+            self.here.move_to_end(node)
+            return False
+        self.here[node] = Neighbour(now_us)
+        if len(self.here) > MOST:
+            self.here.popitem(last=False)
+        return True
+
+    def forget(self, now_us: int) -> None:
+        """Those that have gone."""
+        while self.here:
+            node = next(iter(self.here))
+            if self.here[node].heard_us >= now_us - self.gone_us:
+                return
+            del self.here[node]
+
+    def met_us(self, node: int) -> int:
+        return self.here[node].met_us
+
+    def has_time(self, node: int, ids: int, now_us: int) -> bool:
+        """Whether there is time to compare so many ids for this neighbour (M10)."""
+        if now_us - self.second_us >= SECOND_US:
+            self.second_us, self.compared = now_us, 0
+            for neighbour in self.here.values():
+                neighbour.compared = 0
+        neighbour = self.here[node]
+        if self.compared >= self.most_compared or neighbour.compared * SHARE >= self.most_compared:
+            return False
+        self.compared += ids
+        neighbour.compared += ids
+        return True
