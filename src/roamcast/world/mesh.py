@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from roamcast.errors import InputError
 from roamcast.world import node_list
 from roamcast.world.lora import MODEMS
+from roamcast.world.parts import PARTS
 from roamcast.world.specs import LoraSpec, PowerSpec
 from roamcast.world.streams import Stream
 
@@ -59,6 +60,7 @@ def check(s: Scenario) -> None:
         raise InputError("radio=table has no strengths for mac=lora; use radio=lora with the same links=FILE")
     if s.polite and (s.mac, s.workload) != ("lora", "mesh"):
         raise InputError("polite=true: only what mac=lora and workload=mesh send can wait; set both, or leave it out")
+    _check_pair(s)
     for name, least in (("spreading_factor", 7), ("coding_rate", 5)):
         if 0 < getattr(s, name) < least:
             raise InputError(f"{name}={getattr(s, name)}: must be 0 or at least {least}")
@@ -68,6 +70,15 @@ def check(s: Scenario) -> None:
         raise InputError(f"positions={s.positions}: mobility={s.mobility} has places of its own; leave one of them out")
     if s.positions and s.mobility == "static" and any(node.moves for node in node_list.read(s.positions)):
         raise InputError(f"positions={s.positions}: some of its nodes move; set mobility to how they do")
+
+
+def _check_pair(s: Scenario) -> None:
+    """A LoRa radio under another medium access would send at that one's bit rate, and the other way round. Parts from
+    outside may know better."""
+    for one, other in (("radio", "mac"), ("mac", "radio")):
+        beside = getattr(s, other)
+        if getattr(s, one) == "lora" and beside != "lora" and beside in PARTS[other].built_in:
+            raise InputError(f"{one}=lora needs {other}=lora; it is {beside}, which knows no LoRa frames")
 
 
 def spec_of(s: Scenario, seed: int) -> LoraSpec:
