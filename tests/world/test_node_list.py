@@ -191,6 +191,12 @@ def test_ids_that_are_numbers_are_not_taken_for_rows(tmp_path: Path) -> None:
         world(path, links=listed(tmp_path, "src,dst,pdr\n0,1,1\n", "rows.csv"))
 
 
+@pytest.mark.parametrize("rows", ["src,dst,pdr\n", "src,dst,pdr,tx_count\n0,1,1,0\n"])
+def test_measured_links_without_any_link_get_one_line(tmp_path: Path, rows: str) -> None:
+    with pytest.raises(InputError, match="no link in it; it needs rows of src, dst and a pdr above 0"):
+        world(listed(tmp_path, PLAIN), links=listed(tmp_path, rows, "links.csv"))
+
+
 def test_links_of_nodes_that_move_cannot_have_been_measured(tmp_path: Path) -> None:
     path = listed(tmp_path, "x,y,moves\n0,0,\n10,0,yes\n")
     links = listed(tmp_path, "src,dst,pdr\n0,1,1\n", "links.csv")
