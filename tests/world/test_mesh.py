@@ -54,6 +54,19 @@ def test_what_makes_no_sense_gets_one_line(world: dict[str, Any], message: str) 
         Scenario(**world)
 
 
+def test_a_share_of_an_hour_must_be_enough_for_the_longest_frame() -> None:
+    """On long-slow 255 bytes are 16 + 4.25 + 8 + 51 * 8 symbols of 32.768 ms: 14.295 s, 0.003971 of an hour."""
+    slow = {"radio": "lora", "mac": "lora", "modem": "long-slow"}
+    with pytest.raises(
+        InputError, match=r"^duty_cycle=0\.001: .* 255 bytes takes 14\.30 s, .* at least 0\.003971 with"
+    ):
+        Scenario(**slow, duty_cycle=0.001)
+    with pytest.raises(InputError, match=r"^duty_cycle=0\.00397: "):
+        Scenario(**slow, duty_cycle=0.00397)
+    assert Scenario(**slow, duty_cycle=0.003971).duty_cycle == 0.003971
+    assert Scenario(duty_cycle=0.001).duty_cycle == 0.001  # which no other medium access looks at
+
+
 def test_a_modem_can_be_taken_apart() -> None:
     made = mesh.spec_of(Scenario(radio="lora", mac="lora", modem="long-fast", spreading_factor=9, coding_rate=8), 1)
     assert (made.bandwidth_khz, made.spreading_factor, made.coding_rate) == (250.0, 9, 8)
