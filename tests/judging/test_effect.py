@@ -48,6 +48,7 @@ def test_what_turns_the_sign_turns_the_interval(size: float, n: int) -> None:
 
 def test_what_does_not_vary_has_no_effect_size() -> None:
     assert effect(1.0, 0.0, 5) is None and effect(0.0, 0.0, 5) is None and effect(1.0, 1.0, 1) is None
+    assert effect(0.1, 1e-17, 5) is None and effect(0.1, 1e-9, 5) is not None
 
 
 def test_nineteen_of_twenty_intervals_have_the_true_size() -> None:

@@ -52,6 +52,29 @@ def test_a_comparison_is_the_paired_t_test() -> None:
     assert (row["low"], row["high"], row["pvalue"]) == pytest.approx((low, high, test.pvalue), rel=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("values", "pvalue"),
+    [
+        ([0.9 - 0.8, 0.8 - 0.7, 0.7 - 0.6], 0.25),
+        ([0.3 - 0.1, 0.5 - 0.3], 0.5),
+        ([0.1 - 0.2, 0.2 - 0.3, 0.7 - 0.8], 0.25),
+    ],
+)
+def test_differences_that_only_rounding_tells_apart_do_not_vary(values: list[float], pvalue: float) -> None:
+    assert len(set(values)) > 1
+    row = compared(values)
+    assert (row["sd"], row["pvalue"], row["pvalue_rank"], "effect" in row) == (0.0, pvalue, pvalue, False)
+
+
+def test_differences_that_only_rounding_tells_apart_share_ranks_and_are_no_signs_of_their_own() -> None:
+    assert signed_rank([0.9 - 0.8, 0.7 - 0.8, 0.3, 0.5]) == signed_rank([0.1, -0.1, 0.3, 0.5])
+    assert signed_rank([0.1 + 0.2 - 0.3, 0.4, 0.5, 0.6]) == signed_rank([0.0, 0.4, 0.5, 0.6])
+
+
+def test_small_differences_between_differences_count() -> None:
+    assert compared([1.0, 1.0 + 1e-9, 1.0 - 1e-9])["sd"] == pytest.approx(1e-9, rel=1e-6)
+
+
 @pytest.mark.parametrize(("values", "pvalue"), [([0.0, 0.0, 0.0], 1.0), ([2.0, 2.0, 2.0], 0.25), ([2.0, 2.0], 0.5)])
 def test_where_differences_do_not_vary_the_ranks_decide_and_there_is_no_effect_size(
     values: list[float], pvalue: float

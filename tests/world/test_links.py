@@ -84,6 +84,10 @@ def test_links_go_one_way_and_no_node_hears_itself(tmp_path: Path) -> None:
         ("src,dst,pdr\n-1,1,1\n", "row 1 has src=-1, which must not be negative"),
         ("src,dst,pdr\n1,-2,1\n", "row 1 has dst=-2"),
         ("src,dst,pdr,tx_count\n0,1,1,-5\n", "row 1 has tx_count=-5"),
+        ("src,dst,pdr,tx_count\n0,1,1,inf\n", "row 1 has tx_count=inf, which must be between 0 and 1e+15"),
+        ("src,dst,pdr,tx_count\n0,1,1,0\n", "no link in it"),
+        ("src,dst,pdr,mean_rssi\n0,1,1,99999\n", "row 1 has mean_rssi=99999, which must be between -200 and 50"),
+        ("src,dst,pdr,mean_rssi\n0,1,1,-90\n0,1,1,-inf\n", "row 2 has mean_rssi=-inf"),
     ],
 )
 def test_an_error_names_the_row_that_is_not_a_link(tmp_path: Path, text: str, message: str) -> None:

@@ -13,20 +13,25 @@ from roamcast.world.scenario import LATER, Scenario
 from roamcast.world.simulate import simulate
 from roamcast.world.workload import MESH, Workload
 
+OUTSIDE_RADIO = "tests.world.outside:InverseSquare"
+OUTSIDE_MAC = "tests.world.outside:Dsss"
+
 
 @pytest.mark.parametrize("tx_dbm, tx_w", [(10.0, 0.149), (14.0, 0.149), (22.0, 0.389), (22.5, 3.25), (40.0, 3.25)])
 def test_a_lora_radio_takes_the_power_of_its_chip(tx_dbm: float, tx_w: float) -> None:
-    s = Scenario(radio="lora", tx_dbm=tx_dbm)
+    s = Scenario(radio="lora", mac="lora", tx_dbm=tx_dbm)
     assert (s.tx_w, s.rx_w, s.idle_w, s.sleep_w) == (tx_w, 0.0175, 0.0175, 0.000002)
 
 
 def test_powers_that_somebody_sets_stay() -> None:
-    assert Scenario(radio="lora", tx_w=2.0).rx_w == 1.0 and Scenario().tx_w == 1.4
+    assert Scenario(radio="lora", mac="lora", tx_w=2.0).rx_w == 1.0 and Scenario().tx_w == 1.4
 
 
 def test_fields_of_lora_radios_do_not_change_the_names_of_other_runs() -> None:
     assert not set(LATER) & set(Scenario().facts())
-    assert set(LATER) <= set(Scenario(radio="lora").facts()) and set(LATER) <= set(Scenario(mac="lora").facts())
+    assert set(LATER) <= set(Scenario(radio="lora", mac="lora").facts())
+    assert set(LATER) <= set(Scenario(radio="lora", mac=OUTSIDE_MAC).facts())
+    assert set(LATER) <= set(Scenario(radio=OUTSIDE_RADIO, mac="lora").facts())
 
 
 @pytest.mark.parametrize(
@@ -36,6 +41,9 @@ def test_fields_of_lora_radios_do_not_change_the_names_of_other_runs() -> None:
         ({"coding_rate": 4}, "coding_rate=4: must be 0 or at least 5"),
         ({"routers": 101}, r"routers \(101\) must not be above nodes \(100\)"),
         ({"mac": "lora", "radio": "table", "links": "some.csv"}, "radio=table has no strengths for mac=lora"),
+        ({"radio": "lora"}, "^radio=lora needs mac=lora; it is dcf, which knows no LoRa frames$"),
+        ({"radio": "lora", "mac": "ideal"}, "^radio=lora needs mac=lora; it is ideal"),
+        ({"mac": "lora"}, "^mac=lora needs radio=lora; it is disc"),
         ({"modem": "long-fats"}, "modem=long-fats: must be one of long-fast, long-moderate"),
         ({"path_loss": "none"}, "path_loss=none: must be one of 3gpp-suburban, 3gpp-urban"),
         ({"duty_cycle": 0.0}, "duty_cycle=0.0: must be a number, above 0 and at most 1"),
@@ -46,13 +54,26 @@ def test_what_makes_no_sense_gets_one_line(world: dict[str, Any], message: str) 
         Scenario(**world)
 
 
+def test_a_share_of_an_hour_must_be_enough_for_the_longest_frame() -> None:
+    """On long-slow 255 bytes are 16 + 4.25 + 8 + 51 * 8 symbols of 32.768 ms: 14.295 s, 0.003971 of an hour."""
+    slow = {"radio": "lora", "mac": "lora", "modem": "long-slow"}
+    with pytest.raises(
+        InputError, match=r"^duty_cycle=0\.001: .* 255 bytes takes 14\.30 s, .* at least 0\.003971 with"
+    ):
+        Scenario(**slow, duty_cycle=0.001)
+    with pytest.raises(InputError, match=r"^duty_cycle=0\.00397: "):
+        Scenario(**slow, duty_cycle=0.00397)
+    assert Scenario(**slow, duty_cycle=0.003971).duty_cycle == 0.003971
+    assert Scenario(duty_cycle=0.001).duty_cycle == 0.001  # which no other medium access looks at
+
+
 def test_a_modem_can_be_taken_apart() -> None:
-    made = mesh.spec_of(Scenario(radio="lora", modem="long-fast", spreading_factor=9, coding_rate=8), 1)
+    made = mesh.spec_of(Scenario(radio="lora", mac="lora", modem="long-fast", spreading_factor=9, coding_rate=8), 1)
     assert (made.bandwidth_khz, made.spreading_factor, made.coding_rate) == (250.0, 9, 8)
 
 
 def test_routers_are_drawn_for_each_seed_and_stand_high() -> None:
-    s = Scenario(radio="lora", nodes=30, routers=4, antenna_m=2.0, router_antenna_m=40.0)
+    s = Scenario(radio="lora", mac="lora", nodes=30, routers=4, antenna_m=2.0, router_antenna_m=40.0)
     made, other = mesh.spec_of(s, 1), mesh.spec_of(s, 2)
     assert made.roles.count("router") == 4 and made.roles != other.roles
     assert [height for height, _ in made.antennas] == [40.0 if role else 2.0 for role in made.roles]

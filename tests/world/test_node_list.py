@@ -93,6 +93,7 @@ def test_geojson_has_points_with_properties(tmp_path: Path) -> None:
         ("x,y\n1,2\n1,nan\n", "line 3: y=nan; it must be a number between -10,000,000 and 10,000,000"),
         ("x,y\n1,\n", "line 2: y=nothing; it must be a number"),
         ("x,y\n1\n", "line 2: y=nothing; it must be a number"),
+        ("lat,lon\n52\n", "line 2: lon=nothing; it must be a number"),
         ("x,y\none,2\n", "line 2: x=one; it must be a number"),
         ("id,x,y\na,1,2\nb,3,4\na,5,6\n", "line 4: id=a is that of line 2, too"),
         ("x,y,role\n1,2,king\n", "line 2: role=king; it must be one of client, mute, router, repeater"),
@@ -120,6 +121,11 @@ def test_empty_columns_and_lines_of_a_spreadsheet_do_no_harm(tmp_path: Path) -> 
     assert [node.id for node in node_list.read(listed(tmp_path, "id,x,y,,\na,1,2,,\n,,,,\n\nb,2,3\n"))] == ["a", "b"]
 
 
+@pytest.mark.parametrize("text", ["x,y,lat\n1,2,52\n", "lon,y,x\n13,2,1\n"])
+def test_metres_suffice_beside_half_of_the_degrees(tmp_path: Path, text: str) -> None:
+    assert node_list.read(listed(tmp_path, text))[0][1:3] == (1.0, 2.0)
+
+
 POINT = '"geometry": {"type": "Point", "coordinates": [13, 52]}'
 
 
@@ -137,6 +143,13 @@ POINT = '"geometry": {"type": "Point", "coordinates": [13, 52]}'
 )
 def test_what_is_not_geojson_gets_one_line(tmp_path: Path, text: str) -> None:
     with pytest.raises(InputError, match="must be a GeoJSON FeatureCollection of Points"):
+        node_list.read(listed(tmp_path, text, "mesh.geojson"))
+
+
+@pytest.mark.parametrize("coordinates", ['["13", 52]', '[13, "52"]', "[13, null]", "[true, 52]"])
+def test_coordinates_of_geojson_must_be_numbers(tmp_path: Path, coordinates: str) -> None:
+    text = '{"features": [{"geometry": {"type": "Point", "coordinates": ' + coordinates + "}}]}"
+    with pytest.raises(InputError, match=r"feature 1: its coordinates must be numbers$"):
         node_list.read(listed(tmp_path, text, "mesh.geojson"))
 
 
@@ -189,6 +202,12 @@ def test_ids_that_are_numbers_are_not_taken_for_rows(tmp_path: Path) -> None:
     assert list(world(path, links=listed(tmp_path, "src,dst,pdr\n1,2,1\n", "links.csv")).motion.hearers[0]) == [1]
     with pytest.raises(InputError, match="row 1 has src=0, which is no id of the list of nodes"):
         world(path, links=listed(tmp_path, "src,dst,pdr\n0,1,1\n", "rows.csv"))
+
+
+@pytest.mark.parametrize("rows", ["src,dst,pdr\n", "src,dst,pdr,tx_count\n0,1,1,0\n"])
+def test_measured_links_without_any_link_get_one_line(tmp_path: Path, rows: str) -> None:
+    with pytest.raises(InputError, match="no link in it; it needs rows of src, dst and a pdr above 0"):
+        world(listed(tmp_path, PLAIN), links=listed(tmp_path, rows, "links.csv"))
 
 
 def test_links_of_nodes_that_move_cannot_have_been_measured(tmp_path: Path) -> None:

@@ -19,6 +19,8 @@ STEPS = 120
 FAR = 9.0
 """Standard deviations beyond which nothing is left of a normal distribution."""
 ENOUGH = 1e-9
+ROUNDING = 1e-12
+"""What is so small beside the largest of the values is the rounding of their arithmetic: 0.9 - 0.8 is not 0.8 - 0.7."""
 
 
 class Effect(NamedTuple):
@@ -27,9 +29,14 @@ class Effect(NamedTuple):
     high: float
 
 
+def beyond_rounding(value: float, largest: float) -> float:
+    """The value, or 0 where it is only the rounding of values up to `largest`."""
+    return 0.0 if abs(value) <= ROUNDING * abs(largest) else value
+
+
 def effect(mean: float, deviation: float, n: int, alpha: float = ALPHA) -> Effect | None:
     """d_z of n differences and its interval; None if they do not vary, because then no finite number says it."""
-    if n < 2 or deviation == 0.0 or not isfinite(mean / deviation):
+    if n < 2 or not beyond_rounding(deviation, mean) or not isfinite(mean / deviation):
         return None
     t = mean / deviation * sqrt(n)
     low, high = (noncentrality(t, n - 1, share) for share in (1.0 - alpha / 2, alpha / 2))

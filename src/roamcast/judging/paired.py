@@ -2,8 +2,8 @@
 
 The test is the paired t-test, because campaigns have few seeds: the signed-rank test of Wilcoxon cannot go below 0.05
 with fewer than six seeds, whatever they show (2 / 2^5 = 0.0625). It is exact here and stands beside the t-test as
-`pvalue_rank`: one wild seed moves the t-test far and the ranks hardly. Where all differences are equal there is no t,
-and the ranks decide alone.
+`pvalue_rank`: one wild seed moves the t-test far and the ranks hardly. Where all differences are equal but for rounding
+there is no t, and the ranks decide alone.
 
 Twenty comparisons at 5 % find one difference on average where there is none. `pvalue_holm` is corrected for that by
 Holm's method (1979), over all comparisons that one question gives: it is never weaker than Bonferroni's, and holds
@@ -13,11 +13,10 @@ however the comparisons depend on each other.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
 from math import erfc, sqrt
 from typing import Any
 
-from roamcast.judging.effect import effect
+from roamcast.judging.effect import beyond_rounding, effect
 from roamcast.judging.student import ALPHA, deviation, half_width, mean, two_sided
 
 MOST_EXACT = 50
@@ -30,7 +29,7 @@ def compared(differences: Sequence[float]) -> Row:
     n, middle = len(differences), mean(differences)
     if n < 2:
         return {"n": n, "difference": middle}
-    sd = deviation(differences)
+    sd = beyond_rounding(deviation(differences), max(map(abs, differences)))
     half = half_width(sd, n, ALPHA)
     size = effect(middle, sd, n)
     by_rank = signed_rank(differences)
@@ -64,7 +63,8 @@ def holm(pvalues: Sequence[float | None]) -> list[float | None]:
 
 def signed_rank(differences: Sequence[float]) -> float:
     """Wilcoxon's test, two-sided, that differences are symmetric around 0. Zeros are left out, ties share ranks."""
-    nonzero = [value for value in differences if value != 0.0]
+    largest = max(map(abs, differences), default=0.0)
+    nonzero = [value for value in differences if beyond_rounding(value, largest)]
     if not nonzero:
         return 1.0
     doubled = _doubled_ranks([abs(value) for value in nonzero])
@@ -74,14 +74,20 @@ def signed_rank(differences: Sequence[float]) -> float:
 
 
 def _doubled_ranks(values: Sequence[float]) -> list[int]:
-    """Twice the rank, which is whole also where equal values share theirs."""
+    """Twice the rank, which is whole also where values that are equal but for rounding share theirs."""
     ranks = [0] * len(values)
+    groups: list[list[int]] = []
+    largest = max(values)
+    for k in sorted(range(len(values)), key=values.__getitem__):
+        if groups and not beyond_rounding(values[k] - values[groups[-1][0]], largest):
+            groups[-1].append(k)
+        else:
+            groups.append([k])
     before = 0
-    for _, equal in groupby(sorted(range(len(values)), key=values.__getitem__), key=values.__getitem__):
-        members = [*equal]
-        for k in members:
-            ranks[k] = 2 * before + len(members) + 1
-        before += len(members)
+    for equal in groups:
+        for k in equal:
+            ranks[k] = 2 * before + len(equal) + 1
+        before += len(equal)
     return ranks
 
 

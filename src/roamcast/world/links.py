@@ -19,8 +19,9 @@ import gzip
 import zlib
 from collections.abc import Iterator
 from io import TextIOWrapper
-from math import inf, isfinite
+from math import inf, isfinite, isnan
 from pathlib import Path
+from typing import Final
 
 from roamcast.errors import InputError, error_text
 from roamcast.world import node_list
@@ -31,6 +32,10 @@ from roamcast.world.radio.lora import Lora
 from roamcast.world.radio.table import Table
 from roamcast.world.scenario import Scenario
 from roamcast.world.traces import load
+
+LEAST_DBM: Final = -200.0
+MOST_DBM: Final = 50.0
+MOST_FRAMES: Final = 1e15
 
 
 class Link:
@@ -44,10 +49,13 @@ class Link:
 
 def read_table(path: str) -> dict[tuple[int, int], tuple[float, float]]:
     """(src, dst) -> (pdr, mean rssi in dBm), of the links that exist."""
-    usable = {pair: link for pair, link in read_measured(path).items() if link[0] > 0}
-    if not usable:
+    return _some(path, {pair: link for pair, link in read_measured(path).items() if link[0] > 0})
+
+
+def _some(path: str, links: dict[tuple[int, int], tuple[float, float]]) -> dict[tuple[int, int], tuple[float, float]]:
+    if not links:
         raise InputError(f"links={path}: no link in it; it needs rows of src, dst and a pdr above 0")
-    return usable
+    return links
 
 
 def read_measured(path: str, names: dict[str, int] | None = None) -> dict[tuple[int, int], tuple[float, float]]:
@@ -62,14 +70,15 @@ def read_measured(path: str, names: dict[str, int] | None = None) -> dict[tuple[
             pdr, signal = float(row["pdr"]), float(row.get("mean_rssi") or "nan")
         except (KeyError, ValueError, TypeError):
             raise InputError(f"links={path}: row {number} needs src, dst and pdr as numbers") from None
-        for name, value, most in (
-            ("src", pair[0], inf),
-            ("dst", pair[1], inf),
-            ("tx_count", weight, inf),
-            ("pdr", pdr, 1),
+        for name, value, low, high in (
+            ("src", pair[0], 0.0, inf),
+            ("dst", pair[1], 0.0, inf),
+            ("tx_count", weight, 0.0, MOST_FRAMES),
+            ("pdr", pdr, 0.0, 1.0),
+            ("mean_rssi", LEAST_DBM if isnan(signal) else signal, LEAST_DBM, MOST_DBM),
         ):
-            if not 0 <= value <= most:
-                bounds = "must not be negative" if most == inf else f"must be between 0 and {most}"
+            if not low <= value <= high:
+                bounds = "must not be negative" if high == inf else f"must be between {low:g} and {high:g}"
                 raise InputError(f"links={path}: row {number} has {name}={value:g}, which {bounds}")
         link = links.setdefault(pair, Link())
         link.weight += weight
@@ -90,7 +99,7 @@ def _number_of(path: str, number: int, end: str, name: str | None, names: dict[s
 
 def _measured(s: Scenario) -> dict[tuple[int, int], tuple[float, float]]:
     listed = node_list.read(s.positions) if s.positions else []
-    return read_measured(s.links, {node.id: k for k, node in enumerate(listed) if node.id})
+    return _some(s.links, read_measured(s.links, {node.id: k for k, node in enumerate(listed) if node.id}))
 
 
 def neighbourhood(s: Scenario) -> Neighbourhood:

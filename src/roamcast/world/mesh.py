@@ -7,11 +7,14 @@ takes 5.3 mA, and a radio that waits for frames receives all the time. Asleep it
 
 from __future__ import annotations
 
+from math import ceil
 from typing import TYPE_CHECKING, Any, Final
 
 from roamcast.errors import InputError
 from roamcast.world import node_list
-from roamcast.world.lora import MODEMS
+from roamcast.world.lora import MODEMS, airtime_us
+from roamcast.world.mac.lora import HOUR_US, MOST_BYTES
+from roamcast.world.parts import PARTS
 from roamcast.world.specs import LoraSpec, PowerSpec
 from roamcast.world.streams import Stream
 
@@ -59,6 +62,7 @@ def check(s: Scenario) -> None:
         raise InputError("radio=table has no strengths for mac=lora; use radio=lora with the same links=FILE")
     if s.polite and (s.mac, s.workload) != ("lora", "mesh"):
         raise InputError("polite=true: only what mac=lora and workload=mesh send can wait; set both, or leave it out")
+    _check_pair(s)
     for name, least in (("spreading_factor", 7), ("coding_rate", 5)):
         if 0 < getattr(s, name) < least:
             raise InputError(f"{name}={getattr(s, name)}: must be 0 or at least {least}")
@@ -68,6 +72,26 @@ def check(s: Scenario) -> None:
         raise InputError(f"positions={s.positions}: mobility={s.mobility} has places of its own; leave one of them out")
     if s.positions and s.mobility == "static" and any(node.moves for node in node_list.read(s.positions)):
         raise InputError(f"positions={s.positions}: some of its nodes move; set mobility to how they do")
+    if s.mac == "lora":
+        _check_duty(s)
+
+
+def _check_pair(s: Scenario) -> None:
+    """A LoRa radio under another medium access would send at that one's bit rate, and the other way round. Parts from
+    outside may know better."""
+    for one, other in (("radio", "mac"), ("mac", "radio")):
+        beside = getattr(s, other)
+        if getattr(s, one) == "lora" and beside != "lora" and beside in PARTS[other].built_in:
+            raise InputError(f"{one}=lora needs {other}=lora; it is {beside}, which knows no LoRa frames")
+
+
+def _check_duty(s: Scenario) -> None:
+    """A frame that is longer than the share of an hour would break it whenever it is sent."""
+    longest_us = airtime_us(spec_of(s, 0), MOST_BYTES)
+    if int(s.duty_cycle * HOUR_US) < longest_us:
+        frame = f"a frame of {MOST_BYTES} bytes takes {longest_us / 1e6:.2f} s"
+        least = ceil(longest_us / HOUR_US * 1e6) / 1e6
+        raise InputError(f"duty_cycle={s.duty_cycle:g}: {frame}, so that it must be at least {least:g} with this modem")
 
 
 def spec_of(s: Scenario, seed: int) -> LoraSpec:

@@ -19,6 +19,7 @@ import csv
 import json
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import zip_longest
 from math import isfinite
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -61,7 +62,7 @@ def _read(path: str, _changed: int) -> tuple[ListedNode, ...]:
     rows = list(_geojson(path) if path.lower().endswith((".geojson", ".json")) else _csv(path))
     if not rows:
         raise InputError(f"positions={path}: there is no node in it")
-    in_degrees = "lat" in rows[0][1]
+    in_degrees = {"lat", "lon"} <= set(rows[0][1])
     nodes = [_node(path, where, row, in_degrees) for where, row in rows]
     _check_ids(path, nodes, [where for where, _ in rows])
     return tuple(_in_metres(path, nodes, [where for where, _ in rows]) if in_degrees else nodes)
@@ -82,7 +83,7 @@ def _csv(path: str) -> Iterator[tuple[str, dict[str, str]]]:
         if any(cells[len(header) :]):
             raise InputError(f"positions={path}: line {number}: has {len(cells)} cells, for {len(header)} columns")
         if any(cells):
-            yield f"line {number}", dict(zip(header, cells, strict=False))
+            yield f"line {number}", dict(zip_longest(header, cells[: len(header)], fillvalue=""))
 
 
 def _geojson(path: str) -> Iterator[tuple[str, dict[str, str]]]:
@@ -94,6 +95,8 @@ def _geojson(path: str) -> Iterator[tuple[str, dict[str, str]]]:
             if geometry["type"] != "Point":
                 raise InputError(f"positions={path}: feature {number} is a {geometry['type']}; it must be a Point")
             lon, lat = geometry["coordinates"][:2]
+            if not {type(lon), type(lat)} <= {int, float}:
+                raise InputError(f"positions={path}: feature {number}: its coordinates must be numbers")
             properties = {_column(name): _cell(value) for name, value in (feature.get("properties") or {}).items()}
             named = {"id": _cell(feature["id"])} if "id" in feature else {}
             kept = {name: value for name, value in {**properties, **named}.items() if name in KNOWN}
