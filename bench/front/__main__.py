@@ -10,7 +10,7 @@ from typing import Any
 
 import bench.front
 from bench.front import ablate, robust
-from bench.front.pareto import Point, Row, beside, curve_at, dominates, points
+from bench.front.pareto import Point, Row, beats, beside, curve_at, points
 from bench.front.worlds import FIRST_SEED, GROUPS, ROOT, Values, World, entrants, there
 
 import roamcast as rc
@@ -83,8 +83,8 @@ def overview(measured: Mapping[str, tuple[World, Mapping[str, Point]]]) -> Itera
     for name, (world, every) in measured.items():
         roam = every["roam"]
         others = {label: point for label, point in every.items() if not label.startswith("roam")}
-        above = [label for label, point in others.items() if dominates(point, roam) and not dominates(roam, point)]
-        below = [label for label, point in others.items() if dominates(roam, point)]
+        above = [label for label, point in others.items() if beats(point, roam)]
+        below = [label for label, point in others.items() if beats(roam, point)]
         own = _of_own(world.own, every) if world.own else ""
         listed = ", ".join(f"`{label}`" for label in above) or "nobody"
         yield f"| {name} | {_with_interval(roam)} | {listed} | {len(below)} of {len(others)} | {own} |"
@@ -92,7 +92,7 @@ def overview(measured: Mapping[str, tuple[World, Mapping[str, Point]]]) -> Itera
 
 def _of_own(own: str, every: Mapping[str, Point]) -> str:
     """Which points of roam's curve dominate the system."""
-    efforts = [label for label, point in every.items() if label.startswith("roam") and dominates(point, every[own])]
+    efforts = [label for label, point in every.items() if label.startswith("roam") and beats(point, every[own])]
     by = ", ".join(label.removeprefix("roam, ") if label != "roam" else "default" for label in efforts)
     return f"`{own}` is dominated ({by})" if efforts else f"`{own}` is not dominated"
 

@@ -77,9 +77,17 @@ def dominates(a: Point, b: Point) -> bool:
     return no_less and no_more and (more[1] > 0 or air[2] < 0)
 
 
+def beats(a: Point, b: Point) -> bool:
+    """It dominates, and the other one does not: they are not equal."""
+    return dominates(a, b) and not dominates(b, a)
+
+
 def beside(roam: Point, other: Point) -> str:
-    above, below = dominates(roam, other), dominates(other, roam)
-    return "equal" if above and below else "is dominated" if above else "**dominates**" if below else ""
+    if beats(roam, other):
+        return "is dominated"
+    if beats(other, roam):
+        return "**dominates**"
+    return "equal" if dominates(roam, other) else ""
 
 
 def curve_at(curve: Sequence[tuple[float, float]], air: float) -> float | None:

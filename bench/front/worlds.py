@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT.parent / "shared" / "data"
 """Maps, traces and measured links, which are not part of this project. Worlds that need them are left out without."""
 FIRST_SEED = 101
-MANY, SOME = 30, 10
+MANY, SOME = 20, 4
 """Seeds of a world; SOME where a run takes seconds."""
 EFFORTS = (0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 2.0)
 FLOODINGS = ("flooding-periodic", "flooding-interest", "flooding-neighbors")
