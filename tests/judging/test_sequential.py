@@ -32,6 +32,14 @@ def test_enough_is_enough_and_too_few_are_at_most_doubled() -> None:
     assert seeds_for(NORMAL, 40, half / 10, share=False) == 80
 
 
+def test_the_variance_counts_one_and_a_half_of_its_standard_errors_larger() -> None:
+    """By hand: one of 20 values is 10 and the others are 0. Mean 0.5; squares 90.25 once and 0.25 nineteen times; the
+    variance is 95 / 19 = 5, the fourth moment (90.25^2 + 19 / 16) / 20 = 407.3125, its standard error
+    sqrt((407.3125 - 25) / 20) = 4.372."""
+    variance = 5.0 + 1.5 * sqrt((407.3125 - 25.0) / 20)
+    assert half_width([10.0] + 19 * [0.0], share=False) == pytest.approx(2.093024 * sqrt(variance / 20), rel=1e-6)
+
+
 def test_a_share_that_never_varied_is_not_certain() -> None:
     ones = [1.0] * LEAST
     assert seeds_for(ones, LEAST, 0.02, share=False) == LEAST

@@ -105,6 +105,29 @@ def test_windows_of_own_frames_grow_with_the_use_of_the_channel() -> None:
     assert mac.utilisation(0, 200_000_000) == 0.0
 
 
+def test_an_own_frame_draws_from_the_window_of_the_use_of_the_channel() -> None:
+    """Half a minute of use makes 2^5 slots; a relay of another frame has a window of its own, which is not taken."""
+    stage = lora_stage(PAIR)
+    mac, station = mac_of(stage), stage.stations[0]
+    mac.relays[0][7] = 256
+    assert mac.window_of(station, 59_000_000) == 4
+    mac.sensed(0, 0, 0, 30_000_000)
+    assert mac.window_of(station, 59_000_000) == 32
+    station.head = Numbered(6)
+    assert mac.window_of(station, 59_000_000) == 32
+    station.head = Numbered(7)
+    assert mac.window_of(station, 59_000_000) == 256
+
+
+def test_what_a_node_sends_itself_counts_as_use_of_the_channel() -> None:
+    stage = at_once(lora_stage([(0.0, 0.0), (9000.0, 0.0)]))
+    stage.send(1.0, 0, size=24)
+    stage.run(30.0)
+    mac = mac_of(stage)
+    assert mac.utilisation(0, 30 * SECOND) == pytest.approx(AIRTIME / 60e6)
+    assert mac.utilisation(1, 30 * SECOND) == 0.0
+
+
 def test_frames_that_overlap_count_once_as_use_of_the_channel() -> None:
     mac = mac_of(lora_stage(PAIR))
     mac.sensed(0, 0, 0, 6_000_000)
@@ -188,13 +211,16 @@ def test_frames_survive_if_the_earlier_one_ends_in_the_preamble_of_the_later_one
     assert len(stage.heard(1)) == (2 if survive else 0)
 
 
-def test_frames_too_weak_to_be_decoded_harm_nobody() -> None:
-    positions = [(0.0, 0.0), (1500.0, 0.0), (1500.0 + 2100.0, 0.0)]
+@pytest.mark.parametrize("first, second", [(0, 2), (2, 0)])
+def test_frames_too_weak_to_be_decoded_harm_nobody(first: int, second: int) -> None:
+    """Node 0 is 4.5 dB stronger at 1 than node 2, which would not be enough for a frame that can be decoded."""
+    positions = [(0.0, 0.0), (1700.0, 0.0), (1700.0 + 2140.0, 0.0)]
     stage = at_once(lora_stage(positions))
-    stage.send(1.0, 0, size=24)
-    stage.send(1.2, 2, size=24)
+    stage.send(1.0, first, size=24)
+    stage.send(1.2, second, size=24)
     stage.run(5.0)
     assert [sender for _, sender in stage.heard(1)] == [0] and stage.lost(1) == []
+    assert mac_of(stage).utilisation(1, 5 * SECOND) == pytest.approx((AIRTIME + 200_000) / 60e6)  # both were noticed
 
 
 def test_a_radio_that_sends_hears_nothing() -> None:
