@@ -120,6 +120,19 @@ def test_a_publisher_that_hears_no_relay_sends_again_three_times() -> None:
     assert host.timers == {} and OWN.id in host.muted and protocol.own == {}
 
 
+def test_a_frame_that_still_waits_for_the_medium_is_taken_back_before_it_is_sent_again() -> None:
+    protocol, host = on_mesh()
+    protocol.on_publish(OWN)
+    host.relayed = [(frame, False) for frame in host.frames("event")]  # the channel has been busy since
+    host.take()
+    host.advance(protocol, WAIT_US)
+    assert [effect.split()[0] for effect in host.take() if effect.startswith(("withdraw", "broadcast"))] == [
+        "withdraw",
+        "broadcast",
+    ]
+    assert host.relayed == []
+
+
 def test_a_publisher_that_hears_its_event_relayed_is_content() -> None:
     protocol, host = on_mesh()
     protocol.on_publish(OWN)
