@@ -1,0 +1,50 @@
+"""Which of two protocols dominates the other, as the evidence for roam counts it (bench/front)."""
+
+from __future__ import annotations
+
+import pytest
+from bench.front.pareto import Point, beats, beside, curve_at, dominates
+
+
+def point(delivered: float, air_s: float, spread: float = 0.001) -> Point:
+    return Point(
+        [
+            {
+                "seed": seed,
+                "of_possible": delivered + spread * (seed % 3),
+                "airtime_s_per_hour": air_s * (1 + 0.01 * seed),
+            }
+            for seed in range(8)
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("delivered", "air_s", "verdict"),
+    [
+        (0.90, 10.0, ""),
+        (0.95, 10.0, "**dominates**"),
+        (0.90, 5.0, "**dominates**"),
+        (0.80, 10.0, "is dominated"),
+        (0.90, 20.0, "is dominated"),
+        (0.95, 20.0, ""),
+        (0.80, 5.0, ""),
+    ],
+)
+def test_a_protocol_beside_another(delivered: float, air_s: float, verdict: str) -> None:
+    usual, other = point(0.9, 10.0), point(delivered, air_s)
+    assert beside(usual, other) == verdict
+    assert beats(usual, other) == (verdict == "is dominated")
+    assert beats(other, usual) == (verdict == "**dominates**")
+
+
+def test_equal_protocols_dominate_each_other_and_beat_nobody() -> None:
+    a, b = point(0.9, 10.0), point(0.903, 10.3)
+    assert dominates(a, b) and dominates(b, a)
+    assert not beats(a, b) and not beats(b, a)
+    assert beside(a, b) == "equal"
+
+
+def test_a_curve_is_straight_between_its_points_and_level_behind_the_last() -> None:
+    curve = [(10.0, 0.9), (1.0, 0.5)]
+    assert [curve_at(curve, air) for air in (0.5, 1.0, 5.5, 10.0, 99.0)] == [None, 0.5, pytest.approx(0.7), 0.9, 0.9]
