@@ -53,7 +53,7 @@ def main() -> None:
 def cells(folder: Path) -> Cells:
     means: Cells = {}
     for row in read.table(Folder(str(folder)), "summary").to_pylist():
-        system = f"`{row['protocol']}`" + (f", {row['p_hops']} hops" if row["p_hops"] else "")
+        system = f"`{row['protocol']}`" + (f", {row['p_hops']} hops" if row.get("p_hops") else "")
         key = system, round(3600 * row["w_rate_hz"]), row["w_interested"], row["metric"]
         means[key] = row["mean"], row["half_width"]
     return means

@@ -36,11 +36,8 @@ def test_every_system_has_parameters_that_fit_the_medium(name: str) -> None:
 
 @pytest.mark.parametrize("marker", ["table of mesh-city", "table of mesh-hills", "channel of mesh-city"])
 def test_the_page_has_three_hop_limits_and_a_row_for_each_other_system(marker: str) -> None:
-    """Except those that it says are not there yet."""
     page = (ROOT / "docs" / "explanation" / "lora.md").read_text()
     rows = page.partition(f"<!-- {marker} -->\n\n")[2].partition("\n\n")[0].splitlines()[2:]
     systems = [row.split("`")[1] for row in rows]
-    missing = set(registry.BUILT_IN) - set(systems)
-    assert systems.count("managed") == 3 and len(systems) == len(registry.BUILT_IN) + 2 - len(missing)
-    assert not missing or "`mpl` and `roam`, which the campaigns also ask for, are not in the tables yet" in page
-    assert missing <= {"mpl", "roam"}
+    assert set(systems) == set(registry.BUILT_IN)
+    assert systems.count("managed") == 3 and len(systems) == len(registry.BUILT_IN) + 2
