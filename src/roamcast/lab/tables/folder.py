@@ -34,6 +34,7 @@ from roamcast.lab.campaign import Campaign
 from roamcast.lab.tables import claims, merging
 from roamcast.lab.tables.ended import Ended
 from roamcast.lab.tables.endings import DONE, LOG
+from roamcast.lab.tables.kept import MEASURED
 from roamcast.storage import Storage
 
 TABLES = ("runs", "metrics", "summary")
@@ -202,9 +203,8 @@ class Folder:
     def tidy(self) -> None:
         """Remove what a killed process left behind. Only under `held`."""
         own = self.runs is self.storage
-        if own:
-            for folder in (DONE, LOG):
-                self.runs.tidy(folder)
+        for folder in (*TABLES, BEGUN, CORRUPT, *((DONE, LOG, MEASURED) if own else ())):
+            self.storage.tidy(folder)
         for name in self.storage.names(BEGUN):
             self.storage.delete(f"{BEGUN}/{name}")
         merging.delete_orphans(self.runs, self.ended_runs.look(), 0.0 if own else SHARED_ORPHAN_S)
