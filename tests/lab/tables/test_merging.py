@@ -6,9 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from roamcast import storage
+from roamcast.errors import TookTooLong
 from roamcast.lab.tables import logs, merging
 from roamcast.lab.tables.ended import Ended
 from roamcast.lab.tables.endings import DONE, LOG, Ending, Endings, put_endings
@@ -76,10 +78,46 @@ def test_a_run_that_raised_leaves_no_rows(place: Storage) -> None:
     run(endings, "after", 3)
     endings.flush()
     (log,) = place.names(LOG)
-    import pyarrow.parquet as pq
-
     assert pq.read_table(str(place) + f"/{LOG}/{log}")["run"].to_pylist() == ["before"] * 2 + ["after"] * 3
     assert (rows_of(place, "before"), rows_of(place, "after")) == ([0, 1], [0, 1, 2])
+
+
+@pytest.mark.parametrize("before", [0, 2])
+def test_a_run_that_is_interrupted_while_its_rows_are_written_moves_no_others_rows(
+    before: int, place: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by a signal that comes between the write and the count of what was written."""
+    endings = Endings(place)
+    if before:
+        run(endings, "before", before)
+    write = pq.ParquetWriter.write_table
+
+    def interrupted(*args: Any) -> None:
+        write(*args)
+        raise TookTooLong("now")
+
+    with monkeypatch.context() as during, pytest.raises(TookTooLong):
+        during.setattr(pq.ParquetWriter, "write_table", interrupted)
+        run(endings, "slow", 3)
+    endings.failed("slow", {"error": "no"})
+    run(endings, "after", 3)
+    endings.flush()
+    assert rows_of(place, "after") == [0, 1, 2]
+    assert not before or rows_of(place, "before") == [0, 1]
+    kept = [pq.read_table(f"{place}/{LOG}/{log}")["run"].to_pylist() for log in place.names(LOG)]
+    assert "slow" not in str(kept)
+
+
+def test_rows_of_another_run_are_noticed_by_whoever_reads_them(place: Storage) -> None:
+    endings = Endings(place)
+    run(endings, "a", 2)
+    run(endings, "b", 2)
+    endings.flush()
+    (log,) = place.names(LOG)
+    wrong = logs.Part(log, [("b", 0, 1), ("a", 1, 1)])
+    with pytest.raises(ValueError, match="other rows where those of run b should be"):
+        next(logs.batches(place, wrong))
+    assert (logs.damage(place, wrong) or ("", ""))[0] == f"{LOG}/{log}"
 
 
 def test_a_run_that_was_done_twice_counts_once(place: Storage) -> None:
