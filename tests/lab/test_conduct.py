@@ -193,6 +193,23 @@ def test_an_object_that_lost_its_end_is_put_aside_and_its_runs_done_again(
     assert conducted(TINY, copy, engine).rounds == [(4, 4)]
 
 
+def test_what_runs_counted_is_damaged_and_they_are_done_again(tmp_path: Path) -> None:
+    """In one column alone, which is read only when tallies are needed."""
+    out, engine = tmp_path / "out", PoolEngine(1)
+    conducted(TINY, out, engine)
+    before = table(out, "metrics")
+    victim = min((out / "done").iterdir())
+    tally = pq.ParquetFile(victim).metadata.row_group(0).column(pq.read_schema(victim).get_field_index("tally"))
+    content = bytearray(victim.read_bytes())
+    content[(tally.dictionary_page_offset + tally.data_page_offset) // 2] ^= 0xFF
+    victim.write_bytes(content)
+    (out / "tables.json").unlink()
+    (warning,) = conducted(TINY, out, engine).warnings
+    assert f"{victim} is damaged: " in warning and "its runs are done again" in warning
+    assert table(out, "metrics") == before
+    assert conducted(TINY, out, engine).stages == ["nothing to do"]
+
+
 def damage(log: Path, share: float) -> None:
     """Flip some bytes so far into a column's pages; the footer stays as it is."""
     column = pq.ParquetFile(log).metadata.row_group(0).column(1)

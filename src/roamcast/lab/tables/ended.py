@@ -53,13 +53,16 @@ class Ended:
             except FileNotFoundError:
                 return self.look()
             except (OSError, ValueError, KeyError) as error:
-                self.damaged[f"{DONE}/{name}"] = f"{self._storage}/{DONE}/{name} is damaged: {one_line(error)}"
+                self._note_damaged(name, error)
         if any(self._with_logs()):
             self._logs = self._storage.names(LOG)
             if self._known.keys() - self._storage.names(DONE).keys():  # merged meanwhile, and their logs may be gone
                 return self.look()
         self._note_damaged_logs()
         return self
+
+    def _note_damaged(self, name: str, error: Exception) -> None:
+        self.damaged[f"{DONE}/{name}"] = f"{self._storage}/{DONE}/{name} is damaged: {one_line(error)}"
 
     def _read(self, name: str) -> _Object:
         table = read_whole(self._storage, f"{DONE}/{name}", [*KEYS, "failure"])
@@ -137,7 +140,14 @@ class Ended:
         return records
 
     def _pairs(self, name: str, about: str) -> list[tuple[str, str]]:
-        table = read_whole(self._storage, f"{DONE}/{name}", ["run", about])
+        """None of an object that is damaged in this column, which `look` may not have read."""
+        try:
+            table = read_whole(self._storage, f"{DONE}/{name}", ["run", about])
+        except FileNotFoundError:
+            raise
+        except (OSError, ValueError) as error:
+            self._note_damaged(name, error)
+            return []
         return [pair for pair in zip(table["run"].to_pylist(), table[about].to_pylist(), strict=True) if pair[1]]
 
     def ending(self, run: str) -> Ending | None:
