@@ -173,3 +173,23 @@ def test_what_failed_once_and_then_finished_has_finished(place: Storage) -> None
     ended = Ended(place).look()
     assert (ended.finished(), ended.failed(), set(ended.failures())) == ({"a"}, {"b"}, {"b"})
     assert ended.ended() == {"a", "b"}
+
+
+def test_merging_logs_makes_no_failed_run_of_a_finished_one(place: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One worker was given up and its run failed with the next; the rows of both are in objects whose logs merge."""
+    endings = Endings(place)
+    run(endings, "a", 2)
+    put_endings(place, [Ending("twice", "{}")])
+    endings.flush()
+    ended = Ended(place).look()
+    merging.rewrite(place, ended, [*ended.objects], 0)
+    endings = Endings(place)
+    run(endings, "b", 2)
+    endings.failed("twice", {"error": "no"})
+    endings.flush()
+    failing = next(name for name, seen in ended.look().objects.items() if seen.failed)
+    place.put(f"{DONE}/9{failing[1:]}", place.read(f"{DONE}/{failing}"))  # read after the other one
+    place.delete(f"{DONE}/{failing}")
+    monkeypatch.setattr(merging, "LOGS_AT_A_TIME", 2)
+    assert merging.merge(place, ended.look())
+    assert (ended.look().finished(), ended.failed()) == ({"a", "b", "twice"}, set())

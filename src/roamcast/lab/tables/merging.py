@@ -7,11 +7,11 @@ merged objects, which the next merge makes one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import pyarrow.parquet as pq
 
-from roamcast.lab.tables.ended import Ended, read_whole, rows_of
+from roamcast.lab.tables.ended import Ended, Place, read_whole, rows_of
 from roamcast.lab.tables.endings import DONE, LOG, Ending, Segment, fresh_name, put_endings
 from roamcast.storage import Storage
 
@@ -47,15 +47,19 @@ def rewrite(
     read = _rows(storage, names)
     if read is None:
         return False
-    places = ended.places()
-    finished = {row.run: row for row in read if row.tally is not None and _place(row) == places.get(row.run)}
-    failed = {row.run: row for row in read if row.failure is not None and row.run not in places}
-    kept = [row for row in (finished | failed).values() if keep(row)]
+    kept = [row for row in _valid(read, ended.places()) if keep(row)]
     if kept:
         put_endings(storage, sorted(kept, key=lambda row: row.run), fresh_name(level))
     for name in names:
         storage.delete(f"{DONE}/{name}")
     return True
+
+
+def _valid(read: Sequence[Ending], places: Mapping[str, Place]) -> list[Ending]:
+    """A row a run: the one that `places` is about, or its failure if it has not finished anywhere."""
+    finished = {row.run: row for row in read if row.tally is not None and _place(row) == places.get(row.run)}
+    failed = {row.run: row for row in read if row.failure is not None and row.run not in places}
+    return [*(finished | failed).values()]
 
 
 def _place(row: Ending) -> tuple[str, int, int, int]:
@@ -110,17 +114,17 @@ def _merge_into_one(storage: Storage, ended: Ended, names: Sequence[str], level:
     read = _rows(storage, holders)
     if read is None:
         return False
-    places = ended.places()
-    moving = {row.run: row for row in read if row.log in chosen and _place(row) == places.get(row.run)}
+    valid = _valid(read, ended.places())
+    moving = [row for row in valid if row.log in chosen]
     segment = Segment(storage, fresh_name(level))
     try:
-        moved = segment.put(_copied(storage, segment, moving.values()))
+        moved = segment.put(_copied(storage, segment, moving))
     except (OSError, ValueError):  # a damaged one is found when its rows are needed
         segment.abandon()
         return False
-    staying = {row.run: row for row in read if row.log not in chosen and row.run not in moving}
+    staying = [row for row in valid if row.log not in chosen]
     by_level = max(int(name.partition("-")[0]) for name in holders if name[0].isdigit())
-    put_endings(storage, sorted([*staying.values(), *moved], key=lambda row: row.run), fresh_name(by_level))
+    put_endings(storage, sorted([*staying, *moved], key=lambda row: row.run), fresh_name(by_level))
     for name in holders:
         storage.delete(f"{DONE}/{name}")
     for name in names:
