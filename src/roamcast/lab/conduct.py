@@ -113,7 +113,8 @@ def complete(
 def _put_aside(damaged: Mapping[str, str], folder: Folder, watcher: Watcher) -> bool:
     """Objects that cannot be read, and why; whether there were any."""
     for name, why in list(damaged.items()):
-        watcher.warn(f"{why}; put aside as {folder.put_aside(name)}, its runs are done again")
+        with suppress(FileNotFoundError):  # somebody else was faster
+            watcher.warn(f"{why}; put aside as {folder.put_aside(name)}, its runs are done again")
     return bool(damaged)
 
 

@@ -193,3 +193,28 @@ def test_merging_logs_makes_no_failed_run_of_a_finished_one(place: Storage, monk
     monkeypatch.setattr(merging, "LOGS_AT_A_TIME", 2)
     assert merging.merge(place, ended.look())
     assert (ended.look().finished(), ended.failed()) == ({"a", "b", "twice"}, set())
+
+
+def test_who_reads_while_others_merge_finds_the_runs_where_they_are_now(
+    place: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(merging, "AT_A_TIME", 2)
+    monkeypatch.setattr(merging, "LOGS_AT_A_TIME", 2)
+    for k in range(2):
+        endings = Endings(place)
+        run(endings, f"r{k}", 3)
+        run(endings, f"bad{k}", 3, fails=True)
+        endings.flush()
+    readers = [Ended(place).look() for _ in range(3)]
+    (part,) = logs.parts(Folder(str(place)), ["r1"])
+    while merging.merge(place, Ended(place).look()):
+        pass
+    assert not place.exists(f"{LOG}/{part.log}")
+    assert readers[0].tallies(["r0", "r1"]) == {"r0": {"counted": 3}, "r1": {"counted": 3}}
+    assert readers[1].failures().keys() == {"bad0", "bad1"}
+    assert (readers[2].ending("r1") or Ending("")).tally == '{"counted": 3}'
+    assert [t for batch, _ in logs.batches(place, part) for t in batch["t"].to_pylist()] == [0, 1, 2]
+    assert logs.damage(place, part) is None
+    for log in place.names(LOG):
+        place.delete(f"{LOG}/{log}")  # by another campaign, which does the runs again
+    assert logs.damage(place, part) is None

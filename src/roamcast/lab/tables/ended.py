@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 import pyarrow as pa
@@ -14,6 +14,7 @@ from roamcast.errors import one_line
 from roamcast.lab.tables.endings import DONE, LOG, Ending
 from roamcast.storage import Entry, Storage
 
+T = TypeVar("T")
 KEYS = ["run", "log", "bytes", "first", "groups"]
 
 
@@ -121,6 +122,17 @@ class Ended:
     def tallies(self, runs: Iterable[str]) -> dict[str, dict[str, Any]]:
         """What finished runs counted."""
         wanted = set(runs)
+        return self._again(lambda: self._tallies(wanted))
+
+    def _again(self, read: Callable[[], T]) -> T:
+        """What `read` gives. If an object that it reads was merged into another one meanwhile, look and read again."""
+        while True:
+            try:
+                return read()
+            except FileNotFoundError:
+                self.look()
+
+    def _tallies(self, wanted: set[str]) -> dict[str, dict[str, Any]]:
         decode = msgspec.json.Decoder().decode
         counted: dict[str, dict[str, Any]] = {}
         for name, seen in sorted(self._known.items()):
@@ -132,6 +144,9 @@ class Ended:
 
     def failures(self) -> dict[str, dict[str, Any]]:
         """What was recorded about runs that failed."""
+        return self._again(self._failures)
+
+    def _failures(self) -> dict[str, dict[str, Any]]:
         failed = self.failed()
         records: dict[str, dict[str, Any]] = {}
         for name, seen in sorted(self._known.items()):
@@ -152,6 +167,9 @@ class Ended:
 
     def ending(self, run: str) -> Ending | None:
         """All that is kept about a finished run."""
+        return self._again(lambda: self._ending(run))
+
+    def _ending(self, run: str) -> Ending | None:
         places = self.places()
         for name, seen in sorted(self._known.items()):
             if run in seen.finished and seen.finished[run] == places.get(run):

@@ -224,7 +224,7 @@ class Folder:
         return {name.partition(".")[0] for name in self.storage.names(BEGUN)} - self.ended()
 
     def put_aside(self, name: str) -> str:
-        """Move an object where nobody takes it for whole; its new name."""
+        """Move an object where nobody takes it for whole; its new name. FileNotFoundError if it is gone."""
         target = f"{CORRUPT}/{uuid.uuid4().hex[:8]}-{name.replace('/', '-')}"
         self.storage.put(target, self.runs.read(name))
         self.runs.delete(name)

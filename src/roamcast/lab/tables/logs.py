@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from roamcast import files
 from roamcast.errors import InputError, RoamcastError, one_line
+from roamcast.lab.tables.ended import Ended, Place
 from roamcast.lab.tables.endings import LOG
 from roamcast.lab.tables.folder import Folder
 from roamcast.log.schema import RUN_KEY, SUMMARY_KEY
@@ -29,13 +30,18 @@ class Part(NamedTuple):
     runs: list[tuple[str, int, int]]
 
 
-def parts(folder: Folder, runs: Iterable[str]) -> list[Part]:
+def parts(folder: Folder, runs: Collection[str]) -> list[Part]:
     """Where the rows of these runs are; an InputError if one of them has not finished."""
     places = folder.ended_runs.look().places()
-    by_log: dict[str, list[tuple[str, int, int]]] = {}
     for run in runs:
         if run not in places:
             raise InputError(f"{folder}: has no finished run {run}")
+    return _parts(places, runs)
+
+
+def _parts(places: Mapping[str, Place], runs: Iterable[str]) -> list[Part]:
+    by_log: dict[str, list[tuple[str, int, int]]] = {}
+    for run in runs:
         place = places[run]
         if place.log:
             by_log.setdefault(place.log, []).append((run, place.first, place.groups))
@@ -56,9 +62,15 @@ def _divided(log: str, runs: list[tuple[str, int, int]]) -> Iterator[Part]:
 def batches(storage: Storage, part: Part) -> Iterator[tuple[pa.RecordBatch, int]]:
     """The rows of each run in order, in batches, with the place that the first of a batch has in its run.
 
-    ValueError if they are another run's.
+    ValueError if they are another run's; FileNotFoundError if one of the runs is no longer finished.
     """
-    with storage.open(f"{LOG}/{part.log}") as source:
+    try:
+        opened = storage.open(f"{LOG}/{part.log}")
+    except FileNotFoundError:
+        for moved in _moved(storage, part):
+            yield from batches(storage, moved)
+        return
+    with opened as source:
         file = pq.ParquetFile(source, page_checksum_verification=True)
         for run, first, groups in part.runs:
             seq = 0
@@ -70,12 +82,23 @@ def batches(storage: Storage, part: Part) -> Iterator[tuple[pa.RecordBatch, int]
                     seq += batch.num_rows
 
 
+def _moved(storage: Storage, part: Part) -> list[Part]:
+    """Where the same runs are now that their object was merged into another one."""
+    places = Ended(storage).look().places()
+    runs = [run for run, _, _ in part.runs]
+    if not all(run in places for run in runs):
+        raise FileNotFoundError(f"{storage}/{LOG}/{part.log}")
+    return _parts(places, runs)
+
+
 def damage(storage: Storage, part: Part) -> tuple[str, str] | None:
     """The object and what is wrong with it, if a row of these runs cannot be read."""
     name = f"{LOG}/{part.log}"
     try:
         for _ in batches(storage, part):
             pass
+    except FileNotFoundError:  # put aside by somebody else: whoever needs these runs does them again
+        return None
     except (OSError, ValueError, IndexError) as error:  # ArrowInvalid is a ValueError
         return name, f"{storage}/{name} is damaged: {one_line(error)}"
     return None
