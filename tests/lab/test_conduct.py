@@ -430,3 +430,28 @@ def test_a_folder_without_a_campaign_gives_one_line(tmp_path: Path) -> None:
 def test_the_campaign_on_disk_is_the_campaign(done: Path) -> None:
     assert json.loads((done / "campaign.json").read_text())[0]["name"] == "tiny"
     assert campaign.parse(TINY).cells[0].scenario.nodes == 30
+
+
+def test_what_interrupts_a_run_alone_interrupts_the_campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After an engine gave up, the runs that were under way are tried alone, each looked up in one listing."""
+    calls: list[int] = []
+    listings: list[None] = []
+    begun = Folder.begun
+
+    class GivesUp(PoolEngine):
+        def simulate(self, runs: Any, folder: Folder, limits: Any = None) -> Any:
+            calls.append(len(runs))
+            if len(runs) == 1:
+                raise Interrupted("the store is out of reach")
+            for run in runs:
+                folder.begin(run.id)
+            raise RoamcastError("gave up")
+
+    def listed(folder: Folder) -> set[str]:
+        listings.append(None)
+        return begun(folder)
+
+    monkeypatch.setattr(Folder, "begun", listed)
+    with pytest.raises(Interrupted, match="out of reach"):
+        conducted(TINY, tmp_path / "out", GivesUp(1))
+    assert (calls, len(listings)) == ([4, 1], 1)

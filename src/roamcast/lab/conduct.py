@@ -134,7 +134,8 @@ def _simulate(wanted: list[Run], folder: Folder, engine: Engine, watcher: Watche
             except Interrupted:
                 raise
             except RoamcastError:
-                for run in (run for run in left if run.id in folder.begun()):
+                begun = folder.begun()
+                for run in (run for run in left if run.id in begun):
                     _alone(run, folder, engine, limits)
                 if not folder.ended() & {run.id for run in left}:  # it would fail again
                     raise
@@ -150,8 +151,12 @@ def _alone(run: Run, folder: Folder, engine: Engine, limits: Limits) -> None:
     now."""
     for _ in range(MOST_ATTEMPTS + 1):
         if run.id not in folder.ended():
-            with suppress(RoamcastError):
+            try:
                 engine.simulate([run], folder, limits)
+            except Interrupted:
+                raise
+            except RoamcastError:
+                pass
 
 
 @contextmanager
@@ -227,7 +232,8 @@ def _write(wanted: list[Run], tallies: Tallies, folder: Folder, engine: Engine, 
         return False
     kept.write(folder.runs, measured, known)
     watcher.stage("summing up")
-    from_logs = {run: (known | measured)[run] for run in framed}
+    all_measured = known | measured
+    from_logs = {run: all_measured[run] for run in framed}
     _write_tables(wanted, tallies, from_logs, folder, _state(wanted, folder, engine))
     return True
 
