@@ -169,7 +169,7 @@ def _watched(folder: Folder, wanted: list[Run], watcher: Watcher) -> Iterator[No
     seen = Ended(folder.runs)  # of its own, because the engine looks at the same time
 
     def look() -> None:
-        while merging.merge(folder.runs, seen.look()):
+        while merging.merge(folder.runs, seen.look(), folder.check_held):
             pass
         ended = seen.ended() & costs.keys()
         done_s = sum(costs[run] for run in ended - before)

@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from roamcast import storage
-from roamcast.errors import TookTooLong
+from roamcast.errors import Interrupted, TookTooLong
 from roamcast.lab.tables import logs, merging
 from roamcast.lab.tables.ended import Ended
-from roamcast.lab.tables.endings import DONE, LOG, Ending, Endings, put_endings
+from roamcast.lab.tables.endings import DONE, LOG, Ending, Endings, fresh_name, put_endings
 from roamcast.lab.tables.folder import Folder
 from roamcast.log.schema import DELIVER
 from roamcast.storage import Storage
@@ -218,3 +218,31 @@ def test_who_reads_while_others_merge_finds_the_runs_where_they_are_now(
     for log in place.names(LOG):
         place.delete(f"{LOG}/{log}")  # by another campaign, which does the runs again
     assert logs.damage(place, part) is None
+
+
+def test_who_lost_the_place_while_it_merged_deletes_nothing(place: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(merging, "AT_A_TIME", 2)
+    monkeypatch.setattr(merging, "LOGS_AT_A_TIME", 2)
+    for name in ("a", "b"):
+        endings = Endings(place)
+        run(endings, name, 2)
+        endings.flush()
+    before = {*place.names(DONE)}, {*place.names(LOG)}
+    folder = Folder(str(place))
+    with folder.held():
+        place.delete(f"claims/{min(place.names('claims'))}")
+        with pytest.raises(Interrupted, match="lost to another campaign"):
+            merging.merge(place, Ended(place).look(), folder.check_held)
+    assert before[0] <= {*place.names(DONE)} and before[1] <= {*place.names(LOG)}
+    assert (rows_of(place, "a"), rows_of(place, "b")) == ([0, 1], [0, 1])
+
+
+def test_without_locks_a_log_that_nobody_names_is_kept_for_a_while(place: Storage) -> None:
+    """The process that had the place before may be about to name it."""
+    place.path = None  # as of a store
+    folder = Folder(str(place))
+    folder.storage = folder.runs = place
+    orphan = f"{LOG}/{fresh_name()}"
+    place.put(orphan, b"rows")
+    folder.tidy()
+    assert place.exists(orphan)

@@ -22,12 +22,17 @@ LOG_BYTES = 512 << 20
 """An object of `log/` grows no larger by merging; one of a quarter of it is large enough."""
 
 
-def merge(storage: Storage, ended: Ended) -> bool:
-    """Merge what there is too much of; whether anything was."""
-    changed = _merge_logs(storage, ended)
+def nothing() -> None:
+    """Who has the place alone need not check it."""
+
+
+def merge(storage: Storage, ended: Ended, check: Callable[[], None] = nothing) -> bool:
+    """Merge what there is too much of; whether anything was. `check` raises if the place is not ours any more: it is
+    called before anything is deleted."""
+    changed = _merge_logs(storage, ended, check)
     for level, names in sorted(_by_level(ended.look().objects if changed else ended.objects).items()):
         if len(names) >= AT_A_TIME:
-            changed |= rewrite(storage, ended, names, level + 1)
+            changed |= rewrite(storage, ended, names, level + 1, check=check)
     return changed
 
 
@@ -41,7 +46,12 @@ def _by_level(names: Iterable[str]) -> dict[int, list[str]]:
 
 
 def rewrite(
-    storage: Storage, ended: Ended, names: Sequence[str], level: int, keep: Callable[[Ending], bool] = lambda _: True
+    storage: Storage,
+    ended: Ended,
+    names: Sequence[str],
+    level: int,
+    keep: Callable[[Ending], bool] = lambda _: True,
+    check: Callable[[], None] = nothing,
 ) -> bool:
     """Make one object of these of `done/`: a row a run, and only of runs whose logs are there."""
     read = _rows(storage, names)
@@ -50,6 +60,7 @@ def rewrite(
     kept = [row for row in _valid(read, ended.places()) if keep(row)]
     if kept:
         put_endings(storage, sorted(kept, key=lambda row: row.run), fresh_name(level))
+    check()
     for name in names:
         storage.delete(f"{DONE}/{name}")
     return True
@@ -80,14 +91,14 @@ def _rows(storage: Storage, names: Sequence[str]) -> list[Ending] | None:
 # ---- logs
 
 
-def _merge_logs(storage: Storage, ended: Ended) -> bool:
+def _merge_logs(storage: Storage, ended: Ended, check: Callable[[], None]) -> bool:
     used = {place.log for place in ended.places().values() if place.log}
     small = [name for name, entry in ended.logs().items() if name in used and entry.size < LOG_BYTES // 4]
     changed = False
     for level, names in sorted(_by_level(small).items()):
         if len(names) >= LOGS_AT_A_TIME:
             for part in _of_size(names, ended):
-                changed |= len(part) > 1 and _merge_into_one(storage, ended, part, level + 1)
+                changed |= len(part) > 1 and _merge_into_one(storage, ended, part, level + 1, check)
     return changed
 
 
@@ -105,7 +116,9 @@ def _of_size(names: Sequence[str], ended: Ended) -> list[list[str]]:
     return parts
 
 
-def _merge_into_one(storage: Storage, ended: Ended, names: Sequence[str], level: int) -> bool:
+def _merge_into_one(
+    storage: Storage, ended: Ended, names: Sequence[str], level: int, check: Callable[[], None] = nothing
+) -> bool:
     """The rows first, then the endings that say where they are now, and only then what they replace is deleted."""
     chosen = set(names)
     holders = sorted(
@@ -125,6 +138,7 @@ def _merge_into_one(storage: Storage, ended: Ended, names: Sequence[str], level:
     staying = [row for row in valid if row.log not in chosen]
     by_level = max(int(name.partition("-")[0]) for name in holders if name[0].isdigit())
     put_endings(storage, sorted([*staying, *moved], key=lambda row: row.run), fresh_name(by_level))
+    check()
     for name in holders:
         storage.delete(f"{DONE}/{name}")
     for name in names:
