@@ -63,6 +63,8 @@ def test_times_are_those_of_the_store(place: Storage) -> None:
         ("s4://bucket/x", "s4://bucket/x: s4: is no storage that is known; use a path, file:, s3:, gs:, hdfs:"),
         ("http://host/x", "http://host/x: http: is no storage"),
         ("s3://key:secret@bucket/x", "s3://key:secret@bucket/x: must be s3://BUCKET/NAME; keys belong"),
+        ("file:out/x", "file:out/x: must be file:///PATH with the whole path, or a path without file:"),
+        ("file://out/x", "file://out/x: must be file:///PATH"),
         ("s3:", "s3://: must be s3://BUCKET/NAME"),
         ("s3:bucket/x", "s3://bucket/x: must be s3://BUCKET/NAME"),
         ("s3:///x", "s3:///x: must be s3://BUCKET/NAME"),

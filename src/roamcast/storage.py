@@ -87,6 +87,8 @@ def at(url: str | Path) -> Storage:
     """The storage at a path or URL; an InputError if its scheme is none of ours."""
     text = os.fspath(url)
     scheme, colon, rest = text.partition(":")
+    if scheme == "file" and colon and not re.match("/(?!/)|///", rest):
+        raise InputError(f"{text}: must be file:///PATH with the whole path, or a path without file:")
     if not colon or "/" in scheme or not (rest.startswith("/") or scheme in SCHEMES):
         return Local(Path(text).expanduser())
     if scheme == "file":
