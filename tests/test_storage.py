@@ -7,6 +7,7 @@ import pickle
 from pathlib import Path
 
 import pytest
+from pyarrow.fs import LocalFileSystem
 
 from roamcast import storage
 from roamcast.errors import InputError, Interrupted
@@ -63,6 +64,8 @@ def test_times_are_those_of_the_store(place: Storage) -> None:
         ("s4://bucket/x", "s4://bucket/x: s4: is no storage that is known; use a path, file:, s3:, gs:, hdfs:"),
         ("http://host/x", "http://host/x: http: is no storage"),
         ("s3://key:secret@bucket/x", "s3://key:secret@bucket/x: must be s3://BUCKET/NAME; keys belong"),
+        ("file:out/x", "file:out/x: must be file:///PATH with the whole path, or a path without file:"),
+        ("file://out/x", "file://out/x: must be file:///PATH"),
         ("s3:", "s3://: must be s3://BUCKET/NAME"),
         ("s3:bucket/x", "s3://bucket/x: must be s3://BUCKET/NAME"),
         ("s3:///x", "s3:///x: must be s3://BUCKET/NAME"),
@@ -130,3 +133,28 @@ def test_a_file_at_a_url_is_brought_here_once(bucket: str) -> None:
     for look in (storage.objects, storage.fetched):
         with pytest.raises(InputError, match=f"{bucket}/traces/none: there is no such object"):
             look(f"{bucket}/traces/none")
+
+
+def test_in_hadoops_store_nothing_has_its_name_before_it_is_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a file system of this machine in its place: it shows a file from its first byte on, too."""
+    store = LocalFileSystem()
+    monkeypatch.setattr(storage, "_filesystem", lambda *_: store)
+    place = storage.at(f"hdfs://host{tmp_path}")
+    (tmp_path / "done").mkdir()
+    seen: list[list[str]] = []
+    write = storage.Remote._write
+
+    def watched(self: storage.Remote, path: str, content: bytes) -> None:
+        write(self, path, content)
+        seen.append([*place.names("done")])
+
+    monkeypatch.setattr(storage.Remote, "_write", watched)
+    place.put("done/a", b"x")
+    place.put("done/a", b"y")  # is replaced where it is
+    assert (seen, place.read("done/a")) == ([[], ["a"]], b"y")
+    assert [path.name for path in (tmp_path / "done").iterdir()] == ["a"]
+    (tmp_path / "done" / ".b.1.part").touch()  # of a process that was killed
+    place.tidy("done")
+    assert [path.name for path in (tmp_path / "done").iterdir()] == ["a"]

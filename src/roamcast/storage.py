@@ -18,6 +18,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -87,6 +88,8 @@ def at(url: str | Path) -> Storage:
     """The storage at a path or URL; an InputError if its scheme is none of ours."""
     text = os.fspath(url)
     scheme, colon, rest = text.partition(":")
+    if scheme == "file" and colon and not re.match("/(?!/)|///", rest):
+        raise InputError(f"{text}: must be file:///PATH with the whole path, or a path without file:")
     if not colon or "/" in scheme or not (rest.startswith("/") or scheme in SCHEMES):
         return Local(Path(text).expanduser())
     if scheme == "file":
@@ -262,10 +265,23 @@ class Remote:
 
     def put(self, name: str, content: bytes) -> None:
         try:
-            with self._store.open_output_stream(self._at(name)) as stream:
-                stream.write(content)
+            if self._scheme == "hdfs" and not self.exists(name):
+                self._put_by_move(name, content)
+            else:
+                self._write(self._at(name), content)
         except (OSError, ValueError) as error:
             raise Interrupted(f"cannot write {self}/{name}: {why(error)}") from error
+
+    def _put_by_move(self, name: str, content: bytes) -> None:
+        """Hadoop shows a file from its first byte on, and does not move one to a name that is taken."""
+        folder, _, own = self._at(name).rpartition("/")
+        draft = f"{folder}/.{own}.{uuid.uuid4().hex}{DRAFT}"
+        self._write(draft, content)
+        self._store.move(draft, self._at(name))
+
+    def _write(self, path: str, content: bytes) -> None:
+        with self._store.open_output_stream(path) as stream:
+            stream.write(content)
 
     def put_file(self, name: str, file: Path) -> None:
         """Read before the store's stream is opened: one that is closed early would be an object of half the bytes."""
@@ -282,7 +298,7 @@ class Remote:
 
         with _tried("list", self, folder):
             infos = self._store.get_file_info(FileSelector(self._at(folder), allow_not_found=True))
-        objects = [info for info in infos if info.type == FileType.File]
+        objects = [info for info in infos if info.type == FileType.File and not info.base_name.startswith(".")]
         return {info.base_name: Entry(info.size, (info.mtime_ns or 0) / 1e9) for info in objects}
 
     def exists(self, name: str) -> bool:
@@ -299,7 +315,14 @@ class Remote:
             pass
 
     def tidy(self, folder: str) -> None:
-        """An object that is not whole has no name."""
+        """An object that is not whole has no name, except in Hadoop's."""
+        if self._scheme == "hdfs":
+            from pyarrow.fs import FileSelector
+
+            with _tried("tidy", self, folder):
+                for info in self._store.get_file_info(FileSelector(self._at(folder), allow_not_found=True)):
+                    if info.base_name.startswith(".") and info.base_name.endswith(DRAFT):
+                        self._store.delete_file(info.path)
 
 
 @cache

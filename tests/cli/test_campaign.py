@@ -227,6 +227,7 @@ def test_master_and_settings_reach_spark(
         (("campaign", "tiny.toml", "--local", "--conf", "a=b"), "--conf is about Spark: it must not be given with"),
         (("campaign", "tiny.toml", "--processes", "3"), "--processes 3: must come with --local"),
         (("campaign", "tiny.toml", "--local", "--processes", "0"), "--processes: must be at least 1"),
+        (("campaign", "tiny.toml", "--limit", "1e10"), "--limit 1e+10: must be above 0 and at most 100,000,000 s"),
         (("campaign", "status", "nowhere"), "nowhere: no campaign has been run into this folder"),
         (("query", "nowhere", "select 1"), "nowhere: no campaign has been run into this folder"),
         (("query", "nowhere", "select 1", "--conf", "a=1", "--conf", "a=2"), "--conf 'a=2': a is given twice"),

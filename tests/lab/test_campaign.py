@@ -97,6 +97,7 @@ def test_seeds_are_counted_from_one_or_listed_and_go_on_after_the_last() -> None
         ("nodes = 50", "nodes = []", "x.toml:7: nodes: must not be an empty list"),
         ("nodes = 50", "nodes = [50, 50]", "x.toml:7: nodes: no value must stand twice"),
         ("nodes = 50", "nodes = { a = 1 }", "x.toml:7: nodes: must be a value or a list of values"),
+        ("seeds = 3", "seeds = 3\nlimit_s = 1e10", "x.toml:4: limit_s: must be"),
         ("seeds = 3", "seeds = 0", "x.toml:3: seeds: must be a number of at least 1"),
         ("seeds = 3", "seeds = [1, 1]", "x.toml:3: seeds: none must stand twice"),
         ("seeds = 3", "seeds = [-1]", "x.toml:3: seeds: must be whole numbers of at least 0"),

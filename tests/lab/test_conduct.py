@@ -193,6 +193,23 @@ def test_an_object_that_lost_its_end_is_put_aside_and_its_runs_done_again(
     assert conducted(TINY, copy, engine).rounds == [(4, 4)]
 
 
+def test_what_runs_counted_is_damaged_and_they_are_done_again(tmp_path: Path) -> None:
+    """In one column alone, which is read only when tallies are needed."""
+    out, engine = tmp_path / "out", PoolEngine(1)
+    conducted(TINY, out, engine)
+    before = table(out, "metrics")
+    victim = min((out / "done").iterdir())
+    tally = pq.ParquetFile(victim).metadata.row_group(0).column(pq.read_schema(victim).get_field_index("tally"))
+    content = bytearray(victim.read_bytes())
+    content[(tally.dictionary_page_offset + tally.data_page_offset) // 2] ^= 0xFF
+    victim.write_bytes(content)
+    (out / "tables.json").unlink()
+    (warning,) = conducted(TINY, out, engine).warnings
+    assert f"{victim} is damaged: " in warning and "its runs are done again" in warning
+    assert table(out, "metrics") == before
+    assert conducted(TINY, out, engine).stages == ["nothing to do"]
+
+
 def damage(log: Path, share: float) -> None:
     """Flip some bytes so far into a column's pages; the footer stays as it is."""
     column = pq.ParquetFile(log).metadata.row_group(0).column(1)
@@ -413,3 +430,28 @@ def test_a_folder_without_a_campaign_gives_one_line(tmp_path: Path) -> None:
 def test_the_campaign_on_disk_is_the_campaign(done: Path) -> None:
     assert json.loads((done / "campaign.json").read_text())[0]["name"] == "tiny"
     assert campaign.parse(TINY).cells[0].scenario.nodes == 30
+
+
+def test_what_interrupts_a_run_alone_interrupts_the_campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After an engine gave up, the runs that were under way are tried alone, each looked up in one listing."""
+    calls: list[int] = []
+    listings: list[None] = []
+    begun = Folder.begun
+
+    class GivesUp(PoolEngine):
+        def simulate(self, runs: Any, folder: Folder, limits: Any = None) -> Any:
+            calls.append(len(runs))
+            if len(runs) == 1:
+                raise Interrupted("the store is out of reach")
+            for run in runs:
+                folder.begin(run.id)
+            raise RoamcastError("gave up")
+
+    def listed(folder: Folder) -> set[str]:
+        listings.append(None)
+        return begun(folder)
+
+    monkeypatch.setattr(Folder, "begun", listed)
+    with pytest.raises(Interrupted, match="out of reach"):
+        conducted(TINY, tmp_path / "out", GivesUp(1))
+    assert (calls, len(listings)) == ([4, 1], 1)

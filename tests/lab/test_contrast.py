@@ -83,3 +83,12 @@ def test_campaigns_without_a_common_cell_and_unknown_metrics_give_one_line() -> 
         of(campaign(credits=(0,)), campaign(credits=(1,)))
     with pytest.raises(InputError, match="unknown metric 'delivry'"):
         of(campaign(), campaign(), "delivry")
+
+
+def test_a_campaign_of_several_is_found_also_where_the_others_are_missing() -> None:
+    one, two = campaign(name="one"), campaign(name="two", shift=0.02)
+    both = (one[0] + two[0], one[1] + two[1])
+    unfinished = of(both, (both[0], one[1]))  # all runs of the second have failed
+    assert [(row["campaign"], row["difference"]) for row in unfinished.rows] == [("one", 0.0)] * 2
+    alone = of(both, one)
+    assert len(alone.rows) == 2 and alone.only_before == ["proximity credits=0", "proximity credits=2"]

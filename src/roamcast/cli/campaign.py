@@ -93,7 +93,7 @@ def run(
 
     place = out or str(Path("out") / file.stem)
     folder = Folder(place)
-    limit_s = campaign.limit_of(file) if limit is None else limit
+    limit_s = campaign.limit_of(file) if limit is None else campaign.check_limit(limit)
     with Screen(loaded.name) as screen, _stoppable(screen):
         engine = _pool(processes) if local else _spark(place, master, conf, ui, screen)
         conduct.conduct([loaded], folder, engine, screen, extend=extend, retry=retry, limit_s=limit_s)

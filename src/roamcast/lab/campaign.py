@@ -53,6 +53,8 @@ from roamcast.world.scenario import Scenario, with_values
 MOST_RUNS = 1_000_000
 SCENARIO_ONLY = ("title", "set", "seed")
 """Entries that scenario files have (papers/presets.py) and campaign files do not."""
+MOST_LIMIT_S = 1e8
+"""Three years; timers cannot be set to a hundred times as much."""
 
 
 class Until(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -82,7 +84,7 @@ class Written(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     level: str = "summary"
     reading: str = ""
     local: bool = False
-    limit_s: Annotated[float, Meta(gt=0)] | None = None
+    limit_s: Annotated[float, Meta(gt=0, le=MOST_LIMIT_S)] | None = None
     world: dict[str, Any] = {}
     point: list[dict[str, Any]] = []
 
@@ -130,6 +132,13 @@ def asks_for_local(path: Path) -> bool:
 def limit_of(path: Path) -> float | None:
     """How long a run may take, if the file says it. That is no part of the campaign, either."""
     return toml.load(path, "campaign", lambda content: toml.convert(content, Written).limit_s)
+
+
+def check_limit(limit_s: float) -> float:
+    """How long a run may take, as somebody typed it."""
+    if not 0 < limit_s <= MOST_LIMIT_S:
+        raise InputError(f"--limit {limit_s:g}: must be above 0 and at most {MOST_LIMIT_S:,.0f} s")
+    return limit_s
 
 
 def parse(text: str, name: str = "campaign") -> Campaign:

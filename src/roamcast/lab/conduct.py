@@ -113,7 +113,8 @@ def complete(
 def _put_aside(damaged: Mapping[str, str], folder: Folder, watcher: Watcher) -> bool:
     """Objects that cannot be read, and why; whether there were any."""
     for name, why in list(damaged.items()):
-        watcher.warn(f"{why}; put aside as {folder.put_aside(name)}, its runs are done again")
+        with suppress(FileNotFoundError):  # somebody else was faster
+            watcher.warn(f"{why}; put aside as {folder.put_aside(name)}, its runs are done again")
     return bool(damaged)
 
 
@@ -133,7 +134,8 @@ def _simulate(wanted: list[Run], folder: Folder, engine: Engine, watcher: Watche
             except Interrupted:
                 raise
             except RoamcastError:
-                for run in (run for run in left if run.id in folder.begun()):
+                begun = folder.begun()
+                for run in (run for run in left if run.id in begun):
                     _alone(run, folder, engine, limits)
                 if not folder.ended() & {run.id for run in left}:  # it would fail again
                     raise
@@ -149,8 +151,12 @@ def _alone(run: Run, folder: Folder, engine: Engine, limits: Limits) -> None:
     now."""
     for _ in range(MOST_ATTEMPTS + 1):
         if run.id not in folder.ended():
-            with suppress(RoamcastError):
+            try:
                 engine.simulate([run], folder, limits)
+            except Interrupted:
+                raise
+            except RoamcastError:
+                pass
 
 
 @contextmanager
@@ -163,7 +169,7 @@ def _watched(folder: Folder, wanted: list[Run], watcher: Watcher) -> Iterator[No
     seen = Ended(folder.runs)  # of its own, because the engine looks at the same time
 
     def look() -> None:
-        while merging.merge(folder.runs, seen.look()):
+        while merging.merge(folder.runs, seen.look(), folder.check_held):
             pass
         ended = seen.ended() & costs.keys()
         done_s = sum(costs[run] for run in ended - before)
@@ -226,7 +232,8 @@ def _write(wanted: list[Run], tallies: Tallies, folder: Folder, engine: Engine, 
         return False
     kept.write(folder.runs, measured, known)
     watcher.stage("summing up")
-    from_logs = {run: (known | measured)[run] for run in framed}
+    all_measured = known | measured
+    from_logs = {run: all_measured[run] for run in framed}
     _write_tables(wanted, tallies, from_logs, folder, _state(wanted, folder, engine))
     return True
 

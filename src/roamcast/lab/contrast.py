@@ -48,11 +48,12 @@ def contrast(
 ) -> Contrast:
     """Of two campaigns, each as (rows of `runs`, rows of `metrics`)."""
     names = [catalogue.averaged(metric).name for metric in metrics]
-    planned_before, planned_after = _by_cell(before[0]), _by_cell(after[0])
+    several = any(len({row["campaign"] for row in runs}) > 1 for runs, _ in (before, after))
+    planned_before, planned_after = _by_cell(before[0], several), _by_cell(after[0], several)
     common = [key for key in planned_before if key in planned_after]
     if not common:
         raise InputError("the campaigns have no cell in common: no label with the same settings is in both")
-    old, new = _by_cell(before[1]), _by_cell(after[1])
+    old, new = _by_cell(before[1], several), _by_cell(after[1], several)
     rows = [row for key in common for row in _compared(old.get(key, []), new.get(key, []), names)]
     return Contrast(
         changes=_changes([(planned_before[key], planned_after[key]) for key in common]),
@@ -62,9 +63,9 @@ def contrast(
     )
 
 
-def _by_cell(rows: Sequence[Row]) -> dict[Key, list[Row]]:
-    """Folders of several campaigns may have a cell in more than one; then the campaign's name tells them apart."""
-    several = len({row["campaign"] for row in rows}) > 1
+def _by_cell(rows: Sequence[Row], several: bool) -> dict[Key, list[Row]]:
+    """Folders of several campaigns may have a cell in more than one; then the campaign's name tells them apart, in all
+    tables of both folders."""
     cells: dict[Key, list[Row]] = {}
     for row in rows:
         chosen = {**_texts("", settings.params(row)), **_texts("world.", settings.world(row))}

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import signal
 import threading
 import time
@@ -26,13 +27,14 @@ from roamcast.lab.plan import Run
 from roamcast.lab.tables.endings import Endings
 from roamcast.lab.tables.folder import MOST_ATTEMPTS, Folder, failure_of
 from roamcast.storage import why
-from roamcast.world.scenario import Scenario
+from roamcast.world.scenario import FILES, Scenario
 from roamcast.world.simulate import simulate
 
 Task = dict[str, Any]
 """What a worker gets of a run: plain values."""
-OUTSIDE = files.FAILING | {errno.ESTALE, errno.ENOTCONN, errno.ENODEV, errno.ENXIO, errno.ETIMEDOUT, errno.EHOSTDOWN}
-"""Errors of disks and mounts, which no run causes."""
+MOUNTS = {errno.ESTALE, errno.ENOTCONN, errno.ENODEV, errno.ENXIO, errno.ETIMEDOUT, errno.EHOSTDOWN}
+OUTSIDE = files.FAILING | MOUNTS | {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
+"""Errors of disks, mounts and a machine that is full, which no run causes."""
 HARD = 3.0
 """A run that cannot be interrupted has so many times its limit, of processor time; then its worker is killed."""
 
@@ -98,10 +100,22 @@ def one(folder: Folder, endings: Endings, task: Task, noting: bool) -> Done:
     except Exception as error:
         if isinstance(error, OSError) and error.errno in OUTSIDE:
             raise
+        _check_inputs(task)
         record = failure_of(run, error, task["command"])
         endings.failed(run, record)
         return Done(run, None, record["error"])
     return Done(run, tallies[0], None)
+
+
+def _check_inputs(task: Task) -> None:
+    """Interrupted if a file that the scenario names cannot be read: the disk that it was on is gone."""
+    scenario = json.loads(task["scenario"])
+    for path in (scenario.get(field) for field in FILES):
+        if path and "://" not in path:
+            try:
+                os.close(os.open(path, os.O_RDONLY))
+            except OSError as error:
+                raise Interrupted(f"cannot read {path}: {why(error)}") from error
 
 
 def _simulate(endings: Endings, task: Task, check: Callable[[float], None], tally: Callable[[str], None]) -> None:

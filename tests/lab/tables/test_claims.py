@@ -62,3 +62,11 @@ def test_a_claim_that_was_taken_for_dead_is_noticed(place: Storage) -> None:
         place.delete(claim)
         with pytest.raises(Interrupted, match="lost to another campaign"):
             claims.check(place, claim)
+
+
+def test_a_claim_that_was_put_too_slowly_is_taken_back(place: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody who claimed the place meanwhile may have looked before it was there."""
+    monkeypatch.setattr(claims, "SETTLE_S", 0.0)
+    with pytest.raises(Interrupted, match=r"takes too long to answer, .*; try again"), claims.held(place):
+        pass
+    assert place.names(claims.CLAIMS) == {}

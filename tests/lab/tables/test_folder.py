@@ -158,3 +158,12 @@ def test_tables_count_when_all_are_written_and_of_this_version(folder: Folder) -
         (folder.path / "tables.json").write_text('{"version": "0"}')
         with pytest.raises(InputError, match=f"has tables of version 0, this program reads {TABLES_VERSION}"):
             folder.has_tables()
+
+
+@pytest.mark.parametrize("kind", ["done", "log", "runs", "metrics", "summary", "measured", "begun", "corrupt"])
+def test_no_half_of_an_object_stays_behind(kind: str, folder: Folder) -> None:
+    """Whatever it was that a killed process was about to put."""
+    with folder.held():
+        half = folder.storage.draft(f"{kind}/0-{0:032x}.parquet")
+        folder.tidy()
+    assert not half.exists()

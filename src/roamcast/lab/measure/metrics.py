@@ -25,12 +25,12 @@ import pyarrow as pa
 
 from roamcast.lab.measure import interest
 from roamcast.lab.spark.frames import struct
+from roamcast.lab.spark.modules import only_from
 from roamcast.lab.spark.worker import stage
 from roamcast.lab.tables import schemas
 from roamcast.log import catalogue
 from roamcast.log.metric import BY_NAME, WHOLE, Quotient, Term
 from roamcast.log.schema import DECISIONS, KINDS, LOSSES, OVERHEARD
-from roamcast.plugins import import_from
 from roamcast.world.scenario import Scenario
 from roamcast.world.simulate import what_was_possible
 
@@ -295,7 +295,7 @@ def hops(log: DataFrame, published: DataFrame, about: DataFrame) -> DataFrame:
 
 
 def count_hops(batches: Iterator[pa.RecordBatch], cwd: str) -> Iterator[pa.RecordBatch]:
-    import_from(cwd)
+    only_from(cwd)
     for batch in batches:
         rows = batch.to_pylist()
         means = pa.array([_mean_hops(row["news"]) for row in rows], pa.float64())
@@ -389,7 +389,7 @@ def possible(published: DataFrame, pairs: DataFrame, absent: DataFrame, runs: Da
 
 
 def flood(batches: Iterator[pa.RecordBatch], cwd: str) -> Iterator[pa.RecordBatch]:
-    import_from(cwd)
+    only_from(cwd)
     for batch in batches:
         rows = batch.to_pylist()
         pairs = pa.array([_possible(row) for row in rows], pa.int64())

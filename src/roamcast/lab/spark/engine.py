@@ -20,12 +20,12 @@ from roamcast.lab.measure.metrics import measured
 from roamcast.lab.plan import Run
 from roamcast.lab.simulate import all_done, task
 from roamcast.lab.spark.frames import frame, read_log
+from roamcast.lab.spark.modules import only_from
 from roamcast.lab.spark.session import JAVA_GONE, cores
 from roamcast.lab.spark.worker import stage
 from roamcast.lab.tables import logs, rows, schemas
 from roamcast.lab.tables.folder import Folder, found_by
 from roamcast.log.arrays import texts
-from roamcast.plugins import import_from
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -123,7 +123,7 @@ def simulate_batches(batches: Iterator[pa.RecordBatch], folder: dict[str, str], 
     from pyspark import TaskContext
 
     context = TaskContext.get()
-    import_from(cwd)
+    only_from(cwd)
     tasks = (row for batch in batches for row in batch.to_pylist())
     try:
         for some in all_done(found_by(folder), tasks, noting=context is not None and context.attemptNumber() > 0):

@@ -43,8 +43,11 @@ def held(storage: Storage, say: Say = lambda _: None) -> Iterator[str]:
             for name in storage.names(CLAIMS):
                 storage.delete(f"{CLAIMS}/{name}")  # of processes that were killed: they have no lock any more
         claim = f"{CLAIMS}/{uuid.uuid4().hex}"
-        storage.put(claim, json.dumps(_own()).encode())
         stack.callback(_release, storage, claim)
+        began_s = time.monotonic()
+        storage.put(claim, json.dumps(_own()).encode())
+        if storage.path is None and time.monotonic() - began_s > SETTLE_S / 2:
+            raise Interrupted(f"{storage}: takes too long to answer, so others may not see this campaign; try again")
         if storage.path is None:
             storage.put(f"{claim}.beat", b"")
             stack.enter_context(_beating(storage, claim))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 import pyarrow as pa
@@ -14,6 +14,7 @@ from roamcast.errors import one_line
 from roamcast.lab.tables.endings import DONE, LOG, Ending
 from roamcast.storage import Entry, Storage
 
+T = TypeVar("T")
 KEYS = ["run", "log", "bytes", "first", "groups"]
 
 
@@ -53,13 +54,16 @@ class Ended:
             except FileNotFoundError:
                 return self.look()
             except (OSError, ValueError, KeyError) as error:
-                self.damaged[f"{DONE}/{name}"] = f"{self._storage}/{DONE}/{name} is damaged: {one_line(error)}"
+                self._note_damaged(name, error)
         if any(self._with_logs()):
             self._logs = self._storage.names(LOG)
             if self._known.keys() - self._storage.names(DONE).keys():  # merged meanwhile, and their logs may be gone
                 return self.look()
         self._note_damaged_logs()
         return self
+
+    def _note_damaged(self, name: str, error: Exception) -> None:
+        self.damaged[f"{DONE}/{name}"] = f"{self._storage}/{DONE}/{name} is damaged: {one_line(error)}"
 
     def _read(self, name: str) -> _Object:
         table = read_whole(self._storage, f"{DONE}/{name}", [*KEYS, "failure"])
@@ -118,6 +122,17 @@ class Ended:
     def tallies(self, runs: Iterable[str]) -> dict[str, dict[str, Any]]:
         """What finished runs counted."""
         wanted = set(runs)
+        return self._again(lambda: self._tallies(wanted))
+
+    def _again(self, read: Callable[[], T]) -> T:
+        """What `read` gives. If an object that it reads was merged into another one meanwhile, look and read again."""
+        while True:
+            try:
+                return read()
+            except FileNotFoundError:
+                self.look()
+
+    def _tallies(self, wanted: set[str]) -> dict[str, dict[str, Any]]:
         decode = msgspec.json.Decoder().decode
         counted: dict[str, dict[str, Any]] = {}
         for name, seen in sorted(self._known.items()):
@@ -129,6 +144,9 @@ class Ended:
 
     def failures(self) -> dict[str, dict[str, Any]]:
         """What was recorded about runs that failed."""
+        return self._again(self._failures)
+
+    def _failures(self) -> dict[str, dict[str, Any]]:
         failed = self.failed()
         records: dict[str, dict[str, Any]] = {}
         for name, seen in sorted(self._known.items()):
@@ -137,11 +155,21 @@ class Ended:
         return records
 
     def _pairs(self, name: str, about: str) -> list[tuple[str, str]]:
-        table = read_whole(self._storage, f"{DONE}/{name}", ["run", about])
+        """None of an object that is damaged in this column, which `look` may not have read."""
+        try:
+            table = read_whole(self._storage, f"{DONE}/{name}", ["run", about])
+        except FileNotFoundError:
+            raise
+        except (OSError, ValueError) as error:
+            self._note_damaged(name, error)
+            return []
         return [pair for pair in zip(table["run"].to_pylist(), table[about].to_pylist(), strict=True) if pair[1]]
 
     def ending(self, run: str) -> Ending | None:
         """All that is kept about a finished run."""
+        return self._again(lambda: self._ending(run))
+
+    def _ending(self, run: str) -> Ending | None:
         places = self.places()
         for name, seen in sorted(self._known.items()):
             if run in seen.finished and seen.finished[run] == places.get(run):

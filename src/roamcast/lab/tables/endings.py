@@ -91,6 +91,8 @@ class Endings:
 
     def failed(self, run: str, record: dict[str, Any]) -> None:
         self._ended.append(Ending(run, failure=json.dumps(record)))
+        if self._segment is not None and self._segment.uncertain:
+            self.flush()
 
     def segment(self) -> Segment:
         if self._segment is None:
@@ -135,6 +137,7 @@ class _Run:
         self._tally = tally
         self._notes: dict[str, str] = {}
         self._first = self._groups = 0
+        self._began = False
 
     def __str__(self) -> str:
         return self._run
@@ -144,8 +147,8 @@ class _Run:
 
     def take(self, rows: pa.Table) -> None:
         segment = self._endings.segment()
-        if not self._groups:
-            self._first = segment.groups
+        if not self._began:
+            self._first, self._began = segment.groups, True
         segment.write(rows)
         self._groups += 1
 
@@ -158,8 +161,8 @@ class _Run:
         self._tally(tally)
 
     def abandon(self) -> None:
-        if self._groups:
-            self._endings.segment().left_out.update(range(self._first, self._first + self._groups))
+        if self._began:
+            self._endings.segment().has_others = True
 
 
 class Segment:
@@ -168,7 +171,11 @@ class Segment:
     def __init__(self, storage: Storage, name: str | None = None) -> None:
         self.name = name or fresh_name()
         self.groups = 0
-        self.left_out: set[int] = set()
+        self.uncertain = False
+        """Whether writing was interrupted, by a time limit for example: `groups` may be too few by now. Those before it
+        are where they were counted, and nothing more may be written."""
+        self.has_others = False
+        """Whether there are rows of runs that raised."""
         self._storage = storage
         self._file: Path = storage.draft(f"{LOG}/{self.name}")
         self._writer: Any = parquet_writer(self._file)
@@ -178,8 +185,10 @@ class Segment:
         return self._file.stat().st_size
 
     def write(self, rows: pa.Table) -> None:
+        self.uncertain = True
         self._writer.write_table(rows)
         self.groups += 1
+        self.uncertain = False
 
     def put(self, endings: Sequence[Ending]) -> list[Ending]:
         """Make it an object, if a run that ended is in it; returns the endings with its size."""
@@ -188,7 +197,7 @@ class Segment:
         if not own:
             self._file.unlink(missing_ok=True)
             return list(endings)
-        if self.left_out:
+        if self.has_others or self.uncertain:
             return [*self._without(own), *(ending for ending in endings if not ending.log)]
         size = self.size
         self._storage.put_file(f"{LOG}/{self.name}", self._file)

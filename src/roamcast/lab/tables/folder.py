@@ -34,6 +34,7 @@ from roamcast.lab.campaign import Campaign
 from roamcast.lab.tables import claims, merging
 from roamcast.lab.tables.ended import Ended
 from roamcast.lab.tables.endings import DONE, LOG
+from roamcast.lab.tables.kept import MEASURED
 from roamcast.storage import Storage
 
 TABLES = ("runs", "metrics", "summary")
@@ -42,7 +43,8 @@ MOST_ATTEMPTS = 2
 """A run during which a worker died so often is taken to be the cause."""
 BEGUN, CORRUPT = "begun", "corrupt"
 SHARED_ORPHAN_S = 3600.0
-"""In a place that campaigns share, another one's worker may be about to name a log that nobody names yet."""
+"""In a place that campaigns share, another one's worker may be about to name a log that nobody names yet. So may the
+process that had a place before, where there are no locks: it was taken for dead."""
 SEGMENT = re.compile(r"\d+-[0-9a-f]{32}\.parquet")
 
 
@@ -150,13 +152,14 @@ class Folder:
 
         `state` is a digest of all that they are made of.
         """
-        self._check_held()
+        self.check_held()
         about = {"version": TABLES_VERSION, "tables": dict(objects), "state": state}
         self.storage.put("tables.json", json.dumps(about).encode())
         for table in objects:
             self._delete_tables(table, but=objects[table])
 
-    def _check_held(self) -> None:
+    def check_held(self) -> None:
+        """Interrupted if somebody else has taken the place over."""
         if self._claim:
             claims.check(self.storage, self._claim)
 
@@ -202,12 +205,12 @@ class Folder:
     def tidy(self) -> None:
         """Remove what a killed process left behind. Only under `held`."""
         own = self.runs is self.storage
-        if own:
-            for folder in (DONE, LOG):
-                self.runs.tidy(folder)
+        for folder in (*TABLES, BEGUN, CORRUPT, *((DONE, LOG, MEASURED) if own else ())):
+            self.storage.tidy(folder)
         for name in self.storage.names(BEGUN):
             self.storage.delete(f"{BEGUN}/{name}")
-        merging.delete_orphans(self.runs, self.ended_runs.look(), 0.0 if own else SHARED_ORPHAN_S)
+        locked = own and self.storage.path is not None
+        merging.delete_orphans(self.runs, self.ended_runs.look(), 0.0 if locked else SHARED_ORPHAN_S)
 
     def finished(self) -> set[str]:
         return self.ended_runs.look().finished()
@@ -224,7 +227,7 @@ class Folder:
         return {name.partition(".")[0] for name in self.storage.names(BEGUN)} - self.ended()
 
     def put_aside(self, name: str) -> str:
-        """Move an object where nobody takes it for whole; its new name."""
+        """Move an object where nobody takes it for whole; its new name. FileNotFoundError if it is gone."""
         target = f"{CORRUPT}/{uuid.uuid4().hex[:8]}-{name.replace('/', '-')}"
         self.storage.put(target, self.runs.read(name))
         self.runs.delete(name)
@@ -234,7 +237,7 @@ class Folder:
         ended = self.ended_runs.look()
         names = [name for name, seen in ended.objects.items() if seen.failed]
         if names:
-            merging.rewrite(self.runs, ended, names, 0, keep=lambda row: row.failure is None)
+            merging.rewrite(self.runs, ended, names, 0, lambda row: row.failure is None, self.check_held)
 
     # ---- what workers do
 

@@ -7,11 +7,11 @@ merged objects, which the next merge makes one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import pyarrow.parquet as pq
 
-from roamcast.lab.tables.ended import Ended, read_whole, rows_of
+from roamcast.lab.tables.ended import Ended, Place, read_whole, rows_of
 from roamcast.lab.tables.endings import DONE, LOG, Ending, Segment, fresh_name, put_endings
 from roamcast.storage import Storage
 
@@ -22,12 +22,17 @@ LOG_BYTES = 512 << 20
 """An object of `log/` grows no larger by merging; one of a quarter of it is large enough."""
 
 
-def merge(storage: Storage, ended: Ended) -> bool:
-    """Merge what there is too much of; whether anything was."""
-    changed = _merge_logs(storage, ended)
+def nothing() -> None:
+    """Who has the place alone need not check it."""
+
+
+def merge(storage: Storage, ended: Ended, check: Callable[[], None] = nothing) -> bool:
+    """Merge what there is too much of; whether anything was. `check` raises if the place is not ours any more: it is
+    called before anything is deleted."""
+    changed = _merge_logs(storage, ended, check)
     for level, names in sorted(_by_level(ended.look().objects if changed else ended.objects).items()):
         if len(names) >= AT_A_TIME:
-            changed |= rewrite(storage, ended, names, level + 1)
+            changed |= rewrite(storage, ended, names, level + 1, check=check)
     return changed
 
 
@@ -41,21 +46,31 @@ def _by_level(names: Iterable[str]) -> dict[int, list[str]]:
 
 
 def rewrite(
-    storage: Storage, ended: Ended, names: Sequence[str], level: int, keep: Callable[[Ending], bool] = lambda _: True
+    storage: Storage,
+    ended: Ended,
+    names: Sequence[str],
+    level: int,
+    keep: Callable[[Ending], bool] = lambda _: True,
+    check: Callable[[], None] = nothing,
 ) -> bool:
     """Make one object of these of `done/`: a row a run, and only of runs whose logs are there."""
     read = _rows(storage, names)
     if read is None:
         return False
-    places = ended.places()
-    finished = {row.run: row for row in read if row.tally is not None and _place(row) == places.get(row.run)}
-    failed = {row.run: row for row in read if row.failure is not None and row.run not in places}
-    kept = [row for row in (finished | failed).values() if keep(row)]
+    kept = [row for row in _valid(read, ended.places()) if keep(row)]
     if kept:
         put_endings(storage, sorted(kept, key=lambda row: row.run), fresh_name(level))
+    check()
     for name in names:
         storage.delete(f"{DONE}/{name}")
     return True
+
+
+def _valid(read: Sequence[Ending], places: Mapping[str, Place]) -> list[Ending]:
+    """A row a run: the one that `places` is about, or its failure if it has not finished anywhere."""
+    finished = {row.run: row for row in read if row.tally is not None and _place(row) == places.get(row.run)}
+    failed = {row.run: row for row in read if row.failure is not None and row.run not in places}
+    return [*(finished | failed).values()]
 
 
 def _place(row: Ending) -> tuple[str, int, int, int]:
@@ -76,14 +91,14 @@ def _rows(storage: Storage, names: Sequence[str]) -> list[Ending] | None:
 # ---- logs
 
 
-def _merge_logs(storage: Storage, ended: Ended) -> bool:
+def _merge_logs(storage: Storage, ended: Ended, check: Callable[[], None]) -> bool:
     used = {place.log for place in ended.places().values() if place.log}
     small = [name for name, entry in ended.logs().items() if name in used and entry.size < LOG_BYTES // 4]
     changed = False
     for level, names in sorted(_by_level(small).items()):
         if len(names) >= LOGS_AT_A_TIME:
             for part in _of_size(names, ended):
-                changed |= len(part) > 1 and _merge_into_one(storage, ended, part, level + 1)
+                changed |= len(part) > 1 and _merge_into_one(storage, ended, part, level + 1, check)
     return changed
 
 
@@ -101,7 +116,9 @@ def _of_size(names: Sequence[str], ended: Ended) -> list[list[str]]:
     return parts
 
 
-def _merge_into_one(storage: Storage, ended: Ended, names: Sequence[str], level: int) -> bool:
+def _merge_into_one(
+    storage: Storage, ended: Ended, names: Sequence[str], level: int, check: Callable[[], None] = nothing
+) -> bool:
     """The rows first, then the endings that say where they are now, and only then what they replace is deleted."""
     chosen = set(names)
     holders = sorted(
@@ -110,17 +127,18 @@ def _merge_into_one(storage: Storage, ended: Ended, names: Sequence[str], level:
     read = _rows(storage, holders)
     if read is None:
         return False
-    places = ended.places()
-    moving = {row.run: row for row in read if row.log in chosen and _place(row) == places.get(row.run)}
+    valid = _valid(read, ended.places())
+    moving = [row for row in valid if row.log in chosen]
     segment = Segment(storage, fresh_name(level))
     try:
-        moved = segment.put(_copied(storage, segment, moving.values()))
+        moved = segment.put(_copied(storage, segment, moving))
     except (OSError, ValueError):  # a damaged one is found when its rows are needed
         segment.abandon()
         return False
-    staying = {row.run: row for row in read if row.log not in chosen and row.run not in moving}
+    staying = [row for row in valid if row.log not in chosen]
     by_level = max(int(name.partition("-")[0]) for name in holders if name[0].isdigit())
-    put_endings(storage, sorted([*staying.values(), *moved], key=lambda row: row.run), fresh_name(by_level))
+    put_endings(storage, sorted([*staying, *moved], key=lambda row: row.run), fresh_name(by_level))
+    check()
     for name in holders:
         storage.delete(f"{DONE}/{name}")
     for name in names:
