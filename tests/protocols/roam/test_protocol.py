@@ -198,9 +198,9 @@ def test_m5_an_event_that_a_neighbour_never_takes_is_sent_ever_more_seldom() -> 
         host.hear(protocol, listing(), 2)
         if len(host.frames("event")) > len(times) + 1:
             times.append(host.clock_us)
-    assert 5 <= len(times) <= 10
+    assert 10 <= len(times) <= 60 / 4 + 4, "after a few, one in 4 s"
     gaps = [b - a for a, b in pairwise(times)]
-    assert gaps == sorted(gaps)
+    assert gaps[:3] == sorted(gaps[:3]) and min(gaps[3:]) >= 4 * SECOND
     assert len(host.frames("ids")) <= 25, "nor are equal lists repeated often"
 
 

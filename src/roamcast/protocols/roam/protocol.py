@@ -78,9 +78,8 @@ RELAYING: Final = 1024
 """How many relays a node remembers."""
 DIFFERENCES: Final = 64
 """How many differences a node remembers."""
-DOUBLINGS: Final = 6
-LIST_DOUBLINGS: Final = 3
-"""How often the pause between sendings, and that between lists, doubles at most: a list that is lost costs time."""
+DOUBLINGS: Final = 3
+"""How often a pause doubles at most: a list or an event that is lost costs a pause."""
 GONE: Final = 6
 """After a silence of so many of the longest intervals, a neighbour is gone: one that agrees is silent in several."""
 LOOKED_AT: Final = 1024
@@ -382,7 +381,7 @@ class Roam(Relay):
         before = self.differences.pop(digest, None)
         pause_us = self.shortest_us
         if before is not None and self.params.pauses:
-            pause_us = min(2 * before.pause_us, self.shortest_us << LIST_DOUBLINGS)
+            pause_us = min(2 * before.pause_us, self.shortest_us << DOUBLINGS)
         self.differences[digest] = Difference(self.host.now() + pause_us, pause_us)
         if len(self.differences) > DIFFERENCES:
             self.differences.popitem(last=False)
