@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from math import isnan
 from typing import Final, final
 
+from roamcast.protocols.kit.echo import EAGER, NO_AGE, Echoes
 from roamcast.protocols.kit.frames import EventFrame
 from roamcast.protocols.kit.interface import Frame, Host, Params, param, reason
 from roamcast.protocols.kit.relay import SOURCE, Relay
@@ -37,15 +38,12 @@ HEARD_AGAIN: Final = reason("suppress", "heard again", "{event} was sent by {pee
 WAITING: Final = reason("delay", "by signal", "{event} from {peer} waits {value} us")
 RELAYS: Final = reason("forward", "relay", "{event} from {peer} waits for its turn among the relays")
 MUTE: Final = reason("suppress", "mute", "this node relays nothing")
-NOT_RELAYED: Final = reason("forward", "not relayed", "nobody was heard to relay {event}; {value} tries are left")
-RELAYED: Final = reason("note", "relayed", "{peer} relays {event}, so it has received it")
 
 HOPS: Final = 3
 RETRIES: Final = 3
 """Where the medium orders relays."""
 AS_THE_MEDIUM: Final = -1
 ROLES: Final = ("node", "client", "mute", "router", "repeater")
-EAGER: Final = ("router", "repeater")
 
 
 @dataclass(frozen=True)
@@ -85,16 +83,6 @@ class ManagedParams(Params):
 
 
 @final
-class OwnEvent:
-    """An event that was published here, until a neighbour relays it."""
-
-    def __init__(self, event: Event, since_us: int, tries_left: int) -> None:
-        self.event = event
-        self.since_us = since_us
-        self.tries_left = tries_left
-
-
-@final
 class Managed(Relay):
     params_class = ManagedParams
 
@@ -111,12 +99,12 @@ class Managed(Relay):
         self.patience = 2 if self.role in EAGER else 1  # copies that stop a relay
         self.content_only = params.sizes == "mesh"
         self.relaying: dict[int, int] = {}  # relays that wait for the medium, and how many copies may still come
-        self.own: dict[int, OwnEvent] = {}
+        self.echoes = Echoes(host, self.retries)
 
     def on_start(self) -> None:
         super().on_start()
-        for own in self.own.values():
-            self.await_relay(own)
+        for own in self.echoes.own.values():
+            self.host.set_timer(own.event.id, self.echo_us(own.event))
 
     # ---- events of this node
 
@@ -124,36 +112,21 @@ class Managed(Relay):
         if self.retries == 0 or self.ttl == 1:
             self.host.mute(event.id)
         else:
-            own = OwnEvent(event, self.host.now(), self.retries)
-            self.own[event.id] = own
-            self.await_relay(own)
+            self.echoes.publish(event, self.echo_us(event))
         self.host.note(SOURCE, event.id)
         self.host.broadcast(self.frame(event, self.ttl, 0))
 
-    def await_relay(self, own: OwnEvent) -> None:
-        size = self.frame(own.event, self.ttl, 0).size
+    def echo_us(self, event: Event) -> int:
+        """How long to wait for a neighbour that relays an event."""
+        size = self.frame(event, self.ttl, 0).size
         echo_us = self.host.echo_us(size) if self.ordered else int(self.delay_us + self.jitter_us)
-        self.host.set_timer(own.event.id, echo_us + round(self.params.retry_s * 1e6))
+        return echo_us + round(self.params.retry_s * 1e6)
 
-    def relayed(self, id: int, sender: int) -> None:
-        del self.own[id]
-        self.host.cancel_timer(id)
-        self.host.withdraw(id)
-        self.host.mute(id)
-        self.host.note(RELAYED, id, sender)
-
-    def send_again(self, own: OwnEvent) -> None:
-        event = own.event
-        age_us = self.host.now() - own.since_us
-        if own.tries_left == 0 or age_us >= event.validity_us:
-            del self.own[event.id]
-            self.host.mute(event.id)
-            return
-        own.tries_left -= 1
-        self.host.withdraw(event.id)
-        self.host.note(NOT_RELAYED, event.id, value=own.tries_left)
-        self.host.broadcast(self.frame(event, self.ttl, age_us))
-        self.await_relay(own)
+    def send_again(self, event: Event) -> None:
+        age_us = self.echoes.age_us(event.id)
+        if age_us != NO_AGE:
+            self.host.broadcast(self.frame(event, self.ttl, age_us))
+            self.host.set_timer(event.id, self.echo_us(event))
 
     def frame(self, event: Event, ttl: int, age_us: int) -> EventFrame:
         frame = EventFrame(event, ttl, age_us)
@@ -165,8 +138,8 @@ class Managed(Relay):
 
     def on_frame(self, frame: Frame, sender: int) -> None:
         assert isinstance(frame, EventFrame)
-        if frame.id in self.own:
-            self.relayed(frame.id, sender)
+        if frame.id in self.echoes.own:
+            self.echoes.relayed(frame.id, sender)
         elif self.is_waiting(frame.id):
             self.suppress(frame.id, sender)
         elif frame.id in self.relaying:
@@ -213,9 +186,9 @@ class Managed(Relay):
         return int(strength * self.delay_us + self.host.random() * self.jitter_us)
 
     def on_timer(self, key: int) -> None:
-        own = self.own.get(key)
+        own = self.echoes.own.get(key)
         if own is not None:
-            self.send_again(own)
+            self.send_again(own.event)
             return
         self.host.mute(key)
         frame = self.next_hop(key)

@@ -1,4 +1,4 @@
-"""The frames of roam: summaries, lists of ids, and events that were missing.
+"""The frames of roam: summaries, lists of ids, what a node wants, and events that were missing.
 
 A list of ids is sent as runs: how many publishers are skipped, how many ids of the next one are, and how many ids
 follow one another. The ids of a publisher's events are consecutive, so a thousand of them take about ten bytes.
@@ -15,6 +15,7 @@ from roamcast.protocols.kit.frames import EventFrame
 from roamcast.protocols.kit.interface import Frame
 from roamcast.protocols.kit.wire import as_int, as_list, counted, measure, uint_size
 from roamcast.pubsub.event import FOREVER, Event, event_from_fields, event_id
+from roamcast.pubsub.filters import Filter, filter_from_fields
 
 MOST: Final = 65_536
 """The most ids of a list, and the most events of a frame."""
@@ -147,6 +148,29 @@ def id_lists(ids: list[int], summary: Summary, limit: int) -> list[IdList]:
         position = id + 1
     lists.append(IdList(summary, low, ID_MAX, runs))
     return lists
+
+
+@final
+class Wanted(Frame):
+    """What a node wants, and the ids of such events that it knows: neighbours that hold others send them (M15). The
+    list's summary says which window it is about; how many ids there are, and their digest, are not sent."""
+
+    __slots__ = ("list", "predicate")
+
+    def __init__(self, predicate: Filter, list: IdList) -> None:
+        super().__init__("wanted", 0, 0)
+        self.predicate = predicate
+        self.list = list
+        self.size = measure(self.fields())
+
+    def fields(self) -> list[Any]:
+        _, _, *rest = self.list.fields()
+        return [self.predicate.fields(), *rest]
+
+    @classmethod
+    def from_fields(cls, fields: list[Any]) -> Wanted:
+        predicate, *rest = counted(fields, 6)
+        return Wanted(filter_from_fields(predicate), IdList.from_fields([0, 0, *rest]))
 
 
 @final

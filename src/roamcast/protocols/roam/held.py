@@ -73,6 +73,7 @@ class KnownEvent:
         "pushes",
         "since_us",
         "validity_us",
+        "wanted",
     )
 
     def __init__(self, event: Event, born_us: int, own: bool) -> None:
@@ -82,6 +83,7 @@ class KnownEvent:
         self.digest = mixed(event.id)
         self.core = False  # far from the edges of all windows
         self.delivered = False
+        self.wanted = False  # whether it is of the kind that this node asks for (M15)
         self.pushes = 0  # how often it was sent to neighbours that lacked it, in quick succession
         self.pushed_us = NEVER  # when it was sent to them last …
         self.again_us = NEVER  # … and when it may be sent again to those that were there

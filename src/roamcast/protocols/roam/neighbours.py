@@ -1,9 +1,12 @@
-"""The neighbours that a node has heard lately, and how much of its time each may take."""
+"""The neighbours that a node has heard lately, what they want, and how much of its time each may take."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from typing import Final, final
+
+from roamcast.pubsub.event import Event
+from roamcast.pubsub.filters import Filter
 
 MOST: Final = 256
 """Neighbours; whoever sends in the names of more makes a node forget, and no slower."""
@@ -14,13 +17,15 @@ SECOND_US: Final = 1_000_000
 
 @final
 class Neighbour:
-    """When a neighbour came, when it was heard last, and how many ids were compared for it in this second."""
+    """When a neighbour came and was heard last, what it wants, if it said so, and how many ids were compared for it in
+    this second."""
 
-    __slots__ = ("compared", "heard_us", "met_us")
+    __slots__ = ("compared", "heard_us", "met_us", "wanted")
 
     def __init__(self, now_us: int) -> None:
         self.met_us = now_us
         self.heard_us = now_us
+        self.wanted: Filter | None = None
         self.compared = 0
 
 
@@ -53,6 +58,18 @@ class Neighbours:
             if self.here[node].heard_us >= now_us - self.gone_us:
                 return
             del self.here[node]
+
+    def count(self, now_us: int) -> int:
+        self.forget(now_us)
+        return len(self.here)
+
+    def want(self, event: Event) -> bool:
+        """Whether one of them wants this event (M15)."""
+        for neighbour in self.here.values():
+            wanted = neighbour.wanted
+            if wanted is not None and wanted.matches(event):
+                return True
+        return False
 
     def met_us(self, node: int) -> int:
         return self.here[node].met_us

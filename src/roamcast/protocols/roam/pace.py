@@ -13,8 +13,10 @@ LIST_BYTES: Final = 200
 """A usual summary and a usual list, for their airtimes."""
 FRESH: Final = 4
 """For this many of the longest intervals an event is as good as new."""
-THIN_BELOW: Final = 10.0
-"""Below the inverse of this effort, the flood itself gets thinner."""
+LITTLE: Final = 0.2
+"""Below this effort, the flood gets thinner, and only who wants an event asks for it (M15)."""
+GONE: Final = 6
+"""After a silence of so many of the longest intervals, a neighbour is gone: one that agrees is silent in several."""
 BURST_SHARE: Final = 4
 """A pause lasts this many times longer than the burst before it, so that others get the medium."""
 
@@ -39,6 +41,17 @@ class RoamParams(Params):
     store: int = param(10_000, "most events that a node holds", "ours", low=1, high=1_000_000)
     store_kib: int = param(16_384, "most content that a node holds", "ours", unit="KiB", low=1)
     seen_limit: int = param(65_536, "ids of events that are not delivered again", "ours", low=1)
+    crowd: int = param(12, "neighbours beyond which delays of the flood grow", "ours (M13)", low=1)
+    signal: float = param(
+        0.5, "share of that delay that the signal decides, if it is measured", "ours (M14)", low=0.0, high=1.0
+    )
+    retries: int = param(
+        3,
+        "how often a publisher that hears no relay sends again, where the medium orders relays",
+        "Meshtastic (M16)",
+        low=0,
+        high=255,
+    )
     p: float = param(1.0, "probability of forwarding a new event at all", "ours: gossip has others", low=0.0, high=1.0)
     busy: float = param(
         0.25, "share of busy time above which nothing is compared", "Meshtastic holds positions back (M12)", low=0.0
@@ -57,20 +70,32 @@ class Pace:
         self.host = host
         self.params = params
         usual_us = max(1e6 * params.interval_s, params.interval * host.airtime(SUMMARY_BYTES))
-        little = min(1.0, params.effort)
-        self.shortest_us = round(usual_us / (params.effort * little))
+        self.choosy = params.effort < LITTLE  # M15
+        little = max(LITTLE, min(1.0, params.effort))
+        self.little = little
+        self.shortest_us = round(usual_us if self.choosy else usual_us / (params.effort * little))
         self.longest_us = self.shortest_us << params.doublings
-        self.fresh_us = max(round(1e6 * params.fresh_s), FRESH * self.longest_us) if params.fresh_s else 0
+        self.want_us = round(usual_us / params.effort)
+        self.young_us = round(usual_us / little if self.choosy else usual_us / (little * little))
+        self.fresh_us = max(round(1e6 * params.fresh_s), FRESH * self.longest_us)
+        if self.choosy or params.fresh_s == 0.0:
+            self.fresh_us = 0
         self.answer_us = max(1000.0 * params.answer_ms, params.answer * host.airtime(LIST_BYTES))
         self.pause_us = BURST_SHARE * max(round(self.answer_us), params.burst * host.airtime(params.frame_limit))
-        self.young_us = round(usual_us / (little * little))
         self.left_us = 4 * round(self.answer_us)  # a list, and what it asks for, take about half of it
-        self.likely = min(1.0, THIN_BELOW * params.effort)  # that a node forwards at all
+        self.gone_us = max(GONE * self.longest_us, 5 * self.want_us if self.choosy else 0)
+        self.likely = min(1.0, params.effort / LITTLE)  # that a node forwards at all
 
-    def delay_us(self, size: int) -> float:
-        """The longest delay before a frame of this size is forwarded."""
-        longest_us = max(1000.0 * self.params.delay_ms, self.params.delay * self.host.airtime(size))
-        return longest_us / min(1.0, self.params.effort)
+    def delay_us(self, size: int, neighbours: int) -> float:
+        """The longest delay before a frame of this size is forwarded. It is longer among many neighbours: the first of
+        them is as soon, and fewer others have begun to send before they hear it (M13)."""
+        longest_us = max(1000.0 * self.params.delay_ms, self.params.delay * self.host.airtime(size)) / self.little
+        crowded_us = longest_us * max(1.0, neighbours / self.params.crowd)
+        return max(longest_us, min(crowded_us, self.young_us / 2))
+
+    def answer_delay(self, neighbours: int) -> int:
+        """Before lists and missing events; longer where many may answer, so that few do."""
+        return int(self.host.random() * self.answer_us * (1.0 + neighbours / 4))
 
     def copies(self, event: Event) -> float:
         """How many copies make another one useless."""

@@ -13,7 +13,8 @@ protocol is named. `docs/explanation/roam.md` has the rules, their reasons and t
   repair   a node that hears a summary that differs from its own sends the list of its ids. Whoever hears that list,
            and holds events that are not on it, sends them after a random delay, unless another node does so first
 
-There is no table of routes or interests: a list says what its sender lacks, and everybody in range may help.
+There is no table of routes or interests: a list says what its sender lacks, and everybody in range may help. Who wants
+to spend little sets `effort` below 0.2: then nodes ask for what they want, and the rest need not have it (wants.py).
 
 Rules, one test each:
   M1  times are multiples of airtimes, and not below some milliseconds: a slow radio gets long delays, rare summaries
@@ -30,8 +31,8 @@ Rules, one test each:
   M7  local events are flooded for `local_hops` hops, with more copies: they are neither carried nor repaired
   M8  an own event that is published again after a restart is carried and not flooded: neighbours that lack it find out
   M9  `effort` trades air for time and certainty. Below 1, delays of the flood grow as its inverse, so that more nodes
-      hear another copy first, and intervals of summaries as the square of that, so that less is repaired; below 0.1
-      the flood itself gets thinner. Above 1, intervals shrink and more copies are sent
+      hear another copy first, and intervals of summaries as the square of that, so that less is repaired. Above 1,
+      intervals shrink and more copies are sent. Below 0.2, M15 holds
   M10 comparing takes time. Beyond `compared` ids a second, an eighth of that for one neighbour, summaries and lists are
       ignored: those of honest neighbours come again, and no other node can keep this one busy
   M11 the exclusive or of two digests is the digest of what differs, so a node that knows exactly one event more than
@@ -40,21 +41,35 @@ Rules, one test each:
   M12 where the medium itself orders relays by their signals, as in LoRa meshes (`Host.relay`), the flood is left to it,
       and a node takes its relay back when it has heard enough copies. While such a medium is in use for more than
       `busy` of the time, nodes neither send summaries nor answer them: what is left of it belongs to the flood
+  M13 the number of neighbours matters: among many, delays of the flood are longer, which makes the first of them no
+      later, and nodes stay silent in more intervals. Among few, intervals of summaries are shorter (Trickle)
+  M14 where the radio measures signals, half of a delay depends on them: who hears the sender least forwards first, and
+      covers most new ground (nearness.py)
+  M15 with little effort, the flood is thin, and less so where a neighbour wants the event. Nodes do not compare all
+      that they know: who has subscriptions says what it wants and has of it, and neighbours send the rest (wants.py)
+  M16 where the medium orders relays, a publisher that hears no relay of its event sends it again (kit/echo.py), routers
+      relay first and stop for one copy more, and nodes that are mute do not relay
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
+from math import isnan
 from typing import ClassVar, Final, final
 
+from roamcast.protocols.kit.echo import EAGER, NO_AGE, Echoes
 from roamcast.protocols.kit.frames import EventFrame
 from roamcast.protocols.kit.interface import Frame, Host, Params, no_room, reason
 from roamcast.protocols.kit.relay import EXHAUSTED, EXPIRED, SOURCE, Relay
-from roamcast.protocols.roam.frames import IdList, Missing, Summary, id_lists, missing_bytes
-from roamcast.protocols.roam.held import NONE, HeldEvents, KnownEvent, Window
+from roamcast.protocols.roam.frames import IdList, Missing, Summary, Wanted
+from roamcast.protocols.roam.held import NONE, HeldEvents, KnownEvent
+from roamcast.protocols.roam.lists import Lists
+from roamcast.protocols.roam.nearness import Nearness
 from roamcast.protocols.roam.neighbours import Neighbours
+from roamcast.protocols.roam.offers import Offers
 from roamcast.protocols.roam.pace import Pace, RoamParams
 from roamcast.protocols.roam.trickle import Trickle
+from roamcast.protocols.roam.wants import Wants
 from roamcast.pubsub.event import LOCAL, Event
 from roamcast.pubsub.filters import Filter
 
@@ -62,9 +77,8 @@ FEW: Final = reason("forward", "few copies", "{event} was heard only {value} tim
 MANY: Final = reason("suppress", "many copies", "{event} was heard {value} times")
 THIN: Final = reason("suppress", "little effort", "{event} is left to others and to summaries")
 TURN: Final = reason("forward", "relay", "{event} from {peer} waits for its turn among the relays")
-LACKED: Final = reason("forward", "neighbour lacks it", "{event} is not on the list of {peer}")
-SENT_BY_OTHER: Final = reason("suppress", "sent by another", "{event} was sent by {peer}")
 OLD: Final = reason("suppress", "old", "{event} came late from {peer}: summaries will show who else lacks it")
+MUTE: Final = reason("suppress", "mute", "this node relays nothing")
 NOT_DRAWN: Final = reason("suppress", "not drawn", "the draw was against {event}")
 FULL: Final = no_room("no room", "{event} made room: its publisher has most events here, and this is the oldest")
 
@@ -72,28 +86,12 @@ SUMMARY: Final = -1
 LIST: Final = -2
 PUSH: Final = -3
 """Timers; those that are not negative belong to events that wait to be forwarded."""
-NOT_DUE: Final = 1 << 62
 
+RETRY_S: Final = 4.5
+"""How long a publisher waits for a relay, beside the time that relays need; as Meshtastic's firmware does."""
 RELAYING: Final = 1024
 """How many relays a node remembers."""
-DIFFERENCES: Final = 64
-"""How many differences a node remembers."""
-DOUBLINGS: Final = 3
-"""How often a pause doubles at most: a list or an event that is lost costs a pause."""
-GONE: Final = 6
-"""After a silence of so many of the longest intervals, a neighbour is gone: one that agrees is silent in several."""
 LOOKED_AT: Final = 1024
-
-
-@final
-class Difference:
-    """Lists about the same difference: how long the pause after the last one is, and when the next one may be sent."""
-
-    __slots__ = ("again_us", "pause_us")
-
-    def __init__(self, again_us: int, pause_us: int) -> None:
-        self.again_us = again_us
-        self.pause_us = pause_us
 
 
 @final
@@ -110,7 +108,7 @@ class Copies:
 @final
 class Roam(Relay):
     params_class: ClassVar[type[Params]] = RoamParams
-    frames: ClassVar[tuple[type[Frame], ...]] = (EventFrame, Summary, IdList, Missing)
+    frames: ClassVar[tuple[type[Frame], ...]] = (EventFrame, Summary, IdList, Missing, Wanted)
 
     def __init__(self, host: Host, params: RoamParams) -> None:
         super().__init__(host, params, 0)
@@ -127,37 +125,45 @@ class Roam(Relay):
             params.gaps,
         )
         self.trickle = Trickle(host, SUMMARY, self.shortest_us, self.pace.longest_us, params.enough)
-        self.list_due_us = NOT_DUE
-        self.other: Summary | None = None  # the one that was heard and makes a list due
-        self.other_window = Window(0, 0)
-        self.lists: list[IdList] = []  # those that wait for the next burst …
-        self.listed_us = 0  # … and when they were made
-        self.differences: OrderedDict[int, Difference] = OrderedDict()  # by the digest of the ids that differ
         self.ordered = host.echo_us(0) > 0  # whether the medium orders relays (M12)
         self.relaying: OrderedDict[int, Copies] = OrderedDict()  # events that wait for the medium, or did lately
-        self.missing: dict[int, int] = {}  # events to send, and the first neighbour that lacks each
-        self.neighbours = Neighbours(GONE * self.pace.longest_us, params.compared)
+        self.role = host.role()
+        self.echoes = Echoes(host, params.retries)
+        self.nearness = Nearness(host)
+        self.neighbours = Neighbours(self.pace.gone_us, params.compared)
+        self.lists = Lists(host, LIST, params, self.pace, self.table, self.neighbours)
+        self.offers = Offers(host, PUSH, params, self.pace, self.table, self.neighbours)
+        self.wants = Wants(host, SUMMARY, self.pace, self.table, params.frame_limit)
 
     # ---- what the host calls
 
     def on_start(self) -> None:
         """Timers do not survive a crash; tables may."""
         super().on_start()
-        self.list_due_us = NOT_DUE
-        self.lists = []
-        self.differences.clear()
-        self.missing = {}
+        self.lists.clear()
+        self.lists.differences.clear()
+        self.offers.clear()
         self.neighbours.here.clear()
-        self.trickle.start()
+        for own in self.echoes.own.values():
+            self.host.set_timer(own.event.id, self.echo_us(own.event))
+        if self.pace.choosy:
+            self.wants.start()
+        else:
+            self.trickle.start()
 
     def on_subscribe(self, subscription: int, filter: Filter) -> None:
         super().on_subscribe(subscription, filter)
         self.catch_up()
+        self.wants.follow(self.subscriptions)
         for known in list(self.table.known.values()):  # M6
             event = known.event
             if event is not None and not known.own and not known.delivered and filter.matches(event):
                 known.delivered = True
                 self.host.deliver(event)
+
+    def on_unsubscribe(self, subscription: int) -> None:
+        super().on_unsubscribe(subscription)
+        self.wants.follow(self.subscriptions)
 
     def on_publish(self, event: Event) -> None:
         self.host.mute(event.id)
@@ -167,6 +173,9 @@ class Roam(Relay):
             return
         else:
             self.hold(event, 0, True)
+        if self.ordered and self.params.retries:  # M16
+            self.host.unmute(event.id)
+            self.echoes.publish(event, self.echo_us(event))
         self.host.note(SOURCE, event.id)
         self.host.broadcast(EventFrame(event, self.params.local_hops if event.scope == LOCAL else 0, 0))
 
@@ -185,6 +194,8 @@ class Roam(Relay):
             self.compare(frame, sender)
         elif isinstance(frame, IdList):
             self.receive_list(frame, sender)
+        elif isinstance(frame, Wanted):
+            self.serve(frame, sender)
         elif isinstance(frame, Missing):
             for each in frame.carried:
                 self.receive(each, sender, True)
@@ -192,28 +203,26 @@ class Roam(Relay):
     def on_timer(self, key: int) -> None:
         self.catch_up()
         if key == SUMMARY:
-            if self.trickle.fired() and self.table.known and not self.is_busy():  # M3
-                self.host.broadcast(self.summary(self.table.window(self.host.now())))
+            self.speak()
+        elif key in self.echoes.own:
+            self.send_again(self.echoes.own[key].event)
         elif key >= 0:
             self.forward(key)
         elif self.is_busy():  # M12
-            self.list_due_us = NOT_DUE
-            self.lists = []
-            self.missing = {}
+            self.lists.clear()
+            self.offers.clear()
         elif key == LIST:
-            self.send_lists()
+            self.lists.send()
         else:
-            self.send_missing()
+            self.offers.send()
 
     # ---- flood
 
     def receive(self, frame: EventFrame, sender: int, late: bool) -> None:
         event = frame.event
-        if event.id in self.missing:
-            del self.missing[event.id]
-            self.host.note(SENT_BY_OTHER, event.id, sender)
+        self.offers.heard(event.id, sender)
         if self.table.has_seen(event.id):
-            self.heard_again(event.id)
+            self.heard_again(event.id, sender)
             return
         if frame.age_us >= event.validity_us:  # it stays unknown: a wrong age must not keep the event away
             self.host.note(EXPIRED, event.id, sender)
@@ -228,6 +237,7 @@ class Roam(Relay):
             self.hold(event, frame.age_us, own).delivered = wanted
         if wanted:
             self.host.deliver(event)
+            self.wants.served = self.wants.served or late
         self.pass_on(frame, sender, late)
 
     def pass_on(self, frame: EventFrame, sender: int, late: bool) -> None:
@@ -243,18 +253,43 @@ class Roam(Relay):
         elif self.ordered:  # M12
             self.relay(frame, sender)
         else:
-            self.wait(frame, int(self.host.random() * self.pace.delay_us(frame.size)))
+            self.wait(frame, self.delay(frame))
+
+    def delay(self, frame: EventFrame) -> int:
+        """Random, and shorter for who is far from the sender and covers more new ground (M14)."""
+        share = self.host.random()
+        near = self.nearness.of_sender()
+        if not isnan(near):
+            share += self.params.signal * (near - share)
+        return int(share * self.pace.delay_us(frame.size, self.neighbours.count(self.host.now())))
 
     def relay(self, frame: EventFrame, sender: int) -> None:
-        """Leave it to the medium which of the neighbours is first, and take it back if others were (M12)."""
-        self.relaying[frame.event.id] = Copies(self.pace.copies(frame.event))
+        """Leave it to the medium which of the neighbours is first, and take it back if others were (M12, M16)."""
+        if self.role == "mute":
+            self.host.note(MUTE, frame.event.id, sender)
+            return
+        eager = self.role in EAGER
+        self.relaying[frame.event.id] = Copies(self.pace.copies(frame.event) + (1 if eager else 0))
         if len(self.relaying) > RELAYING:
             self.relaying.popitem(last=False)
         self.host.note(TURN, frame.event.id, sender)
-        self.host.relay(EventFrame(frame.event, max(0, frame.ttl - 1), frame.age_us))
+        self.host.relay(EventFrame(frame.event, max(0, frame.ttl - 1), frame.age_us), eager)
 
-    def heard_again(self, id: int) -> None:
+    def echo_us(self, event: Event) -> int:
+        """How long a publisher waits for a relay; the shortest interval goes on top, for a medium in use."""
+        return self.host.echo_us(EventFrame(event, 0, 0).size) + round(RETRY_S * 1e6)
+
+    def send_again(self, event: Event) -> None:
+        age_us = self.echoes.age_us(event.id)
+        if age_us != NO_AGE:
+            self.host.broadcast(EventFrame(event, self.params.local_hops if event.scope == LOCAL else 0, age_us))
+            self.host.set_timer(event.id, self.echo_us(event))
+
+    def heard_again(self, id: int, sender: int) -> None:
         """A copy comes while a relay waits for the medium, or after it was sent."""
+        if id in self.echoes.own:
+            self.echoes.relayed(id, sender)
+            return
         copies = self.relaying.get(id)
         if copies is None:
             return
@@ -271,16 +306,24 @@ class Roam(Relay):
         heard = 1 + self.host.heard(key)
         if heard >= self.pace.copies(frame.event):
             self.host.note(MANY, key, value=heard)
-        elif self.pace.likely < 1.0 and self.host.random() >= self.pace.likely:  # M9
+        elif self.is_left_out(frame.event):  # M15
             self.host.note(THIN, key)
         else:
             self.host.note(FEW, key, value=heard)
             self.host.broadcast(frame)
 
+    def is_left_out(self, event: Event) -> bool:
+        """Whether the draw is against an event; there are two draws if a neighbour wants it (M15)."""
+        likely = self.pace.likely
+        if likely == 1.0 or self.host.random() < likely:
+            return False
+        return not (self.neighbours.want(event) and self.host.random() < likely)
+
     # ---- carry
 
     def hold(self, event: Event, age_us: int, own: bool) -> KnownEvent:
         known = self.table.add(event, self.host.now() - age_us, own)
+        self.wants.judge(known)
         for id in self.table.make_room():
             self.host.note(FULL, id)
         self.unmute_forgotten()
@@ -303,24 +346,24 @@ class Roam(Relay):
 
     def meet(self, sender: int) -> None:
         if self.neighbours.meet(sender, self.host.now()):
-            self.differences.clear()  # it may be what a list was about
+            self.lists.differences.clear()  # it may be what a list was about
 
-    def summary(self, window: Window) -> Summary:
-        count, digest = self.table.summary(window)
+    def speak(self) -> None:
+        """Send a summary, or what this node wants, if it is time to, and if any event is known (M3)."""
         now_us = self.host.now()
-        return Summary(count, digest, (now_us - window.born_us) // 1000, (window.expiry_us - now_us) // 1000)
-
-    def window_of(self, summary: Summary) -> Window:
-        """The window of a neighbour's summary that has just come, by this node's clock."""
-        now_us = self.host.now()
-        return Window(now_us - 1000 * summary.age_ms, now_us + 1000 * summary.left_ms)
-
-    def agrees(self, summary: Summary, window: Window) -> bool:
-        return self.table.summary(window) == (summary.count, summary.digest)
+        self.trickle.follow(self.neighbours.count(now_us))
+        window = self.table.window(now_us)
+        if self.pace.choosy:
+            wanted = self.wants.frames(window, self.lists.summary(window))
+            if self.table.known and not self.is_busy():
+                for frame in wanted:
+                    self.host.broadcast(frame)
+        elif self.trickle.fired() and self.table.known and not self.is_busy():
+            self.host.broadcast(self.lists.summary(window))
 
     def compare(self, summary: Summary, sender: int) -> None:
         """If a neighbour's summary differs from one's own, the event that it lacks is sent, or a list is due."""
-        window = self.window_of(summary)
+        window = self.lists.window_of(summary)
         if self.is_busy() or not self.has_time(sender, self.table.looked_at(window)):
             return
         count, digest = self.table.summary(window)
@@ -330,78 +373,28 @@ class Roam(Relay):
             return
         single = self.table.held_by_digest(digest, window) if count == summary.count + 1 else NONE
         if self.params.singles and single != NONE:  # M11
-            self.offer([single], sender)
+            self.offers.add([single], sender)
             return
-        now_us = self.host.now()
-        difference = self.differences.get(digest)
-        if difference is None:
+        if self.pace.choosy:
+            self.ask_soon()
+            return
+        if digest not in self.lists.differences:
             self.trickle.differ()
         else:
             self.trickle.agree()  # it has been listed
-            if now_us < difference.again_us:  # M5
-                return
-        due_us = now_us + self.answer_delay()
-        if due_us < self.list_due_us:
-            self.other, self.other_window = summary, window
-            self.list_due_us = due_us
-            self.host.set_timer(LIST, due_us - now_us)
-
-    def answer_delay(self) -> int:
-        """Longer where many may answer, so that few do."""
-        self.neighbours.forget(self.host.now())
-        return int(self.host.random() * self.pace.answer_us * (1.0 + len(self.neighbours.here) / 4))
-
-    def send_lists(self) -> None:
-        """Send a burst of lists: the rest of the last ones, or all ids of a window."""
-        self.list_due_us = NOT_DUE
-        if not self.lists:
-            other = self.other
-            if other is None or self.agrees(other, self.other_window):
-                return
-            count, digest = self.table.summary(self.other_window)
-            first = self.listed(digest ^ other.digest)
-            window = self.table.window(self.host.now())
-            summary = self.summary(window)
-            if self.params.singles and first and other.count == count + 1:  # M11
-                self.host.broadcast(summary)
-                return
-            self.lists = id_lists(self.table.ids(window), summary, self.params.frame_limit)
-            self.listed_us = self.host.now()
-        waited_ms = (self.host.now() - self.listed_us) // 1000
-        for frame in self.lists[: self.params.burst]:
-            self.host.broadcast(frame.later(waited_ms))
-        self.lists = self.lists[self.params.burst :]
-        if self.lists:
-            self.list_due_us = self.host.now() + self.pace.pause_us
-            self.host.set_timer(LIST, self.pace.pause_us)
-
-    def listed(self, digest: int) -> bool:
-        """The pause before the next list about this difference is twice as long as the one before it (M5). Returns
-        whether this is the first one."""
-        before = self.differences.pop(digest, None)
-        pause_us = self.shortest_us
-        if before is not None and self.params.pauses:
-            pause_us = min(2 * before.pause_us, self.shortest_us << DOUBLINGS)
-        self.differences[digest] = Difference(self.host.now() + pause_us, pause_us)
-        if len(self.differences) > DIFFERENCES:
-            self.differences.popitem(last=False)
-        return before is None
-
-    def cancel_list(self) -> None:
-        if self.list_due_us != NOT_DUE and not self.lists:
-            self.list_due_us = NOT_DUE
-            self.host.cancel_timer(LIST)
+        if not self.lists.is_paused(digest):
+            self.lists.answer(summary, window)
 
     # ---- repair
 
     def receive_list(self, frame: IdList, sender: int) -> None:
-        window = self.window_of(frame.summary)
+        window = self.lists.window_of(frame.summary)
         ids = self.table.looked_at(window) + self.table.count_between(frame.low, frame.high) + len(frame.runs)
         if self.is_busy() or not self.has_time(sender, ids):
             return
-        if self.agrees(frame.summary, window):
+        if self.lists.agrees(frame.summary, window):
             self.trickle.agree()
-            self.cancel_list()  # it says what this node's own list would say
+            self.lists.cancel()
             return
         if self.is_news(frame):
             self.compare(frame.summary, sender)
@@ -410,20 +403,20 @@ class Roam(Relay):
             for id in self.table.between(low, high):
                 if self.table.may_send(id, window):
                     lacked.append(id)
-        self.offer(lacked, sender)
+        self.offers.add(lacked, sender)
 
-    def offer(self, lacked: list[int], sender: int) -> None:
-        """Send these events, which a neighbour lacks, after a random delay, unless another node does so first."""
-        waiting = bool(self.missing)
-        met_us = self.neighbours.met_us(sender)
-        for id in lacked:
-            known = self.table.known[id]
-            if known.pushed_us < met_us:
-                known.pushes = 0  # pauses are between sendings to the same neighbours (M5)
-            if self.may_push(known, met_us):
-                self.missing.setdefault(id, sender)
-        if self.missing and not waiting:
-            self.host.set_timer(PUSH, self.answer_delay())
+    def serve(self, frame: Wanted, sender: int) -> None:
+        """Send a neighbour what it wants and does not know (M15)."""
+        ids = self.table.count_between(frame.list.low, frame.list.high) + len(frame.list.runs)
+        if self.is_busy() or not self.has_time(sender, ids):
+            return
+        self.neighbours.here[sender].wanted = frame.predicate
+        self.offers.add(self.wants.lacked(frame, self.lists.window_of(frame.list.summary)), sender)
+        if self.pace.choosy and self.is_news(frame.list):
+            self.ask_soon()
+
+    def ask_soon(self) -> None:
+        self.wants.soon(self.pace.answer_delay(self.neighbours.count(self.host.now())))
 
     def is_busy(self) -> bool:
         """Whether the medium is needed for the flood (M12)."""
@@ -431,11 +424,6 @@ class Roam(Relay):
 
     def has_time(self, sender: int, ids: int) -> bool:
         return self.neighbours.has_time(sender, ids, self.host.now())
-
-    def may_push(self, known: KnownEvent, met_us: int) -> bool:
-        """Whether an event may be sent to a neighbour that came at this time: it was not there at the last sending, or
-        the pause after it is over (M5)."""
-        return known.pushed_us < met_us or known.again_us <= self.host.now()
 
     def is_news(self, frame: IdList) -> bool:
         """Whether a list has ids that were never seen here; the first one decides. After `LOOKED_AT` ids that are known
@@ -448,40 +436,6 @@ class Roam(Relay):
                     if not self.table.has_seen(id) or looked_at > LOOKED_AT:
                         return True
         return False
-
-    def send_missing(self) -> None:
-        """Send some of the events that neighbours lack, unless the neighbour has gone."""
-        self.neighbours.forget(self.host.now())
-        batch: list[EventFrame] = []
-        size = 0
-        frames = 0
-        for id in list(self.missing):
-            known = self.table.known.get(id)
-            if known is None or known.event is None or self.missing[id] not in self.neighbours.here:
-                del self.missing[id]
-                continue
-            each = EventFrame(known.event, 0, max(0, self.host.now() - known.since_us))
-            if batch and size + missing_bytes(each) > self.params.frame_limit:
-                self.host.broadcast(Missing(batch))
-                batch, size, frames = [], 0, frames + 1
-                if frames == self.params.burst:
-                    break
-            self.host.note(LACKED, id, self.missing.pop(id))
-            self.pushed(known)
-            batch.append(each)
-            size += missing_bytes(each)
-        if batch:
-            self.host.broadcast(Missing(batch))
-        if self.missing:
-            self.host.set_timer(PUSH, self.pace.pause_us)
-
-    def pushed(self, known: KnownEvent) -> None:
-        now_us = self.host.now()
-        if now_us > known.again_us + (self.shortest_us << DOUBLINGS):
-            known.pushes = 0
-        known.pushed_us = now_us
-        known.again_us = now_us + (self.shortest_us << min(known.pushes, DOUBLINGS if self.params.pauses else 0))
-        known.pushes += 1
 
     def memory(self) -> tuple[int, int]:
         """Known events with 24 bytes each, their contents, and 8 bytes for each neighbour."""

@@ -1,26 +1,40 @@
-"""When a node sends its summary: Trickle (kit/trickle.py), with one rule more.
+"""When a node sends its summary: Trickle (kit/trickle.py), which follows the number of neighbours (M13).
 
-No node stays silent in two of the longest intervals in a row. Otherwise a node at the edge of a room could be silent
-for long, because all in the room agree, while somebody outside whom only this node reaches waits for a summary.
+A node with few neighbours has the medium for itself, and may meet somebody for a moment only: its intervals stay half
+as long. And no node stays silent in more than `patience` of the longest intervals in a row, which is one, and more in a
+crowd. Otherwise a node at the edge of a room could be silent for long, because all in the room agree, while somebody
+outside whom only this node reaches waits for a summary.
 """
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
 
 from roamcast.protocols.kit.interface import Host
 from roamcast.protocols.kit.trickle import TrickleTimer
 
+FEW: Final = 2
+CROWD: Final = 8
+"""Neighbours; for each so many, a node may be silent in one interval more …"""
+PATIENCE: Final = 4
+"""… up to so many, so that neighbours do not take it for gone."""
+
 
 @final
 class Trickle(TrickleTimer):
-    __slots__ = ("silent",)
+    __slots__ = ("patience", "silent", "usual_us")
 
     def __init__(self, host: Host, key: int, shortest_us: int, longest_us: int, enough: int) -> None:
         super().__init__(host, key, shortest_us, longest_us, enough)
-        self.silent = False  # in the last interval
+        self.usual_us = longest_us
+        self.patience = 1
+        self.silent = 0  # intervals in a row
+
+    def follow(self, neighbours: int) -> None:
+        self.longest_us = max(self.shortest_us, self.usual_us // 2) if neighbours <= FEW else self.usual_us
+        self.patience = min(PATIENCE, 1 + neighbours // CROWD)
 
     def suppressed(self) -> bool:
-        spoke_lately = not self.silent or self.interval_us < self.longest_us
-        self.silent = super().suppressed() and spoke_lately
-        return self.silent
+        waited = self.interval_us >= self.longest_us and self.silent >= self.patience
+        self.silent = self.silent + 1 if super().suppressed() and not waited else 0
+        return self.silent > 0

@@ -10,7 +10,7 @@ from roamcast.log.explanation import words
 from roamcast.log.explanation.holders import LATELY_US
 from roamcast.log.explanation.select import DECISION_KINDS
 from roamcast.log.explanation.spread import AT_SENDER
-from roamcast.protocols.managed import EAGER
+from roamcast.protocols.kit.echo import EAGER
 from roamcast.show.replay.events import STATUSES
 
 HUES: Final = ("blue", "sky", "pink", "orange")

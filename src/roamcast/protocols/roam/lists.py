@@ -1,0 +1,127 @@
+"""Summaries, and the lists of ids that follow where they differ.
+
+A node that hears a summary that differs from its own sends the list of its ids, after a random delay. Long lists leave
+in bursts, so that others get the medium in between. Lists about the same difference get ever longer pauses (M5): the
+exclusive or of two digests is the digest of what differs, so a node knows a difference again that it could not mend.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Final, final
+
+from roamcast.protocols.kit.interface import Host
+from roamcast.protocols.roam.frames import IdList, Summary, id_lists
+from roamcast.protocols.roam.held import HeldEvents, Window
+from roamcast.protocols.roam.neighbours import Neighbours
+from roamcast.protocols.roam.offers import DOUBLINGS
+from roamcast.protocols.roam.pace import Pace, RoamParams
+
+NOT_DUE: Final = 1 << 62
+DIFFERENCES: Final = 64
+"""How many differences a node remembers."""
+
+
+@final
+class Difference:
+    """Lists about the same difference: how long the pause after the last one is, and when the next one may be sent."""
+
+    __slots__ = ("again_us", "pause_us")
+
+    def __init__(self, again_us: int, pause_us: int) -> None:
+        self.again_us = again_us
+        self.pause_us = pause_us
+
+
+@final
+class Lists:
+    """Uses the host's timer `key`; whoever owns it calls `send` when that one expires."""
+
+    def __init__(
+        self, host: Host, key: int, params: RoamParams, pace: Pace, table: HeldEvents, neighbours: Neighbours
+    ) -> None:
+        self.host = host
+        self.key = key
+        self.params = params
+        self.pace = pace
+        self.table = table
+        self.neighbours = neighbours
+        self.due_us = NOT_DUE
+        self.other: Summary | None = None  # the one that was heard and makes a list due
+        self.other_window = Window(0, 0)
+        self.left: list[IdList] = []  # lists that wait for the next burst …
+        self.made_us = 0  # … and when they were made
+        self.differences: OrderedDict[int, Difference] = OrderedDict()  # by the digest of the ids that differ
+
+    def summary(self, window: Window) -> Summary:
+        count, digest = self.table.summary(window)
+        now_us = self.host.now()
+        return Summary(count, digest, (now_us - window.born_us) // 1000, (window.expiry_us - now_us) // 1000)
+
+    def window_of(self, summary: Summary) -> Window:
+        """The window of a neighbour's summary that has just come, by this node's clock."""
+        now_us = self.host.now()
+        return Window(now_us - 1000 * summary.age_ms, now_us + 1000 * summary.left_ms)
+
+    def agrees(self, summary: Summary, window: Window) -> bool:
+        return self.table.summary(window) == (summary.count, summary.digest)
+
+    def is_paused(self, digest: int) -> bool:
+        """Whether the pause after the last list about this difference is not over (M5)."""
+        difference = self.differences.get(digest)
+        return difference is not None and self.host.now() < difference.again_us
+
+    def answer(self, summary: Summary, window: Window) -> None:
+        """Send a list after a random delay, because this summary differs."""
+        now_us = self.host.now()
+        due_us = now_us + self.pace.answer_delay(self.neighbours.count(now_us))
+        if due_us < self.due_us:
+            self.other, self.other_window = summary, window
+            self.due_us = due_us
+            self.host.set_timer(self.key, due_us - now_us)
+
+    def send(self) -> None:
+        """Send a burst of lists: the rest of the last ones, or all ids of a window."""
+        self.due_us = NOT_DUE
+        if not self.left:
+            other = self.other
+            if other is None or self.agrees(other, self.other_window):
+                return
+            count, digest = self.table.summary(self.other_window)
+            first = self.listed(digest ^ other.digest)
+            window = self.table.window(self.host.now())
+            summary = self.summary(window)
+            if self.params.singles and first and other.count == count + 1:  # M11
+                self.host.broadcast(summary)
+                return
+            self.left = id_lists(self.table.ids(window), summary, self.params.frame_limit)
+            self.made_us = self.host.now()
+        waited_ms = (self.host.now() - self.made_us) // 1000
+        for frame in self.left[: self.params.burst]:
+            self.host.broadcast(frame.later(waited_ms))
+        self.left = self.left[self.params.burst :]
+        if self.left:
+            self.due_us = self.host.now() + self.pace.pause_us
+            self.host.set_timer(self.key, self.pace.pause_us)
+
+    def listed(self, digest: int) -> bool:
+        """The pause before the next list about this difference is twice as long as the one before it (M5). Returns
+        whether this is the first one."""
+        before = self.differences.pop(digest, None)
+        pause_us = self.pace.shortest_us
+        if before is not None and self.params.pauses:
+            pause_us = min(2 * before.pause_us, self.pace.shortest_us << DOUBLINGS)
+        self.differences[digest] = Difference(self.host.now() + pause_us, pause_us)
+        if len(self.differences) > DIFFERENCES:
+            self.differences.popitem(last=False)
+        return before is None
+
+    def cancel(self) -> None:
+        """A neighbour's list says what this node's would say."""
+        if self.due_us != NOT_DUE and not self.left:
+            self.due_us = NOT_DUE
+            self.host.cancel_timer(self.key)
+
+    def clear(self) -> None:
+        self.due_us = NOT_DUE
+        self.left = []
