@@ -365,7 +365,7 @@ class Roam(Relay):
             if self.params.singles and first and other.count == count + 1:  # M11
                 self.host.broadcast(summary)
                 return
-            self.lists = id_lists(self.table.ids(window), summary, self.params.frame_limit)
+            self.lists = id_lists(self.table.order.within(window), summary, self.params.frame_limit)
             self.listed_us = self.host.now()
         waited_ms = (self.host.now() - self.listed_us) // 1000
         for frame in self.lists[: self.params.burst]:
@@ -396,7 +396,7 @@ class Roam(Relay):
 
     def receive_list(self, frame: IdList, sender: int) -> None:
         window = self.window_of(frame.summary)
-        ids = self.table.looked_at(window) + self.table.count_between(frame.low, frame.high) + len(frame.runs)
+        ids = self.table.looked_at(window) + self.table.order.count(frame.low, frame.high) + len(frame.runs)
         if self.is_busy() or not self.has_time(sender, ids):
             return
         if self.agrees(frame.summary, window):
@@ -407,9 +407,7 @@ class Roam(Relay):
             self.compare(frame.summary, sender)
         lacked: list[int] = []
         for low, high in frame.gaps():
-            for id in self.table.between(low, high):
-                if self.table.may_send(id, window):
-                    lacked.append(id)
+            lacked += self.table.order.held(low, high, window)
         self.offer(lacked, sender)
 
     def offer(self, lacked: list[int], sender: int) -> None:
@@ -442,7 +440,7 @@ class Roam(Relay):
         no longer, it may have."""
         looked_at = 0
         for first, end in frame.spans():
-            if self.table.count_between(first, end - 1) < end - first:
+            if self.table.order.count(first, end - 1) < end - first:
                 for id in range(first, end):
                     looked_at += 1
                     if not self.table.has_seen(id) or looked_at > LOOKED_AT:
