@@ -29,6 +29,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, final
 
+from mypy_extensions import i64
+
 from roamcast.protocols.frugal.frames import PAPER_EVENT_BYTES, PAPER_HEARTBEAT_BYTES
 from roamcast.protocols.kit.frames import EventFrame
 from roamcast.protocols.kit.interface import Frame, Host, Params, Protocol, no_room, param, reason
@@ -117,6 +119,59 @@ class BufferedEvent:
 
 
 @final
+class Turns:
+    """Events in the order of their turns, those of the same time in the order they came.
+
+    A turn that has just been taken comes again after all others, except where phases are random or turns have a random
+    part. So a turn is mostly taken at one end and inserted at the other, and neither end moves the events between.
+    """
+
+    def __init__(self) -> None:
+        self.taken: i64 = 0  # so many at the front are over
+        self.order: list[BufferedEvent] = []
+
+    def __bool__(self) -> bool:
+        return len(self.order) > self.taken
+
+    def waiting(self) -> list[BufferedEvent]:
+        return self.order[self.taken :]
+
+    def next_us(self) -> int:
+        return self.order[self.taken].due_us
+
+    def take(self) -> BufferedEvent:
+        buffered = self.order[self.taken]
+        self.taken += 1
+        if 2 * self.taken > len(self.order):
+            self.drop_taken()
+        return buffered
+
+    def drop_taken(self) -> None:
+        del self.order[: self.taken]
+        self.taken = 0
+
+    def insert(self, buffered: BufferedEvent, due_us: int) -> bool:
+        """Returns whether it comes before all others."""
+        buffered.due_us = due_us
+        order = self.order
+        position, end = self.taken, len(order)
+        if position < end and order[end - 1].due_us <= due_us:
+            position = end
+        while position < end:  # not bisect: compiled, its key costs more than the search
+            middle = (position + end) // 2
+            if order[middle].due_us <= due_us:
+                position = middle + 1
+            else:
+                end = middle
+        order.insert(position, buffered)
+        return position == self.taken
+
+    def remove(self, buffered: BufferedEvent) -> None:
+        self.drop_taken()
+        self.order.remove(buffered)
+
+
+@final
 class Neighbour:
     def __init__(self, filters: list[Filter], heard_us: int) -> None:
         self.filters = filters
@@ -142,7 +197,7 @@ class FloodingPeriodic(Protocol):
         self.paper_sizes = params.sizes == "paper"
         self.subscriptions = Subscriptions()
         self.events: dict[int, BufferedEvent] = {}
-        self.turns: list[BufferedEvent] = []  # the same events, next turn first
+        self.turns = Turns()  # of the same events
 
     # ---- what the variants change
 
@@ -158,7 +213,7 @@ class FloodingPeriodic(Protocol):
 
     def on_start(self) -> None:
         """Timers do not survive a crash. If the tables did, their events get new turns."""
-        self.turns = []
+        self.turns = Turns()
         for buffered in self.events.values():
             self.start_period(buffered)
 
@@ -196,14 +251,14 @@ class FloodingPeriodic(Protocol):
     def on_timer(self, key: int) -> None:
         now_us = self.host.now()
         turns = self.turns
-        while turns and turns[0].due_us <= now_us:
-            buffered = turns.pop(0)
+        while turns and turns.next_us() <= now_us:
+            buffered = turns.take()
             if self.take_turn(buffered):
-                self.insert_turn(buffered, now_us + self.until_next_turn())
+                turns.insert(buffered, now_us + self.until_next_turn())
             else:
                 del self.events[buffered.event.id]
         if turns:
-            self.host.set_timer(TURN, turns[0].due_us - now_us)
+            self.host.set_timer(TURN, turns.next_us() - now_us)
 
     def start_period(self, buffered: BufferedEvent) -> None:
         first_us = self.until_next_turn() if self.common_ticks else int(self.host.random() * self.period_us)  # R1
@@ -215,22 +270,8 @@ class FloodingPeriodic(Protocol):
         return self.period_us
 
     def wait(self, buffered: BufferedEvent, delay_us: int) -> None:
-        if self.insert_turn(buffered, self.host.now() + delay_us) == 0:
+        if self.turns.insert(buffered, self.host.now() + delay_us):
             self.host.set_timer(TURN, delay_us)
-
-    def insert_turn(self, buffered: BufferedEvent, due_us: int) -> int:
-        """Insert it among the turns, after those of the same time; returns its position."""
-        buffered.due_us = due_us
-        turns = self.turns
-        position, end = 0, len(turns)
-        while position < end:  # not bisect: compiled, its key costs more than the search
-            middle = (position + end) // 2
-            if turns[middle].due_us <= due_us:
-                position = middle + 1
-            else:
-                end = middle
-        turns.insert(position, buffered)
-        return position
 
     def store(self, buffered: BufferedEvent) -> None:
         id = buffered.event.id

@@ -35,7 +35,7 @@ from roamcast.world.queue import (
     TIMEOUT,
     TIMER,
 )
-from roamcast.world.station import Station
+from roamcast.world.station import UNBORN, Station
 
 
 @final
@@ -357,6 +357,13 @@ class World:
                     station.asleep_us += until - station.down_since
                 else:
                     station.off_us += until - station.down_since
+
+    def dissolve(self) -> None:
+        """Nothing more will happen here: take the references away that go in circles, so that memory is free at
+        once."""
+        self.motion.observer = None
+        for station in self.stations:
+            station.protocol = UNBORN
 
     def channel(self, until: i64) -> dict[str, float | None]:
         """How much of the time nodes send; and on LoRa radios, how busy the channel is at nodes, and how far events

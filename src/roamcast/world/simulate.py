@@ -5,7 +5,8 @@ from __future__ import annotations
 import gc
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -73,22 +74,15 @@ def simulate(
         sink = LogSink()
     try:
         sink.describe(_description(preset, scenario, name, settings, seed))
-        world = build(scenario, seed, level, sink)
-        workload = Workload(scenario, seed)
-        world.planned = workload.publications
-        world.populate(chosen, settings, workload.subscriptions)
-        began, began_cpu = time.perf_counter(), time.process_time()
-        _go(world, micros(scenario.duration_s), progress)
-        wall_s, cpu_s = time.perf_counter() - began, time.process_time() - began_cpu
-        metrics = _metrics(scenario, world, seed, possible)
-        fingerprint = world.recorder.fingerprint.digest()
-        sink.summarise(json.dumps({**metrics, "fingerprint": fingerprint, "wall_s": wall_s, "cpu_s": cpu_s}))
+        with _without_collecting():
+            result = _run(scenario, chosen, settings, seed, level, sink, progress, possible)
+        spent = {"fingerprint": result.fingerprint, "wall_s": result.wall_s, "cpu_s": result.cpu_s}
+        sink.summarise(json.dumps({**result.metrics, **spent}))
         sink.close()
     except BaseException:
         sink.abandon()
         raise
-    latencies = list(world.recorder.tally.latencies)
-    return Result(metrics, fingerprint, wall_s, cpu_s, scenario.duration_s, world.recorder.events.ids(), latencies)
+    return result
 
 
 def run_id(scenario: Scenario, protocol: str, params: Params, seed: int) -> str:
@@ -102,23 +96,52 @@ def _description(preset: str, scenario: Scenario, protocol: str, params: Params,
     return json.dumps({**facts, "scenario": scenario.facts()})
 
 
-def _go(world: World, until: int, progress: Callable[[float], None] | None) -> None:
-    """Without garbage collection: a run makes no cycles worth collecting, and searching for them costs more than the
-    run."""
+@contextmanager
+def _without_collecting() -> Iterator[None]:
+    """A run leaves no cycles worth collecting, and searching for them costs more than the run."""
     collecting = gc.isenabled()
     gc.disable()
     try:
-        world.start()
-        if progress is None:
-            world.run(until)
-        else:
-            for step in range(1, STEPS + 1):
-                world.run(until * step // STEPS)
-                progress(step / STEPS)
-        world.finish(until)
+        yield
     finally:
         if collecting:
             gc.enable()
+
+
+def _run(
+    scenario: Scenario,
+    protocol: type[Protocol],
+    params: Params,
+    seed: int,
+    level: str,
+    sink: LogSink,
+    progress: Callable[[float], None] | None,
+    possible: bool,
+) -> Result:
+    world = build(scenario, seed, level, sink)
+    workload = Workload(scenario, seed)
+    world.planned = workload.publications
+    world.populate(protocol, params, workload.subscriptions)
+    began, began_cpu = time.perf_counter(), time.process_time()
+    _go(world, micros(scenario.duration_s), progress)
+    wall_s, cpu_s = time.perf_counter() - began, time.process_time() - began_cpu
+    metrics = _metrics(scenario, world, seed, possible)
+    recorder = world.recorder
+    latencies = list(recorder.tally.latencies)
+    digest = recorder.fingerprint.digest()
+    world.dissolve()
+    return Result(metrics, digest, wall_s, cpu_s, scenario.duration_s, recorder.events.ids(), latencies)
+
+
+def _go(world: World, until: int, progress: Callable[[float], None] | None) -> None:
+    world.start()
+    if progress is None:
+        world.run(until)
+    else:
+        for step in range(1, STEPS + 1):
+            world.run(until * step // STEPS)
+            progress(step / STEPS)
+    world.finish(until)
 
 
 def _metrics(scenario: Scenario, world: World, seed: int, possible: bool) -> dict[str, Any]:

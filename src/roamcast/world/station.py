@@ -17,6 +17,7 @@ from roamcast.log.schema import QUEUE
 from roamcast.protocols.kit.interface import BROADCAST, NOBODY, Frame, Host, Params, Protocol
 from roamcast.pubsub.event import Event
 from roamcast.world.contacts.neighbourhood import Neighbourhood
+from roamcast.world.fifo import Fifo
 from roamcast.world.mac.base import Mac
 from roamcast.world.published import COPY, MUTED
 from roamcast.world.queue import TIMER, EventQueue
@@ -26,7 +27,7 @@ from roamcast.world.streams import Stream
 
 NEVER: Final = 1 << 60
 NOTHING: Final = -1
-EMPTY: Final[list[tuple[Frame, int]]] = []  # the queue of all stations without waiting frames
+EMPTY: Final[Fifo[tuple[Frame, int]]] = Fifo()  # the queue of all stations that never had to queue a frame
 UNBORN: Final = Protocol(Host(NOBODY), Params())  # before the world is populated
 
 
@@ -185,10 +186,11 @@ class Station(Receiver):
             if self.head is not None and not self.sending and self.up:
                 self.mac.contend(self)
         else:
-            waiting = [k for k, (queued, to) in enumerate(self.queue) if queued.id == id and to == BROADCAST]
+            queued = enumerate(self.queue.in_order())
+            waiting = [k for k, (each, to) in queued if each.id == id and to == BROADCAST]
             if not waiting:
                 return False
-            del self.queue[waiting[0]]
+            self.queue.remove(waiting[0])
         self.mac.drop_relay(self, id)
         return True
 
@@ -297,7 +299,7 @@ class Station(Receiver):
             self.head_to = to
         elif len(self.queue) + 1 < self.mac.queue:
             if self.queue is EMPTY:
-                self.queue = []
+                self.queue = Fifo()
             self.queue.append((frame, to))
         else:
             size = self.mac.bytes_on_air(frame.size)
@@ -308,7 +310,7 @@ class Station(Receiver):
     def next_frame(self) -> None:
         """The frame at the head of the queue is over, delivered or not."""
         if self.queue:
-            frame, to = self.queue.pop(0)
+            frame, to = self.queue.take()
             self.head = frame
             self.head_to = to
         else:

@@ -52,7 +52,7 @@ class Summary(Frame):
 class IdList(Frame):
     """The sender's summary, and the ids of its window from `low` to `high`, as runs."""
 
-    __slots__ = ("_ends", "_starts", "high", "low", "runs", "summary")
+    __slots__ = ("_gaps", "_spans", "high", "low", "runs", "summary")
 
     def __init__(self, summary: Summary, low: int, high: int, runs: list[int]) -> None:
         super().__init__("ids", 0, 0)
@@ -60,39 +60,36 @@ class IdList(Frame):
         self.low = low
         self.high = high
         self.runs = runs  # publishers skipped, ids skipped, ids that follow; again and again, from `low` on
-        self._starts: list[int] | None = None  # of the runs that are not empty
-        self._ends: list[int] = []
+        self._spans: list[tuple[int, int]] | None = None  # made by the first receiver that asks, for all
+        self._gaps: list[tuple[int, int]] | None = None
         self.size = measure(self.fields())
 
     def spans(self) -> list[tuple[int, int]]:
         """The first id of each run, and the one behind its last, in their order."""
-        return list(zip(self._run_starts(), self._ends, strict=True))
-
-    def gaps(self) -> list[tuple[int, int]]:
-        """The first and the last id of each range, from `low` to `high`, of which the list has none."""
-        gaps: list[tuple[int, int]] = []
-        low = self.low
-        for first, end in self.spans():
-            if low < first:
-                gaps.append((low, first - 1))
-            low = end
-        if low <= self.high:
-            gaps.append((low, self.high))
-        return gaps
-
-    def _run_starts(self) -> list[int]:
-        starts = self._starts
-        if starts is None:
-            starts = []
+        spans = self._spans
+        if spans is None:
+            spans = self._spans = []
             id = self.low
             for k in range(0, len(self.runs), 3):
                 id = after(id, self.runs[k], self.runs[k + 1])
                 if self.runs[k + 2]:
-                    starts.append(id)
+                    spans.append((id, id + self.runs[k + 2]))
                     id += self.runs[k + 2]
-                    self._ends.append(id)
-            self._starts = starts
-        return starts
+        return spans
+
+    def gaps(self) -> list[tuple[int, int]]:
+        """The first and the last id of each range, from `low` to `high`, of which the list has none."""
+        gaps = self._gaps
+        if gaps is None:
+            gaps = self._gaps = []
+            low = self.low
+            for first, end in self.spans():
+                if low < first:
+                    gaps.append((low, first - 1))
+                low = end
+            if low <= self.high:
+                gaps.append((low, self.high))
+        return gaps
 
     def later(self, ms: int) -> IdList:
         """The same list, sent so much later: its window moves with time."""

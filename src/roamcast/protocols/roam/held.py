@@ -22,9 +22,11 @@ away, all are.
 from __future__ import annotations
 
 import heapq
-from bisect import bisect_left, bisect_right, insort
 from collections import OrderedDict
 from typing import Final, final
+
+from librt.vecs import append, pop, vec
+from mypy_extensions import i64
 
 from roamcast.protocols.kit.seen import Seen
 from roamcast.pubsub.event import FOREVER, Event
@@ -97,6 +99,68 @@ class KnownEvent:
 
 
 @final
+class KnownInOrder:
+    """Known events by their ids, ascending. Lists of ids are compared with them range by range: an id is a plain number
+    in one vector, and its event has the same position in a list, so that nothing has to be looked up."""
+
+    __slots__ = ("events", "ids")
+
+    def __init__(self) -> None:
+        self.ids = vec[i64]()
+        self.events: list[KnownEvent] = []
+
+    def all(self) -> list[int]:
+        return [int(id) for id in self.ids]
+
+    def up_to(self, id: i64) -> i64:
+        """How many ids are not above this one."""
+        ids = self.ids
+        low: i64 = 0
+        high = i64(len(ids))
+        while low < high:
+            middle = (low + high) >> 1
+            if ids[middle] <= id:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    def add(self, id: i64, known: KnownEvent) -> None:
+        ids = append(self.ids, id)
+        at = self.up_to(id)
+        for k in range(i64(len(ids)) - 1, at, -1):
+            ids[k] = ids[k - 1]
+        ids[at] = id
+        self.ids = ids
+        self.events.insert(at, known)
+
+    def remove(self, id: i64) -> None:
+        at = self.up_to(id) - 1
+        self.ids, _ = pop(self.ids, at)
+        del self.events[at]
+
+    def count(self, low: i64, high: i64) -> int:
+        """How many ids there are from `low` to `high`."""
+        return int(self.up_to(high) - self.up_to(low - 1))
+
+    def held(self, low: i64, high: i64, window: Window) -> list[int]:
+        """The ids from `low` to `high` of events that are held, and in the window."""
+        ids = self.ids
+        events = self.events
+        some: list[int] = []
+        for k in range(self.up_to(low - 1), self.up_to(high)):
+            known = events[k]
+            if known.event is not None and window.has(known):
+                some.append(int(ids[k]))
+        return some
+
+    def within(self, window: Window) -> list[int]:
+        """All ids of the window."""
+        ids = self.ids
+        return [int(ids[k]) for k, known in enumerate(self.events) if window.has(known)]
+
+
+@final
 class HeldEvents:
     def __init__(
         self, most: int, most_bytes: int, remembered: int, young_us: int, left_us: int, gaps: bool = True
@@ -109,7 +173,7 @@ class HeldEvents:
         self.gaps = gaps  # whether the edges of a window are put into gaps
         self.now_us = 0
         self.known: dict[int, KnownEvent] = {}
-        self.order: list[int] = []  # the known ids, ascending
+        self.order = KnownInOrder()
         self.by_digest: dict[int, int] = {}  # the known ids by their own digests
         self.held: dict[int, dict[int, None]] = {}  # publisher -> ids of held events, oldest first
         self.held_bytes: dict[int, int] = {}  # publisher -> content of these
@@ -132,7 +196,7 @@ class HeldEvents:
             known = KnownEvent(event, born_us, own)
             self.known[event.id] = known
             self.by_digest[known.digest] = event.id
-            insort(self.order, event.id)
+            self.order.add(event.id, known)
             self.edge[event.id] = known
         else:
             if known.core:
@@ -150,25 +214,13 @@ class HeldEvents:
         known = self.known.get(id)
         return known is not None and known.event is not None
 
-    def may_send(self, id: int, window: Window) -> bool:
-        """Whether a known event is held, and in the window."""
-        known = self.known[id]
-        return known.event is not None and window.has(known)
-
     def held_by_digest(self, digest: int, window: Window) -> int:
         """The id with this digest, if its event is held, and in the window; otherwise NONE."""
         id = self.by_digest.get(digest, NONE)
-        return id if id != NONE and self.may_send(id, window) else NONE
+        return id if id != NONE and self.order.held(id, id, window) else NONE
 
     def has_seen(self, id: int) -> bool:
         return id in self.known or id in self.seen
-
-    def between(self, low: int, high: int) -> list[int]:
-        """The known ids from `low` to `high`, ascending."""
-        return self.order[bisect_left(self.order, low) : bisect_right(self.order, high)]
-
-    def count_between(self, low: int, high: int) -> int:
-        return bisect_right(self.order, high) - bisect_left(self.order, low)
 
     def remember(self, id: int) -> None:
         """An id whose event is not known, or no longer."""
@@ -233,11 +285,6 @@ class HeldEvents:
                 count += 1
                 digest ^= known.digest
         return count, digest
-
-    def ids(self, window: Window) -> list[int]:
-        """Those in the window, ascending."""
-        known = self.known
-        return [id for id in self.order if window.has(known[id])]
 
     def advance(self, now_us: int) -> None:
         """Move events to or from the edges, and drop those that have expired."""
@@ -308,7 +355,7 @@ class HeldEvents:
         del self.edge[id]
         del self.given_up[id]
         del self.known[id]
-        del self.order[bisect_left(self.order, id)]
+        self.order.remove(id)
         self.remember(id)
 
 

@@ -389,7 +389,7 @@ class Roam(Relay):
 
     def receive_list(self, frame: IdList, sender: int) -> None:
         window = self.lists.window_of(frame.summary)
-        ids = self.table.looked_at(window) + self.table.count_between(frame.low, frame.high) + len(frame.runs)
+        ids = self.table.looked_at(window) + self.table.order.count(frame.low, frame.high) + len(frame.runs)
         if self.is_busy() or not self.has_time(sender, ids):
             return
         if self.lists.agrees(frame.summary, window):
@@ -400,14 +400,12 @@ class Roam(Relay):
             self.compare(frame.summary, sender)
         lacked: list[int] = []
         for low, high in frame.gaps():
-            for id in self.table.between(low, high):
-                if self.table.may_send(id, window):
-                    lacked.append(id)
+            lacked += self.table.order.held(low, high, window)
         self.offers.add(lacked, sender)
 
     def serve(self, frame: Wanted, sender: int) -> None:
         """Send a neighbour what it wants and does not know (M15)."""
-        ids = self.table.count_between(frame.list.low, frame.list.high) + len(frame.list.runs)
+        ids = self.table.order.count(frame.list.low, frame.list.high) + len(frame.list.runs)
         if self.is_busy() or not self.has_time(sender, ids):
             return
         self.neighbours.here[sender].wanted = frame.predicate
@@ -430,7 +428,7 @@ class Roam(Relay):
         no longer, it may have."""
         looked_at = 0
         for first, end in frame.spans():
-            if self.table.count_between(first, end - 1) < end - first:
+            if self.table.order.count(first, end - 1) < end - first:
                 for id in range(first, end):
                     looked_at += 1
                     if not self.table.has_seen(id) or looked_at > LOOKED_AT:

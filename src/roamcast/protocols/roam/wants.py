@@ -72,15 +72,15 @@ class Wants:
             return []
         self.asked_us = self.host.now()
         known = self.table.known
-        ids = [id for id in self.table.ids(window) if known[id].wanted]
+        ids = [id for id in self.table.order.within(window) if known[id].wanted]
         return [Wanted(predicate, each) for each in id_lists(ids, of_window, self.frame_limit)]
 
     def lacked(self, frame: Wanted, window: Window) -> list[int]:
         """The events held here that a neighbour wants and does not know."""
         lacked: list[int] = []
         for low, high in frame.list.gaps():
-            for id in self.table.between(low, high):
+            for id in self.table.order.held(low, high, window):
                 event = self.table.known[id].event
-                if event is not None and self.table.may_send(id, window) and frame.predicate.matches(event):
+                if event is not None and frame.predicate.matches(event):
                     lacked.append(id)
         return lacked
