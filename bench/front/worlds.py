@@ -13,9 +13,9 @@ ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT.parent / "shared" / "data"
 """Maps, traces and measured links, which are not part of this project. Worlds that need them are left out without."""
 FIRST_SEED = 101
-MANY, SOME = 20, 4
+MANY, SOME = 30, 6
 """Seeds of a world; SOME where a run takes seconds."""
-EFFORTS = (0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 2.0)
+EFFORTS = (0.01, 0.02, 0.05, 0.1, 0.14, 0.17, 0.2, 0.35, 0.7, 2.0)
 FLOODINGS = ("flooding-periodic", "flooding-interest", "flooding-neighbors")
 Values = Mapping[str, Any]
 
@@ -208,6 +208,49 @@ UNTOUCHED = [
             "payload_bytes": 60,
             "validity_s": 120.0,
             "duration_s": 140.0,
+        },
+    ),
+    World(
+        "a festival",
+        "250 people in a crowd that mills about; publishers subscribe, and so do sixty others",
+        world={
+            "nodes": 250,
+            "width_m": 400.0,
+            "height_m": 300.0,
+            "range_m": 60.0,
+            "radio": "two-ray",
+            "mobility": "direction",
+            "speed_min_mps": 0.2,
+            "speed_max_mps": 1.5,
+            "workload": "topics",
+            "publishers": 50,
+            "subscribers": 60,
+            "rate_hz": 0.02,
+            "validity_s": 60.0,
+            "duration_s": 120.0,
+            "publish_until_s": 90.0,
+        },
+        seeds=SOME,
+    ),
+    World(
+        "boats",
+        "thirty boats on a bay of 12 km by 8 km with slow radios; half of them want everything",
+        world={
+            "nodes": 30,
+            "width_m": 12_000.0,
+            "height_m": 8_000.0,
+            "range_m": 1_500.0,
+            "rate_bps": 50_000.0,
+            "speed_min_mps": 2.0,
+            "speed_max_mps": 9.0,
+            "pause_max_s": 60.0,
+            "publishers": 30,
+            "subscribers": 15,
+            "rate_hz": 0.005,
+            "payload_bytes": 80,
+            "validity_s": 900.0,
+            "duration_s": 1800.0,
+            "publish_until_s": 1200.0,
         },
     ),
 ]

@@ -63,6 +63,9 @@ class Neighbours:
         self.forget(now_us)
         return len(self.here)
 
+    def wants(self, node: int, predicate: Filter) -> None:
+        self.here[node].wanted = predicate
+
     def want(self, event: Event) -> bool:
         """Whether one of them wants this event (M15)."""
         for neighbour in self.here.values():

@@ -69,7 +69,7 @@ from roamcast.protocols.roam.neighbours import Neighbours
 from roamcast.protocols.roam.offers import Offers
 from roamcast.protocols.roam.pace import Pace, RoamParams
 from roamcast.protocols.roam.trickle import Trickle
-from roamcast.protocols.roam.wants import Wants
+from roamcast.protocols.roam.wants import Wants, conditions
 from roamcast.pubsub.event import LOCAL, Event
 from roamcast.pubsub.filters import Filter
 
@@ -352,14 +352,16 @@ class Roam(Relay):
         """Send a summary, or what this node wants, if it is time to, and if any event is known (M3)."""
         now_us = self.host.now()
         self.trickle.follow(self.neighbours.count(now_us))
+        due = self.wants.fired() if self.pace.choosy else self.trickle.fired()
+        if not due or not self.table.known or self.is_busy():
+            return
         window = self.table.window(now_us)
+        summary = self.lists.summary(window)
         if self.pace.choosy:
-            wanted = self.wants.frames(window, self.lists.summary(window))
-            if self.table.known and not self.is_busy():
-                for frame in wanted:
-                    self.host.broadcast(frame)
-        elif self.trickle.fired() and self.table.known and not self.is_busy():
-            self.host.broadcast(self.lists.summary(window))
+            for frame in self.wants.frames(window, summary):
+                self.host.broadcast(frame)
+        else:
+            self.host.broadcast(summary)
 
     def compare(self, summary: Summary, sender: int) -> None:
         """If a neighbour's summary differs from one's own, the event that it lacks is sent, or a list is due."""
@@ -406,9 +408,9 @@ class Roam(Relay):
     def serve(self, frame: Wanted, sender: int) -> None:
         """Send a neighbour what it wants and does not know (M15)."""
         ids = self.table.order.count(frame.list.low, frame.list.high) + len(frame.list.runs)
-        if self.is_busy() or not self.has_time(sender, ids):
+        if self.is_busy() or not self.has_time(sender, ids * conditions(frame.predicate)):
             return
-        self.neighbours.here[sender].wanted = frame.predicate
+        self.neighbours.wants(sender, frame.predicate)
         self.offers.add(self.wants.lacked(frame, self.lists.window_of(frame.list.summary)), sender)
         if self.pace.choosy and self.is_news(frame.list):
             self.ask_soon()

@@ -16,7 +16,7 @@ from roamcast.protocols.roam.frames import Summary, Wanted, id_lists
 from roamcast.protocols.roam.held import HeldEvents, KnownEvent, Window
 from roamcast.protocols.roam.pace import Pace
 from roamcast.pubsub.covering import summarise
-from roamcast.pubsub.filters import Filter
+from roamcast.pubsub.filters import Expression, Filter
 
 ALTERNATIVES: Final = 8
 """Of a predicate: what a node wants must fit into a frame."""
@@ -61,15 +61,18 @@ class Wants:
             self.asked_us = now_us
             self.host.set_timer(self.key, delay_us)
 
-    def frames(self, window: Window, of_window: Summary) -> list[Wanted]:
-        """The timer has expired: what to send now."""
+    def fired(self) -> bool:
+        """The timer has expired; returns whether to ask now."""
         longest_us = self.pace.want_us << DOUBLINGS
         self.interval_us = self.pace.want_us if self.served else min(2 * self.interval_us, longest_us)
         self.served = False
         self.host.set_timer(self.key, int((0.5 + self.host.random()) * self.interval_us))
+        return self.predicate is not None
+
+    def frames(self, window: Window, of_window: Summary) -> list[Wanted]:
+        """What this node wants, and which of it it knows."""
         predicate = self.predicate
-        if predicate is None:
-            return []
+        assert predicate is not None
         self.asked_us = self.host.now()
         known = self.table.known
         ids = [id for id in self.table.order.within(window) if known[id].wanted]
@@ -84,3 +87,8 @@ class Wants:
                 if event is not None and frame.predicate.matches(event):
                     lacked.append(id)
         return lacked
+
+
+def conditions(filter: Filter) -> int:
+    """How many conditions a match may look at."""
+    return filter.leaves if isinstance(filter, Expression) else 1
