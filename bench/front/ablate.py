@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from math import exp
 
 from bench.front.pareto import Point, differences
-from bench.front.worlds import SEEN, UNSEEN, Values, World, roam
+from bench.front.worlds import MESHES, SEEN, UNSEEN, Values, World, roam
 
 from roamcast.judging.student import ALPHA, interval
 
 SEEDS = 10
-WORLDS = [world for world in [*SEEN, *UNSEEN] if world.name != "rezende"]  # a run there takes seconds
+WORLDS = [world for world in [*SEEN, *UNSEEN, *MESHES] if world.name != "rezende"]  # a run there takes seconds
 WITHOUT: dict[str, Values] = {
     "counting copies (rule 1)": {"copies": 100},
     "repair (rules 3 to 6)": {"interval_s": 1e6, "fresh_s": 0.0},
@@ -21,6 +21,10 @@ WITHOUT: dict[str, Values] = {
     "pauses that double (M5)": {"pauses": False},
     "single events without lists (M11)": {"singles": False},
     "times that follow the medium (M1)": {"delay": 0.0, "interval": 1.0, "answer": 0.0},
+    "counting neighbours (M13)": {"crowd": 0},
+    "signals (M14)": {"signal": 0.0},
+    "sending again what nobody relays (M16)": {"retries": 0},
+    "leaving a busy medium to the flood (M12)": {"busy": 1.0},
 }
 
 

@@ -84,7 +84,7 @@ def test_m12_relays_of_events_that_are_not_held_are_taken_back_as_well(scope: in
 
 
 def test_m12_what_is_due_when_the_medium_gets_busy_is_not_sent() -> None:
-    protocol, host = mesh_node()
+    protocol, host = mesh_node(retries=0)
     protocol.on_publish(news(1))
     host.advance(protocol, 3 * SECOND)
     host.hear(protocol, DIFFERENT, 2)
@@ -94,3 +94,84 @@ def test_m12_what_is_due_when_the_medium_gets_busy_is_not_sent() -> None:
     host.busy_share = 0.9
     host.advance(protocol, 10 * SECOND)
     assert host.sent == []
+
+
+# -------------------------------------------------------------------------------------------- roles and echoes (M16)
+
+
+def test_m16_a_publisher_that_hears_no_relay_sends_again_a_few_times() -> None:
+    protocol, host = mesh_node(retries=2)
+    protocol.on_publish(news(1))
+    assert host.timers[news(1).id] == 8_500_000, "as long as relays take, and some time for a medium in use"
+    host.advance(protocol, 60 * SECOND)
+    sent = [frame for frame in host.frames("event") if isinstance(frame, EventFrame)]
+    assert [frame.age_us for frame in sent] == [0, 8_500_000, 17_000_000]
+    assert [note for note in host.notes if note[1] == "not relayed"] == [
+        ("forward", "not relayed", news(1).id, -1, left) for left in (1, 0)
+    ]
+    assert not protocol.echoes.own and news(1).id in host.muted
+
+
+def test_m16_a_relay_that_is_heard_is_an_acknowledgement() -> None:
+    protocol, host = mesh_node()
+    protocol.on_publish(news(1))
+    host.hear(protocol, EventFrame(news(1), 0, 100), 4)
+    assert news(1).id not in host.timers
+    assert host.notes[-1] == ("note", "relayed", news(1).id, 4, 0)
+    host.advance(protocol, 60 * SECOND)
+    assert len(host.frames("event")) == 1
+
+
+def test_m16_local_events_are_sent_again_with_all_their_hops() -> None:
+    protocol, host = mesh_node(local_hops=5)
+    protocol.on_publish(news(1, scope=LOCAL))
+    host.advance(protocol, 10 * SECOND)
+    sent = [frame for frame in host.frames("event") if isinstance(frame, EventFrame)]
+    assert [frame.ttl for frame in sent] == [5, 5]
+
+
+def test_m16_after_a_crash_a_publisher_still_waits_for_relays() -> None:
+    protocol, host = mesh_node(retries=1)
+    protocol.on_publish(news(1))
+    host.timers.clear()
+    protocol.on_start()
+    host.advance(protocol, 60 * SECOND)
+    assert len([frame for frame in host.frames("event") if isinstance(frame, EventFrame)]) == 2
+
+
+@pytest.mark.parametrize("medium", [0, 4 * SECOND])
+def test_m16_only_media_that_order_relays_have_echoes(medium: int) -> None:
+    host = ScriptHost()
+    host.relay_us = medium
+    protocol, _ = make(Roam, host)
+    protocol.on_start()
+    protocol.on_publish(news(1))
+    assert (news(1).id in host.timers) is (medium > 0)
+    assert (news(1).id in host.muted) is (medium == 0)
+
+
+@pytest.mark.parametrize(
+    ("role", "first", "copies"), [("client", False, 2), ("router", True, 3), ("repeater", True, 3)]
+)
+def test_m16_routers_relay_first_and_stop_for_one_copy_more(role: str, first: bool, copies: int) -> None:
+    host = ScriptHost()
+    host.relay_us = 4 * SECOND
+    host.mesh_role = role
+    protocol, _ = make(Roam, host)
+    protocol.on_start()
+    for k in range(copies - 1):
+        host.hear(protocol, EventFrame(news(1), 0, 0), 2 + k)
+        assert [each for _, each in host.relayed] == [first]
+    host.hear(protocol, EventFrame(news(1), 0, 0), 9)
+    assert host.relayed == []
+
+
+def test_m16_mute_nodes_hold_and_deliver_and_do_not_relay() -> None:
+    host = ScriptHost()
+    host.relay_us = 4 * SECOND
+    host.mesh_role = "mute"
+    protocol, _ = make(Roam, host)
+    protocol.on_start()
+    host.hear(protocol, EventFrame(news(1), 0, 0), 2)
+    assert host.relayed == [] and host.labels("suppress") == ["mute"]
+    assert isinstance(protocol, Roam) and protocol.table.is_held(news(1).id)

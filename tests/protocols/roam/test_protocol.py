@@ -114,7 +114,7 @@ def test_m1_times_follow_the_airtime_of_the_medium(us_per_byte: int, shortest_s:
     assert pace.shortest_us == shortest_s * 1e6
     assert pace.longest_us == 4 * pace.shortest_us
     assert pace.fresh_us == max(10 * SECOND, 4 * pace.longest_us)
-    assert pace.delay_us(100) == max(40_000, 28 * 100 * us_per_byte)
+    assert pace.delay_us(100, 0) == max(40_000, 28 * 100 * us_per_byte)
     assert pace.answer_us == max(50_000, 6 * 200 * us_per_byte)
     assert pace.pause_us == 4 * max(pace.answer_us, 4 * 1200 * us_per_byte)
 
@@ -154,7 +154,8 @@ def test_m2_nodes_that_differ_a_little_about_ages_agree_if_events_leave_a_gap(bo
     window = protocol.table.window(3_200_000)
     edges = [abs(window.born_us - known.born_us) for known in protocol.table.known.values()]
     if min(edges) > 1000 * abs(off_ms):
-        assert other.agrees(protocol.summary(window), other.window_of(protocol.summary(window)))
+        summary = protocol.lists.summary(window)
+        assert other.lists.agrees(summary, other.lists.window_of(summary))
 
 
 def test_m3_a_node_that_knows_nothing_is_silent_until_it_is_asked() -> None:
@@ -318,7 +319,7 @@ def test_m10_lists_beyond_what_can_be_compared_in_a_second_are_ignored() -> None
     for n in (0, 1):
         host.hear(protocol, unknown[n], 2)
         assert LIST in host.timers
-        protocol.cancel_list()
+        protocol.lists.cancel()
     host.hear(protocol, unknown[2], 2)
     assert LIST not in host.timers
     host.advance(protocol, 2 * SECOND)
@@ -392,9 +393,12 @@ def test_m9_little_effort_takes_longer_and_sends_less() -> None:
 def test_m9_effort_scales_times_chances_and_copies() -> None:
     least, little, usual, much = (Pace(ScriptHost(), RoamParams(effort=e)) for e in (0.05, 0.25, 1.0, 2.0))
     every = (least, little, usual, much)
-    assert [pace.shortest_us for pace in every] == [200 * SECOND, 8 * SECOND, SECOND // 2, SECOND // 4]
-    assert [pace.young_us for pace in every] == [200 * SECOND, 8 * SECOND, SECOND // 2, SECOND // 2]
-    assert [pace.delay_us(10) for pace in every] == [800_000, 160_000, 40_000, 40_000]
-    assert [pace.likely for pace in every] == [0.5, 1.0, 1.0, 1.0]
+    assert [pace.shortest_us for pace in every] == [SECOND // 2, 8 * SECOND, SECOND // 2, SECOND // 4]
+    assert [pace.young_us for pace in every] == [5 * SECOND // 2, 8 * SECOND, SECOND // 2, SECOND // 2]
+    assert [pace.delay_us(10, 0) for pace in every] == [200_000, 160_000, 40_000, 40_000]
+    assert [pace.likely for pace in every] == [0.25, 1.0, 1.0, 1.0]
+    assert [pace.choosy for pace in every] == [True, False, False, False]
+    assert least.want_us == 10 * SECOND
+    assert [pace.fresh_us > 0 for pace in every] == [False, True, True, True]
     assert [pace.copies(news(1)) for pace in every] == [2, 2, 2, 4]
     assert [pace.copies(news(1, scope=LOCAL)) for pace in every] == [4, 4, 4, 8]

@@ -17,3 +17,32 @@ def test_nobody_stays_silent_in_two_of_the_longest_intervals_in_a_row() -> None:
         trickle.agree()
         sent.append(len(run(trickle, host, end_us)))
     assert sent == [0, 0, 0, 1, 0, 1], "the first three are short"
+
+
+def test_in_a_crowd_nodes_are_silent_for_longer_and_not_for_ever() -> None:
+    def sent(neighbours: int) -> int:
+        host = ScriptHost(1)
+        trickle = Trickle(host, KEY, 100, 100, 2)
+        trickle.start()
+        count = 0
+        for end_us in range(100, 100 * 60 + 1, 100):
+            trickle.follow(neighbours)
+            trickle.agree()
+            trickle.agree()
+            count += len(run(trickle, host, end_us))
+        return count
+
+    assert [sent(n) for n in (3, 7, 8, 16, 24, 200)] == [30, 30, 20, 15, 12, 12]
+
+
+def test_among_few_neighbours_intervals_stay_half_as_long() -> None:
+    host = ScriptHost(1)
+    trickle = Trickle(host, KEY, 100, 800, 2)
+    longest = []
+    for neighbours in (0, 2, 3, 50):
+        trickle.follow(neighbours)
+        longest.append(trickle.longest_us)
+    assert longest == [400, 400, 800, 800]
+    short = Trickle(host, KEY, 100, 100, 2)
+    short.follow(0)
+    assert short.longest_us == 100, "and never shorter than the shortest"

@@ -41,7 +41,7 @@ class RoamParams(Params):
     store: int = param(10_000, "most events that a node holds", "ours", low=1, high=1_000_000)
     store_kib: int = param(16_384, "most content that a node holds", "ours", unit="KiB", low=1)
     seen_limit: int = param(65_536, "ids of events that are not delivered again", "ours", low=1)
-    crowd: int = param(12, "neighbours beyond which delays of the flood grow", "ours (M13)", low=1)
+    crowd: int = param(12, "neighbours beyond which delays of the flood grow; 0: none", "ours (M13)", low=0)
     signal: float = param(
         0.5, "share of that delay that the signal decides, if it is measured", "ours (M14)", low=0.0, high=1.0
     )
@@ -59,6 +59,7 @@ class RoamParams(Params):
     gaps: bool = param(True, "edges of summaries lie where no event is", "ours (M2)")
     pauses: bool = param(True, "pauses between answers to the same difference double", "ours (M5)")
     singles: bool = param(True, "a difference of one event is mended without a list", "ours (M11)")
+    interest: bool = param(True, "with little effort, who wants events asks for them", "ours (M15)")
     compared: int = param(1_000_000, "ids compared with lists in a second", "ours (M10)", unit="1/s", low=1)
 
 
@@ -70,7 +71,7 @@ class Pace:
         self.host = host
         self.params = params
         usual_us = max(1e6 * params.interval_s, params.interval * host.airtime(SUMMARY_BYTES))
-        self.choosy = params.effort < LITTLE  # M15
+        self.choosy = params.interest and params.effort < LITTLE  # M15
         little = max(LITTLE, min(1.0, params.effort))
         self.little = little
         self.shortest_us = round(usual_us if self.choosy else usual_us / (params.effort * little))
@@ -90,8 +91,9 @@ class Pace:
         """The longest delay before a frame of this size is forwarded. It is longer among many neighbours: the first of
         them is as soon, and fewer others have begun to send before they hear it (M13)."""
         longest_us = max(1000.0 * self.params.delay_ms, self.params.delay * self.host.airtime(size)) / self.little
-        crowded_us = longest_us * max(1.0, neighbours / self.params.crowd)
-        return max(longest_us, min(crowded_us, self.young_us / 2))
+        if neighbours <= self.params.crowd or self.params.crowd == 0:
+            return longest_us
+        return max(longest_us, min(longest_us * neighbours / self.params.crowd, self.young_us / 2))
 
     def answer_delay(self, neighbours: int) -> int:
         """Before lists and missing events; longer where many may answer, so that few do."""

@@ -349,11 +349,12 @@ class Roam(Relay):
             self.lists.differences.clear()  # it may be what a list was about
 
     def speak(self) -> None:
-        """Send a summary, or what this node wants, if it is time to, and if any event is known (M3)."""
+        """If it is time to, send a summary of what is known (M3), or what this node wants (M15)."""
         now_us = self.host.now()
-        self.trickle.follow(self.neighbours.count(now_us))
-        due = self.wants.fired() if self.pace.choosy else self.trickle.fired()
-        if not due or not self.table.known or self.is_busy():
+        if self.params.crowd:
+            self.trickle.follow(self.neighbours.count(now_us))
+        due = self.wants.fired() if self.pace.choosy else self.trickle.fired() and bool(self.table.known)
+        if not due or self.is_busy():
             return
         window = self.table.window(now_us)
         summary = self.lists.summary(window)

@@ -38,6 +38,7 @@ class Wants:
         self.predicate: Filter | None = None  # all subscriptions here in one, or a little more than they want
         self.interval_us = pace.want_us
         self.served = False  # whether something came since this node asked
+        self.heard = False  # whether a neighbour knows an event that is not known here
         self.asked_us = NEVER
 
     def start(self) -> None:
@@ -59,6 +60,7 @@ class Wants:
         now_us = self.host.now()
         if self.predicate is not None and now_us >= self.asked_us + self.pace.want_us:
             self.asked_us = now_us
+            self.heard = True
             self.host.set_timer(self.key, delay_us)
 
     def fired(self) -> bool:
@@ -67,7 +69,8 @@ class Wants:
         self.interval_us = self.pace.want_us if self.served else min(2 * self.interval_us, longest_us)
         self.served = False
         self.host.set_timer(self.key, int((0.5 + self.host.random()) * self.interval_us))
-        return self.predicate is not None
+        heard, self.heard = self.heard, False
+        return self.predicate is not None and (heard or bool(self.table.known))
 
     def frames(self, window: Window, of_window: Summary) -> list[Wanted]:
         """What this node wants, and which of it it knows."""
