@@ -86,7 +86,7 @@ def overview(measured: Mapping[str, tuple[World, Mapping[str, Point]]]) -> Itera
         above = [label for label, point in others.items() if beats(point, roam)]
         below = [label for label, point in others.items() if beats(roam, point)]
         own = _of_own(world.own, every) if world.own else ""
-        listed = ", ".join(f"`{label}`" for label in above) or "nobody"
+        listed = ", ".join(f"`{label}`" for label in above) or f"nobody of {len(others)}"
         yield f"| {name} | {_with_interval(roam)} | {listed} | {len(below)} of {len(others)} | {own} |"
 
 
