@@ -117,7 +117,7 @@ def test_a_publisher_that_hears_no_relay_sends_again_three_times() -> None:
     assert len(host.frames("event")) == 4 and host.labels("forward") == ["source"] + ["not relayed"] * 3
     ages = [frame.age_us for frame in host.frames("event") if isinstance(frame, EventFrame)]
     assert ages == [0, WAIT_US, 2 * WAIT_US, 3 * WAIT_US]
-    assert host.timers == {} and OWN.id in host.muted and protocol.own == {}
+    assert host.timers == {} and OWN.id in host.muted and protocol.echoes.own == {}
 
 
 def test_a_frame_that_still_waits_for_the_medium_is_taken_back_before_it_is_sent_again() -> None:

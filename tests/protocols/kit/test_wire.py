@@ -39,8 +39,8 @@ from tests.support.net import TinyNet
 from tests.support.storm import VALUES
 
 every = pytest.mark.parametrize("name", registry.names())
-ALL_FRAMES: dict[str, dict[str, Any]] = {"gossip": {"repair": True}}
-"""Parameters without which a protocol does not send all of its frames."""
+ALL_FRAMES: dict[str, list[dict[str, Any]]] = {"gossip": [{"repair": True}], "roam": [{}, {"effort": 0.1}]}
+"""Parameters with which a protocol sends all of its frames."""
 EDGES = [0, 1, 127, 128, 255, 256, 65_535, 65_536, (1 << 32) - 1, 1 << 32, (1 << 63) - 1, (1 << 64) - 1, -1]
 
 
@@ -49,10 +49,20 @@ EDGES = [0, 1, 127, 128, 255, 256, 65_535, 65_536, (1 << 32) - 1, 1 << 32, (1 <<
 
 @cache
 def sent_by(name: str) -> list[bytes]:
-    """Frames that a small busy network of this protocol sends: some of each kind, of different lengths."""
+    """Frames that small busy networks of this protocol send: some of each kind, of different lengths."""
     protocol = registry.get(name)
+    shortest_first: dict[tuple[int, int], bytes] = {}
+    for params in ALL_FRAMES.get(name, [{}]):
+        for _, _, _, frame in busy_network(protocol, params).log:
+            data = encode(protocol, frame)
+            assert len(data) == frame.size, frame.fields()
+            shortest_first[protocol.frames.index(type(frame)), len(data)] = data
+    return [data for _, data in sorted(shortest_first.items())]
+
+
+def busy_network(protocol: type[Protocol], params: dict[str, Any]) -> TinyNet:
     links = [(0, 1), (1, 2), (0, 2), (2, 3), (4, 5), (5, 6), (6, 7)]
-    net = TinyNet(protocol, 8, links, seed=5, **ALL_FRAMES.get(name, {}))
+    net = TinyNet(protocol, 8, links, seed=5, **params)
     wanted = And([topic("news"), attr("room").isin("lab", "hall"), attr("t") > 3])
     for i in range(8):
         net.subscribe(i, topic("news") if i % 2 else wanted)
@@ -66,12 +76,7 @@ def sent_by(name: str) -> list[bytes]:
             net.cut(1, 2)
             net.cut(0, 2)
     net.run(5)
-    shortest_first: dict[tuple[int, int], bytes] = {}
-    for _, _, _, frame in net.log:
-        data = encode(protocol, frame)
-        assert len(data) == frame.size, frame.fields()
-        shortest_first[protocol.frames.index(type(frame)), len(data)] = data
-    return [data for _, data in sorted(shortest_first.items())]
+    return net
 
 
 def decoded(name: str, data: bytes) -> Frame | None:

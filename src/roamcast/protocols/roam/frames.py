@@ -105,16 +105,21 @@ class IdList(Frame):
     @classmethod
     def from_fields(cls, fields: list[Any]) -> IdList:
         count, digest, age_ms, left_ms, low, high, runs = counted(fields, 7)
-        checked = [as_int(n) for n in as_list(runs, 3 * RUNS_MAX)]
-        if len(checked) % 3 or sum(checked[2::3]) > MOST:
-            raise Malformed("no list of ids")
-        end = as_int(low)
-        for k in range(0, len(checked), 3):
-            end = after(end, checked[k], checked[k + 1]) + checked[k + 2]
-        if end > as_int(high) + 1:
-            raise Malformed("ids beyond the end of the list")
         summary = Summary(as_int(count), as_int(digest), as_int(age_ms), as_int(left_ms))
-        return IdList(summary, low, high, checked)
+        return IdList(summary, as_int(low), as_int(high), checked_runs(runs, low, high))
+
+
+def checked_runs(runs: object, low: int, high: int) -> list[int]:
+    """Runs that came from the air, if they are such, and their ids not above `high`."""
+    checked = [as_int(n) for n in as_list(runs, 3 * RUNS_MAX)]
+    if len(checked) % 3 or sum(checked[2::3]) > MOST:
+        raise Malformed("no list of ids")
+    end = low
+    for k in range(0, len(checked), 3):
+        end = after(end, checked[k], checked[k + 1]) + checked[k + 2]
+    if end > high + 1:
+        raise Malformed("ids beyond the end of the list")
+    return checked
 
 
 def after(id: int, publishers: int, ids: int) -> int:
@@ -166,8 +171,10 @@ class Wanted(Frame):
 
     @classmethod
     def from_fields(cls, fields: list[Any]) -> Wanted:
-        predicate, *rest = counted(fields, 6)
-        return Wanted(filter_from_fields(predicate), IdList.from_fields([0, 0, *rest]))
+        predicate, age_ms, left_ms, low, high, runs = counted(fields, 6)
+        window = Summary(0, 0, as_int(age_ms), as_int(left_ms))
+        known = IdList(window, as_int(low), as_int(high), checked_runs(runs, low, high))
+        return Wanted(filter_from_fields(predicate), known)
 
 
 @final

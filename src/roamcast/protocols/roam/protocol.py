@@ -75,7 +75,7 @@ from roamcast.pubsub.filters import Filter
 
 FEW: Final = reason("forward", "few copies", "{event} was heard only {value} times")
 MANY: Final = reason("suppress", "many copies", "{event} was heard {value} times")
-THIN: Final = reason("suppress", "little effort", "{event} is left to others and to summaries")
+THIN: Final = reason("suppress", "little effort", "{event} is left to others, and to who asks for it")
 TURN: Final = reason("forward", "relay", "{event} from {peer} waits for its turn among the relays")
 OLD: Final = reason("suppress", "old", "{event} came late from {peer}: summaries will show who else lacks it")
 MUTE: Final = reason("suppress", "mute", "this node relays nothing")
