@@ -24,7 +24,11 @@ UNSECURED = 128
 """Choices of tools/fuzz_decoder.py from here on: a frame, handed up without a signature."""
 
 
-def frames(name: str) -> dict[str, bytes]:
+ALSO: dict[str, dict[str, float]] = {"roam": {"effort": 0.15}}
+"""Parameters with which a protocol sends frames that it does not send by default."""
+
+
+def frames(name: str, params: dict[str, float]) -> dict[str, bytes]:
     """The longest frame of each kind that is not too long."""
     protocol = registry.get(name)
     longest: dict[str, bytes] = {}
@@ -42,7 +46,7 @@ def frames(name: str) -> dict[str, bytes]:
             ROW,
             [(i, topic("news")) for i in (1, 3, 4)],
             protocol=protocol,
-            params=protocol.params_class(),
+            params=protocol.params_class(**params),
             secure=False,
         )
         driver.run(60)
@@ -65,7 +69,7 @@ def main() -> None:
         old.unlink()
     for at, name in enumerate(names):
         choice = next(c for c in range(UNSECURED, 256) if c % len(names) == at)
-        for kind, encoded in frames(name).items():
+        for kind, encoded in {**frames(name, ALSO.get(name, {})), **frames(name, {})}.items():
             (CORPUS / f"frame-{name}-{kind}").write_bytes(bytes([choice]) + encoded)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from roamcast.protocols.kit.frames import EventFrame
+from roamcast.protocols.roam.frames import Summary
 from roamcast.protocols.roam.protocol import LIST, PUSH, Roam
 from roamcast.pubsub.event import LOCAL, event_id
 from roamcast.testing import ScriptHost, make
@@ -94,6 +95,10 @@ def test_m12_what_is_due_when_the_medium_gets_busy_is_not_sent() -> None:
     host.busy_share = 0.9
     host.advance(protocol, 10 * SECOND)
     assert host.sent == []
+    host.busy_share = 0.0
+    host.hear(protocol, Summary(1, 2, 600, 300), 2)
+    host.hear(protocol, listing(event_id(7, 8)), 2)
+    assert LIST in host.timers and PUSH in host.timers, "and later anew"
 
 
 # -------------------------------------------------------------------------------------------- roles and echoes (M16)

@@ -131,6 +131,16 @@ def test_a_summary_that_differs_makes_a_node_ask_once_and_send_no_list() -> None
     assert host.frames("ids") == []
 
 
+def test_what_a_neighbour_wants_is_remembered_through_its_longest_interval() -> None:
+    protocol, host = subscriber()
+    host.hear(protocol, wanted(topic("sport")), 5)
+    host.clock_us = 4 * WANT_S * SECOND
+    protocol.neighbours.forget(host.clock_us)
+    assert protocol.neighbours.want(sport(1)) and not protocol.neighbours.want(news(1))
+    protocol.neighbours.forget(6 * WANT_S * SECOND)
+    assert not protocol.neighbours.want(sport(1))
+
+
 def test_a_late_event_is_not_flooded_on() -> None:
     protocol, host = subscriber()
     host.hear(protocol, Missing([EventFrame(news(1), 0, 1000)]), 2)
