@@ -236,6 +236,9 @@ class HeldEvents:
         self.forgotten = []
         return forgotten
 
+    def is_full(self) -> bool:
+        return self.count >= self.most or self.bytes >= self.most_bytes
+
     def make_room(self) -> list[int]:
         """Give up events until the rest fit; returns their ids. They stay known."""
         given_up: list[int] = []

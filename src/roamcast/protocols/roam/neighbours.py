@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import Final, final
 
 from roamcast.pubsub.event import Event
@@ -13,6 +12,7 @@ MOST: Final = 256
 SHARE: Final = 8
 """One neighbour may take this part of the time for comparing."""
 SECOND_US: Final = 1_000_000
+NEVER: Final = 1 << 62
 
 
 @final
@@ -34,7 +34,8 @@ class Neighbours:
     def __init__(self, gone_us: int, compared: int) -> None:
         self.gone_us = gone_us  # after so long a silence, a neighbour is gone
         self.most_compared = compared
-        self.here: OrderedDict[int, Neighbour] = OrderedDict()  # whoever was heard longest ago is first
+        self.here: dict[int, Neighbour] = {}
+        self.all_until_us = 0  # until then nobody is gone
         self.compared = 0  # ids in this second, for all of them
         self.second_us = 0  # when it began
 
@@ -44,20 +45,27 @@ class Neighbours:
         neighbour = self.here.get(node)
         if neighbour is not None:
             neighbour.heard_us = now_us
-            self.here.move_to_end(node)
             return False
+        if len(self.here) >= MOST:
+            del self.here[self._silent_for_longest()]
         self.here[node] = Neighbour(now_us)
-        if len(self.here) > MOST:
-            self.here.popitem(last=False)
+        self.all_until_us = min(self.all_until_us, now_us + self.gone_us)
         return True
 
     def forget(self, now_us: int) -> None:
-        """Those that have gone."""
-        while self.here:
-            node = next(iter(self.here))
-            if self.here[node].heard_us >= now_us - self.gone_us:
-                return
+        """Those that have gone. Mostly there is nothing to do: whoever spoke since the last look stays for longer."""
+        if now_us <= self.all_until_us:
+            return
+        for node in [node for node, each in self.here.items() if each.heard_us < now_us - self.gone_us]:
             del self.here[node]
+        self.all_until_us = self.gone_us + min([each.heard_us for each in self.here.values()], default=now_us)
+
+    def _silent_for_longest(self) -> int:
+        longest, since_us = next(iter(self.here)), NEVER
+        for node, neighbour in self.here.items():
+            if neighbour.heard_us < since_us:
+                longest, since_us = node, neighbour.heard_us
+        return longest
 
     def count(self, now_us: int) -> int:
         self.forget(now_us)

@@ -186,11 +186,12 @@ class Roam(Relay):
             self.hold(event, 0, True)
 
     def on_frame(self, frame: Frame, sender: int) -> None:
-        self.catch_up()
         self.meet(sender)
         if isinstance(frame, EventFrame):
             self.receive(frame, sender, False)
-        elif isinstance(frame, Summary):
+            return
+        self.catch_up()
+        if isinstance(frame, Summary):
             self.compare(frame, sender)
         elif isinstance(frame, IdList):
             self.receive_list(frame, sender)
@@ -201,13 +202,15 @@ class Roam(Relay):
                 self.receive(each, sender, True)
 
     def on_timer(self, key: int) -> None:
+        if key >= 0:
+            if key in self.echoes.own:
+                self.send_again(self.echoes.own[key].event)
+            else:
+                self.forward(key)
+            return
         self.catch_up()
         if key == SUMMARY:
             self.speak()
-        elif key in self.echoes.own:
-            self.send_again(self.echoes.own[key].event)
-        elif key >= 0:
-            self.forward(key)
         elif self.is_busy():  # M12
             self.lists.clear()
             self.offers.clear()
@@ -322,6 +325,8 @@ class Roam(Relay):
     # ---- carry
 
     def hold(self, event: Event, age_us: int, own: bool) -> KnownEvent:
+        if self.table.is_full():
+            self.catch_up()
         known = self.table.add(event, self.host.now() - age_us, own)
         self.wants.judge(known)
         for id in self.table.make_room():
@@ -338,7 +343,7 @@ class Roam(Relay):
             self.host.unmute(id)
 
     def catch_up(self) -> None:
-        """Before anything else: which events have expired by now?"""
+        """Before events are compared, or make room: which of them have expired by now?"""
         self.table.advance(self.host.now())
         self.unmute_forgotten()
 
