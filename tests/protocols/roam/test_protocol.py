@@ -152,7 +152,7 @@ def test_m2_nodes_that_differ_a_little_about_ages_agree_if_events_leave_a_gap(bo
         its_host.advance(each, 3_200_000)
         each.catch_up()
     window = protocol.table.window(3_200_000)
-    edges = [abs(window.born_us - known.born_us) for known in protocol.table.known.values()]
+    edges = [abs(window.born_us - known.born_us) for known in protocol.table.known.events]
     if min(edges) > 1000 * abs(off_ms):
         summary = protocol.lists.summary(window)
         assert other.lists.agrees(summary, other.lists.window_of(summary))
@@ -368,7 +368,7 @@ def test_m8_an_event_that_is_published_again_is_carried_and_not_flooded() -> Non
     protocol.on_publish_again(news(2, scope=LOCAL))
     host.advance(protocol, SECOND)
     assert host.frames("event") == []
-    assert list(protocol.table.known) == [news(1).id]
+    assert protocol.table.known.all() == [news(1).id]
     host.hear(protocol, listing(), 2)
     host.hear(protocol, listing(7), 2)
     host.advance(protocol, 2 * SECOND)

@@ -98,16 +98,38 @@ class KnownEvent:
         self.expiry_us = since_us + event.validity_us
 
 
+def published(known: KnownEvent) -> int:
+    """When an event was published, to order events by it."""
+    return known.born_us
+
+
 @final
 class KnownInOrder:
-    """Known events by their ids, ascending. Lists of ids are compared with them range by range: an id is a plain number
-    in one vector, and its event has the same position in a list, so that nothing has to be looked up."""
+    """Known events by their ids, ascending: an id is a plain number in one vector, and its event has the same position
+    in a list. Lists of ids are compared with them range by range. A dict would take more room, and more time: the last
+    bits of ids are those of small numbers, so that most would collide."""
 
     __slots__ = ("events", "ids")
 
     def __init__(self) -> None:
         self.ids = vec[i64]()
         self.events: list[KnownEvent] = []
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+    def __contains__(self, id: int) -> bool:
+        return self.get(id) is not None
+
+    def get(self, id: i64) -> KnownEvent | None:
+        at = self.up_to(id) - 1
+        return self.events[at] if at >= 0 and self.ids[at] == id else None
+
+    def __getitem__(self, id: int) -> KnownEvent:
+        known = self.get(id)
+        if known is None:
+            raise KeyError(id)
+        return known
 
     def all(self) -> list[int]:
         return [int(id) for id in self.ids]
@@ -172,8 +194,7 @@ class HeldEvents:
         self.left_us = left_us
         self.gaps = gaps  # whether the edges of a window are put into gaps
         self.now_us = 0
-        self.known: dict[int, KnownEvent] = {}
-        self.order = KnownInOrder()
+        self.known = KnownInOrder()
         self.by_digest: dict[int, int] = {}  # the known ids by their own digests
         self.held: dict[int, dict[int, None]] = {}  # publisher -> ids of held events, oldest first
         self.held_bytes: dict[int, int] = {}  # publisher -> content of these
@@ -183,7 +204,7 @@ class HeldEvents:
         self.seen = Seen()  # ids whose events are not known, or no longer
         self.forgotten: list[int] = []
         self.changes: list[tuple[int, int]] = []  # a heap of (time, id) at which an event changes its place
-        self.edge: dict[int, KnownEvent] = {}  # events near an edge of the window
+        self.edge: dict[int, KnownEvent] = {}  # events near an edge of the window, by their digests
         self.core = 0  # the digest of all others
         self.in_core = 0
 
@@ -194,13 +215,12 @@ class HeldEvents:
         known = self.known.get(event.id)
         if known is None:
             known = KnownEvent(event, born_us, own)
-            self.known[event.id] = known
+            self.known.add(event.id, known)
             self.by_digest[known.digest] = event.id
-            self.order.add(event.id, known)
-            self.edge[event.id] = known
+            self.edge[known.digest] = known
         else:
             if known.core:
-                self._leave_core(known, event.id)
+                self._leave_core(known)
             known.renew(event, born_us)
             del self.given_up[event.id]
         self._await_change(known, event.id)
@@ -217,7 +237,7 @@ class HeldEvents:
     def held_by_digest(self, digest: int, window: Window) -> int:
         """The id with this digest, if its event is held, and in the window; otherwise NONE."""
         id = self.by_digest.get(digest, NONE)
-        return id if id != NONE and self.order.held(id, id, window) else NONE
+        return id if id != NONE and self.known.held(id, id, window) else NONE
 
     def has_seen(self, id: int) -> bool:
         return id in self.known or id in self.seen
@@ -280,10 +300,10 @@ class HeldEvents:
     def summary(self, window: Window) -> tuple[int, int]:
         """How many ids are in the window, and their digest."""
         if self.reaches_into_core(window):
-            count, digest, rest = 0, 0, self.known
+            count, digest, rest = 0, 0, self.known.events
         else:
-            count, digest, rest = self.in_core, self.core, self.edge
-        for known in rest.values():
+            count, digest, rest = self.in_core, self.core, list(self.edge.values())
+        for known in rest:
             if window.has(known):
                 count += 1
                 digest ^= known.digest
@@ -300,30 +320,30 @@ class HeldEvents:
             if known.expiry_us <= now_us:
                 self._drop(id)
             elif known.expiry_us - now_us <= 2 * self.left_us:
-                self._leave_core(known, id)
+                self._leave_core(known)
                 heapq.heappush(self.changes, (known.expiry_us, id))
             elif not known.core and now_us - known.born_us >= 2 * self.young_us:
                 self._enter_core(known, id)
 
     def _enter_core(self, known: KnownEvent, id: int) -> None:
-        del self.edge[id]
+        del self.edge[known.digest]
         known.core = True
         self.core ^= known.digest
         self.in_core += 1
         if known.validity_us < FOREVER:
             heapq.heappush(self.changes, (self._next_change(known), id))
 
-    def _leave_core(self, known: KnownEvent, id: int) -> None:
+    def _leave_core(self, known: KnownEvent) -> None:
         if known.core:
             known.core = False
-            self.edge[id] = known
+            self.edge[known.digest] = known
             self.core ^= known.digest
             self.in_core -= 1
 
     def _await_change(self, known: KnownEvent, id: int) -> None:
         heapq.heappush(self.changes, (self._next_change(known), id))
         if len(self.changes) > 4 * (self.most + self.remembered):  # most belong to events that are no longer known
-            self.changes = [(self._next_change(known), id) for id, known in self.known.items()]
+            self.changes = [(self._next_change(self.known[id]), id) for id in self.known.all()]
             heapq.heapify(self.changes)
 
     def _next_change(self, known: KnownEvent) -> int:
@@ -353,12 +373,11 @@ class HeldEvents:
         """It is no longer known."""
         self._let_go(id)
         known = self.known[id]
-        self._leave_core(known, id)
+        self._leave_core(known)
         del self.by_digest[known.digest]
-        del self.edge[id]
+        del self.edge[known.digest]
         del self.given_up[id]
-        del self.known[id]
-        self.order.remove(id)
+        self.known.remove(id)
         self.remember(id)
 
 

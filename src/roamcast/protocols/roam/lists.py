@@ -94,7 +94,7 @@ class Lists:
             if self.params.singles and first and other.count == count + 1:  # M11
                 self.host.broadcast(summary)
                 return
-            self.left = id_lists(self.table.order.within(window), summary, self.params.frame_limit)
+            self.left = id_lists(self.table.known.within(window), summary, self.params.frame_limit)
             self.made_us = self.host.now()
         waited_ms = (self.host.now() - self.made_us) // 1000
         for frame in self.left[: self.params.burst]:

@@ -62,7 +62,7 @@ from roamcast.protocols.kit.frames import EventFrame
 from roamcast.protocols.kit.interface import Frame, Host, Params, no_room, reason
 from roamcast.protocols.kit.relay import EXHAUSTED, EXPIRED, SOURCE, Relay
 from roamcast.protocols.roam.frames import IdList, Missing, Summary, Wanted
-from roamcast.protocols.roam.held import NONE, HeldEvents, KnownEvent
+from roamcast.protocols.roam.held import NONE, HeldEvents, KnownEvent, published
 from roamcast.protocols.roam.lists import Lists
 from roamcast.protocols.roam.nearness import Nearness
 from roamcast.protocols.roam.neighbours import Neighbours
@@ -155,7 +155,7 @@ class Roam(Relay):
         super().on_subscribe(subscription, filter)
         self.catch_up()
         self.wants.follow(self.subscriptions)
-        for known in list(self.table.known.values()):  # M6
+        for known in sorted(self.table.known.events, key=published):  # M6
             event = known.event
             if event is not None and not known.own and not known.delivered and filter.matches(event):
                 known.delivered = True
@@ -397,7 +397,7 @@ class Roam(Relay):
 
     def receive_list(self, frame: IdList, sender: int) -> None:
         window = self.lists.window_of(frame.summary)
-        ids = self.table.looked_at(window) + self.table.order.count(frame.low, frame.high) + len(frame.runs)
+        ids = self.table.looked_at(window) + self.table.known.count(frame.low, frame.high) + len(frame.runs)
         if self.is_busy() or not self.has_time(sender, ids):
             return
         if self.lists.agrees(frame.summary, window):
@@ -408,12 +408,12 @@ class Roam(Relay):
             self.compare(frame.summary, sender)
         lacked: list[int] = []
         for low, high in frame.gaps():
-            lacked += self.table.order.held(low, high, window)
+            lacked += self.table.known.held(low, high, window)
         self.offers.add(lacked, sender)
 
     def serve(self, frame: Wanted, sender: int) -> None:
         """Send a neighbour what it wants and does not know (M15)."""
-        ids = self.table.order.count(frame.list.low, frame.list.high) + len(frame.list.runs)
+        ids = self.table.known.count(frame.list.low, frame.list.high) + len(frame.list.runs)
         if self.is_busy() or not self.has_time(sender, ids * conditions(frame.predicate)):
             return
         self.neighbours.wants(sender, frame.predicate)
@@ -436,7 +436,7 @@ class Roam(Relay):
         no longer, it may have."""
         looked_at = 0
         for first, end in frame.spans():
-            if self.table.order.count(first, end - 1) < end - first:
+            if self.table.known.count(first, end - 1) < end - first:
                 for id in range(first, end):
                     looked_at += 1
                     if not self.table.has_seen(id) or looked_at > LOOKED_AT:

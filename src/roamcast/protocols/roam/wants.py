@@ -47,7 +47,7 @@ class Wants:
     def follow(self, subscriptions: Subscriptions) -> None:
         """Subscriptions have changed."""
         self.predicate = summarise(subscriptions.all, ALTERNATIVES) if subscriptions.all else None
-        for known in self.table.known.values():
+        for known in self.table.known.events:
             self.judge(known)
 
     def judge(self, known: KnownEvent) -> None:
@@ -78,14 +78,14 @@ class Wants:
         assert predicate is not None
         self.asked_us = self.host.now()
         known = self.table.known
-        ids = [id for id in self.table.order.within(window) if known[id].wanted]
+        ids = [id for id in self.table.known.within(window) if known[id].wanted]
         return [Wanted(predicate, each) for each in id_lists(ids, of_window, self.frame_limit)]
 
     def lacked(self, frame: Wanted, window: Window) -> list[int]:
         """The events held here that a neighbour wants and does not know."""
         lacked: list[int] = []
         for low, high in frame.list.gaps():
-            for id in self.table.order.held(low, high, window):
+            for id in self.table.known.held(low, high, window):
                 event = self.table.known[id].event
                 if event is not None and frame.predicate.matches(event):
                     lacked.append(id)
