@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from bench.front.pareto import Point, beats, beside, curve_at, dominates
+from bench.front.pareto import Point, beats, beside, curve_at, dominates, front
 
 
 def point(delivered: float, air_s: float, spread: float = 0.001) -> Point:
@@ -48,3 +48,10 @@ def test_equal_protocols_dominate_each_other_and_beat_nobody() -> None:
 def test_a_curve_is_straight_between_its_points_and_level_behind_the_last() -> None:
     curve = [(10.0, 0.9), (1.0, 0.5)]
     assert [curve_at(curve, air) for air in (0.5, 1.0, 5.5, 10.0, 99.0)] == [None, 0.5, pytest.approx(0.7), 0.9, 0.9]
+
+
+def test_the_front_leaves_out_what_takes_more_air_and_delivers_no_more() -> None:
+    efforts = [(3.0, 0.9), (1.0, 0.5), (2.0, 0.8), (2.5, 0.7), (2.0, 0.6), (4.0, 0.9)]
+    assert front(efforts) == [(1.0, 0.5), (2.0, 0.8), (3.0, 0.9)]
+    assert curve_at(efforts, 2.5) == pytest.approx(0.85), "between the second and the third"
+    assert curve_at(efforts, 9.0) == 0.9

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import bench.front
-from bench.front import ablate, robust
+from bench.front import ablate, curves, robust
 from bench.front.pareto import Point, Row, beats, beside, curve_at, points
 from bench.front.worlds import FIRST_SEED, GROUPS, ROOT, Values, World, entrants, there
 
@@ -20,6 +20,7 @@ OUT = ROOT / "out" / "front"
 PAGE = ROOT / "docs" / "explanation" / "roam.md"
 TABLES = ROOT / "docs" / "explanation" / "roam-tables.md"
 PICTURE = ROOT / "docs" / "pictures" / "roam-robust.png"
+CURVES = ROOT / "docs" / "pictures" / "roam-curves.png"
 PARTS = ("pareto", "robust", "ablate")
 QUICK_SEEDS = 2
 TITLES = (
@@ -73,7 +74,9 @@ def pareto(quick: bool) -> tuple[list[str], list[str]]:
             every = points(rows_of(world.name, world, entrants(world), seeds))
             measured[world.name] = (world, every)
             details += ["", *of_world(world, every, seeds)]
-    return list(overview(measured)), details
+    curves.draw(measured, CURVES)
+    picture = "![What is delivered over air, world by world](../pictures/roam-curves.png)"
+    return [picture, "", *overview(measured)], details
 
 
 def overview(measured: Mapping[str, tuple[World, Mapping[str, Point]]]) -> Iterator[str]:

@@ -90,9 +90,18 @@ def beside(roam: Point, other: Point) -> str:
     return "equal" if dominates(roam, other) else ""
 
 
+def front(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Those points (air, delivered) that deliver more than all with less air."""
+    best: list[tuple[float, float]] = []
+    for air, share in sorted(points, key=lambda point: (point[0], -point[1])):
+        if not best or share > best[-1][1]:
+            best.append((air, share))
+    return best
+
+
 def curve_at(curve: Sequence[tuple[float, float]], air: float) -> float | None:
-    """What is delivered for this air, on straight lines between points (air, delivered); None below the first one."""
-    curve = sorted(curve)
+    """What is delivered for this air, on straight lines between the points of the front; None below the first one."""
+    curve = front(curve)
     if air < curve[0][0]:
         return None
     for (x, y), (x2, y2) in pairwise(curve):
