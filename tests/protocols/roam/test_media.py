@@ -180,3 +180,32 @@ def test_m16_mute_nodes_hold_and_deliver_and_do_not_relay() -> None:
     host.hear(protocol, EventFrame(news(1), 0, 0), 2)
     assert host.relayed == [] and host.labels("suppress") == ["mute"]
     assert isinstance(protocol, Roam) and protocol.table.is_held(news(1).id)
+
+
+def test_m16_an_event_that_may_go_one_hop_is_not_waited_for() -> None:
+    protocol, host = mesh_node(local_hops=1)
+    protocol.on_publish(news(1, scope=LOCAL))
+    assert not protocol.echoes.own and news(1).id in host.muted
+
+
+def test_m16_publishing_twice_does_not_end_the_wait_for_a_relay() -> None:
+    protocol, host = mesh_node()
+    for _ in range(2):
+        protocol.on_publish(news(1))
+    host.hear(protocol, EventFrame(news(1), 0, 0), 4)
+    assert not protocol.echoes.own
+
+
+def test_m16_a_bounded_number_of_events_waits_for_relays() -> None:
+    protocol, host = mesh_node()
+    for n in range(1, 1500):
+        protocol.on_publish(news(n))
+    assert len(protocol.echoes.own) == 1024 and news(1).id not in host.timers and news(1).id in host.muted
+
+
+@pytest.mark.parametrize(("draw", "relays"), [(0.2, True), (0.3, False)])
+def test_m15_little_effort_thins_the_flood_here_too(draw: float, relays: bool) -> None:
+    protocol, host = mesh_node(effort=0.05)
+    host.draws = [draw]
+    host.hear(protocol, EventFrame(news(1), 0, 0), 2)
+    assert bool(host.relayed) is relays

@@ -41,3 +41,12 @@ def test_one_neighbour_takes_its_share_and_all_together_the_whole() -> None:
     assert [neighbours.has_time(0, 5, 0) for _ in range(4)] == [True, True, False, False]
     assert [neighbours.has_time(node, 10, 0) for node in range(1, 10)] == [True] * (SHARE - 1) + [False] * 2
     assert neighbours.has_time(0, 5, SECOND), "and a second later anew"
+
+
+def test_a_neighbour_that_asks_for_too_much_takes_only_its_own_share() -> None:
+    neighbours = Neighbours(10 * SECOND, 80)
+    for node in range(3):
+        neighbours.meet(node, 0)
+    assert neighbours.has_time(0, 1_000_000, 0)
+    assert not neighbours.has_time(0, 1, 0)
+    assert neighbours.has_time(1, 1, 0) and neighbours.has_time(2, 1, 0)

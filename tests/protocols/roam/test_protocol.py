@@ -393,7 +393,7 @@ def test_m9_little_effort_takes_longer_and_sends_less() -> None:
 def test_m9_effort_scales_times_chances_and_copies() -> None:
     least, little, usual, much = (Pace(ScriptHost(), RoamParams(effort=e)) for e in (0.05, 0.25, 1.0, 2.0))
     every = (least, little, usual, much)
-    assert [pace.shortest_us for pace in every] == [SECOND // 2, 8 * SECOND, SECOND // 2, SECOND // 4]
+    assert [pace.shortest_us for pace in every] == [5 * SECOND, 8 * SECOND, SECOND // 2, SECOND // 4]
     assert [pace.young_us for pace in every] == [5 * SECOND // 2, 8 * SECOND, SECOND // 2, SECOND // 2]
     assert [pace.delay_us(10, 0) for pace in every] == [200_000, 160_000, 40_000, 40_000]
     assert [pace.likely for pace in every] == [0.25, 1.0, 1.0, 1.0]

@@ -32,7 +32,7 @@ def test_in_a_crowd_nodes_are_silent_for_longer_and_not_for_ever() -> None:
             count += len(run(trickle, host, end_us))
         return count
 
-    assert [sent(n) for n in (3, 7, 8, 16, 24, 200)] == [30, 30, 20, 15, 12, 12]
+    assert [sent(n) for n in (3, 7, 8, 16, 24, 200)] == [30, 30, 20, 15, 15, 15]
 
 
 def test_among_few_neighbours_intervals_stay_half_as_long() -> None:

@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 
 from roamcast.errors import Malformed
 from roamcast.protocols.kit.frames import EventFrame
-from roamcast.protocols.roam.frames import Missing, Summary, Wanted, id_lists
-from roamcast.protocols.roam.protocol import PUSH, SUMMARY, Roam
-from roamcast.protocols.roam.wants import conditions
-from roamcast.pubsub.event import Event, event_id
+from roamcast.protocols.kit.wire import measure
+from roamcast.protocols.roam.frames import CONDITIONS, Missing, Summary, Wanted, conditions, id_lists
+from roamcast.protocols.roam.protocol import LIST, PUSH, SUMMARY, Roam
+from roamcast.protocols.roam.wants import fitting
+from roamcast.pubsub.event import LOCAL, Event, event_id
 from roamcast.pubsub.filters import EVERYTHING, Filter, Or, Range, topic
 from roamcast.testing import ScriptHost
 from tests.protocols.roam.nodes import DIFFERENT, NEWS, SECOND, news, node
@@ -55,9 +56,9 @@ def test_a_node_says_what_it_wants_and_which_of_it_it_knows() -> None:
     for event in (news(1), news(3), sport(1)):
         host.hear(protocol, EventFrame(event, 0, 0), 2)
     host.advance(protocol, 2 * WANT_S * SECOND)
-    first = asked(host)[0]
-    assert first.predicate == NEWS
-    assert listed(first) == [news(1).id, news(3).id]
+    last = asked(host)[-1]
+    assert last.predicate == NEWS
+    assert listed(last) == [news(1).id, news(3).id]
     assert host.frames("summary") == host.frames("ids") == []
 
 
@@ -82,12 +83,22 @@ def test_events_that_the_flood_may_still_bring_are_not_sent() -> None:
 def test_who_knows_no_event_asks_when_it_hears_of_one(knows: bool) -> None:
     protocol, host = subscriber()
     host.advance(protocol, 50 * WANT_S * SECOND)
-    assert asked(host) == []
+    assert len(asked(host)) == 1, "once at the start"
     host.hear(protocol, wanted(NEWS, *([news(1).id] if knows else [])), 5)
     host.advance(protocol, host.clock_us + SECOND)
-    assert len(asked(host)) == (1 if knows else 0)
+    assert len(asked(host)) == (2 if knows else 1)
     host.advance(protocol, host.clock_us + 50 * WANT_S * SECOND)
-    assert len(asked(host)) == (1 if knows else 0), "once, because that brought nothing"
+    assert len(asked(host)) == (2 if knows else 1), "once, because that brought nothing"
+
+
+def test_news_that_come_while_the_medium_is_busy_are_not_forgotten() -> None:
+    protocol, host = subscriber()
+    host.busy_share = 0.9
+    host.advance(protocol, 50 * WANT_S * SECOND)
+    assert asked(host) == []
+    host.busy_share = 0.0
+    host.advance(protocol, host.clock_us + 2 * WANT_S * SECOND)
+    assert len(asked(host)) == 1
 
 
 def test_who_subscribes_to_nothing_never_asks() -> None:
@@ -97,8 +108,8 @@ def test_who_subscribes_to_nothing_never_asks() -> None:
     host.advance(protocol, 20 * WANT_S * SECOND)
     assert asked(host) == []
     protocol.on_subscribe(1, NEWS)
-    host.advance(protocol, host.clock_us + 10 * WANT_S * SECOND)
-    assert asked(host) and listed(asked(host)[0]) == [news(1).id]
+    host.advance(protocol, host.clock_us + WANT_S * SECOND)
+    assert len(asked(host)) == 1 and listed(asked(host)[0]) == [news(1).id], "soon after it has subscribed"
     protocol.on_unsubscribe(1)
     before = len(asked(host))
     host.advance(protocol, host.clock_us + 20 * WANT_S * SECOND)
@@ -111,18 +122,33 @@ def test_intervals_double_up_to_four_times_while_nothing_comes() -> None:
     host.advance(protocol, 1000 * WANT_S * SECOND)
     assert 180 < len(asked(host)) < 320, "once in four intervals"
     assert protocol.wants.interval_us == 4 * WANT_S * SECOND
-    host.hear(protocol, Missing([EventFrame(news(2), 0, 0)]), 5)
+    host.hear(protocol, EventFrame(news(2), 0, 0), 5)
+    host.advance(protocol, host.timers[SUMMARY])
+    assert protocol.wants.interval_us == 4 * WANT_S * SECOND, "that came with the flood"
+    host.hear(protocol, Missing([EventFrame(news(3), 0, 0)]), 5)
     host.advance(protocol, host.timers[SUMMARY])
     assert protocol.wants.interval_us == WANT_S * SECOND, "it was worth asking"
     host.advance(protocol, host.timers[SUMMARY])
     assert protocol.wants.interval_us == 2 * WANT_S * SECOND
 
 
+def test_intervals_are_random() -> None:
+    protocol, host = subscriber()
+    host.hear(protocol, EventFrame(news(1), 0, 0), 2)
+    host.advance(protocol, 100 * WANT_S * SECOND)
+    host.advance(protocol, host.timers[SUMMARY])
+    waits = set()
+    for _ in range(20):
+        waits.add(host.timers[SUMMARY] - host.clock_us)
+        host.advance(protocol, host.timers[SUMMARY])
+    assert len(waits) == 20 and min(waits) >= 2 * WANT_S * SECOND and max(waits) <= 6 * WANT_S * SECOND
+
+
 def test_a_summary_that_differs_makes_a_node_ask_once_and_send_no_list() -> None:
     protocol, host = subscriber()
     host.hear(protocol, EventFrame(news(1), 0, 0), 2)
     host.advance(protocol, 7 * WANT_S * SECOND)
-    host.clock_us = max(host.clock_us, protocol.wants.asked_us + WANT_S * SECOND)
+    host.clock_us = max(host.clock_us, protocol.wants.asked_us + 4 * WANT_S * SECOND)
     before = len(asked(host))
     for _ in range(5):
         host.hear(protocol, DIFFERENT, 3)
@@ -134,11 +160,15 @@ def test_a_summary_that_differs_makes_a_node_ask_once_and_send_no_list() -> None
 def test_what_a_neighbour_wants_is_remembered_through_its_longest_interval() -> None:
     protocol, host = subscriber()
     host.hear(protocol, wanted(topic("sport")), 5)
-    host.clock_us = 4 * WANT_S * SECOND
-    protocol.neighbours.forget(host.clock_us)
-    assert protocol.neighbours.want(sport(1)) and not protocol.neighbours.want(news(1))
-    protocol.neighbours.forget(6 * WANT_S * SECOND)
-    assert not protocol.neighbours.want(sport(1))
+    now_us = 6 * WANT_S * SECOND
+    protocol.neighbours.forget(now_us)
+    assert protocol.neighbours.want(sport(1), now_us) and not protocol.neighbours.want(news(1), now_us)
+    protocol.neighbours.meet(5, now_us)
+    now_us = 8 * WANT_S * SECOND
+    protocol.neighbours.forget(now_us)
+    assert 5 in protocol.neighbours.here and not protocol.neighbours.want(sport(1), now_us), (
+        "it may want other events now"
+    )
 
 
 def test_a_late_event_is_not_flooded_on() -> None:
@@ -155,11 +185,107 @@ def test_an_event_that_only_the_predicate_matches_is_not_asked_for_again() -> No
         protocol.on_subscribe(k, topic("news") & Range("x", 10 * k, 10 * k + 1))
     event = Event(event_id(7, 1), "news", {"x": 5})
     assert not protocol.subscriptions.match(event)
-    predicate = protocol.wants.predicate
-    assert predicate is not None and predicate.matches(event)
     host.hear(protocol, Missing([EventFrame(event, 0, 0)]), 2)
     host.advance(protocol, 5 * WANT_S * SECOND)
-    assert listed(asked(host)[-1]) == [event.id]
+    assert asked(host)[-1].predicate.matches(event) and listed(asked(host)[-1]) == [event.id]
+
+
+def test_an_event_that_made_room_is_not_asked_for_again() -> None:
+    protocol, host = node(effort=LITTLE, store=1)
+    for n in (1, 2):
+        host.hear(protocol, EventFrame(news(n), 0, 0), 2)
+    protocol.on_subscribe(1, NEWS)
+    host.advance(protocol, 5 * WANT_S * SECOND)
+    assert listed(asked(host)[-1]) == [news(1).id, news(2).id]
+
+
+def test_a_predicate_has_few_conditions_and_fits_into_half_of_a_frame() -> None:
+    many: list[Filter] = [topic("news") & Range("x", 10 * k, 10 * k + 1) for k in range(60)]
+    long: list[Filter] = [topic(f"{k}" * 300) for k in range(8)]
+    assert conditions(fitting(many, 600)) <= CONDITIONS
+    assert measure(fitting(long, 600).fields()) <= 600
+    assert fitting([topic("x" * 900)], 600) == EVERYTHING
+    assert fitting([NEWS], 600) == NEWS
+    event = Event(event_id(7, 1), "news", {"x": 405})
+    assert fitting(many, 600).matches(event)
+
+
+def test_many_frames_leave_in_bursts_and_all_have_their_turn() -> None:
+    protocol, host = node(effort=LITTLE, frame_limit=100, burst=2)
+    protocol.on_subscribe(1, NEWS)
+    for n in range(1, 200, 2):
+        host.hear(protocol, EventFrame(news(n), 0, 0), 2)
+    host.advance(protocol, 3 * SECOND)
+    host.advance(protocol, 200 * WANT_S * SECOND)
+    frames = asked(host)
+    assert all(frame.size <= 130 for frame in frames)
+    assert {id for frame in frames for id in listed(frame)} == {news(n).id for n in range(1, 200, 2)}
+    times = [line for line in host.effects if line.startswith(("broadcast wanted", "timer"))]
+    assert "broadcast wanted" not in times[times.index(next(e for e in times if e.startswith("broadcast"))) + 2]
+
+
+def test_pushes_to_who_cannot_take_an_event_get_longer_pauses() -> None:
+    protocol, host = node(effort=LITTLE)
+    protocol.on_publish(news(1))
+    host.advance(protocol, 5 * SECOND)
+    for _ in range(30):
+        host.hear(protocol, wanted(NEWS), 5)
+        host.advance(protocol, host.clock_us + WANT_S * SECOND)
+    assert len(sent_events(host)) < 12
+
+
+@pytest.mark.parametrize("lacking", [1, 2, 10])
+@pytest.mark.parametrize("little_asks", [True, False])
+def test_nodes_with_different_efforts_get_events_from_each_other(lacking: int, little_asks: bool) -> None:
+    nodes = [node(effort=0.1), node()]
+    asks, holds = nodes if little_asks else reversed(nodes)
+    for protocol, host in nodes:  # one that both know, so that both speak
+        host.hear(protocol, EventFrame(sport(1), 0, 0), 7)
+    asks[0].on_subscribe(1, NEWS)
+    for n in range(lacking):
+        holds[1].hear(holds[0], EventFrame(news(n + 1), 0, 0), 7)
+    for _, host in nodes:
+        host.draws = [0.9] * 40  # nothing comes with the flood
+    for _ in range(300):
+        for (protocol, host), (other, other_host), name in ((asks, holds, 3), (holds, asks, 4)):
+            host.sent.clear()
+            host.advance(protocol, host.clock_us + SECOND // 5)
+            for _, frame in list(host.sent):
+                other_host.hear(other, frame, name)
+    assert len(asks[1].delivered) == lacking
+
+
+def test_local_events_are_not_thinned() -> None:
+    protocol, host = node(effort=0.01)
+    for n in range(1, 30):
+        host.hear(protocol, EventFrame(news(n, scope=LOCAL), 7, 0), 2)
+    host.advance(protocol, SECOND)
+    assert len(host.frames("event")) == 29
+
+
+def test_what_a_neighbour_wants_costs_memory_and_only_with_little_effort() -> None:
+    for effort, more in ((1.0, 0), (LITTLE, wanted(NEWS).size)):
+        protocol, host = node(effort=effort)
+        host.hear(protocol, wanted(NEWS), 5)
+        assert protocol.memory() == (1, 8 + more)
+
+
+def test_nothing_is_sent_while_the_medium_is_busy() -> None:
+    protocol, host = node()
+    protocol.on_publish(news(1))
+    host.advance(protocol, 5 * SECOND)
+    host.busy_share = 0.9
+    host.hear(protocol, wanted(NEWS), 5)
+    assert PUSH not in host.timers
+
+
+def test_a_node_with_full_effort_keeps_its_own_pace_when_neighbours_ask() -> None:
+    protocol, host = node()
+    protocol.on_subscribe(1, NEWS)
+    before = host.timers[SUMMARY]
+    host.hear(protocol, wanted(NEWS, news(5).id), 5)
+    assert host.timers[SUMMARY] == before
+    assert LIST in host.timers, "its list says what it lacks"
 
 
 @pytest.mark.parametrize(
@@ -180,18 +306,44 @@ def test_the_flood_is_thin_and_less_so_where_a_neighbour_wants_the_event(
 
 
 def test_work_for_a_neighbour_counts_the_conditions_of_its_predicate() -> None:
-    many = Or([topic(f"t{k}") for k in range(50)])
-    assert (conditions(many), conditions(NEWS), conditions(Filter())) == (50, 1, 1)
+    many = Or([topic(f"t{k}") for k in range(30)])
+    assert (conditions(many), conditions(NEWS), conditions(Filter())) == (30, 1, 1)
     protocol, host = node(compared=8 * 60)
     for n in range(1, 6):
         protocol.on_publish(news(n))
     host.advance(protocol, 10 * SECOND)
-    for _ in range(3):
-        host.hear(protocol, wanted(many), 5)
+    host.hear(protocol, wanted(many), 5)
     host.hear(protocol, wanted(NEWS), 5)
     assert PUSH not in host.timers, "its share of this second is used up"
     host.hear(protocol, wanted(NEWS), 6)
+    assert PUSH in host.timers, "and that of others is not"
+
+
+def test_ids_that_are_listed_are_no_work() -> None:
+    protocol, host = node(compared=8 * 40)
+    for n in range(1, 101):
+        protocol.on_publish(news(n))
+    host.advance(protocol, 10 * SECOND)
+    for _ in range(5):
+        host.hear(protocol, wanted(NEWS, *[news(n).id for n in range(1, 100)]), 5)
     assert PUSH in host.timers
+
+
+def test_only_so_many_events_are_looked_at_for_one_frame() -> None:
+    protocol, host = node()
+    for n in range(1, 101):
+        protocol.on_publish(news(n))
+    host.advance(protocol, 10 * SECOND)
+    frame = wanted(NEWS, news(50).id)
+    window = protocol.lists.window_of(frame.list.summary)
+    assert len(protocol.wants.lacked(frame, window, 60)) == 60
+    assert len(protocol.wants.lacked(frame, window, 1000)) == 99
+
+
+def test_a_predicate_of_too_many_conditions_is_malformed() -> None:
+    fields = wanted(Or([topic(f"t{k}") for k in range(CONDITIONS + 1)])).fields()
+    with pytest.raises(Malformed, match="too many conditions"):
+        Wanted.from_fields(fields)
 
 
 def test_subscribers_get_what_the_thin_flood_did_not_bring_them() -> None:
@@ -234,5 +386,5 @@ def test_a_neighbour_is_sent_what_a_dumb_twin_would_send(held: list[tuple[int, b
     known = data.draw(st.lists(st.sampled_from([n for n, _ in held]), unique=True)) if held else []
     ids = [news(n).id for n in known]
     frame = wanted(NEWS, *ids)
-    lacked = protocol.wants.lacked(frame, protocol.lists.window_of(frame.list.summary))
+    lacked = protocol.wants.lacked(frame, protocol.lists.window_of(frame.list.summary), 1000)
     assert lacked == sorted(news(n).id for n, is_news in held if is_news and n not in known)

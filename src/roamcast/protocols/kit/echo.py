@@ -16,6 +16,8 @@ RELAYED: Final = reason("note", "relayed", "{peer} relays {event}, so it has rec
 EAGER: Final = ("router", "repeater")
 """Roles of nodes that relay before all others, and only stop when they have heard one copy more."""
 NO_AGE: Final = -1
+MOST: Final = 1024
+"""Events of one node that wait for a relay."""
 
 
 @final
@@ -40,7 +42,12 @@ class Echoes:
         self.own: dict[int, OwnEvent] = {}
 
     def publish(self, event: Event, wait_us: int) -> None:
-        """Call it before the event is sent for the first time."""
+        """Call it before the event is sent for the first time. Of too many, the oldest is not waited for any longer."""
+        if len(self.own) >= MOST:
+            oldest = next(iter(self.own))
+            del self.own[oldest]
+            self.host.cancel_timer(oldest)
+            self.host.mute(oldest)
         self.own[event.id] = OwnEvent(event, self.host.now(), self.retries)
         self.host.set_timer(event.id, wait_us)
 

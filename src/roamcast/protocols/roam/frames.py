@@ -15,12 +15,14 @@ from roamcast.protocols.kit.frames import EventFrame
 from roamcast.protocols.kit.interface import Frame
 from roamcast.protocols.kit.wire import as_int, as_list, counted, measure, uint_size
 from roamcast.pubsub.event import FOREVER, Event, event_from_fields, event_id
-from roamcast.pubsub.filters import Filter, filter_from_fields
+from roamcast.pubsub.filters import Expression, Filter, filter_from_fields
 
 MOST: Final = 65_536
 """The most ids of a list, and the most events of a frame."""
 RUNS_MAX: Final = 8192
 ID_MAX: Final = (1 << 63) - 1
+CONDITIONS: Final = 32
+"""The most that what a node wants may have: neighbours match each event with all of them."""
 
 
 @final
@@ -172,9 +174,16 @@ class Wanted(Frame):
     @classmethod
     def from_fields(cls, fields: list[Any]) -> Wanted:
         predicate, age_ms, left_ms, low, high, runs = counted(fields, 6)
+        wanted = filter_from_fields(predicate)
+        if conditions(wanted) > CONDITIONS:
+            raise Malformed("a predicate of too many conditions")
         window = Summary(0, 0, as_int(age_ms), as_int(left_ms))
-        known = IdList(window, as_int(low), as_int(high), checked_runs(runs, low, high))
-        return Wanted(filter_from_fields(predicate), known)
+        return Wanted(wanted, IdList(window, as_int(low), as_int(high), checked_runs(runs, low, high)))
+
+
+def conditions(filter: Filter) -> int:
+    """How many conditions a match may look at."""
+    return filter.leaves if isinstance(filter, Expression) else 1
 
 
 @final

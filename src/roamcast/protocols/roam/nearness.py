@@ -8,7 +8,7 @@ from typing import Final, final
 from roamcast.protocols.kit.interface import Host
 
 FADING: Final = 1 / 256
-"""How far the extremes come back with each frame, so that a node that moved forgets what it once heard."""
+"""How far the extremes come back with each new event, so that a node that moved forgets what it once heard."""
 
 
 @final

@@ -20,12 +20,14 @@ class Neighbour:
     """When a neighbour came and was heard last, what it wants, if it said so, and how many ids were compared for it in
     this second."""
 
-    __slots__ = ("compared", "heard_us", "met_us", "wanted")
+    __slots__ = ("compared", "heard_us", "met_us", "said_us", "wanted", "wanted_bytes")
 
     def __init__(self, now_us: int) -> None:
         self.met_us = now_us
         self.heard_us = now_us
         self.wanted: Filter | None = None
+        self.wanted_bytes = 0
+        self.said_us = now_us  # what it wants
         self.compared = 0
 
 
@@ -71,16 +73,26 @@ class Neighbours:
         self.forget(now_us)
         return len(self.here)
 
-    def wants(self, node: int, predicate: Filter) -> None:
-        self.here[node].wanted = predicate
+    def wants(self, node: int, predicate: Filter, size: int, now_us: int) -> None:
+        neighbour = self.here[node]
+        neighbour.wanted, neighbour.wanted_bytes, neighbour.said_us = predicate, size, now_us
 
-    def want(self, event: Event) -> bool:
-        """Whether one of them wants this event (M15)."""
+    def want(self, event: Event, now_us: int) -> bool:
+        """Whether one of them has said lately that it wants such events (M15)."""
         for neighbour in self.here.values():
             wanted = neighbour.wanted
-            if wanted is not None and wanted.matches(event):
+            if wanted is not None and neighbour.said_us >= now_us - self.gone_us and wanted.matches(event):
                 return True
         return False
+
+    def memory_bytes(self) -> int:
+        """Eight for each neighbour, and what it wants."""
+        return 8 * len(self.here) + sum([neighbour.wanted_bytes for neighbour in self.here.values()])
+
+    @property
+    def share(self) -> int:
+        """The most ids that are compared for one neighbour in a second (M10)."""
+        return self.most_compared // SHARE
 
     def met_us(self, node: int) -> int:
         return self.here[node].met_us
@@ -92,8 +104,8 @@ class Neighbours:
             for neighbour in self.here.values():
                 neighbour.compared = 0
         neighbour = self.here[node]
-        if self.compared >= self.most_compared or neighbour.compared * SHARE >= self.most_compared:
+        if self.compared >= self.most_compared or neighbour.compared >= self.share:
             return False
-        self.compared += ids
+        self.compared += min(ids, self.share)  # one neighbour never takes what belongs to others
         neighbour.compared += ids
         return True

@@ -15,8 +15,11 @@ FRESH: Final = 4
 """For this many of the longest intervals an event is as good as new."""
 LITTLE: Final = 0.2
 """Below this effort, the flood gets thinner, and only who wants an event asks for it (M15)."""
-GONE: Final = 6
-"""After a silence of so many of the longest intervals, a neighbour is gone: one that agrees is silent in several."""
+GONE: Final = 8
+"""After a silence of so many of the longest intervals, a neighbour is gone: in a crowd, one that agrees speaks in every
+fourth of them, and one such frame may be lost."""
+WANTS_GONE: Final = 7
+"""The same with little effort, in intervals of wants: they double twice, and are up to half as long again."""
 BURST_SHARE: Final = 4
 """A pause lasts this many times longer than the burst before it, so that others get the medium."""
 
@@ -74,9 +77,9 @@ class Pace:
         self.choosy = params.interest and params.effort < LITTLE  # M15
         little = max(LITTLE, min(1.0, params.effort))
         self.little = little
-        self.shortest_us = round(usual_us if self.choosy else usual_us / (params.effort * little))
-        self.longest_us = self.shortest_us << params.doublings
         self.want_us = round(usual_us / params.effort)
+        self.shortest_us = self.want_us // 2 if self.choosy else round(usual_us / (params.effort * little))
+        self.longest_us = self.shortest_us << params.doublings
         self.young_us = round(usual_us / little if self.choosy else usual_us / (little * little))
         self.fresh_us = max(round(1e6 * params.fresh_s), FRESH * self.longest_us)
         if self.choosy or params.fresh_s == 0.0:
@@ -84,7 +87,7 @@ class Pace:
         self.answer_us = max(1000.0 * params.answer_ms, params.answer * host.airtime(LIST_BYTES))
         self.pause_us = BURST_SHARE * max(round(self.answer_us), params.burst * host.airtime(params.frame_limit))
         self.left_us = 4 * round(self.answer_us)  # a list, and what it asks for, take about half of it
-        self.gone_us = max(GONE * self.longest_us, 5 * self.want_us if self.choosy else 0)
+        self.gone_us = WANTS_GONE * self.want_us if self.choosy else GONE * self.longest_us
         self.likely = min(1.0, params.effort / LITTLE)  # that a node forwards at all
 
     def delay_us(self, size: int, neighbours: int) -> float:

@@ -61,7 +61,7 @@ from roamcast.protocols.kit.echo import EAGER, NO_AGE, Echoes
 from roamcast.protocols.kit.frames import EventFrame
 from roamcast.protocols.kit.interface import Frame, Host, Params, no_room, reason
 from roamcast.protocols.kit.relay import EXHAUSTED, EXPIRED, SOURCE, Relay
-from roamcast.protocols.roam.frames import IdList, Missing, Summary, Wanted
+from roamcast.protocols.roam.frames import IdList, Missing, Summary, Wanted, conditions
 from roamcast.protocols.roam.held import NONE, HeldEvents, KnownEvent, published
 from roamcast.protocols.roam.lists import Lists
 from roamcast.protocols.roam.nearness import Nearness
@@ -69,7 +69,7 @@ from roamcast.protocols.roam.neighbours import Neighbours
 from roamcast.protocols.roam.offers import Offers
 from roamcast.protocols.roam.pace import Pace, RoamParams
 from roamcast.protocols.roam.trickle import Trickle
-from roamcast.protocols.roam.wants import Wants, conditions
+from roamcast.protocols.roam.wants import Wants
 from roamcast.pubsub.event import LOCAL, Event
 from roamcast.pubsub.filters import Filter
 
@@ -133,7 +133,7 @@ class Roam(Relay):
         self.neighbours = Neighbours(self.pace.gone_us, params.compared)
         self.lists = Lists(host, LIST, params, self.pace, self.table, self.neighbours)
         self.offers = Offers(host, PUSH, params, self.pace, self.table, self.neighbours)
-        self.wants = Wants(host, SUMMARY, self.pace, self.table, params.frame_limit)
+        self.wants = Wants(host, SUMMARY, params, self.pace, self.table, self.subscriptions)
 
     # ---- what the host calls
 
@@ -154,7 +154,8 @@ class Roam(Relay):
     def on_subscribe(self, subscription: int, filter: Filter) -> None:
         super().on_subscribe(subscription, filter)
         self.catch_up()
-        self.wants.follow(self.subscriptions)
+        if self.pace.choosy:
+            self.wants.start()
         for known in sorted(self.table.known.events, key=published):  # M6
             event = known.event
             if event is not None and not known.own and not known.delivered and filter.matches(event):
@@ -163,21 +164,23 @@ class Roam(Relay):
 
     def on_unsubscribe(self, subscription: int) -> None:
         super().on_unsubscribe(subscription)
-        self.wants.follow(self.subscriptions)
+        if self.pace.choosy:
+            self.wants.start()
 
     def on_publish(self, event: Event) -> None:
-        self.host.mute(event.id)
+        if self.table.is_held(event.id):
+            return
+        hops = self.hops(event)
+        if self.ordered and self.params.retries and hops != 1:  # M16
+            self.echoes.publish(event, self.echo_us(event))
+        else:
+            self.host.mute(event.id)
         if event.scope == LOCAL:  # M7
             self.remember(event.id)
-        elif self.table.is_held(event.id):
-            return
         else:
             self.hold(event, 0, True)
-        if self.ordered and self.params.retries:  # M16
-            self.host.unmute(event.id)
-            self.echoes.publish(event, self.echo_us(event))
         self.host.note(SOURCE, event.id)
-        self.host.broadcast(EventFrame(event, self.params.local_hops if event.scope == LOCAL else 0, 0))
+        self.host.broadcast(EventFrame(event, hops, 0))
 
     def on_publish_again(self, event: Event) -> None:
         """M8"""
@@ -253,10 +256,12 @@ class Roam(Relay):
             self.host.note(OLD, frame.event.id, sender)
         elif self.params.p < 1.0 and self.host.random() >= self.params.p:
             self.host.note(NOT_DRAWN, frame.event.id, sender)
-        elif self.ordered:  # M12
-            self.relay(frame, sender)
-        else:
+        elif not self.ordered:
             self.wait(frame, self.delay(frame))
+        elif self.is_left_out(frame.event):  # M15
+            self.host.note(THIN, frame.event.id, sender)
+        else:  # M12
+            self.relay(frame, sender)
 
     def delay(self, frame: EventFrame) -> int:
         """Random, and shorter for who is far from the sender and covers more new ground (M14)."""
@@ -278,14 +283,18 @@ class Roam(Relay):
         self.host.note(TURN, frame.event.id, sender)
         self.host.relay(EventFrame(frame.event, max(0, frame.ttl - 1), frame.age_us), eager)
 
+    def hops(self, event: Event) -> int:
+        """How far an event may go; 0 means any number of hops (M7)."""
+        return self.params.local_hops if event.scope == LOCAL else 0
+
     def echo_us(self, event: Event) -> int:
-        """How long a publisher waits for a relay; the shortest interval goes on top, for a medium in use."""
+        """How long a publisher waits for a relay, and a little longer for a medium in use."""
         return self.host.echo_us(EventFrame(event, 0, 0).size) + round(RETRY_S * 1e6)
 
     def send_again(self, event: Event) -> None:
         age_us = self.echoes.age_us(event.id)
         if age_us != NO_AGE:
-            self.host.broadcast(EventFrame(event, self.params.local_hops if event.scope == LOCAL else 0, age_us))
+            self.host.broadcast(EventFrame(event, self.hops(event), age_us))
             self.host.set_timer(event.id, self.echo_us(event))
 
     def heard_again(self, id: int, sender: int) -> None:
@@ -316,11 +325,12 @@ class Roam(Relay):
             self.host.broadcast(frame)
 
     def is_left_out(self, event: Event) -> bool:
-        """Whether the draw is against an event; there are two draws if a neighbour wants it (M15)."""
+        """Whether the draw is against an event; there are two draws if a neighbour wants it (M15). Nobody could ask for
+        local events, so they are always forwarded."""
         likely = self.pace.likely
-        if likely == 1.0 or self.host.random() < likely:
+        if likely == 1.0 or event.scope == LOCAL or self.host.random() < likely:
             return False
-        return not (self.neighbours.want(event) and self.host.random() < likely)
+        return not (self.neighbours.want(event, self.host.now()) and self.host.random() < likely)
 
     # ---- carry
 
@@ -328,7 +338,8 @@ class Roam(Relay):
         if self.table.is_full():
             self.catch_up()
         known = self.table.add(event, self.host.now() - age_us, own)
-        self.wants.judge(known)
+        if self.pace.choosy:
+            self.wants.judge(known)
         for id in self.table.make_room():
             self.host.note(FULL, id)
         self.unmute_forgotten()
@@ -358,13 +369,13 @@ class Roam(Relay):
         now_us = self.host.now()
         if self.params.crowd:
             self.trickle.follow(self.neighbours.count(now_us))
-        due = self.wants.fired() if self.pace.choosy else self.trickle.fired() and bool(self.table.known)
+        due = self.wants.is_due() if self.pace.choosy else self.trickle.fired() and len(self.table.known) > 0
         if not due or self.is_busy():
             return
         window = self.table.window(now_us)
         summary = self.lists.summary(window)
         if self.pace.choosy:
-            for frame in self.wants.frames(window, summary):
+            for frame in self.wants.ask(window, summary):
                 self.host.broadcast(frame)
         else:
             self.host.broadcast(summary)
@@ -383,7 +394,7 @@ class Roam(Relay):
         if self.params.singles and single != NONE:  # M11
             self.offers.add([single], sender)
             return
-        if self.pace.choosy:
+        if self.pace.choosy and count <= summary.count:
             self.ask_soon()
             return
         if digest not in self.lists.differences:
@@ -413,13 +424,20 @@ class Roam(Relay):
 
     def serve(self, frame: Wanted, sender: int) -> None:
         """Send a neighbour what it wants and does not know (M15)."""
-        ids = self.table.known.count(frame.list.low, frame.list.high) + len(frame.list.runs)
-        if self.is_busy() or not self.has_time(sender, ids * conditions(frame.predicate)):
+        each = conditions(frame.predicate)
+        ids = sum([self.table.known.count(low, high) for low, high in frame.list.gaps()])
+        if self.is_busy() or not self.has_time(sender, len(frame.list.runs) + each * ids):
             return
-        self.neighbours.wants(sender, frame.predicate)
-        self.offers.add(self.wants.lacked(frame, self.lists.window_of(frame.list.summary)), sender)
-        if self.pace.choosy and self.is_news(frame.list):
+        window = self.lists.window_of(frame.list.summary)
+        self.offers.add(self.wants.lacked(frame, window, self.neighbours.share // each), sender)
+        if self.pace.choosy:
+            self.neighbours.wants(sender, frame.predicate, frame.size, self.host.now())
+        if not self.is_news(frame.list):
+            return
+        if self.pace.choosy:
             self.ask_soon()
+        elif not self.lists.is_paused(self.table.summary(window)[1]):
+            self.lists.answer(frame.list.summary, window)
 
     def ask_soon(self) -> None:
         self.wants.soon(self.pace.answer_delay(self.neighbours.count(self.host.now())))
@@ -444,8 +462,8 @@ class Roam(Relay):
         return False
 
     def memory(self) -> tuple[int, int]:
-        """Known events with 24 bytes each, their contents, and 8 bytes for each neighbour."""
+        """Known events with 24 bytes each, their contents, and neighbours."""
         return (
             len(self.table.known) + len(self.neighbours.here),
-            self.table.bytes + 24 * len(self.table.known) + 8 * len(self.neighbours.here),
+            self.table.bytes + 24 * len(self.table.known) + self.neighbours.memory_bytes(),
         )

@@ -16,7 +16,7 @@ from roamcast.protocols.kit.trickle import TrickleTimer
 FEW: Final = 2
 CROWD: Final = 8
 """Neighbours; for each so many, a node may be silent in one interval more …"""
-PATIENCE: Final = 4
+PATIENCE: Final = 3
 """… up to so many, so that neighbours do not take it for gone."""
 
 

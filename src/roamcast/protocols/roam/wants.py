@@ -2,8 +2,8 @@
 
 A node that spends little does not bring every event to every node. The flood reaches some of them, and at long
 intervals each node with subscriptions says what it wants, and which of these events it knows. Neighbours that hold
-others send them. If that brought nothing, the next interval is twice as long. A node that knows no event asks for none;
-it does when it hears of one.
+others send them. If that brought nothing, the next interval is twice as long. A node that knows no event asks once when
+it starts or subscribes, and then when it hears of an event.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ from typing import Final, final
 
 from roamcast.protocols.kit.interface import Host
 from roamcast.protocols.kit.subscriptions import Subscriptions
-from roamcast.protocols.roam.frames import Summary, Wanted, id_lists
+from roamcast.protocols.kit.wire import measure
+from roamcast.protocols.roam.frames import CONDITIONS, Summary, Wanted, conditions, id_lists
 from roamcast.protocols.roam.held import HeldEvents, KnownEvent, Window
-from roamcast.protocols.roam.pace import Pace
+from roamcast.protocols.roam.pace import Pace, RoamParams
 from roamcast.pubsub.covering import summarise
-from roamcast.pubsub.filters import Expression, Filter
+from roamcast.pubsub.filters import EVERYTHING, Filter
 
-ALTERNATIVES: Final = 8
-"""Of a predicate: what a node wants must fit into a frame."""
+ALTERNATIVES: Final = (8, 4, 2, 1)
+"""How many of them a predicate may have, if the ones before make it too long."""
 DOUBLINGS: Final = 2
 """How often an interval doubles at most."""
 NEVER: Final = -(1 << 60)
@@ -27,71 +28,94 @@ NEVER: Final = -(1 << 60)
 
 @final
 class Wants:
-    """Uses the host's timer `key`; whoever owns it calls `frames` when that one expires."""
+    """Uses the host's timer `key`; whoever owns it calls `is_due` when that one expires."""
 
-    def __init__(self, host: Host, key: int, pace: Pace, table: HeldEvents, frame_limit: int) -> None:
+    def __init__(
+        self, host: Host, key: int, params: RoamParams, pace: Pace, table: HeldEvents, subscriptions: Subscriptions
+    ) -> None:
         self.host = host
         self.key = key
+        self.params = params
         self.pace = pace
         self.table = table
-        self.frame_limit = frame_limit
-        self.predicate: Filter | None = None  # all subscriptions here in one, or a little more than they want
+        self.subscriptions = subscriptions
+        self.predicate: Filter | None = None  # all subscriptions in one; None: they have changed since
         self.interval_us = pace.want_us
-        self.served = False  # whether something came since this node asked
-        self.heard = False  # whether a neighbour knows an event that is not known here
+        self.served = True  # whether it was worth asking the last time
+        self.news = True  # whether there is a reason to ask even if no event is known
         self.asked_us = NEVER
+        self.turn = 0  # of frames that do not fit into one burst
 
     def start(self) -> None:
+        """The node starts, or its subscriptions have changed."""
+        self.predicate = None
+        self.interval_us = self.pace.want_us
+        self.served = self.news = True
         self.host.set_timer(self.key, int(self.host.random() * self.pace.want_us))
 
-    def follow(self, subscriptions: Subscriptions) -> None:
-        """Subscriptions have changed."""
-        self.predicate = summarise(subscriptions.all, ALTERNATIVES) if subscriptions.all else None
-        for known in self.table.known.events:
-            self.judge(known)
-
     def judge(self, known: KnownEvent) -> None:
-        event = known.event
-        if event is not None:
-            known.wanted = self.predicate is not None and self.predicate.matches(event)
+        """An event whose content is gone counts as wanted, so that nobody sends it again."""
+        event, predicate = known.event, self.predicate
+        if predicate is not None:
+            known.wanted = event is None or predicate.matches(event)
 
     def soon(self, delay_us: int) -> None:
         """A neighbour knows an event that is not known here: ask for it, unless that was done lately."""
         now_us = self.host.now()
-        if self.predicate is not None and now_us >= self.asked_us + self.pace.want_us:
+        lately_us = self.interval_us if len(self.table.known) else self.pace.want_us
+        if self.subscriptions.all and now_us >= self.asked_us + lately_us:
             self.asked_us = now_us
-            self.heard = True
+            self.news = True
             self.host.set_timer(self.key, delay_us)
 
-    def fired(self) -> bool:
+    def is_due(self) -> bool:
         """The timer has expired; returns whether to ask now."""
+        self._wait()
+        return bool(self.subscriptions.all) and (self.news or len(self.table.known) > 0)
+
+    def ask(self, window: Window, summary: Summary) -> list[Wanted]:
+        """What this node wants, and which of it it knows; of many frames a burst, and the others in their turn."""
         longest_us = self.pace.want_us << DOUBLINGS
         self.interval_us = self.pace.want_us if self.served else min(2 * self.interval_us, longest_us)
-        self.served = False
-        self.host.set_timer(self.key, int((0.5 + self.host.random()) * self.interval_us))
-        heard, self.heard = self.heard, False
-        return self.predicate is not None and (heard or bool(self.table.known))
-
-    def frames(self, window: Window, of_window: Summary) -> list[Wanted]:
-        """What this node wants, and which of it it knows."""
-        predicate = self.predicate
-        assert predicate is not None
+        self.served = self.news = False
         self.asked_us = self.host.now()
+        self._wait()
+        predicate = self._predicate()
         known = self.table.known
-        ids = [id for id in self.table.known.within(window) if known[id].wanted]
-        return [Wanted(predicate, each) for each in id_lists(ids, of_window, self.frame_limit)]
+        ids = [id for id in known.within(window) if known[id].wanted]
+        lists = id_lists(ids, summary, self.params.frame_limit - measure(predicate.fields()))
+        burst = min(self.params.burst, len(lists))
+        frames = [Wanted(predicate, lists[(self.turn + k) % len(lists)]) for k in range(burst)]
+        self.turn = (self.turn + burst) % len(lists)
+        return frames
 
-    def lacked(self, frame: Wanted, window: Window) -> list[int]:
-        """The events held here that a neighbour wants and does not know."""
+    def lacked(self, frame: Wanted, window: Window, most: int) -> list[int]:
+        """The events held here that a neighbour wants and does not know; only so many are looked at."""
         lacked: list[int] = []
         for low, high in frame.list.gaps():
-            for id in self.table.known.held(low, high, window):
+            for id in self.table.known.held(low, high, window)[:most]:
+                most -= 1
                 event = self.table.known[id].event
                 if event is not None and frame.predicate.matches(event):
                     lacked.append(id)
         return lacked
 
+    def _wait(self) -> None:
+        self.host.set_timer(self.key, int((0.5 + self.host.random()) * self.interval_us))
 
-def conditions(filter: Filter) -> int:
-    """How many conditions a match may look at."""
-    return filter.leaves if isinstance(filter, Expression) else 1
+    def _predicate(self) -> Filter:
+        predicate = self.predicate
+        if predicate is None:
+            predicate = self.predicate = fitting(self.subscriptions.all, self.params.frame_limit // 2)
+            for known in self.table.known.events:
+                self.judge(known)
+        return predicate
+
+
+def fitting(filters: list[Filter], most_bytes: int) -> Filter:
+    """One filter that matches at least what these match, is no longer than this, and has few conditions."""
+    for alternatives in ALTERNATIVES:
+        predicate = summarise(filters, alternatives)
+        if conditions(predicate) <= CONDITIONS and measure(predicate.fields()) <= most_bytes:
+            return predicate
+    return EVERYTHING
