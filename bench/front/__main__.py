@@ -146,6 +146,8 @@ def robustness(quick: bool) -> Iterator[str]:
     base = World("common", "", "baldoni", robust.world())
     for axis in robust.AXES:
         protocols = [*_rivals(axis.rivals), {"name": "roam"}]
+        varied = {field for _, fields in axis.points for field in fields}
+        base = base._replace(world={field: value for field, value in robust.world().items() if field not in varied})
         rows = rows_of(f"robust {axis.name}", base, protocols, seeds, point=[dict(p) for _, p in axis.points])
         measured[axis.name] = (axis, _by_point(axis, rows))
     robust.draw(measured, PICTURE)
@@ -156,7 +158,7 @@ def robustness(quick: bool) -> Iterator[str]:
         yield ""
         yield from robust.lines(axis, at)
     yield ""
-    yield from liars(base, seeds)
+    yield from liars(base._replace(world=robust.world()), seeds)
 
 
 def _rivals(names: tuple[str, ...]) -> list[Values]:
