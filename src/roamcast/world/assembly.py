@@ -27,6 +27,8 @@ from roamcast.world.workload import micros
 
 SAMPLES = 20
 """How often in a run the routing state of all nodes is sampled."""
+MANY = 1000
+"""So many nodes do not fit into the cache of a processor."""
 
 
 def build(scenario: Scenario, seed: int, level: str, sink: LogSink) -> World:
@@ -193,6 +195,8 @@ def _cut_weak_links(radio: Lora, moving: Neighbourhood, nodes: int) -> None:
 def _by_place(s: Scenario, motion: Neighbourhood) -> list[int]:
     """Nodes in the order of the patches they start in. Objects that are made one after the other lie together in
     memory, and a flood goes from neighbour to neighbour: with thousands of nodes that saves a tenth of a run."""
+    if s.nodes < MANY:
+        return list(range(s.nodes))
     patch_m = 4.0 * s.range_m
 
     def patch(i: int) -> tuple[float, float]:

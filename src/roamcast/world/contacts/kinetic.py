@@ -88,8 +88,10 @@ class KineticContacts(Neighbourhood):
         self.heads = vec[i64]([-1] * (columns * rows))  # of each cell, a doubly linked list of nodes
         self.after = vec[i64](none)
         self.before = vec[i64](none)
+        self.settled = False  # until then nobody observes: contacts of the first instant need not be put in order
         for i in range(n):
             self.enter_first(i)
+        self.settled = True
         self.advance(0.0)
 
     def enter_first(self, i: i64) -> None:
@@ -313,7 +315,11 @@ class KineticContacts(Neighbourhood):
         known = c <= NEAR_CIRCLE * r2 and self.hearers.holds(i, j)
         key = i << 32 | (j + PEER)
         if inside != known:
-            self.queue.push(t, key, (end if end < last else inf) if inside else ENDS)
+            until = (end if end < last else inf) if inside else ENDS
+            if self.settled:
+                self.queue.push(t, key, until)
+            else:
+                self.change(t, i, j, until)
         elif inside and end < last:
             self.queue.push(end, key, ENDS)
         if not inside and soon < begin < last:
