@@ -152,28 +152,28 @@ def decodable_ranges(radio: Radio, nodes: int) -> list[float]:
     return [radio.farthest(radio.longest(i)) for i in range(nodes)]
 
 
-def motion_of(s: Scenario, seed: int, ranges: list[float]) -> Neighbourhood:
+def motion_of(s: Scenario, seed: int, ranges: list[float], from_s: float = 0.0) -> Neighbourhood:
     if s.radio == "table":
         return links.neighbourhood(s)
     if s.mobility == "contacts":
         return links.contacts(s)
-    moving = _moving(s, seed, ranges)
+    moving = _moving(s, seed, ranges, from_s)
     if s.radio == "lora" and s.links:
         links.connect(s, moving)
     return moving
 
 
-def _moving(s: Scenario, seed: int, ranges: list[float]) -> Neighbourhood:
+def _moving(s: Scenario, seed: int, ranges: list[float], from_s: float = 0.0) -> Neighbourhood:
     traffic = traffic_of(s, seed)
-    return KineticContacts(mobility.build(s, traffic), s.nodes, traffic, ranges)
+    return KineticContacts(mobility.build(s, traffic), s.nodes, traffic, ranges, from_s)
 
 
-def decodable(s: Scenario, seed: int) -> Neighbourhood:
-    """Who can decode whom, for an ideal flood (possible.py)."""
+def decodable(s: Scenario, seed: int, from_s: float = 0.0) -> Neighbourhood:
+    """Who can decode whom from a certain time on, for an ideal flood (possible.py)."""
     radio = radio_of(s, seed)
     ranges = decodable_ranges(radio, s.nodes)
     if not isinstance(radio, Lora) or s.mobility == "contacts":
-        return motion_of(s, seed, ranges)
+        return motion_of(s, seed, ranges, from_s)
     moving = _moving(s, seed, ranges)
     _cut_weak_links(radio, moving, s.nodes)
     if s.links:
