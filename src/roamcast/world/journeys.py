@@ -47,7 +47,6 @@ class Journeys(LinkObserver):
     """
 
     def __init__(self, contacts: Neighbourhood) -> None:
-        contacts.observer = self
         self.contacts = contacts
         nodes = len(contacts.hearers)
         self._sources: SortedRows | None = None  # whom each node hears; made when it is first needed
@@ -64,6 +63,7 @@ class Journeys(LinkObserver):
         self._ended = vec[i64]()  # links that went down at this instant, i << 32 | j, …
         self._endings: i64 = 0  # … and how many
         self._ending_nodes: dict[int, bool] = {}
+        contacts.observer = self
 
     def link(self, t: float, i: int, j: int, up: bool) -> None:
         """From now on j hears i, or no longer does."""

@@ -67,7 +67,7 @@ class KineticContacts(Neighbourhood):
             raise InputError(f"{len(reaches)} reaches for {n} nodes; each node needs one")
         self.mobility = mobility
         self.streams: list[Stream] = [Stream(seed, i, "mobility") for i in range(n)]
-        self.legs: list[Leg] = [self.leg_at(i, from_s) for i in range(n)]
+        self.legs: list[Leg] = [leg_at(mobility, i, self.streams[i], from_s) for i in range(n)]
         zeros = [0.0] * n
         self.t0 = vec[float](zeros)
         self.x0 = vec[float](zeros)
@@ -96,13 +96,6 @@ class KineticContacts(Neighbourhood):
             self.enter_first(i, from_s)
         self.settled = True
         self.advance(from_s)
-
-    def leg_at(self, i: int, t: float) -> Leg:
-        stream = self.streams[i]
-        leg = self.mobility.first(i, stream)
-        while leg.end_s <= t and leg.end_s > leg.start_s:
-            leg = self.mobility.next(i, leg, stream)
-        return leg
 
     def enter_first(self, i: i64, t: float) -> None:
         """Node i begins at t, on the leg that it is on; the nodes before it are there already."""
@@ -334,6 +327,14 @@ class KineticContacts(Neighbourhood):
             self.queue.push(end, key, ENDS)
         if not inside and soon < begin < last:
             self.queue.push(begin, key, end if end < last else inf)
+
+
+def leg_at(mobility: Mobility, i: int, stream: Stream, t: float) -> Leg:
+    """The leg that node i is on at t."""
+    leg = mobility.first(i, stream)
+    while leg.end_s <= t and leg.end_s > leg.start_s:
+        leg = mobility.next(i, leg, stream)
+    return leg
 
 
 def floor_of(x: float) -> i64:
