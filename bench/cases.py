@@ -76,6 +76,13 @@ def yardstick(path: str) -> dict[str, Any]:
     return {"receptions": result["received"], "run_s": cpu_s, "whole_s": cpu_s, "per_s": result["received"] / cpu_s}
 
 
+def small_runs() -> dict[str, Any]:
+    """Two hundred runs of about 20 ms, and what each costs beside its events (small.py)."""
+    import small
+
+    return small.small_runs()
+
+
 def bare(protocol: str) -> dict[str, Any]:
     """Only frames, by a protocol of bare.py: no events, no movement."""
     return flood(field(mobility="static", seconds=20.0, rate_hz=0.0005), f"bare:{protocol}")
@@ -143,6 +150,7 @@ CASES: dict[str, Any] = {
     "field-500-two-ray-sensing": lambda: flood(field(500, 10.0, radio="two-ray", carrier_sense_ratio=2.2)),
     "mesh-100": lambda: mesh(),
     "mesh-100-dcf": lambda: mesh(mac="dcf"),
+    "small-runs": small_runs,
     "bare-broadcast": lambda: bare("Broadcast"),
     "bare-unicast": lambda: bare("Unicast"),
     **{f"{home}-gossip": (lambda home=home: preset(home, "gossip", {"ttl": 0})) for home in HOMES.values()},

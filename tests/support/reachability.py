@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from roamcast.log.oracle import DOWN_LAST, UP_FIRST, US_PER_S, Journeys
+from roamcast.world.contacts.neighbourhood import Neighbourhood
+from roamcast.world.journeys import DOWN_LAST, UP_FIRST, US_PER_S, Journeys
 
 Contact = tuple[int, int, float, float]
 """Two nodes, and the first and the last second at which they hear each other."""
@@ -26,12 +27,13 @@ def reachability(contacts: list[Contact], t0: float, horizon: float) -> float:
             changes.append((max(start, t0_s), UP_FIRST, number[i], number[j]))
             changes.append((end, DOWN_LAST, number[i], number[j]))
     changes.sort()
-    flood = Journeys(nodes)
+    links = Neighbourhood(nodes)
+    flood = Journeys(links)
     for node in range(nodes):
         flood.publish(t0_us, node, node, until_us)
     for t, change, i, j in changes:
-        flood.link(t, i, j, change == UP_FIRST)
-        flood.link(t, j, i, change == UP_FIRST)
+        links.set_link(t, i, j, change == UP_FIRST)
+        links.set_link(t, j, i, change == UP_FIRST)
     pairs = sum(flood.reached(node).bit_count() - 1 for node in range(nodes))
     return pairs / (nodes * (nodes - 1))
 

@@ -98,6 +98,14 @@ def test_only_interested_nodes_count() -> None:
     assert possible_pairs(motion, 4, [(1 * S, 0, FOREVER, [2, 3])], [], 2 * S) == 1
 
 
+def test_each_event_counts_for_itself_and_not_for_its_publisher() -> None:
+    """Nodes 0 to 2 meet, node 3 is alone. Every fifth event interests all of them, the others only node 3."""
+    motion = ScheduledContacts(4, [(0.0, 0, 1, True), (0.0, 1, 2, True)])
+    publications = [(k * S, k % 4, FOREVER, [0, 1, 2, 3] if k % 5 == 0 else [3]) for k in range(40)]
+    to_all = [publisher for _, publisher, _, interested in publications if len(interested) == 4]
+    assert possible_pairs(motion, 4, publications, [], 41 * S) == sum(2 for publisher in to_all if publisher != 3)
+
+
 def test_carrier_sense_does_not_make_a_link() -> None:
     def reached(ratio: float) -> list[Any]:
         s = Scenario(nodes=20, mobility="static", range_m=120.0, carrier_sense_ratio=ratio, subscribers=19, events=5)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from roamcast.world.streams import Stream
+from roamcast.world.streams import Stream, Streams
 
 N = 20_000
 
@@ -141,3 +141,10 @@ def test_a_law_without_spread_is_a_constant() -> None:
     assert stream.normal(3.0, 0.0) == 3.0
     assert stream.exponential(0.0) == 0.0
     assert stream.uniform(2.0, 2.0) == 2.0
+
+
+def test_streams_of_all_nodes_are_those_of_each_of_them_and_go_on_where_they_were() -> None:
+    streams = Streams(7, 3, "loss")
+    drawn = [streams.of(2).random(), streams.of(0).random(), streams.of(2).random()]
+    two, zero = Stream(7, 2, "loss"), Stream(7, 0, "loss")
+    assert drawn == [two.random(), zero.random(), two.random()]

@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
@@ -118,10 +119,15 @@ def _check_inputs(task: Task) -> None:
                 raise Interrupted(f"cannot read {path}: {why(error)}") from error
 
 
+@lru_cache(maxsize=1000)
+def _scenario(text: str) -> Scenario:
+    """The runs of a cell have the same, and to check it takes longer than to build its world."""
+    return msgspec.json.decode(text, type=Scenario)
+
+
 def _simulate(endings: Endings, task: Task, check: Callable[[float], None], tally: Callable[[str], None]) -> None:
-    scenario = msgspec.json.decode(task["scenario"], type=Scenario)
     simulate(
-        scenario,
+        _scenario(task["scenario"]),
         task["protocol"],
         json.loads(task["params"]),
         task["seed"],

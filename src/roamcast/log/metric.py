@@ -66,8 +66,13 @@ class Quotient(msgspec.Struct, frozen=True):
 
 
 def _added(terms: tuple[Term, ...], row: Row) -> int | None:
-    values = [term.value(row) for term in terms]
-    return None if None in values else sum(value for value in values if value is not None)
+    total = 0
+    for term in terms:
+        value = term.value(row)
+        if value is None:
+            return None
+        total += value
+    return total
 
 
 def _sum_text(terms: tuple[Term, ...]) -> str:

@@ -27,6 +27,8 @@ from roamcast.world.workload import micros
 
 SAMPLES = 20
 """How often in a run the routing state of all nodes is sampled."""
+MANY = 1000
+"""So many nodes do not fit into the cache of a processor."""
 
 
 def build(scenario: Scenario, seed: int, level: str, sink: LogSink) -> World:
@@ -150,28 +152,28 @@ def decodable_ranges(radio: Radio, nodes: int) -> list[float]:
     return [radio.farthest(radio.longest(i)) for i in range(nodes)]
 
 
-def motion_of(s: Scenario, seed: int, ranges: list[float]) -> Neighbourhood:
+def motion_of(s: Scenario, seed: int, ranges: list[float], from_s: float = 0.0) -> Neighbourhood:
     if s.radio == "table":
         return links.neighbourhood(s)
     if s.mobility == "contacts":
         return links.contacts(s)
-    moving = _moving(s, seed, ranges)
+    moving = _moving(s, seed, ranges, from_s)
     if s.radio == "lora" and s.links:
         links.connect(s, moving)
     return moving
 
 
-def _moving(s: Scenario, seed: int, ranges: list[float]) -> Neighbourhood:
+def _moving(s: Scenario, seed: int, ranges: list[float], from_s: float = 0.0) -> Neighbourhood:
     traffic = traffic_of(s, seed)
-    return KineticContacts(mobility.build(s, traffic), s.nodes, traffic, ranges)
+    return KineticContacts(mobility.build(s, traffic), s.nodes, traffic, ranges, from_s)
 
 
-def decodable(s: Scenario, seed: int) -> Neighbourhood:
-    """Who can decode whom, for an ideal flood (possible.py)."""
+def decodable(s: Scenario, seed: int, from_s: float = 0.0) -> Neighbourhood:
+    """Who can decode whom from a certain time on, for an ideal flood (possible.py)."""
     radio = radio_of(s, seed)
     ranges = decodable_ranges(radio, s.nodes)
     if not isinstance(radio, Lora) or s.mobility == "contacts":
-        return motion_of(s, seed, ranges)
+        return motion_of(s, seed, ranges, from_s)
     moving = _moving(s, seed, ranges)
     _cut_weak_links(radio, moving, s.nodes)
     if s.links:
@@ -193,6 +195,8 @@ def _cut_weak_links(radio: Lora, moving: Neighbourhood, nodes: int) -> None:
 def _by_place(s: Scenario, motion: Neighbourhood) -> list[int]:
     """Nodes in the order of the patches they start in. Objects that are made one after the other lie together in
     memory, and a flood goes from neighbour to neighbour: with thousands of nodes that saves a tenth of a run."""
+    if s.nodes < MANY:
+        return list(range(s.nodes))
     patch_m = 4.0 * s.range_m
 
     def patch(i: int) -> tuple[float, float]:

@@ -10,7 +10,7 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from roamcast.world.specs import FaultSpec
-from roamcast.world.streams import Stream
+from roamcast.world.streams import Streams
 
 SLEEP: Final = 0
 WAKE: Final = 1
@@ -26,7 +26,7 @@ class Faults:
     """Times in microseconds. A node sleeps or crashes, never both in one scenario (scenario.py checks that)."""
 
     def __init__(self, spec: FaultSpec, nodes: int, seed: int) -> None:
-        self.streams: list[Stream] = [Stream(seed, i, "faults") for i in range(nodes)]
+        self.streams = Streams(seed, nodes, "faults")
         self.awake: i64 = spec.awake_us
         self.asleep: i64 = spec.asleep_us
         self.crash_mean: i64 = spec.crash_mean_us
@@ -51,9 +51,9 @@ class Faults:
             return self.switches[node][0], CRASH
         if self.asleep > 0:
             cycle = float(self.awake + self.asleep)
-            return int(self.streams[node].random() * cycle), SLEEP
+            return int(self.streams.of(node).random() * cycle), SLEEP
         if self.crash_mean > 0:
-            return int(self.streams[node].exponential(float(self.crash_mean))), CRASH
+            return int(self.streams.of(node).exponential(float(self.crash_mean))), CRASH
         return NONE, NONE
 
     def next(self, node: int, what: int) -> tuple[int, int]:
@@ -65,7 +65,7 @@ class Faults:
         if what == WAKE:
             return int(self.awake), SLEEP
         mean = self.repair_mean if what == CRASH else self.crash_mean
-        return 1 + int(self.streams[node].exponential(float(mean))), RECOVER if what == CRASH else CRASH
+        return 1 + int(self.streams.of(node).exponential(float(mean))), RECOVER if what == CRASH else CRASH
 
     def leave_out(self, absences: dict[int, list[tuple[int, int]]]) -> None:
         """Nodes are down in these intervals, which are sorted and disjoint; an end of -1 means never."""
@@ -97,8 +97,8 @@ class RandomLosses:
 
     def __init__(self, faults: Faults, nodes: int, seed: int) -> None:
         self.faults = faults
-        self.streams: list[Stream] = [Stream(seed, i, "loss") for i in range(nodes)]
+        self.streams = Streams(seed, nodes, "loss")
 
     def strike(self, i: i64, j: i64) -> bool:
         """Whether a frame from i that arrived intact at j is lost by chance."""
-        return self.streams[j].random() < self.faults.loss_of(i, j)
+        return self.streams.of(j).random() < self.faults.loss_of(i, j)

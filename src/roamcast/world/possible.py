@@ -1,4 +1,4 @@
-"""What could have been delivered: an ideal flood after the run, over the same contacts (log/oracle.py).
+"""What could have been delivered: an ideal flood after the run, over the same contacts (journeys.py).
 
 It goes through a copy of the contacts: streams are named, so the same nodes meet at the same times. Only links over
 which frames can be decoded count, whatever the carrier-sense range. The result may be too high, never too low: it uses
@@ -10,16 +10,10 @@ waits there until the node wakes.
 
 from __future__ import annotations
 
-from roamcast.log.oracle import Journeys
-from roamcast.world.contacts.neighbourhood import LinkObserver, Neighbourhood
+from mypy_extensions import i64
 
-
-class _Links(LinkObserver):
-    def __init__(self, journeys: Journeys) -> None:
-        self.journeys = journeys
-
-    def link(self, t: float, i: int, j: int, up: bool) -> None:
-        self.journeys.link(t, i, j, up)
+from roamcast.world.contacts.neighbourhood import Neighbourhood
+from roamcast.world.journeys import Journeys
 
 
 def possible_pairs(
@@ -34,11 +28,7 @@ def possible_pairs(
     `publications` has (t, publisher, expiry, interested nodes) of each event, `switches` (t, node, up) of each fault,
     both in order of time, in microseconds.
     """
-    flood = Journeys(nodes)
-    for i in range(nodes):
-        for j in motion.hearers[i]:
-            flood.link(0.0, i, j, True)
-    motion.observer = _Links(flood)
+    flood = Journeys(motion)
     faults = iter(switches)
     fault = next(faults, None)
     for event, (t, node, expires, _) in enumerate(publications):
@@ -47,13 +37,27 @@ def possible_pairs(
             fault = next(faults, None)
         _advance(motion, t)
         flood.publish(t, node, event, expires)
-    while fault is not None:
+    while fault is not None and not flood.is_over():
         _switch(motion, flood, fault)
         fault = next(faults, None)
-    _advance(motion, until)
-    # an interested publisher has its own event; that is not a delivery
-    own = [publisher for _, publisher, _, interested in publications if publisher in interested]
-    return flood.count([interested for _, _, _, interested in publications]) - len(own)
+    while motion.next <= until / 1e6 and not flood.is_over():
+        motion.advance(motion.next)
+    motion.observer = None
+    return _count(flood, nodes, publications)
+
+
+def _count(flood: Journeys, nodes: int, publications: list[tuple[int, int, int, list[int]]]) -> int:
+    """A publisher has its own event; that is not a delivery."""
+    width = len(publications) // 8 + 1
+    reached = [flood.reached(node).to_bytes(width, "little") for node in range(nodes)]
+    count: i64 = 0
+    for event, (_, publisher, _, interested) in enumerate(publications):
+        place = event >> 3
+        bit = 1 << (event & 7)
+        for node in interested:
+            if reached[node][place] & bit and node != publisher:
+                count += 1
+    return count
 
 
 def _switch(motion: Neighbourhood, flood: Journeys, fault: tuple[int, int, bool]) -> None:

@@ -161,4 +161,7 @@ def what_was_possible(
 
     Only decodable links count, whatever the carrier-sense range.
     """
-    return possible_pairs(decodable(s, seed), s.nodes, publications, switches, micros(s.duration_s))
+    if not publications:
+        return 0
+    contacts = decodable(s, seed, publications[0][0] / 1e6)
+    return possible_pairs(contacts, s.nodes, publications, switches, micros(s.duration_s))

@@ -47,3 +47,22 @@ class Stream:
         """By Box and Muller; rounded like `exponential`."""
         u = 1.0 - self.rng.random()
         return mean + deviation * round(sqrt(-2.0 * log(u)) * cos(TURN * self.rng.random()), 9)
+
+
+@final
+class Streams:
+    """The streams of all nodes for one purpose, each made when it is first used: in a short run many never are."""
+
+    __slots__ = ("made", "purpose", "seed")
+
+    def __init__(self, seed: int, nodes: int, purpose: str) -> None:
+        self.seed = seed
+        self.purpose = purpose
+        self.made: list[Stream | None] = [None] * nodes
+
+    def of(self, node: i64) -> Stream:
+        stream = self.made[node]
+        if stream is None:
+            stream = Stream(self.seed, int(node), self.purpose)
+            self.made[node] = stream
+        return stream

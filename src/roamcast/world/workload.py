@@ -45,6 +45,7 @@ MESH: Final = (
 )
 """Meshtastic's default intervals (positions every 15 minutes, device telemetry every 30, node infos every 3 hours), and
 one text an hour (ours). Lengths are ours, of typical messages. `rate_hz` decides how many there are in all."""
+MESH_PAYLOADS: Final = {message.topic: bytes(message.payload_bytes) for message in MESH}
 
 
 class Workload:
@@ -61,6 +62,8 @@ class Workload:
         self.subscriptions = [Subscription(node, k, filter) for k, (node, filter) in enumerate(self.filters)]
         self.publishers = self._publishers()
         self.local_share = local_share(scenario)
+        self.validity_us = micros(scenario.validity_s) if scenario.validity_s else FOREVER
+        self.payload = bytes(scenario.payload_bytes)
         self.publications = [self._publication(t, node) for t, node in self._instants()]
 
     # ---- subscriptions
@@ -155,12 +158,10 @@ class Workload:
         return times
 
     def _publication(self, t: int, node: int) -> PlannedPublication:
-        s = self.scenario
-        validity_us = micros(s.validity_s) if s.validity_s else FOREVER
         scope = LOCAL if self.local_share and self.contents_stream.random() < self.local_share else GLOBAL
         topic, attrs = self._content()
-        length = next((kind.payload_bytes for kind in MESH if kind.topic == topic), s.payload_bytes)
-        return PlannedPublication(t, node, topic, attrs, bytes(length), validity_us, scope)
+        payload = MESH_PAYLOADS.get(topic, self.payload)
+        return PlannedPublication(t, node, topic, attrs, payload, self.validity_us, scope)
 
     def _kind(self) -> str:
         drawn = self.contents_stream.random() * sum(kind.per_hour for kind in MESH)

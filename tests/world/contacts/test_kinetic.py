@@ -64,6 +64,20 @@ def check_against_brute_force(k: KineticContacts, reaches: list[float], t: float
                 assert (j in members) == (d <= reaches[i]), (t, i, j, d, reaches[i])
 
 
+def check_from(mobility: Mobility, reaches: list[float], from_s: float, until: float) -> None:
+    """Contacts that begin later are those that had been there all the time, and change as these do."""
+    late = KineticContacts(mobility, len(reaches), 1, reaches, from_s)
+    whole = contacts(mobility, reaches)
+    whole.advance(from_s)
+    assert rows(late) == rows(whole)
+    seen = Recorder(), Recorder()
+    late.observer, whole.observer = seen
+    for k in (late, whole):
+        k.advance(until)
+    assert [change[1:] for change in seen[0].changes] == [change[1:] for change in seen[1].changes]
+    assert [change[0] for change in seen[0].changes] == pytest.approx([change[0] for change in seen[1].changes])
+
+
 def check_run(mobility: Mobility, reaches: list[float], until: float, instants: int, seed: int = 1) -> Recorder:
     """Brute force at random instants, and the same sets from replaying the changes that the observer got."""
     k = contacts(mobility, reaches, seed)
@@ -100,6 +114,14 @@ def test_random_waypoint_agrees_with_brute_force(pause: float, spread: float) ->
     reaches = [80.0 + spread * random.random() for _ in range(40)]
     seen = check_run(waypoint(500.0, 5.0, 20.0, pause), reaches, 120.0, 150)
     assert len(seen.changes) > 500
+
+
+@pytest.mark.parametrize("from_s", [0.0, 3.25, 60.0])
+@pytest.mark.parametrize("spread", [0.0, 60.0])
+def test_contacts_may_begin_later(from_s: float, spread: float) -> None:
+    random = Random(4)
+    reaches = [80.0 + spread * random.random() for _ in range(40)]
+    check_from(waypoint(500.0, 5.0, 20.0, 5.0), reaches, from_s, 120.0)
 
 
 @settings(max_examples=40, deadline=None)

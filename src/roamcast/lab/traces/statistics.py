@@ -14,7 +14,8 @@ import numpy as np
 from roamcast.lab.traces.columns import Array
 from roamcast.lab.traces.schemas import CONTACTS, COUNTED, DOUBLE, LONG, schema
 from roamcast.lab.traces.table import Columns, Table, counted, counts, group_ends, group_starts, rule
-from roamcast.log.oracle import DOWN_LAST, UP_FIRST, Journeys
+from roamcast.world.contacts.neighbourhood import Neighbourhood
+from roamcast.world.journeys import DOWN_LAST, UP_FIRST, Journeys
 
 PERCENTILES: Final = (5, 25, 50, 75, 95, 99)
 NODES: Final = schema(node=LONG, peers=LONG, contacts=LONG, degree=DOUBLE)
@@ -198,7 +199,8 @@ def flood_from(
             changes.append((max(from_us, t0_us), UP_FIRST, number[i], number[j]))
             changes.append((until_us, DOWN_LAST, number[i], number[j]))
     changes.sort()
-    journeys = Journeys(len(nodes))
+    links = Neighbourhood(len(nodes))
+    journeys = Journeys(links)
     for event, source in enumerate(sources):
         journeys.publish(t0_us, number[source], event, 1 << 62)
     done = 0
@@ -208,8 +210,8 @@ def flood_from(
             done += 1
         if done == len(horizons):
             return
-        journeys.link(t_us / 1e6, i, j, change == UP_FIRST)
-        journeys.link(t_us / 1e6, j, i, change == UP_FIRST)
+        links.set_link(t_us / 1e6, i, j, change == UP_FIRST)
+        links.set_link(t_us / 1e6, j, i, change == UP_FIRST)
     for within_us in horizons[done:]:
         yield from _reached(journeys, sources, len(nodes), within_us)
 

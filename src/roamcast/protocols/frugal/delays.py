@@ -5,6 +5,7 @@ The readings (R1 …) are those of `protocol.py`.
 
 from __future__ import annotations
 
+from math import nan
 from typing import Final, final
 
 from roamcast.protocols.frugal.params import FrugalParams
@@ -20,6 +21,7 @@ class Delays:
     def __init__(self, params: FrugalParams) -> None:
         self.params = params
         self.hb_delay_us = round(params.hb_initial_s * 1_000_000)
+        self.average_mps = nan  # from which it was computed last
         self.ngc_delay_us = 0
         self.bo_delay_us = 0
         self.compute_ngc_delay()
@@ -27,6 +29,9 @@ class Delays:
 
     def compute_hb_delay(self, average_mps: float) -> None:
         """`average_mps` is AVERAGESPEED; NaN if no neighbour's speed is known."""
+        if average_mps == self.average_mps:  # as after most heartbeats
+            return
+        self.average_mps = average_mps
         if average_mps > 0.0:
             hb_delay_s = self.params.x / average_mps
         elif average_mps == 0.0:

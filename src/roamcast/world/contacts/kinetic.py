@@ -56,15 +56,18 @@ JUMP_M: Final = 1e-6  # between two legs: far above rounding, far below any real
 
 @final
 class KineticContacts(Neighbourhood):
-    """Contacts of nodes that move by a model. Node i is heard up to `reaches[i]` metres away."""
+    """Contacts of nodes that move by a model. Node i is heard up to `reaches[i]` metres away.
 
-    def __init__(self, mobility: Mobility, n: int, seed: int, reaches: list[float]) -> None:
+    Whoever needs contacts only from a certain time on names it: nodes get there without meeting anybody.
+    """
+
+    def __init__(self, mobility: Mobility, n: int, seed: int, reaches: list[float], from_s: float = 0.0) -> None:
         super().__init__(n)
         if len(reaches) != n:
             raise InputError(f"{len(reaches)} reaches for {n} nodes; each node needs one")
         self.mobility = mobility
         self.streams: list[Stream] = [Stream(seed, i, "mobility") for i in range(n)]
-        self.legs: list[Leg] = [mobility.first(i, self.streams[i]) for i in range(n)]
+        self.legs: list[Leg] = [leg_at(mobility, i, self.streams[i], from_s) for i in range(n)]
         zeros = [0.0] * n
         self.t0 = vec[float](zeros)
         self.x0 = vec[float](zeros)
@@ -88,21 +91,23 @@ class KineticContacts(Neighbourhood):
         self.heads = vec[i64]([-1] * (columns * rows))  # of each cell, a doubly linked list of nodes
         self.after = vec[i64](none)
         self.before = vec[i64](none)
+        self.settled = False  # until then nobody observes: contacts of the first instant need not be put in order
         for i in range(n):
-            self.enter_first(i)
-        self.advance(0.0)
+            self.enter_first(i, from_s)
+        self.settled = True
+        self.advance(from_s)
 
-    def enter_first(self, i: i64) -> None:
-        """Node i begins its first leg; the nodes before it are there already."""
+    def enter_first(self, i: i64, t: float) -> None:
+        """Node i begins at t, on the leg that it is on; the nodes before it are there already."""
         leg = self.legs[i]
         if not (isfinite(leg.x) and isfinite(leg.y)):
             raise InputError(f"node {i} starts at ({leg.x}, {leg.y}); a position must be finite")
         self.walk(i, leg)
-        self.cx[i] = floor_of(self.x(i, 0.0) / self.cell)
-        self.cy[i] = floor_of(self.y(i, 0.0) / self.cell)
-        self.meet(i, self.cx[i] - 1, self.cx[i] + 1, self.cy[i] - 1, self.cy[i] + 1, 0.0)
+        self.cx[i] = floor_of(self.x(i, t) / self.cell)
+        self.cy[i] = floor_of(self.y(i, t) / self.cell)
+        self.meet(i, self.cx[i] - 1, self.cx[i] + 1, self.cy[i] - 1, self.cy[i] + 1, t)
         self.enter(i)
-        self.plan_crossing(i, 0.0)
+        self.plan_crossing(i, t)
 
     # ---- positions
 
@@ -313,11 +318,23 @@ class KineticContacts(Neighbourhood):
         known = c <= NEAR_CIRCLE * r2 and self.hearers.holds(i, j)
         key = i << 32 | (j + PEER)
         if inside != known:
-            self.queue.push(t, key, (end if end < last else inf) if inside else ENDS)
+            until = (end if end < last else inf) if inside else ENDS
+            if self.settled:
+                self.queue.push(t, key, until)
+            else:
+                self.change(t, i, j, until)
         elif inside and end < last:
             self.queue.push(end, key, ENDS)
         if not inside and soon < begin < last:
             self.queue.push(begin, key, end if end < last else inf)
+
+
+def leg_at(mobility: Mobility, i: int, stream: Stream, t: float) -> Leg:
+    """The leg that node i is on at t."""
+    leg = mobility.first(i, stream)
+    while leg.end_s <= t and leg.end_s > leg.start_s:
+        leg = mobility.next(i, leg, stream)
+    return leg
 
 
 def floor_of(x: float) -> i64:

@@ -17,7 +17,7 @@ from librt.vecs import vec
 from mypy_extensions import i32, i64
 
 from roamcast.world.specs import RadioSpec
-from roamcast.world.streams import Stream
+from roamcast.world.streams import Streams
 
 SENSITIVITY_DBM: Final = -93.0
 """Sensitivity of an 802.11b receiver at 1 Mbit/s (Baehni et al. 2005, section 5.1). Only `Host.signal` needs an
@@ -35,7 +35,7 @@ class Radio:
         self.range_m: float = spec.range_m
         self.range_max_m: float = spec.range_max_m
         self.per_frame: bool = spec.per_frame
-        self.draws: list[Stream] = [Stream(seed, i, "range") for i in range(len(ranges))] if spec.per_frame else []
+        self.draws = Streams(seed, len(ranges), "range")
         self.carrier_sense_ratio: float = spec.carrier_sense_ratio
         self.capture: float = 10.0 ** (spec.capture_db / 10.0)
         self.plain = False  # strength does not matter: all nodes in range receive a frame, and any two frames collide
@@ -80,7 +80,7 @@ class Radio:
 
     def frame_range(self, i: i64) -> float:
         if self.per_frame:
-            return self.draws[i].uniform(self.range_m, self.range_max_m)
+            return self.draws.of(i).uniform(self.range_m, self.range_max_m)
         return self.ranges[i]
 
     def dbm(self, strength: float) -> float:
