@@ -52,13 +52,13 @@ def main() -> None:
             write("against", rows, console)
             return
         results = simulator(here, options, cases, rounds, console)
+    if options.keep:
+        history.keep(history.line(results["comparisons"], options.quick))
     if not (options.cases or options.ns3):
         results["net"] = real_nodes(options.quick, console)
         show_net(results["net"])
         results["lab"] = laboratory(options.quick, console)
         show_lab(results["lab"])
-    if options.keep:
-        history.keep(history.line(results["comparisons"], options.quick))
     write("bench", results, console)
     (OUT / "bench.html").write_text(page.html(results), encoding="utf-8")
     console.print(f"as a page: {OUT / 'bench.html'}")
