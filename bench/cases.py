@@ -100,25 +100,22 @@ def preset(name: str, protocol: str, params: dict[str, Any]) -> dict[str, Any]:
     return flood(presets.load(name).scenario(), protocol, **params)
 
 
-def mesh(**more: Any) -> dict[str, Any]:
+def mesh() -> dict[str, Any]:
     """A LoRa mesh of 100 nodes on 15 km x 15 km for 600 s, a message from each node in that time."""
     return flood(
         Scenario(
-            **{
-                "nodes": 100,
-                "width_m": 15_000.0,
-                "height_m": 15_000.0,
-                "duration_s": 600.0,
-                "mobility": "static",
-                "radio": "lora",
-                "mac": "lora",
-                "workload": "topics",
-                "publishers": 100,
-                "subscribers": 100,
-                "rate_hz": 1 / 600,
-                "payload_bytes": 40,
-                **more,
-            }
+            nodes=100,
+            width_m=15_000.0,
+            height_m=15_000.0,
+            duration_s=600.0,
+            mobility="static",
+            radio="lora",
+            mac="lora",
+            workload="topics",
+            publishers=100,
+            subscribers=100,
+            rate_hz=1 / 600,
+            payload_bytes=40,
         ),
         "managed",
     )
@@ -160,8 +157,7 @@ CASES: dict[str, Any] = {
     "field-500-two-ray": lambda: flood(field(500, 20.0, radio="two-ray")),
     "field-500-two-ray-sensing": lambda: flood(field(500, 10.0, radio="two-ray", carrier_sense_ratio=2.2)),
     "small-runs": small_runs,
-    "mesh-100": lambda: mesh(),
-    "mesh-100-dcf": lambda: mesh(mac="dcf"),
+    "mesh-100": mesh,
     "bare-broadcast": lambda: bare("Broadcast"),
     "bare-unicast": lambda: bare("Unicast"),
     **{

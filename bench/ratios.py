@@ -79,7 +79,6 @@ def _worlds(figures: Figures) -> list[Row]:
             figures, "cost per reception, two-ray with capture / disc", "field-500-two-ray", "field-500", "at most 1.5"
         ),
         *cost(figures, "the same, sensing 2.2 times as far", "field-500-two-ray-sensing", "field-500"),
-        *cost(figures, "cost per reception in a LoRa mesh, its MAC / DCF", "mesh-100", "mesh-100-dcf"),
         *rate(figures, "rezende, psamanet II: rate / yardstick", "rezende-psamanet", "yardstick", "at least 0.5"),
         *cost(figures, "cost per reception, only unicast / only broadcast", "bare-unicast", "bare-broadcast"),
     ]

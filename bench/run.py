@@ -129,7 +129,7 @@ def plan(quick: bool) -> list[str]:
     if not quick:
         cases += [f"field-{nodes}" for nodes in SIZES if nodes > 1000]
         cases += ["field-500-two-ray-sensing"]
-        cases += ["mesh-100", "mesh-100-dcf", "bare-broadcast", "bare-unicast"]
+        cases += ["mesh-100", "bare-broadcast", "bare-unicast"]
         cases += [f"protocol-{name}" for name in PROTOCOLS]
         cases += [f"{home}-gossip" for home in dict.fromkeys(HOMES.values())]
         cases += [f"{home}-{name}" for name, home in HOMES.items()]
