@@ -21,14 +21,15 @@ Line = dict[str, Any]
 Row = dict[str, Any]
 
 
-def line(rows: list[Row], quick: bool) -> Line:
+def line(rows: list[Row], quick: bool, commit: str) -> Line:
+    """`commit` is what was measured."""
     ratios = {row["what"]: row["ratio"] for row in rows if "unit" not in row}
     day = datetime.now(UTC).date().isoformat()
-    return {"date": day, "version": __version__, "commit": commit(), "quick": quick, "ratios": ratios}
+    return {"date": day, "version": __version__, "commit": commit, "quick": quick, "ratios": ratios}
 
 
 def commit() -> str:
-    """The short id of the commit; with a plus sign if files have changed since."""
+    """The short id of this checkout's commit; with a plus sign if files have changed since."""
     words = ["git", "-C", str(HERE), "describe", "--always", "--dirty=+", "--exclude=*"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     return done.stdout.strip() if done.returncode == 0 else ""

@@ -43,6 +43,7 @@ def main() -> None:
     rounds = options.rounds or (2 if options.quick else 5)
     cases = options.cases or plan(options.quick)
     console = Console(stderr=True)
+    measured = history.commit()
     with tempfile.TemporaryDirectory() as folder:
         here = Checkout(ROOT, Path(folder))
         if options.against:
@@ -53,7 +54,7 @@ def main() -> None:
             return
         results = simulator(here, options, cases, rounds, console)
     if options.keep:
-        history.keep(history.line(results["comparisons"], options.quick))
+        history.keep(history.line(results["comparisons"], options.quick, measured))
     if not (options.cases or options.ns3):
         results["net"] = real_nodes(options.quick, console)
         show_net(results["net"])

@@ -25,19 +25,23 @@ def rows(cost: float, rate: float) -> list[dict[str, Any]]:
 
 def test_a_line_has_ratios_and_no_seconds(tmp_path: Path) -> None:
     path = tmp_path / "history.jsonl"
-    history.keep(history.line(rows(2.0, 5.0), quick=False), path)
+    history.keep(history.line(rows(2.0, 5.0), False, "0123abc"), path)
     (text,) = path.read_text().splitlines()
     kept = json.loads(text)
     assert kept["ratios"] == {COST: 2.0, RATE: 5.0}
     assert re.fullmatch(r"\d{4}-\d\d-\d\d", kept["date"])
-    assert re.fullmatch(r"([0-9a-f]{7,}\+?)?", kept["commit"])
+    assert kept["commit"] == "0123abc"
+
+
+def test_the_commit_of_this_checkout() -> None:
+    assert re.fullmatch(r"([0-9a-f]{7,}\+?)?", history.commit())
 
 
 def test_the_last_line_of_the_same_kind_counts(tmp_path: Path) -> None:
     path = tmp_path / "history.jsonl"
     assert history.last(False, path) is None
     for cost, quick in ((1.0, False), (2.0, False), (3.0, True)):
-        history.keep(history.line(rows(cost, 1.0), quick), path)
+        history.keep(history.line(rows(cost, 1.0), quick, ""), path)
     full, quick_one = history.last(False, path), history.last(True, path)
     assert full is not None and full["ratios"][COST] == 2.0
     assert quick_one is not None and quick_one["ratios"][COST] == 3.0
@@ -56,11 +60,11 @@ def test_the_last_line_of_the_same_kind_counts(tmp_path: Path) -> None:
     ],
 )
 def test_what_moved_by_more_than_a_tenth(cost: float, rate: float, moved: list[str]) -> None:
-    assert history.moved(history.line(rows(2.0, 5.0), quick=False), rows(cost, rate)) == moved
+    assert history.moved(history.line(rows(2.0, 5.0), False, ""), rows(cost, rate)) == moved
 
 
 def test_a_ratio_that_is_new_has_not_moved() -> None:
-    before = history.line(rows(2.0, 5.0)[:1], quick=False)
+    before = history.line(rows(2.0, 5.0)[:1], False, "")
     assert history.moved(before, rows(2.0, 99.0)) == []
 
 
