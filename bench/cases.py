@@ -152,7 +152,7 @@ HOMES = {
 CASES: dict[str, Any] = {
     "field-100": lambda: flood(field(100, 60.0)),
     "field-1000": lambda: flood(field(1_000, 20.0)),
-    # without the ideal flood, which takes ten times as long as the run and is no part of it
+    # without the ideal flood, which takes far longer than the run and is no part of it
     "field-100000": lambda: flood(field(100_000, 20.0), possible=False),
     "field-500": lambda: flood(field(500, 20.0)),
     "field-10000": lambda: flood(field(10_000, 20.0)),

@@ -30,7 +30,7 @@ class Case:
         return {"p": 0.5, "jitter_ms": 10.0, "ttl": 0, **presets.load(self.preset).parameters("gossip", {})}
 
     def shortened(self, **changes: Any) -> Case:
-        return Case(self.preset, {**self.changes, **changes})
+        return Case(self.preset, {**self.changes, **changes}, self.asked)
 
 
 # Six times as long as the preset: with p = 0.5 few floods are large, and 200 of them would differ too much.
