@@ -13,6 +13,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from ns3 import worlds
+
 from roamcast.papers import presets
 from roamcast.world.queue import COMPILED
 from roamcast.world.scenario import Scenario
@@ -49,12 +51,17 @@ def field(nodes: int = NODES, seconds: float = 10.0, **more: Any) -> Scenario:
     )
 
 
-def flood(scenario: Scenario, protocol: str = "gossip", **params: Any) -> dict[str, Any]:
+def flood(
+    scenario: Scenario, protocol: str = "gossip", seed: int = 1, possible: bool = True, **params: Any
+) -> dict[str, Any]:
     if protocol == "gossip":
         params = {"p": 1.0, "ttl": 10, **params}
     began = time.process_time()
-    result = simulate(scenario, protocol, params, seed=1)
+    result = simulate(scenario, protocol, params, seed=seed, possible=possible)
     return {
+        "frames": result.metrics["frames_sent"],
+        "deliveries": result.metrics["deliveries"],
+        "interested": result.metrics["interested"],
         "receptions": result.metrics["receptions"],
         "overheard": result.metrics["overheard"],
         "losses": result.metrics["losses"],
@@ -92,25 +99,22 @@ def preset(name: str, protocol: str, params: dict[str, Any]) -> dict[str, Any]:
     return flood(presets.load(name).scenario(), protocol, **params)
 
 
-def mesh(**more: Any) -> dict[str, Any]:
+def mesh() -> dict[str, Any]:
     """A LoRa mesh of 100 nodes on 15 km x 15 km for 600 s, a message from each node in that time."""
     return flood(
         Scenario(
-            **{
-                "nodes": 100,
-                "width_m": 15_000.0,
-                "height_m": 15_000.0,
-                "duration_s": 600.0,
-                "mobility": "static",
-                "radio": "lora",
-                "mac": "lora",
-                "workload": "topics",
-                "publishers": 100,
-                "subscribers": 100,
-                "rate_hz": 1 / 600,
-                "payload_bytes": 40,
-                **more,
-            }
+            nodes=100,
+            width_m=15_000.0,
+            height_m=15_000.0,
+            duration_s=600.0,
+            mobility="static",
+            radio="lora",
+            mac="lora",
+            workload="topics",
+            publishers=100,
+            subscribers=100,
+            rate_hz=1 / 600,
+            payload_bytes=40,
         ),
         "managed",
     )
@@ -123,6 +127,7 @@ PROTOCOLS: dict[str, dict[str, Any]] = {
     "roam": {},
     "proximity": {},
     "frugal": {},
+    "mpl": {},
     "semiprob": {"tau": 1.0},
     "semiprob-links": {"tau": 1.0},
     "psamanet": {},
@@ -143,16 +148,22 @@ HOMES = {
 
 CASES: dict[str, Any] = {
     "field-100": lambda: flood(field(100, 60.0)),
+    "field-1000": lambda: flood(field(1_000, 20.0)),
+    # without the ideal flood, which takes far longer than the run and is no part of it
+    "field-100000": lambda: flood(field(100_000, 20.0), possible=False),
     "field-500": lambda: flood(field(500, 20.0)),
     "field-10000": lambda: flood(field(10_000, 20.0)),
     "field-500-waypoint": lambda: flood(field(500, 20.0, mobility="waypoint")),
     "field-500-two-ray": lambda: flood(field(500, 20.0, radio="two-ray")),
     "field-500-two-ray-sensing": lambda: flood(field(500, 10.0, radio="two-ray", carrier_sense_ratio=2.2)),
-    "mesh-100": lambda: mesh(),
-    "mesh-100-dcf": lambda: mesh(mac="dcf"),
     "small-runs": small_runs,
+    "mesh-100": mesh,
     "bare-broadcast": lambda: bare("Broadcast"),
     "bare-unicast": lambda: bare("Unicast"),
+    **{
+        f"ns3-{name}": (lambda case=case: flood(case.scenario(), "gossip", **case.params()))
+        for name, case in worlds.CASES.items()
+    },
     **{f"{home}-gossip": (lambda home=home: preset(home, "gossip", {"ttl": 0})) for home in HOMES.values()},
     **{f"{home}-{name}": (lambda home=home, name=name: preset(home, name, {})) for name, home in HOMES.items()},
     **{
@@ -162,13 +173,20 @@ CASES: dict[str, Any] = {
 }
 
 
+def memory_mib() -> float:
+    """The most that this process had so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
 def main() -> None:
     name = sys.argv[1]
+    before_mib = memory_mib()
     if name == "yardstick":
         result = yardstick(sys.argv[2])
     else:
         result = CASES[name]()
-    result["memory_mib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    result["memory_mib"] = memory_mib()
+    result["memory_of_run_mib"] = memory_mib() - before_mib
     result["compiled"] = COMPILED
     print(json.dumps(result))
 

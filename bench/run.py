@@ -1,12 +1,14 @@
-"""The speed on this machine: `make bench`, or `python bench/run.py [--quick] [--against PATH] [CASE ...]`.
+"""The speed on this machine: `make bench`, or `python bench/run.py [--quick] [--keep] [--against PATH] [CASE ...]`.
 
 Machines are shared and noisy. So every figure is the best of several rounds in which the cases take turns, and only
 ratios within one run are compared. The yardstick is a minimal event loop in plain Python that floods a network of
 moving nodes. Its path is ROAMCAST_YARDSTICK, or a folder beside the checkout; without it there are only absolute
 figures.
 
-Writes out/bench.json and prints a table. With `--against PATH` it only compares the simulator with that of another
-checkout, and writes out/against.json.
+Writes out/bench.json and the page out/bench.html, and prints tables. Where ns-3 is installed, roamcast is compared with
+it as well (ns3/); `--ns3` does only this. With `--keep` the ratios become a line of bench/history.jsonl, and every run
+says which ratios have moved since the last line. With `--against PATH` it only compares the simulator with that of
+another checkout, and writes out/against.json.
 """
 
 from __future__ import annotations
@@ -21,8 +23,13 @@ from pathlib import Path
 from typing import Any
 
 import against
+import history
+import page
 from cases import CASES, HOMES, PROTOCOLS
 from checkout import PURE, Checkout
+from ns3 import compare as ns3
+from ns3 import program, worlds
+from ratios import SIZES, against_ns3, compare
 from rich.console import Console
 from rich.table import Table
 
@@ -36,6 +43,7 @@ def main() -> None:
     rounds = options.rounds or (2 if options.quick else 5)
     cases = options.cases or plan(options.quick)
     console = Console(stderr=True)
+    measured = history.commit()
     with tempfile.TemporaryDirectory() as folder:
         here = Checkout(ROOT, Path(folder))
         if options.against:
@@ -44,15 +52,48 @@ def main() -> None:
             against.show(rows, options.against)
             write("against", rows, console)
             return
-        figures = measure(here, cases, rounds, console)
-    results: dict[str, Any] = {"figures": figures, "comparisons": compare(figures)}
-    show(figures, results["comparisons"])
-    if not options.cases:
+        results = simulator(here, options, cases, rounds, console)
+    if options.keep:
+        history.keep(history.line(results["comparisons"], options.quick, measured))
+    if not (options.cases or options.ns3):
         results["net"] = real_nodes(options.quick, console)
         show_net(results["net"])
         results["lab"] = laboratory(options.quick, console)
         show_lab(results["lab"])
     write("bench", results, console)
+    (OUT / "bench.html").write_text(page.html(results), encoding="utf-8")
+    console.print(f"as a page: {OUT / 'bench.html'}")
+
+
+def simulator(
+    here: Checkout, options: argparse.Namespace, cases: list[str], rounds: int, console: Console
+) -> dict[str, Any]:
+    """Measure the cases, and ns-3 beside roamcast; show the tables."""
+    figures = {} if options.ns3 else measure(here, cases, rounds, console)
+    compared = with_ns3(here, options, console) if options.ns3 or not options.cases else []
+    rows = [*compare(figures), *against_ns3(compared)]
+    if figures:
+        show(figures, rows)
+    if compared:
+        ns3.show(compared)
+    before = history.last(options.quick)
+    changes = history.moved(before, rows) if before else []
+    if before:
+        show_changes(changes, history.named(before))
+    since = history.named(before) if before else ""
+    return {"figures": figures, "comparisons": rows, "ns3": compared, "since": since, "changes": changes}
+
+
+def with_ns3(here: Checkout, options: argparse.Namespace, console: Console) -> list[dict[str, Any]]:
+    """Without ns-3, a line that says so."""
+    absent = program.missing()
+    if not absent:
+        try:
+            return ns3.compare(here, worlds.names(options.quick), options.rounds or 3, console)
+        except program.Failed as failed:
+            absent = f"not compared with ns-3: {failed}"
+    console.print(absent, markup=False)
+    return []
 
 
 def write(name: str, results: Any, console: Console) -> None:
@@ -64,13 +105,17 @@ def write(name: str, results: Any, console: Console) -> None:
 
 def asked_for() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="two rounds, and only what is compared with the yardstick")
+    parser.add_argument("--quick", action="store_true", help="two rounds, fewer cases, shorter runs of ns-3")
     parser.add_argument("--rounds", type=int, default=0, help="rounds (5, or 2 with --quick)")
+    parser.add_argument("--keep", action="store_true", help="add the ratios to bench/history.jsonl")
+    parser.add_argument("--ns3", action="store_true", help="only compare with ns-3")
     what = "compare the simulator with that of another checkout, which is compiled too (`make setup`), case by case"
     parser.add_argument("--against", type=Path, metavar="PATH", help=what)
     what = "only these cases (bench/cases.py names them); 'pure NAME' runs one as plain Python"
     parser.add_argument("cases", nargs="*", metavar="CASE", help=what)
     options = parser.parse_args()
+    if options.keep and (options.cases or options.ns3 or options.against):
+        parser.error("--keep is for a run of everything, so that every line of the history has all ratios")
     for case in options.cases:
         if case.removeprefix(PURE) not in CASES:
             parser.error(f"no case {case!r}; there are {', '.join(CASES)}")
@@ -81,9 +126,11 @@ def plan(quick: bool) -> list[str]:
     cases = ["field-500", f"{PURE}field-500", "field-500-waypoint"]
     if yardstick() is not None:
         cases.insert(0, "yardstick")
+    cases += ["field-500-two-ray", "small-runs", "field-100", "field-1000"]
     if not quick:
-        cases += ["field-100", "field-10000", "field-500-two-ray", "field-500-two-ray-sensing"]
-        cases += ["mesh-100", "mesh-100-dcf", "bare-broadcast", "bare-unicast"]
+        cases += [f"field-{nodes}" for nodes in SIZES if nodes > 1000]
+        cases += ["field-500-two-ray-sensing"]
+        cases += ["mesh-100", "bare-broadcast", "bare-unicast"]
         cases += [f"protocol-{name}" for name in PROTOCOLS]
         cases += [f"{home}-gossip" for home in dict.fromkeys(HOMES.values())]
         cases += [f"{home}-{name}" for name, home in HOMES.items()]
@@ -135,50 +182,6 @@ def laboratory(quick: bool, console: Console) -> dict[str, Any]:
     return results
 
 
-def compare(figures: Figures) -> list[dict[str, Any]]:
-    """Rows of what is compared, the ratio, and the required ratio."""
-    rows: list[dict[str, Any]] = []
-
-    def add(what: str, over: str, under: str, asked: str, *, inverse: bool = False) -> None:
-        if over in figures and under in figures:
-            ratio = figures[over]["per_s"] / figures[under]["per_s"]
-            rows.append({"what": what, "ratio": round(1 / ratio if inverse else ratio, 3), "asked": asked})
-
-    add("receptions per second, compiled / yardstick", "field-500", "yardstick", "at least 2.5")
-    add("receptions per second, pure Python / yardstick", "pure field-500", "yardstick", "at least 0.4")
-    add("random waypoint (dense middle) / yardstick", "field-500-waypoint", "yardstick", "")
-    add("cost per reception, 10,000 nodes / 500", "field-10000", "field-500", "at most 2", inverse=True)
-    add("cost per reception, 100 nodes / 500", "field-100", "field-500", "", inverse=True)
-    add("cost per reception, two-ray with capture / disc", "field-500-two-ray", "field-500", "at most 3", inverse=True)
-    add("the same, sensing 2.2 times as far", "field-500-two-ray-sensing", "field-500", "", inverse=True)
-    add("cost per reception in a LoRa mesh, its MAC / DCF", "mesh-100", "mesh-100-dcf", "", inverse=True)
-    if "mesh-100" in figures:
-        what, asked = "600 s of a LoRa mesh of 100 nodes, s of processor time", "at most 0.07"
-        rows.append({"what": what, "ratio": round(figures["mesh-100"]["run_s"], 4), "asked": asked})
-    add("rezende, psamanet II: rate / yardstick", "rezende-psamanet", "yardstick", "at least 0.5")
-    if "field-10000" in figures:
-        memory = figures["field-10000"]["memory_mib"] / 1024
-        rows.append({"what": "memory of 10,000 nodes, GiB", "ratio": round(memory, 3), "asked": "at most 1"})
-    add("cost per reception, only unicast / only broadcast", "bare-unicast", "bare-broadcast", "", inverse=True)
-    for name in PROTOCOLS:
-        add(f"cost per reception, {name} / gossip", f"protocol-{name}", "field-500", "at most 4", inverse=True)
-    for name, home in HOMES.items():
-        add(f"the same on {home}, {name} / gossip", f"{home}-{name}", f"{home}-gossip", "at most 4", inverse=True)
-    for name in PROTOCOLS:
-        add_decoded(rows, figures, "the yardstick's world", f"protocol-{name}", "field-500", name)
-    for name, home in HOMES.items():
-        add_decoded(rows, figures, home, f"{home}-{name}", f"{home}-gossip", name)
-    return rows
-
-
-def add_decoded(rows: list[dict[str, Any]], figures: Figures, where: str, case: str, gossip: str, name: str) -> None:
-    """A frame for one neighbour is received once, but every radio in range decodes it: the cost per decoded frame."""
-    if case in figures and gossip in figures and figures[case]["overheard"]:
-        cost, base = (f["run_s"] / (f["receptions"] + f["overheard"]) for f in (figures[case], figures[gossip]))
-        what = f"cost per frame that a radio decodes, on {where}, {name} / gossip"
-        rows.append({"what": what, "ratio": round(cost / base, 3), "asked": ""})
-
-
 def show(figures: Figures, comparisons: list[dict[str, Any]]) -> None:
     console = Console()
     table = Table("case", "receptions", "losses", "run s", "whole s", "receptions/s", "MiB", title="best of the rounds")
@@ -191,6 +194,13 @@ def show(figures: Figures, comparisons: list[dict[str, Any]]) -> None:
     for row in comparisons:
         ratios.add_row(row["what"], f"{row['ratio']:.2f}", row["asked"])
     console.print(ratios)
+
+
+def show_changes(changes: list[str], since: str) -> None:
+    console = Console()
+    console.print(f"moved by more than {history.MOVED:.0%} since {since}:" if changes else f"as it was in {since}")
+    for change in changes:
+        console.print(f"  {change}", markup=False)
 
 
 def show_net(net: dict[str, Any]) -> None:

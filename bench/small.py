@@ -64,6 +64,7 @@ def small_runs() -> dict[str, Any]:
         "runs": len(counted),
         "receptions": receptions,
         "overheard": 0,
+        "losses": sum(tally["losses"] for tally in counted),
         "run_s": spent_s["events"],
         "whole_s": whole_s,
         "per_s": receptions / whole_s,
