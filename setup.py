@@ -59,7 +59,10 @@ INTERPRETED = {
     "world/simulate.py",
     "world/workload.py",
 }
-FLAGS = ["-ffp-contract=off"]  # fused multiply-add would change last bits, and with them fingerprints, between machines
+FLAGS = [
+    "-ffp-contract=off",  # fused multiply-add would change last bits, and with them fingerprints, between machines
+    "-fno-semantic-interposition",  # nobody replaces a function of the group: calls within it may be direct, or inlined
+]
 
 
 def compiled_sources() -> list[Path]:

@@ -98,6 +98,14 @@ def test_a_range_includes_both_ends() -> None:
     assert [filter.matches(event(x=v)) for v in (2.9, 3, 5, 7.0, 7.1)] == [False, True, True, True, False]
 
 
+@pytest.mark.parametrize("low", [1 << 53, (1 << 53) + 1, float(1 << 53)])
+@pytest.mark.parametrize("value", [(1 << 53) - 1, 1 << 53, (1 << 53) + 1, float(1 << 53), (1 << 53) + 2.0, True, "x"])
+def test_ranges_of_large_numbers_are_exact(low: Value, value: Value) -> None:
+    """Beyond 2^53 a float cannot stand for every int."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    assert Range("x", low, 1 << 60).matches(event(x=value)) == (number and low <= value)  # type: ignore[operator]
+
+
 def test_one_of_prefix_and_exists() -> None:
     assert attr("room").isin("lab", "hall").matches(event(room="hall"))
     assert not attr("room").isin("lab", "hall").matches(event(room="lobby"))

@@ -139,7 +139,7 @@ def test_frames_that_overlap_count_once_as_use_of_the_channel() -> None:
 def test_a_relay_waits_by_its_signal_and_a_router_goes_first() -> None:
     stage = lora_stage(PAIR)
     mac, station = mac_of(stage), stage.stations[0]
-    station.heard_strength = mac.noise_dbm + 15.0
+    station.heard_strength = 10.0 ** ((mac.noise_dbm + 15.0 - stage.radio.sensitivity_dbm) / 10.0)
     mac.relay(station, Words(1, 24), False)
     mac.relay(station, Numbered(7), True)
     assert mac.relays[0] == {0: 256, 7: 16}

@@ -22,6 +22,6 @@ MAX_HASHES: Final = 32
 def positions(item: str | bytes, bits: int, hashes: int) -> list[int]:
     """The bits that stand for an item."""
     digest = blake2b(item.encode() if isinstance(item, str) else item, digest_size=16).digest()
-    first = int.from_bytes(digest[:8], "little")
-    step = int.from_bytes(digest[8:], "little") | 1
+    first = int.from_bytes(digest[:8], "little") % bits  # here, so that the rest is done with small numbers
+    step = (int.from_bytes(digest[8:], "little") | 1) % bits
     return [(first + i * step) % bits for i in range(hashes)]

@@ -178,26 +178,31 @@ class Compare(Leaf):
         super().__init__(name, "", f" {op} {written(value)}")
         self.op: Final = op
         self.value: Final[Any] = value
+        self._code: Final = OPERATORS.index(op)
+        self._word: Final = value if op == "=" and isinstance(value, str) else None  # the most common condition
 
     def matches(self, event: Event) -> bool:
         value: Any = event.attrs.get(self.name)
+        word = self._word
+        if word is not None:
+            return isinstance(value, str) and value == word
         if kind_of(value) != self._kind:
             return False
-        op = self.op
-        if op == "=":
+        code = self._code
+        if code == 0:
             return bool(value == self.value)
-        if op == "<":
+        if code == 1:
+            return bool(value != self.value)
+        if code == 2:
             return bool(value < self.value)
-        if op == ">":
-            return bool(value > self.value)
-        if op == "<=":
+        if code == 3:
             return bool(value <= self.value)
-        if op == ">=":
-            return bool(value >= self.value)
-        return bool(value != self.value)
+        if code == 4:
+            return bool(value > self.value)
+        return bool(value >= self.value)
 
     def fields(self) -> list[Any]:
-        return [_COMPARE, self.name, OPERATORS.index(self.op), self.value]
+        return [_COMPARE, self.name, self._code, self.value]
 
     def accepted(self) -> list[Cut]:
         low, high = sets.before(self.value), sets.after(self.value)
@@ -226,9 +231,14 @@ class Range(Leaf):
         super().__init__(name, "", f" between {written(low)} and {written(high)}")
         self.low: Final[Any] = low
         self.high: Final[Any] = high
+        self._floats: Final = sets.is_float(low) and sets.is_float(high)
+        self._low: Final = float(low) if self._floats else 0.0
+        self._high: Final = float(high) if self._floats else 0.0
 
     def matches(self, event: Event) -> bool:
         value: Any = event.attrs.get(self.name)
+        if self._floats and isinstance(value, float):
+            return self._low <= value <= self._high  # NaN is in no range
         return kind_of(value) == self._kind and bool(self.low <= value <= self.high)
 
     def fields(self) -> list[Any]:

@@ -28,6 +28,8 @@ INFINITY: Final = float("inf")
 INT_LOW: Final = -(1 << 63)
 INT_HIGH: Final = (1 << 64) - 1
 """The ints that msgpack can carry."""
+EXACT: Final = 1 << 53
+"""Floats hold all ints up to this one."""
 
 LAST_CHARACTER: Final = 0x10FFFF
 SURROGATES: Final = (0xD800, 0xE000)
@@ -45,6 +47,13 @@ def kind_of(value: object) -> int:
     if isinstance(value, float):
         return NUMBER if value == value else ABSENT
     return ABSENT
+
+
+def is_float(value: object) -> bool:
+    """Whether it is a number that a float can hold without rounding."""
+    if isinstance(value, int):
+        return not isinstance(value, bool) and -EXACT <= value <= EXACT
+    return isinstance(value, float)
 
 
 def start(kind: int) -> Cut:

@@ -30,20 +30,24 @@ SAMPLES = 20
 MANY = 1000
 """So many nodes do not fit into the cache of a processor."""
 
+MARGIN = 1e-6
+"""Far above rounding errors of contacts (contacts/kinetic.py), and too little to cost anything."""
+
 
 def build(scenario: Scenario, seed: int, level: str, sink: LogSink) -> World:
     """The world of a scenario, without a protocol."""
     s = scenario
     spec = spec_of(s, seed)
     radio = radio_of(s, seed)
-    motion = motion_of(s, seed, sensed_ranges(radio, s.nodes))
+    access = mac.build(spec.mac)
+    motion = motion_of(s, seed, heard_ranges(radio, access, s.nodes))
     faults = Faults(spec.faults, s.nodes, traffic_of(s, seed))
     _leave_out(s, faults)
     if isinstance(radio, Table):
         links.wire(s, radio, faults)
     elif isinstance(radio, Lora) and s.links:
         links.override(s, radio, faults)
-    world = assemble(spec, radio, motion, faults, seed, level, sink, _by_place(s, motion))
+    world = assemble(spec, access, radio, motion, faults, seed, level, sink, _by_place(s, motion))
     world.local_range_m = s.local_range_m
     if s.polite and isinstance(world.mac, LoraMac):
         world.courtesy = Courtesy(world.mac)
@@ -62,12 +66,14 @@ def standing(
     """A world of nodes that stand at given places, with given ranges if they differ."""
     n = len(positions)
     radio = radios.build(spec.radio, n, seed, ranges=ranges)
-    motion = KineticContacts(Placed(positions), n, seed, sensed_ranges(radio, n))
-    return assemble(spec, radio, motion, Faults(spec.faults, n, seed), seed, level, sink, range(n))
+    access = mac.build(spec.mac)
+    motion = KineticContacts(Placed(positions), n, seed, heard_ranges(radio, access, n))
+    return assemble(spec, access, radio, motion, Faults(spec.faults, n, seed), seed, level, sink, range(n))
 
 
 def assemble(
     spec: WorldSpec,
+    access: mac.Mac,
     radio: Radio,
     motion: Neighbourhood,
     faults: Faults,
@@ -78,7 +84,6 @@ def assemble(
 ) -> World:
     """Stations are made in this `order`, and so lie in memory in it."""
     events = event_queue()
-    access = mac.build(spec.mac)
     access.settle(len(radio.ranges))
     recorder = Recorder(len(radio.ranges), level, sink, spec.power)
     made = {i: Station(i, seed, events, access, radio, motion, recorder) for i in order}
@@ -144,8 +149,13 @@ def radio_of(s: Scenario, seed: int) -> Radio:
     return radios.build(spec_of(s, seed).radio, s.nodes, seed, traffic_of(s, seed))
 
 
-def sensed_ranges(radio: Radio, nodes: int) -> list[float]:
-    return [radio.sensed_up_to(radio.longest(i)) for i in range(nodes)]
+def heard_ranges(radio: Radio, access: mac.Mac, nodes: int) -> list[float]:
+    """How far away the air must visit stations. Where no frame disturbs another, those that only sense a frame need no
+    visit. A few more than can decode it do no harm, because its strength decides."""
+    sensed = [radio.sensed_up_to(radio.longest(i)) for i in range(nodes)]
+    if access.contends:
+        return sensed
+    return [min(far, (1.0 + MARGIN) * near) for far, near in zip(sensed, decodable_ranges(radio, nodes), strict=True)]
 
 
 def decodable_ranges(radio: Radio, nodes: int) -> list[float]:

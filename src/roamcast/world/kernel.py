@@ -5,7 +5,8 @@ from __future__ import annotations
 from math import inf
 from typing import final
 
-from mypy_extensions import i64
+from librt.vecs import vec
+from mypy_extensions import i32, i64
 
 from roamcast.log import schema
 from roamcast.protocols.kit.interface import Params, Protocol
@@ -71,6 +72,7 @@ class World:
         "by_place",
         "courtesy",
         "events",
+        "everybody",
         "faults",
         "index",
         "local_range_m",
@@ -96,6 +98,7 @@ class World:
         self.medium = medium
         self.events = medium.events
         self.stations = medium.stations
+        self.everybody = vec[i32](range(len(medium.stations)))
         self.motion = medium.motion
         self.mac = medium.mac
         self.radio = medium.radio
@@ -258,15 +261,9 @@ class World:
 
     def within_local_range(self, node: int, t: i64) -> list[int]:
         now = self.stations[node].update_positions()
-        x = self.motion.x(node, now)
-        y = self.motion.y(node, now)
-        in_range: list[int] = []
-        for i in range(len(self.stations)):
-            dx = self.motion.x(i, now) - x
-            dy = self.motion.y(i, now) - y
-            if dx * dx + dy * dy <= self.local_range_m * self.local_range_m and i != node:
-                in_range.append(i)
-        return in_range
+        squares = self.motion.squares(node, self.everybody, now)
+        range2 = self.local_range_m * self.local_range_m
+        return [i for i in range(len(squares)) if squares[i] <= range2 and i != node]
 
     # ---- faults, motion, samples
 

@@ -149,7 +149,7 @@ class Station(Receiver):
         self.strength = 0.0  # of the transmission being received, relative to the sensitivity
         self.energy = 0.0  # of all transmissions on the air here
         self.signals: i64 = 0
-        self.heard_strength = nan  # of the frame being handled, in dBm
+        self.heard_strength = nan  # of the frame being handled
         # time spent, us
         self.rx_until: i64 = 0  # receiving is counted up to here
         self.rx_us: i64 = 0
@@ -267,11 +267,9 @@ class Station(Receiver):
 
     def signal(self) -> float:
         if not self.radio.plain:
-            return self.heard_strength
+            return self.radio.dbm(self.heard_strength)
         now = self.update_positions()
-        dx = self.motion.x(self.id, now) - self.motion.x(self.heard_from, now)
-        dy = self.motion.y(self.id, now) - self.motion.y(self.heard_from, now)
-        return self.radio.nominal_dbm(self.heard_from, self.index, dx * dx + dy * dy)
+        return self.radio.nominal_dbm(self.heard_from, self.index, self.motion.square(self.heard_from, self.index, now))
 
     def speed(self) -> float:
         self.update_positions()

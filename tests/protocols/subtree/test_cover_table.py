@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roamcast.protocols.subtree.cover_table import (
+    MAX_EVENTS,
     MAX_FILTERS,
     SHARED,
     SPARE,
@@ -25,6 +26,8 @@ FILTERS: st.SearchStrategy[Filter] = st.one_of(
         [EVERYTHING, attr("v") == 2, attr("v").isin(2), topic("a"), topic("a.b"), topic("a") & topic("a.b")]
     ),
 )
+
+EVENTS = st.builds(lambda name, v: Event(1 + v, name, {"v": v}), st.sampled_from(["a", "a.b", "c"]), st.integers(0, 9))
 
 
 def test_a_covering_filter_replaces_and_of_equal_filters_the_lower_key_does() -> None:
@@ -144,6 +147,37 @@ def test_a_pair_is_compared_once() -> None:
     newer.copy_from(table, a.bit | b.bit)
     newer.add("b", b.filter, newer.by_key["a"].bit)
     assert comparisons == []
+
+
+@given(st.lists(FILTERS, max_size=6, unique_by=key_of), st.lists(EVENTS, max_size=6), st.data())
+def test_a_set_of_filters_matches_an_event_if_one_of_them_does(
+    filters: list[Filter], events: list[Event], data: st.DataObject
+) -> None:
+    table = CoverTable(10)
+    known = [table.add(key_of(filter), filter, 0) for filter in filters]
+    for event in [*events, *events]:
+        some = data.draw(st.lists(st.sampled_from(known), unique=True) if known else st.just([]))
+        expected = any(each.filter.matches(event) for each in some)
+        assert table.any_matches(sum(each.bit for each in some), event) == expected
+
+
+def test_a_filter_is_matched_with_an_event_once_and_old_events_are_forgotten() -> None:
+    matched: list[int] = []
+
+    class Counted(Filter):
+        def matches(self, event: Event) -> bool:
+            matched.append(event.id)
+            return True
+
+    table = CoverTable(10)
+    bit = table.add("a", Counted(), 0).bit
+    first = Event(1)
+    assert table.any_matches(bit, first) and table.any_matches(bit, first) and not table.any_matches(0, first)
+    assert matched == [1]
+    assert table.any_matches(bit, Event(1, "another with its id")) and matched == [1, 1]
+    for id in range(2, MAX_EVENTS + 2):
+        table.any_matches(bit, Event(id))
+    assert len(table.events) == MAX_EVENTS and 1 not in table.events
 
 
 def test_a_table_has_room_for_the_limit_or_for_what_a_broker_needs() -> None:

@@ -12,6 +12,8 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from librt.vecs import vec
+from mypy_extensions import i32
 
 from roamcast.errors import InputError
 from roamcast.world.contacts.kinetic import KineticContacts
@@ -364,6 +366,14 @@ def test_speed_and_end_of_the_current_leg() -> None:
     assert k.speed(0) == 5.0 and k.leg_end(0) == 10.0 and k.position(0, 1.0) == (3.0, 4.0)
     k.advance(10.0)
     assert k.speed(0) == 0.0 and k.leg_end(0) == inf and (k.x(0, 99.0), k.y(0, 99.0)) == (30.0, 40.0)
+
+
+def test_squares_of_distances() -> None:
+    k, _ = crossing(1.0, [(0.0, 0.0, 0.0), (10.0, 30.0, 40.0)], [(0.0, 5.0, 1.0), (10.0, 5.0, -7.0)])
+    (x, y), (x1, y1) = k.position(0, 1.0), k.position(1, 1.0)
+    expected = (x - x1) ** 2 + (y - y1) ** 2
+    assert k.square(0, 1, 1.0) == k.square(1, 0, 1.0) == expected
+    assert list(k.squares(0, vec[i32]([1, 0]), 1.0)) == [expected, 0.0]
 
 
 # ---- cost

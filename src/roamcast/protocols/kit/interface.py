@@ -17,7 +17,8 @@ What every protocol promises, for speed and for determinism (tests/protocols/tes
     computes it again gets the same;
   - modules hold constants. State belongs to a protocol object, so that runs in one process do not depend on each other.
     Two things at module level do change: the list of reasons, while modules are imported, and the memory of which
-    filters cover which (subtree/cover_table.py), from which a broker learns nothing that it could not compute itself;
+    filters cover which and match what (subtree/cover_table.py), from which a broker learns nothing that it could not
+    compute itself;
   - parameters are held as `self.params`. An attribute beside it is computed from them, such as a time in microseconds;
   - frame ids and timer keys are ints; nothing iterates over a set; the time comes from the host;
   - a decision is reported with a reason constant and ints (`note`): its text is made when a person reads it.

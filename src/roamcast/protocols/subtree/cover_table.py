@@ -1,12 +1,13 @@
-"""Which filters cover which, computed once for each pair.
+"""Which filters cover which, computed once for each pair, and which match an event, computed once for each event.
 
 Brokers compare the same filters again and again: whenever a filter comes back after a neighbour was lost, and, in a
-simulation, at every node. So the results are shared by all brokers of one owner, until a broker of another owner comes
-up. Filters have numbers, and a set of filters is an int with one bit for each filter. Then an operation or two on such
-ints replaces a loop over filters.
+simulation, at every node. There, they also match the same event with the same filters. So the results are shared by all
+brokers of one owner, until a broker of another owner comes up. Filters have numbers, and a set of filters is an int
+with one bit for each filter. Then an operation or two on such ints replaces a loop over filters.
 
-A table holds only results of `covers`, so a broker learns nothing from it that it could not compute itself. The numbers
-depend on which other brokers use the table. Therefore nothing that a broker does may depend on them.
+A table holds only results of `covers` and `matches`, so a broker learns nothing from it that it could not compute
+itself. The numbers depend on which other brokers use the table. Therefore nothing that a broker does may depend on
+them.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Final, final
 
 from roamcast.protocols.subtree.frames import UNKNOWN, filter_size
 from roamcast.pubsub.covering import covers
+from roamcast.pubsub.event import Event
 from roamcast.pubsub.filters import Expression, Filter
 
 MAX_FILTERS: Final = 4096
@@ -29,6 +31,9 @@ SPARE: Final = 2
 """Ours: a larger table has room for this many times the filters of the broker that needs it, because other brokers have
 filters of their own. It is not more, because memory is quadratic, and moving to another table costs little: nothing is
 compared again."""
+
+MAX_EVENTS: Final = 256
+"""Ours: the events whose matching filters a table remembers; the oldest gives way. An event is soon everywhere."""
 
 _OFFSETS: Final = [[offset for offset in range(8) if byte >> offset & 1] for byte in range(256)]
 
@@ -69,6 +74,18 @@ class KnownFilter:
 
 
 @final
+class MatchedEvent:
+    """An event, the filters it was matched with, and those of them that match it."""
+
+    __slots__ = ("event", "matching", "tried")
+
+    def __init__(self, event: Event) -> None:
+        self.event = event
+        self.tried = 0
+        self.matching = 0
+
+
+@final
 class CoverTable:
     """Filters with numbers, up to a limit, and what is known about pairs of them."""
 
@@ -78,6 +95,7 @@ class CoverTable:
         self.by_number: list[KnownFilter] = []
         self.all_replaced = 0  # the filters that another one replaces
         self.all_replacing = 0  # the filters that replace another one
+        self.events: dict[int, MatchedEvent] = {}  # by their ids
 
     def has_room(self, filters: int) -> bool:
         return len(self.by_number) + filters <= self.limit
@@ -123,6 +141,24 @@ class CoverTable:
                 self.all_replaced |= copy.bit
             if copy.replaced:
                 self.all_replacing |= copy.bit
+
+    # ---- events
+
+    def any_matches(self, bits: int, event: Event) -> bool:
+        """Whether one of these filters matches an event."""
+        known = self.events.get(event.id)
+        if known is None or known.event is not event:
+            known = MatchedEvent(event)
+            if len(self.events) >= MAX_EVENTS:
+                del self.events[next(iter(self.events))]
+            self.events[event.id] = known
+        untried = bits & ~known.tried
+        if untried:
+            known.tried |= untried
+            for member in self.members(untried):
+                if member.filter.matches(event):
+                    known.matching |= member.bit
+        return bits & known.matching != 0
 
     # ---- sets of filters
 

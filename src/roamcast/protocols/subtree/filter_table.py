@@ -14,6 +14,7 @@ from typing import Final, final
 
 from roamcast.protocols.kit.interface import NOBODY
 from roamcast.protocols.subtree.cover_table import SHARED, KnownFilter, SharedTables, key_of
+from roamcast.pubsub.event import Event
 from roamcast.pubsub.filters import Filter
 
 OWN: Final = NOBODY
@@ -135,6 +136,9 @@ class FilterTable:
             self.known &= ~idle
             for known in self.covers.members(idle):
                 del self.order[known]
+
+    def any_wanted_matches(self, sets: FilterSets, event: Event) -> bool:
+        return self.covers.any_matches(sets.wanted, event)
 
     # ---- what to advertise
 

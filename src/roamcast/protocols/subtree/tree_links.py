@@ -167,10 +167,7 @@ class TreeLinks:
             return NOT_ADVERTISED  # R4
         if link.gets_everything:
             return WANTED
-        for filter in link.wanted.values():
-            if filter.matches(event):
-                return WANTED
-        return 0
+        return WANTED if self.filters.any_wanted_matches(link.sets, event) else 0
 
     # ---- what is advertised to neighbours
 

@@ -17,7 +17,8 @@ multiply: a condition that would give the conjunction more than `MAX_TERMS` keys
 has one key for each side, as in §3.5.) And an event with more than `MAX_KEYS` combinations is sent along every branch
 that has a subscription.
 
-A bitmap is an int whose bit i is position i; a mask is the bitmap of a single key, and bitmaps are merged by |.
+A bitmap is an int whose bit i is position i, and bitmaps are merged by |. A mask is the list of positions of a single
+key, so that most keys are refused after a look at one or two bits.
 """
 
 from __future__ import annotations
@@ -101,26 +102,20 @@ def topics_above(topic: str) -> list[str]:
 # ---------------------------------------------------------------------------------------------------------- bitmaps
 
 
-def mask(key: str, bits: int, hashes: int) -> int:
-    bitmap = 0
-    for position in positions(key, bits, hashes):
-        bitmap |= 1 << position
-    return bitmap
-
-
 def filter_bitmap(filter: Filter, bits: int, hashes: int) -> int:
     bitmap = 0
     for key in filter_keys(filter):
-        bitmap |= mask(key, bits, hashes)
+        for position in positions(key, bits, hashes):
+            bitmap |= 1 << position
     return bitmap
 
 
-def event_masks(event: Event, bits: int, hashes: int) -> list[int]:
+def event_masks(event: Event, bits: int, hashes: int) -> list[list[int]]:
     """One mask for each key; an event with too many keys has the empty mask, which every bitmap in use passes."""
     keys = event_keys(event)
     if keys is None:
-        return [0]
-    return list(dict.fromkeys([mask(key, bits, hashes) for key in keys]))
+        return [[]]
+    return [positions(key, bits, hashes) for key in keys]
 
 
 @final
@@ -137,9 +132,9 @@ class Masks:
         self.event = event
         self.bits = 0
         self.hashes = 0
-        self.masks: list[int] = []
+        self.masks: list[list[int]] = []
 
-    def of(self, bits: int, hashes: int) -> list[int]:
+    def of(self, bits: int, hashes: int) -> list[list[int]]:
         if bits != self.bits or hashes != self.hashes:
             self.masks = event_masks(self.event, bits, hashes)
             self.bits = bits
@@ -147,14 +142,23 @@ class Masks:
         return self.masks
 
 
-def passes(bitmap: int, masks: list[int]) -> bool:
+def passes(bitmap: int, masks: list[list[int]]) -> bool:
     """Whether a subscription in this bitmap may match the event."""
     if not bitmap:
         return False
-    for event_mask in masks:  # noqa: SIM110 (a generator costs more than the loop)
-        if bitmap & event_mask == event_mask:
+    held = bitmap.to_bytes((bitmap.bit_length() + 7) >> 3, "little")
+    for mask in masks:  # noqa: SIM110 (a generator costs more than the loop)
+        if holds(held, mask):
             return True
     return False
+
+
+def holds(bitmap: bytes, mask: list[int]) -> bool:
+    for position in mask:
+        byte = position >> 3
+        if byte >= len(bitmap) or not bitmap[byte] >> (position & 7) & 1:
+            return False
+    return True
 
 
 # ----------------------------------------------------------------------------------------------------- conjunctions

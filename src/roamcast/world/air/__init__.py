@@ -10,7 +10,6 @@ from roamcast.world.air.lora import LoraAir
 from roamcast.world.air.medium import Medium
 from roamcast.world.air.plain import PlainAir
 from roamcast.world.air.steady import MeteredAir, SteadyAir
-from roamcast.world.air.swift import SwiftAir
 from roamcast.world.mac.lora import Lora
 
 __all__ = ["Air", "Medium", "build"]
@@ -25,8 +24,6 @@ def build(medium: Medium, metered: bool) -> Air:
         return IdealAir(medium)
     if not medium.radio.plain:
         return GradedAir(medium)
-    if medium.losses is not None or medium.recorder.rows.frames:
+    if medium.losses is not None or medium.recorder.rows.frames or medium.faults.any():
         return PlainAir(medium)
-    if medium.faults.any():
-        return PlainAir(medium) if metered else SwiftAir(medium)
     return MeteredAir(medium) if metered else SteadyAir(medium)

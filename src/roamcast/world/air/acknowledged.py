@@ -1,4 +1,5 @@
-"""What a shared medium adds to the air: frames can be garbled, and frames for one neighbour are acknowledged.
+"""What a shared medium adds to the air: frames can be lost to each other, and frames for one neighbour are
+acknowledged.
 
 By IEEE 802.11-1999, 9.2: the addressee of a frame acknowledges it after SIFS, whatever it senses; a sender that gets no
 acknowledgement repeats the frame after a back-off from a window twice as large, up to `retries` times. Stations that
@@ -7,17 +8,131 @@ receive a frame for another station do not send until its acknowledgement must b
 
 from __future__ import annotations
 
+from typing import Final
+
 from mypy_extensions import i64
 
-from roamcast.log.schema import FOR_ANOTHER, LOSS, NO_ACK, REPETITION
+from roamcast.log.schema import (
+    ACKNOWLEDGEMENT,
+    COLLISION,
+    FOR_ANOTHER,
+    HALF_DUPLEX,
+    LOSS,
+    NO_ACK,
+    REPETITION,
+)
 from roamcast.protocols.kit.interface import Frame
 from roamcast.world.air.base import Air
+from roamcast.world.air.medium import Medium
 from roamcast.world.air.transmission import Transmission
 from roamcast.world.queue import ACKNOWLEDGE, END, TIMEOUT
 from roamcast.world.station import Station
 
+# what becomes of a frame at a hearer
+INTACT: Final = 0
+COLLIDED: Final = 1
+DEAF: Final = 2  # the hearer sent
+UNHEARD: Final = 3  # the hearer was not receiving it, or was off
+
 
 class AcknowledgedAir(Air):
+    def __init__(self, medium: Medium) -> None:
+        super().__init__(medium)
+        # receivers that lose the transmission that starts or ends:
+        self.collided: i64 = 0  # to another frame
+        self.deaf: i64 = 0  # because they send
+
+    # ---- frames end
+
+    def leave(self, other: Station, tx: Transmission, s: i64, k: i64) -> i64:
+        """A frame ends at the k-th of its hearers. Returns what became of it."""
+        raise NotImplementedError
+
+    def end_broadcast(self, station: Station, tx: Transmission, frame: Frame, s: i64, t: i64) -> None:
+        if not self.at_once:
+            self.end_one_by_one(station, tx, frame, s, t)
+            return
+        got = self.settle(tx, s, t)
+        self.count_lost()
+        self.hand_out(station, tx, frame, got)
+        self.fingerprint.stamp(t, station.index, tx.serial, got)
+
+    def end_addressed(self, station: Station, tx: Transmission, frame: Frame, s: i64, t: i64) -> None:
+        if self.at_once:
+            intact = self.settle(tx, s, t)
+            self.count_lost()
+            got = self.leave_only(tx.to, intact)
+            self.tally.overheard += intact - got
+            self.end_at_addressee(station, tx, frame, got, t)
+        else:
+            self.end_one_by_one(station, tx, frame, s, t)
+        self.await_acknowledgement(station, t)
+
+    def end_acknowledgement(self, station: Station, tx: Transmission, s: i64, t: i64) -> None:
+        k: i64 = -1
+        for other in tx.hearers:
+            k += 1
+            fate = self.leave(other, tx, s, k)
+            if fate <= COLLIDED:
+                self.overhear(other, station, tx, t, ACKNOWLEDGEMENT)
+            if fate == INTACT:
+                self.understood(other)
+                if other.index == tx.to and other.waiting:
+                    self.acknowledged(other)
+
+    def settle(self, tx: Transmission, s: i64, t: i64) -> i64:
+        """A frame ends at all its hearers: put the numbers of those that received it into `receivers`, and count the
+        others. Returns how many received it."""
+        receivers = self.receivers
+        heard = self.heard
+        got: i64 = 0
+        collided: i64 = 0
+        deaf: i64 = 0
+        k: i64 = -1
+        for other in tx.hearers:
+            k += 1
+            fate = self.leave(other, tx, s, k)
+            if fate <= COLLIDED:
+                other.listened(tx.start, t)
+            if fate == INTACT:
+                self.understood(other)
+                receivers[got] = other.index
+                heard[got] = tx.strengths[k]
+                got += 1
+            elif fate == COLLIDED:
+                collided += 1
+            elif fate == DEAF:
+                deaf += 1
+        self.collided = collided
+        self.deaf = deaf
+        return got
+
+    def count_lost(self) -> None:
+        if self.collided + self.deaf > 0:
+            self.tally.losses[COLLISION] += self.collided
+            self.tally.losses[HALF_DUPLEX] += self.deaf
+
+    def end_at_addressee(self, station: Station, tx: Transmission, frame: Frame, got: i64, t: i64) -> None:
+        """A frame for one neighbour ends; `got` is 1 if the neighbour received it, and is the first of `receivers`."""
+        if got > 0 and self.accept(self.stations[tx.to], station, tx, t):
+            self.hand_out(station, tx, frame, got)
+        self.fingerprint.stamp(t, station.index, tx.serial, got)
+
+    def end_one_by_one(self, station: Station, tx: Transmission, frame: Frame, s: i64, t: i64) -> None:
+        got: i64 = 0
+        k: i64 = -1
+        for other in tx.hearers:
+            k += 1
+            fate = self.leave(other, tx, s, k)
+            if fate == INTACT:
+                self.understood(other)
+                got += self.arrive(other, station, tx, frame, t, tx.strengths[k])
+            elif fate == COLLIDED:
+                self.miss(other, station, tx, frame, t, COLLISION)
+            elif fate == DEAF:
+                self.recorder.lose(t, other.index, frame, tx.serial, station.index, tx.size, HALF_DUPLEX, 0)
+        self.fingerprint.stamp(t, station.index, tx.serial, got)
+
     # ---- at receivers
 
     def spoil(self, other: Station, t: i64) -> None:
@@ -39,7 +154,7 @@ class AcknowledgedAir(Air):
         """Until when the duration field keeps the medium for the acknowledgement; an acknowledgement has none."""
         return 0 if tx.frame is None else end + self.mac.sifs + self.mac.ack_airtime
 
-    def arrive(self, other: Station, station: Station, tx: Transmission, frame: Frame, t: i64, dbm: float) -> i64:
+    def arrive(self, other: Station, station: Station, tx: Transmission, frame: Frame, t: i64, strength: float) -> i64:
         """A frame arrived intact at a radio: hand it up, unless it is for another node, a repetition, or lost by
         chance. Returns 1 if it reached a node that it was for."""
         if self.losses is not None and self.losses.strike(station.index, other.index):
@@ -51,10 +166,7 @@ class AcknowledgedAir(Air):
         if tx.to >= 0 and not self.accept(other, station, tx, t):
             self.overhear(other, station, tx, t, REPETITION)
             return 1
-        other.listened(tx.start, t)
-        if self.received(other, station, tx, frame, t):
-            other.heard_strength = dbm
-            other.protocol.on_frame(frame, station.id)
+        self.hand_to(other, station, tx, frame, t, strength)
         return 1
 
     def accept(self, other: Station, station: Station, tx: Transmission, t: i64) -> bool:

@@ -1,26 +1,30 @@
 """What all kinds of air share: frames go on the air, end, and are handed to protocols.
 
 Each kind is a class of its own, chosen once for a run (`air.build`), so a frame takes one virtual call when it starts
-and one when it ends, and one loop goes through its receivers:
+and one when it ends. A frame ends in one of two ways. One by one, each hearer loses or receives it, and its protocol
+acts, before the next hearer does: rows of the log are in that order. All at once, the hearers' radios are done first,
+which leaves a list of numbers; then copies are counted, then protocols act. Both give the same results, since no node
+sees the state of another; the second is faster, and is taken where no rows are written and no frame is lost by chance
+(`at_once`).
 
     ideal.py         no frame disturbs another
     acknowledged.py  what a shared medium adds: frames for one neighbour are acknowledged, or repeated
     plain.py         a disc: a frame reaches every station in range, and two frames at one receiver collide
-    swift.py         the same, faster, where no rows are written and no frame is lost by chance
-    steady.py        faster still, where stations never go off
+    steady.py        the same, faster, where stations never go off
     graded.py        frames have a strength at each receiver, interference adds up, and the stronger may survive
     lora.py          each frame stands against each other one, and preambles may save both
 """
 
 from __future__ import annotations
 
+from librt.vecs import vec
 from mypy_extensions import i64
 
 from roamcast.log.schema import LOSSES
 from roamcast.protocols.kit.interface import Frame
 from roamcast.world.air.medium import Medium
-from roamcast.world.air.transmission import NO_HEARERS, Transmission
-from roamcast.world.published import COPY, MUTED, NO_EVENTS
+from roamcast.world.air.transmission import Transmission
+from roamcast.world.published import COPY, HAS, MUTED, NO_EVENTS, ONLY_COUNTED, WANTED, PublishedEvent
 from roamcast.world.queue import ATTEMPT, END
 from roamcast.world.station import Station
 
@@ -29,6 +33,7 @@ class Air:
     def __init__(self, medium: Medium) -> None:
         self.medium = medium
         self.events = medium.events
+        self.stations = medium.stations
         self.hearers = medium.hearers
         self.mac = medium.mac
         self.losses = medium.losses
@@ -41,6 +46,10 @@ class Air:
         self.transmissions: list[Transmission] = []
         self.free: list[i64] = []
         self.serial: i64 = 0
+        self.at_once = medium.losses is None and not self.rows.frames
+        self.ones = vec[float]([1.0] * len(self.stations))  # strengths where they do not matter
+        self.receivers = vec[i64]([0] * len(self.stations))  # numbers of the stations that received a frame, …
+        self.heard = self.ones[:]  # … and its strength at each of them
 
     # ---- what differs from air to air
 
@@ -98,7 +107,7 @@ class Air:
 
     def one_more(self, sender: Station) -> i64:
         """Room for one more transmission at a time."""
-        self.transmissions.append(Transmission(sender))
+        self.transmissions.append(Transmission(sender, self.ones))
         return len(self.transmissions) - 1
 
     def load(self, tx: Transmission, station: Station, frame: Frame, t: i64) -> None:
@@ -152,17 +161,92 @@ class Air:
         if station.head is not None and not station.contending and not station.waiting and station.up:
             self.mac.contend(station)
         tx.frame = None
-        tx.hearers = NO_HEARERS
         tx.events = NO_EVENTS
         self.free.append(s)
 
     def cut_off(self, until: i64) -> None:
         """The run ends while frames are still on the air: they count up to its end."""
-        for tx in self.transmissions:
-            if tx.hearers is not NO_HEARERS:
-                tx.sender.tx_us -= tx.start + tx.airtime - until
+        for station in self.stations:
+            if station.sending:
+                station.tx_us -= station.sends_until - until
 
-    # ---- receptions
+    # ---- receptions, all at once
+
+    def hand_out(self, station: Station, tx: Transmission, frame: Frame, got: i64) -> None:
+        """A frame arrived intact at the first `got` of the `receivers`. Hand it to their protocols, except where its
+        event is muted."""
+        self.tally.receptions += got
+        receivers = self.receivers
+        for several in tx.events:
+            for k in range(got):
+                self.recorder.copy_arrived(several, receivers[k])
+        event = tx.event
+        self.published.current = event
+        if event is not None:
+            got = self.count_copies(event, got)
+        heard = self.heard
+        stations = self.stations
+        index = station.index
+        sender = station.id
+        for k in range(got):
+            other = stations[receivers[k]]
+            other.heard_from = index
+            other.heard_strength = heard[k]
+            other.protocol.on_frame(frame, sender)
+
+    def count_copies(self, event: PublishedEvent, got: i64) -> i64:
+        """Count the copies of an event that arrived at these receivers, and leave out those that have muted it.
+        Returns how many are left."""
+        receivers = self.receivers
+        heard = self.heard
+        flags = event.flags
+        left: i64 = 0
+        unwanted: i64 = 0
+        fresh: i64 = 0  # receivers that did not have the event, …
+        fresh_unwanted: i64 = 0  # … and those of them that do not want it
+        for k in range(got):
+            i = receivers[k]
+            flag = flags[i]
+            if flag & WANTED == 0:
+                unwanted += 1
+            if flag >= ONLY_COUNTED:
+                flags[i] = flag + COPY
+                continue
+            if flag & HAS == 0:
+                fresh += 1
+                if flag & WANTED == 0:
+                    fresh_unwanted += 1
+                flag |= HAS
+                flags[i] = flag
+            if flag & MUTED:  # muted before the first copy came
+                flags[i] = flag + COPY
+                continue
+            receivers[left] = i
+            heard[left] = heard[k]
+            left += 1
+        self.tally.copies_arrived(got, fresh, unwanted, fresh_unwanted)
+        return left
+
+    def leave_only(self, addressee: i64, got: i64) -> i64:
+        """Of these receivers only the addressee counts. Returns 1 if it is one of them."""
+        receivers = self.receivers
+        for k in range(got):
+            if receivers[k] == addressee:
+                receivers[0] = addressee
+                self.heard[0] = self.heard[k]
+                return 1
+        return 0
+
+    # ---- receptions, one by one
+
+    def hand_to(
+        self, other: Station, station: Station, tx: Transmission, frame: Frame, t: i64, strength: float
+    ) -> None:
+        """A frame arrived intact at a station."""
+        other.listened(tx.start, t)
+        if self.received(other, station, tx, frame, t):
+            other.heard_strength = strength
+            other.protocol.on_frame(frame, station.id)
 
     def received(self, other: Station, station: Station, tx: Transmission, frame: Frame, t: i64) -> bool:
         """Count a frame that arrived intact. Returns whether the protocol is to see it: its event is not muted."""

@@ -9,35 +9,72 @@ from mypy_extensions import i64
 from roamcast.log.schema import FOR_ANOTHER, LOSS, NO_ACK
 from roamcast.protocols.kit.interface import Frame
 from roamcast.world.air.base import Air
+from roamcast.world.air.medium import UNSENSED, Medium
 from roamcast.world.air.transmission import Transmission
 from roamcast.world.station import Station
 
 
 @final
 class IdealAir(Air):
+    def __init__(self, medium: Medium) -> None:
+        super().__init__(medium)
+        self.plain = medium.radio.plain
+        self.faulty = medium.faults.any()
+
     def start(self, station: Station, tx: Transmission, s: i64, t: i64) -> None:
         station.sending = True
         station.sends_until = t + tx.airtime
         row = self.hearers.row(station, t)
-        if self.medium.radio.plain:
-            tx.hearers = [other for other in row if other.up]
-        else:
-            strengths = self.medium.strengths(station, row, t)
-            tx.hearers = [other for k, other in enumerate(row) if other.up and strengths[k] >= 1.0]
+        tx.hearers = row
+        tx.strengths = self.ones if self.plain else self.medium.strengths(station, row, t)
+        if self.faulty:
+            strengths = tx.strengths[: len(row)]
+            for k, other in enumerate(row):
+                if not other.up:
+                    strengths[k] = UNSENSED
+            tx.strengths = strengths
 
     def end_broadcast(self, station: Station, tx: Transmission, frame: Frame, s: i64, t: i64) -> None:
-        self.hand_out(station, tx, frame, t)
+        self.end_frame(station, tx, frame, t)
 
     def end_addressed(self, station: Station, tx: Transmission, frame: Frame, s: i64, t: i64) -> None:
-        if self.hand_out(station, tx, frame, t) == 0:
+        if self.end_frame(station, tx, frame, t) == 0:
             self.recorder.lose(t, station.index, frame, tx.serial, tx.to, tx.size, NO_ACK, 0)
             station.protocol.on_undelivered(frame, tx.to)
 
-    def hand_out(self, station: Station, tx: Transmission, frame: Frame, t: i64) -> i64:
-        """Hand a frame to all that receive it. Returns their number."""
+    def end_frame(self, station: Station, tx: Transmission, frame: Frame, t: i64) -> i64:
+        """Returns how many nodes received it."""
+        if self.at_once:
+            got = self.gather(tx, t)
+            if tx.to >= 0:
+                decoded = got
+                got = self.leave_only(tx.to, decoded)
+                self.tally.overheard += decoded - got
+            self.hand_out(station, tx, frame, got)
+        else:
+            got = self.hand_one_by_one(station, tx, frame, t)
+        self.fingerprint.stamp(t, station.index, tx.serial, got)
+        return got
+
+    def gather(self, tx: Transmission, t: i64) -> i64:
+        """Put the numbers of the stations that decode a frame into `receivers`. Returns how many there are."""
+        receivers = self.receivers
+        strengths = tx.strengths
+        start = tx.start
         got: i64 = 0
+        k: i64 = -1
         for other in tx.hearers:
-            if not other.up:
+            k += 1
+            if strengths[k] >= 1.0 and other.up:
+                other.listened(start, t)
+                receivers[got] = other.index
+                got += 1
+        return got
+
+    def hand_one_by_one(self, station: Station, tx: Transmission, frame: Frame, t: i64) -> i64:
+        got: i64 = 0
+        for k, other in enumerate(tx.hearers):
+            if tx.strengths[k] < 1.0 or not other.up:
                 continue
             if tx.to >= 0 and tx.to != other.index:
                 self.overhear(other, station, tx, t, FOR_ANOTHER)
@@ -46,9 +83,5 @@ class IdealAir(Air):
                 self.miss(other, station, tx, frame, t, LOSS)
                 continue
             got += 1
-            other.listened(tx.start, t)
-            if self.received(other, station, tx, frame, t):
-                other.heard_strength = self.medium.radio.sensitivity_dbm  # whatever the distance
-                other.protocol.on_frame(frame, station.id)
-        self.fingerprint.stamp(t, station.index, tx.serial, got)
+            self.hand_to(other, station, tx, frame, t, 1.0)  # whatever the distance
         return got

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import final
+from math import inf
+from typing import Final, final
 
 from librt.vecs import append, vec
 from mypy_extensions import i32, i64
@@ -15,6 +16,8 @@ from roamcast.world.queue import EventQueue
 from roamcast.world.radio.base import Radio
 from roamcast.world.recorder import Recorder
 from roamcast.world.station import Station
+
+UNSENSED: Final = -1.0  # instead of the strength at a station that knows nothing of the frame
 
 
 @final
@@ -39,9 +42,21 @@ class Medium:
         self.recorder = recorder
         self.faults = faults
         self.losses: RandomLosses | None = RandomLosses(faults, len(stations), seed) if faults.lossy() else None
+        self.known: dict[i64, tuple[Row, vec[float]]] = {}  # strengths at hearers, where nothing moves
 
     def strengths(self, station: Station, row: Row, t: i64) -> vec[float]:
-        """The strength of a frame that this station starts now, at each of its hearers."""
+        """The strength of a frame that this station starts now, at each of its hearers: a copy for the caller. Where
+        nothing moves, strengths are worked out once; rows stay the same objects as long as no link changes."""
+        if self.motion.next < inf or self.radio.per_frame:
+            return self.strengths_now(station, row, t)
+        i = station.index
+        known = self.known.get(i)
+        if known is None or known[0] is not row:
+            known = (row, self.strengths_now(station, row, t))
+            self.known[i] = known
+        return known[1][:]
+
+    def strengths_now(self, station: Station, row: Row, t: i64) -> vec[float]:
         i = station.index
         numbers = self.motion.hearers[i]
         if len(numbers) != len(row):  # a partition separates some of them

@@ -1,27 +1,29 @@
 """Air on a plain radio, a disc: a frame reaches every station in range, and two frames at one receiver are both lost.
 
-This class goes through all receivers when a frame starts and when it ends, so it is right in every world. Its
-subclasses are faster.
+This class is right in every world. `SteadyAir` is faster.
 """
 
 from __future__ import annotations
 
+from typing import Final
+
 from mypy_extensions import i64
 
-from roamcast.log.schema import ACKNOWLEDGEMENT, COLLISION, FOR_ANOTHER, HALF_DUPLEX, LOSS, REPETITION
+from roamcast.log.schema import COLLISION, HALF_DUPLEX
 from roamcast.protocols.kit.interface import Frame
-from roamcast.world.air.acknowledged import AcknowledgedAir
+from roamcast.world.air.acknowledged import COLLIDED, DEAF, INTACT, UNHEARD, AcknowledgedAir
 from roamcast.world.air.medium import Medium
-from roamcast.world.air.transmission import Transmission
+from roamcast.world.air.transmission import NO_HEARERS, Transmission
+from roamcast.world.contacts.hearers import Row
 from roamcast.world.station import NOTHING, Station
+
+NOBODY: Final[list[Station]] = []
 
 
 class PlainAir(AcknowledgedAir):
     def __init__(self, medium: Medium) -> None:
         super().__init__(medium)
-        # receivers that lose the transmission that starts or ends:
-        self.collided: i64 = 0  # to another frame
-        self.deaf: i64 = 0  # because they send
+        self.alone: list[Row] = [(station,) for station in medium.stations]
 
     # ---- frames start
 
@@ -30,41 +32,34 @@ class PlainAir(AcknowledgedAir):
         if station.receiving >= 0:
             self.turn_away(station, t)
         station.occupy(end)
+        row = self.hearers.row(station, t)
+        self.collided = 0
+        self.deaf = 0
+        tx.hearers = row
         if tx.to < 0:
-            self.start_broadcast(station, tx, s, t, end)
+            self.reach(row, s, t, end)
         else:
-            self.collided = 0
-            self.deaf = 0
-            self.start_addressed(station, tx, s, t, end)
+            self.reach_around(row, tx, s, t, end)
+        self.await_end(row, tx, s, t)
         frame = tx.frame
-        if frame is None or self.collided + self.deaf == 0:
-            return
-        self.tally.losses[COLLISION] += self.collided
-        self.tally.losses[HALF_DUPLEX] += self.deaf
-        if self.rows.frames:
-            self.write_clashes(station, tx, frame, t)
+        if frame is not None:
+            self.count_lost()
+            if self.rows.frames:
+                self.write_clashes(row, station, tx, frame, s, t)
 
     def turn_away(self, station: Station, t: i64) -> None:
         """A station that was receiving is about to send."""
 
-    def start_broadcast(self, station: Station, tx: Transmission, s: i64, t: i64, end: i64) -> None:
-        """Like `start_addressed`, with `clash` and `lock_on` written out: calls for each receiver cost too much."""
+    def await_end(self, row: Row, tx: Transmission, s: i64, t: i64) -> None:
+        """Those that locked on to a frame must be visited when it ends."""
+        tx.hearers = tuple([other for other in row if other.receiving == s])
+
+    def reach(self, row: Row, s: i64, t: i64, end: i64) -> None:
+        """A frame for all reaches these stations: the idle ones lock on to it, and their back-offs stop."""
         mac = self.mac
-        hearers: list[Station] = []
-        collided: i64 = 0
-        deaf: i64 = 0
-        for other in self.hearers.row(station, t):
-            busy = other.busy_until
-            if busy > t:
-                if other.receiving >= 0:
-                    self.spoil(other, t)
-                    other.receiving = NOTHING
-                if busy < end:
-                    other.busy_until = end
-                if other.sending:
-                    deaf += 1
-                elif other.up:
-                    collided += 1
+        for other in row:
+            if other.busy_until > t:
+                self.clash(other, t, end)
                 continue
             if other.contending:
                 mac.freeze(other, t)
@@ -72,23 +67,35 @@ class PlainAir(AcknowledgedAir):
                 mac.count_down(other, t)
             other.busy_until = end
             other.receiving = s
-            hearers.append(other)
-        tx.hearers = hearers
-        self.collided = collided
-        self.deaf = deaf
 
-    def start_addressed(self, station: Station, tx: Transmission, s: i64, t: i64, end: i64) -> None:
+    def reach_around(self, row: Row, tx: Transmission, s: i64, t: i64, end: i64) -> None:
+        """The same for a frame for one neighbour. All others only wait until its acknowledgement is over, unless it
+        ends their EIFS."""
+        mac = self.mac
         nav = self.reserved(tx, end)
-        hearers: list[Station] = []
-        for other in self.hearers.row(station, t):
+        to = tx.to
+        got: i64 = 0
+        concerned = NOBODY
+        for other in row:
             if other.busy_until > t:
                 self.clash(other, t, end)
                 continue
-            self.lock_on(other, s, t, end)
-            if other.index != tx.to and other.idle_since < nav:
+            if other.contending:
+                mac.freeze(other, t)
+            elif other.slots > 0:
+                mac.count_down(other, t)
+            other.busy_until = end
+            other.receiving = s
+            if other.index == to:
+                got = 1
+                continue
+            if other.idle_since < nav:
                 other.idle_since = nav
-            hearers.append(other)
-        tx.hearers = hearers
+            if other.ifs != mac.ifs:
+                concerned = [*concerned, other]
+        tx.hearers = self.alone[to] if got > 0 else NO_HEARERS
+        if len(concerned) > 0:
+            tx.hearers += tuple(concerned)
 
     def clash(self, other: Station, t: i64, end: i64) -> None:
         """A frame starts where the medium is busy: it is lost there, and so is the frame that the station was
@@ -103,76 +110,20 @@ class PlainAir(AcknowledgedAir):
         elif other.up:
             self.collided += 1
 
-    def lock_on(self, other: Station, s: i64, t: i64, end: i64) -> None:
-        """An idle station begins to receive a frame, and its back-off stops."""
-        if other.contending:
-            self.mac.freeze(other, t)
-        elif other.slots > 0:
-            self.mac.count_down(other, t)
-        other.busy_until = end
-        other.receiving = s
-
-    def write_clashes(self, station: Station, tx: Transmission, frame: Frame, t: i64) -> None:
+    def write_clashes(self, row: Row, station: Station, tx: Transmission, frame: Frame, s: i64, t: i64) -> None:
         """The rows of stations in range that did not lock on to the frame: they were busy (or off: no row)."""
-        heard: i64 = 0
-        for other in self.hearers.row(station, t):
-            if heard < len(tx.hearers) and tx.hearers[heard] is other:
-                heard += 1
-            elif other.up:
+        for other in row:
+            if other.receiving != s and other.up:
                 self.write_loss(other, station, tx, frame, t, HALF_DUPLEX if other.sending else COLLISION)
 
     # ---- frames end
 
-    def end_broadcast(self, station: Station, tx: Transmission, frame: Frame, s: i64, t: i64) -> None:
-        self.end_one_by_one(station, tx, frame, s, t)
-
-    def end_addressed(self, station: Station, tx: Transmission, frame: Frame, s: i64, t: i64) -> None:
-        self.end_one_by_one(station, tx, frame, s, t)
-        self.await_acknowledgement(station, t)
-
-    def end_one_by_one(self, station: Station, tx: Transmission, frame: Frame, s: i64, t: i64) -> None:
-        got: i64 = 0
-        for other in tx.hearers:
-            if other.receiving != s:
-                self.missed(other, station, tx, frame, s, t)
-                continue
+    def leave(self, other: Station, tx: Transmission, s: i64, k: i64) -> i64:
+        """A station that had locked on to the frame may have begun to send, lost it to another frame, or gone off."""
+        if other.receiving == s:
             other.receiving = NOTHING
-            self.understood(other)
-            if self.losses is not None and self.losses.strike(station.index, other.index):
-                self.miss(other, station, tx, frame, t, LOSS)
-                continue
-            if tx.to >= 0:
-                if tx.to != other.index:
-                    self.overhear(other, station, tx, t, FOR_ANOTHER)
-                    continue
-                if not self.accept(other, station, tx, t):
-                    got += 1
-                    self.overhear(other, station, tx, t, REPETITION)
-                    continue
-            got += 1
-            other.listened(tx.start, t)
-            if self.received(other, station, tx, frame, t):
-                other.protocol.on_frame(frame, station.id)
-        self.fingerprint.stamp(t, station.index, tx.serial, got)
-
-    def missed(self, other: Station, station: Station, tx: Transmission, frame: Frame, s: i64, t: i64) -> None:
-        """A station that had locked on to the frame began to send, lost it to another frame, or went off."""
+            return INTACT
         if other.deafened == s:
             other.deafened = NOTHING
-            self.recorder.lose(t, other.index, frame, tx.serial, station.index, tx.size, HALF_DUPLEX, 0)
-        elif other.up:
-            self.miss(other, station, tx, frame, t, COLLISION)
-
-    def end_acknowledgement(self, station: Station, tx: Transmission, s: i64, t: i64) -> None:
-        for other in tx.hearers:
-            if other.receiving != s:
-                if other.deafened == s:
-                    other.deafened = NOTHING
-                elif other.up:
-                    self.overhear(other, station, tx, t, ACKNOWLEDGEMENT)
-                continue
-            other.receiving = NOTHING
-            self.overhear(other, station, tx, t, ACKNOWLEDGEMENT)
-            self.understood(other)
-            if other.index == tx.to and other.waiting:
-                self.acknowledged(other)
+            return DEAF
+        return COLLIDED if other.up else UNHEARD

@@ -1,9 +1,10 @@
-"""Swift air where no station ever goes off: a station that listens to a frame listens to all of it.
+"""Plain air where no station ever goes off, no rows are written and no frame is lost by chance.
 
-So listening need not be counted by each station. And of a frame for one neighbour (or an acknowledgement) all other
-stations need only the length, which they sense when it starts. So they are counted then. At the end only the addressee
-is visited, and stations whose EIFS may end. Stations that lose the frame meanwhile are counted when that happens
-(`Transmission.collisions`, `Transmission.deaf`).
+A station that listens to a frame listens to all of it, so listening need not be counted by each station. Stations that
+lose a frame are counted when that happens (`Transmission.collisions`, `Transmission.deaf`), so nobody needs to know at
+its end which stations had locked on to it. And of a frame for one neighbour (or an acknowledgement) all other stations
+need only the length, which they sense when it starts: at the end only the addressee is visited, and stations whose EIFS
+may end.
 """
 
 from __future__ import annotations
@@ -12,88 +13,55 @@ from typing import final
 
 from mypy_extensions import i64
 
-from roamcast.log.schema import COLLISION, HALF_DUPLEX
 from roamcast.protocols.kit.interface import Frame
-from roamcast.world.air.swift import SwiftAir
+from roamcast.world.air.plain import PlainAir
 from roamcast.world.air.transmission import Transmission
+from roamcast.world.contacts.hearers import Row
 from roamcast.world.station import NOTHING, Station
 
 
-class SteadyAir(SwiftAir):
+class SteadyAir(PlainAir):
     def turn_away(self, station: Station, t: i64) -> None:
-        """Check whether the station misses the end of a frame for one neighbour."""
-        if station.busy_until <= t:  # it does not: that frame is over, and its end did not concern the station
-            station.receiving = NOTHING
-            return
-        tx = self.transmissions[station.receiving]
-        if tx.to >= 0:
-            tx.deaf += 1
-            station.receiving = NOTHING
+        """Check whether the station misses the end of a frame."""
+        if station.busy_until > t:  # otherwise that frame is over, and its end did not concern the station
+            self.transmissions[station.receiving].deaf += 1
             station.turns_away()
+        station.receiving = NOTHING
 
-    def start_addressed(self, station: Station, tx: Transmission, s: i64, t: i64, end: i64) -> None:
-        mac = self.mac
-        nav = self.reserved(tx, end)
-        ifs = mac.ifs
-        to = tx.to
-        locked: i64 = 0
-        hearers: list[Station] = []
-        for other in self.hearers.row(station, t):
-            if other.busy_until > t:
-                self.clash(other, t, end)
-                continue
-            if other.contending:  # `lock_on`, written out
-                mac.freeze(other, t)
-            elif other.slots > 0:
-                mac.count_down(other, t)
-            other.busy_until = end
-            other.receiving = s
-            locked += 1
-            if other.index != to:
-                if other.idle_since < nav:
-                    other.idle_since = nav
-                if other.ifs == ifs:
-                    continue
-            hearers.append(other)
-        tx.hearers = hearers
-        tx.locked = locked
+    def await_end(self, row: Row, tx: Transmission, s: i64, t: i64) -> None:
+        tx.locked = len(row) - self.collided - self.deaf
 
-    def end_broadcast(self, station: Station, tx: Transmission, frame: Frame, s: i64, t: i64) -> None:
-        if tx.events:
-            self.end_one_by_one(station, tx, frame, s, t)
-        else:
-            self.energy.shared_rx_us += self.end_at_once(station, tx, frame, s, t) * tx.airtime
-
-    def end_addressed(self, station: Station, tx: Transmission, frame: Frame, s: i64, t: i64) -> None:
+    def settle(self, tx: Transmission, s: i64, t: i64) -> i64:
+        receivers = self.receivers
+        ifs = self.mac.ifs
         got: i64 = 0
         for other in tx.hearers:
-            if other.receiving != s:
-                continue
-            other.receiving = NOTHING
-            self.understood(other)
-            if other.index == tx.to:
+            if other.receiving == s:
+                other.receiving = NOTHING
+                if other.ifs != ifs:
+                    self.understood(other)
+                receivers[got] = other.index
                 got += 1
-                if self.accept(other, station, tx, t) and self.received(other, station, tx, frame, t):
-                    other.protocol.on_frame(frame, station.id)
-        tally = self.tally
-        tally.losses[COLLISION] += tx.collisions
-        tally.losses[HALF_DUPLEX] += tx.deaf
-        tally.overheard += tx.locked - tx.collisions - tx.deaf - got
-        self.add_shared_listening(tx)
-        self.fingerprint.stamp(t, station.index, tx.serial, got)
+        self.collided = tx.collisions
+        self.deaf = tx.deaf
+        self.add_listening(tx)
+        return got
+
+    def end_addressed(self, station: Station, tx: Transmission, frame: Frame, s: i64, t: i64) -> None:
+        got = self.leave_only(tx.to, self.settle(tx, s, t))
+        self.count_lost()
+        self.tally.overheard += tx.locked - tx.collisions - tx.deaf - got
+        self.end_at_addressee(station, tx, frame, got, t)
         self.await_acknowledgement(station, t)
 
     def end_acknowledgement(self, station: Station, tx: Transmission, s: i64, t: i64) -> None:
-        for other in tx.hearers:
-            if other.receiving != s:
-                continue
-            other.receiving = NOTHING
-            self.understood(other)
-            if other.index == tx.to and other.waiting:
-                self.acknowledged(other)
-        self.add_shared_listening(tx)
+        if self.leave_only(tx.to, self.settle(tx, s, t)) > 0:
+            addressee = self.stations[tx.to]
+            if addressee.waiting:
+                self.acknowledged(addressee)
 
-    def add_shared_listening(self, tx: Transmission) -> None:
+    def add_listening(self, tx: Transmission) -> None:
+        """The time of all stations that listened up to the end of a frame."""
         self.energy.shared_rx_us += (tx.locked - tx.deaf) * tx.airtime
 
 
@@ -101,14 +69,11 @@ class SteadyAir(SwiftAir):
 class MeteredAir(SteadyAir):
     """The same for a protocol that reads its battery: each station counts its own listening."""
 
-    def start_addressed(self, station: Station, tx: Transmission, s: i64, t: i64, end: i64) -> None:
-        super().start_addressed(station, tx, s, t, end)
-        for other in self.hearers.row(station, t):
+    def await_end(self, row: Row, tx: Transmission, s: i64, t: i64) -> None:
+        super().await_end(row, tx, s, t)
+        for other in row:
             if other.receiving == s:
-                other.listens(t, end)
+                other.listens(t, t + tx.airtime)
 
-    def end_broadcast(self, station: Station, tx: Transmission, frame: Frame, s: i64, t: i64) -> None:
-        self.end_one_by_one(station, tx, frame, s, t)
-
-    def add_shared_listening(self, tx: Transmission) -> None:
+    def add_listening(self, tx: Transmission) -> None:
         pass

@@ -8,10 +8,11 @@ from librt.vecs import vec
 from mypy_extensions import i64
 
 from roamcast.protocols.kit.interface import BROADCAST, Frame
+from roamcast.world.contacts.hearers import Row
 from roamcast.world.published import NO_EVENTS, PublishedEvent
 from roamcast.world.station import Station
 
-NO_HEARERS: Final[list[Station]] = []
+NO_HEARERS: Final[Row] = ()
 
 
 @final
@@ -37,7 +38,7 @@ class Transmission:
         "to",
     )
 
-    def __init__(self, sender: Station) -> None:
+    def __init__(self, sender: Station, strengths: vec[float]) -> None:
         self.sender = sender
         self.frame: Frame | None = None  # None: an acknowledgement, or the transmission is over
         self.to: i64 = BROADCAST
@@ -46,11 +47,11 @@ class Transmission:
         self.size: i64 = 0
         self.start: i64 = 0
         self.airtime: i64 = 0
-        self.hearers: list[Station] = NO_HEARERS  # the receivers that must be visited when it ends
+        self.hearers = NO_HEARERS  # the stations that must be visited when it ends
         self.locked: i64 = 0  # how many receivers locked on to it, …
         self.collisions: i64 = 0  # … how many of these lost it to another frame …
         self.deaf: i64 = 0  # … and how many began to send
-        self.strengths = vec[float]()  # at each of the hearers, on a graded radio
+        self.strengths = strengths  # at each of the hearers, relative to the sensitivity
         self.fates = vec[i64]()  # what becomes of it at each of the hearers, in the air of LoRa radios
         self.event: PublishedEvent | None = None  # the one event it carries
         self.events: list[PublishedEvent] = NO_EVENTS  # the events of a frame that carries several

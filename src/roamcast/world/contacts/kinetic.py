@@ -29,7 +29,7 @@ from __future__ import annotations
 from math import inf, isfinite, sqrt
 from typing import Final, final
 
-from librt.vecs import append, vec
+from librt.vecs import vec
 from mypy_extensions import i32, i64
 
 from roamcast.errors import InputError
@@ -117,16 +117,26 @@ class KineticContacts(Neighbourhood):
     def y(self, i: int, now: float) -> float:
         return self.y0[i] + self.vy[i] * (now - self.t0[i])
 
+    def square(self, i: i64, j: i64, now: float) -> float:
+        dx = self.x(i, now) - self.x(j, now)
+        dy = self.y(i, now) - self.y(j, now)
+        return dx * dx + dy * dy
+
     def squares(self, i: i64, nodes: vec[i32], now: float) -> vec[float]:
         t0 = self.t0
-        x = self.x0[i] + self.vx[i] * (now - t0[i])
-        y = self.y0[i] + self.vy[i] * (now - t0[i])
-        squares = vec[float](capacity=len(nodes))
-        for node in nodes:
-            j = i64(node)
-            dx = self.x0[j] + self.vx[j] * (now - t0[j]) - x
-            dy = self.y0[j] + self.vy[j] * (now - t0[j]) - y
-            squares = append(squares, dx * dx + dy * dy)
+        x0 = self.x0
+        y0 = self.y0
+        vx = self.vx
+        vy = self.vy
+        x = x0[i] + vx[i] * (now - t0[i])
+        y = y0[i] + vy[i] * (now - t0[i])
+        squares = x0[: len(nodes)]  # room for as many numbers
+        for k in range(len(nodes)):
+            j = i64(nodes[k])
+            age = now - t0[j]
+            dx = x0[j] + vx[j] * age - x
+            dy = y0[j] + vy[j] * age - y
+            squares[k] = dx * dx + dy * dy
         return squares
 
     def speed(self, i: int) -> float:

@@ -40,6 +40,10 @@ class Neighbourhood:
     def y(self, i: int, now: float) -> float:
         return 0.0
 
+    def square(self, i: i64, j: i64, now: float) -> float:
+        """The square of the distance of two nodes."""
+        return 0.0
+
     def squares(self, i: i64, nodes: vec[i32], now: float) -> vec[float]:
         """The squares of the distances from i to these nodes."""
         return vec[float]([0.0] * len(nodes))

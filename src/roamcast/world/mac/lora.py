@@ -111,7 +111,7 @@ class Lora(Mac):
         return self.window_min + i64(share * float(self.window_span))
 
     def relay(self, station: Station, frame: Frame, first: bool) -> None:
-        exponent = self.exponent_by_signal(station.heard_strength - self.noise_dbm)
+        exponent = self.exponent_by_signal(station.signal() - self.noise_dbm)
         self.relays[station.index][frame.id] = int(2 * exponent if first else 1 << exponent)
 
     def window_of(self, station: Station, now: i64) -> i64:

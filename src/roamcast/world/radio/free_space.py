@@ -22,4 +22,5 @@ class FreeSpace(Radio):
 
     def strengths(self, i: i64, hearers: vec[i32], r2: float, squares: vec[float]) -> None:
         for k in range(len(squares)):
-            squares[k] = self.strength(i, 0, r2, squares[k])
+            d2 = squares[k]
+            squares[k] = r2 / (d2 if d2 >= NEAREST2 else NEAREST2)

@@ -25,9 +25,13 @@ class TwoRay(Radio):
 
     def strengths(self, i: i64, hearers: vec[i32], r2: float, squares: vec[float]) -> None:
         at_range = self.fall(r2)
+        crossover2 = self.crossover2
         for k in range(len(squares)):
             d2 = squares[k]
-            squares[k] = self.fall(d2 if d2 >= NEAREST2 else NEAREST2) / at_range
+            if d2 > crossover2:  # `fall`, written out
+                squares[k] = crossover2 / (d2 * d2) / at_range
+            else:
+                squares[k] = 1.0 / (d2 if d2 >= NEAREST2 else NEAREST2) / at_range
 
     def fall(self, d2: float) -> float:
         return 1.0 / d2 if d2 <= self.crossover2 else self.crossover2 / (d2 * d2)
