@@ -22,8 +22,11 @@ from roamcast.world.streams import Stream
 from tests.support.net import TinyNet
 from tests.support.storm import DOINGS, Plan, planned, plans, steps, weather
 
-MEMORIES = {("roamcast.protocols.subtree.cover_table", "SHARED")}
-"""The one object at module level that changes: which filters cover which (subtree/cover_table.py)."""
+MEMORIES = {
+    ("roamcast.protocols.subtree.cover_table", "SHARED"),
+    ("roamcast.protocols.subtree.filter_table", "SHARED"),
+}
+"""The one object at module level that changes, by both of its names: which filters cover which."""
 
 LIVELY = (*DOINGS, "publish", "publish", "publish", "publish", "recover", "recover", "join", "join", "subscribe")
 
