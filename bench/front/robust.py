@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import pi, sqrt
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +15,10 @@ RIVALS = ("gossip", "counter", "managed", "mpl", "proximity", "frugal", "semipro
 LIAR = "bench.front.liars:LyingRoam"
 COLOURS = {"counter": "#0072b2", "mpl": "#e69f00", "frugal": "#009e73", "semiprob": "#cc79a7"}
 """Of those that are best somewhere, from Okabe and Ito's palette; all others are grey."""
+
+
+def world() -> dict[str, Any]:
+    return {**of_league("common"), "publish_until_s": 90.0}
 
 
 class Axis(NamedTuple):
@@ -28,8 +33,9 @@ def _axis(name: str, x: str, values: list[float], fields: Any, rivals: tuple[str
 
 
 def _neighbours(n: float) -> dict[str, Any]:
-    """Of a hundred nodes; the area follows."""
-    return {"neighbours": n, "mobility": "direction"}
+    """On average, by the area; nodes go straight on until they reach a wall, which spreads them evenly."""
+    side_m = world()["range_m"] * sqrt(pi * world()["nodes"] / n)
+    return {"width_m": side_m, "height_m": side_m, "mobility": "direction"}
 
 
 def _churn(per_minute: float) -> dict[str, Any]:
@@ -50,10 +56,6 @@ AXES = [
     _axis("sleep", "% of the time asleep", [0, 20, 40, 60, 80], lambda n: {"awake_s": 10 - n / 10, "asleep_s": n / 10}),
     _axis("partition", "s in two halves", [0, 10, 20, 40, 60], _halves),
 ]
-
-
-def world() -> dict[str, Any]:
-    return {**of_league("common"), "publish_until_s": 90.0}
 
 
 def lines(axis: Axis, measured: Mapping[float, Mapping[str, Point]]) -> list[str]:

@@ -255,12 +255,12 @@ def test_nodes_with_different_efforts_get_events_from_each_other(lacking: int, l
     assert len(asks[1].delivered) == lacking
 
 
-def test_local_events_are_not_thinned() -> None:
+def test_local_events_are_thinned_as_well_and_go_less_far() -> None:
     protocol, host = node(effort=0.01)
-    for n in range(1, 30):
+    for n in range(1, 201):
         host.hear(protocol, EventFrame(news(n, scope=LOCAL), 7, 0), 2)
     host.advance(protocol, SECOND)
-    assert len(host.frames("event")) == 29
+    assert 1 <= len(host.frames("event")) <= 25
 
 
 def test_what_a_neighbour_wants_costs_memory_and_only_with_little_effort() -> None:

@@ -75,7 +75,7 @@ from roamcast.pubsub.filters import Filter
 
 FEW: Final = reason("forward", "few copies", "{event} was heard only {value} times")
 MANY: Final = reason("suppress", "many copies", "{event} was heard {value} times")
-THIN: Final = reason("suppress", "little effort", "{event} is left to others, and to who asks for it")
+THIN: Final = reason("suppress", "little effort", "{event} is left to others")
 TURN: Final = reason("forward", "relay", "{event} from {peer} waits for its turn among the relays")
 OLD: Final = reason("suppress", "old", "{event} came late from {peer}: summaries will show who else lacks it")
 MUTE: Final = reason("suppress", "mute", "this node relays nothing")
@@ -325,10 +325,9 @@ class Roam(Relay):
             self.host.broadcast(frame)
 
     def is_left_out(self, event: Event) -> bool:
-        """Whether the draw is against an event; there are two draws if a neighbour wants it (M15). Nobody could ask for
-        local events, so they are always forwarded."""
+        """Whether the draw is against an event; there are two draws if a neighbour wants it (M15)."""
         likely = self.pace.likely
-        if likely == 1.0 or event.scope == LOCAL or self.host.random() < likely:
+        if likely == 1.0 or self.host.random() < likely:
             return False
         return not (self.neighbours.want(event, self.host.now()) and self.host.random() < likely)
 
