@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from math import isnan
 from typing import Final, final
 
-from roamcast.protocols.kit.echo import EAGER, NO_AGE, Echoes
+from roamcast.protocols.kit.echo import EAGER, NO_AGE, RETRIES, RETRY_S, Echoes
 from roamcast.protocols.kit.frames import EventFrame
 from roamcast.protocols.kit.interface import Frame, Host, Params, param, reason
 from roamcast.protocols.kit.relay import SOURCE, Relay
@@ -40,7 +40,6 @@ RELAYS: Final = reason("forward", "relay", "{event} from {peer} waits for its tu
 MUTE: Final = reason("suppress", "mute", "this node relays nothing")
 
 HOPS: Final = 3
-RETRIES: Final = 3
 """Where the medium orders relays."""
 AS_THE_MEDIUM: Final = -1
 ROLES: Final = ("node", "client", "mute", "router", "repeater")
@@ -72,7 +71,7 @@ class ManagedParams(Params):
         high=255,
     )
     retry_s: float = param(
-        4.5, "how long it waits beside the time that relays need", "Meshtastic's firmware", unit="s", low=0.001
+        RETRY_S, "how long it waits beside the time that relays need", "Meshtastic's firmware", unit="s", low=0.001
     )
     role: str = param("node", "role of every node; node: as the list of nodes says, or client", "ours", choices=ROLES)
     sizes: str = param("wire", "frame sizes: as encoded, or the content alone (M2)", "ours", choices=("wire", "mesh"))

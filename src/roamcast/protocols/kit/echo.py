@@ -15,6 +15,10 @@ RELAYED: Final = reason("note", "relayed", "{peer} relays {event}, so it has rec
 
 EAGER: Final = ("router", "repeater")
 """Roles of nodes that relay before all others, and only stop when they have heard one copy more."""
+RETRIES: Final = 3
+RETRY_S: Final = 4.5
+"""How often a publisher sends again, and how long it waits beside the time that relays need: as Meshtastic's firmware
+does."""
 NO_AGE: Final = -1
 MOST: Final = 1024
 """Events of one node that wait for a relay."""

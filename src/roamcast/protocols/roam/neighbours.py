@@ -20,14 +20,14 @@ class Neighbour:
     """When a neighbour came and was heard last, what it wants, if it said so, and how many ids were compared for it in
     this second."""
 
-    __slots__ = ("compared", "heard_us", "met_us", "stated_us", "wanted", "wanted_bytes")
+    __slots__ = ("compared", "heard_us", "met_us", "wanted", "wanted_bytes", "wanted_us")
 
     def __init__(self, now_us: int) -> None:
         self.met_us = now_us
         self.heard_us = now_us
         self.wanted: Filter | None = None
         self.wanted_bytes = 0
-        self.stated_us = now_us  # what it wants
+        self.wanted_us = now_us  # when that was last heard
         self.compared = 0
 
 
@@ -75,13 +75,13 @@ class Neighbours:
 
     def wants(self, node: int, predicate: Filter, size: int, now_us: int) -> None:
         neighbour = self.here[node]
-        neighbour.wanted, neighbour.wanted_bytes, neighbour.stated_us = predicate, size, now_us
+        neighbour.wanted, neighbour.wanted_bytes, neighbour.wanted_us = predicate, size, now_us
 
     def want(self, event: Event, now_us: int) -> bool:
         """Whether one of them has said lately that it wants such events (M15)."""
         for neighbour in self.here.values():
             wanted = neighbour.wanted
-            if wanted is not None and neighbour.stated_us >= now_us - self.gone_us and wanted.matches(event):
+            if wanted is not None and neighbour.wanted_us >= now_us - self.gone_us and wanted.matches(event):
                 return True
         return False
 

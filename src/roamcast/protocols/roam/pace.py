@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, final
 
+from roamcast.protocols.kit.echo import RETRIES
 from roamcast.protocols.kit.interface import Host, Params, param
 from roamcast.pubsub.event import LOCAL, Event
 
@@ -14,7 +15,7 @@ LIST_BYTES: Final = 200
 FRESH: Final = 4
 """For this many of the longest intervals an event is as good as new."""
 LITTLE: Final = 0.2
-"""Below this effort, the flood gets thinner, and only who wants an event asks for it (M15)."""
+"""Below this effort the flood gets thinner, and who wants more events than it brings asks for them (M15)."""
 GONE: Final = 8
 """After a silence of so many of the longest intervals, a neighbour is gone: in a crowd, one that agrees speaks in every
 fourth of them, and one such frame may be lost."""
@@ -44,12 +45,12 @@ class RoamParams(Params):
     store: int = param(10_000, "most events that a node holds", "ours", low=1, high=1_000_000)
     store_kib: int = param(16_384, "most content that a node holds", "ours", unit="KiB", low=1)
     seen_limit: int = param(65_536, "ids of events that are not delivered again", "ours", low=1)
-    crowd: int = param(12, "neighbours beyond which delays of the flood grow; 0: none", "ours (M13)", low=0)
+    crowd: int = param(12, "neighbours beyond which delays grow; 0: they do not count", "ours (M13)", low=0)
     signal: float = param(
         0.5, "share of that delay that the signal decides, if it is measured", "ours (M14)", low=0.0, high=1.0
     )
     retries: int = param(
-        3,
+        RETRIES,
         "how often a publisher that hears no relay sends again, where the medium orders relays",
         "Meshtastic (M16)",
         low=0,

@@ -57,7 +57,7 @@ from collections import OrderedDict
 from math import isnan
 from typing import ClassVar, Final, final
 
-from roamcast.protocols.kit.echo import EAGER, NO_AGE, Echoes
+from roamcast.protocols.kit.echo import EAGER, NO_AGE, RETRY_S, Echoes
 from roamcast.protocols.kit.frames import EventFrame
 from roamcast.protocols.kit.interface import Frame, Host, Params, no_room, reason
 from roamcast.protocols.kit.relay import EXHAUSTED, EXPIRED, SOURCE, Relay
@@ -87,8 +87,6 @@ LIST: Final = -2
 PUSH: Final = -3
 """Timers; those that are not negative belong to events that wait to be forwarded."""
 
-RETRY_S: Final = 4.5
-"""How long a publisher waits for a relay, beside the time that relays need; as Meshtastic's firmware does."""
 RELAYING: Final = 1024
 """How many relays a node remembers."""
 LOOKED_AT: Final = 1024
@@ -114,8 +112,6 @@ class Roam(Relay):
         super().__init__(host, params, 0)
         self.params = params
         self.pace = Pace(host, params)
-        self.fresh_us = self.pace.fresh_us
-        self.shortest_us = self.pace.shortest_us
         self.table = HeldEvents(
             params.store,
             params.store_kib << 10,
@@ -124,7 +120,7 @@ class Roam(Relay):
             self.pace.left_us,
             params.gaps,
         )
-        self.trickle = Trickle(host, SUMMARY, self.shortest_us, self.pace.longest_us, params.enough)
+        self.trickle = Trickle(host, SUMMARY, self.pace.shortest_us, self.pace.longest_us, params.enough)
         self.ordered = host.echo_us(0) > 0  # whether the medium orders relays (M12)
         self.relaying: OrderedDict[int, Copies] = OrderedDict()  # events that wait for the medium, or did lately
         self.role = host.role()
@@ -252,7 +248,7 @@ class Roam(Relay):
             frame = EventFrame(frame.event, self.params.local_hops, frame.age_us)
         if frame.ttl == 1:
             self.host.note(EXHAUSTED, frame.id, sender)
-        elif late and frame.age_us >= self.fresh_us:  # M4
+        elif late and frame.age_us >= self.pace.fresh_us:  # M4
             self.host.note(OLD, frame.event.id, sender)
         elif self.params.p < 1.0 and self.host.random() >= self.params.p:
             self.host.note(NOT_DRAWN, frame.event.id, sender)
