@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import inf
+from math import inf, pi
 
 from roamcast.errors import InputError
 from roamcast.log.writer import LogSink
@@ -12,6 +12,7 @@ from roamcast.world import radio as radios
 from roamcast.world.air import Medium
 from roamcast.world.contacts.kinetic import KineticContacts
 from roamcast.world.contacts.neighbourhood import Neighbourhood
+from roamcast.world.contacts.sought import SoughtContacts
 from roamcast.world.courtesy import Courtesy
 from roamcast.world.faults import Faults
 from roamcast.world.kernel import World
@@ -30,6 +31,11 @@ SAMPLES = 20
 MANY = 1000
 """So many nodes do not fit into the cache of a processor."""
 
+OPEN = ("waypoint", "direction", "gauss-markov")
+"""Models of movement in an area without streets."""
+GOOD_PART = 0.25
+"""Of all nodes: looking at all of them is then at most four times the work of looking at those in reach."""
+
 MARGIN = 1e-6
 """Far above rounding errors of contacts (contacts/kinetic.py), and too little to cost anything."""
 
@@ -40,7 +46,7 @@ def build(scenario: Scenario, seed: int, level: str, sink: LogSink) -> World:
     spec = spec_of(s, seed)
     radio = radio_of(s, seed)
     access = mac.build(spec.mac)
-    motion = motion_of(s, seed, heard_ranges(radio, access, s.nodes))
+    motion = contacts_of(s, seed, radio, heard_ranges(radio, access, s.nodes))
     faults = Faults(spec.faults, s.nodes, traffic_of(s, seed))
     _leave_out(s, faults)
     if isinstance(radio, Table):
@@ -160,6 +166,32 @@ def heard_ranges(radio: Radio, access: mac.Mac, nodes: int) -> list[float]:
 
 def decodable_ranges(radio: Radio, nodes: int) -> list[float]:
     return [radio.farthest(radio.longest(i)) for i in range(nodes)]
+
+
+def contacts_of(s: Scenario, seed: int, radio: Radio, reaches: list[float]) -> Neighbourhood:
+    if not worth_seeking(s, radio, reaches):
+        return motion_of(s, seed, reaches)
+    traffic = traffic_of(s, seed)
+    return SoughtContacts(mobility.build(s, traffic), s.nodes, traffic, reaches)
+
+
+def worth_seeking(s: Scenario, radio: Radio, reaches: list[float]) -> bool:
+    """Whether contacts change more often than frames are sent, a frame reaches a good part of all nodes, and the radio
+    is one for which a node too many in a row does no harm. Results are the same either way."""
+    in_the_open = s.mobility in OPEN and not s.positions
+    graded = not (radio.plain or isinstance(radio, Lora | Table) or parts.RADIO.outside(s.radio))
+    reach = min(reaches)
+    if not (in_the_open and graded and pi * reach**2 >= GOOD_PART * s.width_m * s.height_m):
+        return False
+    frames = s.publishers * s.rate_hz * s.nodes / 2.0  # if every second node forwards every event
+    return changes_per_s(s, reach) > frames
+
+
+def changes_per_s(s: Scenario, reach: float) -> float:
+    """How many contacts begin or end in a second, about, if no node rests: a node that is faster than others by 4/π of
+    the mean speed, on average, sweeps over them with the width of its reach."""
+    faster = (s.speed_min_mps + s.speed_max_mps) / 2.0 * 4.0 / pi
+    return s.nodes * 2.0 * reach * faster * s.nodes / (s.width_m * s.height_m)
 
 
 def motion_of(s: Scenario, seed: int, ranges: list[float], from_s: float = 0.0) -> Neighbourhood:

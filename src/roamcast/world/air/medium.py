@@ -58,7 +58,7 @@ class Medium:
 
     def strengths_now(self, station: Station, row: Row, t: i64) -> vec[float]:
         i = station.index
-        numbers = self.motion.hearers[i]
+        numbers = self.motion.around(i, float(t) * 1e-6)
         if len(numbers) != len(row):  # a partition separates some of them
             numbers = vec[i32]()
             for other in row:

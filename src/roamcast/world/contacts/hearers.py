@@ -1,7 +1,7 @@
 """The hearers of a station, as station objects: a transmission goes through them.
 
-Contacts change rows of numbers (rows.py). A row of stations is made from one when it is needed, and stays until a link
-of its sender begins or ends; most stations send often between two changes.
+A row of stations is made from numbers when it is needed, and stays until a link of its sender begins or ends, or the
+contacts say that it is outdated; most stations send often between two changes.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class Hearers(LinkObserver):
         if now >= motion.next:
             motion.advance(now)
         row = self.rows[station.index]
-        if row is None:
+        if row is None or motion.outdated(station.index, now):
             stations = self.stations
-            row = tuple([stations[j] for j in motion.hearers[station.index]])
+            row = tuple([stations[j] for j in motion.around(station.index, now)])
             self.rows[station.index] = row
         return row
 

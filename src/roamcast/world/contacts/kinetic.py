@@ -26,24 +26,20 @@ skipped. Cells are no smaller than the mean spacing of nodes, so a tiny reach do
 
 from __future__ import annotations
 
-from math import inf, isfinite, sqrt
+from math import inf, sqrt
 from typing import Final, final
 
 from librt.vecs import vec
-from mypy_extensions import i32, i64
+from mypy_extensions import i64
 
 from roamcast.errors import InputError
-from roamcast.world.contacts.neighbourhood import Neighbourhood
-from roamcast.world.contacts.queue import ContactQueue
 from roamcast.world.contacts.solver import together
+from roamcast.world.contacts.walking import LOW, TURN, WalkingNodes
 from roamcast.world.mobility.base import Leg, Mobility
-from roamcast.world.streams import Stream
 
-TURN: Final = 0  # the low half of a key of the queue: what happens to the node in the high half …
-CROSS_X: Final = 1
+CROSS_X: Final = 1  # beside TURN, the low half of a key of the queue: what happens to the node in the high half …
 CROSS_Y: Final = 2
 PEER: Final = 3  # … or PEER + j
-LOW: Final = 0xFFFFFFFF
 ENDS: Final = -1.0  # instead of the time at which a contact ends: it ends now
 CELL_MARGIN: Final = (
     1e-6  # how much wider than the reach a cell is: far above rounding, and too little to cost anything
@@ -51,35 +47,23 @@ CELL_MARGIN: Final = (
 NEAR_CIRCLE: Final = 1e-6  # relative to reach²: beyond it rounding cannot have confused inside and outside
 INSTANT_S: Final = 1e-9  # changes so near to a leg's end are left to the turn
 FAST: Final = 10.0  # reaches a second: beyond that a node goes far in that instant
-JUMP_M: Final = 1e-6  # between two legs: far above rounding, far below any real jump
 
 
 @final
-class KineticContacts(Neighbourhood):
+class KineticContacts(WalkingNodes):
     """Contacts of nodes that move by a model. Node i is heard up to `reaches[i]` metres away.
 
     Whoever needs contacts only from a certain time on names it: nodes get there without meeting anybody.
     """
 
     def __init__(self, mobility: Mobility, n: int, seed: int, reaches: list[float], from_s: float = 0.0) -> None:
-        super().__init__(n)
+        super().__init__(mobility, n, seed, from_s)
         if len(reaches) != n:
             raise InputError(f"{len(reaches)} reaches for {n} nodes; each node needs one")
-        self.mobility = mobility
-        self.streams: list[Stream] = [Stream(seed, i, "mobility") for i in range(n)]
-        self.legs: list[Leg] = [leg_at(mobility, i, self.streams[i], from_s) for i in range(n)]
-        zeros = [0.0] * n
-        self.t0 = vec[float](zeros)
-        self.x0 = vec[float](zeros)
-        self.y0 = vec[float](zeros)
-        self.vx = vec[float](zeros)
-        self.vy = vec[float](zeros)
-        self.ends = vec[float](zeros)
         self.r2 = vec[float]([r * r for r in reaches])
         self.alike = not reaches or min(reaches) == max(reaches)
         reach = max(reaches, default=1.0)
         self.widest_r2 = reach * reach
-        self.queue = ContactQueue()
         self.solved: i64 = 0  # pairs so far: the work is proportional to it
         self.cell, columns, rows = lay_out(self.legs, reach)
         self.mask_x: i64 = columns - 1
@@ -99,51 +83,12 @@ class KineticContacts(Neighbourhood):
 
     def enter_first(self, i: i64, t: float) -> None:
         """Node i begins at t, on the leg that it is on; the nodes before it are there already."""
-        leg = self.legs[i]
-        if not (isfinite(leg.x) and isfinite(leg.y)):
-            raise InputError(f"node {i} starts at ({leg.x}, {leg.y}); a position must be finite")
-        self.walk(i, leg)
+        self.set_out(i)
         self.cx[i] = floor_of(self.x(i, t) / self.cell)
         self.cy[i] = floor_of(self.y(i, t) / self.cell)
         self.meet(i, self.cx[i] - 1, self.cx[i] + 1, self.cy[i] - 1, self.cy[i] + 1, t)
         self.enter(i)
         self.plan_crossing(i, t)
-
-    # ---- positions
-
-    def x(self, i: int, now: float) -> float:
-        return self.x0[i] + self.vx[i] * (now - self.t0[i])
-
-    def y(self, i: int, now: float) -> float:
-        return self.y0[i] + self.vy[i] * (now - self.t0[i])
-
-    def square(self, i: i64, j: i64, now: float) -> float:
-        dx = self.x(i, now) - self.x(j, now)
-        dy = self.y(i, now) - self.y(j, now)
-        return dx * dx + dy * dy
-
-    def squares(self, i: i64, nodes: vec[i32], now: float) -> vec[float]:
-        t0 = self.t0
-        x0 = self.x0
-        y0 = self.y0
-        vx = self.vx
-        vy = self.vy
-        x = x0[i] + vx[i] * (now - t0[i])
-        y = y0[i] + vy[i] * (now - t0[i])
-        squares = x0[: len(nodes)]  # room for as many numbers
-        for k in range(len(nodes)):
-            j = i64(nodes[k])
-            age = now - t0[j]
-            dx = x0[j] + vx[j] * age - x
-            dy = y0[j] + vy[j] * age - y
-            squares[k] = dx * dx + dy * dy
-        return squares
-
-    def speed(self, i: int) -> float:
-        return sqrt(self.vx[i] * self.vx[i] + self.vy[i] * self.vy[i])
-
-    def leg_end(self, i: int) -> float:
-        return self.ends[i]
 
     # ---- time passes
 
@@ -172,34 +117,9 @@ class KineticContacts(Neighbourhood):
 
     def turn(self, i: i64, t: float) -> None:
         """The leg of i is over; the next one begins."""
-        old = self.legs[i]
-        leg = self.mobility.next(i, old, self.streams[i])
-        dx = leg.x - self.x(i, t)
-        dy = leg.y - self.y(i, t)
-        if leg.start_s != t or not (dx * dx + dy * dy <= JUMP_M * JUMP_M):
-            raise InputError(
-                f"mobility: the leg of node {i} at {leg.start_s} s from ({leg.x}, {leg.y}) does not follow the one "
-                f"that ended at {t} s in ({self.x(i, t)}, {self.y(i, t)})"
-            )
-        self.walk(i, leg)
+        self.walk_on(i, t)
         self.plan_crossing(i, t)
         self.meet(i, self.cx[i] - 1, self.cx[i] + 1, self.cy[i] - 1, self.cy[i] + 1, t)
-
-    def walk(self, i: i64, leg: Leg) -> None:
-        if not leg.end_s > leg.start_s or not (isfinite(leg.vx) and isfinite(leg.vy)):
-            raise InputError(
-                f"mobility: a leg of node {i} from {leg.start_s} to {leg.end_s} s at ({leg.vx}, {leg.vy}) m/s; "
-                "a leg must last, and its speed be finite"
-            )
-        self.legs[i] = leg
-        self.t0[i] = leg.start_s
-        self.x0[i] = leg.x
-        self.y0[i] = leg.y
-        self.vx[i] = leg.vx
-        self.vy[i] = leg.vy
-        self.ends[i] = leg.end_s
-        if leg.end_s < inf:
-            self.queue.push(leg.end_s, i << 32 | TURN, 0.0)
 
     # ---- cells
 
@@ -337,14 +257,6 @@ class KineticContacts(Neighbourhood):
             self.queue.push(end, key, ENDS)
         if not inside and soon < begin < last:
             self.queue.push(begin, key, end if end < last else inf)
-
-
-def leg_at(mobility: Mobility, i: int, stream: Stream, t: float) -> Leg:
-    """The leg that node i is on at t."""
-    leg = mobility.first(i, stream)
-    while leg.end_s <= t and leg.end_s > leg.start_s:
-        leg = mobility.next(i, leg, stream)
-    return leg
 
 
 def floor_of(x: float) -> i64:

@@ -30,6 +30,14 @@ class Neighbourhood:
         """Bring `hearers` up to date for `now`, which never decreases."""
         raise NotImplementedError
 
+    def around(self, i: i64, now: float) -> vec[i32]:
+        """The nodes that a frame of i may reach, in order; `now` is not after `next`."""
+        return self.hearers[i]
+
+    def outdated(self, i: i64, now: float) -> bool:
+        """Whether `around(i)` may have changed without a link that an observer hears of."""
+        return False
+
     def position(self, i: int, now: float) -> tuple[float, float]:
         """Metres; `now` is not after `next`."""
         return self.x(i, now), self.y(i, now)
