@@ -261,5 +261,16 @@ def test_large_events_make_room_for_each_other_and_not_small_ones() -> None:
         host.hear(protocol, EventFrame(Event(event_id(7, n), "news"), 0, 0), 2)
     for n in range(1, 11):
         host.hear(protocol, EventFrame(Event(event_id(8, n), "news", payload=bytes(10_000)), 0, 0), 2)
-    assert len(protocol.table.held[7]) == 100
-    assert len(protocol.table.held[8]) == 6
+    held = [known.event.publisher for known in protocol.table.known.events if known.event is not None]
+    assert (held.count(7), held.count(8)) == (100, 6)
+
+
+@pytest.mark.parametrize("ms", [1 << 50, (1 << 63) - 1])
+def test_a_summary_of_an_absurd_window_is_compared_like_any_other(ms: int) -> None:
+    protocol, host = node()
+    protocol.on_publish(news(1))
+    host.advance(protocol, 60 * SECOND)
+    protocol.on_frame(Summary(1, 1, ms, 0), 2)
+    protocol.on_frame(Summary(1, 1, 0, ms), 2)
+    assert not protocol.table.known.within(protocol.lists.window_of(Summary(1, 1, ms, 0)))
+    assert not protocol.table.known.within(protocol.lists.window_of(Summary(1, 1, 0, ms)))

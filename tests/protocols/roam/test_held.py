@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from librt.vecs import vec
+from mypy_extensions import i64
 
-from roamcast.protocols.roam.held import HeldEvents, Window, mixed
+from roamcast.protocols.roam.held import HeldEvents, Publishers, Window, mixed, unmixed
 from roamcast.pubsub.event import FOREVER, Event, event_id
 
 YOUNG_US = 100
@@ -200,5 +202,56 @@ def test_an_event_expires_also_if_it_made_room_before() -> None:
     made.advance(500)
     assert made.known.all() == [event_id(1, 2)]
     made.advance(900)
-    assert (made.known.events, made.known.all(), made.edge, made.held) == ([], [], {}, {})
+    assert (made.known.events, made.known.all(), made.edge) == ([], [], [])
+    assert made.publishers is not None and (made.publishers.ids, made.publishers.bytes) == ({}, {})
     assert (made.count, made.bytes, made.core, made.in_core) == (0, 0, 0, 0)
+
+
+@given(st.integers(0, (1 << 63) - 1))
+def test_an_id_is_found_by_its_digest(id: int) -> None:
+    assert unmixed(mixed(id)) == id
+    assert 0 <= mixed(id) < 1 << 63
+
+
+SMALL_IDS = st.lists(st.integers(1, 40), unique=True).map(sorted)
+
+
+def ranges_of(ids: list[int]) -> vec[i64]:
+    """First and last id of each run of consecutive ids."""
+    bounds = [id for id in ids if id - 1 not in ids], [id for id in ids if id + 1 not in ids]
+    return vec[i64]([bound for pair in zip(*bounds, strict=True) for bound in pair])
+
+
+@given(SMALL_IDS, SMALL_IDS, st.integers(0, 41), st.integers(0, 41))
+def test_what_a_list_lacks_is_what_sets_say(known: list[int], listed: list[int], low: int, high: int) -> None:
+    made = table()
+    for id in known:
+        made.add(Event(id, "news"), 0, False)
+    if known:
+        made.known[known[0]].event = None  # it had to make room
+    held = {id for id in known if made.known[id].event is not None}
+    lacking = made.known.lacking(ranges_of(listed), low, high, ALL)
+    assert lacking == sorted(id for id in held - set(listed) if low <= id <= high)
+    assert made.known.lacking(ranges_of(listed), low, high, Window(-1, 0)) == []
+
+
+@given(SMALL_IDS, SMALL_IDS)
+def test_runs_of_which_not_all_is_known_are_what_sets_say(known: list[int], listed: list[int]) -> None:
+    made = table()
+    for id in known:
+        made.add(Event(id, "news"), 0, False)
+    ranges = [int(bound) for bound in ranges_of(listed)]
+    runs = list(zip(ranges[0::2], ranges[1::2], strict=True))
+    expected = [(first, last) for first, last in runs if not set(range(first, last + 1)) <= set(known)]
+    assert made.known.incomplete(ranges_of(listed)) == expected
+
+
+@given(st.lists(st.tuples(st.integers(1, 3), st.integers(0, 50)), min_size=1, max_size=30))
+def test_publishers_that_are_looked_at_late_are_those_of_all_events(events: list[tuple[int, int]]) -> None:
+    """Whoever kept them from the start knows the same, and gives up the same events."""
+    late, eager = table(most=5, most_bytes=400), table(most=5, most_bytes=400)
+    eager.publishers = Publishers()
+    for n, (publisher, size) in enumerate(events, 1):
+        for made in (late, eager):
+            made.add(event(publisher, n, payload=bytes(size)), 0, False)
+        assert late.make_room() == eager.make_room()

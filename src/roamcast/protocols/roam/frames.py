@@ -10,6 +10,9 @@ from __future__ import annotations
 
 from typing import Any, Final, final
 
+from librt.vecs import append, vec
+from mypy_extensions import i64
+
 from roamcast.errors import Malformed
 from roamcast.protocols.kit.frames import EventFrame
 from roamcast.protocols.kit.interface import Frame
@@ -54,7 +57,7 @@ class Summary(Frame):
 class IdList(Frame):
     """The sender's summary, and the ids of its window from `low` to `high`, as runs."""
 
-    __slots__ = ("_gaps", "_spans", "high", "low", "runs", "summary")
+    __slots__ = ("_gaps", "_ranges", "high", "low", "runs", "summary")
 
     def __init__(self, summary: Summary, low: int, high: int, runs: list[int]) -> None:
         super().__init__("ids", 0, 0)
@@ -62,22 +65,28 @@ class IdList(Frame):
         self.low = low
         self.high = high
         self.runs = runs  # publishers skipped, ids skipped, ids that follow; again and again, from `low` on
-        self._spans: list[tuple[int, int]] | None = None  # made by the first receiver that asks, for all
-        self._gaps: list[tuple[int, int]] | None = None
+        self._ranges = vec[i64]()  # made by the first receiver that asks, for all
+        self._gaps: list[tuple[int, int]] | None = None  # as well
         self.size = measure(self.fields())
 
-    def spans(self) -> list[tuple[int, int]]:
-        """The first id of each run, and the one behind its last, in their order."""
-        spans = self._spans
-        if spans is None:
-            spans = self._spans = []
+    def ranges(self) -> vec[i64]:
+        """The first and the last id of each run, one after the other, in their order."""
+        ranges = self._ranges
+        if len(ranges) == 0:
             id = self.low
             for k in range(0, len(self.runs), 3):
                 id = after(id, self.runs[k], self.runs[k + 1])
                 if self.runs[k + 2]:
-                    spans.append((id, id + self.runs[k + 2]))
+                    ranges = append(ranges, id)
                     id += self.runs[k + 2]
-        return spans
+                    ranges = append(ranges, id - 1)
+            self._ranges = ranges
+        return ranges
+
+    def spans(self) -> list[tuple[int, int]]:
+        """The first id of each run, and the one behind its last, in their order."""
+        ranges = self.ranges()
+        return [(int(ranges[k]), int(ranges[k + 1]) + 1) for k in range(0, len(ranges), 2)]
 
     def gaps(self) -> list[tuple[int, int]]:
         """The first and the last id of each range, from `low` to `high`, of which the list has none."""

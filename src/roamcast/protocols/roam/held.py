@@ -21,7 +21,6 @@ away, all are.
 
 from __future__ import annotations
 
-import heapq
 from collections import OrderedDict
 from typing import Final, final
 
@@ -29,20 +28,31 @@ from librt.vecs import append, pop, vec
 from mypy_extensions import i64
 
 from roamcast.protocols.kit.seen import Seen
+from roamcast.protocols.roam.changes import Changes
 from roamcast.pubsub.event import FOREVER, Event
 
 MASK: Final = (1 << 63) - 1
 NEVER: Final = -(1 << 60)
 NONE: Final = -1
 """No id."""
+CORE: Final = -1
+"""The place of an event that is not at an edge."""
 
 
-def mixed(id: int) -> int:
+def mixed(id: i64) -> i64:
     """63 bits that depend on all bits of the id (the finaliser of SplitMix64, one bit shorter)."""
     z = (id * 0x1E3779B97F4A7C15) & MASK
     z = ((z ^ z >> 30) * 0x3F58476D1CE4E5B9) & MASK
     z = ((z ^ z >> 27) * 0x14D049BB133111EB) & MASK
     return z ^ z >> 31
+
+
+def unmixed(digest: i64) -> i64:
+    """The only id with this digest: each step of `mixed` can be undone, so nobody needs a table of digests."""
+    z = digest ^ digest >> 31 ^ digest >> 62
+    z = (z * 0x319642B2D24D8EC3) & MASK
+    z = ((z ^ z >> 27 ^ z >> 54) * 0x16DE1B173F119089) & MASK
+    return ((z ^ z >> 30 ^ z >> 60) * 0x71DE83E19937733D) & MASK
 
 
 @final
@@ -52,7 +62,7 @@ class Window:
 
     __slots__ = ("born_us", "expiry_us")
 
-    def __init__(self, born_us: int, expiry_us: int) -> None:
+    def __init__(self, born_us: i64, expiry_us: i64) -> None:
         self.born_us = born_us
         self.expiry_us = expiry_us
 
@@ -65,12 +75,13 @@ class KnownEvent:
     __slots__ = (
         "again_us",
         "born_us",
-        "core",
+        "came",
         "delivered",
         "digest",
         "event",
         "expiry_us",
         "own",
+        "place",
         "pushed_us",
         "pushes",
         "since_us",
@@ -78,12 +89,16 @@ class KnownEvent:
         "wanted",
     )
 
-    def __init__(self, event: Event, born_us: int, own: bool) -> None:
-        self.born_us = born_us  # when it was published, by this node's clock
-        self.renew(event, born_us)
+    def __init__(self, event: Event, born_us: int, own: bool, came: i64) -> None:
+        self.event: Event | None = event  # None if it had to make room
+        self.born_us: i64 = born_us  # when it was published, by this node's clock
+        self.since_us = born_us
+        self.validity_us = event.validity_us
+        self.expiry_us: i64 = born_us + event.validity_us
         self.own = own
+        self.came = came  # the how-many-eth here
         self.digest = mixed(event.id)
-        self.core = False  # far from the edges of all windows
+        self.place: i64 = CORE  # among the events at an edge; CORE if it is far from the edges of all windows
         self.delivered = False
         self.wanted = False  # whether it is of the kind that this node asks for (M15)
         self.pushes = 0  # how often it was sent to neighbours that lacked it, in quick succession
@@ -92,7 +107,7 @@ class KnownEvent:
 
     def renew(self, event: Event, since_us: int) -> None:
         """Published again, an event has only the validity that is left; windows still go by its first publication."""
-        self.event: Event | None = event  # None if it had to make room
+        self.event = event
         self.since_us = since_us
         self.validity_us = event.validity_us
         self.expiry_us = since_us + event.validity_us
@@ -100,7 +115,12 @@ class KnownEvent:
 
 def published(known: KnownEvent) -> int:
     """When an event was published, to order events by it."""
-    return known.born_us
+    return int(known.born_us)
+
+
+def came(known: KnownEvent) -> int:
+    """To order events as they came."""
+    return int(known.came)
 
 
 @final
@@ -176,10 +196,74 @@ class KnownInOrder:
                 some.append(int(ids[k]))
         return some
 
+    def lacking(self, ranges: vec[i64], low: i64, high: i64, window: Window) -> list[int]:
+        """The ids from `low` to `high` of events that are held, and in the window, and in none of these ranges: first
+        and last id of each, ascending. Both are walked through side by side."""
+        ids = self.ids
+        some: list[int] = []
+        at: i64 = 0
+        for k in range(self.up_to(low - 1), self.up_to(high)):
+            id = ids[k]
+            while at < len(ranges) and ranges[at + 1] < id:
+                at += 2
+            if at >= len(ranges) or id < ranges[at]:
+                known = self.events[k]
+                if known.event is not None and window.has(known):
+                    some.append(int(id))
+        return some
+
+    def incomplete(self, ranges: vec[i64]) -> list[tuple[int, int]]:
+        """Those of the ranges, as above, of which not all ids are known."""
+        ids = self.ids
+        some: list[tuple[int, int]] = []
+        k = self.up_to(ranges[0] - 1) if len(ranges) > 0 else 0
+        for at in range(0, i64(len(ranges)), 2):
+            first, last = ranges[at], ranges[at + 1]
+            while k < len(ids) and ids[k] < first:
+                k += 1
+            before = k
+            while k < len(ids) and ids[k] <= last:
+                k += 1
+            if k - before <= last - first:
+                some.append((int(first), int(last)))
+        return some
+
     def within(self, window: Window) -> list[int]:
         """All ids of the window."""
         ids = self.ids
         return [int(ids[k]) for k, known in enumerate(self.events) if window.has(known)]
+
+
+@final
+class Publishers:
+    """The held events of each publisher, oldest first: whoever has most makes room."""
+
+    __slots__ = ("bytes", "ids")
+
+    def __init__(self) -> None:
+        self.ids: dict[int, dict[int, None]] = {}
+        self.bytes: dict[int, int] = {}  # of content
+
+    def add(self, event: Event) -> None:
+        self.ids.setdefault(event.publisher, {})[event.id] = None
+        self.bytes[event.publisher] = self.bytes.get(event.publisher, 0) + event.size
+
+    def remove(self, event: Event) -> None:
+        ids = self.ids[event.publisher]
+        del ids[event.id]
+        self.bytes[event.publisher] -= event.size
+        if not ids:
+            del self.ids[event.publisher]
+            del self.bytes[event.publisher]
+
+    def oldest_of_richest(self, in_events: bool) -> int:
+        """The oldest event of the publisher with most events, or with most content."""
+        richest, most = NONE, -1
+        for publisher, ids in self.ids.items():
+            has = len(ids) if in_events else self.bytes[publisher]
+            if has > most:
+                richest, most = publisher, has
+        return next(iter(self.ids[richest]))
 
 
 @final
@@ -195,17 +279,16 @@ class HeldEvents:
         self.gaps = gaps  # whether the edges of a window are put into gaps
         self.now_us = 0
         self.known = KnownInOrder()
-        self.by_digest: dict[int, int] = {}  # the known ids by their own digests
-        self.held: dict[int, dict[int, None]] = {}  # publisher -> ids of held events, oldest first
-        self.held_bytes: dict[int, int] = {}  # publisher -> content of these
+        self.came: i64 = 0  # events so far
+        self.publishers: Publishers | None = None  # who holds what; nobody asks before there is no room
         self.given_up: OrderedDict[int, None] = OrderedDict()  # ids that are known and not held, longest given up first
         self.count = 0  # of held events
         self.bytes = 0
         self.seen = Seen()  # ids whose events are not known, or no longer
         self.forgotten: list[int] = []
-        self.changes: list[tuple[int, int]] = []  # a heap of (time, id) at which an event changes its place
-        self.edge: dict[int, KnownEvent] = {}  # events near an edge of the window, by their digests
-        self.core = 0  # the digest of all others
+        self.changes = Changes()  # when events get to the core, leave it, or expire
+        self.edge: list[KnownEvent] = []  # events near an edge of the window, in any order
+        self.core: i64 = 0  # the digest of all others
         self.in_core = 0
 
     # ---- what is known
@@ -214,18 +297,17 @@ class HeldEvents:
         """A new event, or one that had to make room and is published again, with the validity that is left."""
         known = self.known.get(event.id)
         if known is None:
-            known = KnownEvent(event, born_us, own)
+            self.came += 1
+            known = KnownEvent(event, born_us, own, self.came)
             self.known.add(event.id, known)
-            self.by_digest[known.digest] = event.id
-            self.edge[known.digest] = known
+            self._enter_edge(known)
         else:
-            if known.core:
-                self._leave_core(known)
+            self._leave_core(known)
             known.renew(event, born_us)
             del self.given_up[event.id]
         self._await_change(known, event.id)
-        self.held.setdefault(event.publisher, {})[event.id] = None
-        self.held_bytes[event.publisher] = self.held_bytes.get(event.publisher, 0) + event.size
+        if self.publishers is not None:
+            self.publishers.add(event)
         self.count += 1
         self.bytes += event.size
         return known
@@ -236,8 +318,9 @@ class HeldEvents:
 
     def held_by_digest(self, digest: int, window: Window) -> int:
         """The id with this digest, if its event is held, and in the window; otherwise NONE."""
-        id = self.by_digest.get(digest, NONE)
-        return id if id != NONE and self.known.held(id, id, window) else NONE
+        id = unmixed(digest)
+        known = self.known.get(id)
+        return int(id) if known is not None and known.event is not None and window.has(known) else NONE
 
     def has_seen(self, id: int) -> bool:
         return id in self.known or id in self.seen
@@ -259,25 +342,29 @@ class HeldEvents:
     def is_full(self) -> bool:
         return self.count >= self.most or self.bytes >= self.most_bytes
 
+    def lacks_room(self) -> bool:
+        return self.count > self.most or (self.bytes > self.most_bytes and self.count > 1)
+
     def make_room(self) -> list[int]:
         """Give up events until the rest fit; returns their ids. They stay known."""
         given_up: list[int] = []
-        while self.count > self.most or (self.bytes > self.most_bytes and self.count > 1):
-            id = next(iter(self.held[self._richest(self.count > self.most)]))
-            self._let_go(id)
+        while self.lacks_room():
+            id = self._by_publisher().oldest_of_richest(self.count > self.most)
+            self._give_up(id)
             given_up.append(id)
         while len(self.given_up) > self.remembered:
             self._drop(next(iter(self.given_up)))
         return given_up
 
-    def _richest(self, in_events: bool) -> int:
-        """The publisher with most held events, or with most content."""
-        richest, most = NONE, -1
-        for publisher, ids in self.held.items():
-            has = len(ids) if in_events else self.held_bytes[publisher]
-            if has > most:
-                richest, most = publisher, has
-        return richest
+    def _by_publisher(self) -> Publishers:
+        """From the first time that there is no room on, this is kept up to date; most nodes never need it."""
+        publishers = self.publishers
+        if publishers is None:
+            publishers = self.publishers = Publishers()
+            for known in sorted(self.known.events, key=came):
+                if known.event is not None:
+                    publishers.add(known.event)
+        return publishers
 
     # ---- summaries
 
@@ -285,9 +372,12 @@ class HeldEvents:
         """Its edges are in the widest gaps."""
         if not self.gaps:
             return Window(now_us - self.young_us, now_us + self.left_us)
-        ages = [now_us - known.born_us for known in self.edge.values()]
-        left = [known.expiry_us - now_us for known in self.edge.values()]
-        return Window(now_us - _in_gap(ages, self.young_us), now_us + _in_gap(left, self.left_us))
+        now: i64 = now_us
+        young: i64 = self.young_us
+        left: i64 = self.left_us
+        ages_us = [int(now - known.born_us) for known in self.edge if young < now - known.born_us < 2 * young]
+        left_us = [int(known.expiry_us - now) for known in self.edge if left < known.expiry_us - now < 2 * left]
+        return Window(now_us - _in_gap(ages_us, self.young_us), now_us + _in_gap(left_us, self.left_us))
 
     def reaches_into_core(self, window: Window) -> bool:
         young_us, left_us = self.now_us - window.born_us, window.expiry_us - self.now_us
@@ -299,21 +389,20 @@ class HeldEvents:
 
     def summary(self, window: Window) -> tuple[int, int]:
         """How many ids are in the window, and their digest."""
+        count, digest, rest = self.in_core, self.core, self.edge
         if self.reaches_into_core(window):
             count, digest, rest = 0, 0, self.known.events
-        else:
-            count, digest, rest = self.in_core, self.core, list(self.edge.values())
         for known in rest:
             if window.has(known):
                 count += 1
                 digest ^= known.digest
-        return count, digest
+        return count, int(digest)
 
     def advance(self, now_us: int) -> None:
         """Move events to or from the edges, and drop those that have expired."""
         self.now_us = now_us
-        while self.changes and self.changes[0][0] <= now_us:
-            _, id = heapq.heappop(self.changes)
+        while self.changes.is_due(now_us):
+            id = self.changes.take()
             known = self.known.get(id)
             if known is None:
                 continue
@@ -321,72 +410,83 @@ class HeldEvents:
                 self._drop(id)
             elif known.expiry_us - now_us <= 2 * self.left_us:
                 self._leave_core(known)
-                heapq.heappush(self.changes, (known.expiry_us, id))
-            elif not known.core and now_us - known.born_us >= 2 * self.young_us:
+                self.changes.push(known.expiry_us, id)
+            elif known.place != CORE and now_us - known.born_us >= 2 * self.young_us:
                 self._enter_core(known, id)
 
     def _enter_core(self, known: KnownEvent, id: int) -> None:
-        del self.edge[known.digest]
-        known.core = True
+        self._leave_edge(known)
         self.core ^= known.digest
         self.in_core += 1
         if known.validity_us < FOREVER:
-            heapq.heappush(self.changes, (self._next_change(known), id))
+            self.changes.push(self._next_change(known), id)
 
     def _leave_core(self, known: KnownEvent) -> None:
-        if known.core:
-            known.core = False
-            self.edge[known.digest] = known
+        if known.place == CORE:
+            self._enter_edge(known)
             self.core ^= known.digest
             self.in_core -= 1
 
-    def _await_change(self, known: KnownEvent, id: int) -> None:
-        heapq.heappush(self.changes, (self._next_change(known), id))
-        if len(self.changes) > 4 * (self.most + self.remembered):  # most belong to events that are no longer known
-            self.changes = [(self._next_change(self.known[id]), id) for id in self.known.all()]
-            heapq.heapify(self.changes)
+    def _enter_edge(self, known: KnownEvent) -> None:
+        known.place = len(self.edge)
+        self.edge.append(known)
 
-    def _next_change(self, known: KnownEvent) -> int:
+    def _leave_edge(self, known: KnownEvent) -> None:
+        """The last one takes its place."""
+        last = self.edge.pop()
+        if last is not known:
+            self.edge[known.place] = last
+            last.place = known.place
+        known.place = CORE
+
+    def _await_change(self, known: KnownEvent, id: int) -> None:
+        self.changes.push(self._next_change(known), id)
+        if len(self.changes) > 4 * (self.most + self.remembered):  # most belong to events that are no longer known
+            self.changes = Changes()
+            for id in self.known.all():
+                self.changes.push(self._next_change(self.known[id]), id)
+
+    def _next_change(self, known: KnownEvent) -> i64:
         """When the event gets to the core, leaves it, or expires."""
-        core_from_us, core_until_us = known.born_us + 2 * self.young_us, known.expiry_us - 2 * self.left_us
-        if known.core:
+        core_from_us = known.born_us + 2 * self.young_us
+        core_until_us = known.expiry_us - 2 * self.left_us
+        if known.place == CORE:
             return core_until_us
         return core_from_us if core_from_us < core_until_us else known.expiry_us
 
-    def _let_go(self, id: int) -> None:
+    def _give_up(self, id: int) -> None:
+        """Its content makes room, and it stays known."""
         known = self.known[id]
         event = known.event
-        if event is None:
-            return
-        known.event = None
-        self.given_up[id] = None
+        if event is not None:
+            self._let_go(event)
+            known.event = None
+            self.given_up[id] = None
+
+    def _let_go(self, event: Event) -> None:
+        """It is no longer held."""
         self.count -= 1
         self.bytes -= event.size
-        ids = self.held[event.publisher]
-        del ids[id]
-        self.held_bytes[event.publisher] -= event.size
-        if not ids:
-            del self.held[event.publisher]
-            del self.held_bytes[event.publisher]
+        if self.publishers is not None:
+            self.publishers.remove(event)
 
     def _drop(self, id: int) -> None:
         """It is no longer known."""
-        self._let_go(id)
         known = self.known[id]
+        if known.event is not None:
+            self._let_go(known.event)
+        else:
+            del self.given_up[id]
         self._leave_core(known)
-        del self.by_digest[known.digest]
-        del self.edge[known.digest]
-        del self.given_up[id]
+        self._leave_edge(known)
         self.known.remove(id)
         self.remember(id)
 
 
 def _in_gap(values: list[int], near: int) -> int:
-    """The middle of the widest gap between these values, of the gaps between `near` and twice that."""
-    far = 2 * near
-    inner = sorted([value for value in values if near < value < far])
+    """The middle of the widest gap between `near`, these values, and twice `near`, between which they are."""
     widest, middle, before = -1, near, near
-    for value in [*inner, far]:
+    for value in [*sorted(values), 2 * near]:
         if value - before > widest:
             widest, middle = value - before, (value + before) // 2
         before = value

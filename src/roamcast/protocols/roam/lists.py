@@ -18,6 +18,8 @@ from roamcast.protocols.roam.offers import DOUBLINGS
 from roamcast.protocols.roam.pace import Pace, RoamParams
 
 NOT_DUE: Final = 1 << 62
+FAR_MS: Final = 1 << 50
+"""Longer than any event is valid: an edge of a window is nowhere farther away."""
 DIFFERENCES: Final = 64
 """How many differences a node remembers."""
 
@@ -61,7 +63,7 @@ class Lists:
     def window_of(self, summary: Summary) -> Window:
         """The window of a neighbour's summary that has just come, by this node's clock."""
         now_us = self.host.now()
-        return Window(now_us - 1000 * summary.age_ms, now_us + 1000 * summary.left_ms)
+        return Window(now_us - 1000 * min(summary.age_ms, FAR_MS), now_us + 1000 * min(summary.left_ms, FAR_MS))
 
     def agrees(self, summary: Summary, window: Window) -> bool:
         return self.table.summary(window) == (summary.count, summary.digest)

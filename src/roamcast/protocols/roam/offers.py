@@ -52,7 +52,7 @@ class Offers:
 
     def heard(self, id: int, sender: int) -> None:
         """A neighbour has sent this event."""
-        if id in self.waiting:
+        if self.waiting and id in self.waiting:
             del self.waiting[id]
             self.host.note(SENT_BY_OTHER, id, sender)
 

@@ -335,9 +335,10 @@ class Roam(Relay):
         known = self.table.add(event, self.host.now() - age_us, own)
         if self.pace.choosy:
             self.wants.judge(known)
-        for id in self.table.make_room():
-            self.host.note(FULL, id)
-        self.unmute_forgotten()
+        if self.table.lacks_room():
+            for id in self.table.make_room():
+                self.host.note(FULL, id)
+            self.unmute_forgotten()
         return known
 
     def remember(self, id: int) -> None:
@@ -345,6 +346,8 @@ class Roam(Relay):
         self.unmute_forgotten()
 
     def unmute_forgotten(self) -> None:
+        if not self.table.forgotten:
+            return
         for id in self.table.take_forgotten():
             self.host.unmute(id)
 
@@ -412,10 +415,7 @@ class Roam(Relay):
             return
         if self.is_news(frame):
             self.compare(frame.summary, sender)
-        lacked: list[int] = []
-        for low, high in frame.gaps():
-            lacked += self.table.known.held(low, high, window)
-        self.offers.add(lacked, sender)
+        self.offers.add(self.table.known.lacking(frame.ranges(), frame.low, frame.high, window), sender)
 
     def serve(self, frame: Wanted, sender: int) -> None:
         """Send a neighbour what it wants and does not know (M15)."""
@@ -448,12 +448,11 @@ class Roam(Relay):
         """Whether a list has ids that were never seen here; the first one decides. After `LOOKED_AT` ids that are known
         no longer, it may have."""
         looked_at = 0
-        for first, end in frame.spans():
-            if self.table.known.count(first, end - 1) < end - first:
-                for id in range(first, end):
-                    looked_at += 1
-                    if not self.table.has_seen(id) or looked_at > LOOKED_AT:
-                        return True
+        for first, last in self.table.known.incomplete(frame.ranges()):
+            for id in range(first, last + 1):
+                looked_at += 1
+                if not self.table.has_seen(id) or looked_at > LOOKED_AT:
+                    return True
         return False
 
     def memory(self) -> tuple[int, int]:
