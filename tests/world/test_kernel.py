@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from roamcast.protocols import registry
+from roamcast.protocols.gossip import Gossip, GossipParams
 from roamcast.pubsub.filters import Topic, topic
 from roamcast.world.assembly import SAMPLES, build
 from roamcast.world.faults import CRASH, RECOVER, SLEEP, WAKE
@@ -344,6 +345,24 @@ def test_samples_are_the_same_whether_rows_are_written_or_not(protocol: str) -> 
         return int(world.recorder.tally.samples)
 
     assert 0 < samples("summary") == samples("deliveries") < 12 * SAMPLES
+
+
+@pytest.mark.parametrize("repair", [False, True])
+def test_gossip_is_asked_for_its_state_only_if_it_has_any(repair: bool) -> None:
+    scenario = Scenario(nodes=12, subscribers=6, duration_s=10.0)
+    logged = simulate(scenario, "gossip", {"repair": repair}, level="deliveries", sink=MemorySink())
+    quiet = simulate(scenario, "gossip", {"repair": repair})
+    assert quiet.metrics["memory_bytes"] == logged.metrics["memory_bytes"]
+    assert (logged.metrics["memory_bytes"] > 0) == repair
+    assert Gossip.holds_state(GossipParams(repair=repair)) == repair
+
+
+def test_a_gossip_with_a_memory_of_its_own_is_asked() -> None:
+    class Remembering(Gossip):
+        def memory(self) -> tuple[int, int]:
+            return (1, 8)
+
+    assert Remembering.holds_state(GossipParams())
 
 
 def test_nodes_with_equal_subscriptions_share_one_filter() -> None:

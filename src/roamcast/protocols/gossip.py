@@ -114,3 +114,8 @@ class Gossip(Relay):
 
     def memory(self) -> tuple[int, int]:
         return super().memory() if self.repairing is None else self.repairing.memory()
+
+    @classmethod
+    def holds_state(cls, params: Params) -> bool:
+        repairs = isinstance(params, GossipParams) and params.repair
+        return repairs or cls.memory is not Gossip.memory

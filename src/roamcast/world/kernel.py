@@ -335,11 +335,11 @@ class World:
             self.recorder.rows.moved(t, i, i64(end * 1e6), text)
 
     def sample(self, t: i64) -> None:
-        if self.protocol_class.memory is Protocol.memory and not self.recorder.rows.deliveries:
-            # the protocol holds no state, and no row is to be written
+        if not self.recorder.rows.deliveries and not self.protocol_class.holds_state(self.params):
+            # no row is to be written, and asking every node for nothing takes longer than a flood
             self.recorder.tally.samples += len(self.stations) - self.absent
         else:
-            for station in self.stations:
+            for station in self.by_place:
                 if station.up:
                     entries, size = station.protocol.memory()
                     self.recorder.sample(t, station.index, entries, size)

@@ -38,12 +38,12 @@ def test_everybody_in_reach_is_found_and_nobody_far_beyond_it(
         now, i = hundredths / 100, number % n
         if now >= motion.next:
             motion.advance(now)
-        found = list(motion.around(i, now))
+        around = list(motion.around(i, now))
         x, y = motion.position(i, now)
         far = [hypot(motion.x(j, now) - x, motion.y(j, now) - y) for j in range(n)]
-        assert found == sorted(found) and i not in found
-        assert all(j in found for j in range(n) if j != i and far[j] <= reaches[i] - 1e-9)
-        assert all(far[j] <= (1.0 + 2.0 * BEYOND) * reaches[i] + 1e-9 for j in found)
+        assert around == sorted(around) and i not in around
+        assert all(j in around for j in range(n) if j != i and far[j] <= reaches[i] - 1e-9)
+        assert all(far[j] <= (1.0 + 2.0 * BEYOND) * reaches[i] + 1e-9 for j in around)
 
 
 def test_what_was_found_is_kept_until_nodes_can_have_come_nearer() -> None:

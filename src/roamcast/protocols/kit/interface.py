@@ -306,3 +306,8 @@ class Protocol:
     def memory(self) -> tuple[int, int]:
         """Routing state held now: (entries, bytes). Subscriptions of the node's own application do not count."""
         return (0, 0)
+
+    @classmethod
+    def holds_state(cls, params: Params) -> bool:
+        """Whether `memory` can be other than (0, 0) with these parameters; otherwise no node needs to be asked."""
+        return cls.memory is not Protocol.memory

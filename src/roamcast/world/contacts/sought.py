@@ -33,7 +33,7 @@ class SoughtContacts(WalkingNodes):
         self.near: list[vec[i32]] = [NOBODY] * n
         self.until = vec[float]([-inf] * n)  # when `near` is to be made anew
         self.fastest = 0.0  # the speed of the fastest leg so far, m/s
-        self.found = vec[i32]([0] * n)
+        self.numbers = vec[i32]([0] * n)
         for i in range(n):
             self.set_out(i)
         self.advance(0.0)
@@ -70,7 +70,7 @@ class SoughtContacts(WalkingNodes):
         y0 = self.y0
         vx = self.vx
         vy = self.vy
-        found = self.found
+        numbers = self.numbers
         x = x0[i] + vx[i] * (now - t0[i])
         y = y0[i] + vy[i] * (now - t0[i])
         square = distance * distance
@@ -80,6 +80,6 @@ class SoughtContacts(WalkingNodes):
             dx = x0[j] + vx[j] * age - x
             dy = y0[j] + vy[j] * age - y
             if dx * dx + dy * dy <= square and j != i:
-                found[n] = i32(j)
+                numbers[n] = i32(j)
                 n += 1
-        return found[:n]
+        return numbers[:n]
