@@ -136,7 +136,8 @@ async def _receive(node: Node, folder: str, ready: Any) -> None:
 async def _careful(node: Node, folder: str) -> None:
     file = LineFile(f"{folder}/careful")
     earlier = file.lines()
-    subscription = node.subscribe("exists n", name="careful", after=earlier[-1][1] if earlier else None)
+    # without results it begins at 0: with None it would not get an event again that it had when it was killed
+    subscription = node.subscribe("exists n", name="careful", after=earlier[-1][1] if earlier else 0)
     async for event in subscription:
         file.add(int(event.attrs["n"]), subscription.position)
 

@@ -169,6 +169,23 @@ def test_a_named_subscription_goes_on_where_it_was(key: str, tmp_path: Path) -> 
     run(go())
 
 
+def test_an_application_without_results_gets_its_first_event_again_from_position_0(key: str) -> None:
+    """The node has stored that the event was handed over; the application was killed before it could write it down."""
+
+    async def go() -> None:
+        a, b = pair(key)
+        async with Node(a) as one, Node(b) as other:
+            killed = other.subscribe("n >= 0", name="careful", after=0)
+            await one.publish(attrs={"n": 1})
+            assert await take(killed, 1) == [1]
+            await one.publish(attrs={"n": 2})
+            await until(lambda: other.store.received.end() == 2)
+            assert await take(other.subscribe("n >= 0", name="careful", after=0), 2) == [1, 2]
+            assert await take(other.subscribe("n >= 0", name="careful", after=1), 1) == [2]
+
+    run(go())
+
+
 @pytest.mark.parametrize("name", ["", "x"])
 @pytest.mark.parametrize("after", [500, 2**70, -(2**70)])
 def test_an_unknown_position_stands_for_the_nearest_one(key: str, after: int, name: str) -> None:

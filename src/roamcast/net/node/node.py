@@ -16,8 +16,8 @@ What a node promises, even if the process or the machine is killed at any time:
   - A subscription with a name goes on where it was when an application asks for that name again, and events that came
     in between wait for it. The store records that it has had an event before it gets the event. So an application that
     is killed while it handles an event does not get that one again. An application that keeps `subscription.position`
-    together with its own results, and subscribes with `after=` that position, gets exactly the events that it has no
-    results of.
+    together with its own results, and subscribes with `after=` that position (0 while it has no results), gets exactly
+    the events that it has no results of.
   - A subscription without a name gets events from now on, and ends with the application.
 
 Back-pressure. Events that the application has not asked for wait in the store, not in memory. A slow application slows
