@@ -99,6 +99,31 @@ def test_the_digest_follows_sources_and_nothing_else(
     assert len(set(seen)) == 4
 
 
+@pytest.mark.parametrize(
+    ("script", "taken"),
+    [
+        ("exit 0", True),
+        ('case "$*" in *-flto*) exit 1; esac', False),
+        ('case "$*" in *-shared*) exit 1; esac', False),  # the linker refuses it
+    ],
+)
+def test_a_flag_that_the_compiler_refuses_is_left_out(
+    setup_py: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, script: str, taken: bool
+) -> None:
+    """Or nothing at all would be compiled."""
+    (tmp_path / "compiler").write_text(f"#!/bin/sh\n{script}\n")
+    (tmp_path / "compiler").chmod(0o755)
+    monkeypatch.setenv("CC", str(tmp_path / "compiler"))
+    assert setup_py["flags"]() == setup_py["FLAGS"] + ([setup_py["AT_LINKING"]] if taken else [])
+
+
+def test_without_a_compiler_no_flag_is_tried(
+    setup_py: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("CC", str(tmp_path / "missing"))
+    assert setup_py["flags"]() == setup_py["FLAGS"]
+
+
 def test_every_dependency_is_pinned(project: dict[str, Any]) -> None:
     lines = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
     pinned = {re.sub(r"[-_.]+", "-", line.partition("==")[0]).lower() for line in lines}
