@@ -140,4 +140,4 @@ def test_counts_and_vectors_agree_whatever_comes(arrivals: list[tuple[int, int, 
             assert [each.min_sequence + place for place in set_bits(each.held)] == sorted(each.messages)
             assert each.known.bit_length() <= table.window
             assert each.info().vector == each.held
-        assert table.order == sorted(table.seeds)
+        assert [seed.id for seed in table.by_number] == sorted(table.seeds)

@@ -24,7 +24,8 @@ from roamcast.protocols.frugal.frames import Id, table_id
 from roamcast.pubsub.event import Event
 
 COUNTERS_BYTES: Final = 16  # expiry and counter
-NEVER: Final = 1 << 62
+NEVER: Final = 1 << 60
+"""Far from any time, and near enough that it is a small int when compiled: a larger one makes each comparison slow."""
 
 
 @final

@@ -13,7 +13,7 @@ from typing import Final
 
 from roamcast.protocols.kit.interface import Host
 
-ENDLESS: Final = 1 << 62
+ENDLESS: Final = 1 << 60  # a small int when compiled, and so compared at once
 
 
 class TrickleTimer:

@@ -38,6 +38,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Final, final
 
+from mypy_extensions import i64
+
 from roamcast.protocols.kit.interface import Frame, Host, Params, Protocol, no_room, param, reason
 from roamcast.protocols.kit.relay import EXPIRED, SOURCE
 from roamcast.protocols.kit.seen import Seen
@@ -260,14 +262,18 @@ class Mpl(Protocol):
     # ---- control messages (§10)
 
     def compare(self, frame: ControlMessage, sender: int) -> None:
-        seeds = self.base.seeds
+        seeds = self.base.by_number
+        count: i64 = len(seeds)
+        k: i64 = 0
         differs = False
-        mentioned = 0
-        for info in frame.seeds:
-            seed = seeds.get(info.seed)
-            if seed is None:
+        mentioned: i64 = 0
+        for info in frame.seeds:  # by number, too
+            while k < count and seeds[k].id < info.seed:
+                k += 1
+            if k == count or seeds[k].id != info.seed:
                 differs = differs or (info.vector != 0 and not self.base.is_full())  # R9
                 continue
+            seed = seeds[k]
             mentioned += 1
             if info.vector == seed.held and info.min_sequence == seed.min_sequence:
                 continue
@@ -275,7 +281,7 @@ class Mpl(Protocol):
             for sequence in seed.lacked_by(info):
                 differs = True
                 self.begin_again(seed.messages[sequence], sender)
-        if mentioned < len(seeds):
+        if mentioned < count:
             differs = self.offer_others(frame, sender) or differs
         if differs:
             self.control.differ()

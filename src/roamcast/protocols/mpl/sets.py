@@ -13,15 +13,16 @@ then the seed with most buffered messages gives up the one with its smallest num
 from __future__ import annotations
 
 import heapq
-from bisect import bisect_left, insort
 from collections import OrderedDict
 from typing import Final, final
+
+from mypy_extensions import i64
 
 from roamcast.protocols.kit.trickle import TrickleTimer
 from roamcast.protocols.mpl.frames import SEQUENCE_MAX, SeedInfo
 from roamcast.pubsub.event import FOREVER, Event
 
-NEVER: Final = 1 << 62
+NEVER: Final = 1 << 60  # a small int when compiled, and so compared at once
 SEED_BYTES: Final = 16
 MESSAGE_BYTES: Final = 24
 """Of an entry, beside the event: what a node in C would need."""
@@ -118,7 +119,7 @@ class InformationBase:
         self.window = window
         self.lifetime_us = lifetime_us
         self.seeds: OrderedDict[int, Seed] = OrderedDict()  # that whose lifetime ends first comes first
-        self.order: list[int] = []  # their numbers, ascending
+        self.by_number: list[Seed] = []  # the same
         self.count = 0  # of buffered messages
         self.bytes = 0
         self.due_us = NEVER  # when an event may have expired, or a lifetime may be over
@@ -134,8 +135,20 @@ class InformationBase:
     def add_seed(self, id: int, min_sequence: int) -> Seed:
         seed = Seed(id, min_sequence)
         self.seeds[id] = seed
-        insort(self.order, id)
+        self.by_number.insert(self._place(id), seed)
         return seed
+
+    def _place(self, id: int) -> i64:
+        """Where the seed with this number is in `by_number`, or would be."""
+        low: i64 = 0
+        high: i64 = len(self.by_number)
+        while low < high:
+            middle = (low + high) >> 1
+            if self.by_number[middle].id < id:
+                low = middle + 1
+            else:
+                high = middle
+        return low
 
     def add(self, seed: Seed, message: BufferedMessage, now_us: int) -> list[BufferedMessage]:
         """A new message within or beyond the seed's window; returns those that leave the window."""
@@ -203,13 +216,13 @@ class InformationBase:
             for sequence in list(seed.messages):
                 removed.append(self._remove(seed, sequence))
             del self.seeds[seed.id]
-            del self.order[bisect_left(self.order, seed.id)]
+            del self.by_number[self._place(seed.id)]
         self._update_due()
         return removed
 
     def infos(self) -> list[SeedInfo]:
         """By number."""
-        return [self.seeds[id].info() for id in self.order]
+        return [seed.info() for seed in self.by_number]
 
     def _expire(self, seed: Seed, sequence: int) -> BufferedMessage:
         message = self._remove(seed, sequence)

@@ -79,10 +79,11 @@ def clustering(neighbours: dict[int, GroupNeighbour]) -> float:
     """C_L, the local clustering coefficient: the share of pairs of neighbours in which one lists the other."""
     pairs = len(neighbours) * (len(neighbours) - 1) // 2
     linked = 0
-    for neighbour in neighbours.values():
+    lists = {id: set(neighbour.neighbours) for id, neighbour in neighbours.items()}
+    for own, neighbour in neighbours.items():
         for id in neighbour.neighbours:
-            other = neighbours.get(id)
-            if other is not None and (neighbour.id < id or neighbour.id not in other.neighbours):  # each pair once
+            list_ = lists.get(id)
+            if list_ is not None and (own < id or own not in list_):  # each pair once
                 linked += 1
     return linked / pairs if pairs else 0.0
 
